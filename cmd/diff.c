@@ -167,7 +167,7 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
-	cut_files_endure();
+	truncated_files_ignore();
 	error = read_recording(&settings->before, &before);
 	if (!error)
 		error = read_recording(&settings->after, &after);
@@ -183,7 +183,7 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		message_error(command, error);
 		status = EXIT_UNUSABLE;
 	}
-	cut_files_tell(command);
+	truncated_files_report(command);
 	status = pager_finish(command, status);
 	if (status == EXIT_OK)
 		status = check_growth(command, settings, diff);

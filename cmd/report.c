@@ -43,7 +43,7 @@ static const char *const by_choices[] = {
 
 #define CHECK_LINES 3 /* processes named, of those that differ and of those not checked */
 
-static void say_more(const struct command *command, size_t count, const char *what)
+static void report_omitted(const struct command *command, size_t count, const char *what)
 {
 	char text[MMT_SIZE_TEXT];
 
@@ -69,12 +69,12 @@ static bool is_checked(const struct mmt_process *process)
 }
 
 /* A process that ended by itself may have no maps: mostly a short-lived child, not reported if others were checked. */
-static bool is_worth_a_word(const struct mmt_process *process, bool any_checked)
+static bool is_listed_unchecked(const struct mmt_process *process, bool any_checked)
 {
 	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
 }
 
-static void say_unchecked(const struct command *command, const struct mmt_process *process)
+static void report_unchecked(const struct command *command, const struct mmt_process *process)
 {
 	char unread[MMT_SIZE_TEXT], compared[MMT_SIZE_TEXT];
 
@@ -157,14 +157,14 @@ static int check_report(const struct command *command, const struct mmt_report *
 		if (process->checked && (process->mismatch_bytes || process->reconciled_bytes)) {
 			if (++wrong <= CHECK_LINES)
 				say_wrong(command, process);
-		} else if (is_worth_a_word(process, any_checked) && ++unchecked <= CHECK_LINES) {
-			say_unchecked(command, process);
+		} else if (is_listed_unchecked(process, any_checked) && ++unchecked <= CHECK_LINES) {
+			report_unchecked(command, process);
 		}
 		unread += process->checked && !is_checked(process);
 		alive += !process->ended;
 	}
-	say_more(command, unchecked, "cannot be checked");
-	say_more(command, wrong, "differing from the kernel's final maps");
+	report_omitted(command, unchecked, "cannot be checked");
+	report_omitted(command, wrong, "differing from the kernel's final maps");
 	if (say_missing_calls(command, &report->completeness) || wrong)
 		return EXIT_EXCEEDED;
 	return unread || (alive && !any_checked) ? EXIT_UNUSABLE : EXIT_OK;
@@ -205,7 +205,7 @@ static int run_report(const struct command *command, struct report_settings *set
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
-	cut_files_endure();
+	truncated_files_ignore();
 	options->progress = progress_begin(&progress, options->input);
 	error = mmt_report_create(options, &report);
 	progress_end(&progress);
@@ -222,7 +222,7 @@ static int run_report(const struct command *command, struct report_settings *set
 		message_error(command, error);
 		status = EXIT_UNUSABLE;
 	}
-	cut_files_tell(command);
+	truncated_files_report(command);
 	status = pager_finish(command, status);
 	if (settings->check && status == EXIT_OK)
 		status = check_report(command, report);

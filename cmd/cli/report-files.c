@@ -29,7 +29,7 @@ static void handle_bus_error(int number, siginfo_t *info, void *context)
 	raise(number);
 }
 
-void cut_files_endure(void)
+void truncated_files_ignore(void)
 {
 	struct sigaction action = {.sa_sigaction = handle_bus_error, .sa_flags = SA_SIGINFO};
 
@@ -37,7 +37,7 @@ void cut_files_endure(void)
 	(void)sigaction(SIGBUS, &action, NULL);
 }
 
-void cut_files_tell(const struct command *command)
+void truncated_files_report(const struct command *command)
 {
 	if (happened)
 		message(command,

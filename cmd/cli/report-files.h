@@ -9,10 +9,10 @@
 
 #include "cmd.h"
 
-void cut_files_endure(void);
+void truncated_files_ignore(void);
 
 /* Says so when it has happened. */
-void cut_files_tell(const struct command *command);
+void truncated_files_report(const struct command *command);
 
 /* Where names of functions are kept from one report to the next. */
 

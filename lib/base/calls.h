@@ -13,7 +13,7 @@
 
 /* What a call does to mappings when it succeeds. */
 enum call_effect {
-	CALL_RELEASES, /* it can only unmap: nobody asks for its stack */
+	CALL_RELEASES, /* it only unmaps; its stack is not needed */
 	CALL_MAPS,     /* its samples carry the stack, as those of the next */
 	CALL_PROTECTS, /* argument 3 becomes the protection of its range */
 	CALL_MARKS,    /* mappings stay; what the kernel knows about them changes */
@@ -30,8 +30,8 @@ enum call_place {
 struct call_description {
 	const char *name;	      /* as in syscalls:sys_exit_NAME */
 	const char *filter;	      /* of the tracepoint, in the kernel's words; NULL: every call is recorded */
-	const char *missing;	      /* what a report cannot know without its events; NULL: nobody misses them */
-	const char *unknown;	      /* what its events do not tell, which a report says of them; NULL: nothing */
+	const char *missing;	      /* what a report does not know without its events, for a warning; NULL: nothing */
+	const char *unknown;	      /* what its events do not record, for a warning; NULL: nothing */
 	enum mmt_event_count counter; /* under which its calls are counted */
 	enum call_effect effect;
 	enum call_place place;

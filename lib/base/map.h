@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Hash tables, the only ones: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), `struct intern`,
- * which gives equal byte strings the same small id, and below it `struct id_table`, for those who keep what has the ids
- * elsewhere. Zero initialisation makes empty ones.
+ * The only hash tables: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), `struct intern`, which
+ * gives equal byte strings the same small id, and `struct id_table`, for callers that store the identified objects
+ * themselves. Zero-initialise them.
  *
- * Keys come from recordings and from the programs recorded, so each table hashes with a seed of its own: whoever
- * chooses the keys cannot choose which of them collide.
+ * Keys come from recordings and recorded programs, which may be hostile. Each table has its own random seed, so that
+ * keys cannot be chosen to collide.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -48,7 +48,7 @@ struct id_slot {
 	uint32_t id;   /* plus 1; 0: free */
 };
 
-/* Ids count from 0 in the order of coming. */
+/* Ids count from 0 in the order of insertion. */
 struct id_table {
 	struct id_slot *slots;
 	size_t capacity; /* a power of two, or 0 */
@@ -60,13 +60,13 @@ struct id_table {
 
 void id_table_deinit(struct id_table *table);
 
-/* What the following two take: it means nothing to another table. */
+/* Hash for the following two functions; valid only for this table. */
 uint64_t id_table_hash(struct id_table *table, const void *data, size_t size);
 
-/* Ids whose hash may be equal, one after the other: *position is 0 at first. ID_NONE: no more. */
+/* Iterate over the ids whose hash may be equal; *position is 0 at first. ID_NONE: no more. */
 uint32_t id_table_next(const struct id_table *table, uint64_t hash, size_t *position);
 
-/* Give what has this hash the next id; ID_NONE: out of memory. */
+/* Add an entry with this hash and the next id; ID_NONE: out of memory. */
 uint32_t id_table_add(struct id_table *table, uint64_t hash);
 
 struct intern_entry {
@@ -87,7 +87,7 @@ struct intern {
 void intern_deinit(struct intern *intern);
 
 /*
- * Id of these bytes: ids count from 0 in the order of first appearance, so `id == count before` tells a new one.
+ * Id of these bytes. Ids count from 0 in the order of first appearance: the id is new if it equals the previous count.
  * INTERN_NONE when out of memory, or beyond 32 GiB. The stored copy is 8-byte aligned.
  */
 uint32_t intern_put(struct intern *intern, const void *data, size_t size);
@@ -101,10 +101,10 @@ uint32_t intern_find(const struct intern *intern, const void *data, size_t size)
 /* The stored bytes, valid until the next intern_put(). `size_ret` may be NULL. */
 const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_ret);
 
-/* The same in each run and for ever: for files. No key to a table. */
+/* Stable checksum for files. */
 uint64_t map_checksum(const void *data, size_t size);
 
-/* Of the hash function's library: 802 is 0.8.2. */
+/* Version of xxhash: 802 is 0.8.2. */
 unsigned map_library_version(void);
 
 #endif

@@ -339,7 +339,7 @@ static struct mmt_error *serve_exits(struct recorder *recorder)
 
 	while (!error && !recorder->write_error && (pid = exit_watch_next(recorder->exit_watch)) > 0) {
 		error = check_at_exit(recorder, pid);
-		exit_watch_let_go(recorder->exit_watch);
+		exit_watch_release(recorder->exit_watch);
 	}
 	return error;
 }

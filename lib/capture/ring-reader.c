@@ -182,7 +182,7 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 	struct scope *scope = &recorder->scope;
 
 	*mine_ret = scope_admits(scope, pid, time_ns);
-	if (!*mine_ret && !recorder->closed && scope->kind == SCOPE_EVERYBODY && pid > 0 && pid != scope->recorder)
+	if (!*mine_ret && !recorder->closed && scope->kind == SCOPE_ALL_PROCESSES && pid > 0 && pid != scope->recorder)
 		return adopt(recorder, pid, time_ns, mine_ret);
 	return NULL;
 }
@@ -410,7 +410,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 }
 
 /* In the middle of draining. What was read of the ring at work counts as filled until it is given back. */
-static void let_others_work(struct recorder *recorder)
+static void pause_if_due(struct recorder *recorder)
 {
 	if (priority_pause_is_due(&recorder->priority, clock_now_ns()) && !rings_are_filling(&recorder->rings))
 		priority_pause(&recorder->priority);
@@ -424,7 +424,7 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 	recorder->bytes_until_look -= (int64_t)size;
 	if (recorder->bytes_until_look <= 0) {
 		recorder->bytes_until_look = LOOK_BYTES;
-		let_others_work(recorder);
+		pause_if_due(recorder);
 	}
 	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
 						  : handle_side_band(context, header);
@@ -497,7 +497,7 @@ struct mmt_error *ring_reader_drain(struct recorder *recorder)
 	if (!error)
 		error = read_rings(recorder, true);
 	recorder->drained |= !error;
-	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
+	return error ? error : attach_resolve(&recorder->attachment, earlier_notes);
 }
 
 /* Reads rings that are filling while the recorder's own thread waits. The lock is held except while this one sleeps. */

@@ -71,7 +71,7 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->mapping_limit = (uint32_t)text_file_number(-1, "/proc/sys/vm/max_map_count", 0);
 	info->command = recorder->options->command;
 	info->on_cpus = recorder->scope.kind != SCOPE_THREADS;
-	info->everybody = recorder->scope.kind == SCOPE_EVERYBODY;
+	info->all_processes = recorder->scope.kind == SCOPE_ALL_PROCESSES;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		if (recorder->processes.items.items[i].target &&
 		    !vector_push(&info->targets, recorder->processes.items.items[i].pid))

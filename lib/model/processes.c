@@ -210,7 +210,7 @@ static void note_former(struct process *process)
 	owner->named_by_ended = true;
 }
 
-void processes_let_go(struct processes *processes, struct process *process)
+void processes_release_space(struct processes *processes, struct process *process)
 {
 	if (!process->ended || process->borrows_space || process->next_sharer != process || process->named_by_ended ||
 	    process == processes->undecided || process->space == processes->let_go)
@@ -221,7 +221,7 @@ void processes_let_go(struct processes *processes, struct process *process)
 }
 
 /* Something else happens: no flags will come, so the space was copied. */
-static struct mmt_error *settle_fork(struct processes *processes)
+static struct mmt_error *resolve_fork(struct processes *processes)
 {
 	struct process *process = processes->undecided;
 
@@ -403,7 +403,7 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 static COLD struct mmt_error *settle_and_find(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
 					      struct thread **thread_ret)
 {
-	struct mmt_error *error = settle_fork(processes);
+	struct mmt_error *error = resolve_fork(processes);
 
 	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
 }
@@ -486,7 +486,7 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 {
 	struct thread *thread, *parent;
 	struct process *process;
-	struct mmt_error *error = settle_fork(processes);
+	struct mmt_error *error = resolve_fork(processes);
 
 	if (error)
 		return error;
@@ -522,7 +522,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 
 	if (process && process == processes->undecided) {
 		if (!(clone_flags & CLONE_VM))
-			return settle_fork(processes);
+			return resolve_fork(processes);
 		processes->undecided = NULL;
 		lend_space(processes, process, clone_flags);
 		return NULL;
@@ -547,7 +547,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 
 struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns)
 {
-	struct mmt_error *error = settle_fork(processes);
+	struct mmt_error *error = resolve_fork(processes);
 	struct thread *thread = find_live(processes, tid);
 	struct process *process = processes_find(processes, pid);
 

@@ -116,14 +116,14 @@ static double order_records(const char *path)
 	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	struct recording_file *file;
 	struct layouts layouts;
-	struct feed *feed;
+	struct readahead *readahead;
 
 	require(recording_file_open(path, &file));
 	require(layouts_create(file, &layouts));
-	require(feed_create(file, &layouts, NULL, FEED_WHOLE, &feed));
-	while (!feed_next(feed)->last)
+	require(readahead_create(file, &layouts, NULL, READAHEAD_WHOLE, &readahead));
+	while (!readahead_next(readahead)->last)
 		;
-	feed_destroy(feed);
+	readahead_destroy(readahead);
 	layouts_deinit(&layouts);
 	recording_file_close(file);
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;

@@ -97,7 +97,7 @@ static struct mmt_error *exit_task(struct streams *streams, int32_t pid, int32_t
 	if (error || !process || !process->ended || process->borrows_space || !let_go)
 		return error;
 	space_release(process->space);
-	processes_let_go(streams->processes, process);
+	processes_release_space(streams->processes, process);
 	return NULL;
 }
 

@@ -32,7 +32,7 @@ START_TEST(test_pages_that_are_gone_read_as_zeros)
 {
 	const volatile char *mapped = map_cut_file();
 
-	cut_files_endure();
+	truncated_files_ignore();
 	ck_assert_int_eq(happened, 0);
 	ck_assert_int_eq(mapped[0], 'f');
 	ck_assert_int_eq(happened, 0);
@@ -49,11 +49,11 @@ START_TEST(test_it_is_told_once_it_has_happened)
 	FILE *saved = stderr;
 
 	stderr = fmemopen(text, sizeof(text), "w");
-	cut_files_tell(&report);
+	truncated_files_report(&report);
 	fflush(stderr);
 	ck_assert_str_eq(text, "");
 	happened = 1;
-	cut_files_tell(&report);
+	truncated_files_report(&report);
 	fclose(stderr);
 	stderr = saved;
 	ck_assert_ptr_nonnull(strstr(text, "cut short"));
@@ -63,7 +63,7 @@ END_TEST
 /* Sent by somebody, it is no page of a file. */
 START_TEST(test_other_bus_errors_kill)
 {
-	cut_files_endure();
+	truncated_files_ignore();
 	raise(SIGBUS);
 }
 END_TEST

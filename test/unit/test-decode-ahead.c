@@ -22,7 +22,7 @@ static struct recording_file *file;
 static struct metadata metadata;
 static struct layouts layouts;
 static struct decoder *decoder;
-static struct feed *feed;
+static struct readahead *readahead;
 static struct callchain_numbers *numbers;
 static uint64_t state;
 static bool has_dumps;
@@ -85,7 +85,7 @@ static void open_recording(struct recording_builder *(*create)(const char *path)
 	ck_assert_ptr_null(metadata_load(&metadata, file));
 	ck_assert_ptr_null(layouts_create(file, &layouts));
 	ck_assert_ptr_null(decoder_create(file, &layouts, &metadata.values, &decoder));
-	ck_assert_ptr_null(feed_create(file, &layouts, NULL, FEED_WHOLE, &feed));
+	ck_assert_ptr_null(readahead_create(file, &layouts, NULL, READAHEAD_WHOLE, &readahead));
 	ck_assert_ptr_null(callchain_numbers_create(&numbers));
 }
 
@@ -102,7 +102,7 @@ static void set_up_without_stacks(void)
 static void tear_down(void)
 {
 	callchain_numbers_destroy(numbers);
-	feed_destroy(feed);
+	readahead_destroy(readahead);
 	decoder_destroy(decoder);
 	layouts_deinit(&layouts);
 	metadata_deinit(&metadata);
@@ -171,10 +171,10 @@ static bool check_item(const struct order_item *item)
 static void check_all(bool damage)
 {
 	size_t ready = 0, all = 0;
-	struct feed_batch *batch;
+	struct readahead_batch *batch;
 
 	do {
-		batch = feed_next(feed);
+		batch = readahead_next(readahead);
 		for (size_t i = 0; i < batch->count; i++) {
 			const struct order_item *item = &batch->items[i];
 			struct perf_event_header header;

@@ -35,7 +35,7 @@ static uint32_t map_bytes(uint64_t time_ns, uint64_t bytes, uint32_t stack)
 	uint32_t allocation = open_allocation(time_ns);
 
 	ledger_born(&ledger, allocation, 0, bytes);
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, stack));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, stack));
 	return allocation;
 }
 
@@ -70,7 +70,7 @@ START_TEST(release_before_the_stack_is_known)
 	ledger_born(&ledger, allocation, 0, 8192);
 	ledger_released(&ledger, allocation, 8192, 0);
 	ck_assert_ptr_nonnull(ledger_allocation(&ledger, allocation));
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 3));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 3));
 	ck_assert_uint_eq(account_of_stack(3)->allocated_bytes.low, 8192);
 	ck_assert_uint_eq(account_of_stack(3)->allocated_count, 1);
 	ck_assert_uint_eq(account_of_stack(3)->freed_bytes.low, 8192);
@@ -107,7 +107,7 @@ START_TEST(same_stack_in_two_processes_is_two_accounts)
 	map_bytes(2000, 4096, 5);
 	ck_assert_ptr_null(ledger_open(&ledger, 1, 0, &allocation));
 	ledger_born(&ledger, allocation, 0, 4096);
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 5));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 5));
 	ck_assert_uint_eq(ledger.accounts.count, 2);
 	ck_assert_uint_ne(ledger.accounts.items[0].process, ledger.accounts.items[1].process);
 }
@@ -293,10 +293,10 @@ START_TEST(peaks_count_from_the_call_however_late_its_stack)
 	ledger_released(&ledger, first, 4096, 1);
 	ledger_released(&ledger, third, 16384, 1);
 	ledger.now_ns = 2400;
-	ck_assert_ptr_null(ledger_settle(&ledger, third, 8));
+	ck_assert_ptr_null(ledger_resolve(&ledger, third, 8));
 	ck_assert_uint_eq(ledger.rows.items[1].unfreed_bytes, 4096);
 	ledger.now_ns = 2500;
-	ck_assert_ptr_null(ledger_settle(&ledger, second, 9));
+	ck_assert_ptr_null(ledger_resolve(&ledger, second, 9));
 	ck_assert_uint_eq(ledger.rows.items[1].unfreed_bytes, 8192);
 	ck_assert_uint_eq(ledger.rows.items[1].peak_bytes, 4096 + 8192 + 16384);
 	ck_assert_uint_eq(ledger.rows.items[1].peak_ns, 2200);
@@ -320,7 +320,7 @@ START_TEST(a_stack_that_never_seems_to_come)
 	ck_assert_uint_eq(ledger.rows.items[1].peak_bytes, 4096);
 	ledger_released(&ledger, late, 4096, 0);
 	ledger.now_ns = 4000;
-	ck_assert_ptr_null(ledger_settle(&ledger, late, 9));
+	ck_assert_ptr_null(ledger_resolve(&ledger, late, 9));
 	ck_assert_uint_eq(ledger.rows.items[1].unfreed_bytes, 4096);
 	check_balance();
 }
@@ -349,7 +349,7 @@ START_TEST(sums_agree_at_any_timestamp)
 			start_slot(slot, thread);
 			if (slot->left && rand() % 4 == 0)
 				split_slot(slot);
-			ck_assert_ptr_null(ledger_settle(&ledger, slot->allocation, (uint32_t)rand() % 7));
+			ck_assert_ptr_null(ledger_resolve(&ledger, slot->allocation, (uint32_t)rand() % 7));
 		}
 		if (step % 100 == 0)
 			check_balance();
@@ -417,7 +417,7 @@ START_TEST(code_of_a_stack_that_comes_late)
 	ck_assert_ptr_null(ledger_split(&ledger, allocation, 6, 8192, &part));
 	ledger.now_ns = from_ns + 3100;
 	ledger_released(&ledger, part, 4096, 0);
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 7));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 7));
 	steps_of_rows_get(&ledger.steps, LEDGER_ROW_TOTAL, unfreed, 4);
 	steps_of_rows_get(&ledger.reserved_steps, LEDGER_ROW_TOTAL, reserved, 4);
 	ck_assert_uint_eq(unfreed[0], 0);
@@ -464,7 +464,7 @@ START_TEST(who_released_whose_memory)
 	ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &allocation));
 	ledger_born(&ledger, allocation, 0, 12288);
 	ledger_released(&ledger, allocation, 4096, 5); /* before its stack is told */
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 1));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	ledger_released(&ledger, allocation, 4096, 3);
 	ledger_released(&ledger, allocation, 4096, LEDGER_NO_THREAD);
 	ck_assert_uint_eq(ledger.threads.items[3].allocated_bytes.low, 12288);
@@ -496,9 +496,9 @@ START_TEST(all_who_released_before_the_stack_was_told)
 			ledger_released(&ledger, allocations[i], 4096, 6);
 			ledger_released(&ledger, allocations[i], 4096, 5);
 		}
-		ck_assert_ptr_null(ledger_settle(&ledger, allocations[0], 1));
+		ck_assert_ptr_null(ledger_resolve(&ledger, allocations[0], 1));
 		ledger_released(&ledger, allocations[1], 12288, 6);
-		ck_assert_ptr_null(ledger_settle(&ledger, allocations[1], 1));
+		ck_assert_ptr_null(ledger_resolve(&ledger, allocations[1], 1));
 	}
 	bytes = map_get(&ledger.releases, 3ULL << 32 | 5);
 	ck_assert_uint_eq(*bytes, 3 * 2 * 12288);
@@ -524,7 +524,7 @@ START_TEST(commits_of_one_account_have_one_number)
 	ck_assert_uint_ne(first, other);
 	ck_assert_ptr_null(ledger_open_commit(&ledger, &later));
 	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
-	ck_assert_ptr_null(ledger_settle_commit(&ledger, later, 0, 0, 0, 2));
+	ck_assert_ptr_null(ledger_resolve_commit(&ledger, later, 0, 0, 0, 2));
 	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], ledger.commits.items[other - COMMIT_FIRST]);
 	ledger.now_ns = 500;
 	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &outside));
@@ -588,15 +588,15 @@ START_TEST(late_commits_take_no_memory)
 		expect(commit != waiting);
 		if (i % 100000 == 0) {
 			if (waiting)
-				ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 0, 7));
+				ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7));
 			waiting = commit;
 			commit_page(64, commit);
 			continue;
 		}
 		commit_page(1 + i % 32, commit);
-		expect(!ledger_settle_commit(&ledger, commit, 0, 0, 0, i % 32 < 16 ? 5 : 6));
+		expect(!ledger_resolve_commit(&ledger, commit, 0, 0, 0, i % 32 < 16 ? 5 : 6));
 	}
-	ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 0, 7));
+	ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7));
 	ck_assert_uint_gt(sweeps, 10);
 	ck_assert_uint_le(ledger.commits.capacity + ledger.free_commits.capacity, 4 * LEDGER_SWEEP_COMMITS);
 	for (uint64_t page = 1; page <= 32; page++)

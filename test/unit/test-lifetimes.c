@@ -60,7 +60,7 @@ START_TEST(pieces_end_one_after_the_other)
 {
 	uint32_t allocation = open_allocation(3000, 10 * PAGE);
 
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 1));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	release(allocation, 5000, PAGE);
 	release(allocation, 7500, 2 * PAGE);
 	ck_assert_ptr_null(ledger_end_lifetimes(&ledger));
@@ -79,7 +79,7 @@ START_TEST(releases_before_the_stack_is_told)
 	release(allocation, 5000, PAGE);
 	release(allocation, 7000, 2 * PAGE);
 	ledger.now_ns = 9000;
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 1));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	ck_assert_ptr_null(ledger_end_lifetimes(&ledger));
 	ck_assert_uint_eq(ledger.lifetimes.cells.count, 2);
 	check_cell(0, 2, 6, 2 * PAGE, 1);
@@ -92,7 +92,7 @@ START_TEST(split_after_a_release)
 {
 	uint32_t allocation = open_allocation(3000, 3 * PAGE), part;
 
-	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 1));
+	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	release(allocation, 5000, PAGE);
 	ck_assert_ptr_null(ledger_split(&ledger, allocation, 7, 2 * PAGE, &part));
 	ck_assert_ptr_null(ledger_end_lifetimes(&ledger));
@@ -108,7 +108,7 @@ START_TEST(steps_double_when_time_goes_on)
 	for (uint64_t i = 0; i < 3; i++) {
 		uint32_t allocation = open_allocation(1000 + i, PAGE);
 
-		ck_assert_ptr_null(ledger_settle(&ledger, allocation, 1));
+		ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 		release(allocation, 3000 + i * 1000000000, PAGE);
 	}
 	ck_assert_uint_eq(ledger.lifetimes.step_ns, 1000 << 11);

@@ -270,8 +270,8 @@ START_TEST(what_is_let_go_leaves_no_space)
 	ck_assert_ptr_ne(first->space, second->space);
 	space_exec(first->space);
 	generation = space_code_generation(first->space);
-	processes_let_go(processes, first);
-	processes_let_go(processes, second);
+	processes_release_space(processes, first);
+	processes_release_space(processes, second);
 	ck_assert_ptr_eq(first->space, second->space);
 	ck_assert_ptr_null(space_next(first->space, 0));
 	/* One that is back has a space of its own, of which as much is known as of the other one. */
@@ -293,18 +293,18 @@ START_TEST(a_space_that_others_name_is_not_let_go)
 	struct process *child, *parent = processes_find(processes, 100);
 
 	/* Alive. */
-	processes_let_go(processes, parent);
+	processes_release_space(processes, parent);
 	thread_of(100, 100);
 	map(100, 10, 5);
 	/* The child owns it when the parent ends, and the parent names it still. */
 	fork_task(200, 200, 100, 100, CLONE_VM, 10);
 	child = processes_find(processes, 200);
 	exit_task(100, 100, 12);
-	processes_let_go(processes, parent);
+	processes_release_space(processes, parent);
 	ck_assert_ptr_eq(child->space, parent->space);
 	ck_assert_ptr_nonnull(space_find(child->space, 10 * PAGE));
 	exit_task(200, 200, 13);
-	processes_let_go(processes, child);
+	processes_release_space(processes, child);
 	ck_assert_ptr_eq(child->space, parent->space);
 	ck_assert_ptr_nonnull(space_find(parent->space, 10 * PAGE));
 	/* Either of them may be back. */

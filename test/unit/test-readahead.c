@@ -108,7 +108,7 @@ static void *help_always(void *context)
 	struct records *records = context;
 
 	while (!enough) {
-		if (!records_help(records))
+		if (!records_decompress_one(records))
 			sched_yield();
 	}
 	return NULL;
@@ -151,13 +151,13 @@ static void read_all(enum help help, size_t maximum, struct outcome *outcome)
 	ck_assert_ptr_null(records_create(&file, &records));
 	records_share_blocks(records, blocks);
 	if (help)
-		records_let_help(records);
+		records_start_readahead(records);
 	enough = false;
 	if (help == HELP_ALWAYS)
 		ck_assert_int_eq(pthread_create(&thread, NULL, help_always, records), 0);
 	for (size_t i = 0; i < maximum && read_one(records, blocks, outcome); i++) {
 		for (uint64_t turns = help == HELP_AT_TIMES && draw(100) == 0 ? draw(6) : 0; turns; turns--)
-			outcome->helped += records_help(records);
+			outcome->helped += records_decompress_one(records);
 	}
 	if (help == HELP_ALWAYS) {
 		enough = true;
@@ -354,11 +354,11 @@ START_TEST(little_is_done_ahead)
 	finish_file();
 	ck_assert_ptr_null(record_blocks_create(&blocks));
 	ck_assert_ptr_null(frames_ahead_create(&file, blocks, &ahead));
-	ck_assert(!frames_ahead_help(ahead));
+	ck_assert(!frames_ahead_decompress_one(ahead));
 	ck_assert_ptr_null(frames_ahead_take(ahead, 0, 0));
-	ck_assert(!frames_ahead_help(ahead));
+	ck_assert(!frames_ahead_decompress_one(ahead));
 	ck_assert_ptr_null(frames_ahead_take(ahead, 0, content.data[6] | content.data[7] << 8));
-	while (frames_ahead_help(ahead))
+	while (frames_ahead_decompress_one(ahead))
 		done++;
 	ck_assert_uint_gt(done, 0);
 	ck_assert_uint_le(done, FRAMES_AHEAD_MAX);

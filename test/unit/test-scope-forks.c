@@ -136,7 +136,7 @@ START_TEST(nobody_joins_while_the_recording_ends)
 {
 	static const struct event_description event = {.role = ROLE_SYSCALL};
 
-	recorder->scope.kind = SCOPE_EVERYBODY;
+	recorder->scope.kind = SCOPE_ALL_PROCESSES;
 	ck_assert(vector_push(&recorder->events.items, event));
 	ck_assert(map_put(&recorder->attachment.event_of_id, EVENT_ID, 0));
 	recorder->closed = _i;

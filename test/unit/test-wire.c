@@ -17,7 +17,7 @@ START_TEST(numbers_are_those_of_the_manual)
 	ck_assert_int_eq(wire_stack_end(MMT_STACK_END_COROUTINE), 8);
 	ck_assert_int_eq(wire_frame_kind(MMT_FRAME_UNKNOWN), 2);
 	ck_assert_int_eq(wire_program_state(PROGRAM_MISSING), 2);
-	ck_assert_int_eq(wire_program_state(PROGRAM_LACKING_NAMES), 8);
+	ck_assert_int_eq(wire_program_state(PROGRAM_MISSING_NAMES), 8);
 }
 END_TEST
 
@@ -27,7 +27,7 @@ START_TEST(values_come_back)
 		ck_assert_uint_eq(wire_to_stack_end(wire_stack_end((enum mmt_stack_end)i)), i);
 	for (unsigned i = 0; i <= MMT_FRAME_UNKNOWN; i++)
 		ck_assert_uint_eq(wire_to_frame_kind(wire_frame_kind((enum mmt_frame_kind)i)), i);
-	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_LACKING_NAMES; i++)
+	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_MISSING_NAMES; i++)
 		ck_assert_uint_eq(wire_to_program_state(wire_program_state((enum program_state)i)), i);
 }
 END_TEST

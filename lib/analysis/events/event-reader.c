@@ -127,7 +127,7 @@ static void describe_recording(struct mmt_events *events)
 	    .recorder = metadata->version,
 	    .command_line = metadata->command_line,
 	    .on_cpus = metadata->info.on_cpus,
-	    .all_processes = metadata->info.everybody,
+	    .all_processes = metadata->info.all_processes,
 	    .attribute_count = metadata->attribute_count,
 	};
 }

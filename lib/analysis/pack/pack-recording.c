@@ -192,14 +192,14 @@ static struct mmt_error *add_build_ids(struct pack *pack)
 }
 
 /* Of two passes the first. */
-static void tell_first(void *context, uint64_t done_bytes, uint64_t total_bytes)
+static void report_first_pass(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
 	const struct mmt_progress *progress = ((const struct pack *)context)->progress;
 
 	progress->tell(progress->context, done_bytes, 2 * total_bytes);
 }
 
-static void tell_second(const struct pack *pack, const struct event *event)
+static void report_second_pass(const struct pack *pack, const struct event *event)
 {
 	uint64_t total_bytes = reader_data_end(pack->reader);
 
@@ -223,7 +223,7 @@ static struct mmt_error *write_all(struct pack *pack)
 		if (!error && !end)
 			error = write_event(pack, &event);
 		if (!error && !end && count % PROGRESS_EVENTS == 0)
-			tell_second(pack, &event);
+			report_second_pass(pack, &event);
 	}
 	if (!error)
 		error = writer_end_round(pack->writer);
@@ -273,7 +273,7 @@ static void count_names(const struct resolved_stacks *resolved, struct mmt_pack_
 }
 
 /* What cannot be written is told before the work; of a recording that is not there, or no file, that is told. */
-static bool is_worth_a_file(const struct mmt_pack_options *options)
+static bool can_write_output(const struct mmt_pack_options *options)
 {
 	struct stat status;
 
@@ -287,8 +287,8 @@ static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
 {
-	const struct mmt_progress first = {.tell = tell_first, .context = pack};
-	struct mmt_error *error = is_worth_a_file(options) ? create_output(pack, options) : NULL;
+	const struct mmt_progress first = {.tell = report_first_pass, .context = pack};
+	struct mmt_error *error = can_write_output(options) ? create_output(pack, options) : NULL;
 
 	if (!error)
 		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);

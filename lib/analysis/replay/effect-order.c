@@ -139,7 +139,7 @@ static void drop_lock(struct effect_order *order, struct begun *begun, size_t in
 }
 
 /* The child was copied from the space as it was at the lock. */
-static void settle_fork(struct effect_order *order, struct begun *begun)
+static void resolve_fork(struct effect_order *order, struct begun *begun)
 {
 	if (begun->forked)
 		event_queue_take_place(&order->queue, begun->locks[0]);
@@ -150,7 +150,7 @@ static void settle_fork(struct effect_order *order, struct begun *begun)
 /* The thread is past whatever it had begun. */
 static void settle(struct effect_order *order, struct begun *begun)
 {
-	settle_fork(order, begun);
+	resolve_fork(order, begun);
 	while (begun->lock_count)
 		drop_lock(order, begun, begun->lock_count - 1);
 	if (begun->entry)
@@ -159,7 +159,7 @@ static void settle(struct effect_order *order, struct begun *begun)
 	begun->given_up = false;
 }
 
-static void settle_thread(struct effect_order *order, int32_t tid)
+static void resolve_thread(struct effect_order *order, int32_t tid)
 {
 	struct begun *begun = find_thread(order, tid);
 
@@ -168,7 +168,7 @@ static void settle_thread(struct effect_order *order, int32_t tid)
 }
 
 /* pid 0: of every process. The numbers of threads may have changed since: exec gives its thread that of the process. */
-static void settle_process(struct effect_order *order, int32_t pid)
+static void resolve_process(struct effect_order *order, int32_t pid)
 {
 	uint64_t tid, value;
 
@@ -267,7 +267,7 @@ static struct mmt_error *push_lock(struct effect_order *order, const struct even
 
 	if (!begun)
 		return &error_no_memory;
-	settle_fork(order, begun);
+	resolve_fork(order, begun);
 	begun->given_up = false;
 	if (begun->entry)
 		event_queue_move_to_end(&order->queue, begun->entry, event->time_ns);
@@ -293,7 +293,7 @@ static struct mmt_error *push_call(struct effect_order *order, const struct even
 
 	if (!begun)
 		return push_plain(order, event);
-	settle_fork(order, begun);
+	resolve_fork(order, begun);
 	if (!begun->lock_count || !may_own(order, event, begun->locks[begun->lock_count - 1])) {
 		order->given_up += begun->given_up && !has_failed(event);
 		settle(order, begun);
@@ -344,7 +344,7 @@ static struct mmt_error *push_fork(struct effect_order *order, const struct even
 
 	if (!begun)
 		return push_plain(order, event);
-	settle_fork(order, begun);
+	resolve_fork(order, begun);
 	if (event->task.pid == event->task.parent_pid || !begun->lock_count) {
 		settle(order, begun); /* a new thread: nothing was copied */
 		return push_plain(order, event);
@@ -398,11 +398,11 @@ struct mmt_error *effect_order_push(struct effect_order *order, const struct eve
 	case EVENT_NEW_TASK:
 		return push_new_task(order, event);
 	case EVENT_CALL_ENTER:
-		settle_thread(order, event->tid);
+		resolve_thread(order, event->tid);
 		break;
 	case EVENT_COMM:
 		if (event->comm.exec)
-			settle_process(order, event->pid);
+			resolve_process(order, event->pid);
 		break;
 	case EVENT_EXIT:
 		forget_thread(order, event->task.tid);
@@ -417,7 +417,7 @@ struct mmt_error *effect_order_push(struct effect_order *order, const struct eve
 
 void effect_order_end(struct effect_order *order)
 {
-	settle_process(order, 0);
+	resolve_process(order, 0);
 }
 
 bool effect_order_next(struct effect_order *order, struct event *event_ret)

@@ -39,7 +39,7 @@ static void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation
 static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);
 
 /* The row of an allocation is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
-static void ledger_rows_tell(struct ledger *ledger, struct allocation *allocation, uint32_t row);
+static void ledger_resolve_row_changes(struct ledger *ledger, struct allocation *allocation, uint32_t row);
 
 struct found_key {
 	uint32_t process, kind, side;
@@ -341,7 +341,7 @@ static void enter_account(struct ledger *ledger, struct allocation *allocation, 
 	if (!allocation->live_bytes && allocation->early)
 		note_lifetime(ledger, allocation, account->row,
 			      ledger->early_releases.items[allocation->early - 1].time_ns);
-	ledger_rows_tell(ledger, allocation, account->row);
+	ledger_resolve_row_changes(ledger, allocation, account->row);
 	if (ledger->lifetimes.steps_max)
 		add_early_lifetimes(ledger, allocation);
 	if (allocation->unordered)
@@ -370,7 +370,7 @@ static struct account_key key_of(const struct ledger *ledger, const struct alloc
 				    ledger->options.by_thread ? allocation->thread : LEDGER_NO_THREAD};
 }
 
-struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t stack)
+struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t number, uint32_t stack)
 {
 	struct allocation *allocation = find_allocation(ledger, number);
 	struct account_key key;
@@ -387,7 +387,7 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 		error = ledger_account(ledger, &key, &account);
 		if (error)
 			return error;
-		ledger_rows_tell(ledger, allocation, ledger->accounts.items[account].row);
+		ledger_resolve_row_changes(ledger, allocation, ledger->accounts.items[account].row);
 	}
 	if (allocation->side == LEDGER_INSIDE && allocation->original_bytes) {
 		error = ledger_account(ledger, &key, &account);
@@ -399,7 +399,7 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	}
 	if (!allocation->live_bytes)
 		forget_allocation(ledger, allocation);
-	return ledger_settle(ledger, part, stack);
+	return ledger_resolve(ledger, part, stack);
 }
 
 /* An empty allocation beside another, of the same call. */
@@ -710,8 +710,8 @@ struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret
 	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
 }
 
-struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-				       uint32_t kind, uint32_t stack)
+struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
+					uint32_t kind, uint32_t stack)
 {
 	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
 	struct mmt_error *error;
@@ -874,7 +874,7 @@ static void make_changes(struct ledger *ledger)
 	}
 }
 
-static void ledger_rows_tell(struct ledger *ledger, struct allocation *allocation, uint32_t row)
+static void ledger_resolve_row_changes(struct ledger *ledger, struct allocation *allocation, uint32_t row)
 {
 	struct row_change only;
 
@@ -884,7 +884,7 @@ static void ledger_rows_tell(struct ledger *ledger, struct allocation *allocatio
 		make_change(ledger, &only);
 		return;
 	}
-	row_changes_tell(&ledger->changes, allocation->last_change, row);
+	row_changes_resolve(&ledger->changes, allocation->last_change, row);
 	allocation->last_change = 0;
 	make_changes(ledger);
 }
@@ -898,7 +898,7 @@ static void limit_changes(struct ledger *ledger)
 		return;
 	allocation = &ledger->allocations.items[row_changes_first(&ledger->changes)->allocation - ALLOCATION_FIRST];
 	allocation->unordered = true;
-	ledger_rows_tell(ledger, allocation, LEDGER_NO_ROW);
+	ledger_resolve_row_changes(ledger, allocation, LEDGER_NO_ROW);
 }
 
 static void change_known(struct ledger *ledger, const struct row_change *change)

@@ -190,7 +190,7 @@ void ledger_replaces(struct ledger *ledger, uint32_t allocation, uint32_t reserv
 void ledger_drop(struct ledger *ledger, uint32_t allocation);
 
 /* The call has created something and its stack is known. */
-struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t allocation, uint32_t stack) MMT_MUST_CHECK;
+struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t allocation, uint32_t stack) MMT_MUST_CHECK;
 
 /* `bytes` of what an allocation holds have turned into another kind (code: they were made executable). They go to an
  * allocation of their own, one for all such bytes of this allocation. */
@@ -202,11 +202,11 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint3
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
 				uint32_t *commit_ret) MMT_MUST_CHECK;
 
-/* A commit number whose stack is told later by ledger_settle_commit(). */
+/* A commit number whose stack is told later by ledger_resolve_commit(). */
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
 
-struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-				       uint32_t kind, uint32_t stack) MMT_MUST_CHECK;
+struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
+					uint32_t kind, uint32_t stack) MMT_MUST_CHECK;
 
 /*
  * Each number that was opened is another, until it is swept: whoever holds one that is told takes that of its account

@@ -16,7 +16,7 @@
 #define FETCH_PLACE_AHEAD 6
 #define FETCH_INTERVAL_AHEAD 3
 
-static struct mmt_error *tell_stack(struct replay *replay, uint64_t sequence, uint32_t stack)
+static struct mmt_error *notify_stack(struct replay *replay, uint64_t sequence, uint32_t stack)
 {
 	return replay->watch.stack ? replay->watch.stack(replay->watch.context, sequence, stack) : NULL;
 }
@@ -31,13 +31,13 @@ static struct mmt_error *fail(struct replay *replay, const struct failure *told,
 
 static struct mmt_error *credit(struct replay *replay, const struct outcome *outcome, uint32_t stack)
 {
-	struct mmt_error *error = outcome->unwound ? NULL : tell_stack(replay, outcome->sequence, stack);
+	struct mmt_error *error = outcome->unwound ? NULL : notify_stack(replay, outcome->sequence, stack);
 
 	if (!error && outcome->allocation)
-		error = ledger_settle(&replay->ledger, outcome->allocation, stack);
+		error = ledger_resolve(&replay->ledger, outcome->allocation, stack);
 	if (!error && outcome->commit)
-		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->thread,
-					     outcome->commit_kind, stack);
+		error = ledger_resolve_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->thread,
+					      outcome->commit_kind, stack);
 	if (!error && outcome->failure.count)
 		error = fail(replay, &outcome->failure, stack);
 	return error;
@@ -127,7 +127,7 @@ static struct mmt_error *settle(struct replay *replay, const struct outcome *out
 	return unwind_and_credit(replay, outcome, syscall_event);
 }
 
-struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thread_state *state)
+struct mmt_error *replay_calls_resolve_waiting(struct replay *replay, struct thread_state *state)
 {
 	struct mmt_error *error;
 
@@ -143,8 +143,8 @@ static bool has_outcome(const struct outcome *outcome)
 	return outcome->allocation || outcome->commit || outcome->failure.count;
 }
 
-static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
-					const struct outcome *outcome)
+static struct mmt_error *resolve_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
+					 const struct outcome *outcome)
 {
 	bool dumped = kept_sample_is_of(&state->dump, event, &replay->lost_calls);
 
@@ -270,7 +270,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	joined = event_stack_join(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
 	error = code_view_unwind(replay->code, process, &joined, &stack);
 	if (!error)
-		error = tell_stack(replay, event->sequence, stack);
+		error = notify_stack(replay, event->sequence, stack);
 	outcome->unwound = true;
 	outcome->stack = stack;
 	if (error)
@@ -318,7 +318,7 @@ static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, st
 		outcome->allocation = number;
 		return NULL;
 	}
-	return ledger_settle(&replay->ledger, number, 0);
+	return ledger_resolve(&replay->ledger, number, 0);
 }
 
 /* What the next calls of the same process ask for, in a space where each would wait for memory several times. */
@@ -375,7 +375,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	if (space_is_large(process->space))
 		look_ahead(replay, process);
 	if (!error)
-		error = settle_or_wait(replay, state, event, &outcome);
+		error = resolve_or_wait(replay, state, event, &outcome);
 	kept_sample_release(&state->dump);
 	return error;
 }
@@ -416,7 +416,7 @@ static void count_call(struct replay *replay, uint32_t process, const struct eve
 
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
 {
-	struct mmt_error *error = replay_calls_settle_waiting(replay, state);
+	struct mmt_error *error = replay_calls_resolve_waiting(replay, state);
 
 	if (error)
 		return error;
@@ -438,7 +438,7 @@ static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thre
 	struct mmt_error *error;
 
 	if (replay->large_dumps && !is_large)
-		return kept_sample_deepen(&state->call, &event->call.stack);
+		return kept_sample_extend(&state->call, &event->call.stack);
 	error = settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
 	kept_sample_release(&state->call);
 	return error;

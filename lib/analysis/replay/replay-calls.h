@@ -15,7 +15,7 @@ struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *
 				    const struct event *event) MMT_MUST_CHECK;
 
 /* A call whose dump never came: lost, and the thread has gone on. */
-struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
+struct mmt_error *replay_calls_resolve_waiting(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
 
 /* The code of the process is known now, or never will be: calls made before are credited. */
 struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t process) MMT_MUST_CHECK;

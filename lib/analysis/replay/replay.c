@@ -325,7 +325,7 @@ static struct mmt_error *replay_exec(struct replay *replay, struct thread *threa
 {
 	struct mmt_error *error;
 
-	error = replay_calls_settle_waiting(replay, state);
+	error = replay_calls_resolve_waiting(replay, state);
 	if (!error)
 		error = replay_calls_credit_early(replay, thread->process);
 	if (error)
@@ -349,7 +349,7 @@ static struct mmt_error *end_process(struct replay *replay, uint32_t index)
 	if (!error)
 		error = process_totals_release(replay, process);
 	if (!error)
-		processes_let_go(replay->processes, process);
+		processes_release_space(replay->processes, process);
 	return error;
 }
 
@@ -364,7 +364,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 		return error;
 	error = find_state(replay, thread, &state);
 	if (!error)
-		error = replay_calls_settle_waiting(replay, state);
+		error = replay_calls_resolve_waiting(replay, state);
 	if (!error)
 		error = replay_mmap2_flush(replay, state);
 	if (error)
@@ -382,7 +382,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 	setuid_execs_forked(&replay->setuid_execs, event->task.tid);
 	/* What the kernel made in the parent belongs into the copy. */
 	if (parent && event->task.pid != event->task.parent_pid) {
-		struct mmt_error *error = replay_mmap2_tell_process(replay, parent->index);
+		struct mmt_error *error = replay_mmap2_apply_to_process(replay, parent->index);
 
 		if (error)
 			return error;
@@ -404,7 +404,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 		return NULL;
 	switch (event->kind) {
 	case EVENT_SNAPSHOT_BEGIN:
-		error = replay_mmap2_tell_process(replay, process->index);
+		error = replay_mmap2_apply_to_process(replay, process->index);
 		if (!error && thread)
 			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 		if (!error)
@@ -541,7 +541,7 @@ static struct mmt_error *finish(struct replay *replay)
 {
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		struct thread_state *state = replay->thread_states.items[i];
-		struct mmt_error *error = replay_calls_settle_waiting(replay, state);
+		struct mmt_error *error = replay_calls_resolve_waiting(replay, state);
 
 		if (!error)
 			error = replay_mmap2_flush(replay, state);
@@ -709,7 +709,7 @@ struct event_stack event_stack_join(const struct event_stack *syscall_event, con
 	return joined;
 }
 
-struct mmt_error *kept_sample_deepen(struct kept_sample *kept, const struct event_stack *dump)
+struct mmt_error *kept_sample_extend(struct kept_sample *kept, const struct event_stack *dump)
 {
 	struct event_stack joined = event_stack_join(&kept->stack, dump);
 
@@ -862,7 +862,7 @@ struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state 
 	return error;
 }
 
-struct mmt_error *replay_mmap2_tell_process(struct replay *replay, uint32_t process)
+struct mmt_error *replay_mmap2_apply_to_process(struct replay *replay, uint32_t process)
 {
 	if (process >= replay->mmap2_counts.count || !replay->mmap2_counts.items[process])
 		return NULL;

@@ -168,7 +168,7 @@ struct event_stack event_stack_join(const struct event_stack *syscall_event, con
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 
 /* Uses the stack of another dump of the same call if it is larger. */
-struct mmt_error *kept_sample_deepen(struct kept_sample *kept, const struct event_stack *dump) MMT_MUST_CHECK;
+struct mmt_error *kept_sample_extend(struct kept_sample *kept, const struct event_stack *dump) MMT_MUST_CHECK;
 
 /* The stack is no longer needed; frees its buffer if that is large. */
 void kept_sample_release(struct kept_sample *kept);
@@ -211,6 +211,6 @@ struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state 
 
 /* What the process's threads have not claimed yet is in the kernel's maps all the same: it goes into the model, and
  * still belongs to the call that may be in flight. */
-struct mmt_error *replay_mmap2_tell_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+struct mmt_error *replay_mmap2_apply_to_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
 
 #endif

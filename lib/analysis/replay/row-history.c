@@ -35,7 +35,7 @@ uint64_t row_changes_add(struct row_changes *changes, const struct row_change *c
 	return vector_push(&changes->items, *change) ? changes->done + changes->items.count : 0;
 }
 
-void row_changes_tell(struct row_changes *changes, uint64_t last, uint32_t row)
+void row_changes_resolve(struct row_changes *changes, uint64_t last, uint32_t row)
 {
 	for (uint64_t number = last; number;) {
 		struct row_change *change = &changes->items.items[number - 1 - changes->done];

@@ -44,7 +44,7 @@ void row_changes_remove_first(struct row_changes *changes);
 uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change);
 
 /* An allocation's row is known: `last` is the number of its last change. */
-void row_changes_tell(struct row_changes *changes, uint64_t last, uint32_t row);
+void row_changes_resolve(struct row_changes *changes, uint64_t last, uint32_t row);
 
 static inline size_t row_changes_count(const struct row_changes *changes)
 {

@@ -342,7 +342,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	static const char *const reasons[] = {
 	    [PROGRAM_POOR_NAMES] = "is damaged",
 	    [PROGRAM_LIMITED_NAMES] = "is larger in some place than mmtrace's limit",
-	    [PROGRAM_LACKING_NAMES] =
+	    [PROGRAM_MISSING_NAMES] =
 		"is without a part that is in another file (.dwo, .dwp, or what .gnu_debugaltlink names), which is "
 		"not there",
 	};

@@ -69,7 +69,7 @@ struct viewed_code {
 	bool is_copy; /* as it was last seen */
 };
 
-/* False: the recording does not tell it, and no file that can be used has it. Borrowed until the next call. */
+/* False: neither the recording nor a module has the code. Borrowed until the next call. */
 bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret);
 
 /* No frame has code, because the recording was packed without. */
@@ -79,7 +79,7 @@ bool code_view_code_left_out(const struct code_view *view);
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 
 /* The next module, counted on in *position from 0, that stacks led into but that could not be used, or
- * not all of it; NULL: no more. The caller frees `*missing_ret`: with PROGRAM_LACKING_NAMES the files that are missing,
+ * not all of it; NULL: no more. The caller frees `*missing_ret`: with PROGRAM_MISSING_NAMES the files that are missing,
  * as a text, NULL when that is not known. It may be NULL. */
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
 			       char **missing_ret);

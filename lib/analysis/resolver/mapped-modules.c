@@ -275,7 +275,7 @@ static enum program_state unusable_state(const struct program *program, const ch
 }
 
 /* Each path is told once with each state. */
-static enum program_state state_to_tell(struct mapped_modules *mapped, const struct program *program, uint32_t path)
+static enum program_state state_to_report(struct mapped_modules *mapped, const struct program *program, uint32_t path)
 {
 	enum program_state state = unusable_state(program, mapped_modules_path_name(mapped, path));
 	uint64_t key = (uint64_t)path << STATE_BITS | state;
@@ -311,7 +311,7 @@ struct program *mapped_modules_open(struct mapped_modules *mapped, uint32_t imag
 	state->opened = true;
 	memcpy(&key, intern_get(&mapped->images, image, NULL), sizeof(key));
 	state->program = open_image(mapped, &key);
-	state->to_tell = state_to_tell(mapped, state->program, key.path);
+	state->to_report = state_to_report(mapped, state->program, key.path);
 	return state->program;
 }
 
@@ -371,10 +371,10 @@ const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t 
 	while (*position < mapped->image_states.count) {
 		size_t image = (*position)++;
 
-		*state_ret = mapped->image_states.items[image].to_tell;
+		*state_ret = mapped->image_states.items[image].to_report;
 		if (is_first_with_poor_names(mapped, image))
 			*state_ret = names_state(mapped, image);
-		if (missing_ret && *state_ret == PROGRAM_LACKING_NAMES)
+		if (missing_ret && *state_ret == PROGRAM_MISSING_NAMES)
 			*missing_ret = missing_part(mapped->image_states.items[image].program);
 		if (*state_ret != PROGRAM_READABLE)
 			return mapped_modules_image_path(mapped, (uint32_t)image);

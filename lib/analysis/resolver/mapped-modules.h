@@ -24,7 +24,7 @@ struct image_state {
 	const char *path; /* in `arena` */
 	bool opened;
 	struct program *program;
-	enum program_state to_tell; /* PROGRAM_READABLE: nothing, or told with another image */
+	enum program_state to_report; /* PROGRAM_READABLE: nothing, or told with another image */
 };
 
 /* The records after this one, in the order of the recording. */

@@ -20,8 +20,8 @@ static inline enum wire_program_state wire_program_state(enum program_state stat
 		return WIRE_PROGRAM_POOR_NAMES;
 	case PROGRAM_LIMITED_NAMES:
 		return WIRE_PROGRAM_LIMITED_NAMES;
-	case PROGRAM_LACKING_NAMES:
-		return WIRE_PROGRAM_LACKING_NAMES;
+	case PROGRAM_MISSING_NAMES:
+		return WIRE_PROGRAM_MISSING_NAMES;
 	case PROGRAM_READABLE:
 	case PROGRAM_NOT_ELF:
 	case PROGRAM_BROKEN:
@@ -33,7 +33,7 @@ static inline enum wire_program_state wire_program_state(enum program_state stat
 /* Of a number that this version does not know: PROGRAM_BROKEN. */
 static inline enum program_state wire_to_program_state(enum wire_program_state state)
 {
-	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_LACKING_NAMES; i++) {
+	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_MISSING_NAMES; i++) {
 		if (wire_program_state((enum program_state)i) == state)
 			return (enum program_state)i;
 	}

@@ -224,7 +224,7 @@ static struct mmt_error *read_ranges(struct code_pass *pass, struct generating_p
 	return error;
 }
 
-static bool has_turn(const struct code_pass *pass, const struct generating_program *program, bool asked_for)
+static bool is_due_for_reading(const struct code_pass *pass, const struct generating_program *program, bool asked_for)
 {
 	return !program->ended && !program->gave_way && program->asked_for == asked_for &&
 	       (pass->at_end || program->from_ns <= pass->now_ns);
@@ -259,7 +259,7 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
 
 		struct generating_program *program = &generated->programs.items[index];
 
-		if (!has_turn(pass, program, asked_for))
+		if (!is_due_for_reading(pass, program, asked_for))
 			continue;
 		if (is_over(pass)) {
 			generated->turns[asked_for] = index;

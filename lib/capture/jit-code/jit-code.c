@@ -254,7 +254,7 @@ static struct mmt_error *hand_over(struct generating_program *program, struct co
 	return NULL;
 }
 
-static void tell_what_is_missing(struct recorder *recorder)
+static void report_missing_code(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
 	const struct jit_code *generated = &recorder->generated;
@@ -306,7 +306,7 @@ struct mmt_error *jit_code_finish(struct recorder *recorder)
 	for (size_t i = 0; !error && i < generated->programs.count; i++)
 		error = hand_over(&generated->programs.items[i], &recorder->code);
 	if (!error)
-		tell_what_is_missing(recorder);
+		report_missing_code(recorder);
 	return error;
 }
 

@@ -610,7 +610,7 @@ static bool is_thread_of_root(const struct attachment *attachment, const struct 
 	       thread_coverage_is_same(&attachment->coverage, note->tid, note->time_ns, root->begin_ns);
 }
 
-static struct mmt_error *settle_run(struct attachment *attachment, const struct thread_note *note)
+static struct mmt_error *resolve_run(struct attachment *attachment, const struct thread_note *note)
 {
 	/* A fence that is closed by now says nothing: its set may have been closed as incomplete or twofold. */
 	const uint64_t *inherited = map_get(&attachment->root_of_fence, note->fence_id);
@@ -625,7 +625,7 @@ static struct mmt_error *settle_run(struct attachment *attachment, const struct 
 	return thread_coverage_put(&attachment->coverage, note->tid, note->time_ns) ? NULL : &error_no_memory;
 }
 
-struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
+struct mmt_error *attach_resolve(struct attachment *attachment, size_t count)
 {
 	struct mmt_error *error = NULL;
 
@@ -633,7 +633,7 @@ struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
 		const struct thread_note *note = &attachment->notes.items[i];
 
 		if (note->fence_id)
-			error = settle_run(attachment, note);
+			error = resolve_run(attachment, note);
 		else if (!thread_coverage_note_end(&attachment->coverage, note->tid, note->time_ns))
 			error = &error_no_memory;
 	}

@@ -201,7 +201,7 @@ void attach_look_outside(struct attachment *attachment);
  * The first `count` notes: whatever is older than they are has been noted. A thread that ran with the fence of another
  * was born with the whole set, and what was opened for it is closed again: it would report everything twice.
  */
-struct mmt_error *attach_settle(struct attachment *attachment, size_t count) MMT_MUST_CHECK;
+struct mmt_error *attach_resolve(struct attachment *attachment, size_t count) MMT_MUST_CHECK;
 
 /* Until attach_close_fences() this thread is sampled while it is outside the kernel, with identifiers that are nothing
  * else's. `gone_ret`: it has ended. */

@@ -22,9 +22,9 @@
  */
 
 enum scope_kind {
-	SCOPE_THREADS,	 /* events of threads */
-	SCOPE_PROCESSES, /* events on processors: processes asked for and their children */
-	SCOPE_EVERYBODY, /* the same, of all processes, or all in a control group; but not the recorder itself */
+	SCOPE_THREADS,	     /* events of threads */
+	SCOPE_PROCESSES,     /* events on processors: processes asked for and their children */
+	SCOPE_ALL_PROCESSES, /* the same, of all processes, or all in a control group; but not the recorder itself */
 };
 
 struct scope_fork {
@@ -40,7 +40,7 @@ struct scope {
 	struct map begins,
 	    ends; /* by process: from when until when (not in it: still) the number is that of one followed */
 	VECTOR(struct scope_fork) forks; /* noted, not yet applied */
-	uint64_t passed_over;		       /* calls of others */
+	uint64_t passed_over;		 /* calls of others */
 };
 
 void scope_deinit(struct scope *scope);

@@ -171,7 +171,7 @@ uint64_t proc_own_peak_bytes(void)
 	return read_status_field(getpid(), "VmHWM", value) ? strtoull(value, NULL, 10) * 1024 : 0;
 }
 
-static struct mmt_error *refuse_gone(pid_t pid)
+static struct mmt_error *error_no_process(pid_t pid)
 {
 	if (kill(pid, 0) == 0 || errno != ESRCH)
 		return error_create(MMT_ERROR_SYSTEM,
@@ -229,7 +229,7 @@ static struct mmt_error *check_program(pid_t pid)
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return refuse_guarded(pid);
 	if (fd < 0)
-		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : refuse_gone(pid);
+		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
 	if (proc_is_32_bit_program(fd))
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
@@ -256,7 +256,7 @@ struct mmt_error *proc_check_target(pid_t pid)
 	if (pid == getpid())
 		return error_create(MMT_ERROR_INVALID, "cannot record process %d: it is the recorder itself", pid);
 	if (!read_stat(pid, &fields) || !read_status_field(pid, "Tgid", value))
-		return refuse_gone(pid);
+		return error_no_process(pid);
 	process = strtol(value, NULL, 10);
 	if (process != pid)
 		return error_create(MMT_ERROR_INVALID,
@@ -476,8 +476,9 @@ uint64_t proc_start_realtime_ns(pid_t pid)
 #define WORD_BYTES sizeof(uint64_t)
 #define ENTRY_BYTES (2 * WORD_BYTES) /* type and value */
 #define ENTRIES_MAX 128
-#define GAP_BYTES_MAX 256 /* between the vector and the strings: for alignment, or words that the loader has removed   \
-			   */
+#define GAP_BYTES_MAX                                                                                                  \
+	256 /* between the vector and the strings: for alignment, or words that the loader has removed                 \
+	     */
 
 static uint64_t read_word(const uint8_t *stack, size_t offset)
 {

@@ -250,7 +250,7 @@ static void note_whole(struct recorder *recorder, const struct look *look)
 
 /* Is no child on its way that was begun before its parent had the set? A parent that waits for the child of its vfork()
  * looks like one that is about to have a child, for as long as it waits. */
-static bool nobody_is_on_the_way(struct recorder *recorder)
+static bool no_new_threads_are_pending(struct recorder *recorder)
 {
 	size_t count = recorder->attachment.unseen_roots;
 
@@ -284,7 +284,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 		error = drain_twice(recorder);
 	/* A child born meanwhile has not been looked at. */
 	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
-		     nobody_is_on_the_way(recorder);
+		     no_new_threads_are_pending(recorder);
 	/* Children that were started before their parents had the set; later ones are born with it. */
 	if (*whole_ret) {
 		error = children_add(recorder, &added);
@@ -299,7 +299,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 }
 
 /* The recording begins all the same, and says how many threads are not in it. */
-static struct mmt_error *give_up_the_rest(struct recorder *recorder)
+static struct mmt_error *skip_remaining_threads(struct recorder *recorder)
 {
 	struct look look;
 	struct mmt_error *error = look_at_processes(recorder, false, &look);
@@ -325,7 +325,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	while (!error && !whole && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
 		error = attach_pass(recorder, &whole);
 	if (!error && !whole)
-		error = give_up_the_rest(recorder);
+		error = skip_remaining_threads(recorder);
 	if (error)
 		return error;
 	attach_close_fences(&recorder->attachment);
@@ -365,7 +365,7 @@ struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t p
 }
 
 /* Everybody there is, with a memory of its own, or in the control group. */
-static struct mmt_error *add_everybody(struct recorder *recorder)
+static struct mmt_error *add_all_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 	proc_pids pids = {0};
@@ -423,8 +423,8 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		if (!cpu_watch_add_away(&recorder->cpus, recorder->attachment.absent.items[i]))
 			error = &error_no_memory;
 	}
-	if (!error && recorder->scope.kind == SCOPE_EVERYBODY)
-		error = add_everybody(recorder);
+	if (!error && recorder->scope.kind == SCOPE_ALL_PROCESSES)
+		error = add_all_processes(recorder);
 	else if (!error)
 		error = children_add(recorder, &added);
 	if (!error)
@@ -473,7 +473,7 @@ static enum scope_kind choose_kind(struct recorder *recorder, size_t count)
 	const struct mmt_record_options *options = recorder->options;
 
 	if (options->all_cpus || options->cgroup)
-		return SCOPE_EVERYBODY;
+		return SCOPE_ALL_PROCESSES;
 	if (options->scope == MMT_SCOPE_CPUS || (options->scope == MMT_SCOPE_AUTO && !options->tid_count &&
 						 count > attach_threads_max(&recorder->attachment, false)))
 		return SCOPE_PROCESSES;

@@ -204,7 +204,7 @@ pid_t exit_watch_next(struct exit_watch *watch)
 	return pid;
 }
 
-void exit_watch_let_go(struct exit_watch *watch)
+void exit_watch_release(struct exit_watch *watch)
 {
 	while (write(watch->let_go[1], "", 1) < 0 && errno == EINTR)
 		;

@@ -57,28 +57,29 @@ void ask_runtime_forget(struct traced_process *process)
 	process->generates_code = false;
 }
 
-static void tell_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
+static void report_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
 {
 	recorder_message(recorder, true, "process %d (%s) gives no names for its generated code: %s", (int)process->pid,
 			 process->runtime->name, refusal);
 }
 
-static void tell_success(const struct recorder *recorder, const struct traced_process *process)
+static void report_success(const struct recorder *recorder, const struct traced_process *process)
 {
 	recorder_message(recorder, false, "process %d (%s) was asked for a perf map and writes one", (int)process->pid,
 			 process->runtime->name);
 }
 
-static void tell_absence(const struct recorder *recorder, const struct traced_process *process)
+static void report_missing_map(const struct recorder *recorder, const struct traced_process *process)
 {
 	char refusal[HELPER_REFUSAL_BYTES];
 
 	snprintf(refusal, sizeof(refusal), "it was asked and agreed, but there is no /tmp/perf-%d.map",
 		 (int)process->namespace_pid);
-	tell_refusal(recorder, process, refusal);
+	report_refusal(recorder, process, refusal);
 }
 
-static void tell_of_writing(const struct recorder *recorder, const struct traced_process *process, const char *reason)
+static void report_still_writing(const struct recorder *recorder, const struct traced_process *process,
+				 const char *reason)
 {
 	recorder_message(recorder, true, "process %d (%s) may go on writing its perf map: %s", (int)process->pid,
 			 process->runtime->name, reason);
@@ -131,14 +132,14 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 		process->ask_at_ns = clock_now_ns() + (process->runtime->end ? APPEAR_NS : 0);
 		break;
 	case HELPER_UNANSWERED:
-		tell_refusal(recorder, process, refusal);
+		report_refusal(recorder, process, refusal);
 		process->asked = after_answer(process); /* perhaps it writes one day */
 		break;
 	case HELPER_REFUSED:
 		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
 		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 		if (process->asked == ASKED_DONE)
-			tell_refusal(recorder, process, refusal);
+			report_refusal(recorder, process, refusal);
 		break;
 	}
 }
@@ -147,9 +148,9 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 static void look_for_map(const struct recorder *recorder, struct traced_process *process)
 {
 	if (perf_maps_exists(process))
-		tell_success(recorder, process);
+		report_success(recorder, process);
 	else if (clock_now_ns() > process->ask_at_ns)
-		tell_absence(recorder, process);
+		report_missing_map(recorder, process);
 	else
 		return;
 	process->asked = after_answer(process);
@@ -164,7 +165,7 @@ static void take_last_answer(const struct recorder *recorder, struct traced_proc
 		return;
 	process->asked = ASKED_DONE;
 	if (answer != HELPER_AGREED)
-		tell_of_writing(recorder, process, refusal);
+		report_still_writing(recorder, process, refusal);
 }
 
 /* One step of one process; `at_end`: one that was seen too late to be asked before is asked now, once. */
@@ -243,9 +244,9 @@ static void give_up(const struct recorder *recorder)
 			continue;
 		drop_helper(process);
 		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
-			tell_refusal(recorder, process, "no answer before the recorder had to end");
+			report_refusal(recorder, process, "no answer before the recorder had to end");
 		if (process->map_is_ours && process->runtime->end)
-			tell_of_writing(recorder, process, "it has not said that it stops");
+			report_still_writing(recorder, process, "it has not said that it stops");
 	}
 }
 
@@ -274,7 +275,7 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 		unasked_count(&recorder->ended_runtimes, process->pid);
 }
 
-static void tell_unasked(const struct recorder *recorder)
+static void report_unasked(const struct recorder *recorder)
 {
 	const struct unasked *unknown = &recorder->unknown_runtimes, *ended = &recorder->ended_runtimes;
 
@@ -315,10 +316,10 @@ void ask_runtimes_at_end(struct recorder *recorder)
 		if (process->pidfd >= 0 || process->tmp_directory >= 0)
 			count_unasked(recorder, process);
 	}
-	tell_unasked(recorder);
+	report_unasked(recorder);
 }
 
-static void tell_of_rest(const struct recorder *recorder, const struct traced_process *process)
+static void report_leftover_map(const struct recorder *recorder, const struct traced_process *process)
 {
 	recorder_message(recorder, true, "/tmp/perf-%d.map of process %d, made for this recording, stays there",
 			 (int)process->namespace_pid, (int)process->pid);
@@ -327,14 +328,14 @@ static void tell_of_rest(const struct recorder *recorder, const struct traced_pr
 void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process)
 {
 	if (process->map_is_ours && !perf_maps_remove(process))
-		tell_of_rest(recorder, process);
+		report_leftover_map(recorder, process);
 	process->map_is_ours = false;
 }
 
 void ask_runtime_end_program(struct recorder *recorder, struct traced_process *process)
 {
 	if (process->map_is_ours && !perf_maps_remove_earlier(process))
-		tell_of_rest(recorder, process);
+		report_leftover_map(recorder, process);
 	process->map_is_ours = false;
 }
 

@@ -225,7 +225,7 @@ static size_t limit_size(struct jitdump_notes *notes, struct noted_jitdump *note
 	return (size_t)find_room(notes);
 }
 
-static void tell_what_is_missing(const struct recorder *recorder)
+static void report_missing_code(const struct recorder *recorder)
 {
 	size_t cut = 0, overwritten = 0, count = recorder->jitdumps.items.count;
 
@@ -332,7 +332,7 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 	struct jitdump_copies copies = {0};
 	struct mmt_error *error = keep_all(recorder);
 
-	tell_what_is_missing(recorder);
+	report_missing_code(recorder);
 	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++) {
 		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
 		struct jitdump_copy copy = {.pid = note->pid,

@@ -796,7 +796,7 @@ static bool is_cplusplus(Dwarf_Die *die)
 }
 
 /* A definition refers to its declaration, an inlined instance to its abstract origin. */
-static void go_to_declaration(Dwarf_Die *die)
+static void find_declaration(Dwarf_Die *die)
 {
 	static const unsigned references[] = {DW_AT_abstract_origin, DW_AT_specification};
 	Dwarf_Attribute attribute;
@@ -854,7 +854,7 @@ static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, 
 		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->items.items[scope].start, &die))
 			return false;
 		if (dwarf_tag(&die) == DW_TAG_subprogram)
-			go_to_declaration(&die);
+			find_declaration(&die);
 		if (!prepend_scope(text, &die))
 			return false;
 		scope = unit->items.items[scope].parent;
@@ -887,7 +887,7 @@ static const char *debug_scopes_name(struct debug_scopes *scopes, Dwarf_Die *fun
 	const char *name;
 	uint64_t key;
 
-	go_to_declaration(&die);
+	find_declaration(&die);
 	key = (uint64_t)(uintptr_t)die.addr;
 	known = map_get(&scopes->names, key);
 	if (known)

@@ -20,24 +20,24 @@ void dwarf_names_destroy(struct dwarf_names *names);
 /* False: some files with parts of it (split DWARF, a supplementary file) are missing. */
 bool dwarf_names_complete(const struct dwarf_names *names);
 
-/* What was met in it so far, the worst of it. */
+/* The worst problem found so far. */
 enum dwarf_names_state {
 	DWARF_NAMES_SOUND,
-	DWARF_NAMES_MISSING, /* something was looked for in what lacks a part */
-	DWARF_NAMES_LIMITED, /* something is more than is read */
-	DWARF_NAMES_DAMAGED, /* something cannot be read: never of a sound file */
+	DWARF_NAMES_MISSING, /* a lookup needed a missing file */
+	DWARF_NAMES_LIMITED, /* something exceeds a limit */
+	DWARF_NAMES_DAMAGED, /* something cannot be decoded */
 };
 
 enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names);
 
-/* Which part it is whose lack was met, the first of them, and how many others; the caller frees it. NULL: none, or it
- * cannot be told. */
+/* The first missing file that a lookup needed, and the number of others. The caller frees it. NULL: none, or unknown.
+ */
 char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret);
 
-/* Of the Dwarf, until now: about. */
+/* Approximate number of bytes read from the Dwarf so far. */
 uint64_t dwarf_names_bytes_read(const struct dwarf_names *names);
 
-/* The file says that it has debug information, or what it has cannot be told. */
+/* True if the file has debug information, or cannot be read. */
 bool dwarf_names_expected(Elf *elf);
 
 struct debug_frame {

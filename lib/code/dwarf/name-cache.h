@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Names kept from one report to the next: a directory with one file for each build of a program. Only files that
- * belong to this user and that nobody else may write are believed, and only those that this very build of mmtrace has
- * written; everything else is as if it were not there. Files are written beside and renamed, so that reports at the
- * same time see whole ones.
+ * Caches names between reports, in a directory with one file for each build of a module. Ignores files that other users
+ * own or can write to, and files that another build of mmtrace has written. Replaces files by renaming, so that
+ * concurrent reports see complete files.
  */
 #ifndef CODE_DWARF_NAME_CACHE_H
 #define CODE_DWARF_NAME_CACHE_H
@@ -19,9 +18,9 @@
 #include "base/vector.h"
 #include "code/elf/module.h"
 
-#define NAME_CACHE_BYTES (128u << 20)	  /* of disk for all files, the least recently used go */
+#define NAME_CACHE_BYTES (128u << 20)	  /* of disk for all files; the least recently used files are deleted first */
 #define NAME_CACHE_FILE_BYTES (32u << 20) /* of one */
-#define NAME_CACHE_ID_BYTES_MIN 16	  /* shorter build-ids are somebody's choice, and not unique */
+#define NAME_CACHE_ID_BYTES_MIN 16	  /* shorter build-ids may not be unique */
 
 struct name_cache;
 
@@ -34,27 +33,27 @@ void name_cache_close(struct name_cache *cache);
 
 struct buffer;
 
-/* What tells a file from another, and from itself after a change: its times can be set, that of the change cannot. */
+/* Identity of a file and of its content: includes the change time, which programs cannot set. */
 void name_cache_put_file(const struct stat *file, struct buffer *buffer);
 
 struct name_cache_key {
 	uint8_t build_id[20];
 	size_t build_id_size;
 	bool demangled;
-	struct stat program; /* a build-id can be forged, this file cannot */
+	struct stat program; /* a build-id can be forged, the identity of the file cannot */
 };
 
-/* What was kept of this program; NULL: nothing. The caller frees `*data_ret`; the content starts at the result. */
+/* Read the cached content for this module; NULL: none. The caller frees `*data_ret`, which contains the result. */
 const uint8_t *name_cache_read(struct name_cache *cache, const struct name_cache_key *key, uint8_t **data_ret,
 			       size_t *size_ret);
 
-/* What is put into the buffer behind this is kept by name_cache_write(): in vain where it cannot be written, or failed.
- * The caller frees the buffer. */
+/* Begin a file in `buffer`. The caller appends the content, calls name_cache_write(), which ignores errors, and frees
+ * the buffer. */
 void name_cache_begin(const struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer);
 
 void name_cache_write(struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer);
 
-/* Names found earlier, by file address. They can be encoded, to be kept in the name cache. */
+/* Names by address in the module: the content of a cache file. Only modules with a cache file have them. */
 
 struct known_answer {
 	uint64_t address;
@@ -80,17 +79,17 @@ struct known_names {
 
 void known_names_deinit(struct known_names *names);
 
-/* How many frames; 0: the address is not known. */
+/* Number of frames; 0: the address is unknown. */
 size_t known_names_get(struct known_names *names, uint64_t address,
 		       struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
 
-/* Borrows the texts; an answer that no memory is left for is not known. */
+/* Borrows the strings. Does nothing if out of memory. */
 void known_names_put(struct known_names *names, uint64_t address, const struct program_frame *frames, size_t count);
 
 /* False: out of memory. */
 bool known_names_encode(const struct known_names *names, struct buffer *buffer) __attribute__((warn_unused_result));
 
-/* Into an empty one; its texts are those in `bytes`, which must live as long. False: damaged, nothing is known. */
+/* Decode into an empty one, which borrows strings from `bytes`. False: damaged; `names` is then empty. */
 bool known_names_decode(struct bytes *bytes, struct known_names *names);
 
 #endif

@@ -712,7 +712,7 @@ enum program_state symbols_debug_state(const struct symbols *symbols)
 {
 	static const enum program_state states[] = {
 	    [DWARF_NAMES_SOUND] = PROGRAM_READABLE,
-	    [DWARF_NAMES_MISSING] = PROGRAM_LACKING_NAMES,
+	    [DWARF_NAMES_MISSING] = PROGRAM_MISSING_NAMES,
 	    [DWARF_NAMES_LIMITED] = PROGRAM_LIMITED_NAMES,
 	    [DWARF_NAMES_DAMAGED] = PROGRAM_POOR_NAMES,
 	};

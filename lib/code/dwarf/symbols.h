@@ -20,14 +20,14 @@ struct mmt_error *symbols_create_from_memory(const char *name, void *image, size
 					     struct symbols **symbols_ret) MMT_MUST_CHECK;
 
 /*
- * Look names up here first, and keep them when the value is destroyed: those of a program with debug information, as
- * without it better ones may be found the next time. Borrows `cache`.
+ * Look up names in `cache` first, and write new ones to it in symbols_destroy(), if the module has debug information:
+ * without, the next report may find better names. Borrows `cache`.
  */
 void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key);
 
 /*
- * Tells where a function ends whose symbol has no size: at most at `end`, where the next one or the section does.
- * Without it such a symbol covers everything up to there.
+ * Returns the end of a function whose symbol has no size, at most `end`: the start of the next symbol or the end of the
+ * section. Without this callback, such a symbol extends to `end`.
  */
 typedef uint64_t symbols_measure(void *context, uint64_t start, uint64_t end);
 void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context);
@@ -46,11 +46,10 @@ bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t 
 /* The same of the function called so in the table. */
 bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret);
 
-/* Why what symbols_find() has told may lack some of the debug information, see program_known_state(); PROGRAM_READABLE:
- * it does not. */
+/* Why results of symbols_find() may be incomplete, see program_known_state(); PROGRAM_READABLE: they are not. */
 enum program_state symbols_debug_state(const struct symbols *symbols);
 
-/* What is missing with PROGRAM_LACKING_NAMES: see dwarf_names_missing(). */
+/* What is missing with PROGRAM_MISSING_NAMES: see dwarf_names_missing(). */
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret);
 
 const char *symbols_library_version(void);

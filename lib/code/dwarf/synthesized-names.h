@@ -16,9 +16,10 @@ struct synthesized_names {
 
 void synthesized_names_deinit(struct synthesized_names *names);
 
-/* What is given is told by its place alone: it must stay. Results live as long as `names`; NULL when out of memory. */
+/* Arguments are identified by their addresses, so they must live as long as `names`, as do results. NULL: out of
+ * memory. */
 
-/* NULL, too, when it is not mangled. */
+/* Also NULL if the name is not mangled. */
 const char *synthesized_names_demangle(struct synthesized_names *names, const char *name);
 
 const char *synthesized_names_path(struct synthesized_names *names, const char *directory, const char *file);
@@ -28,7 +29,8 @@ const char *synthesized_names_without_version(struct synthesized_names *names, c
 
 /* Demangles C++, Rust and D names with libiberty. */
 
-/* C++ or Rust name as its programmer wrote it; NULL when it is not mangled. The caller frees it. */
+/* Demangle a C++, Rust or D name with libiberty, in bounded time and memory; NULL if it is not mangled. The caller
+ * frees it. */
 char *demangle(const char *name);
 
 #endif

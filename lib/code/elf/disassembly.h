@@ -20,7 +20,7 @@ void disassembly_destroy(struct disassembly *disassembly);
 #define DISASSEMBLY_INSTRUCTION_MAX 15
 
 /*
- * 1: an instruction that ends with the last of these bytes can be a call; 0: none can; -1: cannot tell. `size` bytes,
+ * 1: an instruction that ends with the last of these bytes can be a call; 0: none can; -1: unknown. `size` bytes,
  * DISASSEMBLY_INSTRUCTION_MAX when there are that many.
  */
 int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size);

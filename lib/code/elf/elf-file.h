@@ -29,7 +29,7 @@ struct elf_file {
 	bool is_go;
 };
 
-/* `build_id` NULL: any. What is wrong with the file is told by `state`; errors are for want of memory only. */
+/* `build_id` NULL: any. `state` says what is wrong with the file; an error is returned only if out of memory. */
 struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_t *build_id, size_t build_id_size,
 				struct elf_file *file) MMT_MUST_CHECK;
 /* The same for the content of a file, which is taken whatever comes of it. */

@@ -27,40 +27,39 @@ void programs_destroy(struct programs *programs);
 
 enum program_state {
 	PROGRAM_READABLE,
-	PROGRAM_NOT_ELF,     /* exists, but is no ELF file: a .dll, a memfd, a device */
+	PROGRAM_NOT_ELF,     /* not an ELF file: a .dll, a memfd, a device */
 	PROGRAM_MISSING,     /* cannot be opened */
 	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
 	PROGRAM_BROKEN,	     /* ELF, but unreadable */
-	PROGRAM_CHANGED,     /* no build-id was recorded, and the file is younger than the recording or another one */
-	/* Readable, but of its debug information not all was had: only program_known_state() tells. */
-	PROGRAM_POOR_NAMES,    /* it is damaged */
-	PROGRAM_LIMITED_NAMES, /* it is more than is read */
-	PROGRAM_LACKING_NAMES, /* a file with a part of it is missing */
+	PROGRAM_CHANGED, /* no build-id was recorded, and the file is newer than the recording or has another inode */
+	/* Readable, but with incomplete debug information: only from program_known_state(). */
+	PROGRAM_POOR_NAMES,    /* the debug information is damaged */
+	PROGRAM_LIMITED_NAMES, /* the debug information exceeds a limit */
+	PROGRAM_MISSING_NAMES, /* a file with a part of the debug information is missing */
 };
 
 /*
- * The program at `path` with `build_id` (NULL: any). "[vdso]" is the running kernel's, taken from this process when its
- * build-id fits, or without one its release. Cached by path and build-id; never NULL unless out of memory. Belongs to
- * `programs`.
+ * Open the module at `path` with `build_id` (NULL: any). "[vdso]" is taken from this process if its build-id matches,
+ * or without a build-id the kernel release. Opens each path and build-id once. `programs` owns the result.
  */
 struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
 				size_t build_id_size, struct program **program_ret) MMT_MUST_CHECK;
 
-/* The same; without a build-id it must be the file of this inode, 0: not known. */
+/* The same; without a build-id the file must have this inode (0: unknown). */
 struct mmt_error *programs_open_mapped(struct programs *programs, const char *path, const uint8_t *build_id,
 				       size_t build_id_size, uint64_t inode,
 				       struct program **program_ret) MMT_MUST_CHECK;
 
-/* The content of the file that was at `path`, which is taken in any case. Not cached. */
+/* Open a copy of the file that was at `path`. Takes ownership of `content`, even on error. */
 struct mmt_error *programs_open_content(struct programs *programs, const char *path, void *content, size_t size,
 					const uint8_t *build_id, size_t build_id_size,
 					struct program **program_ret) MMT_MUST_CHECK;
 
 enum program_state program_state(const struct program *program);
-/* The same, from what program_names() has met until now. */
+/* The same, including problems that program_names() has found so far. */
 enum program_state program_known_state(const struct program *program);
-/* With PROGRAM_LACKING_NAMES: what is missing, as "PATH (id HEX)", and how many files more; the caller frees it. NULL:
- * it cannot be told. */
+/* With PROGRAM_MISSING_NAMES: the first missing file as "PATH (id HEX)", and the number of others. The caller frees it.
+ * NULL: unknown. */
 char *program_missing_part(const struct program *program, size_t *others_ret);
 
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
@@ -87,7 +86,7 @@ struct disassembly *programs_disassembly(struct programs *programs);
 /* The same question for code in memory: does it end with a call? */
 int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size);
 
-/* 1: the instruction that ends at `address` is a call; 0: it is not; -1: cannot tell. */
+/* 1: the instruction that ends at `address` is a call; 0: it is not; -1: unknown. */
 int program_follows_call(struct program *program, uint64_t address);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * JIT code over time: which of many ranges, each written at its time, is at an address at some moment. Later
+ * JIT code over time: which of many ranges, each written at its time, is at an address at a time. Later
  * ranges win byte by byte.
  */
 #ifndef CODE_JIT_CODE_TIMELINE_H
@@ -31,7 +31,7 @@ void code_timeline_destroy(struct code_timeline *timeline);
 /*
  * Index of the range at `address` at this time: the last one that was there; where none was yet, the first that came:
  * runtimes write down what they have generated somewhat later, some only when they end. CODE_TIMELINE_NONE: none ever.
- * Times should ascend; going back is slow, and bounded: then what has been replaced since is not told any more.
+ * Times should ascend. Going back is slow and limited: beyond the limit, replaced ranges are no longer found.
  */
 uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, uint64_t time_ns);
 

@@ -54,7 +54,7 @@ const struct cfi_row *epilogue_row(struct epilogue *epilogue);
 
 #define FUNCTION_RANGE_MAX 65536
 
-/* Where instructions do not tell, a function is no longer than this. */
+/* Maximum length of a function if its instructions do not show the end. */
 #define FUNCTION_RANGE_GUESSED 4096
 
 /*

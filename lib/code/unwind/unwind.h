@@ -57,7 +57,7 @@ struct unwind_callbacks {
 	enum code_kind (*find)(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret);
 	/* The same for a place that nothing leads out of: costly. May be NULL. */
 	enum code_special_function (*find_special_function)(void *context, uint64_t address, bool is_return_address);
-	/* Whether the instruction before this return address is a call: 1 yes, 0 no, -1 cannot tell. May be NULL. */
+	/* Whether the instruction before this return address is a call: 1 yes, 0 no, -1 unknown. May be NULL. */
 	int (*follows_call)(void *context, uint64_t return_address);
 	void *context;
 	/* Remembers the answers of `find` and `follows_call`, which are the same as long as `generation` is; NULL, or

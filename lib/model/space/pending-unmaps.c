@@ -27,7 +27,7 @@ static void give_up(struct space *space, size_t index)
 
 	for (uint64_t position = 0; (node = intervals_next(&pending_unmap->saved, position));
 	     position = node->interval.end)
-		space_edit_tell_released(space, &node->interval, &unseen);
+		space_edit_notify_released(space, &node->interval, &unseen);
 	space->counts.ambiguous++;
 	remove_pending_unmap(space, index);
 }
@@ -248,7 +248,7 @@ bool pending_unmaps_release(struct space *space, const struct space_call *call, 
 	taken->count = 0;
 	done = pending_unmaps_take(space, call, start, end, taken);
 	for (size_t i = 0; i < taken->count; i++)
-		space_edit_tell_released(space, &taken->items[i], call);
+		space_edit_notify_released(space, &taken->items[i], call);
 	if (taken->capacity > KEPT_PIECES)
 		vector_deinit(taken);
 	return done;

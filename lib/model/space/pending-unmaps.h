@@ -26,7 +26,7 @@ bool pending_unmaps_place(struct space *space, const struct space_call *call, ui
 bool pending_unmaps_take(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 			 pieces *taken);
 
-/* The same, told as released. */
+/* The same, and report them as released. */
 bool pending_unmaps_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end);
 
 /* Whether `call` was on its way when `thread` mapped something that a guard was made for, at `time_ns`. */

@@ -217,7 +217,7 @@ static bool define_stretch(struct space *space, const struct stretch *stretch)
 }
 
 /* Keep the model's state of what a call in flight has changed. */
-static bool define_settled(struct space *space, const struct stretch *stretch)
+static bool keep_model_state(struct space *space, const struct stretch *stretch)
 {
 	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
 		struct stretch part = {.time_ns = stretch->time_ns, .start = position};
@@ -314,7 +314,7 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 		return true;
 	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
 		return check_stretch(space, stretch);
-	return define_settled(space, stretch);
+	return keep_model_state(space, stretch);
 }
 
 /* The read at work has ended, or been given up. */
@@ -481,7 +481,7 @@ void snapshot_race_close(struct space *space, uint64_t start, uint64_t end, uint
 	space->snapshot_races_ns = time_ns;
 }
 
-bool snapshot_race_settle(struct space *space, uint64_t start, uint64_t end)
+bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end)
 {
 	return intervals_cut(&space->snapshot_races, start, end);
 }

@@ -20,7 +20,7 @@ bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end);
 
 /* What a page was before its reading. */
 enum doubt_kind {
-	DOUBT_UNKNOWN, /* nobody knew what it is, or whether it is mapped */
+	DOUBT_UNKNOWN, /* whether it is mapped is unknown */
 	DOUBT_NOTHING,
 	DOUBT_HELD,
 };
@@ -37,7 +37,7 @@ bool snapshot_race_renew(struct space *space, uint64_t start, uint64_t end);
 void snapshot_race_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns);
 
 /* A call has settled [start, end). */
-bool snapshot_race_settle(struct space *space, uint64_t start, uint64_t end);
+bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end);
 
 /* A call has changed the mappings of [start, end), which stay: what they were before is changed with them. */
 bool snapshot_race_change(struct space *space, uint64_t start, uint64_t end,

@@ -66,7 +66,7 @@ struct space {
 	struct space_counts counts;
 	uint64_t code_generation;
 
-	uint64_t losses;			  /* told by space_lost() */
+	uint64_t losses;			  /* number of space_lost() calls */
 	const uint64_t *common_losses;		  /* counted by the caller; NULL: not */
 	uint64_t losses_at_exec, losses_at_break; /* how many there had been, of both */
 	bool break_known;
@@ -82,7 +82,7 @@ struct space {
 	struct map last_exits; /* thread -> time of its last call, kept while it matters who was in flight when */
 
 	struct snapshot snapshot;
-	bool described; /* a DEFINE, or an exec, has told everything once */
+	bool described; /* a DEFINE snapshot or an exec has described everything */
 
 	struct intervals snapshot_races; /* see snapshot-races.h */
 	uint64_t snapshot_races_ns;	 /* when the last read had ended that left any */
@@ -142,19 +142,20 @@ static inline uint32_t space_edit_commit(const struct space_attributes *attribut
 /* Merge the neighbours that meet at `address`, if they are equal. */
 void space_edit_merge_at(struct space *space, uint64_t address);
 
-/* Put `interval`, whose range must be free. Nobody is told. False: out of memory. */
+/* Insert `interval`, whose range must be free, without calling the observer. False: out of memory. */
 bool space_edit_put(struct space *space, const struct space_interval *interval);
 
-/* The same, told as born. */
+/* The same, and call born(). */
 bool space_edit_allocate(struct space *space, const struct space_interval *interval);
 
-/* Take [start, end) out and append the pieces to `taken`. Nobody is told. */
+/* Remove [start, end) and append the pieces to `taken`, without calling the observer. */
 bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *taken);
 
-/* Take [start, end) out and tell it as released by `by`. */
+/* Remove [start, end) and report it as released by `by`. */
 bool space_edit_release(struct space *space, uint64_t start, uint64_t end, const struct space_call *by);
 
-void space_edit_tell_released(struct space *space, const struct space_interval *interval, const struct space_call *by);
+void space_edit_notify_released(struct space *space, const struct space_interval *interval,
+				const struct space_call *by);
 
 /* Change every interval of [start, end); `change` gets pieces that lie within it. */
 bool space_edit_change(struct space *space, uint64_t start, uint64_t end,

@@ -39,7 +39,7 @@ static void release_everything(struct space *space)
 	pending_unmaps_deinit(space);
 	vector_deinit(&space->rings);
 	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
-		space_edit_tell_released(space, &node->interval, NULL);
+		space_edit_notify_released(space, &node->interval, NULL);
 	intervals_deinit(&space->mapped);
 	intervals_deinit(&space->unknown);
 	snapshot_race_forget(space);
@@ -514,7 +514,7 @@ bool space_edit_allocate(struct space *space, const struct space_interval *inter
 	return true;
 }
 
-void space_edit_tell_released(struct space *space, const struct space_interval *interval, const struct space_call *by)
+void space_edit_notify_released(struct space *space, const struct space_interval *interval, const struct space_call *by)
 {
 	if (space->observer.released)
 		space->observer.released(space->observer.context, interval, interval->end - interval->start, by);
@@ -551,7 +551,7 @@ bool space_edit_release(struct space *space, uint64_t start, uint64_t end, const
 	bool done = space_edit_take(space, start, end, &taken);
 
 	for (size_t i = 0; i < taken.count; i++)
-		space_edit_tell_released(space, &taken.items[i], by);
+		space_edit_notify_released(space, &taken.items[i], by);
 	vector_deinit(&taken);
 	return done;
 }
@@ -583,6 +583,6 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 
 bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end)
 {
-	return intervals_cut(&space->unknown, start, end) && snapshot_race_settle(space, start, end) &&
+	return intervals_cut(&space->unknown, start, end) && snapshot_race_resolve(space, start, end) &&
 	       space_snapshot_touch(space, start, end);
 }

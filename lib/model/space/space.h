@@ -95,20 +95,20 @@ struct space_call {
 };
 
 /*
- * Told about every byte that changes hands. `by` is the call that does it, NULL for snapshots and the end of the space;
- * its thread is -1 when a release must have happened but never showed up. Bytes that a call in flight has released are
- * told when that call returns (see pending-unmaps.h). Callbacks must not touch the space.
+ * Callbacks for every byte that is mapped or released. `by` is the call that did it; NULL for snapshots and the end of
+ * the space; its thread is -1 if the releasing call was not recorded. Bytes released by a call that has not returned
+ * are reported when the call returns (see pending-unmaps.h). Callbacks must not use the space.
  */
 struct space_observer {
-	/* The number, ALLOCATION_FIRST or later, that `interval` shall have for its allocation instead of
-	 * ALLOCATION_UNKNOWN; may be NULL. Told as born after that. Equal numbers merge. */
+	/* Returns the allocation number (ALLOCATION_FIRST or larger) to use for `interval` instead of
+	 * ALLOCATION_UNKNOWN. born() is called afterwards. Intervals with equal numbers merge. May be NULL. */
 	uint32_t (*found)(void *context, const struct space_interval *interval);
-	/* `interval` is what becomes mapped, with its allocation. */
+	/* `interval` was mapped. */
 	void (*born)(void *context, const struct space_interval *interval);
-	/* `bytes` of `interval` go: released, replaced or forgotten. */
+	/* `bytes` of `interval` were unmapped or replaced, or the space is destroyed. */
 	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes,
 			 const struct space_call *by);
-	/* All of `interval` was PROT_NONE and no longer is, or the other way round. May be NULL. */
+	/* `interval` was PROT_NONE and no longer is, or the reverse. May be NULL. */
 	void (*protected)(void *context, const struct space_interval *interval);
 	void *context;
 };
@@ -121,7 +121,7 @@ struct space_counts {
 	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
 	uint64_t
 	    given_back_bytes; /* of the ranges whose pages madvise() gave back, what was mapped there; it stays so */
-	uint64_t ambiguous;   /* calls whose order with others could not be told */
+	uint64_t ambiguous;   /* calls whose order relative to others is unknown */
 	uint64_t
 	    reconciled_bytes; /* made or removed because the kernel's maps said so (allocations ALLOCATION_UNKNOWN) */
 };
@@ -150,7 +150,7 @@ struct space_options {
 /* A new space is unknown everywhere: see space_exec(). */
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret) MMT_MUST_CHECK;
 
-/* Take another observer (NULL: none), who is told every byte of the space as born. For the result of space_fork(). */
+/* Set another observer (NULL: none) and call born() for everything mapped. For the result of space_fork(). */
 void space_set_observer(struct space *space, const struct space_observer *observer);
 
 /* Reports every byte as released (by NULL). Accepts NULL. */
@@ -163,8 +163,8 @@ struct mmt_error *space_fork(const struct space *space, struct space **space_ret
  * (ALLOCATION_KERNEL). The last check stays until there is one of the new program. */
 void space_exec(struct space *space);
 
-/* Calls up to here may be missing. What only an MMAP2 record tells of may be theirs from here on, and is born as
- * ALLOCATION_UNKNOWN; so is what the break has grown by the next time it is told. Until exec. */
+/* Calls may have been lost up to now. Until the next exec, memory known only from MMAP2 records, and the next growth of
+ * the break, get ALLOCATION_UNKNOWN. */
 void space_lost(struct space *space);
 
 /* The same for all spaces at once: each growth of `losses`, which must stay, is a loss. For a new space; a copy of it
@@ -203,8 +203,8 @@ struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2
 
 /*
  * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
- * delivered it; a line also tells that nothing lies between it and the line before. It may begin before that one's end
- * when the mapping has changed since the read before. Lines and calls come in the order of their times, so a line may
+ * delivered it; nothing is mapped between a line and the previous one. A line may begin before the end of the previous
+ * one if the mapping has changed between two reads. Lines and calls come in the order of their times, so a line may
  * already show the effect of calls that come after it: those in flight when it was read. It may also miss the effect of
  * a call that comes before it but returned later: Linux 6.17 and later read maps without the lock that calls hold.
  *
@@ -239,24 +239,24 @@ struct space_check space_check_result(const struct space *space);
 bool space_is_described(const struct space *space);
 
 /*
- * The recording is over: calls still in flight will not be seen to return. What they took already is told as released.
+ * The recording is over. Report the bytes that calls in flight have unmapped as released.
  */
 void space_finish(struct space *space);
 
 /* The process has ended: what a snapshot shortly before found gone may be the end itself, and is not repaired. */
 void space_end(struct space *space, uint64_t time_ns);
 
-/* What is mapped in [start, end), where intervals begin and end, has another of the caller's allocations from here on.
- * Nobody is told. */
+/* Change the allocation number of everything mapped in [start, end), which must be boundaries of intervals. The
+ * observer is not called. */
 struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end,
 				       uint32_t allocation) MMT_MUST_CHECK;
 
-/* Whatever is held has the number that `rename` gives for its commit (it is asked for those from COMMIT_FIRST on) from
- * here on; neighbours that are equal then are one. Nobody is told. How many intervals there were. */
+/* Replace every commit number from COMMIT_FIRST on by the result of `rename`, and merge neighbours that become equal.
+ * The observer is not called. Returns the number of intervals before. */
 size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *context, uint32_t commit), void *context);
 
-/* Nobody asks for what an ended process held any more: every byte is told as released (by NULL) and forgotten. What the
- * last check found stays. */
+/* The process has ended: report every byte as released (by NULL) and free it. The result of the last check stays
+ * available. */
 void space_release(struct space *space);
 
 /* What has to be known of a released space to go on as if it was still there, with another one that is new. */

@@ -413,7 +413,7 @@ static bool concerns(const struct space_call *call, const struct space_mmap2 *mm
 }
 
 /* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
-static void become_as_seen(void *context, struct space_interval *interval)
+static void set_to_observed(void *context, struct space_interval *interval)
 {
 	const struct space_mmap2 *mmap2_record = context;
 
@@ -442,7 +442,7 @@ static bool add_missing(struct space *space, const struct space_mmap2 *mmap2_rec
 	struct space_mmap2 seen = *mmap2_record;
 	uint64_t position = mmap2_record->start;
 
-	if (!space_edit_change(space, mmap2_record->start, mmap2_record->end, become_as_seen, &seen))
+	if (!space_edit_change(space, mmap2_record->start, mmap2_record->end, set_to_observed, &seen))
 		return false;
 	while (position < mmap2_record->end) {
 		const struct interval_node *next = intervals_next(&space->mapped, position);

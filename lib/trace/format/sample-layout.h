@@ -148,7 +148,7 @@ void layouts_deinit(struct layouts *layouts);
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret);
 
-/* The same of a record that layouts_identify() has accepted, whose attribute it has told. */
+/* The same for a record that layouts_identify() has accepted, with the attribute that it returned. */
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret);
 

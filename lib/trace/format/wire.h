@@ -52,7 +52,7 @@ enum wire_program_state {
 	WIRE_PROGRAM_CHANGED = 5,
 	WIRE_PROGRAM_POOR_NAMES = 6,
 	WIRE_PROGRAM_LIMITED_NAMES = 7,
-	WIRE_PROGRAM_LACKING_NAMES = 8,
+	WIRE_PROGRAM_MISSING_NAMES = 8,
 };
 
 enum wire_call_graph wire_call_graph(enum mmt_call_graph call_graph);

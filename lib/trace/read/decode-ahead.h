@@ -13,7 +13,7 @@
 #include "trace/read/reorder.h"
 
 /*
- * Equal callchains have equal numbers, so that whoever has seen one need not look at it again. In bounded memory: one
+ * Equal callchains have equal numbers, so that each need be inspected only once. In bounded memory: one
  * that was not seen for long may get another number when it comes again. No number is given twice to different ones.
  */
 

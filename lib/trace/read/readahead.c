@@ -224,7 +224,7 @@ static bool do_next(struct frames_ahead *ahead, struct hand *hand)
 	return true;
 }
 
-bool frames_ahead_help(struct frames_ahead *ahead)
+bool frames_ahead_decompress_one(struct frames_ahead *ahead)
 {
 	bool helped;
 
@@ -279,7 +279,7 @@ struct record_block *frames_ahead_take(struct frames_ahead *ahead, uint64_t offs
 #define BATCHES 4
 #define THREAD_FROM_BYTES (1u << 20) /* of data in the file: less is read before a thread is there */
 
-struct feed {
+struct readahead {
 	const struct recording_file *file;
 	const struct layouts *layouts;
 	const struct decoder *decoder;
@@ -288,11 +288,11 @@ struct feed {
 	struct records *records;
 	struct order *order;
 	struct layouts_recent recent;
-	enum feed_end end;
+	enum readahead_end end;
 	bool drained; /* no more records to push */
 	struct order_unfinished unfinished;
 
-	struct feed_batch batches[BATCHES];
+	struct readahead_batch batches[BATCHES];
 	struct ahead_call *calls[BATCHES]; /* of the batches; NULL before the thread is there */
 	size_t filled, used;		   /* counts of batches so far; used: up to the one the caller looks at */
 	bool looking;			   /* the caller has batch number `used` */
@@ -321,55 +321,58 @@ static uint64_t find_time(const struct record *record)
 	return bytes_u64(&bytes);
 }
 
-static struct mmt_error *stop_pushing(struct feed *feed, struct feed_batch *batch)
+static struct mmt_error *stop_pushing(struct readahead *readahead, struct readahead_batch *batch)
 {
-	bool early = feed->end == FEED_CUT || (feed->end == FEED_WHOLE && batch->damage);
+	bool early = readahead->end == READAHEAD_CUT || (readahead->end == READAHEAD_WHOLE && batch->damage);
 
-	feed->drained = true;
-	return early ? order_end_early(feed->order, &feed->unfinished, &batch->done) : order_end(feed->order);
+	readahead->drained = true;
+	return early ? order_end_early(readahead->order, &readahead->unfinished, &batch->done)
+		     : order_end(readahead->order);
 }
 
 /* One record into the order. */
-static struct mmt_error *push_record(struct feed *feed, const struct record *record, struct feed_batch *batch)
+static struct mmt_error *push_record(struct readahead *readahead, const struct record *record,
+				     struct readahead_batch *batch)
 {
 	struct order_item item = {.record = record->data, .block = record->block, .size = record->header.size};
 	struct record_place place;
 
 	if (record->header.type == RECORD_FINISHED_ROUND)
-		return order_end_round(feed->order);
-	if (!layouts_find_place(feed->layouts, &feed->recent, &record->header, record->data, &place)) {
+		return order_end_round(readahead->order);
+	if (!layouts_find_place(readahead->layouts, &readahead->recent, &record->header, record->data, &place)) {
 		batch->damage = describe_short_record(record);
-		return stop_pushing(feed, batch);
+		return stop_pushing(readahead, batch);
 	}
 	/* Records without a time, which perf made up before it began, take their turn where they stand. */
 	item.time_ns = place.time_ns ? place.time_ns : find_time(record);
 	item.attribute = place.attribute;
-	return order_push(feed->order, &item, place.stream);
+	return order_push(readahead->order, &item, place.stream);
 }
 
-static struct mmt_error *read_record(struct feed *feed, struct feed_batch *batch)
+static struct mmt_error *read_record(struct readahead *readahead, struct readahead_batch *batch)
 {
 	struct mmt_error *error, *damage;
 	struct record record;
 	bool end;
 
-	error = records_next(feed->records, &record, &end, &damage);
+	error = records_next(readahead->records, &record, &end, &damage);
 	if (error)
 		return error;
 	if (!end && !damage)
-		return push_record(feed, &record, batch);
+		return push_record(readahead, &record, batch);
 	batch->damage = damage;
-	return stop_pushing(feed, batch);
+	return stop_pushing(readahead, batch);
 }
 
 /* Until some may go out, or a block may go back. */
-static struct mmt_error *read_records(struct feed *feed, struct feed_batch *batch)
+static struct mmt_error *read_records(struct readahead *readahead, struct readahead_batch *batch)
 {
 	struct mmt_error *error;
 
 	do
-		error = read_record(feed, batch);
-	while (!error && !feed->drained && !order_has_releasable(feed->order) && !records_has_retired(feed->records));
+		error = read_record(readahead, batch);
+	while (!error && !readahead->drained && !order_has_releasable(readahead->order) &&
+	       !records_has_retired(readahead->records));
 	return error;
 }
 
@@ -384,67 +387,67 @@ static void add_blocks(struct record_block **list, struct record_block *more)
 	}
 }
 
-static void fill(struct feed *feed, struct feed_batch *batch)
+static void fill(struct readahead *readahead, struct readahead_batch *batch)
 {
 	batch->count = 0;
 	batch->calls = NULL;
 	/* Blocks from which nothing waits are given back soon, even if there is nothing to hand out. */
 	while (!batch->count && !batch->error && !batch->last && !batch->done) {
-		batch->count =
-		    order_take(feed->order, batch->items, FEED_BATCH_RECORDS, FEED_BATCH_BYTES, &batch->done);
-		if (!batch->count && feed->drained)
+		batch->count = order_take(readahead->order, batch->items, READAHEAD_BATCH_RECORDS,
+					  READAHEAD_BATCH_BYTES, &batch->done);
+		if (!batch->count && readahead->drained)
 			batch->last = true;
 		else if (!batch->count)
-			batch->error = read_records(feed, batch);
+			batch->error = read_records(readahead, batch);
 		/* Records of an earlier batch may lie in them: they go back with this one, which is used later. */
-		add_blocks(&batch->done, records_retired(feed->records));
+		add_blocks(&batch->done, records_retired(readahead->records));
 	}
 	batch->last |= batch->error != NULL;
-	batch->violations = order_violations(feed->order);
-	batch->unfinished = feed->unfinished;
+	batch->violations = order_violations(readahead->order);
+	batch->unfinished = readahead->unfinished;
 }
 
 /* Room for what is decoded ahead, and whoever lacks it does without. */
-static void decode(struct feed *feed, struct feed_batch *batch)
+static void decode(struct readahead *readahead, struct readahead_batch *batch)
 {
-	struct ahead_call **calls = &feed->calls[batch - feed->batches];
+	struct ahead_call **calls = &readahead->calls[batch - readahead->batches];
 
-	if (!feed->decoder)
+	if (!readahead->decoder)
 		return;
-	if (!feed->numbers)
-		mmt_error_destroy(callchain_numbers_create(&feed->numbers));
+	if (!readahead->numbers)
+		mmt_error_destroy(callchain_numbers_create(&readahead->numbers));
 	if (!*calls)
-		*calls = malloc(FEED_BATCH_RECORDS * sizeof(**calls));
-	if (!feed->numbers || !*calls)
+		*calls = malloc(READAHEAD_BATCH_RECORDS * sizeof(**calls));
+	if (!readahead->numbers || !*calls)
 		return;
-	decode_ahead(feed->decoder, feed->numbers, batch->items, batch->count, *calls);
+	decode_ahead(readahead->decoder, readahead->numbers, batch->items, batch->count, *calls);
 	batch->calls = *calls;
 }
 
 static void *run(void *context)
 {
-	struct feed *feed = context;
+	struct readahead *readahead = context;
 	bool last = false;
 
-	pthread_setname_np(pthread_self(), "mmtrace-feed");
+	pthread_setname_np(pthread_self(), "mmtrace-readahead");
 	while (!last) {
-		struct feed_batch *batch;
+		struct readahead_batch *batch;
 
-		pthread_mutex_lock(&feed->lock);
-		while (!feed->stop && feed->filled - feed->used == BATCHES)
-			pthread_cond_wait(&feed->change, &feed->lock);
-		last = feed->stop;
-		pthread_mutex_unlock(&feed->lock);
+		pthread_mutex_lock(&readahead->lock);
+		while (!readahead->stop && readahead->filled - readahead->used == BATCHES)
+			pthread_cond_wait(&readahead->change, &readahead->lock);
+		last = readahead->stop;
+		pthread_mutex_unlock(&readahead->lock);
 		if (last)
 			break;
-		batch = &feed->batches[feed->filled % BATCHES];
-		fill(feed, batch);
-		decode(feed, batch);
+		batch = &readahead->batches[readahead->filled % BATCHES];
+		fill(readahead, batch);
+		decode(readahead, batch);
 		last = batch->last;
-		pthread_mutex_lock(&feed->lock);
-		feed->filled++;
-		pthread_cond_signal(&feed->change);
-		pthread_mutex_unlock(&feed->lock);
+		pthread_mutex_lock(&readahead->lock);
+		readahead->filled++;
+		pthread_cond_signal(&readahead->change);
+		pthread_mutex_unlock(&readahead->lock);
 	}
 	return NULL;
 }
@@ -458,116 +461,118 @@ static bool has_processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
 }
 
-static void start_thread(struct feed *feed)
+static void start_thread(struct readahead *readahead)
 {
 	if (has_processors())
-		records_let_help(feed->records);
-	feed->threaded = thread_start(&feed->thread, run, feed) == 0;
+		records_start_readahead(readahead->records);
+	readahead->threaded = thread_start(&readahead->thread, run, readahead) == 0;
 }
 
-struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
-			      const struct decoder *decoder, enum feed_end end, struct feed **feed_ret)
+struct mmt_error *readahead_create(const struct recording_file *file, const struct layouts *layouts,
+				   const struct decoder *decoder, enum readahead_end end,
+				   struct readahead **readahead_ret)
 {
-	struct feed *feed = calloc(1, sizeof(*feed));
+	struct readahead *readahead = calloc(1, sizeof(*readahead));
 	struct mmt_error *error;
 
-	if (!feed)
+	if (!readahead)
 		return &error_no_memory;
-	pthread_mutex_init(&feed->lock, NULL);
-	pthread_cond_init(&feed->change, NULL);
-	feed->file = file;
-	feed->layouts = layouts;
-	feed->decoder = decoder;
-	feed->end = end;
-	error = record_blocks_create(&feed->blocks);
+	pthread_mutex_init(&readahead->lock, NULL);
+	pthread_cond_init(&readahead->change, NULL);
+	readahead->file = file;
+	readahead->layouts = layouts;
+	readahead->decoder = decoder;
+	readahead->end = end;
+	error = record_blocks_create(&readahead->blocks);
 	if (!error)
-		error = records_create(file, &feed->records);
+		error = records_create(file, &readahead->records);
 	if (!error)
-		error = order_create(layouts->stream_count, &feed->order);
+		error = order_create(layouts->stream_count, &readahead->order);
 	if (error) {
-		feed_destroy(feed);
+		readahead_destroy(readahead);
 		return error;
 	}
-	records_share_blocks(feed->records, feed->blocks);
-	*feed_ret = feed;
+	records_share_blocks(readahead->records, readahead->blocks);
+	*readahead_ret = readahead;
 	return NULL;
 }
 
-static void stop_thread(struct feed *feed)
+static void stop_thread(struct readahead *readahead)
 {
-	if (!feed->threaded)
+	if (!readahead->threaded)
 		return;
-	pthread_mutex_lock(&feed->lock);
-	feed->stop = true;
-	pthread_cond_signal(&feed->change);
-	pthread_mutex_unlock(&feed->lock);
-	pthread_join(feed->thread, NULL);
+	pthread_mutex_lock(&readahead->lock);
+	readahead->stop = true;
+	pthread_cond_signal(&readahead->change);
+	pthread_mutex_unlock(&readahead->lock);
+	pthread_join(readahead->thread, NULL);
 }
 
-void feed_destroy(struct feed *feed)
+void readahead_destroy(struct readahead *readahead)
 {
-	if (!feed)
+	if (!readahead)
 		return;
-	stop_thread(feed);
+	stop_thread(readahead);
 	for (size_t i = 0; i < BATCHES; i++) {
-		mmt_error_destroy(feed->batches[i].damage);
-		mmt_error_destroy(feed->batches[i].error);
-		if (feed->batches[i].done)
-			record_blocks_give_back(feed->blocks, feed->batches[i].done);
-		free(feed->calls[i]);
+		mmt_error_destroy(readahead->batches[i].damage);
+		mmt_error_destroy(readahead->batches[i].error);
+		if (readahead->batches[i].done)
+			record_blocks_give_back(readahead->blocks, readahead->batches[i].done);
+		free(readahead->calls[i]);
 	}
-	callchain_numbers_destroy(feed->numbers);
+	callchain_numbers_destroy(readahead->numbers);
 	/* The blocks that are still being read are the records' to give back, the others the order's. */
-	order_destroy(feed->order, feed->blocks);
-	records_destroy(feed->records);
-	record_blocks_destroy(feed->blocks);
-	pthread_cond_destroy(&feed->change);
-	pthread_mutex_destroy(&feed->lock);
-	free(feed);
+	order_destroy(readahead->order, readahead->blocks);
+	records_destroy(readahead->records);
+	record_blocks_destroy(readahead->blocks);
+	pthread_cond_destroy(&readahead->change);
+	pthread_mutex_destroy(&readahead->lock);
+	free(readahead);
 }
 
 /* The caller has seen the batch it looked at. */
-static void recycle(struct feed *feed, struct feed_batch *batch)
+static void recycle(struct readahead *readahead, struct readahead_batch *batch)
 {
 	if (batch->done)
-		record_blocks_give_back(feed->blocks, TAKE(batch->done));
+		record_blocks_give_back(readahead->blocks, TAKE(batch->done));
 	mmt_error_destroy(TAKE(batch->damage));
 }
 
 /* With the lock held. Who waits decompresses some of what the thread will come to. */
-static void wait_for_batch(struct feed *feed)
+static void wait_for_batch(struct readahead *readahead)
 {
-	while (feed->filled == feed->used) {
+	while (readahead->filled == readahead->used) {
 		bool helped;
 
-		pthread_mutex_unlock(&feed->lock);
-		helped = records_help(feed->records);
-		pthread_mutex_lock(&feed->lock);
-		if (!helped && feed->filled == feed->used)
-			pthread_cond_wait(&feed->change, &feed->lock);
+		pthread_mutex_unlock(&readahead->lock);
+		helped = records_decompress_one(readahead->records);
+		pthread_mutex_lock(&readahead->lock);
+		if (!helped && readahead->filled == readahead->used)
+			pthread_cond_wait(&readahead->change, &readahead->lock);
 	}
 }
 
-struct feed_batch *feed_next(struct feed *feed)
+struct readahead_batch *readahead_next(struct readahead *readahead)
 {
-	struct feed_batch *batch = &feed->batches[feed->used % BATCHES];
+	struct readahead_batch *batch = &readahead->batches[readahead->used % BATCHES];
 
-	if (feed->looking && batch->last)
+	if (readahead->looking && batch->last)
 		return batch;
-	if (!feed->looking && !feed->threaded && feed->file->data_end - feed->file->data_offset > THREAD_FROM_BYTES)
-		start_thread(feed);
-	if (feed->looking)
-		recycle(feed, batch);
-	pthread_mutex_lock(&feed->lock);
-	feed->used += feed->looking;
-	feed->looking = true;
-	if (feed->threaded) {
-		pthread_cond_signal(&feed->change);
-		wait_for_batch(feed);
+	if (!readahead->looking && !readahead->threaded &&
+	    readahead->file->data_end - readahead->file->data_offset > THREAD_FROM_BYTES)
+		start_thread(readahead);
+	if (readahead->looking)
+		recycle(readahead, batch);
+	pthread_mutex_lock(&readahead->lock);
+	readahead->used += readahead->looking;
+	readahead->looking = true;
+	if (readahead->threaded) {
+		pthread_cond_signal(&readahead->change);
+		wait_for_batch(readahead);
 	}
-	pthread_mutex_unlock(&feed->lock);
-	batch = &feed->batches[feed->used % BATCHES];
-	if (!feed->threaded)
-		fill(feed, batch);
+	pthread_mutex_unlock(&readahead->lock);
+	batch = &readahead->batches[readahead->used % BATCHES];
+	if (!readahead->threaded)
+		fill(readahead, batch);
 	return batch;
 }

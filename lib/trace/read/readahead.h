@@ -15,12 +15,12 @@
 
 /*
  * Compressed records of a file, decompressed before their reader comes to them, by another thread that has nothing else
- * to do. It does those that hold one whole frame each, as ours do; everything else, and everything that is wrong, is left
- * to the reader.
+ * to do. It does those that hold one whole frame each, as ours do; everything else, and everything that is wrong, is
+ * left to the reader.
  */
 
-#define FRAMES_AHEAD_MAX 32	       /* which wait for the reader, or are being done */
-#define FRAMES_AHEAD_BYTES (512u << 10)	/* in them: when they have so much no more is begun */
+#define FRAMES_AHEAD_MAX 32		/* which wait for the reader, or are being done */
+#define FRAMES_AHEAD_BYTES (512u << 10) /* in them: when they have so much no more is begun */
 #define FRAMES_AHEAD_LARGEST (2u << 20) /* what holds more is left to the reader */
 
 struct frames_ahead;
@@ -29,11 +29,11 @@ struct frames_ahead;
 struct mmt_error *frames_ahead_create(const struct recording_file *file, struct record_blocks *blocks,
 				      struct frames_ahead **ahead_ret) MMT_MUST_CHECK;
 
-/* Nobody uses it any more. Accepts NULL. */
+/* Accepts NULL. */
 void frames_ahead_destroy(struct frames_ahead *ahead);
 
 /* For the one other thread, at any time: the next frame. False: there is nothing to do now. */
-bool frames_ahead_help(struct frames_ahead *ahead);
+bool frames_ahead_decompress_one(struct frames_ahead *ahead);
 
 /*
  * For the reader: what the compressed record at `offset` holds, the caller's now; NULL: the caller is to decompress it.
@@ -49,38 +49,40 @@ bool frames_ahead_find_stream(const uint8_t *record, size_t size, const uint8_t 
  * and merges what comes next, a few batches ahead. While it is ahead it also decodes what is in them.
  */
 
-#define FEED_BATCH_RECORDS 4096
-#define FEED_BATCH_BYTES (1u << 20)
+#define READAHEAD_BATCH_RECORDS 4096
+#define READAHEAD_BATCH_BYTES (1u << 20)
 
-struct feed;
+struct readahead;
 
-struct feed_batch {
-	struct order_item items[FEED_BATCH_RECORDS]; /* with the attribute's index, UINT32_MAX: not known */
-	struct ahead_call *calls;		     /* of each item; NULL: not decoded ahead */
+struct readahead_batch {
+	struct order_item items[READAHEAD_BATCH_RECORDS]; /* with the attribute's index, UINT32_MAX: not known */
+	struct ahead_call *calls;			  /* of each item; NULL: not decoded ahead */
 	size_t count;
 	uint64_t violations;		    /* of the order, up to here */
 	struct order_unfinished unfinished; /* behind the last one, and left out */
 	bool last;			    /* nothing comes behind it */
-	struct mmt_error *damage; /* that ends the data behind what was read for this batch; whoever takes it owns it */
+	struct mmt_error *damage; /* after the records of this batch, ends the data; the caller that takes it owns it */
 	struct mmt_error *error;  /* of this machine; likewise */
 	struct record_block *done;
 };
 
 /* What is left out behind the last round that has ended, because records of that time may be missing. */
-enum feed_end {
-	FEED_WHOLE,    /* nothing, unless damage ends the data */
-	FEED_CUT,      /* all: the recorder did not finish */
-	FEED_IN_ORDER, /* nothing: records were written in the order of time, so that none is missing before another */
+enum readahead_end {
+	READAHEAD_WHOLE,    /* nothing, unless damage ends the data */
+	READAHEAD_CUT,	    /* all: the recorder did not finish */
+	READAHEAD_IN_ORDER, /* nothing: records were written in the order of time, so that none is missing before
+			       another */
 };
 
 /* Borrows all three, and uses them from another thread. Without a decoder nothing is decoded ahead. */
-struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
-			      const struct decoder *decoder, enum feed_end end, struct feed **feed_ret) MMT_MUST_CHECK;
+struct mmt_error *readahead_create(const struct recording_file *file, const struct layouts *layouts,
+				   const struct decoder *decoder, enum readahead_end end,
+				   struct readahead **readahead_ret) MMT_MUST_CHECK;
 
 /* Accepts NULL. */
-void feed_destroy(struct feed *feed);
+void readahead_destroy(struct readahead *readahead);
 
 /* The next batch, valid until the next call; after the last one the last again. */
-struct feed_batch *feed_next(struct feed *feed);
+struct readahead_batch *readahead_next(struct readahead *readahead);
 
 #endif

@@ -23,23 +23,23 @@ struct reader {
 	struct recording_file *file;
 	struct metadata metadata;
 	struct layouts layouts;
-	struct feed *feed;	  /* NULL: the last event was handed out */
-	struct feed_batch *batch; /* NULL: none yet, or none any more */
-	size_t position;	  /* of the next record in the batch */
+	struct readahead *readahead;   /* NULL: the last event was handed out */
+	struct readahead_batch *batch; /* NULL: none yet, or none any more */
+	size_t position;	       /* of the next record in the batch */
 	struct dedup dedup;
 	struct decoder *decoder;
 	struct mmt_error *damage;	    /* the first */
 	uint64_t sequence;		    /* of the last event */
-	uint64_t out_of_order;		    /* when the feed has gone */
+	uint64_t out_of_order;		    /* when the readahead has gone */
 	struct order_unfinished unfinished; /* likewise */
 	bool stopped;			    /* an event could not be decoded */
 };
 
-static enum feed_end feed_end_of(const struct reader_metadata *metadata)
+static enum readahead_end readahead_end_of(const struct reader_metadata *metadata)
 {
 	if (metadata->packed)
-		return FEED_IN_ORDER;
-	return metadata->incomplete ? FEED_CUT : FEED_WHOLE;
+		return READAHEAD_IN_ORDER;
+	return metadata->incomplete ? READAHEAD_CUT : READAHEAD_WHOLE;
 }
 
 /* What follows from the file. Takes `error` and the reader. */
@@ -55,8 +55,8 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)
-		error = feed_create(reader->file, &reader->layouts, reader->decoder,
-				    feed_end_of(&reader->metadata.values), &reader->feed);
+		error = readahead_create(reader->file, &reader->layouts, reader->decoder,
+					 readahead_end_of(&reader->metadata.values), &reader->readahead);
 	if (error)
 		reader_close(reader);
 	else
@@ -106,7 +106,7 @@ void reader_close(struct reader *reader)
 {
 	if (!reader)
 		return;
-	feed_destroy(reader->feed);
+	readahead_destroy(reader->readahead);
 	decoder_destroy(reader->decoder);
 	dedup_deinit(&reader->dedup);
 	layouts_deinit(&reader->layouts);
@@ -234,7 +234,7 @@ static COLD bool decode_item(struct reader *reader, const struct order_item *ite
 
 static COLD struct mmt_error *take_batch(struct reader *reader)
 {
-	reader->batch = feed_next(reader->feed);
+	reader->batch = readahead_next(reader->readahead);
 	reader->position = 0;
 	if (reader->batch->damage)
 		note_damage(reader, TAKE(reader->batch->damage));
@@ -245,7 +245,7 @@ static COLD struct mmt_error *take_batch(struct reader *reader)
  * record. */
 static void fetch_ahead(const struct reader *reader)
 {
-	const struct feed_batch *batch = reader->batch;
+	const struct readahead_batch *batch = reader->batch;
 	size_t near = reader->position + FETCH_AHEAD_RECORDS, far = near + FETCH_AHEAD_RECORDS;
 
 	if (far >= batch->count)
@@ -262,7 +262,7 @@ static void fetch_ahead(const struct reader *reader)
 /* The next event of the batch. False: the record is none. */
 static bool take_item(struct reader *reader, struct event *event)
 {
-	const struct feed_batch *batch = reader->batch;
+	const struct readahead_batch *batch = reader->batch;
 	size_t position = reader->position++;
 
 	fetch_ahead(reader);
@@ -280,14 +280,14 @@ static COLD void end_feed(struct reader *reader)
 	if (reader->batch)
 		reader->unfinished = reader->batch->unfinished;
 	reader->batch = NULL;
-	feed_destroy(TAKE(reader->feed));
-	/* The allocator keeps for another thread what the feed's own has had. */
+	readahead_destroy(TAKE(reader->readahead));
+	/* The allocator keeps for another thread what the readahead's own has had. */
 	(void)malloc_trim(0);
 }
 
 bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret)
 {
-	const struct feed_batch *batch = reader->batch;
+	const struct readahead_batch *batch = reader->batch;
 	size_t position = reader->position - 1 + events;
 	const struct ahead_call *call;
 
@@ -303,7 +303,7 @@ bool reader_look_ahead(const struct reader *reader, size_t events, struct reader
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
 {
 	*end_ret = false;
-	while (reader->feed && !reader->stopped) {
+	while (reader->readahead && !reader->stopped) {
 		struct mmt_error *error;
 
 		while (reader->batch && reader->position < reader->batch->count && !reader->stopped) {

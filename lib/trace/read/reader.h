@@ -62,24 +62,23 @@ struct mmt_error *reader_open_watched(const char *path, const struct mmt_progres
 struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
 					 struct reader **reader_ret) MMT_MUST_CHECK;
 
-/* From one look at the clock to the next, for those who tell their progress. */
+/* Events between two checks of the clock for progress reports. */
 #define PROGRESS_EVENTS 1024
 
-/* Where in the file the events end. */
+/* Offset in the file where the events end. */
 uint64_t reader_data_end(const struct reader *reader);
 
-/* The same recording from its start. */
+/* Open the same recording again, from its start. */
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret) MMT_MUST_CHECK;
 
-/* Where it is read from. */
 const struct recording_file *reader_file(const struct reader *reader);
 
-/* Callchains of calls that only release, and did, are not read, nor the registers of a call without any copied stack:
- * for who does not look at them. Before the first event. */
+/* Do not decode callchains of calls that only unmap and succeeded, nor registers of calls without a stack dump. Call it
+ * before the first event. */
 void reader_leave_out_unused_stacks(struct reader *reader);
 
 const struct reader_metadata *reader_metadata(const struct reader *reader);
-/* Size of the recording as stored. */
+/* Size of the file. */
 uint64_t reader_file_bytes(const struct reader *reader);
 
 /*
@@ -94,23 +93,23 @@ struct reader_ahead {
 };
 
 /*
- * Where the call is whose record comes so many behind the one handed out last: what it releases or changes, but for
- * those that are told something else than an address. False: that is not known yet, or it only makes a new mapping.
+ * Peek at the call `events` records ahead: the address that it unmaps or changes. False if that record is not decoded
+ * yet, or if the call only maps memory or takes no address.
  */
 bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret);
 
 /*
- * NULL, or one line about undecodable bytes: the first among the events, "record at offset 4711 (MMAP2): ends too early
- * at byte 40", else a section that is done without, "residency section: version 0 at byte 4". Valid until the next call
- * of reader_next().
+ * One line about damage; NULL if there is none. The first undecodable record, such as "record at offset 4711 (MMAP2):
+ * ends too early at byte 40", or else a section that was ignored, such as "residency section: version 0 at byte 4".
+ * Valid until the next call of reader_next().
  */
 const char *reader_damage(const struct reader *reader);
 
-/* Events older than one already handed out (a lie in the file's rounds); they are handed out all the same. */
+/* Number of events that were returned although they are older than a previous one, because the rounds are wrong. */
 uint64_t reader_out_of_order(const struct reader *reader);
 
-/* At the end of a recording that is not finished, or damaged: what there is of its last round, which is left out. Of a
- * packed recording with what was left out of the one that was packed. */
+/* The records of the last round that were discarded, at the end of an incomplete or damaged recording. For a packed
+ * recording it includes those discarded when it was packed. */
 struct order_unfinished reader_unfinished(const struct reader *reader);
 
 /* Accepts NULL. */

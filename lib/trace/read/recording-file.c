@@ -371,7 +371,7 @@ static struct mmt_error *measure(struct recording_file *file)
 }
 
 /* What somebody put into a file as it came out of a pipe. */
-static struct mmt_error *turn_into_file(struct recording_file *file)
+static struct mmt_error *reopen_as_file(struct recording_file *file)
 {
 	int kept = -1;
 	struct mmt_error *error;
@@ -392,7 +392,7 @@ static struct mmt_error *accept(struct recording_file *file, struct mmt_error *e
 	if (!error)
 		error = measure(file);
 	if (!error)
-		error = turn_into_file(file);
+		error = reopen_as_file(file);
 	if (!error)
 		error = read_frame(file);
 	file->incomplete |= file->cut;

@@ -87,7 +87,7 @@ struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret) MMT_MU
 /* Those that were given back go with it. Accepts NULL. */
 void record_blocks_destroy(struct record_blocks *blocks);
 
-/* An empty one, which bears at most `maximum` bytes, and is to hold `expected` of them (0: nobody knows); NULL: out of
+/* An empty one, which bears at most `maximum` bytes, and is to hold `expected` of them (0: unknown); NULL: out of
  * memory. */
 struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum);
 

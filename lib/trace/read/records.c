@@ -96,14 +96,14 @@ void records_share_blocks(struct records *records, struct record_blocks *blocks)
 	records->blocks = blocks;
 }
 
-void records_let_help(struct records *records)
+void records_start_readahead(struct records *records)
 {
 	mmt_error_destroy(frames_ahead_create(records->file, records->blocks, &records->ahead));
 }
 
-bool records_help(struct records *records)
+bool records_decompress_one(struct records *records)
 {
-	return records->ahead && frames_ahead_help(records->ahead);
+	return records->ahead && frames_ahead_decompress_one(records->ahead);
 }
 
 struct record_block *records_retired(struct records *records)

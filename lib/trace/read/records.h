@@ -25,15 +25,15 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 void records_destroy(struct records *records);
 
 /*
- * From now on a block comes from `blocks` and, when its last record has been read, stays: one with pending records is
- * whoever's who made them so, others go to records_retired().
+ * From now on take blocks from `blocks`, and do not free a block after its last record was read: a block with pending
+ * records belongs to the code that made them pending, others are returned by records_retired().
  */
 void records_share_blocks(struct records *records, struct record_blocks *blocks);
-/* From now on another thread may help, also while records_next() is at work; with shared blocks. Without memory for it
- * nobody can. */
-void records_let_help(struct records *records);
-/* From that thread: decompress some of what comes next. False: there is nothing to do now. */
-bool records_help(struct records *records);
+/* From now on another thread may call records_decompress_one(), also during records_next(). Requires shared blocks.
+ * Does nothing if out of memory. */
+void records_start_readahead(struct records *records);
+/* From that thread: decompress a block ahead. False: nothing to do now. */
+bool records_decompress_one(struct records *records);
 /* A list for record_blocks_give_back(); NULL: none since the last call. */
 struct record_block *records_retired(struct records *records);
 bool records_has_retired(const struct records *records);

@@ -89,7 +89,7 @@ struct resolved_process {
 	bool has_perf_map, has_jitdump;
 	bool other_clock;		     /* of the jitdump */
 	bool unchecked_frames;		     /* callers of its JIT code were found by frame pointer alone */
-	bool stacks_end_there;		     /* in its JIT code, which nothing tells the callers of */
+	bool stacks_end_there;		     /* in its JIT code, whose callers are unknown */
 	bool changed_too_often;		     /* its JIT code, back and forth, to follow stacks through it */
 	uint64_t dropped_lines;		     /* of the perf map */
 	uint64_t lost_records, unread_bytes; /* of the jitdumps */

@@ -13,7 +13,7 @@
 #define LOSS_VERSION 3
 #define INFO_FLAG_COMMAND 1u
 #define INFO_FLAG_ON_CPUS 2u
-#define INFO_FLAG_EVERYBODY 4u
+#define INFO_FLAG_ALL_PROCESSES 4u
 
 static struct mmt_error *check_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
 {
@@ -38,7 +38,7 @@ void recording_info_deinit(struct recording_info *info)
 void recording_info_encode(const struct recording_info *info, struct buffer *buffer)
 {
 	uint32_t flags = (info->command ? INFO_FLAG_COMMAND : 0) | (info->on_cpus ? INFO_FLAG_ON_CPUS : 0) |
-			 (info->everybody ? INFO_FLAG_EVERYBODY : 0);
+			 (info->all_processes ? INFO_FLAG_ALL_PROCESSES : 0);
 
 	buffer_put_u32(buffer, INFO_VERSION);
 	buffer_put_u32(buffer, flags);
@@ -92,7 +92,7 @@ struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_in
 	flags = bytes_u32(bytes);
 	info.command = flags & INFO_FLAG_COMMAND;
 	info.on_cpus = flags & INFO_FLAG_ON_CPUS;
-	info.everybody = flags & INFO_FLAG_EVERYBODY;
+	info.all_processes = flags & INFO_FLAG_ALL_PROCESSES;
 	info.start_ns = bytes_u64(bytes);
 	info.start_realtime_ns = bytes_u64(bytes);
 	info.page_bytes = bytes_u32(bytes);

@@ -43,7 +43,7 @@ struct recording_info {
 	uint32_t mapping_limit;	   /* vm.max_map_count; 0: not known, as always before version 3 */
 	bool command;		   /* started by us */
 	bool on_cpus;		   /* events on every CPU, not of threads */
-	bool everybody;		   /* every process, or all of a control group: no targets */
+	bool all_processes;	   /* every process, or all of a control group: no targets */
 	VECTOR(int32_t) targets;   /* processes asked for */
 	VECTOR(uint32_t) roles;	   /* enum attribute_role */
 };

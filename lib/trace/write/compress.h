@@ -36,7 +36,7 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 /* In the middle of a frame, which the next bytes continue. */
 bool decompressor_is_inside(const struct decompressor *decompressor);
 /* One frame that says how much it holds, and nothing behind it. False: it is none such, or damaged, or there is no
- * memory; then nothing is appended, and decompressor_feed() will tell why. Not inside of a frame. */
+ * memory; then nothing is appended, and decompressor_feed() will return the error. Not inside of a frame. */
 bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer);
 
 const char *compress_library_version(void);
