@@ -49,6 +49,7 @@ const char *command_suggest(const char *name);
 
 int cmd_record(const struct command *command, int argc, char **argv);
 int cmd_report(const struct command *command, int argc, char **argv);
+int cmd_export(const struct command *command, int argc, char **argv);
 int cmd_diff(const struct command *command, int argc, char **argv);
 int cmd_dump(const struct command *command, int argc, char **argv);
 int cmd_pack(const struct command *command, int argc, char **argv);

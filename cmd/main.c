@@ -18,6 +18,7 @@
 
 static const char *const record_usage[] = {"[OPTIONS] -p PID[,PID...]", "[OPTIONS] [--] COMMAND [ARGUMENT...]", NULL};
 static const char *const report_usage[] = {"[OPTIONS] [FILE]", NULL};
+static const char *const export_usage[] = {"[OPTIONS] --format FORMAT [FILE]", NULL};
 static const char *const diff_usage[] = {"[OPTIONS] BEFORE AFTER", NULL};
 static const char *const dump_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const pack_usage[] = {"[OPTIONS] [FILE]", NULL};
@@ -33,6 +34,9 @@ const struct command commands[] = {
      COMMAND_TAKES_PROGRAM},
     {"report", cmd_report, "show unfreed bytes by stack", report_usage,
      "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
+     COMMAND_TAKES_FILES},
+    {"export", cmd_export, "write a report in the format of another viewer", export_usage,
+     "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope and others.",
      COMMAND_TAKES_FILES},
     {"diff", cmd_diff, "show what grew between two recordings", diff_usage,
      "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",

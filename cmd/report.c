@@ -267,7 +267,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	struct report_settings settings = {.sort = MMT_SORT_MEMORY};
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    SELECTION_OPTIONS(&settings.selection),
+	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTION(0, "by", CHOICE, &settings.by, "stack|function|module|file|class|process|thread",
 		   "what a row stands for (default stack)", .choices = by_choices),
 	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",

@@ -20,7 +20,7 @@ struct report_selection {
 };
 
 /* The entries of an option table; more may stand before and after. */
-#define SELECTION_OPTIONS(selection)                                                                                   \
+#define REPORT_SELECTION_OPTIONS(selection)                                                                            \
 	OPTION('i', "input", STRING, &(selection)->input, "FILE",                                                      \
 	       "the recording (default " DEFAULT_FILE "); -: standard input"),                                         \
 	    OPTION('p', "pid", PIDS, &(selection)->pids, "PID[,PID...]", "only these processes"),                      \

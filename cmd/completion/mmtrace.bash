@@ -42,7 +42,7 @@ _mmtrace_programs()
 
 _mmtrace()
 {
-	local commands="record report diff dump pack check setup help"
+	local commands="record report export diff dump pack check setup help"
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
 
 	COMPREPLY=()
@@ -141,6 +141,42 @@ _mmtrace()
 		esac
 		if [[ $current == -* ]]; then
 			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --by --every --sort --csv --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
+		else
+			_mmtrace_paths -f
+		fi
+		;;
+	export)
+		case $previous in
+		-f | --format)
+			_mmtrace_words "folded pprof speedscope"
+			return
+			;;
+		-o | --output)
+			_mmtrace_paths -f
+			return
+			;;
+		--weight)
+			_mmtrace_words "unfreed resident committed allocated count"
+			return
+			;;
+		-i | --input)
+			_mmtrace_paths -f
+			return
+			;;
+		-p | --pid)
+			_mmtrace_ids '/proc/[0-9]*'
+			return
+			;;
+		--class)
+			_mmtrace_list "anon file heap shm thread-stack hugetlb jit gc-reserve"
+			return
+			;;
+		--every | --from | --to | --at | --min-age | --tail | --hide)
+			return
+			;;
+		esac
+		if [[ $current == -* ]]; then
+			_mmtrace_words "--format --output --weight --every --input --pid --class --from --to --at --min-age --tail --hide --no-demangle --no-cache --help"
 		else
 			_mmtrace_paths -f
 		fi

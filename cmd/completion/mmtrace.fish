@@ -16,6 +16,7 @@ complete -c mmtrace -n '__mmtrace_command ""' -s h -l help -d 'show the commands
 complete -c mmtrace -n '__mmtrace_command ""' -s V -l version -d 'show the version'
 complete -c mmtrace -n '__mmtrace_command ""' -a record -d 'record the memory calls of a live process'
 complete -c mmtrace -n '__mmtrace_command ""' -a report -d 'show unfreed bytes by stack'
+complete -c mmtrace -n '__mmtrace_command ""' -a export -d 'write a report in the format of another viewer'
 complete -c mmtrace -n '__mmtrace_command ""' -a diff -d 'show what grew between two recordings'
 complete -c mmtrace -n '__mmtrace_command ""' -a dump -d 'show a recording event by event'
 complete -c mmtrace -n '__mmtrace_command ""' -a pack -d 'symbolize a recording so that it can be reported elsewhere'
@@ -81,6 +82,24 @@ complete -c mmtrace -n '__mmtrace_command report' -l check -d 'exit 1 when the r
 complete -c mmtrace -n '__mmtrace_command report' -l help -s h -d 'show this list'
 complete -c mmtrace -n '__mmtrace_command report' -F
 
+complete -c mmtrace -n '__mmtrace_command export' -l format -s f -x -a 'folded pprof speedscope' -d 'the format of the file'
+complete -c mmtrace -n '__mmtrace_command export' -l output -s o -r -F -d 'write to FILE, which is replaced when the new one is complete (default: standard output)'
+complete -c mmtrace -n '__mmtrace_command export' -l weight -x -a 'unfreed resident committed allocated count' -d 'folded: the figure of each stack (default unfreed)'
+complete -c mmtrace -n '__mmtrace_command export' -l every -x -d 'pprof: write a numbered file for the state after each TIME (10s, 5m)'
+complete -c mmtrace -n '__mmtrace_command export' -l input -s i -r -F -d 'the recording (default mmtrace.data); -: standard input'
+complete -c mmtrace -n '__mmtrace_command export' -l pid -s p -x -a '(__fish_complete_pids)' -d 'only these processes'
+complete -c mmtrace -n '__mmtrace_command export' -l class -x -a '(__fish_append , anon file heap shm thread-stack hugetlb jit gc-reserve)' -d 'only memory of these classes: anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve'
+complete -c mmtrace -n '__mmtrace_command export' -l from -x -d 'only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03'
+complete -c mmtrace -n '__mmtrace_command export' -l to -x -d 'show the state at TIME instead of the end'
+complete -c mmtrace -n '__mmtrace_command export' -l at -x -d 'the same as --to'
+complete -c mmtrace -n '__mmtrace_command export' -l min-age -x -d 'ignore mappings younger than TIME at the end (10s, 5m)'
+complete -c mmtrace -n '__mmtrace_command export' -l tail -x -d 'ignore mappings made in the last PERCENT of the time, which are too recent to judge (10%)'
+complete -c mmtrace -n '__mmtrace_command export' -l hide -x -d 'hide frames of this function or module, which may be a pattern (malloc, \'libc.so*\'); may be repeated'
+complete -c mmtrace -n '__mmtrace_command export' -l no-demangle -d 'show mangled C++ and Rust names'
+complete -c mmtrace -n '__mmtrace_command export' -l no-cache -d 'do not use the name cache (~/.cache/mmtrace)'
+complete -c mmtrace -n '__mmtrace_command export' -l help -s h -d 'show this list'
+complete -c mmtrace -n '__mmtrace_command export' -F
+
 complete -c mmtrace -n '__mmtrace_command diff' -l fail-above -x -d 'exit 1 when new and grown stacks together hold or commit more than BYTES (10M, 1.5G), or RSS grew by more, 2 when the figures of a recording are not reliable'
 complete -c mmtrace -n '__mmtrace_command diff' -l json -d 'write JSON; every stack unless --limit is given'
 complete -c mmtrace -n '__mmtrace_command diff' -l html -r -F -d 'write a page for a browser, which contains everything it shows, to FILE'
@@ -118,6 +137,7 @@ complete -c mmtrace -n '__mmtrace_command help' -l completion -x -a 'bash zsh fi
 complete -c mmtrace -n '__mmtrace_command help' -l help -s h -d 'show this list'
 complete -c mmtrace -n '__mmtrace_command help' -a record
 complete -c mmtrace -n '__mmtrace_command help' -a report
+complete -c mmtrace -n '__mmtrace_command help' -a export
 complete -c mmtrace -n '__mmtrace_command help' -a diff
 complete -c mmtrace -n '__mmtrace_command help' -a dump
 complete -c mmtrace -n '__mmtrace_command help' -a pack

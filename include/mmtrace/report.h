@@ -160,6 +160,12 @@ struct mmt_frame {
 /* True if the frame is in a module of a language runtime, unless it is a main function that only starts the runtime. */
 MMT_PUBLIC bool mmt_frame_is_runtime(const struct mmt_frame *frame);
 
+/* Of an ELF file that was mapped. */
+struct mmt_module {
+	const char *path;     /* as in mmt_frame.module_path */
+	const char *build_id; /* in hexadecimal digits */
+};
+
 struct mmt_thread {
 	int32_t pid;
 	int32_t tid;
@@ -528,6 +534,8 @@ struct mmt_report {
 	uint64_t every_ns;	      /* from the options, or chosen for `lifetime_steps` */
 	const struct mmt_step *steps; /* at intervals of every_ns; the last at to_ns */
 	size_t step_count;
+	const struct mmt_module *modules; /* whose build-ids are known; of several at one path the first */
+	size_t module_count;
 	const struct mmt_part *parts; /* sorted by group; only if the options have `lifetime_steps` */
 	size_t part_count;
 	uint64_t lifetime_step_ns;

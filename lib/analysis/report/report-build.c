@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,6 +263,35 @@ static const char *const *copy_texts(struct arena *arena, const char *const *tex
 	return copies;
 }
 
+static const char *describe_build_id(struct arena *arena, const struct build_id_entry *entry)
+{
+	char text[2 * sizeof(entry->bytes) + 1];
+
+	for (size_t i = 0; i < entry->size; i++)
+		snprintf(text + 2 * i, 3, "%02x", entry->bytes[i]);
+	return arena_string(arena, text);
+}
+
+static struct mmt_error *describe_modules(struct report *report)
+{
+	const struct build_ids *ids = &report->replay.metadata->build_ids;
+	struct mmt_module *modules = arena_alloc(&report->arena, ids->entries.count, sizeof(*modules));
+
+	if (!modules)
+		return &error_no_memory;
+	for (size_t i = 0; i < ids->entries.count; i++) {
+		const struct build_id_entry *entry = &ids->entries.items[i];
+
+		modules[i].path = entry->path;
+		modules[i].build_id = describe_build_id(&report->arena, entry);
+		if (!modules[i].build_id)
+			return &error_no_memory;
+	}
+	report->result.modules = modules;
+	report->result.module_count = ids->entries.count;
+	return NULL;
+}
+
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
 {
 	const struct reader_metadata *metadata = report->replay.metadata;
@@ -403,6 +433,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	error = replay_run(&report->replay);
 	if (!error)
 		error = describe_recording(report, options);
+	if (!error)
+		error = describe_modules(report);
 	if (!error)
 		error = release_ended(report, options);
 	if (!error)

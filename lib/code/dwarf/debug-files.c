@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "base/gzip.h"
 #include "base/cleanup.h"
 
 #define BUILD_ID_BYTES_MAX 64
@@ -395,43 +395,42 @@ static bool copy_section(struct expansion *expansion, const Elf64_Shdr *section)
 }
 
 /* Exactly `size` bytes must come of it. */
-static bool inflate_section(struct expansion *expansion, z_stream *stream, const Elf64_Shdr *section, uint64_t size)
+static bool inflate_section(struct expansion *expansion, struct inflater *inflater, const Elf64_Shdr *section,
+			    uint64_t size)
 {
 	uint64_t offset = section->sh_offset + sizeof(Elf64_Chdr), left = section->sh_size - sizeof(Elf64_Chdr);
-	int status = Z_OK;
+	bool end = false;
 
-	while (status == Z_OK) {
+	while (!end) {
+		unsigned piece = left < PIECE_BYTES ? (unsigned)left : PIECE_BYTES;
 		size_t made;
 
-		if (!stream->avail_in && left) {
-			stream->next_in = expansion->input;
-			stream->avail_in = left < PIECE_BYTES ? (uInt)left : PIECE_BYTES;
-			if (!read_at(expansion->from, expansion->input, stream->avail_in, offset))
+		if (inflater_is_hungry(inflater) && left) {
+			if (!read_at(expansion->from, expansion->input, piece, offset))
 				return false;
-			offset += stream->avail_in;
-			left -= stream->avail_in;
+			inflater_feed(inflater, expansion->input, piece);
+			offset += piece;
+			left -= piece;
 		}
-		stream->next_out = expansion->output;
-		stream->avail_out = PIECE_BYTES;
-		status = inflate(stream, Z_NO_FLUSH);
-		made = PIECE_BYTES - stream->avail_out;
-		if (made > size || !append(expansion, expansion->output, made))
+		if (!inflater_next(inflater, expansion->output, PIECE_BYTES, &made, &end) || made > size ||
+		    !append(expansion, expansion->output, made))
 			return false;
 		size -= made;
 	}
-	return status == Z_STREAM_END && !size;
+	return !size;
 }
 
 static bool expand_section(struct expansion *expansion, Elf64_Shdr *section)
 {
 	Elf64_Chdr compression;
-	z_stream stream = {0};
+	struct inflater *inflater;
 	bool done;
 
-	if (!read_compression(expansion, section, &compression) || inflateInit(&stream) != Z_OK)
+	if (!read_compression(expansion, section, &compression))
 		return false;
-	done = inflate_section(expansion, &stream, section, compression.ch_size);
-	(void)inflateEnd(&stream);
+	inflater = inflater_create();
+	done = inflater && inflate_section(expansion, inflater, section, compression.ch_size);
+	inflater_destroy(inflater);
 	section->sh_size = compression.ch_size;
 	section->sh_addralign = compression.ch_addralign;
 	section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;

@@ -17,8 +17,8 @@ struct document {
 	char closing[DEPTH_MAX]; /* what ends each that is open */
 	bool filled[DEPTH_MAX];	 /* whether it has any element */
 	size_t depth;		 /* how many are open */
-	bool failed;
-	bool for_html; /* compact, and safe within a script element */
+	bool failed, compact;
+	bool for_html; /* safe within a script element */
 	struct buffer escaped;
 };
 
@@ -31,7 +31,7 @@ static void open_nested(struct document *document, char opening, char closing)
 
 static void begin_line(const struct document *document)
 {
-	if (!document->for_html)
+	if (!document->compact)
 		fprintf(document->stream, "\n%*s", (int)(INDENT * document->depth), "");
 }
 
@@ -42,7 +42,7 @@ static struct mmt_error *create(FILE *stream, bool for_html, struct document **d
 	if (!document)
 		return &error_no_memory;
 	document->stream = stream;
-	document->for_html = for_html;
+	document->compact = document->for_html = for_html;
 	buffer_init(&document->escaped, STRING_BYTES_MAX);
 	open_nested(document, '{', '}');
 	*document_ret = document;
@@ -67,6 +67,11 @@ void document_destroy(struct document *document)
 	free(document);
 }
 
+void document_compact(struct document *document)
+{
+	document->compact = true;
+}
+
 /* Everything up to the value; false: nothing may be written any more. */
 static bool begin_value(struct document *document, const char *key)
 {
@@ -77,7 +82,7 @@ static bool begin_value(struct document *document, const char *key)
 	document->filled[document->depth - 1] = true;
 	begin_line(document);
 	if (key)
-		fprintf(document->stream, document->for_html ? "\"%s\":" : "\"%s\": ", key);
+		fprintf(document->stream, document->compact ? "\"%s\":" : "\"%s\": ", key);
 	return true;
 }
 
@@ -137,6 +142,12 @@ void document_unsigned(struct document *document, const char *key, uint64_t valu
 		document_null(document, key);
 	else
 		document_signed(document, key, (int64_t)value);
+}
+
+void document_milliseconds(struct document *document, const char *key, uint64_t ns)
+{
+	if (begin_value(document, key))
+		fprintf(document->stream, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
 }
 
 void document_address(struct document *document, const char *key, uint64_t value)

@@ -22,6 +22,9 @@ struct mmt_error *document_create_for_html(FILE *stream, struct document **docum
 /* Accepts NULL. */
 void document_destroy(struct document *document);
 
+/* From here on without blanks and line breaks: for long arrays of numbers. */
+void document_compact(struct document *document);
+
 /* `key` is NULL for an element of an array. */
 void document_open_object(struct document *document, const char *key);
 void document_open_array(struct document *document, const char *key);
@@ -32,6 +35,8 @@ void document_bool(struct document *document, const char *key, bool value);
 void document_signed(struct document *document, const char *key, int64_t value);
 /* MMT_UNKNOWN, and what JSON readers cannot hold, become null. */
 void document_unsigned(struct document *document, const char *key, uint64_t value);
+/* Milliseconds with all digits of nanoseconds. */
+void document_milliseconds(struct document *document, const char *key, uint64_t ns);
 /* "0x7f12...": a string, as an address does not fit the numbers of every reader. */
 void document_address(struct document *document, const char *key, uint64_t value);
 /* NULL becomes null; bytes that are no UTF-8 are escaped. */

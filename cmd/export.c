@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <inttypes.h>
+#include <mmtrace/export.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/pager.h"
+#include "cli/progress-line.h"
+#include "cli/report-files.h"
+#include "cli/report-selection.h"
+
+#define FORMATS_MAX 32
+#define SERIES_MAX 9999 /* files */
+
+struct export_settings {
+	struct report_selection selection;
+	struct mmt_export_options options;
+	const struct mmt_export_format *format;
+	const char *output; /* NULL: standard output */
+	int format_place, weight;
+	uint64_t every_ns;
+	bool format_given, weight_given, no_cache;
+	const char *format_names[FORMATS_MAX + 1];
+	const char *weight_names[MMT_WEIGHT_KINDS + 1];
+	char format_words[256]; /* for --help: "folded|pprof" */
+};
+
+static struct mmt_error *create_report(struct export_settings *settings, struct mmt_report **report_ret)
+{
+	struct mmt_report_options *options = &settings->selection.report;
+	struct progress progress;
+	struct mmt_error *error;
+
+	options->progress = progress_begin(&progress, options->input);
+	error = mmt_report_create(options, report_ret);
+	progress_end(&progress);
+	return error;
+}
+
+/* "heap.pb.gz" becomes "heap.0001.pb.gz". The caller frees it; NULL: out of memory. */
+static char *series_name(const char *path, uint64_t number)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *dot = *base ? strchr(base + 1, '.') : NULL;
+	int stem = dot ? (int)(dot - path) : (int)strlen(path);
+	char *name;
+
+	return asprintf(&name, "%.*s.%04" PRIu64 "%s", stem, path, number, path + stem) < 0 ? NULL : name;
+}
+
+static int write_numbered(const struct command *command, const struct export_settings *settings,
+			  const struct mmt_report *report, uint64_t number)
+{
+	char *name = series_name(settings->output, number);
+	struct mmt_error *error;
+
+	if (!name) {
+		message(command, "out of memory");
+		return EXIT_UNUSABLE;
+	}
+	error = mmt_export_file(report, &settings->options, name);
+	free(name);
+	if (!error)
+		return EXIT_OK;
+	message_error(command, error);
+	return EXIT_UNUSABLE;
+}
+
+/* The state after each `every_ns` of the window, which the report of its end determines; each is a report of its own.
+ */
+static int write_series(const struct command *command, struct export_settings *settings, const struct mmt_report *last)
+{
+	uint64_t from_ns = last->from_ns, length_ns = last->to_ns - from_ns;
+	uint64_t count = length_ns ? (length_ns - 1) / settings->every_ns + 1 : 1;
+	int status = EXIT_OK;
+
+	if (count > SERIES_MAX)
+		return message_usage(command, "--every: %" PRIu64 " files, but %d at most: ask for longer steps", count,
+				     SERIES_MAX);
+	for (uint64_t i = 1; status == EXIT_OK && i < count; i++) {
+		struct mmt_report *report;
+		struct mmt_error *error;
+
+		settings->selection.report.to =
+		    (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, from_ns + i * settings->every_ns};
+		error = create_report(settings, &report);
+		if (error) {
+			message_input_error(command, settings->selection.report.input, error);
+			return EXIT_UNUSABLE;
+		}
+		status = write_numbered(command, settings, report, i);
+		mmt_report_destroy(report);
+	}
+	return status == EXIT_OK ? write_numbered(command, settings, last, count) : status;
+}
+
+static int write_export(const struct command *command, struct export_settings *settings,
+			const struct mmt_report *report)
+{
+	struct mmt_error *error;
+
+	if (settings->every_ns)
+		return write_series(command, settings, report);
+	if (settings->output)
+		error = mmt_export_file(report, &settings->options, settings->output);
+	else
+		error = mmt_export(report, &settings->options, stdout);
+	if (!error)
+		return settings->output ? EXIT_OK : pager_finish(command, EXIT_OK);
+	message_error(command, error);
+	return EXIT_UNUSABLE;
+}
+
+static int run_export(const struct command *command, struct export_settings *settings)
+{
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+	int status;
+
+	truncated_files_ignore();
+	error = create_report(settings, &report);
+	if (error) {
+		message_input_error(command, settings->selection.report.input, error);
+		return EXIT_UNUSABLE;
+	}
+	truncated_files_report(command);
+	if (settings->options.weight == MMT_WEIGHT_RESIDENT && report->resident_bytes == MMT_UNKNOWN)
+		message(command, "warning: the recording has no resident sizes of this time: every weight is 0");
+	status = write_export(command, settings, report);
+	mmt_report_destroy(report);
+	return status;
+}
+
+/* Negative: go on. */
+static int take_arguments(const struct command *command, struct export_settings *settings, int argument_count,
+			  char **arguments)
+{
+	int status =
+	    report_selection_finish(command, &settings->selection, settings->no_cache, argument_count, arguments);
+
+	if (status >= 0)
+		return status;
+	if (!settings->format_given)
+		return message_usage(command, "choose a format: --format %s", settings->format_words);
+	settings->format = &mmt_export_formats(NULL)[settings->format_place];
+	settings->options.format = settings->format->name;
+	settings->options.weight = (enum mmt_weight)settings->weight;
+	settings->selection.report.lifetime_steps = settings->format->lifetime_steps;
+	if (settings->output && !*settings->output)
+		return message_usage(command, "--output: the file's name is empty");
+	if (settings->output && !strcmp(settings->output, "-"))
+		settings->output = NULL;
+	if (settings->weight_given && !settings->format->weighted)
+		return message_usage(command, "--weight: %s has all figures; only folded stacks have one",
+				     settings->format->name);
+	if (settings->every_ns && strcmp(settings->format->name, "pprof"))
+		return message_usage(command, "--every: only a pprof file is the state at one time");
+	if (settings->every_ns && (!settings->output || !strcmp(settings->selection.report.input, "-")))
+		return message_usage(command, "--every writes several files: pass a recording and --output FILE");
+	if (!settings->output && settings->format->binary && isatty(STDOUT_FILENO))
+		return message_usage(command, "%s is not text: choose a file with --output FILE",
+				     settings->format->name);
+	return -1;
+}
+
+static void name_choices(struct export_settings *settings)
+{
+	size_t count, size = 0;
+	const struct mmt_export_format *formats = mmt_export_formats(&count);
+
+	for (size_t i = 0; i < count && i < FORMATS_MAX; i++) {
+		settings->format_names[i] = formats[i].name;
+		size += (size_t)snprintf(settings->format_words + size, sizeof(settings->format_words) - size, "%s%s",
+					 i ? "|" : "", formats[i].name);
+	}
+	for (enum mmt_weight weight = 0; weight < MMT_WEIGHT_KINDS; weight++)
+		settings->weight_names[weight] = mmt_weight_name(weight);
+}
+
+int cmd_export(const struct command *command, int argc, char **argv)
+{
+	struct export_settings settings = {0};
+	int first = 0, status;
+	const struct option_entry table[] = {
+	    OPTION('f', "format", CHOICE, &settings.format_place, settings.format_words, "the format of the file",
+		   .choices = settings.format_names, .given = &settings.format_given),
+	    OPTION('o', "output", STRING, &settings.output, "FILE",
+		   "write to FILE, which is replaced when the new one is complete (default: standard output)"),
+	    OPTION(0, "weight", CHOICE, &settings.weight, "unfreed|resident|committed|allocated|count",
+		   "folded: the figure of each stack (default unfreed)", .choices = settings.weight_names,
+		   .given = &settings.weight_given),
+	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
+		   "pprof: write a numbered file for the state after each TIME (10s, 5m)"),
+	    REPORT_SELECTION_OPTIONS(&settings.selection),
+	    OPTION(0, "no-cache", FLAG, &settings.no_cache, NULL, "do not use the name cache (~/.cache/mmtrace)"),
+	    OPTIONS_END,
+	};
+
+	name_choices(&settings);
+	mmt_export_options_init(&settings.options);
+	report_selection_init(&settings.selection);
+	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	if (status < 0)
+		status = take_arguments(command, &settings, argc - first, argv + first);
+	if (status < 0)
+		status = run_export(command, &settings);
+	report_selection_deinit(&settings.selection);
+	return status;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/export/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/options.h"
+#include "output/escape.h"
+#include "output/export/formats.h"
+#include "trace/write/output-file.h"
+
+#define SUMS_ONLY 16 /* steps: as few as can be asked for */
+#define TIMES MMT_LIFETIME_STEPS_MAX
+
+static const struct mmt_export_format formats[] = {
+    {"folded", "one line per stack, as flamegraph.pl reads it", .weighted = true, .lifetime_steps = SUMS_ONLY},
+    {"pprof", "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY},
+    {"speedscope", "speedscope.app", .lifetime_steps = SUMS_ONLY},
+};
+
+static export_function *const functions[] = {
+    export_folded,
+    export_pprof,
+    export_speedscope,
+};
+
+#define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
+_Static_assert(sizeof(functions) / sizeof(*functions) == FORMAT_COUNT, "one function for each format");
+
+const struct mmt_export_format *mmt_export_formats(size_t *count_ret)
+{
+	if (count_ret)
+		*count_ret = FORMAT_COUNT;
+	return formats;
+}
+
+const char *mmt_weight_name(enum mmt_weight weight)
+{
+	static const char *const names[MMT_WEIGHT_KINDS] = {
+	    [MMT_WEIGHT_UNFREED] = "unfreed",	  [MMT_WEIGHT_RESIDENT] = "resident",
+	    [MMT_WEIGHT_COMMITTED] = "committed", [MMT_WEIGHT_ALLOCATED] = "allocated",
+	    [MMT_WEIGHT_COUNT] = "count",
+	};
+
+	return weight < MMT_WEIGHT_KINDS ? names[weight] : "unknown";
+}
+
+void mmt_export_options_init_size(struct mmt_export_options *options, size_t size)
+{
+	const struct mmt_export_options defaults = {.size = size, .format = "folded"};
+
+	options_init(options, size, &defaults, sizeof(defaults));
+}
+
+const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES])
+{
+	if (frame->function)
+		return frame->function;
+	if (frame->kind == MMT_FRAME_NATIVE)
+		snprintf(text, EXPORT_NAME_BYTES, "%s+0x%" PRIx64, frame->module ? frame->module : "",
+			 frame->module_offset);
+	else
+		snprintf(text, EXPORT_NAME_BYTES, "%s0x%" PRIx64, frame->kind == MMT_FRAME_JIT ? "[jit] " : "",
+			 frame->address);
+	return text;
+}
+
+const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES])
+{
+	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")",
+		 process->name && *process->name ? process->name : "process", process->pid);
+	return text;
+}
+
+const char *export_thread_name(const struct mmt_thread *thread, char text[EXPORT_NAME_BYTES])
+{
+	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")", *thread->name ? thread->name : "thread", thread->tid);
+	return text;
+}
+
+const char *export_no_frames(const struct mmt_group *group)
+{
+	if (group->lost)
+		return "[calls that were lost]";
+	return group->hidden_frame_count ? "[hidden]" : "[no stack]";
+}
+
+static void add_known(uint64_t *sum, uint64_t bytes)
+{
+	if (bytes != MMT_UNKNOWN)
+		*sum = (*sum == MMT_UNKNOWN ? 0 : *sum) + bytes;
+}
+
+static void add_part(struct mmt_part *sum, const struct mmt_part *part)
+{
+	sum->unfreed_bytes += part->unfreed_bytes;
+	sum->unfreed_count += part->unfreed_count;
+	sum->allocated_bytes += part->allocated_bytes;
+	sum->allocated_count += part->allocated_count;
+	sum->freed_bytes += part->freed_bytes;
+	sum->freed_count += part->freed_count;
+	sum->committed_bytes += part->committed_bytes;
+	sum->committed_before_bytes += part->committed_before_bytes;
+	sum->reserved_bytes += part->reserved_bytes;
+	add_known(&sum->resident_bytes, part->resident_bytes);
+}
+
+bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret)
+{
+	const struct mmt_part *parts = report->parts;
+
+	*first_ret = *position;
+	if (*position == report->part_count)
+		return false;
+	*sum_ret = (struct mmt_part){
+	    .group = parts[*position].group, .process = parts[*position].process, .resident_bytes = MMT_UNKNOWN};
+	while (*position < report->part_count && parts[*position].group == sum_ret->group &&
+	       parts[*position].process == sum_ret->process)
+		add_part(sum_ret, &parts[(*position)++]);
+	return true;
+}
+
+uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight)
+{
+	switch (weight) {
+	case MMT_WEIGHT_RESIDENT:
+		return part->resident_bytes == MMT_UNKNOWN ? 0 : part->resident_bytes;
+	case MMT_WEIGHT_COMMITTED:
+		return part->committed_bytes;
+	case MMT_WEIGHT_ALLOCATED:
+		return part->allocated_bytes;
+	case MMT_WEIGHT_COUNT:
+		return part->unfreed_count;
+	default:
+		return part->unfreed_bytes;
+	}
+}
+
+void export_put_escaped(struct buffer *buffer, const char *text)
+{
+	struct escape_piece piece;
+
+	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
+		buffer_put(buffer, piece.text, piece.size);
+}
+
+static const struct mmt_export_format *find_format(const char *name)
+{
+	for (size_t i = 0; name && i < FORMAT_COUNT; i++) {
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	}
+	return NULL;
+}
+
+struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_export_options *asked, FILE *stream)
+{
+	struct mmt_export_options options;
+	const struct mmt_export_format *format;
+	struct export export;
+	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_export_options");
+
+	if (error)
+		return error;
+	format = find_format(options.format);
+	if (!format)
+		return error_create(MMT_ERROR_INVALID, "there is no format '%s'", options.format ? options.format : "");
+	if (options.weight >= MMT_WEIGHT_KINDS)
+		return error_create(MMT_ERROR_INVALID, "there is no weight %d", (int)options.weight);
+	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
+		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
+				    report->input);
+	export = (struct export){.report = report, .weight = options.weight};
+	return functions[format - formats](&export, stream);
+}
+
+/* A stream into a file that has no name yet. */
+struct sink {
+	struct output_file file;
+	uint64_t offset;
+	struct mmt_error *error; /* the first */
+};
+
+static ssize_t write_sink(void *cookie, const char *data, size_t size)
+{
+	struct sink *sink = cookie;
+
+	if (!sink->error)
+		sink->error = output_file_write(&sink->file, data, size, sink->offset, NULL);
+	sink->offset += size;
+	return sink->error ? 0 : (ssize_t)size;
+}
+
+static struct mmt_error *write_file(const struct mmt_report *report, const struct mmt_export_options *options,
+				    struct sink *sink)
+{
+	FILE *stream = fopencookie(sink, "w", (cookie_io_functions_t){.write = write_sink});
+	struct mmt_error *error;
+
+	if (!stream)
+		return &error_no_memory;
+	error = mmt_export(report, options, stream);
+	if (fclose(stream) == EOF && !sink->error && !error)
+		error = error_system(errno, "cannot write %s", sink->file.path);
+	if (!sink->error)
+		return error;
+	mmt_error_destroy(error);
+	return sink->error;
+}
+
+struct mmt_error *mmt_export_file(const struct mmt_report *report, const struct mmt_export_options *options,
+				  const char *path)
+{
+	struct sink sink = {0};
+	struct mmt_error *error = output_file_open(path, &sink.file);
+
+	if (error)
+		return error;
+	sink.file.replaces = true;
+	error = write_file(report, options, &sink);
+	if (!error)
+		error = output_file_take_name(&sink.file);
+	output_file_close(&sink.file);
+	return error;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the formats of `mmtrace export` share. To add one: write a file with its function, declare that in formats.h,
+ * add a row to the table in export.c, and describe it in mmtrace-export(1).
+ */
+#ifndef OUTPUT_EXPORT_EXPORT_H
+#define OUTPUT_EXPORT_EXPORT_H
+
+#include <mmtrace/export.h>
+
+#include "base/buffer.h"
+#include "base/errors.h"
+
+struct export
+{
+	const struct mmt_report *report;
+	enum mmt_weight weight;
+};
+
+#define EXPORT_NAME_BYTES 512
+
+/* The name of a function, or where the code is; only the latter goes into `text`, cut if it is longer. */
+const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES]);
+
+/* "demo (3074)". */
+const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
+const char *export_thread_name(const struct mmt_thread *thread, char text[EXPORT_NAME_BYTES]);
+
+/* Of a group without frames, what stands in their place. Static. */
+const char *export_no_frames(const struct mmt_group *group);
+
+/* The next sum of all parts of one group and one process, in the order of the report's parts; *position is 0 at first.
+ * Its thread, class, file and lifetimes are not set; its parts are those in [*first_ret, *position). False: no more. */
+bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret);
+
+uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
+
+/* Appended without NUL: control characters and what is no UTF-8 as \xNN. */
+void export_put_escaped(struct buffer *buffer, const char *text);
+
+/* Strings and names in a buffer. */
+#define EXPORT_BUFFER_MAX (64u << 20)
+
+#endif

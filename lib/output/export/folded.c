@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Folded stacks, as flamegraph.pl reads them: "process;main;leak 4096". Semicolons separate the frames, so those in
+ * names become colons. A stack that weighs nothing has no line: viewers refuse a weight of 0.
+ */
+#include <inttypes.h>
+
+#include "output/escape.h"
+#include "output/export/formats.h"
+
+static void put_name(const char *name, FILE *stream)
+{
+	struct escape_piece piece;
+
+	while (escape_next(&name, ESCAPE_FOR_TERMINAL, &piece))
+		fwrite(piece.size == 1 && *piece.text == ';' ? ":" : piece.text, 1, piece.size, stream);
+}
+
+static void put_line(const struct export *export, const struct mmt_part *sum, uint64_t weight, FILE *stream)
+{
+	const struct mmt_group *group = &export->report->groups[sum->group];
+	char text[EXPORT_NAME_BYTES];
+
+	put_name(export_process_name(&export->report->processes[sum->process], text), stream);
+	if (!group->frame_count)
+		fprintf(stream, ";%s", export_no_frames(group));
+	for (size_t i = group->frame_count; i; i--) {
+		putc(';', stream);
+		put_name(export_frame_name(group->frames[i - 1], text), stream);
+	}
+	fprintf(stream, " %" PRIu64 "\n", weight);
+}
+
+struct mmt_error *export_folded(const struct export *export, FILE *stream)
+{
+	size_t position = 0, first;
+	struct mmt_part sum;
+
+	while (export_next(export->report, &position, &first, &sum)) {
+		uint64_t weight = export_weight(&sum, export->weight);
+
+		if (weight)
+			put_line(export, &sum, weight, stream);
+	}
+	return NULL;
+}

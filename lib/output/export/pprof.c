@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The profile.proto of pprof, compressed. Everything is numbered as it comes, and written at once; the strings come
+ * last. Values: allocations and bytes since the start of the window, committed and resident bytes, and what is unfreed,
+ * which is the default and therefore last: some viewers show the last one. Field 15 (doc_url) makes Perfetto refuse a
+ * file.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/gzip.h"
+#include "base/map.h"
+#include "output/export/formats.h"
+#include "output/export/protobuf.h"
+
+enum profile_field {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING_TABLE = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+};
+
+enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
+
+enum sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+
+enum label_field { LABEL_KEY = 1, LABEL_STR = 2 };
+
+enum mapping_field {
+	MAPPING_ID = 1,
+	MAPPING_MEMORY_LIMIT = 3,
+	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINE_NUMBERS = 9,
+	MAPPING_HAS_INLINE_FRAMES = 10,
+};
+
+enum location_field { LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+
+enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
+
+enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
+
+#define MEMORY_LIMIT (1ull << 47) /* addresses are those of the file, so all mappings are one as large */
+
+struct pprof {
+	const struct export *export;
+	FILE *stream;
+	struct intern strings;	 /* ids are places in the table */
+	struct intern mappings;	 /* string id of the path; ids are one less than in the profile, as in these: */
+	struct intern functions; /* struct function_key */
+	struct intern locations; /* a mapping, an address, then pairs of function and line */
+	struct map build_ids;	 /* string id of a path -> place in the report's modules */
+	struct buffer message, inner, key, names;
+	bool failed;
+};
+
+struct function_key {
+	uint32_t name, system_name, file;
+};
+
+static uint64_t string_id(struct pprof *pprof, const char *text)
+{
+	uint32_t id = intern_put_string(&pprof->strings, text);
+
+	pprof->failed |= id == INTERN_NONE;
+	return id;
+}
+
+/* A field of the profile with a message. */
+static void put_field(struct pprof *pprof, enum profile_field field, struct buffer *message)
+{
+	protobuf_message(&pprof->names, field, message);
+	fwrite(pprof->names.data, 1, pprof->names.size, pprof->stream);
+	buffer_clear(&pprof->names);
+}
+
+static void put_number(struct pprof *pprof, enum profile_field field, uint64_t value)
+{
+	protobuf_number(&pprof->names, field, value);
+	fwrite(pprof->names.data, 1, pprof->names.size, pprof->stream);
+	buffer_clear(&pprof->names);
+}
+
+/* The number of what `key` says; true in *new_ret: it has to be written. */
+static uint64_t number(struct pprof *pprof, struct intern *table, const void *key, size_t size, bool *new_ret)
+{
+	size_t count = table->count;
+	uint32_t id = intern_put(table, key, size);
+
+	pprof->failed |= id == INTERN_NONE;
+	*new_ret = id == count;
+	return (uint64_t)id + 1;
+}
+
+static uint64_t put_mapping(struct pprof *pprof, const struct mmt_frame *frame)
+{
+	const char *path = frame->module_path ? frame->module_path : frame->module;
+	struct buffer *message = &pprof->inner;
+	const uint64_t *module;
+	uint32_t name;
+	uint64_t id;
+	bool is_new;
+
+	if (!path)
+		return 0;
+	name = (uint32_t)string_id(pprof, path);
+	id = number(pprof, &pprof->mappings, &name, sizeof(name), &is_new);
+	if (!is_new)
+		return id;
+	module = map_get(&pprof->build_ids, name);
+	protobuf_number(message, MAPPING_ID, id);
+	protobuf_number(message, MAPPING_MEMORY_LIMIT, MEMORY_LIMIT);
+	protobuf_number(message, MAPPING_FILENAME, name);
+	if (module)
+		protobuf_number(message, MAPPING_BUILD_ID,
+				string_id(pprof, pprof->export->report->modules[*module].build_id));
+	for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
+		protobuf_number(message, has, 1);
+	put_field(pprof, PROFILE_MAPPING, message);
+	return id;
+}
+
+static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
+{
+	char text[EXPORT_NAME_BYTES];
+	struct function_key key = {.name = (uint32_t)string_id(pprof, export_frame_name(frame, text))};
+	struct buffer *message = &pprof->inner;
+	uint64_t id;
+	bool is_new;
+
+	key.system_name = frame->raw_function ? (uint32_t)string_id(pprof, frame->raw_function) : key.name;
+	key.file = (uint32_t)string_id(pprof, frame->source_file ? frame->source_file : "");
+	id = number(pprof, &pprof->functions, &key, sizeof(key), &is_new);
+	if (!is_new)
+		return id;
+	protobuf_number(message, FUNCTION_ID, id);
+	protobuf_number(message, FUNCTION_NAME, key.name);
+	protobuf_number(message, FUNCTION_SYSTEM_NAME, key.system_name);
+	if (key.file)
+		protobuf_number(message, FUNCTION_FILENAME, key.file);
+	put_field(pprof, PROFILE_FUNCTION, message);
+	return id;
+}
+
+static void put_line(struct buffer *message, struct buffer *line, uint64_t function, uint64_t source_line)
+{
+	protobuf_number(line, LINE_FUNCTION_ID, function);
+	if (source_line)
+		protobuf_number(line, LINE_LINE, source_line);
+	protobuf_message(message, LOCATION_LINE, line);
+}
+
+/* The key is that of a new one. */
+static void write_location(struct pprof *pprof, uint64_t id)
+{
+	struct buffer *message = &pprof->message;
+	const uint64_t *words = (const uint64_t *)pprof->key.data;
+
+	protobuf_number(message, LOCATION_ID, id);
+	if (words[0])
+		protobuf_number(message, LOCATION_MAPPING_ID, words[0]);
+	protobuf_number(message, LOCATION_ADDRESS, words[1]);
+	for (size_t i = 2; i < pprof->key.size / sizeof(*words); i += 2)
+		put_line(message, &pprof->inner, words[i], words[i + 1]);
+	put_field(pprof, PROFILE_LOCATION, message);
+}
+
+/* One instruction: its function, and those that it was inlined into. How many frames that are. */
+static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *frames, size_t count, uint64_t *id_ret)
+{
+	const struct mmt_frame *first = frames[0];
+	size_t used = 0;
+	bool is_new;
+
+	buffer_clear(&pprof->key);
+	buffer_put_u64(&pprof->key, put_mapping(pprof, first));
+	buffer_put_u64(&pprof->key, first->kind == MMT_FRAME_NATIVE ? first->module_offset : first->address);
+	do {
+		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));
+		buffer_put_u64(&pprof->key, frames[used]->source_line);
+	} while (frames[used++]->inlined && used < count);
+	*id_ret = number(pprof, &pprof->locations, pprof->key.data, pprof->key.size, &is_new);
+	if (is_new && !pprof->failed && !pprof->key.error)
+		write_location(pprof, *id_ret);
+	return used;
+}
+
+static uint64_t put_pseudo_location(struct pprof *pprof, const char *name)
+{
+	const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = name};
+	const struct mmt_frame *const frames[] = {&frame};
+	uint64_t id;
+
+	(void)put_location(pprof, frames, 1, &id);
+	return id;
+}
+
+/* The packed numbers of a group's locations, innermost first. */
+static void put_locations(struct pprof *pprof, const struct mmt_group *group, struct buffer *locations)
+{
+	size_t used = 0;
+
+	buffer_clear(locations);
+	if (!group->frame_count)
+		protobuf_varint(locations, put_pseudo_location(pprof, export_no_frames(group)));
+	while (used < group->frame_count) {
+		uint64_t id;
+
+		used += put_location(pprof, group->frames + used, group->frame_count - used, &id);
+		protobuf_varint(locations, id);
+	}
+}
+
+static void put_label(struct pprof *pprof, const char *key, const char *value)
+{
+	protobuf_number(&pprof->inner, LABEL_KEY, string_id(pprof, key));
+	protobuf_number(&pprof->inner, LABEL_STR, string_id(pprof, value));
+	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+}
+
+static void put_value(struct buffer *values, uint64_t value)
+{
+	protobuf_varint(values, value < INT64_MAX ? value : INT64_MAX);
+}
+
+static void put_sample(struct pprof *pprof, const struct mmt_part *part, const struct buffer *locations)
+{
+	const struct mmt_report *report = pprof->export->report;
+	struct buffer *values = &pprof->inner;
+	char text[EXPORT_NAME_BYTES];
+
+	protobuf_bytes(&pprof->message, SAMPLE_LOCATION_ID, locations->data, locations->size);
+	put_value(values, part->allocated_count);
+	put_value(values, part->allocated_bytes);
+	put_value(values, part->committed_bytes);
+	if (report->resident_bytes != MMT_UNKNOWN)
+		put_value(values, part->resident_bytes == MMT_UNKNOWN ? 0 : part->resident_bytes);
+	put_value(values, part->unfreed_count);
+	put_value(values, part->unfreed_bytes);
+	protobuf_message(&pprof->message, SAMPLE_VALUE, values);
+	put_label(pprof, "process", export_process_name(&report->processes[part->process], text));
+	if (part->thread.tid)
+		put_label(pprof, "thread", export_thread_name(&part->thread, text));
+	put_label(pprof, "class", mmt_class_name(part->memory_class));
+	if (part->file)
+		put_label(pprof, "file", part->file);
+	put_field(pprof, PROFILE_SAMPLE, &pprof->message);
+}
+
+static void put_samples(struct pprof *pprof)
+{
+	const struct mmt_report *report = pprof->export->report;
+	struct buffer locations;
+
+	buffer_init(&locations, EXPORT_BUFFER_MAX);
+	for (size_t i = 0; i < report->part_count; i++) {
+		const struct mmt_part *part = &report->parts[i];
+
+		if (!i || part->group != part[-1].group)
+			put_locations(pprof, &report->groups[part->group], &locations);
+		pprof->failed |= locations.error != NULL;
+		put_sample(pprof, part, &locations);
+	}
+	buffer_deinit(&locations);
+}
+
+static void put_type(struct pprof *pprof, enum profile_field field, const char *type, const char *unit)
+{
+	protobuf_number(&pprof->message, VALUE_TYPE_TYPE, string_id(pprof, type));
+	protobuf_number(&pprof->message, VALUE_TYPE_UNIT, string_id(pprof, unit));
+	put_field(pprof, field, &pprof->message);
+}
+
+static void put_comments(struct pprof *pprof)
+{
+	const struct mmt_report *report = pprof->export->report;
+	const struct mmt_completeness *completeness = &report->completeness;
+	char text[128];
+
+	put_number(pprof, PROFILE_COMMENT, string_id(pprof, report->input));
+	if (completeness->lost_events) {
+		snprintf(text, sizeof(text), "%" PRIu64 " events were lost", completeness->lost_events);
+		put_number(pprof, PROFILE_COMMENT, string_id(pprof, text));
+	}
+	if (report->resident_bytes == MMT_UNKNOWN)
+		put_number(pprof, PROFILE_COMMENT, string_id(pprof, "resident sizes are not known at this time"));
+	for (size_t i = 0; i < completeness->warning_count; i++)
+		put_number(pprof, PROFILE_COMMENT, string_id(pprof, completeness->warnings[i]));
+}
+
+static void put_head(struct pprof *pprof)
+{
+	const struct mmt_report *report = pprof->export->report;
+
+	(void)string_id(pprof, "");
+	for (size_t i = 0; i < report->module_count; i++) {
+		uint64_t name = string_id(pprof, report->modules[i].path);
+
+		if (!map_get(&pprof->build_ids, name))
+			pprof->failed |= !map_put(&pprof->build_ids, name, i);
+	}
+	put_type(pprof, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
+	put_type(pprof, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
+	put_type(pprof, PROFILE_SAMPLE_TYPE, "committed_space", "bytes");
+	if (report->resident_bytes != MMT_UNKNOWN)
+		put_type(pprof, PROFILE_SAMPLE_TYPE, "resident_space", "bytes");
+	put_type(pprof, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
+	put_type(pprof, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
+	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, string_id(pprof, "inuse_space"));
+	put_type(pprof, PROFILE_PERIOD_TYPE, "space", "bytes");
+	put_number(pprof, PROFILE_PERIOD, 1);
+	if (report->start_realtime_ns)
+		put_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns + (report->to_ns - report->start_ns));
+	put_number(pprof, PROFILE_DURATION_NANOS, report->to_ns - report->from_ns);
+	put_comments(pprof);
+}
+
+static void put_strings(struct pprof *pprof)
+{
+	for (uint32_t i = 0; i < pprof->strings.count; i++) {
+		protobuf_string(&pprof->message, PROFILE_STRING_TABLE, intern_get(&pprof->strings, i, NULL));
+		fwrite(pprof->message.data, 1, pprof->message.size, pprof->stream);
+		buffer_clear(&pprof->message);
+	}
+}
+
+static struct mmt_error *write_profile(struct pprof *pprof)
+{
+	struct buffer *buffers[] = {&pprof->message, &pprof->inner, &pprof->key, &pprof->names};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		buffer_init(buffers[i], EXPORT_BUFFER_MAX);
+	put_head(pprof);
+	put_samples(pprof);
+	put_strings(pprof);
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++) {
+		struct mmt_error *next = buffer_finish(buffers[i]);
+
+		if (error)
+			mmt_error_destroy(next);
+		else
+			error = next;
+		buffer_deinit(buffers[i]);
+	}
+	return error || !pprof->failed ? error : &error_no_memory;
+}
+
+struct mmt_error *export_pprof(const struct export *export, FILE *stream)
+{
+	struct pprof pprof = {.export = export, .stream = gzip_open(stream)};
+	struct mmt_error *error;
+
+	if (!pprof.stream)
+		return &error_no_memory;
+	error = write_profile(&pprof);
+	(void)fclose(pprof.stream); /* An error of the stream below is the caller's to find. */
+	intern_deinit(&pprof.strings);
+	intern_deinit(&pprof.mappings);
+	intern_deinit(&pprof.functions);
+	intern_deinit(&pprof.locations);
+	map_deinit(&pprof.build_ids);
+	return error;
+}

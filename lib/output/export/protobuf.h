@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Messages in the encoding of Protocol Buffers, field by field. */
+#ifndef OUTPUT_EXPORT_PROTOBUF_H
+#define OUTPUT_EXPORT_PROTOBUF_H
+
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+/* A number without a field, as packed fields have them. */
+void protobuf_varint(struct buffer *buffer, uint64_t value);
+
+/* Fields of type uint64, int64, uint32, bool and enum. */
+void protobuf_number(struct buffer *buffer, uint32_t field, uint64_t value);
+
+void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *data, size_t size);
+
+/* Safe to print: see export_put_escaped(). */
+void protobuf_string(struct buffer *buffer, uint32_t field, const char *text);
+
+/* The inner message, or the packed numbers, which are cleared. */
+void protobuf_message(struct buffer *buffer, uint32_t field, struct buffer *message);
+
+#endif

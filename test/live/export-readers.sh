@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Other tools read the exports, and find for each stack the bytes and counts of the report.
+# Packages: golang-go jq
+source "$SOURCE/test/golden/replay.bash" || exit 2
+put_program
+sums=$SOURCE/test/live/support/export-sums.py
+failed=0
+
+fail() {
+	echo "FAILED: $*" >&2
+	failed=1
+}
+
+# export_as FORMAT OPTION...: into $directory/FORMAT.
+export_as() {
+	local format=$1
+	shift
+	"$MMTRACE" export -f "$format" -o "$directory/$format" "$@" "$recording" || fail "export -f $format $* $recording"
+}
+
+# has_sums FORMAT FILE: compares with the report of the recording.
+has_sums() {
+	python3 "$sums" "$directory/report.json" "$1" "$2" || fail "$1 of $recording"
+}
+
+check_folded() {
+	local weight
+
+	for weight in unfreed resident committed allocated count; do
+		export_as folded --weight "$weight" 2>/dev/null
+		has_sums "folded=$weight" "$directory/folded"
+	done
+}
+
+check_speedscope() {
+	export_as speedscope
+	has_sums speedscope "$directory/speedscope"
+}
+
+check_pprof() {
+	command -v go >/dev/null || return
+	export_as pprof
+	go tool pprof -raw "$directory/pprof" >"$directory/pprof.raw" || fail "pprof -raw"
+	has_sums pprof "$directory/pprof.raw"
+	# What is shown without any option is what is unfreed.
+	go tool pprof -top -unit=B "$directory/pprof" 2>/dev/null |
+		grep -q "Total samples = $(jq .unfreed_bytes "$directory/report.json")B" || fail "pprof -top"
+}
+
+for recording in "$SOURCE"/test/data/{leak,more,troubled,perf}.data; do
+	"$MMTRACE" report --json "$recording" >"$directory/report.json" || fail "report --json $recording"
+	check_folded
+	check_speedscope
+	check_pprof
+done
+exit $failed
