@@ -22,7 +22,7 @@ struct export_settings {
 	const char *output; /* NULL: standard output */
 	int format_place, weight;
 	uint64_t every_ns;
-	bool format_given, weight_given, no_cache;
+	bool format_given, weight_given, no_cache, series;
 	const char *format_names[FORMATS_MAX + 1];
 	const char *weight_names[MMT_WEIGHT_KINDS + 1];
 	char format_words[256]; /* for --help: "folded|pprof" */
@@ -102,7 +102,7 @@ static int write_export(const struct command *command, struct export_settings *s
 {
 	struct mmt_error *error;
 
-	if (settings->every_ns)
+	if (settings->series)
 		return write_series(command, settings, report);
 	if (settings->output)
 		error = mmt_export_file(report, &settings->options, settings->output);
@@ -156,9 +156,12 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (settings->weight_given && !settings->format->weighted)
 		return message_usage(command, "--weight: %s has all figures; only folded stacks have one",
 				     settings->format->name);
-	if (settings->every_ns && strcmp(settings->format->name, "pprof"))
-		return message_usage(command, "--every: only a pprof file is the state at one time");
-	if (settings->every_ns && (!settings->output || !strcmp(settings->selection.report.input, "-")))
+	settings->series = settings->every_ns && !strcmp(settings->format->name, "pprof");
+	if (settings->every_ns && !settings->series && !settings->format->timed)
+		return message_usage(command, "--every: %s shows nothing over time", settings->format->name);
+	if (settings->format->timed)
+		settings->selection.report.every_ns = settings->every_ns;
+	if (settings->series && (!settings->output || !strcmp(settings->selection.report.input, "-")))
 		return message_usage(command, "--every writes several files: pass a recording and --output FILE");
 	if (!settings->output && settings->format->binary && isatty(STDOUT_FILENO))
 		return message_usage(command, "%s is not text: choose a file with --output FILE",
@@ -193,7 +196,8 @@ int cmd_export(const struct command *command, int argc, char **argv)
 		   "folded: the figure of each stack (default unfreed)", .choices = settings.weight_names,
 		   .given = &settings.weight_given),
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
-		   "pprof: write a numbered file for the state after each TIME (10s, 5m)"),
+		   "pprof: write a numbered file for the state after each TIME (10s, 5m); firefox, perfetto: also show the "
+		   "committed bytes after each TIME"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTION(0, "no-cache", FLAG, &settings.no_cache, NULL, "do not use the name cache (~/.cache/mmtrace)"),
 	    OPTIONS_END,

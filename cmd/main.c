@@ -36,7 +36,8 @@ const struct command commands[] = {
      "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
      COMMAND_TAKES_FILES},
     {"export", cmd_export, "write a report in the format of another viewer", export_usage,
-     "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope and others.",
+     "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox Profiler, "
+     "Perfetto, heaptrack and massif.",
      COMMAND_TAKES_FILES},
     {"diff", cmd_diff, "show what grew between two recordings", diff_usage,
      "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",

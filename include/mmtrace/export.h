@@ -31,6 +31,7 @@ struct mmt_export_format {
 	const char *description; /* a line for the user */
 	bool binary;		 /* not for terminals */
 	bool weighted;		 /* heeds mmt_export_options.weight */
+	bool timed;		 /* shows when memory was mapped, and the report's steps if it has any */
 	uint32_t lifetime_steps; /* what mmt_report_options has to ask for, at least */
 };
 

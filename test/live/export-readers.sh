@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Other tools read the exports, and find for each stack the bytes and counts of the report.
-# Packages: golang-go jq
+# Packages: golang-go heaptrack jq protobuf-compiler valgrind
 source "$SOURCE/test/golden/replay.bash" || exit 2
 put_program
 sums=$SOURCE/test/live/support/export-sums.py
@@ -48,10 +48,46 @@ check_pprof() {
 		grep -q "Total samples = $(jq .unfreed_bytes "$directory/report.json")B" || fail "pprof -top"
 }
 
+check_firefox() {
+	export_as firefox --every 1ms
+	has_sums firefox "$directory/firefox"
+}
+
+check_heaptrack() {
+	command -v heaptrack_print >/dev/null || return
+	export_as heaptrack
+	mv "$directory/heaptrack" "$directory/heaptrack.gz"
+	heaptrack_print -f "$directory/heaptrack.gz" --flamegraph-cost-type leaked -F "$directory/leaked" \
+		>"$directory/heaptrack.text" || fail "heaptrack_print"
+	has_sums heaptrack "$directory/leaked"
+}
+
+check_massif() {
+	export_as massif
+	has_sums massif "$directory/massif"
+	command -v ms_print >/dev/null || return
+	ms_print --threshold=0 "$directory/massif" >"$directory/massif.text" || fail "ms_print"
+	has_sums ms_print "$directory/massif.text"
+}
+
+check_perfetto() {
+	command -v protoc >/dev/null || return
+	export_as perfetto --every 1ms
+	protoc --proto_path="$SOURCE/test/live/support" --decode=mmtrace.Trace export.proto \
+		<"$directory/perfetto" >"$directory/perfetto.text" || fail "protoc"
+	# Fields that are not in the description would have numbers.
+	! grep -nE '^ *[0-9]+[:{ ]' "$directory/perfetto.text" || fail "unknown fields"
+	has_sums perfetto "$directory/perfetto.text"
+}
+
 for recording in "$SOURCE"/test/data/{leak,more,troubled,perf}.data; do
 	"$MMTRACE" report --json "$recording" >"$directory/report.json" || fail "report --json $recording"
 	check_folded
 	check_speedscope
 	check_pprof
+	check_firefox
+	check_heaptrack
+	check_massif
+	check_perfetto
 done
 exit $failed

@@ -19,12 +19,20 @@ static const struct mmt_export_format formats[] = {
     {"folded", "one line per stack, as flamegraph.pl reads it", .weighted = true, .lifetime_steps = SUMS_ONLY},
     {"pprof", "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY},
     {"speedscope", "speedscope.app", .lifetime_steps = SUMS_ONLY},
+    {"firefox", "profiler.firefox.com", .timed = true, .lifetime_steps = TIMES},
+    {"heaptrack", "heaptrack_gui", .binary = true, .lifetime_steps = TIMES},
+    {"massif", "ms_print, massif-visualizer", .lifetime_steps = TIMES},
+    {"perfetto", "ui.perfetto.dev", .binary = true, .timed = true, .lifetime_steps = TIMES},
 };
 
 static export_function *const functions[] = {
     export_folded,
     export_pprof,
     export_speedscope,
+    export_firefox,
+    export_heaptrack,
+    export_massif,
+    export_perfetto,
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))

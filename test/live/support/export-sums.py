@@ -6,6 +6,11 @@ REPORT is what `mmtrace report --json` printed. FILE is the export, or what the 
     folded[=WEIGHT]    the export
     speedscope         the export
     pprof              go tool pprof -raw
+    heaptrack          the flame graph that heaptrack_print writes
+    massif             the export; the tree of its last snapshot
+    ms_print           ms_print --threshold=0
+    firefox            the export; what is retained is found as the viewer does, by addresses within a thread
+    perfetto           protoc --decode with export.proto
 Stacks with equal names are one: not every format tells apart their lines. Frames are root first, without the process.
 """
 import collections
@@ -112,7 +117,188 @@ def read_pprof(path):
     return sums
 
 
-READERS = {'speedscope': read_speedscope, 'pprof': read_pprof}
+def read_heaptrack(path):
+    sums = Sums()
+    with open(path) as file:
+        for line in file:
+            stack, value = line.rstrip('\n').rsplit(' ', 1)
+            sums.add('unfreed', tuple(stack.rstrip(';').split(';'))[1:], int(value))
+    return sums
+
+
+MASSIF_LABEL = r'0x[0-9A-F]+: (.*?)(?: \((?:in .*|[^()]*:\d+)\))?'
+
+
+def read_massif(path):
+    """Trees of callers: what a node has beyond its children ends there, but only processes end a stack."""
+    sums, path_down = Sums(), []
+    with open(path) as file:
+        trees = file.read().split('heap_tree=')[1:]
+    for line in trees[-1].splitlines()[1:]:
+        depth, children, value, label = re.fullmatch(r'( *)n(\d+): (\d+) (.*)', line).groups()
+        if not depth:
+            continue
+        name = re.fullmatch(MASSIF_LABEL, label).group(1)
+        path_down[len(depth) - 1:] = [name]
+        if children == '0':
+            sums.add('unfreed', tuple(reversed(path_down[:-1])), int(value))
+    return sums
+
+
+def read_ms_print(path):
+    """The last tree: its leaves are the processes, and ms_print puts the bytes of all others into their callers."""
+    sums, path_down, pending = Sums(), [], None
+    with open(path) as file:
+        text = file.read()
+    tree = text[text.rindex(' (heap allocation functions)'):].splitlines()[1:]
+    lines = [re.fullmatch(r'([ |]*)->\d+\.\d+% \(([\d,]+)B\) ' + MASSIF_LABEL, line) for line in tree]
+    lines = [line for line in lines if line]
+    for line, following in zip(lines, lines[1:] + [None]):
+        depth = len(line.group(1)) // 2
+        path_down[depth:] = [line.group(3)]
+        if not following or len(following.group(1)) <= len(line.group(1)):
+            sums.add('unfreed', tuple(reversed(path_down[:-1])), int(line.group(2).replace(',', '')))
+    return sums
+
+
+def read_firefox(path):
+    sums = Sums()
+    with open(path) as file:
+        profile = json.load(file)
+    shared = profile['shared']
+    for name in ('stackTable', 'frameTable', 'funcTable', 'resourceTable', 'sources'):
+        table = shared[name]
+        assert all(len(table[column]) == table['length'] for column in table if column != 'length'), name
+
+    def stack_of(number):
+        frames = []
+        while True:
+            function = shared['frameTable']['func'][shared['stackTable']['frame'][number]]
+            frames.append(escaped(shared['stringArray'][shared['funcTable']['name'][function]]))
+            offset = shared['stackTable']['prefixOffset'][number]
+            if not offset:
+                return tuple(reversed(frames))
+            number -= offset
+
+    retained = 0
+    for thread in profile['threads']:
+        table = thread.get('nativeAllocations')
+        if not table:
+            continue
+        assert table['time'] == sorted(table['time'])
+        live = {}
+        for weight, stack, address in zip(table['weight'], table['stack'], table['memoryAddress'], strict=True):
+            if weight < 0:
+                assert live.pop(address) == (-weight, stack)
+            else:
+                sums.add('allocated', stack_of(stack), weight)
+                assert address not in live
+                live[address] = (weight, stack)
+        for weight, stack in live.values():
+            sums.add('unfreed', stack_of(stack), weight)
+            retained += weight
+    for counter in profile['counters']:
+        if counter['name'] == 'unfreed':
+            assert sum(counter['samples']['count']) == retained
+    return sums
+
+
+def decode(path):
+    """Messages of `protoc --decode` as dictionaries of lists."""
+    top = {}
+    open_messages = [top]
+    with open(path, encoding='utf-8') as file:
+        for line in file:
+            line = line.strip()
+            if line.endswith('{'):
+                message = {}
+                open_messages[-1].setdefault(line[:-1].strip(), []).append(message)
+                open_messages.append(message)
+            elif line == '}':
+                open_messages.pop()
+            else:
+                key, value = line.split(': ', 1)
+                if value.startswith('"'):
+                    value = re.sub(rb'\\([0-7]{3}|.)', lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else
+                                   {b'n': b'\n', b't': b'\t', b'r': b'\r'}.get(m[1], m[1]), value[1:-1].encode()).decode()
+                open_messages[-1].setdefault(key, []).append(value)
+    return top
+
+
+class Sequence:
+    """What a packet sequence has interned so far."""
+
+    def __init__(self):
+        self.tables = collections.defaultdict(dict)
+
+    def learn(self, data):
+        for table, messages in data.items():
+            for message in messages:
+                iid = message['iid'][0]
+                assert iid not in self.tables[table], 'interned twice'
+                self.tables[table][iid] = message
+
+    def stack(self, frame_ids):
+        names = []
+        for frame_id in frame_ids:
+            frame = self.tables['frames'][frame_id]
+            mapping = self.tables['mappings'][frame['mapping_id'][0]]
+            assert all(path in self.tables['mapping_paths'] for path in mapping['path_string_ids'])
+            names.append(self.tables['function_names'][frame['function_name_id'][0]]['str'][0])
+        return tuple(names)
+
+
+def read_perfetto(path):
+    sums, samples, heaps, sequences = Sums(), Sums(), {}, collections.defaultdict(Sequence)
+    trace = decode(path)
+    clocks = set()
+    tracks, slices, regions = set(), collections.Counter(), 0
+    for packet in trace['packet']:
+        number = packet['trusted_packet_sequence_id'][0]
+        sequence = sequences[number]
+        assert packet['timestamp_clock_id'] == ['3']
+        if 'clock_snapshot' in packet:
+            clocks |= {clock['clock_id'][0] for clock in packet['clock_snapshot'][0]['clocks']}
+        if packet.get('sequence_flags') == ['1']:
+            sequence.tables.clear()
+        for data in packet.get('interned_data', []):
+            sequence.learn(data)
+        for profile in packet.get('profile_packet', []):
+            assert profile['index'] == ['0']
+            for dump in profile['process_dumps']:
+                name = dump['heap_name'][0]
+                assert re.fullmatch('[a-z.]+', name)
+                # A stack in two heaps of one sequence would be taken for the same one.
+                assert heaps.setdefault(number, name) == name
+                for sample in dump['samples']:
+                    stack = sequence.stack(sequence.tables['callstacks'][sample['callstack_id'][0]]['frame_ids'])
+                    allocated, freed, count, free_count = (int(sample[key][0]) for key in (
+                        'self_allocated', 'self_freed', 'alloc_count', 'free_count'))
+                    # Bytes below a stack without a living allocation are not shown.
+                    assert allocated == freed or count > free_count
+                    sums.add('allocated', stack, allocated)
+                    sums.add('unfreed', stack, allocated - freed)
+        for sample in packet.get('stack_sample', []):
+            assert sample['primary_descriptor'][0]['unit'] == ['4']
+            samples.add('unfreed', sequence.stack(sample['callstack'][0]['frame_ids']), int(sample['primary_weight'][0]))
+        for descriptor in packet.get('track_descriptor', []):
+            assert descriptor['uuid'][0] not in tracks
+            tracks.add(descriptor['uuid'][0])
+            regions += descriptor.get('name') == ['largest mappings']
+        for event in packet.get('track_event', []):
+            assert event['track_uuid'][0] in tracks
+            slices[event['track_uuid'][0]] += {'1': 1, '2': -1}.get(event['type'][0], 0)
+    # The time of a heap profile is of CLOCK_MONOTONIC_COARSE.
+    assert {'3', '4'} <= clocks
+    assert not any(slices.values()) and regions <= 1000
+    assert samples.of['unfreed'] == sums.of['unfreed'], 'samples differ from heap profiles'
+    return sums
+
+
+READERS = {
+    'speedscope': read_speedscope, 'pprof': read_pprof, 'massif': read_massif, 'ms_print': read_ms_print,
+    'heaptrack': read_heaptrack, 'firefox': read_firefox, 'perfetto': read_perfetto,
+}
 
 
 def main():

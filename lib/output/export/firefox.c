@@ -1,0 +1,648 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The processed profile format of Firefox Profiler, version 66. Each process is one thread with nativeAllocations: the
+ * viewer finds what is retained in a selected range by matching addresses within one thread, whoever allocated and freed.
+ * So each lifetime has an address of its own, which is its number.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "output/export/events.h"
+#include "output/export/formats.h"
+#include "output/json/json-document.h"
+
+#define FORMAT_VERSION 66
+#define GECKO_VERSION 24
+#define ADDRESS_UNIT 4096
+#define NO_STACK UINT32_MAX
+
+enum resource_type { RESOURCE_LIBRARY = 1 };
+
+struct frame_key {
+	uint32_t function, line;
+};
+
+struct function_key {
+	uint32_t name, resource, source; /* resource and source plus 1; 0: none */
+};
+
+struct stack_key {
+	uint32_t prefix, frame; /* prefix plus 1; 0: none */
+};
+
+struct firefox {
+	const struct export *export;
+	struct document *document;
+	struct export_events events;
+	struct export_levels levels;
+	struct intern strings, functions, frames, stacks, resources, sources; /* the last two: of string ids */
+	uint32_t *group_stacks;						      /* the innermost of each group */
+	bool failed;
+};
+
+static uint32_t put(struct firefox *firefox, struct intern *table, const void *key, size_t size)
+{
+	uint32_t id = intern_put(table, key, size);
+
+	firefox->failed |= id == INTERN_NONE;
+	return id;
+}
+
+static uint32_t put_text(struct firefox *firefox, const char *text)
+{
+	uint32_t id = intern_put_string(&firefox->strings, text);
+
+	firefox->failed |= id == INTERN_NONE;
+	return id;
+}
+
+static uint32_t put_frame(struct firefox *firefox, const char *name, const struct mmt_frame *frame)
+{
+	struct function_key function = {.name = put_text(firefox, name)};
+	struct frame_key key = {.line = frame ? frame->source_line : 0};
+	uint32_t text;
+
+	if (frame && frame->module) {
+		text = put_text(firefox, frame->module);
+		function.resource = put(firefox, &firefox->resources, &text, sizeof(text)) + 1;
+	}
+	if (frame && frame->source_file) {
+		text = put_text(firefox, frame->source_file);
+		function.source = put(firefox, &firefox->sources, &text, sizeof(text)) + 1;
+	}
+	key.function = put(firefox, &firefox->functions, &function, sizeof(function));
+	return put(firefox, &firefox->frames, &key, sizeof(key));
+}
+
+static uint32_t put_stack(struct firefox *firefox, uint32_t prefix, uint32_t frame)
+{
+	const struct stack_key key = {.prefix = prefix == NO_STACK ? 0 : prefix + 1, .frame = frame};
+
+	return put(firefox, &firefox->stacks, &key, sizeof(key));
+}
+
+/* Prefixes get smaller numbers than what they are prefixes of. */
+static void put_group(struct firefox *firefox, size_t place)
+{
+	const struct mmt_group *group = &firefox->export->report->groups[place];
+	uint32_t stack = NO_STACK;
+	char text[EXPORT_NAME_BYTES];
+
+	if (!group->frame_count)
+		stack = put_stack(firefox, NO_STACK, put_frame(firefox, export_no_frames(group), NULL));
+	for (size_t i = group->frame_count; i && !firefox->failed; i--) {
+		const struct mmt_frame *frame = group->frames[i - 1];
+
+		stack = put_stack(firefox, stack, put_frame(firefox, export_frame_name(frame, text), frame));
+	}
+	firefox->group_stacks[place] = stack;
+}
+
+static uint64_t since_start(const struct firefox *firefox, uint64_t time_ns)
+{
+	uint64_t from_ns = firefox->export->report->from_ns;
+
+	return time_ns > from_ns ? time_ns - from_ns : 0;
+}
+
+/* An array of the same value. */
+static void put_repeated(struct document *document, const char *key, size_t count, int64_t value)
+{
+	document_open_array(document, key);
+	for (size_t i = 0; i < count; i++)
+		document_signed(document, NULL, value);
+	document_close(document);
+}
+
+static void put_nulls(struct document *document, const char *key, size_t count)
+{
+	document_open_array(document, key);
+	for (size_t i = 0; i < count; i++)
+		document_null(document, NULL);
+	document_close(document);
+}
+
+static void put_falses(struct document *document, const char *key, size_t count)
+{
+	document_open_array(document, key);
+	for (size_t i = 0; i < count; i++)
+		document_bool(document, NULL, false);
+	document_close(document);
+}
+
+/* Events of a process, whose columns are written one after the other. */
+enum column { COLUMN_TIME, COLUMN_WEIGHT, COLUMN_STACK, COLUMN_ADDRESS, COLUMN_THREAD };
+
+static void put_cell(const struct firefox *firefox, enum column column, const struct export_event *event)
+{
+	const struct mmt_report *report = firefox->export->report;
+	const struct mmt_part *part = &report->parts[event->part];
+	int64_t bytes = (int64_t)export_event_lifetime(report, event)->bytes;
+
+	switch (column) {
+	case COLUMN_TIME:
+		document_milliseconds(firefox->document, NULL,
+				      since_start(firefox, export_step_ns(report, event->step)));
+		break;
+	case COLUMN_WEIGHT:
+		document_signed(firefox->document, NULL, event->is_release ? -bytes : bytes);
+		break;
+	case COLUMN_STACK:
+		document_unsigned(firefox->document, NULL, firefox->group_stacks[part->group]);
+		break;
+	case COLUMN_ADDRESS:
+		document_unsigned(firefox->document, NULL, ((uint64_t)event->number + 1) * ADDRESS_UNIT);
+		break;
+	case COLUMN_THREAD:
+		document_signed(firefox->document, NULL, part->thread.tid);
+		break;
+	}
+}
+
+static void put_column(const struct firefox *firefox, size_t process, const char *key, enum column column)
+{
+	document_open_array(firefox->document, key);
+	for (size_t i = 0; i < firefox->events.count; i++) {
+		const struct export_event *event = &firefox->events.items[i];
+
+		if (firefox->export->report->parts[event->part].process == process)
+			put_cell(firefox, column, event);
+	}
+	document_close(firefox->document);
+}
+
+static size_t count_events(const struct firefox *firefox, size_t process)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < firefox->events.count; i++)
+		count += firefox->export->report->parts[firefox->events.items[i].part].process == process;
+	return count;
+}
+
+static void put_allocations(const struct firefox *firefox, size_t process, size_t count)
+{
+	document_open_object(firefox->document, "nativeAllocations");
+	put_column(firefox, process, "time", COLUMN_TIME);
+	put_column(firefox, process, "weight", COLUMN_WEIGHT);
+	document_string(firefox->document, "weightType", "bytes");
+	put_column(firefox, process, "stack", COLUMN_STACK);
+	put_column(firefox, process, "memoryAddress", COLUMN_ADDRESS);
+	put_column(firefox, process, "threadId", COLUMN_THREAD);
+	document_unsigned(firefox->document, "length", count);
+	document_close(firefox->document);
+}
+
+/* Samples, for a viewer that needs some: one for each event, without a stack. */
+static void put_samples(const struct firefox *firefox)
+{
+	struct document *document = firefox->document;
+
+	document_open_object(document, "samples");
+	document_open_array(document, "stack");
+	document_null(document, NULL);
+	document_null(document, NULL);
+	document_close(document);
+	document_open_array(document, "time");
+	document_milliseconds(document, NULL, 0);
+	document_milliseconds(document, NULL, since_start(firefox, firefox->export->report->to_ns));
+	document_close(document);
+	document_null(document, "weight");
+	document_string(document, "weightType", "samples");
+	document_unsigned(document, "length", 2);
+	document_close(document);
+}
+
+/* Those of the recording, in the first thread. */
+static void put_markers(const struct firefox *firefox, size_t count)
+{
+	const struct mmt_report *report = firefox->export->report;
+	struct document *document = firefox->document;
+
+	document_open_object(document, "markers");
+	document_open_array(document, "data");
+	for (size_t i = 0; i < count; i++) {
+		document_open_object(document, NULL);
+		document_string(document, "type", "mark");
+		document_unsigned(document, "number", report->marks[i].number);
+		document_close(document);
+	}
+	document_close(document);
+	put_repeated(document, "name", count, intern_find(&firefox->strings, "mark", sizeof("mark")));
+	document_open_array(document, "startTime");
+	for (size_t i = 0; i < count; i++)
+		document_milliseconds(document, NULL, since_start(firefox, report->marks[i].time_ns));
+	document_close(document);
+	put_nulls(document, "endTime", count);
+	put_repeated(document, "phase", count, 0);
+	put_repeated(document, "category", count, 0);
+	document_unsigned(document, "length", count);
+	document_close(document);
+}
+
+static void put_pid(struct document *document, const char *key, int32_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRId32, pid);
+	document_string(document, key, text);
+}
+
+static void put_thread(const struct firefox *firefox, size_t place)
+{
+	const struct mmt_report *report = firefox->export->report;
+	const struct mmt_process *process = &report->processes[place];
+	size_t count = count_events(firefox, place);
+	struct document *document = firefox->document;
+
+	document_open_object(document, NULL);
+	document_string(document, "processType", "default");
+	document_unsigned(document, "processStartupTime", 0);
+	document_null(document, "processShutdownTime");
+	document_unsigned(document, "registerTime", 0);
+	document_null(document, "unregisterTime");
+	document_open_array(document, "pausedRanges");
+	document_close(document);
+	document_bool(document, "showMarkersInTimeline", true);
+	document_string(document, "name", process->name && *process->name ? process->name : "process");
+	document_bool(document, "isMainThread", true);
+	document_string(document, "processName", process->name);
+	put_pid(document, "pid", process->pid);
+	put_pid(document, "tid", process->pid);
+	put_samples(firefox);
+	if (count)
+		put_allocations(firefox, place, count);
+	put_markers(firefox, place ? 0 : report->mark_count);
+	document_close(document);
+}
+
+static void put_meta(const struct firefox *firefox)
+{
+	const struct mmt_report *report = firefox->export->report;
+	struct document *document = firefox->document;
+
+	document_open_object(document, "meta");
+	document_unsigned(document, "interval", 1);
+	document_milliseconds(document, "startTime",
+			      report->start_realtime_ns
+				  ? report->start_realtime_ns + (report->from_ns - report->start_ns)
+				  : 0);
+	document_unsigned(document, "version", GECKO_VERSION);
+	document_unsigned(document, "preprocessedProfileVersion", FORMAT_VERSION);
+	document_unsigned(document, "processType", 0);
+	document_string(document, "product", "mmtrace");
+	document_string(document, "importedFrom", "mmtrace");
+	document_unsigned(document, "stackwalk", 1);
+	document_unsigned(document, "debug", 0);
+	document_bool(document, "symbolicated", true);
+	document_bool(document, "usesOnlyOneStackType", true);
+	document_bool(document, "sourceCodeIsNotOnSearchfox", true);
+	document_string(document, "oscpu", report->kernel);
+	document_open_array(document, "categories");
+	document_open_object(document, NULL);
+	document_string(document, "name", "Other");
+	document_string(document, "color", "grey");
+	document_open_array(document, "subcategories");
+	document_string(document, NULL, "Other");
+	document_close(document);
+	document_close(document);
+	document_close(document);
+	document_open_array(document, "markerSchema");
+	document_open_object(document, NULL);
+	document_string(document, "name", "mark");
+	document_string(document, "chartLabel", "mark {marker.data.number}");
+	document_string(document, "tableLabel", "mark {marker.data.number}");
+	document_string(document, "tooltipLabel", "mark {marker.data.number}");
+	document_open_array(document, "display");
+	document_string(document, NULL, "marker-chart");
+	document_string(document, NULL, "marker-table");
+	document_string(document, NULL, "timeline-overview");
+	document_string(document, NULL, "timeline-memory");
+	document_close(document);
+	document_open_array(document, "fields");
+	document_open_object(document, NULL);
+	document_string(document, "key", "number");
+	document_string(document, "label", "Number");
+	document_string(document, "format", "integer");
+	document_close(document);
+	document_close(document);
+	document_close(document);
+	document_close(document);
+	document_close(document);
+}
+
+/* A memory track: absolute figures at rising times, which become differences. */
+struct track {
+	const char *name, *description, *color;
+	size_t count;
+	uint64_t (*time_ns)(const struct firefox *firefox, size_t place);
+	uint64_t (*bytes)(const struct firefox *firefox, size_t place);
+};
+
+static uint64_t reading_ns(const struct firefox *firefox, size_t place)
+{
+	return firefox->export->report->resident_readings[place].time_ns;
+}
+
+static uint64_t reading_bytes(const struct firefox *firefox, size_t place)
+{
+	return firefox->export->report->resident_readings[place].resident_bytes;
+}
+
+static uint64_t step_ns(const struct firefox *firefox, size_t place)
+{
+	return firefox->export->report->steps[place].to_ns;
+}
+
+static uint64_t level_ns(const struct firefox *firefox, size_t place)
+{
+	return export_step_ns(firefox->export->report, firefox->levels.items[place].step);
+}
+
+static uint64_t level_bytes(const struct firefox *firefox, size_t place)
+{
+	return firefox->levels.items[place].bytes;
+}
+
+static uint64_t committed_bytes(const struct firefox *firefox, size_t place)
+{
+	return firefox->export->report->steps[place].committed_bytes;
+}
+
+static void put_differences(const struct firefox *firefox, const struct track *track)
+{
+	uint64_t before = 0;
+
+	document_open_array(firefox->document, "count");
+	for (size_t i = 0; i < track->count; i++) {
+		uint64_t bytes = track->bytes(firefox, i);
+
+		document_signed(firefox->document, NULL, (int64_t)(bytes - before));
+		before = bytes;
+	}
+	document_close(firefox->document);
+}
+
+static void put_display(struct document *document, const struct track *track)
+{
+	document_open_object(document, "display");
+	document_string(document, "graphType", "line-accumulated");
+	document_string(document, "unit", "bytes");
+	document_string(document, "color", track->color);
+	document_string(document, "markerSchemaLocation", "timeline-memory");
+	document_unsigned(document, "sortWeight", 20);
+	document_string(document, "label", track->name);
+	document_open_array(document, "tooltipRows");
+	document_open_object(document, NULL);
+	document_string(document, "type", "value");
+	document_string(document, "source", "accumulated");
+	document_open_object(document, "format");
+	document_string(document, "unit", "bytes");
+	document_close(document);
+	document_string(document, "label", track->description);
+	document_close(document);
+	document_close(document);
+	document_close(document);
+}
+
+static void put_track(const struct firefox *firefox, const struct track *track)
+{
+	struct document *document = firefox->document;
+
+	if (!track->count || !firefox->export->report->process_count)
+		return;
+	document_open_object(document, NULL);
+	document_string(document, "name", track->name);
+	document_string(document, "category", "Memory");
+	document_string(document, "description", track->description);
+	put_pid(document, "pid", firefox->export->report->processes[0].pid);
+	document_unsigned(document, "mainThreadIndex", 0);
+	document_open_object(document, "samples");
+	document_open_array(document, "time");
+	for (size_t i = 0; i < track->count; i++)
+		document_milliseconds(document, NULL, since_start(firefox, track->time_ns(firefox, i)));
+	document_close(document);
+	put_differences(firefox, track);
+	document_unsigned(document, "length", track->count);
+	document_close(document);
+	put_display(document, track);
+	document_close(document);
+}
+
+static void put_tracks(const struct firefox *firefox)
+{
+	const struct mmt_report *report = firefox->export->report;
+	const struct track tracks[] = {
+	    {"RSS", "resident size of all processes", "red", report->resident_reading_count, reading_ns, reading_bytes},
+	    {"committed", "committed bytes that are not unmapped", "blue", report->step_count, step_ns, committed_bytes},
+	    {"unfreed", "bytes that are not unmapped", "orange", firefox->levels.count, level_ns, level_bytes},
+	};
+
+	document_open_array(firefox->document, "counters");
+	for (size_t i = 0; i < sizeof(tracks) / sizeof(*tracks); i++)
+		put_track(firefox, &tracks[i]);
+	document_close(firefox->document);
+}
+
+static void put_stacks(const struct firefox *firefox)
+{
+	struct document *document = firefox->document;
+	uint32_t count = (uint32_t)firefox->stacks.count;
+
+	document_open_object(document, "stackTable");
+	document_open_array(document, "frame");
+	for (uint32_t i = 0; i < count; i++)
+		document_unsigned(document, NULL,
+				  ((const struct stack_key *)intern_get(&firefox->stacks, i, NULL))->frame);
+	document_close(document);
+	document_open_array(document, "prefixOffset");
+	for (uint32_t i = 0; i < count; i++) {
+		const struct stack_key *key = intern_get(&firefox->stacks, i, NULL);
+
+		document_unsigned(document, NULL, key->prefix ? i + 1 - key->prefix : 0);
+	}
+	document_close(document);
+	document_unsigned(document, "length", count);
+	document_close(document);
+}
+
+static void put_frames(const struct firefox *firefox)
+{
+	struct document *document = firefox->document;
+	uint32_t count = (uint32_t)firefox->frames.count;
+	const struct frame_key *key;
+
+	document_open_object(document, "frameTable");
+	put_repeated(document, "address", count, -1);
+	put_repeated(document, "inlineDepth", count, 0);
+	put_repeated(document, "category", count, 0);
+	put_repeated(document, "subcategory", count, 0);
+	document_open_array(document, "func");
+	for (uint32_t i = 0; i < count; i++) {
+		key = intern_get(&firefox->frames, i, NULL);
+		document_unsigned(document, NULL, key->function);
+	}
+	document_close(document);
+	put_nulls(document, "nativeSymbol", count);
+	put_repeated(document, "innerWindowID", count, 0);
+	document_open_array(document, "line");
+	for (uint32_t i = 0; i < count; i++) {
+		key = intern_get(&firefox->frames, i, NULL);
+		document_unsigned(document, NULL, key->line ? key->line : MMT_UNKNOWN);
+	}
+	document_close(document);
+	put_nulls(document, "column", count);
+	put_nulls(document, "originalLocation", count);
+	document_unsigned(document, "length", count);
+	document_close(document);
+}
+
+static void put_functions(const struct firefox *firefox)
+{
+	struct document *document = firefox->document;
+	uint32_t count = (uint32_t)firefox->functions.count;
+	const struct function_key *key;
+
+	document_open_object(document, "funcTable");
+	document_open_array(document, "name");
+	for (uint32_t i = 0; i < count; i++) {
+		key = intern_get(&firefox->functions, i, NULL);
+		document_unsigned(document, NULL, key->name);
+	}
+	document_close(document);
+	put_falses(document, "isJS", count);
+	put_falses(document, "relevantForJS", count);
+	document_open_array(document, "resource");
+	for (uint32_t i = 0; i < count; i++) {
+		key = intern_get(&firefox->functions, i, NULL);
+		document_signed(document, NULL, (int64_t)key->resource - 1);
+	}
+	document_close(document);
+	document_open_array(document, "source");
+	for (uint32_t i = 0; i < count; i++) {
+		key = intern_get(&firefox->functions, i, NULL);
+		document_unsigned(document, NULL, key->source ? key->source - 1 : MMT_UNKNOWN);
+	}
+	document_close(document);
+	put_nulls(document, "lineNumber", count);
+	put_nulls(document, "columnNumber", count);
+	put_nulls(document, "originalLocation", count);
+	document_unsigned(document, "length", count);
+	document_close(document);
+}
+
+/* Ids of strings that a table lists. */
+static void put_names(struct document *document, const char *key, const struct intern *table)
+{
+	document_open_array(document, key);
+	for (uint32_t i = 0; i < table->count; i++)
+		document_unsigned(document, NULL, *(const uint32_t *)intern_get(table, i, NULL));
+	document_close(document);
+}
+
+static void put_resources(const struct firefox *firefox)
+{
+	struct document *document = firefox->document;
+	size_t count = firefox->resources.count;
+
+	document_open_object(document, "resourceTable");
+	put_nulls(document, "lib", count);
+	put_names(document, "name", &firefox->resources);
+	put_nulls(document, "host", count);
+	put_repeated(document, "type", count, RESOURCE_LIBRARY);
+	document_unsigned(document, "length", count);
+	document_close(document);
+}
+
+static void put_sources(const struct firefox *firefox)
+{
+	struct document *document = firefox->document;
+	size_t count = firefox->sources.count;
+
+	document_open_object(document, "sources");
+	put_nulls(document, "id", count);
+	put_names(document, "filename", &firefox->sources);
+	put_repeated(document, "startLine", count, 1);
+	put_repeated(document, "startColumn", count, 1);
+	put_nulls(document, "sourceMapURL", count);
+	put_nulls(document, "content", count);
+	document_unsigned(document, "length", count);
+	document_close(document);
+}
+
+/* Columns of a table without rows. */
+static void put_empty(struct document *document, const char *key, const char *const *columns)
+{
+	document_open_object(document, key);
+	for (; *columns; columns++)
+		put_nulls(document, *columns, 0);
+	document_unsigned(document, "length", 0);
+	document_close(document);
+}
+
+static void put_shared(const struct firefox *firefox)
+{
+	static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
+	static const char *const locations[] = {"source", "line", "column", NULL};
+	struct document *document = firefox->document;
+
+	document_open_object(document, "shared");
+	put_stacks(firefox);
+	put_frames(firefox);
+	put_functions(firefox);
+	put_resources(firefox);
+	put_sources(firefox);
+	put_empty(document, "nativeSymbols", symbols);
+	put_empty(document, "sourceLocationTable", locations);
+	document_open_array(document, "stringArray");
+	for (uint32_t i = 0; i < firefox->strings.count; i++)
+		document_string(document, NULL, intern_get(&firefox->strings, i, NULL));
+	document_close(document);
+	document_close(document);
+}
+
+static struct mmt_error *put_document(struct firefox *firefox)
+{
+	const struct mmt_report *report = firefox->export->report;
+
+	(void)put_text(firefox, "mark");
+	for (size_t i = 0; i < report->group_count; i++)
+		put_group(firefox, i);
+	if (firefox->failed)
+		return &error_no_memory;
+	document_compact(firefox->document);
+	put_meta(firefox);
+	document_open_array(firefox->document, "libs");
+	document_close(firefox->document);
+	put_shared(firefox);
+	document_open_array(firefox->document, "threads");
+	for (size_t i = 0; i < report->process_count; i++)
+		put_thread(firefox, i);
+	document_close(firefox->document);
+	put_tracks(firefox);
+	return document_finish(firefox->document);
+}
+
+struct mmt_error *export_firefox(const struct export *export, FILE *stream)
+{
+	struct firefox firefox = {.export = export};
+	struct intern *tables[] = {&firefox.strings,   &firefox.functions, &firefox.frames,
+				   &firefox.stacks, &firefox.resources, &firefox.sources};
+	struct mmt_error *error = document_create(stream, &firefox.document);
+
+	if (!error)
+		error = export_events_create(export->report, &firefox.events);
+	if (!error)
+		error = export_levels_create(export->report, &firefox.events, &firefox.levels);
+	firefox.group_stacks = calloc(export->report->group_count + 1, sizeof(*firefox.group_stacks));
+	if (!error)
+		error = firefox.group_stacks ? put_document(&firefox) : &error_no_memory;
+	export_levels_deinit(&firefox.levels);
+	export_events_deinit(&firefox.events);
+	document_destroy(firefox.document);
+	free(firefox.group_stacks);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		intern_deinit(tables[i]);
+	return error;
+}

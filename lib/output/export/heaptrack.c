@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The compressed text of heaptrack, version 3; all numbers are hexadecimal. Strings, instructions and traces count from
+ * 1, allocations (a size and a trace) from 0. A free names only those, so no addresses are needed. A lifetime of several
+ * mappings is as many allocations; a piece of a mapping is one, too: heaptrack knows no partial unmapping.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/gzip.h"
+#include "base/map.h"
+#include "output/export/events.h"
+#include "output/export/formats.h"
+
+#define HEAPTRACK_VERSION 0x10400
+#define FILE_VERSION 3
+#define PAGE_BYTES 4096
+
+struct instruction_key {
+	uint64_t address;
+	uint64_t module, function, file; /* strings; 0: none */
+	uint64_t line;
+};
+
+struct trace_key {
+	uint64_t instruction, parent;
+};
+
+struct allocation_key {
+	uint64_t size, trace;
+};
+
+struct heaptrack {
+	const struct export *export;
+	FILE *stream;
+	struct export_events events;
+	struct intern strings, instructions, traces, allocations;
+	struct map stack_traces; /* group << 32 | process -> trace */
+	struct buffer text;
+	size_t reading; /* the next of the report's resident readings */
+	bool failed;
+};
+
+/* The number of what the key says, from 1; true in *new_ret: it has to be written. */
+static uint64_t number(struct heaptrack *heaptrack, struct intern *table, const void *key, size_t size, bool *new_ret)
+{
+	size_t count = table->count;
+	uint32_t id = intern_put(table, key, size);
+
+	heaptrack->failed |= id == INTERN_NONE;
+	*new_ret = id == count;
+	return (uint64_t)id + 1;
+}
+
+static uint64_t put_string(struct heaptrack *heaptrack, const char *text)
+{
+	uint64_t id;
+	bool is_new;
+
+	buffer_clear(&heaptrack->text);
+	export_put_escaped(&heaptrack->text, text);
+	id = number(heaptrack, &heaptrack->strings, heaptrack->text.data, heaptrack->text.size, &is_new);
+	if (is_new) {
+		fprintf(heaptrack->stream, "s %zx ", heaptrack->text.size);
+		fwrite(heaptrack->text.data, 1, heaptrack->text.size, heaptrack->stream);
+		putc('\n', heaptrack->stream);
+	}
+	return id;
+}
+
+static uint64_t put_instruction(struct heaptrack *heaptrack, const char *name, const struct mmt_frame *frame)
+{
+	struct instruction_key key = {.function = put_string(heaptrack, name)};
+	uint64_t id;
+	bool is_new;
+
+	if (frame) {
+		key.address = frame->address;
+		key.module = frame->module_path ? put_string(heaptrack, frame->module_path) : 0;
+		key.file = frame->source_file ? put_string(heaptrack, frame->source_file) : 0;
+		key.line = frame->source_line;
+	}
+	id = number(heaptrack, &heaptrack->instructions, &key, sizeof(key), &is_new);
+	if (is_new)
+		fprintf(heaptrack->stream,
+			"i %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", key.address, key.module,
+			key.function, key.file, key.line);
+	return id;
+}
+
+static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uint64_t parent)
+{
+	const struct trace_key key = {.instruction = instruction, .parent = parent};
+	bool is_new;
+	uint64_t id = number(heaptrack, &heaptrack->traces, &key, sizeof(key), &is_new);
+
+	if (is_new)
+		fprintf(heaptrack->stream, "t %" PRIx64 " %" PRIx64 "\n", instruction, parent);
+	return id;
+}
+
+/* The process, then the frames, outermost first. */
+static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *part)
+{
+	const struct mmt_report *report = heaptrack->export->report;
+	const struct mmt_group *group = &report->groups[part->group];
+	uint64_t key = (uint64_t)part->group << 32 | (uint32_t)part->process, trace;
+	const uint64_t *known = map_get(&heaptrack->stack_traces, key);
+	char text[EXPORT_NAME_BYTES];
+
+	if (known)
+		return *known;
+	export_process_name(&report->processes[part->process], text);
+	trace = put_trace(heaptrack, put_instruction(heaptrack, text, NULL), 0);
+	if (!group->frame_count)
+		trace = put_trace(heaptrack, put_instruction(heaptrack, export_no_frames(group), NULL), trace);
+	for (size_t i = group->frame_count; i; i--) {
+		const struct mmt_frame *frame = group->frames[i - 1];
+
+		trace = put_trace(heaptrack, put_instruction(heaptrack, export_frame_name(frame, text), frame), trace);
+	}
+	heaptrack->failed |= !map_put(&heaptrack->stack_traces, key, trace);
+	return trace;
+}
+
+static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size, uint64_t trace, uint64_t count)
+{
+	const struct allocation_key key = {.size = size, .trace = trace};
+	bool is_new;
+	uint64_t id = number(heaptrack, &heaptrack->allocations, &key, sizeof(key), &is_new) - 1;
+
+	if (is_new)
+		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);
+	for (uint64_t i = 0; i < count; i++)
+		fprintf(heaptrack->stream, "%c %" PRIx64 "\n", sign, id);
+}
+
+static void put_event(struct heaptrack *heaptrack, const struct export_event *event)
+{
+	const struct mmt_report *report = heaptrack->export->report;
+	const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
+	uint64_t trace = put_stack(heaptrack, &report->parts[event->part]);
+	uint64_t count = lifetime->count ? lifetime->count : 1, size = lifetime->bytes / count;
+	uint64_t larger = lifetime->bytes % count; /* so many of them are one byte larger */
+	char sign = event->is_release ? '-' : '+';
+
+	if (!lifetime->bytes)
+		return;
+	if (size && count > larger)
+		put_allocation(heaptrack, sign, size, trace, count - larger);
+	if (larger)
+		put_allocation(heaptrack, sign, size + 1, trace, larger);
+}
+
+/* The resident sizes read until then. */
+static void put_readings(struct heaptrack *heaptrack, uint64_t time_ns)
+{
+	const struct mmt_report *report = heaptrack->export->report;
+
+	for (; heaptrack->reading < report->resident_reading_count; heaptrack->reading++) {
+		const struct mmt_resident_reading *reading = &report->resident_readings[heaptrack->reading];
+
+		if (reading->time_ns > time_ns)
+			return;
+		fprintf(heaptrack->stream, "R %" PRIx64 "\n", reading->resident_bytes / PAGE_BYTES);
+	}
+}
+
+static void put_time(struct heaptrack *heaptrack, uint64_t time_ns)
+{
+	fprintf(heaptrack->stream, "c %" PRIx64 "\n", (time_ns - heaptrack->export->report->from_ns) / 1000000);
+	put_readings(heaptrack, time_ns);
+}
+
+static void put_events(struct heaptrack *heaptrack)
+{
+	const struct mmt_report *report = heaptrack->export->report;
+
+	for (size_t i = 0; i < heaptrack->events.count && !heaptrack->failed; i++) {
+		const struct export_event *event = &heaptrack->events.items[i];
+
+		if (!i || event->step != event[-1].step)
+			put_time(heaptrack, export_step_ns(report, event->step));
+		put_event(heaptrack, event);
+	}
+	put_time(heaptrack, report->to_ns);
+}
+
+static struct mmt_error *put_file(struct heaptrack *heaptrack)
+{
+	const struct mmt_report *report = heaptrack->export->report;
+	struct mmt_error *error;
+
+	buffer_init(&heaptrack->text, EXPORT_BUFFER_MAX);
+	fprintf(heaptrack->stream, "v %x %x\n", HEAPTRACK_VERSION, FILE_VERSION);
+	export_put_escaped(&heaptrack->text, report->input);
+	fprintf(heaptrack->stream, "X mmtrace export %.*s\n", (int)heaptrack->text.size,
+		heaptrack->text.size ? (const char *)heaptrack->text.data : "");
+	fprintf(heaptrack->stream, "I %x 0\n", PAGE_BYTES);
+	put_events(heaptrack);
+	error = buffer_finish(&heaptrack->text);
+	buffer_deinit(&heaptrack->text);
+	return error || !heaptrack->failed ? error : &error_no_memory;
+}
+
+struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
+{
+	struct heaptrack heaptrack = {.export = export, .stream = gzip_open(stream)};
+	struct mmt_error *error;
+
+	if (!heaptrack.stream)
+		return &error_no_memory;
+	error = export_events_create(export->report, &heaptrack.events);
+	if (!error)
+		error = put_file(&heaptrack);
+	(void)fclose(heaptrack.stream); /* An error of the stream below is the caller's to find. */
+	export_events_deinit(&heaptrack.events);
+	intern_deinit(&heaptrack.strings);
+	intern_deinit(&heaptrack.instructions);
+	intern_deinit(&heaptrack.traces);
+	intern_deinit(&heaptrack.allocations);
+	map_deinit(&heaptrack.stack_traces);
+	return error;
+}

@@ -1,0 +1,670 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A trace for Perfetto, packet by packet. Stacks appear twice: as heap profiles, one for each class, which every version of
+ * the viewer shows as flame graphs; and as samples whose weight is what is left of each allocation, which versions from 58 on
+ * show for any selected range of time. Each heap has a packet sequence of its own: the viewer takes the figures of two heaps in
+ * one sequence for the same. All times are of CLOCK_MONOTONIC.
+ */
+#include <inttypes.h>
+#include <mmtrace/output.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "output/export/events.h"
+#include "output/export/formats.h"
+#include "output/export/protobuf.h"
+
+#define TRACE_PACKET 1 /* the only field of a trace */
+#define REGIONS_MAX 1000
+#define MAPPING_END (1ull << 47)
+#define HEAP_NAME_BYTES 32
+
+enum packet_field {
+	PACKET_PROCESS_TREE = 2,
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_PROFILE = 37,
+	PACKET_TIMESTAMP_CLOCK_ID = 58,
+	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_STACK_SAMPLE = 135,
+};
+
+enum sequence_flag { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+
+enum clock_id { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_MONOTONIC_COARSE = 4, CLOCK_ID_BOOTTIME = 6 };
+
+enum snapshot_field { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY_CLOCK = 2 };
+
+enum clock_field { CLOCK_CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
+
+enum interned_field {
+	INTERNED_FUNCTION_NAMES = 5,
+	INTERNED_FRAMES = 6,
+	INTERNED_CALLSTACKS = 7,
+	INTERNED_BUILD_IDS = 16,
+	INTERNED_MAPPING_PATHS = 17,
+	INTERNED_MAPPINGS = 19,
+};
+
+enum string_field { STRING_IID = 1, STRING_STR = 2 };
+
+enum mapping_field { MAPPING_IID = 1, MAPPING_BUILD_ID = 2, MAPPING_END_ADDRESS = 5, MAPPING_PATH_STRING_IDS = 7 };
+
+enum frame_field { FRAME_IID = 1, FRAME_FUNCTION_NAME_ID = 2, FRAME_MAPPING_ID = 3, FRAME_REL_PC = 4 };
+
+enum callstack_field { CALLSTACK_IID = 1, CALLSTACK_FRAME_IDS = 2 };
+
+enum profile_field { PROFILE_PROCESS_DUMPS = 5, PROFILE_INDEX = 7 };
+
+enum dump_field { DUMP_PID = 1, DUMP_SAMPLES = 2, DUMP_TIMESTAMP = 9, DUMP_HEAP_NAME = 11, DUMP_INTERVAL_BYTES = 12 };
+
+enum heap_sample_field {
+	HEAP_SAMPLE_CALLSTACK_ID = 1,
+	HEAP_SAMPLE_SELF_ALLOCATED = 2,
+	HEAP_SAMPLE_SELF_FREED = 3,
+	HEAP_SAMPLE_ALLOC_COUNT = 5,
+	HEAP_SAMPLE_FREE_COUNT = 6,
+};
+
+enum stack_sample_field {
+	STACK_SAMPLE_TASK_CONTEXT = 1,
+	STACK_SAMPLE_CALLSTACK = 5,
+	STACK_SAMPLE_PRIMARY_DESCRIPTOR = 9,
+	STACK_SAMPLE_PRIMARY_WEIGHT = 11,
+};
+
+enum task_field { TASK_PID = 2, TASK_TID = 3 };
+
+enum descriptor_field { DESCRIPTOR_NAME = 2, DESCRIPTOR_UNIT = 3 };
+
+#define DESCRIPTOR_UNIT_BYTES 4
+
+enum tree_field { TREE_PROCESSES = 1, TREE_THREADS = 2 };
+
+enum process_field { PROCESS_PID = 1, PROCESS_PPID = 2, PROCESS_CMDLINE = 3 };
+
+enum thread_field { THREAD_TID = 1, THREAD_NAME = 2, THREAD_TGID = 3 };
+
+enum track_field { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_PARENT_UUID = 5, TRACK_COUNTER = 8 };
+
+enum track_process_field { TRACK_PROCESS_PID = 1, TRACK_PROCESS_NAME = 6 };
+
+enum counter_field { COUNTER_UNIT = 3 };
+
+#define COUNTER_UNIT_BYTES 3
+
+enum event_field {
+	EVENT_TYPE = 9,
+	EVENT_TRACK_UUID = 11,
+	EVENT_CATEGORIES = 22,
+	EVENT_NAME = 23,
+	EVENT_COUNTER_VALUE = 30,
+};
+
+enum event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+
+/* Packet sequences, and the first of the heaps' own. */
+enum sequence { SEQUENCE_COMMON = 1, SEQUENCE_SAMPLES = 2, SEQUENCE_HEAPS = 16 };
+
+/* Tracks: those of processes and regions follow. */
+enum track_uuid { UUID_RSS = 1, UUID_UNFREED, UUID_COMMITTED, UUID_MARKS, UUID_PROCESSES = 1000 };
+
+/* What a sequence has named so far: numbers count from 1. */
+struct names {
+	struct intern strings, mappings, frames, stacks; /* stacks: of groups */
+};
+
+struct frame_key {
+	uint64_t function, mapping, rel_pc;
+};
+
+struct perfetto {
+	const struct export *export;
+	FILE *stream;
+	struct export_events events;
+	struct export_levels levels;
+	struct map build_ids; /* report's modules by their paths in `paths` */
+	struct intern paths;
+	struct names names; /* of the sequence at work */
+	struct buffer packet, message, inner, interned, frames, out;
+	bool failed;
+};
+
+/* `sequence` and the time, then what the caller adds. */
+static struct buffer *begin_packet(struct perfetto *perfetto, uint32_t sequence, uint64_t time_ns)
+{
+	struct buffer *packet = &perfetto->packet;
+
+	buffer_clear(packet);
+	protobuf_number(packet, PACKET_TIMESTAMP, time_ns);
+	protobuf_number(packet, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
+	protobuf_number(packet, PACKET_SEQUENCE_ID, sequence);
+	return packet;
+}
+
+static void end_packet(struct perfetto *perfetto)
+{
+	protobuf_message(&perfetto->out, TRACE_PACKET, &perfetto->packet);
+	fwrite(perfetto->out.data, 1, perfetto->out.size, perfetto->stream);
+	buffer_clear(&perfetto->out);
+}
+
+/* From 1; true in *new_ret: it has to be written. */
+static uint64_t number(struct perfetto *perfetto, struct intern *table, const void *key, size_t size, bool *new_ret)
+{
+	size_t count = table->count;
+	uint32_t id = intern_put(table, key, size);
+
+	perfetto->failed |= id == INTERN_NONE;
+	*new_ret = id == count;
+	return (uint64_t)id + 1;
+}
+
+/* Into the interned data: numbers of one table that several kinds of strings share. */
+static uint64_t put_string(struct perfetto *perfetto, enum interned_field field, const char *text)
+{
+	uint64_t id;
+	bool is_new;
+
+	buffer_clear(&perfetto->inner);
+	buffer_put_u8(&perfetto->inner, (uint8_t)field);
+	buffer_put_string(&perfetto->inner, text);
+	id = number(perfetto, &perfetto->names.strings, perfetto->inner.data, perfetto->inner.size, &is_new);
+	buffer_clear(&perfetto->inner);
+	if (!is_new)
+		return id;
+	protobuf_number(&perfetto->inner, STRING_IID, id);
+	protobuf_string(&perfetto->inner, STRING_STR, text);
+	protobuf_message(&perfetto->interned, field, &perfetto->inner);
+	return id;
+}
+
+static const char *find_build_id(const struct perfetto *perfetto, const char *path)
+{
+	uint32_t name = intern_find(&perfetto->paths, path, strlen(path) + 1);
+	const uint64_t *place = name == INTERN_NONE ? NULL : map_get(&perfetto->build_ids, name);
+
+	return place ? perfetto->export->report->modules[*place].build_id : NULL;
+}
+
+static uint64_t put_mapping(struct perfetto *perfetto, const struct mmt_frame *frame)
+{
+	const char *path = !frame		? "[mmtrace]"
+			   : frame->module_path ? frame->module_path
+			   : frame->module	? frame->module
+						: "[unknown]";
+	uint64_t name = put_string(perfetto, INTERNED_MAPPING_PATHS, path), build_id = 0, id;
+	const char *text;
+	bool is_new;
+
+	id = number(perfetto, &perfetto->names.mappings, &name, sizeof(name), &is_new);
+	if (!is_new)
+		return id;
+	text = find_build_id(perfetto, path);
+	build_id = put_string(perfetto, INTERNED_BUILD_IDS, text ? text : "");
+	protobuf_number(&perfetto->inner, MAPPING_IID, id);
+	protobuf_number(&perfetto->inner, MAPPING_BUILD_ID, build_id);
+	protobuf_number(&perfetto->inner, MAPPING_END_ADDRESS, MAPPING_END);
+	protobuf_number(&perfetto->inner, MAPPING_PATH_STRING_IDS, name);
+	protobuf_message(&perfetto->interned, INTERNED_MAPPINGS, &perfetto->inner);
+	return id;
+}
+
+static uint64_t put_frame(struct perfetto *perfetto, const char *name, const struct mmt_frame *frame)
+{
+	struct frame_key key = {.function = put_string(perfetto, INTERNED_FUNCTION_NAMES, name),
+				.mapping = put_mapping(perfetto, frame)};
+	uint64_t id;
+	bool is_new;
+
+	if (frame)
+		key.rel_pc = frame->kind == MMT_FRAME_NATIVE ? frame->module_offset : frame->address;
+	id = number(perfetto, &perfetto->names.frames, &key, sizeof(key), &is_new);
+	if (!is_new)
+		return id;
+	protobuf_number(&perfetto->inner, FRAME_IID, id);
+	protobuf_number(&perfetto->inner, FRAME_FUNCTION_NAME_ID, key.function);
+	protobuf_number(&perfetto->inner, FRAME_MAPPING_ID, key.mapping);
+	protobuf_number(&perfetto->inner, FRAME_REL_PC, key.rel_pc);
+	protobuf_message(&perfetto->interned, INTERNED_FRAMES, &perfetto->inner);
+	return id;
+}
+
+/* The frames of a group, outermost first, as fields of a callstack into perfetto->frames. */
+static void put_frames(struct perfetto *perfetto, const struct mmt_group *group)
+{
+	char text[EXPORT_NAME_BYTES];
+
+	if (!group->frame_count)
+		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS,
+				put_frame(perfetto, export_no_frames(group), NULL));
+	for (size_t i = group->frame_count; i; i--) {
+		const struct mmt_frame *frame = group->frames[i - 1];
+
+		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS,
+				put_frame(perfetto, export_frame_name(frame, text), frame));
+	}
+}
+
+static uint64_t put_callstack(struct perfetto *perfetto, size_t group)
+{
+	bool is_new;
+	uint64_t id = number(perfetto, &perfetto->names.stacks, &group, sizeof(group), &is_new);
+
+	if (!is_new)
+		return id;
+	buffer_clear(&perfetto->frames);
+	protobuf_number(&perfetto->frames, CALLSTACK_IID, id);
+	put_frames(perfetto, &perfetto->export->report->groups[group]);
+	protobuf_message(&perfetto->interned, INTERNED_CALLSTACKS, &perfetto->frames);
+	return id;
+}
+
+static void begin_sequence(struct perfetto *perfetto)
+{
+	intern_deinit(&perfetto->names.strings);
+	intern_deinit(&perfetto->names.mappings);
+	intern_deinit(&perfetto->names.frames);
+	intern_deinit(&perfetto->names.stacks);
+	perfetto->names = (struct names){0};
+	buffer_clear(&perfetto->interned);
+}
+
+static void put_clock(struct perfetto *perfetto, enum clock_id clock, uint64_t time_ns)
+{
+	protobuf_number(&perfetto->inner, CLOCK_CLOCK_ID, clock);
+	protobuf_number(&perfetto->inner, CLOCK_TIMESTAMP, time_ns);
+	protobuf_message(&perfetto->message, SNAPSHOT_CLOCKS, &perfetto->inner);
+}
+
+static void put_clocks(struct perfetto *perfetto)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, report->start_ns);
+
+	if (report->start_realtime_ns)
+		put_clock(perfetto, CLOCK_ID_REALTIME, report->start_realtime_ns);
+	put_clock(perfetto, CLOCK_ID_MONOTONIC, report->start_ns);
+	put_clock(perfetto, CLOCK_ID_MONOTONIC_COARSE, report->start_ns);
+	put_clock(perfetto, CLOCK_ID_BOOTTIME, report->start_ns);
+	protobuf_number(&perfetto->message, SNAPSHOT_PRIMARY_CLOCK, CLOCK_ID_MONOTONIC);
+	protobuf_message(packet, PACKET_CLOCK_SNAPSHOT, &perfetto->message);
+	end_packet(perfetto);
+}
+
+static void put_processes(struct perfetto *perfetto)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, report->start_ns);
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		protobuf_number(&perfetto->inner, PROCESS_PID, (uint64_t)process->pid);
+		protobuf_number(&perfetto->inner, PROCESS_PPID, (uint64_t)process->parent_pid);
+		protobuf_string(&perfetto->inner, PROCESS_CMDLINE, process->name ? process->name : "");
+		protobuf_message(&perfetto->message, TREE_PROCESSES, &perfetto->inner);
+	}
+	for (size_t i = 0; i < report->thread_total_count; i++) {
+		const struct mmt_thread *thread = &report->thread_totals[i].thread;
+
+		protobuf_number(&perfetto->inner, THREAD_TID, (uint64_t)thread->tid);
+		protobuf_string(&perfetto->inner, THREAD_NAME, thread->name);
+		protobuf_number(&perfetto->inner, THREAD_TGID, (uint64_t)thread->pid);
+		protobuf_message(&perfetto->message, TREE_THREADS, &perfetto->inner);
+	}
+	protobuf_message(packet, PACKET_PROCESS_TREE, &perfetto->message);
+	end_packet(perfetto);
+}
+
+/* Of a heap profile, what one process mapped below one stack. */
+static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *sum)
+{
+	/* Of a stack without a living allocation the viewer shows nothing, and the calls that were lost are not counted. */
+	bool uncounted = sum->unfreed_bytes && !sum->unfreed_count;
+
+	protobuf_number(&perfetto->inner, HEAP_SAMPLE_CALLSTACK_ID, put_callstack(perfetto, sum->group));
+	protobuf_number(&perfetto->inner, HEAP_SAMPLE_SELF_ALLOCATED, sum->allocated_bytes);
+	protobuf_number(&perfetto->inner, HEAP_SAMPLE_SELF_FREED, sum->freed_bytes);
+	protobuf_number(&perfetto->inner, HEAP_SAMPLE_ALLOC_COUNT, sum->allocated_count + uncounted);
+	protobuf_number(&perfetto->inner, HEAP_SAMPLE_FREE_COUNT, sum->freed_count);
+	protobuf_message(&perfetto->message, DUMP_SAMPLES, &perfetto->inner);
+}
+
+/* Of the parts in [first, end), which are of one group and process, those of a class. */
+static bool sum_class(const struct mmt_report *report, size_t first, size_t end, enum mmt_class memory_class,
+		      struct mmt_part *sum)
+{
+	*sum = (struct mmt_part){.group = report->parts[first].group};
+	for (size_t i = first; i < end; i++) {
+		const struct mmt_part *part = &report->parts[i];
+
+		if (part->memory_class != memory_class)
+			continue;
+		sum->allocated_bytes += part->allocated_bytes;
+		sum->allocated_count += part->allocated_count;
+		sum->freed_bytes += part->freed_bytes;
+		sum->freed_count += part->freed_count;
+		sum->unfreed_bytes += part->unfreed_bytes;
+		sum->unfreed_count += part->unfreed_count;
+	}
+	return sum->allocated_bytes;
+}
+
+/* Letters and dots: the name becomes part of a query, and a colon would end it. */
+static const char *heap_name(enum mmt_class memory_class, char text[HEAP_NAME_BYTES])
+{
+	snprintf(text, HEAP_NAME_BYTES, "%s", mmt_class_name(memory_class));
+	for (char *position = text; *position; position++) {
+		if (*position == '-')
+			*position = '.';
+	}
+	return text;
+}
+
+static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class memory_class, struct buffer *profile)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	size_t position = 0, first, samples = 0;
+	char text[HEAP_NAME_BYTES];
+	struct mmt_part sum;
+
+	buffer_clear(&perfetto->message);
+	while (export_next(report, &position, &first, &sum)) {
+		if (sum.process != process || !sum_class(report, first, position, memory_class, &sum))
+			continue;
+		put_heap_sample(perfetto, &sum);
+		samples++;
+	}
+	if (!samples)
+		return;
+	protobuf_number(&perfetto->message, DUMP_PID, (uint64_t)report->processes[process].pid);
+	protobuf_number(&perfetto->message, DUMP_TIMESTAMP, report->to_ns);
+	protobuf_string(&perfetto->message, DUMP_HEAP_NAME, heap_name(memory_class, text));
+	protobuf_number(&perfetto->message, DUMP_INTERVAL_BYTES, 1);
+	protobuf_message(profile, PROFILE_PROCESS_DUMPS, &perfetto->message);
+}
+
+/* Names come before what uses them, in a packet of their own. */
+static void put_interned(struct perfetto *perfetto, uint32_t sequence, bool clears)
+{
+	struct buffer *packet = begin_packet(perfetto, sequence, perfetto->export->report->start_ns);
+
+	protobuf_number(packet, PACKET_SEQUENCE_FLAGS, clears ? SEQUENCE_STATE_CLEARED : SEQUENCE_NEEDS_STATE);
+	protobuf_message(packet, PACKET_INTERNED_DATA, &perfetto->interned);
+	end_packet(perfetto);
+}
+
+static void put_heap(struct perfetto *perfetto, enum mmt_class memory_class, struct buffer *profile)
+{
+	uint32_t sequence = SEQUENCE_HEAPS + memory_class;
+	struct buffer *packet;
+
+	begin_sequence(perfetto);
+	buffer_clear(profile);
+	for (size_t i = 0; i < perfetto->export->report->process_count; i++)
+		put_dump(perfetto, i, memory_class, profile);
+	if (!profile->size)
+		return;
+	protobuf_number(profile, PROFILE_INDEX, 0);
+	put_interned(perfetto, sequence, true);
+	packet = begin_packet(perfetto, sequence, perfetto->export->report->to_ns);
+	protobuf_number(packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	protobuf_message(packet, PACKET_PROFILE, profile);
+	end_packet(perfetto);
+}
+
+static struct mmt_error *put_heaps(struct perfetto *perfetto)
+{
+	struct buffer profile;
+	struct mmt_error *error;
+
+	buffer_init(&profile, EXPORT_BUFFER_MAX);
+	for (enum mmt_class memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++)
+		put_heap(perfetto, memory_class, &profile);
+	error = buffer_finish(&profile);
+	buffer_deinit(&profile);
+	return error;
+}
+
+static void put_stack_sample(struct perfetto *perfetto, const struct export_event *event)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	const struct mmt_part *part = &report->parts[event->part];
+	struct buffer *packet, *message = &perfetto->message;
+
+	buffer_clear(&perfetto->frames);
+	put_frames(perfetto, &report->groups[part->group]);
+	if (perfetto->interned.size)
+		put_interned(perfetto, SEQUENCE_SAMPLES, false);
+	packet = begin_packet(perfetto, SEQUENCE_SAMPLES, export_step_ns(report, event->step));
+	protobuf_number(packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	protobuf_number(&perfetto->inner, TASK_PID, (uint64_t)part->thread.pid);
+	protobuf_number(&perfetto->inner, TASK_TID, (uint64_t)(part->thread.tid ? part->thread.tid : part->thread.pid));
+	protobuf_message(message, STACK_SAMPLE_TASK_CONTEXT, &perfetto->inner);
+	protobuf_message(message, STACK_SAMPLE_CALLSTACK, &perfetto->frames);
+	protobuf_string(&perfetto->inner, DESCRIPTOR_NAME, "unfreed");
+	protobuf_number(&perfetto->inner, DESCRIPTOR_UNIT, DESCRIPTOR_UNIT_BYTES);
+	protobuf_message(message, STACK_SAMPLE_PRIMARY_DESCRIPTOR, &perfetto->inner);
+	protobuf_number(message, STACK_SAMPLE_PRIMARY_WEIGHT, export_event_lifetime(report, event)->bytes);
+	protobuf_message(packet, PACKET_STACK_SAMPLE, message);
+	end_packet(perfetto);
+}
+
+static void put_stack_samples(struct perfetto *perfetto)
+{
+	begin_sequence(perfetto);
+	put_interned(perfetto, SEQUENCE_SAMPLES, true);
+	for (size_t i = 0; i < perfetto->events.count; i++) {
+		const struct export_event *event = &perfetto->events.items[i];
+		const struct mmt_lifetime *lifetime = export_event_lifetime(perfetto->export->report, event);
+
+		if (lifetime->released_step == MMT_STILL_MAPPED && lifetime->bytes)
+			put_stack_sample(perfetto, event);
+	}
+}
+
+/* A track, whose own message, of `field`, is in perfetto->inner if it has any. */
+static void put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name, uint32_t field)
+{
+	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, perfetto->export->report->start_ns);
+
+	protobuf_number(&perfetto->message, TRACK_UUID, uuid);
+	if (parent)
+		protobuf_number(&perfetto->message, TRACK_PARENT_UUID, parent);
+	if (name)
+		protobuf_string(&perfetto->message, TRACK_NAME, name);
+	if (field)
+		protobuf_message(&perfetto->message, field, &perfetto->inner);
+	protobuf_message(packet, PACKET_TRACK_DESCRIPTOR, &perfetto->message);
+	end_packet(perfetto);
+}
+
+static void put_counter_track(struct perfetto *perfetto, uint64_t uuid, const char *name)
+{
+	protobuf_number(&perfetto->inner, COUNTER_UNIT, COUNTER_UNIT_BYTES);
+	put_track(perfetto, uuid, 0, name, TRACK_COUNTER);
+}
+
+static void put_event(struct perfetto *perfetto, uint64_t time_ns, uint64_t track, enum event_type type,
+		      const char *name)
+{
+	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, time_ns);
+
+	protobuf_number(&perfetto->message, EVENT_TYPE, type);
+	protobuf_number(&perfetto->message, EVENT_TRACK_UUID, track);
+	if (name) {
+		protobuf_string(&perfetto->message, EVENT_CATEGORIES, "mmtrace");
+		protobuf_string(&perfetto->message, EVENT_NAME, name);
+	}
+	protobuf_message(packet, PACKET_TRACK_EVENT, &perfetto->message);
+	end_packet(perfetto);
+}
+
+static void put_count(struct perfetto *perfetto, uint64_t time_ns, uint64_t track, uint64_t bytes)
+{
+	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, time_ns);
+
+	protobuf_number(&perfetto->message, EVENT_TYPE, EVENT_COUNTER);
+	protobuf_number(&perfetto->message, EVENT_TRACK_UUID, track);
+	protobuf_number(&perfetto->message, EVENT_COUNTER_VALUE, bytes);
+	protobuf_message(packet, PACKET_TRACK_EVENT, &perfetto->message);
+	end_packet(perfetto);
+}
+
+static void put_counters(struct perfetto *perfetto)
+{
+	const struct mmt_report *report = perfetto->export->report;
+
+	if (report->resident_reading_count)
+		put_counter_track(perfetto, UUID_RSS, "RSS");
+	for (size_t i = 0; i < report->resident_reading_count; i++)
+		put_count(perfetto, report->resident_readings[i].time_ns, UUID_RSS,
+			  report->resident_readings[i].resident_bytes);
+	put_counter_track(perfetto, UUID_UNFREED, "unfreed");
+	for (size_t i = 0; i < perfetto->levels.count; i++)
+		put_count(perfetto, export_step_ns(report, perfetto->levels.items[i].step), UUID_UNFREED,
+			  perfetto->levels.items[i].bytes);
+	if (report->step_count)
+		put_counter_track(perfetto, UUID_COMMITTED, "committed");
+	for (size_t i = 0; i < report->step_count; i++)
+		put_count(perfetto, report->steps[i].to_ns, UUID_COMMITTED, report->steps[i].committed_bytes);
+}
+
+static void put_marks(struct perfetto *perfetto)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	char text[32];
+
+	if (report->mark_count)
+		put_track(perfetto, UUID_MARKS, 0, "marks", 0);
+	for (size_t i = 0; i < report->mark_count; i++) {
+		snprintf(text, sizeof(text), "mark %" PRIu64, report->marks[i].number);
+		put_event(perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT, text);
+	}
+}
+
+/* Events of allocations, by what is theirs; `context`: the report. */
+static int compare_regions(const void *left, const void *right, void *context)
+{
+	const struct export_event *a = left, *b = right;
+	uint64_t bytes = export_event_lifetime(context, a)->bytes, other = export_event_lifetime(context, b)->bytes;
+
+	if (a->is_release != b->is_release)
+		return a->is_release ? 1 : -1;
+	if (bytes != other)
+		return bytes < other ? 1 : -1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Which frame says most of a stack: the innermost of the program. */
+static const char *region_name(const struct mmt_group *group, char text[EXPORT_NAME_BYTES])
+{
+	for (size_t i = 0; i < group->frame_count; i++) {
+		const struct mmt_frame *frame = group->frames[i];
+
+		if (frame->function && frame->source_file && !mmt_frame_is_runtime(frame))
+			return frame->function;
+	}
+	return group->frame_count ? export_frame_name(group->frames[0], text) : export_no_frames(group);
+}
+
+/* Slices of one track have to nest, so each region has its own; the viewer shows tracks of the same name as one. */
+static void put_region(struct perfetto *perfetto, const struct export_event *event, uint64_t uuid)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	const struct mmt_part *part = &report->parts[event->part];
+	const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
+	bool released = lifetime->released_step != MMT_STILL_MAPPED;
+	char name[EXPORT_NAME_BYTES], text[EXPORT_NAME_BYTES], size[MMT_SIZE_TEXT];
+	uint64_t end_ns = released ? export_step_ns(report, lifetime->released_step) : report->to_ns;
+
+	snprintf(name, sizeof(name), "%s %s%s", mmt_format_bytes(lifetime->bytes, size),
+		 region_name(&report->groups[part->group], text), released ? "" : " (unfreed)");
+	put_track(perfetto, uuid, UUID_PROCESSES + part->process, "largest mappings", 0);
+	put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name);
+	put_event(perfetto, end_ns, uuid, EVENT_SLICE_END, NULL);
+}
+
+/* The last: the events are then in another order. */
+static void put_regions(struct perfetto *perfetto)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	uint64_t uuid = UUID_PROCESSES + report->process_count;
+	char text[EXPORT_NAME_BYTES];
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		export_process_name(&report->processes[i], text);
+		protobuf_number(&perfetto->inner, TRACK_PROCESS_PID, (uint64_t)report->processes[i].pid);
+		protobuf_string(&perfetto->inner, TRACK_PROCESS_NAME, text);
+		put_track(perfetto, UUID_PROCESSES + i, 0, NULL, TRACK_PROCESS);
+	}
+	qsort_r(perfetto->events.items, perfetto->events.count, sizeof(*perfetto->events.items), compare_regions,
+		(void *)report);
+	for (size_t i = 0; i < perfetto->events.lifetime_count && i < REGIONS_MAX; i++)
+		put_region(perfetto, &perfetto->events.items[i], uuid++);
+}
+
+static void find_modules(struct perfetto *perfetto)
+{
+	const struct mmt_report *report = perfetto->export->report;
+
+	for (size_t i = 0; i < report->module_count; i++) {
+		uint32_t path = intern_put_string(&perfetto->paths, report->modules[i].path);
+
+		perfetto->failed |= path == INTERN_NONE;
+		if (!map_get(&perfetto->build_ids, path))
+			perfetto->failed |= !map_put(&perfetto->build_ids, path, i);
+	}
+}
+
+static struct mmt_error *put_trace(struct perfetto *perfetto)
+{
+	struct buffer *buffers[] = {&perfetto->packet,	 &perfetto->message, &perfetto->inner,
+				    &perfetto->interned, &perfetto->frames,  &perfetto->out};
+	struct mmt_error *error;
+
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		buffer_init(buffers[i], EXPORT_BUFFER_MAX);
+	find_modules(perfetto);
+	put_clocks(perfetto);
+	put_processes(perfetto);
+	error = put_heaps(perfetto);
+	put_stack_samples(perfetto);
+	put_counters(perfetto);
+	put_marks(perfetto);
+	put_regions(perfetto);
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++) {
+		struct mmt_error *next = buffer_finish(buffers[i]);
+
+		if (error)
+			mmt_error_destroy(next);
+		else
+			error = next;
+		buffer_deinit(buffers[i]);
+	}
+	return error || !perfetto->failed ? error : &error_no_memory;
+}
+
+struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
+{
+	struct perfetto perfetto = {.export = export, .stream = stream};
+	struct mmt_error *error = export_events_create(export->report, &perfetto.events);
+
+	if (!error)
+		error = export_levels_create(export->report, &perfetto.events, &perfetto.levels);
+	if (!error)
+		error = put_trace(&perfetto);
+	begin_sequence(&perfetto);
+	export_levels_deinit(&perfetto.levels);
+	export_events_deinit(&perfetto.events);
+	map_deinit(&perfetto.build_ids);
+	intern_deinit(&perfetto.paths);
+	return error;
+}
