@@ -11,6 +11,7 @@
 #include "cli/progress-line.h"
 #include "cli/report-files.h"
 #include "cli/report-selection.h"
+#include "cli/result-file.h"
 
 #define FORMATS_MAX 32
 #define SERIES_MAX 9999 /* files */
@@ -22,7 +23,7 @@ struct export_settings {
 	const char *output; /* NULL: standard output */
 	int format_place, weight;
 	uint64_t every_ns;
-	bool format_given, weight_given, no_cache, series;
+	bool format_given, weight_given, no_cache;
 	const char *format_names[FORMATS_MAX + 1];
 	const char *weight_names[MMT_WEIGHT_KINDS + 1];
 	char format_words[256]; /* for --help: "folded|pprof" */
@@ -51,22 +52,34 @@ static char *series_name(const char *path, uint64_t number)
 	return asprintf(&name, "%.*s.%04" PRIu64 "%s", stem, path, number, path + stem) < 0 ? NULL : name;
 }
 
+static int write_file(const struct command *command, const struct export_settings *settings,
+		      const struct mmt_report *report, const char *path)
+{
+	struct result_file file;
+	struct mmt_error *error;
+	bool written;
+
+	if (!result_file_open(command, path, &file))
+		return EXIT_UNUSABLE;
+	error = mmt_export(report, &settings->options, file.stream);
+	written = result_file_finish(command, &file, !error);
+	if (error)
+		message_error(command, error);
+	return written && !error ? EXIT_OK : EXIT_UNUSABLE;
+}
+
 static int write_numbered(const struct command *command, const struct export_settings *settings,
 			  const struct mmt_report *report, uint64_t number)
 {
 	char *name = series_name(settings->output, number);
-	struct mmt_error *error;
+	int status = EXIT_UNUSABLE;
 
-	if (!name) {
+	if (name)
+		status = write_file(command, settings, report, name);
+	else
 		message(command, "out of memory");
-		return EXIT_UNUSABLE;
-	}
-	error = mmt_export_file(report, &settings->options, name);
 	free(name);
-	if (!error)
-		return EXIT_OK;
-	message_error(command, error);
-	return EXIT_UNUSABLE;
+	return status;
 }
 
 /* The state after each `every_ns` of the window, which the report of its end determines; each is a report of its own.
@@ -102,14 +115,13 @@ static int write_export(const struct command *command, struct export_settings *s
 {
 	struct mmt_error *error;
 
-	if (settings->series)
+	if (settings->every_ns)
 		return write_series(command, settings, report);
 	if (settings->output)
-		error = mmt_export_file(report, &settings->options, settings->output);
-	else
-		error = mmt_export(report, &settings->options, stdout);
+		return write_file(command, settings, report, settings->output);
+	error = mmt_export(report, &settings->options, stdout);
 	if (!error)
-		return settings->output ? EXIT_OK : pager_finish(command, EXIT_OK);
+		return pager_finish(command, EXIT_OK);
 	message_error(command, error);
 	return EXIT_UNUSABLE;
 }
@@ -156,12 +168,9 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (settings->weight_given && !settings->format->weighted)
 		return message_usage(command, "--weight: %s has all figures; only folded stacks have one",
 				     settings->format->name);
-	settings->series = settings->every_ns && !strcmp(settings->format->name, "pprof");
-	if (settings->every_ns && !settings->series && !settings->format->timed)
-		return message_usage(command, "--every: %s shows nothing over time", settings->format->name);
-	if (settings->format->timed)
-		settings->selection.report.every_ns = settings->every_ns;
-	if (settings->series && (!settings->output || !strcmp(settings->selection.report.input, "-")))
+	if (settings->every_ns && strcmp(settings->format->name, "pprof"))
+		return message_usage(command, "--every: only a pprof file is the state at one time");
+	if (settings->every_ns && (!settings->output || !strcmp(settings->selection.report.input, "-")))
 		return message_usage(command, "--every writes several files: pass a recording and --output FILE");
 	if (!settings->output && settings->format->binary && isatty(STDOUT_FILENO))
 		return message_usage(command, "%s is not text: choose a file with --output FILE",
@@ -196,8 +205,7 @@ int cmd_export(const struct command *command, int argc, char **argv)
 		   "folded: the figure of each stack (default unfreed)", .choices = settings.weight_names,
 		   .given = &settings.weight_given),
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
-		   "pprof: write a numbered file for the state after each TIME (10s, 5m); firefox, perfetto: also show the "
-		   "committed bytes after each TIME"),
+		   "pprof: write a numbered file for the state after each TIME (10s, 5m)"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTION(0, "no-cache", FLAG, &settings.no_cache, NULL, "do not use the name cache (~/.cache/mmtrace)"),
 	    OPTIONS_END,

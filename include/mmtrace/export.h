@@ -31,7 +31,6 @@ struct mmt_export_format {
 	const char *description; /* a line for the user */
 	bool binary;		 /* not for terminals */
 	bool weighted;		 /* heeds mmt_export_options.weight */
-	bool timed;		 /* shows when memory was mapped, and the report's steps if it has any */
 	uint32_t lifetime_steps; /* what mmt_report_options has to ask for, at least */
 };
 
@@ -59,13 +58,6 @@ static inline void mmt_export_options_init(struct mmt_export_options *options)
  */
 MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_export_options *options,
 					FILE *stream) MMT_MUST_CHECK;
-
-/*
- * The same into a file, readable by its owner alone. An existing file of that name is replaced when the new one is
- * complete; on error it stays as it is. Symbolic links and special files are refused.
- */
-MMT_PUBLIC struct mmt_error *mmt_export_file(const struct mmt_report *report, const struct mmt_export_options *options,
-					     const char *path) MMT_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -98,8 +98,8 @@ struct mmt_report_options {
 	/*
 	 * Divide the window into at most this many steps, from 16 to MMT_LIFETIME_STEPS_MAX, and report `parts` with
 	 * the lifetimes of the mappings; 0: none. There are fewer and longer steps if there would be more than 262,144
-	 * lifetimes, which bounds the memory; sums stay exact. Without every_ns, the report then has about 200 `steps`
-	 * if the end of the recording is known.
+	 * lifetimes, which bounds the memory; sums stay exact. Without every_ns and with more than 16 steps, the
+	 * report then has about 200 `steps` if the end of the recording is known.
 	 */
 	uint32_t lifetime_steps;
 	/*

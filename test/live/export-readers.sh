@@ -49,7 +49,7 @@ check_pprof() {
 }
 
 check_firefox() {
-	export_as firefox --every 1ms
+	export_as firefox
 	has_sums firefox "$directory/firefox"
 }
 
@@ -72,7 +72,7 @@ check_massif() {
 
 check_perfetto() {
 	command -v protoc >/dev/null || return
-	export_as perfetto --every 1ms
+	export_as perfetto
 	protoc --proto_path="$SOURCE/test/live/support" --decode=mmtrace.Trace export.proto \
 		<"$directory/perfetto" >"$directory/perfetto.text" || fail "protoc"
 	# Fields that are not in the description would have numbers.

@@ -136,7 +136,8 @@ static uint64_t choose_length(const struct steps *steps, const struct replay *re
 	uint64_t to_ns = replay->window.to_ns < stop_ns ? replay->window.to_ns : stop_ns;
 	uint64_t from_ns = replay->ledger.options.from_ns;
 
-	if (!steps->lifetime_steps || !from_ns || to_ns <= from_ns)
+	/* The fewest are for who wants the sums alone. */
+	if (steps->lifetime_steps <= LIFETIME_STEPS_MIN || !from_ns || to_ns <= from_ns)
 		return 0;
 	return (to_ns - from_ns) / CHOSEN_MAX + 1;
 }

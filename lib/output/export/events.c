@@ -19,7 +19,8 @@ static enum phase phase_of(const struct mmt_report *report, const struct export_
 {
 	if (!event->is_release)
 		return ALLOCATIONS;
-	return export_event_lifetime(report, event)->allocated_step == event->step ? RELEASES_OF_NEW : RELEASES_OF_OLDER;
+	return export_event_lifetime(report, event)->allocated_step == event->step ? RELEASES_OF_NEW
+										   : RELEASES_OF_OLDER;
 }
 
 /* `context`: the report. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The lifetimes of a report's parts as a series of events in order of time, for formats that have one. A lifetime begins
- * with an allocation, and ends with a release unless it is still mapped at the end. In each step, allocations come first,
- * except that what is older and is released in the step goes before them.
+ * The lifetimes of a report's parts as a series of events in order of time, for formats that have one. A lifetime
+ * begins with an allocation, and ends with a release unless it is still mapped at the end. In each step, allocations
+ * come first, except that what is older and is released in the step goes before them.
  */
 #ifndef OUTPUT_EXPORT_EVENTS_H
 #define OUTPUT_EXPORT_EVENTS_H
@@ -26,7 +26,8 @@ struct export_events {
 	size_t lifetime_count;
 };
 
-struct mmt_error *export_events_create(const struct mmt_report *report, struct export_events *events_ret) MMT_MUST_CHECK;
+struct mmt_error *export_events_create(const struct mmt_report *report,
+				       struct export_events *events_ret) MMT_MUST_CHECK;
 void export_events_deinit(struct export_events *events);
 
 /* What is unfreed at the end of each step in which it changes; at least one. */

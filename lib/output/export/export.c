@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "output/export/export.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/options.h"
 #include "output/escape.h"
 #include "output/export/formats.h"
-#include "trace/write/output-file.h"
 
 #define SUMS_ONLY 16 /* steps: as few as can be asked for */
 #define TIMES MMT_LIFETIME_STEPS_MAX
@@ -19,20 +15,14 @@ static const struct mmt_export_format formats[] = {
     {"folded", "one line per stack, as flamegraph.pl reads it", .weighted = true, .lifetime_steps = SUMS_ONLY},
     {"pprof", "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY},
     {"speedscope", "speedscope.app", .lifetime_steps = SUMS_ONLY},
-    {"firefox", "profiler.firefox.com", .timed = true, .lifetime_steps = TIMES},
+    {"firefox", "profiler.firefox.com", .lifetime_steps = TIMES},
     {"heaptrack", "heaptrack_gui", .binary = true, .lifetime_steps = TIMES},
     {"massif", "ms_print, massif-visualizer", .lifetime_steps = TIMES},
-    {"perfetto", "ui.perfetto.dev", .binary = true, .timed = true, .lifetime_steps = TIMES},
+    {"perfetto", "ui.perfetto.dev", .binary = true, .lifetime_steps = TIMES},
 };
 
 static export_function *const functions[] = {
-    export_folded,
-    export_pprof,
-    export_speedscope,
-    export_firefox,
-    export_heaptrack,
-    export_massif,
-    export_perfetto,
+    export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack, export_massif, export_perfetto,
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
@@ -183,54 +173,4 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_e
 				    report->input);
 	export = (struct export){.report = report, .weight = options.weight};
 	return functions[format - formats](&export, stream);
-}
-
-/* A stream into a file that has no name yet. */
-struct sink {
-	struct output_file file;
-	uint64_t offset;
-	struct mmt_error *error; /* the first */
-};
-
-static ssize_t write_sink(void *cookie, const char *data, size_t size)
-{
-	struct sink *sink = cookie;
-
-	if (!sink->error)
-		sink->error = output_file_write(&sink->file, data, size, sink->offset, NULL);
-	sink->offset += size;
-	return sink->error ? 0 : (ssize_t)size;
-}
-
-static struct mmt_error *write_file(const struct mmt_report *report, const struct mmt_export_options *options,
-				    struct sink *sink)
-{
-	FILE *stream = fopencookie(sink, "w", (cookie_io_functions_t){.write = write_sink});
-	struct mmt_error *error;
-
-	if (!stream)
-		return &error_no_memory;
-	error = mmt_export(report, options, stream);
-	if (fclose(stream) == EOF && !sink->error && !error)
-		error = error_system(errno, "cannot write %s", sink->file.path);
-	if (!sink->error)
-		return error;
-	mmt_error_destroy(error);
-	return sink->error;
-}
-
-struct mmt_error *mmt_export_file(const struct mmt_report *report, const struct mmt_export_options *options,
-				  const char *path)
-{
-	struct sink sink = {0};
-	struct mmt_error *error = output_file_open(path, &sink.file);
-
-	if (error)
-		return error;
-	sink.file.replaces = true;
-	error = write_file(report, options, &sink);
-	if (!error)
-		error = output_file_take_name(&sink.file);
-	output_file_close(&sink.file);
-	return error;
 }

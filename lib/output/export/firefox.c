@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The processed profile format of Firefox Profiler, version 66. Each process is one thread with nativeAllocations: the
- * viewer finds what is retained in a selected range by matching addresses within one thread, whoever allocated and freed.
- * So each lifetime has an address of its own, which is its number.
+ * viewer finds what is retained in a selected range by matching addresses within one thread, whoever allocated and
+ * freed. So each lifetime has an address of its own, which is its number.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -138,7 +138,8 @@ static void put_cell(const struct firefox *firefox, enum column column, const st
 {
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_part *part = &report->parts[event->part];
-	int64_t bytes = (int64_t)export_event_lifetime(report, event)->bytes;
+	uint64_t size = export_event_lifetime(report, event)->bytes;
+	int64_t bytes = size < INT64_MAX ? (int64_t)size : INT64_MAX;
 
 	switch (column) {
 	case COLUMN_TIME:
@@ -284,10 +285,9 @@ static void put_meta(const struct firefox *firefox)
 
 	document_open_object(document, "meta");
 	document_unsigned(document, "interval", 1);
-	document_milliseconds(document, "startTime",
-			      report->start_realtime_ns
-				  ? report->start_realtime_ns + (report->from_ns - report->start_ns)
-				  : 0);
+	document_milliseconds(
+	    document, "startTime",
+	    report->start_realtime_ns ? report->start_realtime_ns + (report->from_ns - report->start_ns) : 0);
 	document_unsigned(document, "version", GECKO_VERSION);
 	document_unsigned(document, "preprocessedProfileVersion", FORMAT_VERSION);
 	document_unsigned(document, "processType", 0);
@@ -435,7 +435,8 @@ static void put_tracks(const struct firefox *firefox)
 	const struct mmt_report *report = firefox->export->report;
 	const struct track tracks[] = {
 	    {"RSS", "resident size of all processes", "red", report->resident_reading_count, reading_ns, reading_bytes},
-	    {"committed", "committed bytes that are not unmapped", "blue", report->step_count, step_ns, committed_bytes},
+	    {"committed", "committed bytes that are not unmapped", "blue", report->step_count, step_ns,
+	     committed_bytes},
 	    {"unfreed", "bytes that are not unmapped", "orange", firefox->levels.count, level_ns, level_bytes},
 	};
 
@@ -627,8 +628,8 @@ static struct mmt_error *put_document(struct firefox *firefox)
 struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 {
 	struct firefox firefox = {.export = export};
-	struct intern *tables[] = {&firefox.strings,   &firefox.functions, &firefox.frames,
-				   &firefox.stacks, &firefox.resources, &firefox.sources};
+	struct intern *tables[] = {&firefox.strings, &firefox.functions, &firefox.frames,
+				   &firefox.stacks,  &firefox.resources, &firefox.sources};
 	struct mmt_error *error = document_create(stream, &firefox.document);
 
 	if (!error)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The compressed text of heaptrack, version 3; all numbers are hexadecimal. Strings, instructions and traces count from
- * 1, allocations (a size and a trace) from 0. A free names only those, so no addresses are needed. A lifetime of several
- * mappings is as many allocations; a piece of a mapping is one, too: heaptrack knows no partial unmapping.
+ * 1, allocations (a size and a trace) from 0. A free names only those, so no addresses are needed. A lifetime of
+ * several mappings is as many allocations; a piece of a mapping is one, too: heaptrack knows no partial unmapping.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -82,9 +82,8 @@ static uint64_t put_instruction(struct heaptrack *heaptrack, const char *name, c
 	}
 	id = number(heaptrack, &heaptrack->instructions, &key, sizeof(key), &is_new);
 	if (is_new)
-		fprintf(heaptrack->stream,
-			"i %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", key.address, key.module,
-			key.function, key.file, key.line);
+		fprintf(heaptrack->stream, "i %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
+			key.address, key.module, key.function, key.file, key.line);
 	return id;
 }
 

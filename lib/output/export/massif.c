@@ -30,7 +30,7 @@ struct massif {
 	struct export_levels levels;
 	struct intern labels;
 	VECTOR(struct node) nodes;
-	struct map children;	   /* parent << 32 | label -> node */
+	struct map children;	    /* parent << 32 | label -> node */
 	VECTOR(uint32_t) outermost; /* of each part: the node of its process */
 	struct buffer text;
 	uint32_t number; /* of the next snapshot */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A trace for Perfetto, packet by packet. Stacks appear twice: as heap profiles, one for each class, which every version of
- * the viewer shows as flame graphs; and as samples whose weight is what is left of each allocation, which versions from 58 on
- * show for any selected range of time. Each heap has a packet sequence of its own: the viewer takes the figures of two heaps in
- * one sequence for the same. All times are of CLOCK_MONOTONIC.
+ * A trace for Perfetto, packet by packet. Stacks appear twice: as heap profiles, one for each class, which every
+ * version of the viewer shows as flame graphs; and as samples whose weight is what is left of each allocation, which
+ * versions from 58 on show for any selected range of time. Each heap has a packet sequence of its own: the viewer takes
+ * the figures of two heaps in one sequence for the same. All times are of CLOCK_MONOTONIC.
  */
 #include <inttypes.h>
 #include <mmtrace/output.h>
@@ -326,7 +326,8 @@ static void put_processes(struct perfetto *perfetto)
 /* Of a heap profile, what one process mapped below one stack. */
 static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *sum)
 {
-	/* Of a stack without a living allocation the viewer shows nothing, and the calls that were lost are not counted. */
+	/* Of a stack without a living allocation the viewer shows nothing, and the calls that were lost are not
+	 * counted. */
 	bool uncounted = sum->unfreed_bytes && !sum->unfreed_count;
 
 	protobuf_number(&perfetto->inner, HEAP_SAMPLE_CALLSTACK_ID, put_callstack(perfetto, sum->group));

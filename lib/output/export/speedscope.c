@@ -4,6 +4,7 @@
  * The frames are numbered as they come, and listed behind the samples.
  */
 #include "base/map.h"
+#include "base/wide-sum.h"
 #include "output/export/formats.h"
 #include "output/json/json-document.h"
 
@@ -84,9 +85,10 @@ static uint64_t put_weights(const struct export *export, enum mmt_weight weight,
 	while (export_next(export->report, &position, &first, &sum)) {
 		uint64_t value = export_weight(&sum, weight);
 
+		value = value < INT64_MAX ? value : INT64_MAX;
 		if (value)
 			document_unsigned(document, NULL, value);
-		total += value;
+		total = saturating_add(total, value, INT64_MAX);
 	}
 	document_close(document);
 	return total;

@@ -118,11 +118,13 @@ def read_pprof(path):
 
 
 def read_heaptrack(path):
+    """heaptrack_print appends the names of source files: "leak (leak.c)"."""
     sums = Sums()
     with open(path) as file:
         for line in file:
             stack, value = line.rstrip('\n').rsplit(' ', 1)
-            sums.add('unfreed', tuple(stack.rstrip(';').split(';'))[1:], int(value))
+            frames = [re.sub(r' \([^()]*\.\w+\)$', '', frame) for frame in stack.rstrip(';').split(';')]
+            sums.add('unfreed', tuple(frames)[1:], int(value))
     return sums
 
 

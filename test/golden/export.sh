@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What mmtrace export writes where: a file that exists is replaced only when the new one is complete.
+set -u
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
+cd "$directory" || exit 1
+data=$SOURCE/test/data
+failed=0
+
+complain() {
+	echo "$1" >&2
+	failed=1
+}
+
+# run STATUS OPTION...: mmtrace export must end with this status.
+run() {
+	local expected=$1 status=0
+	shift
+	"$MMTRACE" export "$@" >output 2>messages || status=$?
+	[ "$status" = "$expected" ] || complain "mmtrace export $*: status $status instead of $expected: $(cat messages)"
+}
+
+# says WORD...: in the messages of the last run.
+says() {
+	grep -qF -- "$*" messages || complain "no '$*' in: $(cat messages)"
+}
+
+# is_old: the file is still what it was, and nothing lies beside it.
+is_old() {
+	[ "$(cat file)" = old ] && [ "$(echo file*)" = file ]
+}
+
+run 0 -f folded -o file "$data/more.data"
+[ ! -s output ] && [ ! -s messages ] || complain "export -o FILE prints: $(cat output messages)"
+run 0 -f folded "$data/more.data"
+cmp -s output file || complain "standard output and FILE differ"
+echo old >file
+run 2 -f folded -o file "$SOURCE/README"
+is_old || complain "a file that is no recording: FILE changed"
+run 2 -f folded -o file --from 1000s "$data/more.data"
+is_old || complain "an empty window: FILE changed"
+run 2 -f folded -o missing/file "$data/more.data"
+run 0 -f pprof -o file "$data/more.data"
+[ "$(head -c 2 file | od -An -tx1)" = ' 1f 8b' ] || complain "pprof is not compressed"
+[ ! -c /dev/full ] || "$MMTRACE" export -f folded "$data/more.data" >/dev/full 2>messages
+says 'No space left'
+
+rm file
+run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
+[ "$(echo file*)" = 'file.0001.pb.gz file.0002.pb.gz file.0003.pb.gz' ] || complain "the series is $(echo file*)"
+run 0 -f pprof -o whole "$data/more.data"
+cmp -s whole file.0003.pb.gz || complain "the last of a series is not the state at the end"
+start=$("$MMTRACE" report --json --to 200ms "$data/more.data" | jq .to_ns)
+run 0 -f pprof --to "@$start" -o at "$data/more.data"
+cmp -s at file.0001.pb.gz || complain "a file of a series is not the state at its time"
+
+run 2 -f folded --every 1s -o file "$data/more.data"
+says 'only a pprof file is the state at one time'
+run 2 -f pprof --every 1s "$data/more.data"
+says '--every writes several files'
+run 2 -f pprof --weight count -o file "$data/more.data"
+says 'pprof has all figures'
+run 2 -f flamegraph "$data/more.data"
+says 'folded'
+run 2 "$data/more.data"
+says 'choose a format'
+run 0 -f folded --weight resident "$data/perf.data"
+says 'no resident sizes'
+exit $failed

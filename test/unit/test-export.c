@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The formats of other viewers: hostile names, nothing at all, and huge figures. */
+#include <check.h>
+#include <jansson.h>
+#include <mmtrace/export.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/gzip.h"
+#include "output/export/events.h"
+#include "output/export/protobuf.h"
+#include "support/run-suite.h"
+#include "support/sample-report.h"
+
+#define HOSTILE "a;b\x1b[31m\xff\n\"\\</script>\xe2\x80\xae 7"
+#define STEP_NS 1000
+
+static const struct mmt_frame frames[] = {
+    {.kind = MMT_FRAME_NATIVE,
+     .function = HOSTILE,
+     .raw_function = HOSTILE,
+     .module = HOSTILE,
+     .module_path = HOSTILE,
+     .source_file = HOSTILE,
+     .source_line = UINT32_MAX,
+     .inlined = true,
+     .module_offset = UINT64_MAX,
+     .address = UINT64_MAX},
+    {.kind = MMT_FRAME_NATIVE, .module = "plain.so", .module_offset = 0x1234, .address = 0x7f1234},
+    {.kind = MMT_FRAME_UNKNOWN, .address = 0xdeadbeef},
+};
+
+static const struct mmt_frame *const stack[] = {&frames[0], &frames[1], &frames[2]};
+
+/* 3 mappings of 10 bytes, of one of which 4 are gone; another group has neither stack nor counts. */
+static const struct mmt_lifetime lifetimes[] = {{1, 1, 4, 0}, {1, 5, 10, 1}, {2, MMT_STILL_MAPPED, 16, 2}};
+static const struct mmt_lifetime lost[] = {{3, MMT_STILL_MAPPED, 4096, 0}};
+static const struct mmt_lifetime huge[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, UINT32_MAX}};
+
+static const struct mmt_process process = {.pid = 7, .name = HOSTILE};
+static const struct mmt_module module = {HOSTILE, "0123456789abcdef"};
+static const struct mmt_mark mark = {1, 2500};
+static const struct mmt_resident_reading reading = {3000, 1 << 20};
+static const struct mmt_step step = {.to_ns = 9000, .unfreed_bytes = 4112, .committed_bytes = 4096};
+
+static const struct mmt_group groups[] = {
+    {.id = 1, .frames = stack, .frame_count = 3},
+    {.id = 2, .lost = true},
+};
+
+static const struct mmt_part parts[] = {
+    {.group = 0,
+     .thread = {7, 8, HOSTILE},
+     .file = HOSTILE,
+     .memory_class = MMT_CLASS_THREAD_STACK,
+     .unfreed_bytes = 16,
+     .unfreed_count = 2,
+     .allocated_bytes = 30,
+     .allocated_count = 3,
+     .freed_bytes = 14,
+     .freed_count = 1,
+     .committed_bytes = 16,
+     .resident_bytes = 12,
+     .lifetimes = lifetimes,
+     .lifetime_count = 3},
+    {.group = 1,
+     .thread = {7, 0, ""},
+     .unfreed_bytes = 4096,
+     .allocated_bytes = 4096,
+     .resident_bytes = MMT_UNKNOWN,
+     .lifetimes = lost,
+     .lifetime_count = 1},
+};
+
+static const struct mmt_part huge_part = {.thread = {7, 7, "t"},
+					  .unfreed_bytes = MMT_BYTES_MAX,
+					  .unfreed_count = UINT64_MAX,
+					  .allocated_bytes = MMT_BYTES_MAX,
+					  .allocated_count = UINT64_MAX,
+					  .committed_bytes = MMT_BYTES_MAX,
+					  .resident_bytes = MMT_UNKNOWN,
+					  .lifetimes = huge,
+					  .lifetime_count = 1};
+
+static struct mmt_report empty_report(void)
+{
+	struct mmt_report report = sample_report();
+
+	report.groups = NULL;
+	report.group_count = 0;
+	report.process_count = 0;
+	report.resident_reading_count = 0;
+	report.from_ns = report.to_ns = report.start_ns = report.end_ns = 1000;
+	report.lifetime_step_ns = STEP_NS;
+	report.lifetime_steps = 1;
+	return report;
+}
+
+static struct mmt_report hostile_report(void)
+{
+	struct mmt_report report = empty_report();
+
+	report.input = HOSTILE;
+	report.end_ns = report.to_ns = 9000;
+	report.start_realtime_ns = 1700000000000000000;
+	report.groups = groups;
+	report.group_count = 2;
+	report.parts = parts;
+	report.part_count = 2;
+	report.processes = &process;
+	report.process_count = 1;
+	report.modules = &module;
+	report.module_count = 1;
+	report.marks = &mark;
+	report.mark_count = 1;
+	report.resident_readings = &reading;
+	report.resident_reading_count = 1;
+	report.steps = &step;
+	report.step_count = 1;
+	report.lifetime_steps = 9;
+	report.resident_bytes = 12;
+	return report;
+}
+
+/* The counts of a lifetime are as many lines of heaptrack: they stay below what a test has time for. */
+static struct mmt_report huge_report(bool lines)
+{
+	static const struct mmt_lifetime few[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, 3}};
+	static struct mmt_part part;
+	struct mmt_report report = hostile_report();
+
+	part = huge_part;
+	if (lines)
+		part.lifetimes = few;
+	report.parts = &part;
+	report.part_count = 1;
+	return report;
+}
+
+static char *export_report(const struct mmt_report *report, const char *format, enum mmt_weight weight,
+			   size_t *size_ret)
+{
+	struct mmt_export_options options;
+	char *text = NULL;
+	FILE *stream = open_memstream(&text, size_ret);
+
+	ck_assert_ptr_nonnull(stream);
+	mmt_export_options_init(&options);
+	options.format = format;
+	options.weight = weight;
+	ck_assert_ptr_null(mmt_export(report, &options, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	return text;
+}
+
+static char *inflate_all(const char *data, size_t size, size_t *size_ret)
+{
+	z_stream stream = {.next_in = (Bytef *)data, .avail_in = (uInt)size};
+	char *text = calloc(1, 1 << 20);
+
+	ck_assert_ptr_nonnull(text);
+	ck_assert_int_eq(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
+	stream.next_out = (Bytef *)text;
+	stream.avail_out = (1 << 20) - 1;
+	ck_assert_int_eq(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	*size_ret = stream.total_out;
+	ck_assert_int_eq(inflateEnd(&stream), Z_OK);
+	return text;
+}
+
+static uint64_t read_varint(const uint8_t **position, const uint8_t *end)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		ck_assert(*position < end);
+		value |= (uint64_t)(**position & 0x7f) << shift;
+		if (!(*(*position)++ & 0x80))
+			return value;
+	}
+	ck_abort_msg("a number without an end");
+	return 0;
+}
+
+/* How many fields a message has; `wanted`: only of this number. */
+static size_t count_fields(const char *data, size_t size, uint64_t wanted)
+{
+	const uint8_t *position = (const uint8_t *)data, *end = position + size;
+	size_t count = 0;
+
+	while (position < end) {
+		uint64_t tag = read_varint(&position, end), length;
+
+		ck_assert_uint_gt(tag >> 3, 0);
+		ck_assert((tag & 7) == 0 || (tag & 7) == 2);
+		length = read_varint(&position, end);
+		if (tag & 7) {
+			ck_assert_uint_le(length, (uint64_t)(end - position));
+			position += length;
+		}
+		count += !wanted || tag >> 3 == wanted;
+	}
+	return count;
+}
+
+START_TEST(folded_lines)
+{
+	static const char *const expected[] = {
+	    [MMT_WEIGHT_UNFREED] = "16",   [MMT_WEIGHT_RESIDENT] = "12", [MMT_WEIGHT_COMMITTED] = "16",
+	    [MMT_WEIGHT_ALLOCATED] = "30", [MMT_WEIGHT_COUNT] = "2",
+	};
+	const char *name = "a:b\\x1b[31m\\xff\\x0a\"\\</script>\\xe2\\x80\\xae 7";
+	struct mmt_report report = hostile_report();
+	size_t size;
+	char *text = export_report(&report, "folded", (enum mmt_weight)_i, &size), *line;
+	bool lost_too = _i == MMT_WEIGHT_UNFREED || _i == MMT_WEIGHT_ALLOCATED;
+
+	ck_assert_int_ge(asprintf(&line, "%s (7);0xdeadbeef;plain.so+0x1234;%s %s\n%s%s%s", name, name, expected[_i],
+				  lost_too ? name : "", lost_too ? " (7);[calls that were lost] 4096" : "",
+				  lost_too ? "\n" : ""),
+			 0);
+	ck_assert_str_eq(text, line);
+	free(line);
+	free(text);
+}
+END_TEST
+
+static void check_json(const struct mmt_report *report, const char *format)
+{
+	json_error_t error;
+	size_t size;
+	char *text = export_report(report, format, MMT_WEIGHT_UNFREED, &size);
+	json_t *document = json_loadb(text, size, 0, &error);
+
+	ck_assert_msg(document != NULL, "%s: %s at %d", format, error.text, error.position);
+	for (size_t i = 0; i + 1 < size; i++)
+		ck_assert_msg((unsigned char)text[i] >= ' ' && (unsigned char)text[i] < 0x7f, "%s: byte %zu", format,
+			      i);
+	json_decref(document);
+	free(text);
+}
+
+static void check_protobuf(const struct mmt_report *report, const char *format, bool compressed)
+{
+	size_t size, plain_size;
+	char *text = export_report(report, format, MMT_WEIGHT_UNFREED, &size);
+	char *plain = compressed ? inflate_all(text, size, &plain_size) : NULL;
+
+	ck_assert_uint_gt(count_fields(plain ? plain : text, plain ? plain_size : size, 0), 0);
+	/* Perfetto refuses a pprof file with a field that it does not know. */
+	ck_assert_uint_eq(count_fields(plain ? plain : text, plain ? plain_size : size, 15), 0);
+	free(plain);
+	free(text);
+}
+
+static void check_lines(const struct mmt_report *report, const char *format, bool compressed)
+{
+	size_t size, plain_size;
+	char *text = export_report(report, format, MMT_WEIGHT_UNFREED, &size);
+	char *plain = compressed ? inflate_all(text, size, &plain_size) : NULL;
+
+	for (const char *position = plain ? plain : text; *position; position++)
+		ck_assert_msg(*position == '\n' || (*position >= ' ' && *position != 0x7f), "%s: a control character",
+			      format);
+	free(plain);
+	free(text);
+}
+
+static void check_formats(const struct mmt_report *report, const struct mmt_report *for_lines)
+{
+	check_lines(report, "folded", false);
+	check_protobuf(report, "pprof", true);
+	check_json(report, "speedscope");
+	check_json(report, "firefox");
+	check_lines(for_lines, "heaptrack", true);
+	check_lines(report, "massif", false);
+	check_protobuf(report, "perfetto", false);
+}
+
+START_TEST(hostile_names)
+{
+	struct mmt_report report = hostile_report();
+
+	check_formats(&report, &report);
+}
+END_TEST
+
+START_TEST(nothing_at_all)
+{
+	struct mmt_report report = empty_report();
+	size_t size;
+	char *text = export_report(&report, "folded", MMT_WEIGHT_UNFREED, &size);
+
+	ck_assert_uint_eq(size, 0);
+	free(text);
+	check_formats(&report, &report);
+}
+END_TEST
+
+START_TEST(huge_figures)
+{
+	struct mmt_report report = huge_report(false), lines;
+	size_t size;
+	char *text = export_report(&report, "folded", MMT_WEIGHT_UNFREED, &size);
+
+	ck_assert_ptr_nonnull(strstr(text, " 18446744073709551614\n"));
+	free(text);
+	check_json(&report, "speedscope");
+	check_protobuf(&report, "pprof", true);
+	check_protobuf(&report, "perfetto", false);
+	lines = huge_report(true);
+	check_formats(&lines, &lines);
+}
+END_TEST
+
+/* A mapping that ended piece by piece, another beside it, and lost calls: allocations and releases by size alone. */
+START_TEST(heaptrack_lines)
+{
+	struct mmt_report report = hostile_report();
+	size_t size, plain_size;
+	char *text = export_report(&report, "heaptrack", MMT_WEIGHT_UNFREED, &size);
+	char *plain = inflate_all(text, size, &plain_size);
+	const char *events = strstr(plain, "\nt 4 3\n");
+
+	ck_assert_ptr_nonnull(strstr(plain, "v 10400 3\n"));
+	ck_assert_ptr_nonnull(strstr(plain, "s f plain.so+0x1234\n"));
+	ck_assert_ptr_nonnull(events);
+	ck_assert_ptr_eq(strstr(events, "\na 4 4\n+ 0\na a 4\n+ 1\n- 0\n"), events + strlen("\nt 4 3"));
+	/* Two mappings of 8 bytes, which still are there. */
+	ck_assert_ptr_nonnull(strstr(plain, "\na 8 4\n+ 2\n+ 2\n"));
+	ck_assert_ptr_nonnull(strstr(plain, "\nR 100\n"));
+	free(plain);
+	free(text);
+}
+END_TEST
+
+START_TEST(order_of_events)
+{
+	static const struct mmt_lifetime first[] = {{0, 2, 1, 1}, {2, 2, 2, 1}, {2, MMT_STILL_MAPPED, 4, 1}};
+	const struct mmt_part part = {.lifetimes = first, .lifetime_count = 3};
+	struct mmt_report report = hostile_report();
+	struct export_events events;
+	struct export_levels levels;
+
+	report.parts = &part;
+	report.part_count = 1;
+	ck_assert_ptr_null(export_events_create(&report, &events));
+	ck_assert_uint_eq(events.count, 5);
+	ck_assert(events.items[1].is_release && events.items[1].lifetime == 0);
+	ck_assert(!events.items[2].is_release && events.items[2].lifetime == 1);
+	ck_assert(events.items[4].is_release && events.items[4].lifetime == 1);
+	ck_assert_ptr_null(export_levels_create(&report, &events, &levels));
+	ck_assert_uint_eq(levels.count, 2);
+	ck_assert_uint_eq(levels.items[0].bytes, 1);
+	ck_assert_uint_eq(levels.items[1].bytes, 4);
+	export_levels_deinit(&levels);
+	export_events_deinit(&events);
+	ck_assert_uint_eq(export_step_ns(&report, 3), 1000 + 3 * STEP_NS);
+	ck_assert_uint_eq(export_step_ns(&report, 1000), report.to_ns);
+}
+END_TEST
+
+START_TEST(protobuf_encoding)
+{
+	struct buffer buffer, message;
+
+	buffer_init(&buffer, 1000);
+	buffer_init(&message, 1000);
+	protobuf_number(&buffer, 1, 150);
+	protobuf_number(&buffer, 135, UINT64_MAX);
+	protobuf_string(&message, 2, "\x1b!");
+	protobuf_message(&buffer, 3, &message);
+	ck_assert_uint_eq(message.size, 0);
+	ck_assert_uint_eq(buffer.size, 3 + 12 + 9);
+	ck_assert_mem_eq(buffer.data,
+			 "\x08\x96\x01"
+			 "\xb8\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+			 "\x1a\x07\x12\x05\\x1b!",
+			 24);
+	buffer_deinit(&buffer);
+	buffer_deinit(&message);
+}
+END_TEST
+
+START_TEST(compressed_stream)
+{
+	size_t size = 0, plain_size;
+	char *text = NULL, *plain;
+	FILE *below = open_memstream(&text, &size), *stream = gzip_open(below);
+
+	for (unsigned i = 0; i < 100000; i++)
+		ck_assert_int_gt(fprintf(stream, "%u ", i % 10), 0);
+	ck_assert_int_eq(fclose(stream), 0);
+	ck_assert_int_eq(fclose(below), 0);
+	plain = inflate_all(text, size, &plain_size);
+	ck_assert_uint_eq(plain_size, 200000);
+	ck_assert_uint_lt(size, 10000);
+	free(plain);
+	free(text);
+	below = fopen("/dev/full", "w");
+	stream = gzip_open(below);
+	ck_assert_int_gt(fprintf(stream, "text"), 0);
+	(void)fclose(stream);
+	ck_assert(fflush(below) == EOF || ferror(below));
+	fclose(below);
+}
+END_TEST
+
+START_TEST(wrong_requests)
+{
+	struct mmt_report report = hostile_report();
+	struct mmt_export_options options;
+	struct mmt_error *error;
+
+	mmt_export_options_init(&options);
+	options.format = "flamegraph";
+	error = mmt_export(&report, &options, stdout);
+	ck_assert_str_eq(mmt_error_get_message(error), "there is no format 'flamegraph'");
+	mmt_error_destroy(error);
+	options.format = "folded";
+	report.by = MMT_BY_FUNCTION;
+	error = mmt_export(&report, &options, stdout);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
+	mmt_error_destroy(error);
+	report = hostile_report();
+	report.lifetime_step_ns = 0;
+	error = mmt_export(&report, &options, stdout);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
+	mmt_error_destroy(error);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("export");
+	TCase *tests = tcase_create("export");
+
+	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
+	tcase_add_test(tests, hostile_names);
+	tcase_add_test(tests, nothing_at_all);
+	tcase_add_test(tests, huge_figures);
+	tcase_add_test(tests, heaptrack_lines);
+	tcase_add_test(tests, order_of_events);
+	tcase_add_test(tests, protobuf_encoding);
+	tcase_add_test(tests, compressed_stream);
+	tcase_add_test(tests, wrong_requests);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
