@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "output/export/export.h"
+#include "output/export/export-report.h"
 
 struct export_event {
 	uint32_t part, lifetime; /* places; the latter within the part */

@@ -19,15 +19,15 @@
 
 enum resource_type { RESOURCE_LIBRARY = 1 };
 
-struct frame_key {
+struct firefox_frame {
 	uint32_t function, line;
 };
 
-struct function_key {
+struct firefox_function {
 	uint32_t name, resource, source; /* resource and source plus 1; 0: none */
 };
 
-struct stack_key {
+struct firefox_stack {
 	uint32_t prefix, frame; /* prefix plus 1; 0: none */
 };
 
@@ -59,8 +59,8 @@ static uint32_t put_text(struct firefox *firefox, const char *text)
 
 static uint32_t put_frame(struct firefox *firefox, const char *name, const struct mmt_frame *frame)
 {
-	struct function_key function = {.name = put_text(firefox, name)};
-	struct frame_key key = {.line = frame ? frame->source_line : 0};
+	struct firefox_function function = {.name = put_text(firefox, name)};
+	struct firefox_frame key = {.line = frame ? frame->source_line : 0};
 	uint32_t text;
 
 	if (frame && frame->module) {
@@ -77,7 +77,7 @@ static uint32_t put_frame(struct firefox *firefox, const char *name, const struc
 
 static uint32_t put_stack(struct firefox *firefox, uint32_t prefix, uint32_t frame)
 {
-	const struct stack_key key = {.prefix = prefix == NO_STACK ? 0 : prefix + 1, .frame = frame};
+	const struct firefox_stack key = {.prefix = prefix == NO_STACK ? 0 : prefix + 1, .frame = frame};
 
 	return put(firefox, &firefox->stacks, &key, sizeof(key));
 }
@@ -455,11 +455,11 @@ static void put_stacks(const struct firefox *firefox)
 	document_open_array(document, "frame");
 	for (uint32_t i = 0; i < count; i++)
 		document_unsigned(document, NULL,
-				  ((const struct stack_key *)intern_get(&firefox->stacks, i, NULL))->frame);
+				  ((const struct firefox_stack *)intern_get(&firefox->stacks, i, NULL))->frame);
 	document_close(document);
 	document_open_array(document, "prefixOffset");
 	for (uint32_t i = 0; i < count; i++) {
-		const struct stack_key *key = intern_get(&firefox->stacks, i, NULL);
+		const struct firefox_stack *key = intern_get(&firefox->stacks, i, NULL);
 
 		document_unsigned(document, NULL, key->prefix ? i + 1 - key->prefix : 0);
 	}
@@ -472,7 +472,7 @@ static void put_frames(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
 	uint32_t count = (uint32_t)firefox->frames.count;
-	const struct frame_key *key;
+	const struct firefox_frame *key;
 
 	document_open_object(document, "frameTable");
 	put_repeated(document, "address", count, -1);
@@ -503,7 +503,7 @@ static void put_functions(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
 	uint32_t count = (uint32_t)firefox->functions.count;
-	const struct function_key *key;
+	const struct firefox_function *key;
 
 	document_open_object(document, "funcTable");
 	document_open_array(document, "name");

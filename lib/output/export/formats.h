@@ -3,7 +3,7 @@
 #ifndef OUTPUT_EXPORT_FORMATS_H
 #define OUTPUT_EXPORT_FORMATS_H
 
-#include "output/export/export.h"
+#include "output/export/export-report.h"
 
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
 

@@ -54,13 +54,18 @@ enum interned_field {
 
 enum string_field { STRING_IID = 1, STRING_STR = 2 };
 
-enum mapping_field { MAPPING_IID = 1, MAPPING_BUILD_ID = 2, MAPPING_END_ADDRESS = 5, MAPPING_PATH_STRING_IDS = 7 };
+enum perfetto_mapping_field {
+	MAPPING_IID = 1,
+	MAPPING_BUILD_ID = 2,
+	MAPPING_END_ADDRESS = 5,
+	MAPPING_PATH_STRING_IDS = 7
+};
 
-enum frame_field { FRAME_IID = 1, FRAME_FUNCTION_NAME_ID = 2, FRAME_MAPPING_ID = 3, FRAME_REL_PC = 4 };
+enum perfetto_frame_field { FRAME_IID = 1, FRAME_FUNCTION_NAME_ID = 2, FRAME_MAPPING_ID = 3, FRAME_REL_PC = 4 };
 
 enum callstack_field { CALLSTACK_IID = 1, CALLSTACK_FRAME_IDS = 2 };
 
-enum profile_field { PROFILE_PROCESS_DUMPS = 5, PROFILE_INDEX = 7 };
+enum perfetto_profile_field { PROFILE_PROCESS_DUMPS = 5, PROFILE_INDEX = 7 };
 
 enum dump_field { DUMP_PID = 1, DUMP_SAMPLES = 2, DUMP_TIMESTAMP = 9, DUMP_HEAP_NAME = 11, DUMP_INTERVAL_BYTES = 12 };
 
@@ -116,11 +121,11 @@ enum sequence { SEQUENCE_COMMON = 1, SEQUENCE_SAMPLES = 2, SEQUENCE_HEAPS = 16 }
 enum track_uuid { UUID_RSS = 1, UUID_UNFREED, UUID_COMMITTED, UUID_MARKS, UUID_PROCESSES = 1000 };
 
 /* What a sequence has named so far: numbers count from 1. */
-struct names {
+struct perfetto_names {
 	struct intern strings, mappings, frames, stacks; /* stacks: of groups */
 };
 
-struct frame_key {
+struct perfetto_frame {
 	uint64_t function, mapping, rel_pc;
 };
 
@@ -131,7 +136,7 @@ struct perfetto {
 	struct export_levels levels;
 	struct map build_ids; /* report's modules by their paths in `paths` */
 	struct intern paths;
-	struct names names; /* of the sequence at work */
+	struct perfetto_names names; /* of the sequence at work */
 	struct buffer packet, message, inner, interned, frames, out;
 	bool failed;
 };
@@ -218,8 +223,8 @@ static uint64_t put_mapping(struct perfetto *perfetto, const struct mmt_frame *f
 
 static uint64_t put_frame(struct perfetto *perfetto, const char *name, const struct mmt_frame *frame)
 {
-	struct frame_key key = {.function = put_string(perfetto, INTERNED_FUNCTION_NAMES, name),
-				.mapping = put_mapping(perfetto, frame)};
+	struct perfetto_frame key = {.function = put_string(perfetto, INTERNED_FUNCTION_NAMES, name),
+				     .mapping = put_mapping(perfetto, frame)};
 	uint64_t id;
 	bool is_new;
 
@@ -272,7 +277,7 @@ static void begin_sequence(struct perfetto *perfetto)
 	intern_deinit(&perfetto->names.mappings);
 	intern_deinit(&perfetto->names.frames);
 	intern_deinit(&perfetto->names.stacks);
-	perfetto->names = (struct names){0};
+	perfetto->names = (struct perfetto_names){0};
 	buffer_clear(&perfetto->interned);
 }
 

@@ -13,7 +13,7 @@
 #include "output/export/formats.h"
 #include "output/export/protobuf.h"
 
-enum profile_field {
+enum pprof_field {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE = 2,
 	PROFILE_MAPPING = 3,
@@ -30,11 +30,11 @@ enum profile_field {
 
 enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
 
-enum sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum pprof_sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
 
 enum label_field { LABEL_KEY = 1, LABEL_STR = 2 };
 
-enum mapping_field {
+enum pprof_mapping_field {
 	MAPPING_ID = 1,
 	MAPPING_MEMORY_LIMIT = 3,
 	MAPPING_FILENAME = 5,
@@ -58,14 +58,14 @@ struct pprof {
 	FILE *stream;
 	struct intern strings;	 /* ids are places in the table */
 	struct intern mappings;	 /* string id of the path; ids are one less than in the profile, as in these: */
-	struct intern functions; /* struct function_key */
+	struct intern functions; /* struct pprof_function */
 	struct intern locations; /* a mapping, an address, then pairs of function and line */
 	struct map build_ids;	 /* string id of a path -> place in the report's modules */
 	struct buffer message, inner, key, names;
 	bool failed;
 };
 
-struct function_key {
+struct pprof_function {
 	uint32_t name, system_name, file;
 };
 
@@ -78,14 +78,14 @@ static uint64_t string_id(struct pprof *pprof, const char *text)
 }
 
 /* A field of the profile with a message. */
-static void put_field(struct pprof *pprof, enum profile_field field, struct buffer *message)
+static void put_field(struct pprof *pprof, enum pprof_field field, struct buffer *message)
 {
 	protobuf_message(&pprof->names, field, message);
 	fwrite(pprof->names.data, 1, pprof->names.size, pprof->stream);
 	buffer_clear(&pprof->names);
 }
 
-static void put_number(struct pprof *pprof, enum profile_field field, uint64_t value)
+static void put_number(struct pprof *pprof, enum pprof_field field, uint64_t value)
 {
 	protobuf_number(&pprof->names, field, value);
 	fwrite(pprof->names.data, 1, pprof->names.size, pprof->stream);
@@ -134,7 +134,7 @@ static uint64_t put_mapping(struct pprof *pprof, const struct mmt_frame *frame)
 static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
 {
 	char text[EXPORT_NAME_BYTES];
-	struct function_key key = {.name = (uint32_t)string_id(pprof, export_frame_name(frame, text))};
+	struct pprof_function key = {.name = (uint32_t)string_id(pprof, export_frame_name(frame, text))};
 	struct buffer *message = &pprof->inner;
 	uint64_t id;
 	bool is_new;
@@ -275,7 +275,7 @@ static void put_samples(struct pprof *pprof)
 	buffer_deinit(&locations);
 }
 
-static void put_type(struct pprof *pprof, enum profile_field field, const char *type, const char *unit)
+static void put_type(struct pprof *pprof, enum pprof_field field, const char *type, const char *unit)
 {
 	protobuf_number(&pprof->message, VALUE_TYPE_TYPE, string_id(pprof, type));
 	protobuf_number(&pprof->message, VALUE_TYPE_UNIT, string_id(pprof, unit));

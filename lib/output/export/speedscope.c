@@ -9,19 +9,19 @@
 #include "output/json/json-document.h"
 
 /* Frames that are one in the viewer. */
-struct frame_key {
+struct speedscope_frame {
 	uint32_t name, file; /* of the strings, file plus 1; 0: none */
 	uint32_t line;
 };
 
-struct names {
-	struct intern strings, frames; /* of the latter: struct frame_key */
+struct speedscope_names {
+	struct intern strings, frames; /* of the latter: struct speedscope_frame */
 };
 
 /* INTERN_NONE: out of memory. */
-static uint32_t number_frame(struct names *names, const char *name, const char *file, uint32_t line)
+static uint32_t number_frame(struct speedscope_names *names, const char *name, const char *file, uint32_t line)
 {
-	struct frame_key key = {.name = intern_put_string(&names->strings, name), .line = line};
+	struct speedscope_frame key = {.name = intern_put_string(&names->strings, name), .line = line};
 
 	if (file)
 		key.file = intern_put_string(&names->strings, file) + 1;
@@ -36,7 +36,7 @@ static bool put_number(struct document *document, uint32_t number)
 	return number != INTERN_NONE;
 }
 
-static bool put_stack(const struct export *export, const struct mmt_part *sum, struct names *names,
+static bool put_stack(const struct export *export, const struct mmt_part *sum, struct speedscope_names *names,
 		      struct document *document)
 {
 	const struct mmt_group *group = &export->report->groups[sum->group];
@@ -58,7 +58,7 @@ static bool put_stack(const struct export *export, const struct mmt_part *sum, s
 	return good;
 }
 
-static bool put_samples(const struct export *export, enum mmt_weight weight, struct names *names,
+static bool put_samples(const struct export *export, enum mmt_weight weight, struct speedscope_names *names,
 			struct document *document)
 {
 	size_t position = 0, first;
@@ -94,7 +94,7 @@ static uint64_t put_weights(const struct export *export, enum mmt_weight weight,
 	return total;
 }
 
-static bool put_profile(const struct export *export, enum mmt_weight weight, struct names *names,
+static bool put_profile(const struct export *export, enum mmt_weight weight, struct speedscope_names *names,
 			struct document *document)
 {
 	bool good;
@@ -110,17 +110,17 @@ static bool put_profile(const struct export *export, enum mmt_weight weight, str
 	return good;
 }
 
-static const char *get_string(const struct names *names, uint32_t id)
+static const char *get_string(const struct speedscope_names *names, uint32_t id)
 {
 	return intern_get(&names->strings, id, NULL);
 }
 
-static void put_frames(const struct names *names, struct document *document)
+static void put_frames(const struct speedscope_names *names, struct document *document)
 {
 	document_open_object(document, "shared");
 	document_open_array(document, "frames");
 	for (uint32_t i = 0; i < names->frames.count; i++) {
-		const struct frame_key *key = intern_get(&names->frames, i, NULL);
+		const struct speedscope_frame *key = intern_get(&names->frames, i, NULL);
 
 		document_open_object(document, NULL);
 		document_string(document, "name", get_string(names, key->name));
@@ -134,7 +134,8 @@ static void put_frames(const struct names *names, struct document *document)
 	document_close(document);
 }
 
-static struct mmt_error *put_document(const struct export *export, struct names *names, struct document *document)
+static struct mmt_error *put_document(const struct export *export, struct speedscope_names *names,
+				      struct document *document)
 {
 	bool good = true;
 
@@ -153,7 +154,7 @@ static struct mmt_error *put_document(const struct export *export, struct names 
 
 struct mmt_error *export_speedscope(const struct export *export, FILE *stream)
 {
-	struct names names = {0};
+	struct speedscope_names names = {0};
 	struct document *document;
 	struct mmt_error *error = document_create(stream, &document);
 

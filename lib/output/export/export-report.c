@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "output/export/export.h"
+#include "output/export/export-report.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/sized-options.h"
 #include "output/escape.h"
 #include "output/export/formats.h"
 

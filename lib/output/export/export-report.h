@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the formats of `mmtrace export` share. To add one: write a file with its function, declare that in formats.h,
- * add a row to the table in export.c, and describe it in mmtrace-export(1).
+ * add a row to the table in export-report.c, and describe it in mmtrace-export(1).
  */
-#ifndef OUTPUT_EXPORT_EXPORT_H
-#define OUTPUT_EXPORT_EXPORT_H
+#ifndef OUTPUT_EXPORT_EXPORT_REPORT_H
+#define OUTPUT_EXPORT_EXPORT_REPORT_H
 
 #include <mmtrace/export.h>
 
