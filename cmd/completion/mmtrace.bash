@@ -171,12 +171,12 @@ _mmtrace()
 			_mmtrace_list "anon file heap shm thread-stack hugetlb jit gc-reserve"
 			return
 			;;
-		--every | --from | --to | --at | --min-age | --tail | --hide)
+		--every | --from | --to | --at | --min-age | --tail | --focus | --ignore | --hide)
 			return
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--format --output --weight --every --input --pid --class --from --to --at --min-age --tail --hide --no-demangle --no-cache --help"
+			_mmtrace_words "--format --output --weight --every --input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --no-cache --help"
 		else
 			_mmtrace_paths -f
 		fi

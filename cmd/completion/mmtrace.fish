@@ -94,6 +94,8 @@ complete -c mmtrace -n '__mmtrace_command export' -l to -x -d 'show the state at
 complete -c mmtrace -n '__mmtrace_command export' -l at -x -d 'the same as --to'
 complete -c mmtrace -n '__mmtrace_command export' -l min-age -x -d 'ignore mappings younger than TIME at the end (10s, 5m)'
 complete -c mmtrace -n '__mmtrace_command export' -l tail -x -d 'ignore mappings made in the last PERCENT of the time, which are too recent to judge (10%)'
+complete -c mmtrace -n '__mmtrace_command export' -l focus -x -d 'only memory mapped through this function or module (\'std::*\'), or whose KEY (function, module, file, class, thread) matches; may be repeated'
+complete -c mmtrace -n '__mmtrace_command export' -l ignore -x -d 'leave out memory that matches, as with --focus; may be repeated'
 complete -c mmtrace -n '__mmtrace_command export' -l hide -x -d 'hide frames of this function or module, which may be a pattern (malloc, \'libc.so*\'); may be repeated'
 complete -c mmtrace -n '__mmtrace_command export' -l no-demangle -d 'show mangled C++ and Rust names'
 complete -c mmtrace -n '__mmtrace_command export' -l no-cache -d 'do not use the name cache (~/.cache/mmtrace)'

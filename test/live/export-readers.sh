@@ -16,7 +16,7 @@ fail() {
 export_as() {
 	local format=$1
 	shift
-	"$MMTRACE" export -f "$format" -o "$directory/$format" "$@" "$recording" || fail "export -f $format $* $recording"
+	"$MMTRACE" export -f "$format" -o "$directory/$format" "$@" "${selection[@]}" "$recording" || fail "export -f $format $* $recording"
 }
 
 # has_sums FORMAT FILE: compares with the report of the recording.
@@ -80,8 +80,13 @@ check_perfetto() {
 	has_sums perfetto "$directory/perfetto.text"
 }
 
-for recording in "$SOURCE"/test/data/{leak,more,troubled,perf}.data; do
-	"$MMTRACE" report --json "$recording" >"$directory/report.json" || fail "report --json $recording"
+# check RECORDING OPTION...: every format, with these options of a report.
+check() {
+	recording=$1
+	shift
+	selection=("$@")
+	"$MMTRACE" report --json "${selection[@]}" "$recording" >"$directory/report.json" ||
+		{ fail "report --json $recording"; return; }
 	check_folded
 	check_speedscope
 	check_pprof
@@ -89,5 +94,10 @@ for recording in "$SOURCE"/test/data/{leak,more,troubled,perf}.data; do
 	check_heaptrack
 	check_massif
 	check_perfetto
+}
+
+for name in leak more troubled perf; do
+	check "$SOURCE/test/data/$name.data"
 done
+check "$SOURCE/test/data/leak.data" --to 1ms --focus '*mmap*' --ignore class=heap --hide system_call
 exit $failed
