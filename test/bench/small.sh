@@ -74,6 +74,11 @@ $recorded --(every|at|from) <d> of its time <d> s: <d> times as long
 $refused no recording of a program that is run: .*
 END
 
+expect "$bench/export-cost" <<END
+must <n> events, <n> stacks, <n> live mappings: <n> bytes
+must (report|folded|pprof|speedscope|firefox|heaptrack|massif|perfetto) <d> s <d> of the report peak <d> MB <n> bytes
+END
+
 expect "$bench/symbol-cost" "$BUILD/mmtrace" <<'END'
 must /.*: <n> bytes, 20 addresses
 must mmtrace(-report|-report-again)? <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Other tools read the exports, and find for each stack the bytes and counts of the report.
-# Packages: golang-go heaptrack jq protobuf-compiler valgrind
+# Packages: go:golang-go heaptrack_print:heaptrack ms_print:valgrind protoc:protobuf-compiler
 source "$SOURCE/test/golden/replay.bash" || exit 2
 put_program
 sums=$SOURCE/test/live/support/export-sums.py

@@ -10,6 +10,7 @@ REPORT is what `mmtrace report --json` printed. FILE is the export, or what the 
     massif             the export; the tree of its last snapshot
     ms_print           ms_print --threshold=0
     firefox            the export; what is retained is found as the viewer does, by addresses within a thread
+    profiler-cli       profiler-cli thread samples-top-down --json of what is retained
     perfetto           protoc --decode with export.proto
 Stacks with equal names are one: not every format tells apart their lines. Frames are root first, without the process.
 """
@@ -205,6 +206,20 @@ def read_firefox(path):
     return sums
 
 
+def read_profiler_cli(path):
+    sums = Sums()
+    with open(path) as file:
+        answer = json.load(file)
+    assert answer['callTreeSummaryStrategy'] == 'native-retained-allocations'
+    waiting = [((), answer['regularCallTree'])]
+    while waiting:
+        stack, node = waiting.pop()
+        sums.add('unfreed', stack, node['selfSamples'])
+        assert not node.get('childrenTruncated')
+        waiting += [(stack + (escaped(child['name']),), child) for child in node['children']]
+    return sums
+
+
 def decode(path):
     """Messages of `protoc --decode` as dictionaries of lists."""
     top = {}
@@ -300,6 +315,7 @@ def read_perfetto(path):
 READERS = {
     'speedscope': read_speedscope, 'pprof': read_pprof, 'massif': read_massif, 'ms_print': read_ms_print,
     'heaptrack': read_heaptrack, 'firefox': read_firefox, 'perfetto': read_perfetto,
+    'profiler-cli': read_profiler_cli,
 }
 
 

