@@ -54,4 +54,14 @@ while read -r path; do
 		complain "man/mmtrace-internals.7: $path does not exist"
 done < <(sed -nE 's/.*[[:space:]]Pa ([a-z][A-Za-z0-9\/._-]*\.[ch]).*/\1/p; s/^\.Pa ([a-z][A-Za-z0-9\/._-]*\.[ch]).*/\1/p' man/mmtrace-internals.7 | sort -u)
 
+# It names every folder of lib, and only paths that exist.
+for directory in lib/*/*/; do
+	folder=$(basename "$directory")
+	sed -n '/^\.Ss Layers$/,/^\.Ss Where is it$/p' man/mmtrace-internals.7 | grep -qE "^\.((It|Pq) )?Pa ([a-z/-]*/)?$folder( |\$)" ||
+		complain "man/mmtrace-internals.7: Layers does not name $directory"
+done
+while read -r path; do
+	[[ -e $path || -n $(compgen -G "${path/NAME/*}") ]] || complain "man/mmtrace-internals.7: $path does not exist"
+done < <(grep -oE '\bPa (lib|cmd|include|test|man)/[A-Za-z0-9/._-]+' man/mmtrace-internals.7 | cut -d' ' -f2 | sort -u)
+
 exit $failed
