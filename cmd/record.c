@@ -2,15 +2,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <mmtrace/output.h>
 #include <mmtrace/record.h>
+#include <mmtrace/report.h>
 
 #include "cli/message.h"
 #include "cli/options.h"
@@ -111,18 +114,86 @@ static void clear_progress(struct record_context *record)
 	record->progress_shown = false;
 }
 
+/* Parts of a line for the last row of the terminal. Leaves out what does not fit. */
+struct status_line {
+	char text[256];
+	size_t length, width;
+};
+
+__attribute__((format(printf, 2, 3))) static void put_status(struct status_line *line, const char *format, ...)
+{
+	int gap = line->length ? 2 : 0;
+	char part[128];
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(part, sizeof(part), format, arguments);
+	va_end(arguments);
+	if (length < 0 || (size_t)length >= sizeof(part) || line->length + (size_t)(gap + length) > line->width) {
+		line->width = line->length; /* later parts are left out too */
+		return;
+	}
+	line->length +=
+	    (size_t)snprintf(line->text + line->length, sizeof(line->text) - line->length, "%*s%s", gap, "", part);
+}
+
+static const char *describe_verdict(enum mmt_verdict verdict)
+{
+	switch (verdict) {
+	case MMT_VERDICT_GROWING:
+		return "growing";
+	case MMT_VERDICT_PLATEAU:
+		return "grew, now level";
+	case MMT_VERDICT_STEADY:
+		return "steady";
+	case MMT_VERDICT_SHRINKING:
+		return "shrinking";
+	default:
+		return "too short to tell";
+	}
+}
+
+/* A verdict means that the recording is long enough for one. */
+static void put_growth(struct status_line *line, const struct mmt_record_progress *progress)
+{
+	struct mmt_growth growth = mmt_growth_judge(progress->resident_readings, progress->resident_reading_count);
+	char size[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
+
+	if (!progress->resident_reading_count)
+		return;
+	put_status(line, "RSS %s", mmt_format_bytes(growth.end_bytes, size));
+	put_status(line, "%s", mmt_format_change((int64_t)(growth.end_bytes - growth.start_bytes), change));
+	put_status(line, "%s/min", mmt_format_change(growth.bytes_per_minute, rate));
+	put_status(line, "%s", describe_verdict(growth.verdict));
+}
+
+static size_t terminal_columns(void)
+{
+	struct winsize size = {0};
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
 /* One line that is written again each second. */
 static void show_progress(void *context, const struct mmt_record_progress *progress)
 {
 	struct record_context *record = context;
-	char elapsed[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], written[MMT_SIZE_TEXT], lost[MMT_SIZE_TEXT];
+	struct status_line line = {.width = terminal_columns() - 1};
+	char text[MMT_SIZE_TEXT];
 
-	clear_progress(record);
-	fprintf(stderr, "%s  %s events/s  %s written  %s lost", mmt_format_duration(progress->elapsed_ns, elapsed),
-		mmt_format_count(progress->events_per_second, rate), mmt_format_bytes(progress->file_bytes, written),
-		mmt_format_count(progress->lost_events, lost));
+	if (line.width >= sizeof(line.text))
+		line.width = sizeof(line.text) - 1;
+	put_status(&line, "%s", mmt_format_duration(progress->elapsed_ns, text));
+	put_growth(&line, progress);
+	put_status(&line, "%s %s", mmt_format_count(progress->events, text),
+		   progress->events == 1 ? "event" : "events");
+	put_status(&line, "%s lost", mmt_format_count(progress->lost_events, text));
+	put_status(&line, "%s written", mmt_format_bytes(progress->file_bytes, text));
 	if (progress->lost_stack_dumps)
-		fprintf(stderr, "  %s stack dumps lost", mmt_format_count(progress->lost_stack_dumps, lost));
+		put_status(&line, "%s stack dumps lost", mmt_format_count(progress->lost_stack_dumps, text));
+	clear_progress(record);
+	fputs(line.text, stderr);
 	fflush(stderr);
 	record->progress_shown = true;
 }
@@ -294,10 +365,8 @@ static int record(const struct command *command, struct record_arguments *argume
 	struct mmt_record_options *options = &arguments->options;
 	bool quiet = arguments->quiet;
 	const char **command_line = make_command_line(words);
-	struct record_context context = {.command = command,
-					 .options = options,
-					 .quiet = quiet,
-					 .chosen_by_name = arguments->names.count > 0};
+	struct record_context context = {
+	    .command = command, .options = options, .quiet = quiet, .chosen_by_name = arguments->names.count > 0};
 	struct mmt_record_summary summary = {.command_status = -1};
 	struct mmt_error *error, *write_error = NULL;
 
@@ -344,7 +413,8 @@ static int find_named(const struct command *command, struct record_arguments *ar
 		}
 		if (!count) {
 			message(command,
-				"--comm: no process has the command name '%s'; `ps -e -o pid,comm` shows the names", name);
+				"--comm: no process has the command name '%s'; `ps -e -o pid,comm` shows the names",
+				name);
 			return EXIT_UNUSABLE;
 		}
 		for (size_t j = 0; !refused && j < count; j++)
@@ -375,8 +445,9 @@ static int check_arguments(const struct command *command, struct record_argument
 	if (kinds > 1)
 		return message_usage(command, "give one of -p (or --comm, -t), -a and --cgroup");
 	if (options->tree && !pids->count && !given->names.count)
-		return message_usage(command, "--tree needs -p or --comm: -t records single threads, the others include "
-					      "children anyway");
+		return message_usage(command,
+				     "--tree needs -p or --comm: -t records single threads, the others include "
+				     "children anyway");
 	if (options->tree && options->no_inherit)
 		return message_usage(command, "--tree records children, --no-inherit does not: give one of them");
 	if (options->no_inherit && kinds && !attached)
@@ -423,8 +494,9 @@ static int parse_arguments(const struct command *command, struct record_argument
 			   int *first_ret)
 {
 	const struct option_entry table[] = {
-	    OPTION('p', "pid", PIDS, &arguments->pids, "PID[,PID...]",
-		   "attach to these processes, with all their threads and later children; --tree adds existing children"),
+	    OPTION(
+		'p', "pid", PIDS, &arguments->pids, "PID[,PID...]",
+		"attach to these processes, with all their threads and later children; --tree adds existing children"),
 	    OPTION(0, "comm", OTHER, &arguments->names, "NAME",
 		   "attach to every process with this command name, as `ps -e -o comm` shows it; may be repeated",
 		   .parse = parse_name),

@@ -59,6 +59,12 @@ enum mmt_record_place {
 	MMT_RECORD_ELSEWHERE, /* renamed to an unknown name, or deleted */
 };
 
+/* Resident size of all recorded or selected processes, including files and shared memory, from /proc/PID/statm. */
+struct mmt_resident_reading {
+	uint64_t time_ns;
+	uint64_t resident_bytes;
+};
+
 struct mmt_record_progress {
 	uint64_t elapsed_ns;
 	uint64_t events;	    /* memory system calls so far */
@@ -66,6 +72,9 @@ struct mmt_record_progress {
 	uint64_t file_bytes;
 	uint64_t lost_events; /* as reported by the rings so far; the summary has the kernel's count */
 	uint64_t lost_stack_dumps;
+	/* Since the start, in time order; valid during the call. */
+	const struct mmt_resident_reading *resident_readings;
+	size_t resident_reading_count;
 };
 
 /* How the events are opened. Events on CPUs see all processes; mmtrace discards those of processes not recorded. */
@@ -116,7 +125,7 @@ struct mmt_record_options {
 	/* Also record processes below the targets that exist already: their children, the children of these, and so on.
 	   Not with no_inherit. */
 	bool tree;
-	bool no_inherit;  /* do not record child processes; new threads are still recorded */
+	bool no_inherit; /* do not record child processes; new threads are still recorded */
 	/* Interval at which mmtrace reads the mappings of all processes, for checks, and their resident sizes. 0: only
 	   the mappings of a command and its children, at increasing intervals: a tenth of the time since the start. */
 	uint64_t snapshot_interval_ns;
@@ -133,8 +142,8 @@ struct mmt_record_options {
 	int stop_fd; /* the recording stops when it becomes readable; more bytes shorten the work at the end. -1:
 			none */
 
-	/* Prints a message: a warning, the processes that `tree` has found, or information if `verbose`. One line without
-	   a newline. May be NULL. */
+	/* Prints a message: a warning, the processes that `tree` has found, or information if `verbose`. One line
+	   without a newline. May be NULL. */
 	void (*message)(void *context, bool warning, const char *text);
 	/* Called once, when all events are enabled and the command runs. May be NULL. */
 	void (*started)(void *context);

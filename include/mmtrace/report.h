@@ -406,12 +406,6 @@ struct mmt_mark {
 	uint64_t time_ns;
 };
 
-/* Resident size of all selected processes, including files and shared memory, from /proc/PID/statm. */
-struct mmt_resident_reading {
-	uint64_t time_ns;
-	uint64_t resident_bytes;
-};
-
 /* How the resident size developed. mmtrace-report(1) describes the rule. */
 enum mmt_verdict {
 	MMT_VERDICT_UNKNOWN,   /* no resident sizes were recorded */
@@ -465,6 +459,9 @@ struct mmt_growth {
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
 };
+
+/* What readings in time order show, for instance those of a recording in progress. The parts are not known. */
+MMT_PUBLIC struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count);
 
 struct mmt_thread_total {
 	struct mmt_thread thread;

@@ -283,6 +283,8 @@ static void tell_progress(struct recorder *recorder)
 	    since_ns ? (uint64_t)((double)(events - progress->events) * 1e9 / (double)since_ns) : 0;
 	progress->events = events;
 	progress->file_bytes = writer_bytes(recorder->writer);
+	progress->resident_readings = recorder->resident_series.sums.items;
+	progress->resident_reading_count = recorder->resident_series.sums.count;
 	recorder->progress_ns = now_ns;
 	if (recorder->options->progress)
 		recorder->options->progress(recorder->options->context, progress);

@@ -87,6 +87,7 @@ static void recorder_deinit(struct recorder *recorder)
 	vector_deinit(&recorder->unrecorded_children);
 	map_deinit(&recorder->left_out_children);
 	process_events_deinit(&recorder->process_events);
+	resident_series_deinit(&recorder->resident_series);
 	jitdumps_deinit(&recorder->jitdumps);
 	build_id_notes_deinit(&recorder->build_ids);
 	kept_modules_deinit(&recorder->images);

@@ -18,18 +18,33 @@ expect_true_report
 expect_json '[.events[]] | add > 1000'
 
 # On a terminal: a line that is written anew, and gone when the summary comes; not elsewhere, nor when nothing is wanted.
-grep -q 'events/s' record.log && fail "progress is written into a file: $(cat record.log)"
+grep -q 'too short to tell' record.log && fail "progress is written into a file: $(cat record.log)"
 command -v python3 >/dev/null || skip "python3 is not installed"
-python3 "$support/in-terminal.py" terminal.out ' written:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
+python3 "$support/in-terminal.py" terminal.out ' events:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
 	fail "record on a terminal failed: $(cat terminal.out)"
 tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
-[ "$(grep -cE '^[0-9.]+ s  [0-9,]+ events/s  [0-9.]+ [KM]iB written  [0-9,]+ lost' lines.out)" -ge 1 ] ||
+size='[0-9.]+ ([KMG]i)?B' change='[-+]?[0-9.]+ ([KMG]i)?B'
+[ "$(grep -cE "^[0-9.]+ s  RSS $size  $change  $change/min  [a-z, ]+  [0-9,]+ events  [0-9,]+ lost  $size written" lines.out)" -ge 1 ] ||
 	fail "no progress: $(cat -v terminal.out)"
-grep -qE '^[0-9.]+ s  [1-9][0-9,]* events/s' lines.out || fail "no events in it: $(cat -v terminal.out)"
+grep -qE '  [1-9][0-9,]* events  ' lines.out || fail "no events in it: $(cat -v terminal.out)"
 grep -qP '\r\x1b\[K/.*mmtrace.data: ' terminal.out || fail "the line is not cleared: $(cat -v terminal.out)"
 python3 "$support/in-terminal.py" terminal.out "" "$MMTRACE" record -q -o "$recording" --duration 1500ms -p "$pid" ||
 	fail "record -q on a terminal failed: $(cat terminal.out)"
-grep -q 'events/s' terminal.out && fail "-q shows progress"
+grep -q 'RSS' terminal.out && fail "-q shows progress"
+{ kill -9 "$pid" && wait "$pid"; } 2>/dev/null
+
+# One that grows: how much, and a verdict when there is enough; a narrow terminal has the first parts, in one row.
+start_workload growth steadily
+echo >&3
+python3 "$support/in-terminal.py" terminal.out 'growing:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
+	fail "no verdict of a process that grows: $(cat -v terminal.out)"
+tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
+grep -qE "^[0-9.]+ s  RSS $size  \+$size  \+$size/min  growing  " lines.out || fail "no growth: $(cat -v terminal.out)"
+grep -qE "^[0-9.]+ s  RSS $size  $change  $change/min  too short to tell  " lines.out || fail "a verdict at once: $(cat -v terminal.out)"
+python3 "$support/in-terminal.py" terminal.out '/min:\x03' sh -c 'until [ "$(stty size)" = "40 120" ]; do sleep 0.01; done; stty cols 52 && exec "$0" record -o "$1" -p "$2"' \
+	"$MMTRACE" "$recording" "$pid" || fail "record on a narrow terminal failed: $(cat -v terminal.out)"
+tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
+grep -E '^[0-9.]+ s  RSS' lines.out >status.out && ! grep -qE 'events|^.{52}' status.out || fail "not one row: $(cat -v terminal.out)"
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 
 # Marks: borders of a window; and the resident size, at every interval. A batch between two marks is all that is in it.

@@ -2,7 +2,7 @@
 /* The verdict about resident sizes, on simulated programs. Every series follows from its seed, so nothing is chance. */
 #include <check.h>
 
-#include "analysis/report/growth.h"
+#include <mmtrace/report.h>
 #include "support/run-suite.h"
 
 #define MEBIBYTE (1024.0 * 1024)
@@ -177,7 +177,7 @@ static struct counts judge_many(behaviour behave, size_t points, double span_s)
 			readings[i].time_ns = 1000000000 + (uint64_t)(time * span_s * 1e9);
 			readings[i].resident_bytes = (uint64_t)(program.base + behave(&program, time));
 		}
-		counts.of[growth_judge(readings, points).verdict]++;
+		counts.of[mmt_growth_judge(readings, points).verdict]++;
 	}
 	return counts;
 }
@@ -230,7 +230,7 @@ START_TEST(short_recordings_say_so)
 {
 	struct counts few = judge_many(leak, 47, 60), brief = judge_many(leak, 100, 1.9);
 	struct mmt_resident_reading readings[2] = {{1000000000, 4096}, {1000000000, 4096}};
-	struct mmt_growth growth = growth_judge(readings, 2);
+	struct mmt_growth growth = mmt_growth_judge(readings, 2);
 
 	ck_assert_uint_eq(few.of[MMT_VERDICT_TOO_SHORT], SEEDS);
 	ck_assert_uint_eq(brief.of[MMT_VERDICT_TOO_SHORT], SEEDS);
@@ -242,7 +242,7 @@ END_TEST
 
 START_TEST(no_readings)
 {
-	struct mmt_growth growth = growth_judge(NULL, 0);
+	struct mmt_growth growth = mmt_growth_judge(NULL, 0);
 
 	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_UNKNOWN);
 	ck_assert(growth.start_bytes == MMT_UNKNOWN && growth.end_bytes == MMT_UNKNOWN);
@@ -257,7 +257,7 @@ START_TEST(figures_of_a_leak)
 
 	for (uint64_t i = 0; i <= 120; i++)
 		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + i) << 20};
-	growth = growth_judge(readings, 121);
+	growth = mmt_growth_judge(readings, 121);
 	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_GROWING);
 	ck_assert_uint_eq(growth.start_bytes, 100 << 20);
 	ck_assert_uint_eq(growth.end_bytes, 220 << 20);
@@ -276,7 +276,7 @@ START_TEST(time_of_a_plateau)
 
 	for (uint64_t i = 0; i <= 120; i++)
 		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + (i < 40 ? i : 40)) << 20};
-	growth = growth_judge(readings, 121);
+	growth = mmt_growth_judge(readings, 121);
 	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_PLATEAU);
 	ck_assert_uint_ge(growth.settled_ns, 35000000000);
 	ck_assert_uint_le(growth.settled_ns, 41000000000);
@@ -290,10 +290,10 @@ START_TEST(absurd_sizes)
 
 	for (uint64_t i = 0; i < 128; i++)
 		readings[i] = (struct mmt_resident_reading){i * 100000000, i % 2 ? UINT64_MAX / 2 : 0};
-	(void)growth_judge(readings, 128);
+	(void)mmt_growth_judge(readings, 128);
 	for (uint64_t i = 0; i < 128; i++)
 		readings[i] = (struct mmt_resident_reading){i < 127 ? 0 : UINT64_MAX, i * (UINT64_MAX / 256)};
-	ck_assert_uint_eq(growth_judge(readings, 128).verdict, MMT_VERDICT_TOO_SHORT);
+	ck_assert_uint_eq(mmt_growth_judge(readings, 128).verdict, MMT_VERDICT_TOO_SHORT);
 }
 END_TEST
 

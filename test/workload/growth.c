@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Memory that grows in different places: `growth arena` touches what malloc reserved and made accessible before, in an
- * arena of a thread; `growth mmap` maps and touches; `growth brk` grows the heap; `growth idle` does nothing; `growth
- * give-back` unmaps what it had touched. Says how many bytes it touched.
+ * Memory that grows in different places, each kind an operand. `arena` touches what malloc reserved and made accessible
+ * before, in an arena of a thread; `mmap` maps and touches; `brk` grows the heap; `protect` makes memory accessible
+ * that was reserved before, and touches it; `file` reads a file that was mapped before; `memfd` maps and touches one;
+ * `shared` touches shared memory that was mapped before; `huge` touches a byte of each huge page; `dontneed` gives back
+ * what it had touched, without unmapping it; `give-back` unmaps it; `children` forks children that touch what they
+ * inherited; `idle` does nothing. Says by how many bytes the resident size changed. `steadily` maps and touches 64 KiB
+ * a hundred times a second for two minutes.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -10,11 +14,21 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/stage.h"
 
-enum { PIECE_BYTES = 60000, PIECES = 700, BYTES = 40 << 20 };
+enum {
+	PIECE_BYTES = 60000,
+	PIECES = 700,
+	BYTES = 40 << 20,
+	HUGE_BYTES = 2 << 20,
+	CHILDREN = 3,
+	STEP_BYTES = 64 << 10,
+	STEPS = 12000,
+	STEP_MICROSECONDS = 10000
+};
 
 static char *pieces[PIECES];
 static pthread_barrier_t begin, done, end;
@@ -53,6 +67,17 @@ static void grow_arena(const struct stage *stage)
 	pthread_join(thread, NULL);
 }
 
+static size_t resident_bytes(void)
+{
+	FILE *file = stage_need(fopen("/proc/self/statm", "r"), "statm");
+	unsigned long pages = 0;
+
+	if (fscanf(file, "%*u %lu", &pages) != 1)
+		exit(1);
+	fclose(file);
+	return pages * stage_page_bytes();
+}
+
 VISIBLE void *map_block(void)
 {
 	void *block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -86,6 +111,150 @@ static void give_back(const struct stage *stage)
 	stage_end(stage);
 }
 
+static void grow_steadily(const struct stage *stage)
+{
+	stage_begin(stage);
+	for (int i = 0; i < STEPS; i++) {
+		void *step = mmap(NULL, STEP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		stage_touch(stage_need(step, "mmap"), STEP_BYTES);
+		usleep(STEP_MICROSECONDS);
+	}
+	stage_end(stage);
+}
+
+static void *map_anonymous(int protection, int flags)
+{
+	return stage_need(mmap(NULL, BYTES, protection, flags | MAP_ANONYMOUS, -1, 0), "mmap");
+}
+
+static void *map_file(int fd, int protection, int flags)
+{
+	return stage_need(mmap(NULL, BYTES, protection, flags, fd, 0), "mmap");
+}
+
+static void touch_and_end(const struct stage *stage, void *block)
+{
+	stage_touch(block, BYTES);
+	printf("touched %d\n", BYTES);
+	stage_end(stage);
+}
+
+static void grow_protected(const struct stage *stage)
+{
+	void *block = map_anonymous(PROT_NONE, MAP_PRIVATE | MAP_NORESERVE);
+
+	stage_begin(stage);
+	stage_need_call(mprotect(block, BYTES, PROT_READ | PROT_WRITE), "mprotect");
+	touch_and_end(stage, block);
+}
+
+/* The pages stand in the page cache, and the kernel maps several at each fault. */
+static void grow_file(const struct stage *stage)
+{
+	FILE *file = stage_need(tmpfile(), "tmpfile");
+	static char zeros[1 << 20];
+	volatile const char *block;
+	char sum = 0;
+
+	for (int i = 0; i < BYTES; i += (int)sizeof(zeros))
+		fwrite(zeros, sizeof(zeros), 1, file);
+	fflush(file);
+	block = map_file(fileno(file), PROT_READ, MAP_PRIVATE);
+	stage_begin(stage);
+	for (size_t i = 0; i < BYTES; i += stage_page_bytes())
+		sum ^= block[i];
+	printf("touched %d\n", BYTES + sum);
+	stage_end(stage);
+}
+
+static int create_memfd(void)
+{
+	int fd = stage_need_call(memfd_create("growth", MFD_CLOEXEC), "memfd_create");
+
+	stage_need_call(ftruncate(fd, BYTES), "ftruncate");
+	return fd;
+}
+
+static void grow_memfd(const struct stage *stage)
+{
+	stage_begin(stage);
+	touch_and_end(stage, map_file(create_memfd(), PROT_READ | PROT_WRITE, MAP_SHARED));
+}
+
+static void grow_shared(const struct stage *stage)
+{
+	void *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_SHARED);
+
+	stage_begin(stage);
+	touch_and_end(stage, block);
+}
+
+/* Whether there are huge pages depends on the system. */
+static void grow_huge(const struct stage *stage)
+{
+	char *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	size_t before;
+
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	madvise(block, BYTES, MADV_HUGEPAGE);
+	before = resident_bytes();
+	stage_begin(stage);
+	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
+		block[i] = 1;
+	printf("touched %zd\n", (ssize_t)(resident_bytes() - before));
+	stage_end(stage);
+}
+
+static void discard(const struct stage *stage)
+{
+	void *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+	stage_touch(block, BYTES);
+	stage_begin(stage);
+	stage_need_call(madvise(block, BYTES, MADV_DONTNEED), "madvise");
+	printf("touched %d\n", -BYTES);
+	stage_end(stage);
+}
+
+/* What a child has is its own, and counts from nothing. */
+static void grow_children(const struct stage *stage)
+{
+	void *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	pid_t children[CHILDREN];
+	size_t touched = 0;
+	int ready[2], wait[2];
+	char byte;
+
+	stage_touch(block, BYTES);
+	stage_need_call(pipe(ready), "pipe");
+	stage_need_call(pipe(wait), "pipe");
+	stage_begin(stage);
+	for (int i = 0; i < CHILDREN; i++) {
+		children[i] = stage_need_call(fork(), "fork");
+		if (!children[i]) {
+			size_t bytes;
+
+			stage_touch(block, BYTES);
+			bytes = resident_bytes();
+			close(wait[1]);
+			stage_need_call((int)write(ready[1], &bytes, sizeof(bytes)), "write");
+			_exit(read(wait[0], &byte, 1) != 0);
+		}
+	}
+	for (int i = 0; i < CHILDREN; i++) {
+		size_t bytes = 0;
+
+		stage_need_call((int)read(ready[0], &bytes, sizeof(bytes)), "read");
+		touched += bytes;
+	}
+	printf("touched %zu\n", touched);
+	stage_end(stage);
+	close(wait[1]);
+	for (int i = 0; i < CHILDREN; i++)
+		waitpid(children[i], NULL, 0);
+}
+
 static void idle(const struct stage *stage)
 {
 	stage_begin(stage);
@@ -95,21 +264,27 @@ static void idle(const struct stage *stage)
 
 int main(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		void (*run)(const struct stage *stage);
+	} kinds[] = {
+	    {"arena", grow_arena},	 {"protect", grow_protected}, {"file", grow_file},   {"memfd", grow_memfd},
+	    {"shared", grow_shared},	 {"huge", grow_huge},	      {"dontneed", discard}, {"give-back", give_back},
+	    {"children", grow_children}, {"steadily", grow_steadily}, {"idle", idle},
+	};
 	struct stage stage = stage_open(argc, argv);
 	/* With huge pages, touching the headers would touch all. */
 	int status = prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	const char *kind = stage.operand_count ? stage.operands[0] : "idle";
 
 	stage_need_call(status, "prctl");
-	if (!strcmp(kind, "arena"))
-		grow_arena(&stage);
-	else if (!strcmp(kind, "mmap"))
+	if (!strcmp(kind, "mmap"))
 		grow(&stage, map_block);
 	else if (!strcmp(kind, "brk"))
 		grow(&stage, grow_heap);
-	else if (!strcmp(kind, "give-back"))
-		give_back(&stage);
-	else
-		idle(&stage);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (!strcmp(kinds[i].name, kind))
+			kinds[i].run(&stage);
+	}
 	return 0;
 }

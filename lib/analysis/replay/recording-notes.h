@@ -28,7 +28,7 @@ struct notes {
 	VECTOR(struct mmt_mark) marks;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
 	VECTOR(struct missing_children) unrecorded_children;
-	uint64_t reading;			      /* number of the last; 0: none */
+	uint64_t reading; /* number of the last; 0: none */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
 };

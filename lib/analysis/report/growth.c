@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/growth.h"
+#include <mmtrace/report.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +400,7 @@ static void describe(const struct mmt_resident_reading *readings, size_t count, 
 	    per_minute((double)growth->end_bytes - (double)growth->start_bytes, growth->end_ns - growth->start_ns);
 }
 
-struct mmt_growth growth_judge(const struct mmt_resident_reading *readings, size_t count)
+struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count)
 {
 	struct mmt_growth growth = {.verdict = MMT_VERDICT_UNKNOWN,
 				    .start_bytes = MMT_UNKNOWN,

@@ -10,7 +10,6 @@
 #include "analysis/replay/replay.h"
 #include "analysis/report/group-details.h"
 #include "analysis/report/groups.h"
-#include "analysis/report/growth.h"
 #include "analysis/report/growth-parts.h"
 #include "analysis/report/parts.h"
 #include "analysis/report/rows.h"
@@ -338,7 +337,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, report->replay.call_counts, sizeof(result->events));
 	error = notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
-	result->growth = growth_judge(result->resident_readings, result->resident_reading_count);
+	result->growth = mmt_growth_judge(result->resident_readings, result->resident_reading_count);
 	return error;
 }
 

@@ -35,19 +35,29 @@ static uint64_t larger(uint64_t left, uint64_t right)
 	return left > right ? left : right;
 }
 
+void resident_series_deinit(struct resident_series *series)
+{
+	vector_deinit(&series->sums);
+}
+
 struct mmt_error *resident_series_end(struct recorder *recorder)
 {
 	struct resident_series *series = &recorder->resident_series;
 	uint64_t now_ns = clock_now_ns(), reading = ++series->readings, interval_ns;
+	struct mmt_resident_reading sum = {.time_ns = now_ns};
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = &recorder->processes.items.items[i];
 		uint64_t bytes;
 
-		if (!process->ended && resident_series_size(process->pid, &bytes) && bytes)
-			error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);
+		if (process->ended || !resident_series_size(process->pid, &bytes) || !bytes)
+			continue;
+		sum.resident_bytes += bytes;
+		error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);
 	}
+	if (!error && sum.resident_bytes && !vector_push(&series->sums, sum))
+		error = &error_no_memory;
 	if (!series->begin_ns)
 		series->begin_ns = now_ns;
 	interval_ns = larger(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE);

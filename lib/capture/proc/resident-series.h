@@ -7,16 +7,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <mmtrace/record.h>
+
 #include "base/errors.h"
+#include "base/vector.h"
 
 struct recorder;
 
 /* Zero initialisation begins a series. */
 struct resident_series {
-	uint64_t readings; /* so far; each has a note for every process */
-	uint64_t begin_ns; /* of the first */
-	uint64_t next_ns;  /* when the next is due */
+	uint64_t readings;			  /* so far; each has a note for every process */
+	uint64_t begin_ns;			  /* of the first */
+	uint64_t next_ns;			  /* when the next is due */
+	VECTOR(struct mmt_resident_reading) sums; /* of all processes; some thousand in a year */
 };
+
+void resident_series_deinit(struct resident_series *series);
 
 /*
  * A reading, if one is due: every 50 ms at first, later every 256th part of the time since the first. So the number of

@@ -19,8 +19,8 @@ typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
 
 /*
  * Append the processes below these: their children, the children of those, and so on, without the roots themselves.
- * mmtrace, which may be one of them, is left out. A process whose parent has ended belongs to another one by then and is
- * not found.
+ * mmtrace, which may be one of them, is left out. A process whose parent has ended belongs to another one by then and
+ * is not found.
  */
 struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below) MMT_MUST_CHECK;
 

@@ -27,11 +27,11 @@ enum event_kind {
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,
 	EVENT_SNAPSHOT_END,
-	EVENT_MARK,	   /* made by the user */
-	EVENT_RESIDENT,	   /* resident size of a process */
-	EVENT_LARGE_DUMPS, /* large stack dumps were switched on or off */
+	EVENT_MARK,		   /* made by the user */
+	EVENT_RESIDENT,		   /* resident size of a process */
+	EVENT_LARGE_DUMPS,	   /* large stack dumps were switched on or off */
 	EVENT_UNRECORDED_CHILDREN, /* a process had some when recording began */
-	EVENT_OTHER,	   /* a record that is not used; only the dump shows it */
+	EVENT_OTHER,		   /* a record that is not used; only the dump shows it */
 };
 
 /* Why a snapshot was taken. */
