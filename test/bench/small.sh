@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Packages: perf:linux-perf strace:strace
+# Packages: perf:linux-perf strace:strace chromium:chromium npm:npm
 # Every command of this directory runs once, in small, and prints what it prints in large: figures where they belong, with
 # their units. What they are is not looked at. Peers that are not installed are left out by the commands themselves.
 set -u
@@ -89,6 +89,16 @@ perf perf-(script|report|report-functions) <d> ms <d> times mmtrace (<n>|\?) MB 
 may (eu-)?addr2line not installed
 may (llvm-symbolizer|perf-[a-z-]+) not installed
 END
+
+if (. "$SOURCE/test/html/browser.bash" && prepare_browser) >"$directory/reason-page"; then
+	expect "$bench/page-speed" <<'END'
+must page of 100 stacks: <n> bytes, made in <d> s
+must first paint <n> ms, graph and table drawn after <n> ms
+must painted again after a selection <n> ms, at most <n> ms
+END
+else
+	echo "page-speed is left out: $(cat "$directory/reason-page")"
+fi
 
 if [ $recorded = may ] || [ "$(id -u)" != 0 ]; then
 	echo "record-cost, attach-cost and unwind-cost are left out: $(cat "$directory/reason")"

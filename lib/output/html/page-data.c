@@ -440,6 +440,15 @@ static void put_times(struct page *page, const struct page_stack *stack)
 	document_close(page->document);
 }
 
+/* Of the report, or of the later one; nothing if the lifetimes do not tell. */
+static void put_verdict(struct page *page, const struct page_stack *stack)
+{
+	const struct mmt_group *group = stack->groups[page->report_count - 1];
+
+	if (group && group->verdict != MMT_LIFETIME_UNKNOWN && group->verdict != MMT_LIFETIME_TOO_SHORT)
+		document_string(page->document, "verdict", mmt_lifetime_verdict_name(group->verdict));
+}
+
 static void put_stack(struct page *page, const struct page_stack *stack)
 {
 	const struct mmt_group *group = stack->groups[0] ? stack->groups[0] : stack->groups[1];
@@ -453,6 +462,7 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_string(page->document, "truncated", mmt_stack_end_name(group->stack_end));
 	if (group->pattern != MMT_PATTERN_NONE)
 		document_string(page->document, "pattern", mmt_pattern_explanation(group->pattern));
+	put_verdict(page, stack);
 	put_times(page, stack);
 	put_frames(page, group);
 	document_close(page->document);

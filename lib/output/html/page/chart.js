@@ -127,10 +127,11 @@ function drawAxes(context, top) {
 	}
 }
 
-function drawLine(context, series, top) {
+// `thickness`: lines of equal figures lie on each other, and each must be seen.
+function drawLine(context, series, top, thickness) {
 	const height = chart.height - chart.bottom - chart.top;
 	context.strokeStyle = seriesColours[isDark() ? "dark" : "light"][series.key];
-	context.lineWidth = 2;
+	context.lineWidth = thickness;
 	context.setLineDash(series.before ? [6, 3] : []);
 	context.beginPath();
 	for (let i = 0; i < series.points.length; i += 2) {
@@ -189,8 +190,7 @@ function drawChart() {
 	const top = Math.max(...shown.map(peakOf), 1) * 1.05;
 	context.font = "12px system-ui, sans-serif";
 	drawAxes(context, top);
-	for (const series of shown)
-		drawLine(context, series, top);
+	shown.forEach((series, i) => drawLine(context, series, top, isDiff ? 2 : 2 + 2.5 * (shown.length - 1 - i)));
 	if (!chart.series.length) {
 		context.textAlign = "center";
 		context.fillText("The recording has no sizes over time.", chart.width / 2, chart.height / 2 - 10);

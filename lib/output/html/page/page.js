@@ -3,6 +3,8 @@
 
 const tones = { growing: "bad", plateau: "good", steady: "good", shrinking: "good", "too-short": "wait", unknown: "wait" };
 
+const ADDRESSES_MIN = 4; // times the memory
+
 function splitBadge(sentence) {
 	const end = sentence.indexOf(": ");
 	return end < 0 ? [sentence, ""] : [sentence.slice(0, end), sentence.slice(end + 2)];
@@ -96,6 +98,20 @@ function showMeasure() {
 	note.hidden = !(measure.atEnd && !isWhole());
 	note.textContent = note.hidden ? "" : measure.label +
 		" bytes are known for the end of the recording only: the selected range does not apply to them.";
+	if (!note.hidden) {
+		const button = element("button", "screen", "Show unfreed bytes of the range");
+		button.type = "button";
+		button.addEventListener("click", () => find("measures").querySelector("[value=unfreed]").click());
+		note.append(button);
+	}
+}
+
+// Memory rather than addresses: what is reserved and never touched would hide all else.
+function chooseMeasure() {
+	const total = (figure) => data.recordings[data.recordings.length - 1].parts.reduce((sum, part) => sum + (part[figure] || 0), 0);
+	const memory = hasResident && total("resident") > 0 ? "resident" : "committed";
+	if (total("unfreed") > ADDRESSES_MIN * total(memory) && total(memory) > 0)
+		selection.measure = memory;
 }
 
 function fillSelect(select, key, all) {
@@ -210,6 +226,7 @@ function setPrinting(value) {
 function start() {
 	const ofTree = graph.options;
 	showHeadline();
+	chooseMeasure();
 	makeMeasures();
 	makeFilters();
 	ofTree.merge = find("merge").value;

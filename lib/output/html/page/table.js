@@ -164,10 +164,21 @@ function fillCell(cell, column, row) {
 	}
 }
 
+const verdictHelp = {
+	leak: "mapped throughout the recording, and older than the mappings that were unmapped had become",
+	cache: "mapped early, and kept since",
+	traffic: "no older than the mappings that were unmapped had become",
+};
+
 function fillTitle(cell, row) {
 	const { name, callers } = stackTitle(stacks[row.stack]);
 	const button = element("button", "unfold", name);
+	const { verdict } = stacks[row.stack];
 	cell.classList.add("stack");
+	if (verdict) {
+		cell.append(element("span", "verdict-word " + verdict, verdict));
+		cell.lastChild.title = verdictHelp[verdict] || "";
+	}
 	button.type = "button";
 	button.setAttribute("aria-expanded", String(table.open.has(row.stack)));
 	if (callers)
