@@ -83,15 +83,15 @@ void recorder_append(struct recorder *recorder, const void *record, size_t size,
 {
 	recorder->drained = false;
 	if (note_record(recorder, size, time_ns))
-		recorder->write_error = writer_append(recorder->writer, LANE_OTHERS, record, size);
+		recorder->write_error = writer_append(recorder->writer, STREAM_OTHERS, record, size);
 }
 
-void recorder_append_read(struct recorder *recorder, unsigned lane, const void *record, size_t size,
+void recorder_append_read(struct recorder *recorder, unsigned stream, const void *record, size_t size,
 			  const struct hidden_part *hidden, uint64_t time_ns)
 {
 	if (note_record(recorder, size, time_ns))
 		recorder->write_error =
-		    writer_append_hiding(recorder->writer, lane, record, size, hidden->offset, hidden->bytes);
+		    writer_append_hiding(recorder->writer, stream, record, size, hidden->offset, hidden->bytes);
 }
 
 void recorder_end_round(struct recorder *recorder)

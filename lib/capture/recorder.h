@@ -149,8 +149,8 @@ struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_fe
 
 /* A whole record of the recorder itself into the file; a failure is kept in write_error. */
 void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns);
-/* One out of a ring, for this lane of the writer, with zeros in place of what must not be written. */
-void recorder_append_read(struct recorder *recorder, unsigned lane, const void *record, size_t size,
+/* One out of a ring, for this stream of the writer, with zeros in place of what must not be written. */
+void recorder_append_read(struct recorder *recorder, unsigned stream, const void *record, size_t size,
 			  const struct hidden_part *hidden, uint64_t time_ns);
 /* The end of a round says that what was in the rings at the end of the one before, and when the recorder itself said
  * something, has been read: where they have not been drained since, the round goes on. */

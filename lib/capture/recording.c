@@ -313,7 +313,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
 }
 
-/* Of everybody there may be too much. */
+/* All processes may be too many. */
 static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;

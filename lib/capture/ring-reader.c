@@ -175,7 +175,7 @@ static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t ti
 	return scope_follow(&recorder->scope, pid, 0) ? process_events_push(recorder, &seen, NULL) : &error_no_memory;
 }
 
-/* Is what a process did then to be recorded? One that nobody told of joins when everybody is recorded: it may have come
+/* Is what a process did then to be recorded? An unknown process joins if all processes are recorded: it may have come
  * into the control group; but not one for which the last snapshots come too early. */
 static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
 {
@@ -244,7 +244,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		hidden = find_hidden(recorder, &event->attribute, record, &sample);
 	if (event->role == ROLE_LARGE_DUMP && hidden.bytes)
 		record = cut_large_dump(recorder, record, &sample, &size, &hidden);
-	recorder_append_read(recorder, writer_event_lane(*index), name_event(recorder, record, size), size, &hidden,
+	recorder_append_read(recorder, writer_event_stream(*index), name_event(recorder, record, size), size, &hidden,
 			     time_ns);
 	return NULL;
 }
@@ -338,13 +338,13 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 }
 
 /* That of the event that lost records: `lost` is the record's content. */
-static unsigned find_lane(const struct recorder *recorder, struct bytes lost)
+static unsigned find_stream(const struct recorder *recorder, struct bytes lost)
 {
 	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&lost));
 
 	if (!index || recorder->events.items.items[*index].role == ROLE_SIDE_BAND)
-		return LANE_OTHERS;
-	return writer_event_lane(*index);
+		return STREAM_OTHERS;
+	return writer_event_stream(*index);
 }
 
 /* Records other than samples. */
@@ -355,7 +355,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	struct bytes trailer = bytes;
 	struct mmt_error *error = NULL;
 	uint64_t time_ns;
-	unsigned lane;
+	unsigned stream;
 	pid_t pid, tid;
 	bool counted, mine = true;
 
@@ -402,9 +402,9 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	}
 	if (!error && counted) {
 		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
-		lane = header->type == PERF_RECORD_LOST ? find_lane(recorder, bytes) : LANE_OTHERS;
-		recorder_append_read(recorder, lane, name_event(recorder, header, header->size), header->size, &nothing,
-				     time_ns);
+		stream = header->type == PERF_RECORD_LOST ? find_stream(recorder, bytes) : STREAM_OTHERS;
+		recorder_append_read(recorder, stream, name_event(recorder, header, header->size), header->size,
+				     &nothing, time_ns);
 	}
 	return error;
 }

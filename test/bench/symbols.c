@@ -87,7 +87,7 @@ static void append_record(struct writer *writer, uint32_t type, const uint64_t *
 
 	memcpy(record, &header, sizeof(header));
 	memcpy(record + 1, words, count * sizeof(*words));
-	require(writer_append(writer, LANE_OTHERS, record, header.size));
+	require(writer_append(writer, STREAM_OTHERS, record, header.size));
 }
 
 /* perf wants the instruction of a sample itself: it names callchains, but looks for no line of theirs. */

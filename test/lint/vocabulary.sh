@@ -33,6 +33,13 @@ kept[_-]images module copies
 known[_-]processes process table
 name[_-]pieces incremental metadata
 unwind[_-]memo unwind cache
+lanes?|[a-z_]+_lanes?|lane_[a-z_]+ compression stream
+everybody all processes, or all users
+mend(s|ed|ing)? fix
+borders?|border_[a-z]+ boundary
+generated_code(_[a-z]+)* JIT code
+cut_files(_[a-z]+)* truncated files
+feed_[a-z]+|struct.feed readahead
 END
 
 # The words of the files' names are those that somebody searches for: each has a hit among file names or comments.

@@ -18,7 +18,7 @@
 #define ROUND_BYTES (8u << 20) /* the recorder ends them after 6 MiB and what it reads at a time */
 #define RECORDS 210000
 #define ROUND_RECORDS 21000
-#define RECORD_HUNDREDTHS_MAX 340 /* of a byte; 506 when all are in one lane */
+#define RECORD_HUNDREDTHS_MAX 340 /* of a byte; 506 when all are in one stream */
 #define DATA_OFFSET_OFFSET 40	  /* into the file's header */
 
 /* Frames of what repeats, until they are as large as they may be; frames of what does not stay small. */
@@ -138,9 +138,9 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, LANE_EVENTS, body, sizeof(body)));
+		ck_assert_ptr_null(writer_append(writer, STREAM_EVENTS, body, sizeof(body)));
 		if (calls)
-			ck_assert_ptr_null(writer_append(writer, LANE_OTHERS, &call, sizeof(call)));
+			ck_assert_ptr_null(writer_append(writer, STREAM_OTHERS, &call, sizeof(call)));
 	}
 	ck_assert_ptr_null(writer_finish(writer));
 	writer_destroy(writer);
@@ -194,7 +194,7 @@ static void append_repeated(struct writer *writer, size_t event, unsigned words,
 		record[i] = state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 	memcpy(record, &header, sizeof(header));
 	record[4] = time_ns;
-	ck_assert_ptr_null(writer_append(writer, writer_event_lane(event), record, header.size));
+	ck_assert_ptr_null(writer_append(writer, writer_event_stream(event), record, header.size));
 }
 
 /*
@@ -233,7 +233,7 @@ START_TEST(of_records_that_repeat_little_more_than_times_is_written)
 }
 END_TEST
 
-/* Little of several lanes, which share a frame that does not fit into a record. */
+/* Little of several streams, which share a frame that does not fit into a record. */
 START_TEST(joined_lanes_teach_no_frame_size)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
@@ -245,7 +245,7 @@ START_TEST(joined_lanes_teach_no_frame_size)
 	ck_assert_ptr_null(writer_create(path, &writer));
 	writer_replace(writer);
 	ck_assert_ptr_null(writer_start(writer));
-	writer->lanes[LANE_OTHERS].frame_bytes = FRAME_BYTES;
+	writer->streams[STREAM_OTHERS].frame_bytes = FRAME_BYTES;
 	for (unsigned i = 0; i < 4 * (JOINED_BYTES / STACK_BYTES - 1); i++) {
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
@@ -253,16 +253,16 @@ START_TEST(joined_lanes_teach_no_frame_size)
 		ck_assert_ptr_null(writer_append(writer, i % 4, body, sizeof(body)));
 	}
 	ck_assert_ptr_null(writer_end_round(writer));
-	ck_assert_uint_eq(writer->lanes[LANE_OTHERS].frame_bytes, FRAME_BYTES);
+	ck_assert_uint_eq(writer->streams[STREAM_OTHERS].frame_bytes, FRAME_BYTES);
 	/* Its own teach it again. */
 	for (unsigned i = 0; i < 4 * JOINED_BYTES / STACK_BYTES; i++) {
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, LANE_OTHERS, body, sizeof(body)));
+		ck_assert_ptr_null(writer_append(writer, STREAM_OTHERS, body, sizeof(body)));
 	}
 	ck_assert_ptr_null(writer_end_round(writer));
-	ck_assert_uint_lt(writer->lanes[LANE_OTHERS].frame_bytes, FRAME_BYTES);
+	ck_assert_uint_lt(writer->streams[STREAM_OTHERS].frame_bytes, FRAME_BYTES);
 	ck_assert_ptr_null(writer_finish(writer));
 	writer_destroy(writer);
 }
@@ -288,7 +288,7 @@ static void expect_whole_round(bool plain, size_t bytes)
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, i % 2 ? LANE_EVENTS : LANE_OTHERS, body, sizeof(body)));
+		ck_assert_ptr_null(writer_append(writer, i % 2 ? STREAM_EVENTS : STREAM_OTHERS, body, sizeof(body)));
 	}
 	ck_assert_int_eq(stat(path, &during), 0);
 	ck_assert_ptr_null(writer_end_round(writer));
@@ -323,8 +323,8 @@ START_TEST(hidden_parts_are_zero)
 	writer_replace(writer);
 	writer_keep_plain(writer);
 	ck_assert_ptr_null(writer_start(writer));
-	ck_assert_ptr_null(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 24, 30));
-	ck_assert_ptr_null(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 64, 0));
+	ck_assert_ptr_null(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 24, 30));
+	ck_assert_ptr_null(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 64, 0));
 	ck_assert_ptr_null(writer_finish(writer));
 	writer_destroy(writer);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -347,9 +347,9 @@ START_TEST(hidden_parts_outside_are_refused)
 	temporary_name(path);
 	memcpy(record, &header, sizeof(header));
 	ck_assert_ptr_null(writer_create(path, &writer));
-	expect_refused(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 60, 8));
-	expect_refused(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 0, 8));
-	expect_refused(writer_append_hiding(writer, LANE_EVENTS, record, 56, 16, 8));
+	expect_refused(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 60, 8));
+	expect_refused(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 0, 8));
+	expect_refused(writer_append_hiding(writer, STREAM_EVENTS, record, 56, 16, 8));
 	writer_destroy(writer);
 }
 END_TEST

@@ -116,7 +116,7 @@ static struct mmt_error *add_head(struct pack *pack)
 
 static struct mmt_error *append(struct pack *pack, const void *record, size_t size)
 {
-	struct mmt_error *error = writer_append(pack->writer, LANE_OTHERS, record, size);
+	struct mmt_error *error = writer_append(pack->writer, STREAM_OTHERS, record, size);
 
 	pack->round_bytes += size;
 	if (error || pack->round_bytes < ROUND_BYTES)
@@ -145,8 +145,8 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	return error ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 
-/* What the recorder notes in numbers: marks of the user, resident sizes, which dumps a call waits for, and children that
- * are missing. */
+/* What the recorder notes in numbers: marks of the user, resident sizes, which dumps a call waits for, and children
+ * that are missing. */
 static bool is_note(const struct event *event)
 {
 	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_LARGE_DUMPS ||

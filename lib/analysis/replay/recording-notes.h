@@ -23,7 +23,7 @@ struct missing_children {
 
 /* Zero initialisation makes empty ones. */
 struct notes {
-	const int32_t *pids; /* whose size counts; NULL: everybody's. Borrowed. */
+	const int32_t *pids; /* processes whose size counts; NULL: all. Borrowed. */
 	size_t pid_count;
 	VECTOR(struct mmt_mark) marks;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */

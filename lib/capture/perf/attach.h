@@ -160,7 +160,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 /* The same for the command, which stands still. */
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
 
-/* Open it on every CPU, with a hotplug event, for everybody, or everybody in the control group whose directory this is
+/* Open it on every CPU, with a hotplug event, for all processes, or all in the control group whose directory this is
  * (borrowed; -1: none).
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;

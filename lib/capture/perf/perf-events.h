@@ -37,7 +37,7 @@ struct event_set {
 };
 
 /*
- * What the kernel grants to everybody, at kernel.perf_event_paranoid 2: system calls of own processes, and nothing that
+ * What the kernel grants to all users, at kernel.perf_event_paranoid 2: system calls of own processes, and nothing that
  * is told by the kernel itself, like the flags of a clone or locks.
  */
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret) MMT_MUST_CHECK;

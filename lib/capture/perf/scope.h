@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which processes are recorded: chosen threads, a control group, or everybody on the CPUs. */
+/* Which processes are recorded: chosen threads, a control group, or all processes on the CPUs. */
 #ifndef CAPTURE_PERF_SCOPE_H
 #define CAPTURE_PERF_SCOPE_H
 
@@ -14,8 +14,8 @@
 #include "capture/process/process-table.h"
 
 /*
- * Whose records are taken. Events of threads report those threads alone. Events on processors report everybody, or
- * everybody in a control group: what others do is passed over while draining, and never gets into the file.
+ * Which records are written. Events of threads have records of those threads only. Events on CPUs have records of all
+ * processes, or of all in a control group; records of other processes are discarded while draining.
  *
  * The rings are read one after the other, and a child's first calls may be in an earlier one than its allocation. So
  * allocations are looked for in all rings first.

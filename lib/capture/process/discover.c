@@ -364,7 +364,7 @@ struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t p
 	return error;
 }
 
-/* Everybody there is, with a memory of its own, or in the control group. */
+/* All processes with an address space of their own, or all in the control group. */
 static struct mmt_error *add_all_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;

@@ -76,7 +76,7 @@ static struct mmt_error *check_length(const char *path)
 			    path, strlen(longest) - strlen(path));
 }
 
-/* Where /proc is, through which alone everybody may give it a name later. */
+/* Where /proc is, the only way to give it a name later without privileges. */
 static bool open_nameless(struct output_file *file)
 {
 	CLEANUP(free) char *directory = strdup(file->path);

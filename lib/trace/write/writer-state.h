@@ -16,10 +16,10 @@
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* what fits into one, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)
-#define JOINED_BYTES (64u << 10)		 /* a lane with less shares a frame with others at the end of a round */
-#define PENDING_BYTES (FRAME_BYTES + (2u << 20)) /* of all lanes; then the fullest is emptied */
-#define PUSH_BYTES (64u << 10)	 /* so much output is collected before whole rounds of it are written */
-#define OUTPUT_BYTES (16u << 20) /* a round that is larger is written in parts */
+#define JOINED_BYTES (64u << 10) /* a stream with less shares a frame with others at the end of a round */
+#define PENDING_BYTES (FRAME_BYTES + (2u << 20)) /* of all streams; then the fullest is emptied */
+#define PUSH_BYTES (64u << 10)			 /* so much output is collected before whole rounds of it are written */
+#define OUTPUT_BYTES (16u << 20)		 /* a round that is larger is written in parts */
 
 /* Of the attribute as every perf that knows mmap2 with build-ids or later can read it (PERF_ATTR_SIZE_VER7): a longer
  * one is refused by older ones. */
@@ -38,10 +38,10 @@ struct section {
 	uint64_t offset, size;
 };
 
-struct lane {
+struct compression_stream {
 	struct buffer pending; /* whole records, not compressed yet */
 	size_t frame_bytes;    /* so many make a frame, for now */
-	bool joined;	       /* records of other lanes are among them */
+	bool joined;	       /* records of other streams are among them */
 };
 
 struct writer {
@@ -51,8 +51,8 @@ struct writer {
 	VECTOR(struct attribute) attributes;
 	VECTOR(struct section) sections;
 	struct compressor *compressor;
-	struct lane lanes[WRITER_LANES];
-	size_t pending_bytes;  /* of all lanes */
+	struct compression_stream streams[WRITER_STREAMS];
+	size_t pending_bytes;  /* of all streams */
 	struct buffer scratch; /* one compressed frame */
 	struct buffer output;  /* whole records of the file, not written yet */
 	uint64_t attributes_offset, data_offset, compressed_offset;

@@ -18,9 +18,9 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 		return &error_no_memory;
 	writer->file.fd = -1;
 	writer->round_is_empty = true;
-	for (unsigned i = 0; i < WRITER_LANES; i++) {
-		buffer_init(&writer->lanes[i].pending, FRAME_BYTES);
-		writer->lanes[i].frame_bytes = FRAME_BYTES_LEAST;
+	for (unsigned i = 0; i < WRITER_STREAMS; i++) {
+		buffer_init(&writer->streams[i].pending, FRAME_BYTES);
+		writer->streams[i].frame_bytes = FRAME_BYTES_LEAST;
 	}
 	buffer_init(&writer->scratch, FRAME_RECORD_BYTES);
 	buffer_init(&writer->output, OUTPUT_BYTES + PUSH_BYTES + FRAME_BYTES);
@@ -67,8 +67,8 @@ void writer_destroy(struct writer *writer)
 		free(writer->sections.items[i].data);
 	vector_deinit(&writer->sections);
 	compressor_destroy(writer->compressor);
-	for (unsigned i = 0; i < WRITER_LANES; i++)
-		buffer_deinit(&writer->lanes[i].pending);
+	for (unsigned i = 0; i < WRITER_STREAMS; i++)
+		buffer_deinit(&writer->streams[i].pending);
 	buffer_deinit(&writer->scratch);
 	buffer_deinit(&writer->output);
 	free(writer);
@@ -255,121 +255,121 @@ size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compres
 	return frame_bytes;
 }
 
-/* What lanes need in turn must not add up. */
-static void clear_lane(struct writer *writer, struct lane *lane)
+/* What streams need in turn must not add up. */
+static void clear_stream(struct writer *writer, struct compression_stream *stream)
 {
 	size_t capacity = 0;
 
-	lane->joined = false;
-	writer->pending_bytes -= lane->pending.size;
-	buffer_clear(&lane->pending);
-	for (unsigned i = 0; i < WRITER_LANES; i++)
-		capacity += writer->lanes[i].pending.capacity;
+	stream->joined = false;
+	writer->pending_bytes -= stream->pending.size;
+	buffer_clear(&stream->pending);
+	for (unsigned i = 0; i < WRITER_STREAMS; i++)
+		capacity += writer->streams[i].pending.capacity;
 	if (capacity <= 2 * PENDING_BYTES)
 		return;
-	buffer_deinit(&lane->pending);
-	buffer_init(&lane->pending, FRAME_BYTES);
+	buffer_deinit(&stream->pending);
+	buffer_init(&stream->pending, FRAME_BYTES);
 }
 
-static struct mmt_error *emit_lane(struct writer *writer, struct lane *lane)
+static struct mmt_error *emit_stream(struct writer *writer, struct compression_stream *stream)
 {
 	struct mmt_error *error = NULL;
 	uint64_t before = writer->bytes_out;
-	size_t size = lane->pending.size;
+	size_t size = stream->pending.size;
 
 	if (!size)
 		return NULL;
-	error = emit_records(writer, lane->pending.data, size);
+	error = emit_records(writer, stream->pending.data, size);
 	/* What is not compressed is as well written in small pieces; of its own records others tell nothing. */
-	if (!writer->plain && !lane->joined)
-		lane->frame_bytes = writer_choose_frame_bytes(lane->frame_bytes, size, writer->bytes_out - before);
-	clear_lane(writer, lane);
+	if (!writer->plain && !stream->joined)
+		stream->frame_bytes = writer_choose_frame_bytes(stream->frame_bytes, size, writer->bytes_out - before);
+	clear_stream(writer, stream);
 	return error;
 }
 
 /* Frames with little in them take more room than records next to others that are not alike. */
-static struct mmt_error *join_small_lanes(struct writer *writer)
+static struct mmt_error *join_small_streams(struct writer *writer)
 {
-	struct lane *first = NULL;
+	struct compression_stream *first = NULL;
 	struct mmt_error *error = NULL;
 
-	for (unsigned i = 0; !error && i < WRITER_LANES; i++) {
-		struct lane *lane = &writer->lanes[i];
-		size_t size = lane->pending.size;
+	for (unsigned i = 0; !error && i < WRITER_STREAMS; i++) {
+		struct compression_stream *stream = &writer->streams[i];
+		size_t size = stream->pending.size;
 
 		if (!size || size >= JOINED_BYTES)
 			continue;
 		if (!first || first->pending.size + size > FRAME_BYTES_LEAST) {
-			first = lane;
+			first = stream;
 			continue;
 		}
 		first->joined = true;
-		buffer_put(&first->pending, lane->pending.data, size);
+		buffer_put(&first->pending, stream->pending.data, size);
 		error = buffer_finish(&first->pending);
 		writer->pending_bytes += size;
-		clear_lane(writer, lane);
+		clear_stream(writer, stream);
 	}
 	return error;
 }
 
 static struct mmt_error *emit_pending(struct writer *writer)
 {
-	struct mmt_error *error = join_small_lanes(writer);
+	struct mmt_error *error = join_small_streams(writer);
 
-	for (unsigned i = 0; !error && i < WRITER_LANES; i++)
-		error = emit_lane(writer, &writer->lanes[i]);
+	for (unsigned i = 0; !error && i < WRITER_STREAMS; i++)
+		error = emit_stream(writer, &writer->streams[i]);
 	return error;
 }
 
-static struct lane *find_fullest(struct writer *writer)
+static struct compression_stream *find_fullest(struct writer *writer)
 {
-	struct lane *fullest = &writer->lanes[0];
+	struct compression_stream *fullest = &writer->streams[0];
 
-	for (unsigned i = 1; i < WRITER_LANES; i++) {
-		if (writer->lanes[i].pending.size > fullest->pending.size)
-			fullest = &writer->lanes[i];
+	for (unsigned i = 1; i < WRITER_STREAMS; i++) {
+		if (writer->streams[i].pending.size > fullest->pending.size)
+			fullest = &writer->streams[i];
 	}
 	return fullest;
 }
 
-static size_t room_left(const struct lane *lane)
+static size_t room_left(const struct compression_stream *stream)
 {
-	return lane->pending.size < lane->frame_bytes ? lane->frame_bytes - lane->pending.size : 0;
+	return stream->pending.size < stream->frame_bytes ? stream->frame_bytes - stream->pending.size : 0;
 }
 
-/* So much is in the lane now. */
+/* So much is in the stream now. */
 static struct mmt_error *note_appended(struct writer *writer, size_t size)
 {
 	writer->round_is_empty = false;
 	writer->pending_bytes += size;
-	return writer->pending_bytes > PENDING_BYTES ? emit_lane(writer, find_fullest(writer)) : NULL;
+	return writer->pending_bytes > PENDING_BYTES ? emit_stream(writer, find_fullest(writer)) : NULL;
 }
 
-unsigned writer_event_lane(size_t number)
+unsigned writer_event_stream(size_t number)
 {
-	return LANE_EVENTS + (unsigned)(number % (WRITER_LANES - LANE_EVENTS));
+	return STREAM_EVENTS + (unsigned)(number % (WRITER_STREAMS - STREAM_EVENTS));
 }
 
-struct mmt_error *writer_append(struct writer *writer, unsigned lane_number, const void *records, size_t size)
+struct mmt_error *writer_append(struct writer *writer, unsigned stream_number, const void *records, size_t size)
 {
-	struct lane *lane = &writer->lanes[lane_number];
+	struct compression_stream *stream = &writer->streams[stream_number];
 	const uint8_t *data = records;
 	size_t offset = 0;
 
 	while (offset < size) {
-		size_t room = room_left(lane);
+		size_t room = room_left(stream);
 		size_t left = size - offset;
 		size_t whole = measure_whole_records(data + offset, left < room ? left : room);
 		struct mmt_error *error;
 
-		if (whole == 0 && lane->pending.size == 0)
+		if (whole == 0 && stream->pending.size == 0)
 			return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
-		buffer_put(&lane->pending, data + offset, whole);
-		error = buffer_finish(&lane->pending);
+		buffer_put(&stream->pending, data + offset, whole);
+		error = buffer_finish(&stream->pending);
 		if (!error)
 			error = note_appended(writer, whole);
 		if (!error && whole < left)
-			error = emit_lane(writer, lane);
+			error = emit_stream(writer, stream);
 		if (error)
 			return error;
 		offset += whole;
@@ -377,24 +377,24 @@ struct mmt_error *writer_append(struct writer *writer, unsigned lane_number, con
 	return NULL;
 }
 
-struct mmt_error *writer_append_hiding(struct writer *writer, unsigned lane_number, const void *record, size_t size,
+struct mmt_error *writer_append_hiding(struct writer *writer, unsigned stream_number, const void *record, size_t size,
 				       size_t hidden_offset, size_t hidden_bytes)
 {
-	struct lane *lane = &writer->lanes[lane_number];
+	struct compression_stream *stream = &writer->streams[stream_number];
 	size_t hidden_end = hidden_offset + hidden_bytes;
 	struct mmt_error *error;
 	uint8_t *room;
 
 	if (measure_whole_records(record, size) != size || hidden_offset < RECORD_HEADER_BYTES || hidden_end > size)
 		return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
-	if (size > room_left(lane)) {
-		error = emit_lane(writer, lane);
+	if (size > room_left(stream)) {
+		error = emit_stream(writer, stream);
 		if (error)
 			return error;
 	}
-	room = buffer_extend(&lane->pending, size);
+	room = buffer_extend(&stream->pending, size);
 	if (!room)
-		return buffer_finish(&lane->pending);
+		return buffer_finish(&stream->pending);
 	memcpy(room, record, hidden_offset);
 	memset(room + hidden_offset, 0, hidden_bytes);
 	memcpy(room + hidden_end, (const uint8_t *)record + hidden_end, size - hidden_end);

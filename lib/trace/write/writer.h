@@ -56,20 +56,21 @@ struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
 struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
 /*
- * Records lie in frames with others of their lane, in the order in which they come: next to one of the same event,
- * nothing of a record may be new but its time. Records of one event must not take turns between lanes. LANE_OTHERS:
+ * Records lie in frames with others of their stream, in the order in which they come: next to one of the same event,
+ * nothing of a record may be new but its time. Records of one event must not take turns between streams. STREAM_OTHERS:
  * what is no sample, and whatever is written in the order of time.
  */
-enum { LANE_OTHERS, LANE_EVENTS, WRITER_LANES = 32 };
+enum { STREAM_OTHERS, STREAM_EVENTS, WRITER_STREAMS = 32 };
 
 /* Of the samples of an event with this number; some share one where there are more than 31 events. */
-unsigned writer_event_lane(size_t number);
+unsigned writer_event_stream(size_t number);
 
 /* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */
-struct mmt_error *writer_append(struct writer *writer, unsigned lane, const void *records, size_t size) MMT_MUST_CHECK;
+struct mmt_error *writer_append(struct writer *writer, unsigned stream, const void *records,
+				size_t size) MMT_MUST_CHECK;
 
 /* One record, with zeros in place of `hidden_bytes` from `hidden_offset` on. */
-struct mmt_error *writer_append_hiding(struct writer *writer, unsigned lane, const void *record, size_t size,
+struct mmt_error *writer_append_hiding(struct writer *writer, unsigned stream, const void *record, size_t size,
 				       size_t hidden_offset, size_t hidden_bytes) MMT_MUST_CHECK;
 
 /*
