@@ -40,7 +40,7 @@ bool terminal_utf8(void)
 
 #define LIMIT_DEFAULT 10
 #define HTML_LIMIT_DEFAULT 10000 /* a browser still draws that many at once */
-#define STACK_FRAMES_DEFAULT 32
+#define STACK_FRAMES_DEFAULT 12
 
 void display_init(struct display *display)
 {

@@ -231,6 +231,7 @@ struct mmt_group {
 	uint64_t reserved_bytes; /* unfreed bytes that are PROT_NONE */
 	uint32_t reserved_by;	 /* id of the group that reserved most of the bytes that this group made accessible; 0:
 				    itself, or none */
+	uint32_t joined_to;	 /* id of the largest group that made accessible what this one only reserved; 0: none */
 	uint64_t resident_bytes; /* of committed_bytes; MMT_UNKNOWN if residency was not recorded */
 	uint64_t resident_before_bytes; /* of committed_before_bytes; or MMT_UNKNOWN */
 	/* Memory of the group: resident_bytes + resident_before_bytes, or committed_bytes + committed_before_bytes if
@@ -292,6 +293,25 @@ struct mmt_part {
 	uint64_t resident_bytes;	      /* or MMT_UNKNOWN, as in the group */
 	const struct mmt_lifetime *lifetimes; /* sorted by allocated_step, then released_step */
 	size_t lifetime_count;
+};
+
+/*
+ * The groups of one function or pattern together, with those that made accessible what these reserved. The leaks of a
+ * function are a cause of their own.
+ */
+struct mmt_cause {
+	const char *name;	     /* of the innermost function of the program, with its module; NULL: see pattern */
+	enum mmt_pattern pattern;    /* MMT_PATTERN_NONE: see name */
+	enum mmt_class memory_class; /* of the first group, as is the file */
+	const char *file;
+	enum mmt_lifetime_verdict verdict; /* a leak, if that is a fair part; otherwise of the largest group */
+	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */
+	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */
+	uint64_t unfreed_count, mapping_count;
+	uint64_t bytes_per_minute;
+	uint64_t first_ns, last_ns; /* MMT_UNKNOWN: nothing is unfreed */
+	const uint32_t *groups;	    /* ids, from the largest on */
+	size_t group_count;
 };
 
 struct mmt_process {
@@ -519,6 +539,9 @@ struct mmt_report {
 	size_t left_out_process_count;	/* number of processes that the options do not select */
 	const struct mmt_group *groups; /* by id: largest memory_bytes first, then the largest without memory */
 	size_t group_count;
+	const struct mmt_cause *causes; /* leaks, then the others, largest memory_bytes first; none unless the groups
+					   are stacks */
+	size_t cause_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes,
 	    resident_bytes;	   /* sums; resident_bytes can be MMT_UNKNOWN */
 	uint64_t ended_bytes;	   /* unfreed in children that ended before a target; not part of other figures */

@@ -81,7 +81,7 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 	for (size_t i = 0; i < report->group_count; i++) {
 		const struct mmt_group *group = &report->groups[i];
 
-		if (!held_bytes(group) && !freed_too)
+		if (!freed_too && (!held_bytes(group) || (sort == MMT_SORT_MEMORY && group->joined_to)))
 			continue;
 		if (held_bytes(group) >= options->min_bytes)
 			selection.groups[selection.count++] = group;

@@ -20,7 +20,10 @@ struct selection {
 	    hidden_by_freed; /* of all, and what they mapped; of those that freed */
 };
 
-/* `freed_too`: groups of which nothing is left are selected as well. */
+/*
+ * `freed_too`: groups of which nothing is left are selected as well, and, sorted by memory, those that only reserved
+ * what another one shows.
+ */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
 void selection_deinit(struct selection *selection);

@@ -13,8 +13,13 @@ expect_json "$reserver | .pattern == \"arena\" and .committed_bytes == 0"
 expect_json "$reserver.id as \$arena | [.groups[] | select(any(.frames[]; .function == \"allocate_piece\") and
 	.committed_bytes > 0)] | length > 0 and all(.reserved_by == \$arena) and
 	(map(.committed_bytes) | add) > 150 * 60000"
+# Both halves are one cause, with one hint; what only reserves has no row of its own.
+expect_json "$reserver.joined_to != null"
+expect_json "$reserver.id as \$arena | [.causes[] | select(.pattern == \"arena\")] | length == 1 and
+	(.[0] | .committed_bytes > 150 * 60000 and .unfreed_bytes == 67108864 and any(.groups[]; . == \$arena))"
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
-grep -q 'arena' report.txt || {
+grep -qE '^ +[0-9.]+ MiB .* malloc arenas, of 64\.00 MiB mapped  #[0-9]+ and' report.txt &&
+	[ "$(grep -c 'an arena of malloc: ' report.txt)" = 1 ] && ! grep -q 'MiB mapped .* reserved' report.txt || {
 	cat report.txt >&2
 	fail "the text does not say that it is an arena"
 }

@@ -31,6 +31,12 @@ for words in 'LEAK +' '   cache   ' '   traffic   '; do
 	grep -qF -- "$words" report.txt || fail "no '$words': $(cat report.txt)"
 done
 
+# The leak is the first cause, apart from what else its wrapper maps.
+expect_json '(.causes[0] | .verdict == "leak" and .unfreed_count >= 100 and (.groups | length) == 1) and
+	([.causes[] | select(.verdict == "leak")] | length) == 1 and
+	.causes[0].groups[0] == (.groups[] | select(any(.frames[]; .function == "leak_some")).id)'
+grep -qE '^ +[0-9.]+ MiB +\+[0-9.]+ MiB  LEAK ' report.txt || fail "no cause leaks: $(cat report.txt)"
+
 # The kernel's limit of mappings, and how near the process is.
 expect_json ".mapping_limit == $(cat /proc/sys/vm/max_map_count) and .processes[0].mapping_count > 0"
 "$MMTRACE" report --no-pager --sort mappings -i "$recording" >mappings.txt || fail "report ended with status $?"

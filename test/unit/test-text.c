@@ -544,6 +544,47 @@ START_TEST(selection)
 }
 END_TEST
 
+static const uint32_t first_groups[] = {2}, second_groups[] = {1, 3, 4};
+
+/* One line for each cause: what it is, how it grows, what it reserved, which rows it has; names are made safe. */
+START_TEST(table_of_causes)
+{
+	struct mmt_report report = sample_report();
+	const struct mmt_cause causes[] = {
+	    {.name = "evil\x1b (a.so)",
+	     .file = "/dev/shm/cache-of-the-server",
+	     .memory_class = MMT_CLASS_FILE,
+	     .verdict = MMT_LIFETIME_LEAK,
+	     .memory_bytes = 1 << 20,
+	     .bytes_per_minute = 2 << 20,
+	     .groups = first_groups,
+	     .group_count = 1},
+	    {.pattern = MMT_PATTERN_ARENA,
+	     .verdict = MMT_LIFETIME_CACHE,
+	     .memory_bytes = 3 << 20,
+	     .unfreed_bytes = 64 << 20,
+	     .reserved_bytes = 61 << 20,
+	     .bytes_per_minute = 3 << 20,
+	     .groups = second_groups,
+	     .group_count = 3},
+	};
+	char *text;
+
+	report.causes = causes;
+	report.cause_count = 2;
+	text = render(&report, &(struct mmt_text_options){.width = 100});
+	ASSERT_HAS(text, "\n      memory    per minute  verdict           what            mapped by\n"
+			 "    1.00 MiB     +2.00 MiB  LEAK              cache-of-th...  evil\\x1b (a.so)  #2\n"
+			 "    3.00 MiB             -  cache             anon            malloc arenas, of 64.00 MiB mapped"
+			 "  #1 and 2 more\n\n");
+	free(text);
+	report.cause_count = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_WARNINGS(text, "mapped by");
+	free(text);
+}
+END_TEST
+
 /* Near vm.max_map_count, or asked for. */
 START_TEST(counts_of_mappings)
 {
@@ -1039,6 +1080,7 @@ int main(void)
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
 	tcase_add_test(cases, sorted_by_memory);
+	tcase_add_test(cases, table_of_causes);
 	tcase_add_test(cases, counts_of_mappings);
 	tcase_add_test(cases, trend_of_survivors);
 	tcase_add_test(cases, verdicts_of_rows);

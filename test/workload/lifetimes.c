@@ -14,8 +14,8 @@ enum { BLOCK_BYTES = 65536, TICKS = 2000, LEAK_EVERY = 20, CACHED = 30, COLLECT_
 
 static void *map_block(void)
 {
-	void *block = stage_need(
-	    mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), "mmap");
+	void *block =
+	    stage_need(mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), "mmap");
 
 	stage_touch(block, BLOCK_BYTES);
 	return block;

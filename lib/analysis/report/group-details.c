@@ -12,9 +12,8 @@
 const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
 {
 	static const char *const names[MMT_LIFETIME_KINDS] = {
-	    [MMT_LIFETIME_UNKNOWN] = "unknown", [MMT_LIFETIME_TOO_SHORT] = "too-short",
-	    [MMT_LIFETIME_LEAK] = "leak",	[MMT_LIFETIME_CACHE] = "cache",
-	    [MMT_LIFETIME_TRAFFIC] = "traffic",
+	    [MMT_LIFETIME_UNKNOWN] = "unknown", [MMT_LIFETIME_TOO_SHORT] = "too-short", [MMT_LIFETIME_LEAK] = "leak",
+	    [MMT_LIFETIME_CACHE] = "cache",	[MMT_LIFETIME_TRAFFIC] = "traffic",
 	};
 
 	return verdict < MMT_LIFETIME_KINDS ? names[verdict] : "unknown";

@@ -9,6 +9,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/group-details.h"
+#include "analysis/report/row-causes.h"
 #include "analysis/report/rows.h"
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -395,7 +396,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 	sort_groups(grouping->groups, count);
 	grouping->report->groups = grouping->groups;
 	grouping->report->group_count = count;
-	return error;
+	return error ? error : row_causes_build(grouping->report, grouping->groups, grouping->arena);
 }
 
 static void set_residency_unknown(struct mmt_group *group)

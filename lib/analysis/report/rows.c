@@ -249,6 +249,14 @@ static char *function_name(const struct mmt_frame *frame)
 	return length < 0 ? NULL : name;
 }
 
+char *rows_function_name(const struct mmt_frame *const *frames, size_t count)
+{
+	size_t looked = 0, origin = origin_find(frames, count), place = origin;
+
+	(void)origin_find_function(frames, count, origin, &looked, &place);
+	return function_name(place < count ? frames[place] : NULL);
+}
+
 static char *module_name(const struct mmt_frame *frame)
 {
 	return strdup(!frame ? "[no module]" : frame->module ? frame->module : "[unknown]");

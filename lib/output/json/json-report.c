@@ -190,6 +190,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "committed_before_bytes", group->committed_before_bytes);
 	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
 	document_unsigned(document, "reserved_by", group->reserved_by ? group->reserved_by : MMT_UNKNOWN);
+	document_unsigned(document, "joined_to", group->joined_to ? group->joined_to : MMT_UNKNOWN);
 	document_unsigned(document, "resident_bytes", group->resident_bytes);
 	document_unsigned(document, "resident_before_bytes", group->resident_before_bytes);
 	document_unsigned(document, "memory_bytes", group->memory_bytes);
@@ -470,6 +471,37 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	put_totals(document, report);
 }
 
+static void put_causes(struct document *document, const struct mmt_report *report)
+{
+	document_open_array(document, "causes");
+	for (size_t i = 0; i < report->cause_count; i++) {
+		const struct mmt_cause *cause = &report->causes[i];
+
+		document_open_object(document, NULL);
+		document_string(document, "name", cause->name);
+		document_string(document, "pattern", mmt_pattern_name(cause->pattern));
+		document_string(document, "memory_class", mmt_class_name(cause->memory_class));
+		document_string(document, "file", cause->file);
+		document_string(document, "verdict", mmt_lifetime_verdict_name(cause->verdict));
+		document_unsigned(document, "memory_bytes", cause->memory_bytes);
+		document_unsigned(document, "unfreed_bytes", cause->unfreed_bytes);
+		document_unsigned(document, "committed_bytes", cause->committed_bytes);
+		document_unsigned(document, "reserved_bytes", cause->reserved_bytes);
+		document_unsigned(document, "resident_bytes", cause->resident_bytes);
+		document_unsigned(document, "unfreed_count", cause->unfreed_count);
+		document_unsigned(document, "mapping_count", cause->mapping_count);
+		document_unsigned(document, "bytes_per_minute", cause->bytes_per_minute);
+		document_unsigned(document, "first_ns", cause->first_ns);
+		document_unsigned(document, "last_ns", cause->last_ns);
+		document_open_array(document, "groups");
+		for (size_t j = 0; j < cause->group_count; j++)
+			document_unsigned(document, NULL, cause->groups[j]);
+		document_close(document);
+		document_close(document);
+	}
+	document_close(document);
+}
+
 static void put_groups(struct document *document, const struct selection *selection)
 {
 	document_unsigned(document, "hidden_count", selection->hidden.count);
@@ -494,6 +526,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		document_unsigned(document, "version", MMT_JSON_VERSION);
 		json_report_recording(document, report);
 		put_steps(document, report);
+		put_causes(document, report);
 		put_groups(document, &selection);
 		put_side_figures(document, report);
 		error = document_finish(document);

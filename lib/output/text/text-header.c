@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "output/text/text-causes.h"
 #include "output/text/text-growth.h"
 #include "output/text/text-sections.h"
 
@@ -217,6 +218,8 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
 {
 	text_growth(text, report);
+	if (!one_line_of_checks)
+		text_causes(text, report);
 	text_source(text, report);
 	text_events(text, report);
 	text_stacks(text, report);

@@ -204,20 +204,32 @@ static void put_times(struct text *text, const struct mmt_report *report, const 
 		text_part(text, TEXT_PLAIN, "made from %s to %s", first, last);
 }
 
-/* What the lead does not show already. */
-static void put_sizes_of_kinds(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+/* Sorted by memory, rows that only reserve are not shown, but with the row that uses most of it. */
+static void put_reserver(struct text *text, const struct mmt_group *group, const struct mmt_group *reserver,
+			 enum mmt_sort sort)
 {
 	char size[MMT_SIZE_TEXT];
 
+	mmt_format_bytes(reserver->unfreed_bytes, size);
+	if (sort != MMT_SORT_MEMORY || !reserver->joined_to)
+		text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved", size, reserver->id);
+	else if (reserver->joined_to == group->id)
+		text_part(text, TEXT_PLAIN, "of %s reserved", size);
+	else
+		text_part(text, TEXT_PLAIN, "of the %s reserved for #%" PRIu32, size, reserver->joined_to);
+}
+
+/* What the lead does not show already. */
+static void put_sizes_of_kinds(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+			       enum mmt_sort sort)
+{
 	if (group->unfreed_bytes && group->memory_bytes && group->unfreed_bytes != group->memory_bytes)
 		put_part_bytes(text, "unfreed", group->unfreed_bytes);
 	if (group->unfreed_bytes && group->committed_bytes != group->unfreed_bytes &&
 	    group->committed_bytes != group->memory_bytes)
 		put_part_bytes(text, "committed", group->committed_bytes);
 	if (group->reserved_by)
-		text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved",
-			  mmt_format_bytes(report->groups[group->reserved_by - 1].unfreed_bytes, size),
-			  group->reserved_by);
+		put_reserver(text, group, &report->groups[group->reserved_by - 1], sort);
 	if (group->committed_before_bytes)
 		put_part_bytes(text, "committed in memory mapped before", group->committed_before_bytes);
 	if (group->reserved_bytes)
@@ -261,7 +273,7 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 	if (group->allocated_count)
 		text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
 			  mmt_format_count(group->allocated_count, of));
-	put_sizes_of_kinds(text, report, group);
+	put_sizes_of_kinds(text, report, group, sort);
 	put_times(text, report, group);
 	text_group_trend(text, group);
 	text_group_threads(text, report, group);
@@ -276,12 +288,14 @@ static void put_line(struct text *text, const char *line)
 }
 
 /* What the row stands for, and what is known of its kind. */
-static void put_identity(struct text *text, const struct mmt_group *group, struct text_stack_marks *marks)
+static void put_identity(struct text *text, const struct mmt_group *group, struct text_explanations *explanations)
 {
 	const char *explanation = mmt_pattern_explanation(group->pattern);
 
-	if (explanation)
+	/* One hint for each cause. */
+	if (explanation && !explanations->patterns[group->pattern])
 		put_line(text, explanation);
+	explanations->patterns[group->pattern] = true;
 	if (group->name) {
 		text_pad_to(text, STACK_INDENT);
 		text_put_name(text, TEXT_PLAIN, group->name, 0);
@@ -289,7 +303,7 @@ static void put_identity(struct text *text, const struct mmt_group *group, struc
 	} else if (group->lost) {
 		put_line(text, "mapped by calls that were lost: known from the kernel's maps alone");
 	} else {
-		text_stack(text, group, STACK_INDENT, marks);
+		text_stack(text, group, STACK_INDENT, &explanations->marks);
 	}
 }
 
@@ -356,7 +370,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		text_end_line(&text);
 		put_heading(&text, &selection, i, options->sort);
 		put_figures(&text, report, selection.groups[i], options->sort);
-		put_identity(&text, selection.groups[i], &explanations.marks);
+		put_identity(&text, selection.groups[i], &explanations);
 	}
 	if (!report->unfreed_bytes)
 		text_nothing_unfreed(&text, report);

@@ -83,7 +83,8 @@ static void cut_lines(const struct mmt_group *group, size_t limit, struct layout
 	size_t outer = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
 	size_t lines = count_lines(group, layout);
 
-	if (lines <= limit)
+	/* The line that replaces a frame would be as long. */
+	if (lines <= limit || (outer && lines == limit + 1))
 		return;
 	layout->cut_first = limit - outer;
 	layout->cut_last = lines - outer;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/row-causes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/rows.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/wide-sum.h"
+
+#define LOST_NAME "[lost calls]"
+#define LEAK_SHARE 16 /* a leaking row with so small a part of its cause decides the verdict */
+
+struct causes {
+	struct mmt_report *report;
+	const struct mmt_group *groups;
+	struct intern names; /* its ids are those of causes */
+	uint32_t *of_groups; /* by place of the group: its cause */
+	struct mmt_cause *items;
+	size_t count;
+	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
+};
+
+/* What only reserved memory for another row is shown with the one that committed most of it. */
+static void join_halves(struct mmt_group *groups, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_group *reserver = groups[i].reserved_by ? &groups[groups[i].reserved_by - 1] : NULL;
+
+		if (reserver && groups[i].memory_bytes && !reserver->memory_bytes && !reserver->joined_to)
+			reserver->joined_to = groups[i].id;
+	}
+}
+
+static const struct mmt_group *find_cause_group(const struct causes *causes, const struct mmt_group *group)
+{
+	if (group->unfreed_bytes || !group->reserved_by)
+		return group;
+	return &causes->groups[group->reserved_by - 1];
+}
+
+/* Leaks of a function are apart from what else it maps: it may be a wrapper that others call. */
+static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
+{
+	const struct mmt_group *origin = find_cause_group(causes, group);
+	const char pattern[] = {(char)origin->pattern, 0};
+	CLEANUP(free) char *name = NULL, *key = NULL;
+
+	if (origin->pattern)
+		return intern_put_string(&causes->names, pattern);
+	if (origin->lost)
+		return intern_put_string(&causes->names, LOST_NAME);
+	name = rows_function_name(origin->frames, origin->frame_count);
+	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? "leak " : "", name) < 0) {
+		key = NULL;
+		return INTERN_NONE;
+	}
+	return intern_put_string(&causes->names, key);
+}
+
+/* Its first group: the largest. */
+static struct mmt_error *start_cause(struct causes *causes, const struct mmt_group *group, struct arena *arena)
+{
+	const struct mmt_group *origin = find_cause_group(causes, group);
+	struct mmt_cause *cause = &causes->items[causes->count++];
+	CLEANUP(free) char *name = NULL;
+
+	*cause = (struct mmt_cause){.pattern = origin->pattern,
+				    .memory_class = group->memory_class,
+				    .file = group->file,
+				    .resident_bytes = MMT_UNKNOWN,
+				    .first_ns = UINT64_MAX};
+	if (origin->pattern)
+		return NULL;
+	name = origin->lost ? strdup(LOST_NAME) : rows_function_name(origin->frames, origin->frame_count);
+	cause->name = name ? arena_string(arena, name) : NULL;
+	return cause->name ? NULL : &error_no_memory;
+}
+
+static void add(uint64_t *sum, uint64_t bytes)
+{
+	if (bytes != MMT_UNKNOWN)
+		*sum = saturating_add(*sum == MMT_UNKNOWN ? 0 : *sum, bytes, MMT_BYTES_MAX);
+}
+
+static void add_group(struct causes *causes, uint32_t number, const struct mmt_group *group)
+{
+	struct mmt_cause *cause = &causes->items[number];
+	uint64_t size = group->memory_bytes ? group->memory_bytes : group->unfreed_bytes;
+
+	add(&cause->memory_bytes, group->memory_bytes);
+	add(&cause->unfreed_bytes, group->unfreed_bytes);
+	add(&cause->committed_bytes, group->committed_bytes);
+	add(&cause->committed_bytes, group->committed_before_bytes);
+	add(&cause->reserved_bytes, group->reserved_bytes);
+	add(&cause->resident_bytes, group->resident_bytes);
+	add(&cause->resident_bytes, group->resident_before_bytes);
+	cause->unfreed_count += group->unfreed_count;
+	cause->mapping_count += group->mapping_count;
+	cause->group_count++;
+	if (group->bytes_per_minute == MMT_UNKNOWN)
+		cause->bytes_per_minute = MMT_UNKNOWN;
+	else
+		add(&cause->bytes_per_minute, group->bytes_per_minute);
+	if (group->unfreed_count) {
+		cause->first_ns = group->first_ns < cause->first_ns ? group->first_ns : cause->first_ns;
+		cause->last_ns = group->last_ns > cause->last_ns ? group->last_ns : cause->last_ns;
+	}
+	if (group->verdict == MMT_LIFETIME_LEAK)
+		add(&causes->leaking_bytes[number], size);
+	if (group->verdict && size >= causes->largest_bytes[number]) {
+		causes->largest_bytes[number] = size;
+		cause->verdict = group->verdict;
+	}
+}
+
+/* A leak that is no small part decides; else the largest row that has a verdict. */
+static void decide(struct causes *causes)
+{
+	for (size_t i = 0; i < causes->count; i++) {
+		struct mmt_cause *cause = &causes->items[i];
+		uint64_t size = cause->memory_bytes ? cause->memory_bytes : cause->unfreed_bytes;
+
+		if (causes->leaking_bytes[i] && causes->leaking_bytes[i] >= size / LEAK_SHARE)
+			cause->verdict = MMT_LIFETIME_LEAK;
+		if (!cause->unfreed_count)
+			cause->first_ns = cause->last_ns = MMT_UNKNOWN;
+	}
+}
+
+static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
+{
+	size_t count = causes->report->group_count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_group *group = &causes->groups[i];
+		struct mmt_error *error = NULL;
+
+		causes->of_groups[i] = INTERN_NONE;
+		if (!group->unfreed_bytes && !group->memory_bytes)
+			continue;
+		causes->of_groups[i] = find_name(causes, group);
+		if (causes->of_groups[i] == INTERN_NONE)
+			return &error_no_memory;
+		if (causes->of_groups[i] == causes->count)
+			error = start_cause(causes, group, arena);
+		if (error)
+			return error;
+		add_group(causes, causes->of_groups[i], group);
+	}
+	return NULL;
+}
+
+/* The ids of the groups of each cause. */
+static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
+{
+	for (size_t i = 0; i < causes->count; i++) {
+		causes->items[i].groups = arena_alloc(arena, causes->items[i].group_count, sizeof(uint32_t));
+		if (!causes->items[i].groups)
+			return &error_no_memory;
+		causes->items[i].group_count = 0;
+	}
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		struct mmt_cause *cause;
+
+		if (causes->of_groups[i] == INTERN_NONE)
+			continue;
+		cause = &causes->items[causes->of_groups[i]];
+		((uint32_t *)cause->groups)[cause->group_count++] = causes->groups[i].id;
+	}
+	return NULL;
+}
+
+static int compare_causes(const void *left, const void *right)
+{
+	const struct mmt_cause *a = left, *b = right;
+
+	bool a_leaks = a->verdict == MMT_LIFETIME_LEAK && a->memory_bytes,
+	     b_leaks = b->verdict == MMT_LIFETIME_LEAK && b->memory_bytes;
+
+	if (a_leaks != b_leaks)
+		return a_leaks ? -1 : 1;
+	if (a->memory_bytes != b->memory_bytes)
+		return a->memory_bytes < b->memory_bytes ? 1 : -1;
+	if (a->unfreed_bytes != b->unfreed_bytes)
+		return a->unfreed_bytes < b->unfreed_bytes ? 1 : -1;
+	return a->groups[0] < b->groups[0] ? -1 : a->groups[0] > b->groups[0];
+}
+
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, struct arena *arena)
+{
+	size_t count = report->group_count;
+	CLEANUP(free) uint32_t *of_groups = calloc(count + 1, sizeof(*of_groups));
+	CLEANUP(free) uint64_t *leaking_bytes = calloc(count + 1, sizeof(*leaking_bytes));
+	CLEANUP(free) uint64_t *largest_bytes = calloc(count + 1, sizeof(*largest_bytes));
+	CLEANUP(free) struct mmt_cause *items = calloc(count + 1, sizeof(*items));
+	struct causes causes = {.report = report,
+				.groups = groups,
+				.of_groups = of_groups,
+				.items = items,
+				.leaking_bytes = leaking_bytes,
+				.largest_bytes = largest_bytes};
+	struct mmt_cause *kept;
+	struct mmt_error *error;
+
+	if (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD)
+		return NULL;
+	if (!of_groups || !leaking_bytes || !largest_bytes || !items)
+		return &error_no_memory;
+	join_halves(groups, count);
+	error = add_groups(&causes, arena);
+	if (!error)
+		error = list_groups(&causes, arena);
+	intern_deinit(&causes.names);
+	if (error)
+		return error;
+	decide(&causes);
+	kept = arena_alloc(arena, causes.count, sizeof(*kept));
+	if (!kept)
+		return &error_no_memory;
+	qsort(items, causes.count, sizeof(*items), compare_causes);
+	if (causes.count)
+		memcpy(kept, items, causes.count * sizeof(*items));
+	report->causes = kept;
+	report->cause_count = causes.count;
+	return NULL;
+}
