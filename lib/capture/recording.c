@@ -51,11 +51,11 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	if (options->check_exit && !has_command)
 		return error_create(MMT_ERROR_INVALID, "--check-exit needs a command");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))
-		return error_create(MMT_ERROR_INVALID, "children cannot be left out where everybody is recorded");
+		return error_create(MMT_ERROR_INVALID, "children cannot be left out when all processes are recorded");
 	if (options->scope == MMT_SCOPE_CPUS && options->tid_count)
 		return error_create(MMT_ERROR_INVALID, "single threads cannot be recorded by events on CPUs");
 	if (options->scope == MMT_SCOPE_THREADS && (options->all_cpus || options->cgroup))
-		return error_create(MMT_ERROR_INVALID, "everybody can only be recorded by events on CPUs");
+		return error_create(MMT_ERROR_INVALID, "all processes can only be recorded with events on CPUs");
 	if (options->call_graph > MMT_CALL_GRAPH_NONE)
 		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
 	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)

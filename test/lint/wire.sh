@@ -162,3 +162,8 @@ expect 1 'enum loose { LOOSE_A, LOOSE_B }; struct sample { uint32_t value; /* en
 expect 1 '' 'enum loose { LOOSE_A, LOOSE_B }; void put(enum loose value) { buffer_put_u8(buffer, value); }'
 
 check . || exit 1
+
+# A value of the library's interface becomes one of the format only in wire_NAME(): elsewhere there are no casts to enums
+# of the format, and compilers warn of conversions without one (-Wenum-conversion, part of -Wextra).
+casts=$(grep -rnE '\(enum wire_[a-z_]+\)' lib --include='*.[ch]' | grep -vE '^lib/trace/')
+[[ -z $casts ]] || { echo "casts to enums of the format: call wire_NAME() instead: $casts" >&2; exit 1; }

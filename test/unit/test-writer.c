@@ -171,7 +171,7 @@ START_TEST(stacks_that_do_not_repeat_are_in_small_frames)
 END_TEST
 
 /* What comes in between does not end a frame. */
-START_TEST(lanes_have_frames_of_their_own)
+START_TEST(streams_have_frames_of_their_own)
 {
 	size_t records = BYTES / STACK_BYTES, calls_bytes = records * (sizeof(struct perf_event_header) + 16);
 	struct frames alone = write_stacks(BYTES, 1, false);
@@ -363,7 +363,7 @@ int main(void)
 	tcase_add_test(tests, frames_that_fit_stay_as_they_are);
 	tcase_add_test(tests, a_stack_that_repeats_is_written_seldom);
 	tcase_add_test(tests, stacks_that_do_not_repeat_are_in_small_frames);
-	tcase_add_test(tests, lanes_have_frames_of_their_own);
+	tcase_add_test(tests, streams_have_frames_of_their_own);
 	tcase_add_test(tests, of_records_that_repeat_little_more_than_times_is_written);
 	tcase_add_test(tests, joined_lanes_teach_no_frame_size);
 	tcase_add_test(tests, rounds_are_written_as_a_whole);
