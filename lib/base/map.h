@@ -30,6 +30,9 @@ struct map {
 
 void map_deinit(struct map *map);
 
+/* Forget every key, keep the memory. */
+void map_clear(struct map *map);
+
 /* Pointer to the value, valid until the next map_put(); NULL when absent. */
 uint64_t *map_get(const struct map *map, uint64_t key);
 

@@ -53,8 +53,7 @@ static bool double_steps(struct lifetimes *lifetimes)
 	size_t count = lifetimes->cells.count;
 
 	lifetimes->step_ns = lifetimes->step_ns > UINT64_MAX / 2 ? UINT64_MAX : lifetimes->step_ns * 2;
-	map_deinit(&lifetimes->cell_numbers);
-	lifetimes->cell_numbers = (struct map){0};
+	map_clear(&lifetimes->cell_numbers);
 	lifetimes->cells.count = 0;
 	/* No cell moves to behind those that are still to be read. */
 	for (size_t i = 0; i < count; i++) {
@@ -74,21 +73,25 @@ static uint64_t step_of(const struct lifetimes *lifetimes, uint64_t time_ns)
 	return time_ns > lifetimes->from_ns ? (time_ns - lifetimes->from_ns) / lifetimes->step_ns : 0;
 }
 
-static bool has_too_many(const struct lifetimes *lifetimes)
+static bool has_too_many(const struct lifetimes *lifetimes, size_t cells_max)
 {
 	uint64_t steps = step_of(lifetimes, lifetimes->latest_ns);
 
 	return steps >= lifetimes->steps_max ||
-	       (lifetimes->cells.count >= LIFETIME_CELLS_MAX && steps / 2 >= LIFETIME_STEPS_MIN);
+	       (lifetimes->cells.count >= cells_max && steps / 2 >= LIFETIME_STEPS_MIN);
 }
 
 bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns)
 {
+	size_t cells_max = LIFETIME_CELLS_MAX;
+
 	if (time_ns > lifetimes->latest_ns)
 		lifetimes->latest_ns = time_ns;
-	while (has_too_many(lifetimes)) {
+	while (has_too_many(lifetimes, cells_max)) {
 		if (!double_steps(lifetimes))
 			return false;
+		/* Each doubling goes through all cells: make room for many more. */
+		cells_max = LIFETIME_CELLS_MAX / 2;
 	}
 	return true;
 }

@@ -57,7 +57,7 @@ struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t accou
 bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t thread, uint64_t allocated_ns,
 		   uint64_t released_ns, uint64_t bytes, uint64_t count);
 
-/* The steps reach up to this time, whatever happens there. False: out of memory. */
+/* The steps reach up to this time, whatever happens there: best said before anything is added. False: out of memory. */
 bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns);
 
 /* How many there are. */

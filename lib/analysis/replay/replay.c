@@ -190,6 +190,17 @@ static struct mmt_error *find_survivors(struct replay *replay, const struct mmt_
 	return NULL;
 }
 
+/* Where the end is known, lifetimes need no other steps later. */
+static bool reach_end(struct replay *replay)
+{
+	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
+
+	if (!replay->ledger.lifetimes.steps_max || !replay->window.from_ns)
+		return true;
+	return lifetimes_reach(&replay->ledger.lifetimes,
+			       stop_ns < replay->window.to_ns ? stop_ns : replay->window.to_ns);
+}
+
 static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
 {
 	const struct kernel_rules rules = kernel_rules_of(replay->metadata->kernel);
@@ -224,6 +235,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	accounts.from_ns = replay->window.from_ns;
 	accounts.allocations_to_ns = replay->window.allocations_to_ns;
 	ledger_init(&replay->ledger, &accounts);
+	if (!error && !reach_end(replay))
+		error = &error_no_memory;
 	if (!error)
 		error = processes_create(&spaces, &replay->processes);
 	if (!error)
