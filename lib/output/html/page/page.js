@@ -223,12 +223,19 @@ function setPrinting(value) {
 	changed("scheme");
 }
 
+function explainColours() {
+	const help = find("graph-help");
+	help.textContent = "Red holds more than before, blue less; a frame is as wide as the larger of the two. " + help.textContent;
+}
+
 function start() {
 	const ofTree = graph.options;
 	showHeadline();
 	chooseMeasure();
 	makeMeasures();
 	makeFilters();
+	if (isDiff)
+		explainColours();
 	ofTree.merge = find("merge").value;
 	ofTree.inverted = find("inverted").checked;
 	ofTree.folded = find("folded").checked;

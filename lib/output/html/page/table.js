@@ -191,7 +191,7 @@ function frameList(stack) {
 	for (const number of stack.frames) {
 		const frame = frames[number];
 		const doubt = frame.flags & FRAME_DOUBTFUL ? "? " : "", inlined = frame.flags & FRAME_INLINED;
-		list.append(element("span", inlined ? "inlined" : "", doubt + frame.name + (inlined ? " (inlined)" : "")),
+		list.append(element("span", inlined ? "frame-name inlined" : "frame-name", doubt + frame.name + (inlined ? " (inlined)" : "")),
 			element("span", "module", frame.module),
 			element("span", "place", placeOf(frame)));
 		if (frame.source)
