@@ -54,13 +54,16 @@ static double resident_growth(const struct mmt_growth *growth)
 	return (double)growth->end_bytes - (double)growth->start_bytes;
 }
 
-/* How much more RSS grew in the second recording than in the first, beyond noise; 0 if one of them does not tell. */
+/* How much more RSS grew in the second recording than in the first or, of one process, since the end of the first;
+ * beyond noise. 0 if one of them does not tell. */
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 	uint64_t noise =
 	    resident_noise(before) > resident_noise(after) ? resident_noise(before) : resident_noise(after);
-	double growth = resident_growth(after) - resident_growth(before);
+	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
+	double growth = same ? (double)after->end_bytes - (double)before->end_bytes
+			     : resident_growth(after) - resident_growth(before);
 
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
 		return 0;
@@ -160,6 +163,14 @@ static struct mmt_error *read_recording(struct mmt_report_options *options, stru
 	return error;
 }
 
+/* Text has it, too. */
+static void warn_of_programs(const struct command *command, const struct diff_settings *settings,
+			     const struct mmt_diff *diff)
+{
+	if (diff->relation == MMT_DIFF_OTHER_PROGRAM && (settings->display.json || settings->display.html))
+		message(command, "warning: the recordings are of different programs: their stacks can hardly match");
+}
+
 static int run_diff(const struct command *command, struct diff_settings *settings)
 {
 	struct mmt_report *before = NULL, *after = NULL;
@@ -173,6 +184,8 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		error = read_recording(&settings->after, &after);
 	if (!error)
 		error = mmt_diff_create(before, after, &diff);
+	if (!error)
+		warn_of_programs(command, settings, diff);
 	if (!error)
 		display_start(command, &settings->display);
 	if (!error && settings->display.html)

@@ -24,12 +24,30 @@ struct mmt_diff_entry {
 	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes divided by the duration */
 };
 
+/* What the two recordings are of. */
+enum mmt_diff_relation {
+	MMT_DIFF_RUNS,		/* runs of one program: the growth within each is compared */
+	MMT_DIFF_SAME_PROCESS,	/* one process, first earlier, then later */
+	MMT_DIFF_OTHER_PROGRAM, /* no two processes have the same name: stacks can hardly match */
+};
+
+/* "runs", "same-process" or "other-program". Static. */
+MMT_PUBLIC const char *mmt_diff_relation_name(enum mmt_diff_relation relation);
+
 struct mmt_diff {
 	const struct mmt_report *before, *after;
 	const struct mmt_diff_entry
 	    *entries; /* from the largest growth to the largest decrease; without MMT_CHANGE_SAME */
 	size_t entry_count;
-	size_t same_count;		/* stacks with MMT_CHANGE_SAME */
+	size_t same_count; /* stacks with MMT_CHANGE_SAME */
+	enum mmt_diff_relation relation;
+	bool rated; /* both recordings lasted at least 10 seconds: the rates of the entries mean something */
+	/*
+	 * For MMT_DIFF_SAME_PROCESS: the time between the recordings, and the bytes that the process had mapped at the
+	 * end of each. Then `before` counts as 0 in the figures of an entry, because everything that the stacks of
+	 * `after` hold was mapped later; there are no entries for stacks of `before` alone.
+	 */
+	uint64_t between_ns, mapped_before_bytes, mapped_after_bytes;
 	int64_t bytes, committed_bytes; /* sums over all stacks */
 };
 

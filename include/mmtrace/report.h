@@ -339,6 +339,7 @@ struct mmt_process {
 	bool unnamed_code;	 /* some JIT code has no name: see the warnings */
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */
+	uint64_t start_boot_ns; /* when it started, since the machine did; 0: unknown. With the PID, it identifies a process */
 };
 
 /* Why a report may be incomplete. The values are stable; later versions append new ones. */

@@ -53,6 +53,9 @@ struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint6
 				 uint64_t reading) MMT_MUST_CHECK;
 
 /* How many children the process had, when recording began, that are not recorded. */
+/* When the process started, in nanoseconds since the machine did. */
+struct mmt_error *notes_add_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,
+				    uint64_t boot_ns) MMT_MUST_CHECK;
 struct mmt_error *notes_add_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count) MMT_MUST_CHECK;
 
 /* Notes whether large stack dumps are on from now on. */

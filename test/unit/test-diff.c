@@ -159,6 +159,74 @@ START_TEST(unnamed_code_is_matched_by_rank)
 }
 END_TEST
 
+static void identify(struct mmt_report *report, struct mmt_process *process, uint64_t start_ns)
+{
+	report->processes = process;
+	report->process_count = 1;
+	report->host = "host";
+	report->end_ns += start_ns;
+	report->start_ns += start_ns;
+}
+
+/* What the later recording of one process has is growth, whatever the earlier one had. */
+START_TEST(one_process_twice)
+{
+	struct mmt_group before_groups[] = {GROUP(1, leak_before, 40960), GROUP(2, other, 4096)};
+	struct mmt_group after_groups[] = {GROUP(1, leak_after, 8192), GROUP(2, cache, 4096)};
+	struct mmt_report before = REPORT(before_groups, 20), after = REPORT(after_groups, 40);
+	struct mmt_process first = {
+	    .pid = 7, .name = "a", .start_boot_ns = 50, .unfreed_bytes = 45056, .before_bytes = 8192};
+	struct mmt_process second = {.pid = 7,
+				     .name = "b",
+				     .start_boot_ns = 50,
+				     .unfreed_bytes = 12288,
+				     .before_bytes = 49152,
+				     .kernel_bytes = 4096};
+	struct mmt_diff *diff;
+
+	identify(&before, &first, 0);
+	identify(&after, &second, 25000000000);
+	diff = make_diff(&before, &after);
+	ck_assert_int_eq(diff->relation, MMT_DIFF_SAME_PROCESS);
+	ck_assert_uint_eq(diff->between_ns, 5000000000);
+	ck_assert_uint_eq(diff->mapped_before_bytes, 53248);
+	ck_assert_uint_eq(diff->mapped_after_bytes, 65536);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_GROWN);
+	ck_assert_int_eq(diff->entries[0].bytes, 8192);
+	ck_assert_int_eq(diff->entries[1].change, MMT_CHANGE_NEW);
+	ck_assert_int_eq(diff->bytes, 12288);
+	ck_assert(diff->rated);
+	mmt_diff_destroy(diff);
+
+	/* The same number is another process later, and an older recording does not say. */
+	second.start_boot_ns = 51;
+	diff = make_diff(&before, &after);
+	ck_assert_int_eq(diff->relation, MMT_DIFF_OTHER_PROGRAM);
+	mmt_diff_destroy(diff);
+	first.start_boot_ns = second.start_boot_ns = 0;
+	second.name = "a";
+	diff = make_diff(&before, &after);
+	ck_assert_int_eq(diff->relation, MMT_DIFF_RUNS);
+	ck_assert_uint_eq(diff->entry_count, 3);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+START_TEST(short_recordings_have_no_rates)
+{
+	struct mmt_group groups[] = {GROUP(1, leak_before, 40960)};
+	struct mmt_report before = REPORT(groups, 10), after = REPORT(groups, 9);
+	struct mmt_diff *diff = make_diff(&before, &after);
+
+	ck_assert(!diff->rated);
+	mmt_diff_destroy(diff);
+	diff = make_diff(&before, &before);
+	ck_assert(diff->rated);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("diff");
@@ -170,6 +238,8 @@ int main(void)
 	tcase_add_test(tcase, commits_count_where_nothing_was_mapped);
 	tcase_add_test(tcase, shrunk_comes_last);
 	tcase_add_test(tcase, unnamed_code_is_matched_by_rank);
+	tcase_add_test(tcase, one_process_twice);
+	tcase_add_test(tcase, short_recordings_have_no_rates);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

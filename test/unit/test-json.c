@@ -193,8 +193,12 @@ START_TEST(diff)
 				       .committed_bytes = -4096,
 				       .count = 256,
 				       .after_bytes_per_second = 1048576.4};
-	struct mmt_diff value = {
-	    .before = &before, .after = &after, .entries = &entry, .entry_count = 1, .bytes = 1073741824};
+	struct mmt_diff value = {.before = &before,
+				 .after = &after,
+				 .entries = &entry,
+				 .entry_count = 1,
+				 .bytes = 1073741824,
+				 .rated = true};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);

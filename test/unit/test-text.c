@@ -37,12 +37,13 @@ START_TEST(first_screen)
 	ASSERT_HAS(text, "1,338 events: 1,333 mmap, 5 munmap; 0 lost\n");
 	ASSERT_HAS(text, "256 of 258 call stacks complete; 2 truncated (no unwind data)\n");
 	ASSERT_HAS(text, "checked against the kernel's final map: 412 mappings, 0 bytes off\n");
-	ASSERT_HAS(text,
-		   " 1   1.00 GiB resident   100.0 %   LEAK +989.0 MiB per minute   anon   256 x 4.00 MiB   "
-		   "0 of 256 freed   made from 1.0 s to 8.0 s   ▁▁▁▁▁▁▁▂▁▁▁▁▁▁▁█   "
-		   "thread .NET (3074)\n");
-	ASSERT_HAS(text, " 2   4.00 KiB committed   0.0 %   too short to tell   /memfd:evil\\x1b[31m (deleted) and 1 more file   "
-			 "2, 4.00 KiB to 8.00 KiB   1 of 3 freed   unfreed 12.00 KiB   reserved 8.00 KiB");
+	ASSERT_HAS(text, " 1   1.00 GiB resident   100.0 %   LEAK +989.0 MiB per minute   anon   256 x 4.00 MiB   "
+			 "0 of 256 freed   made from 1.0 s to 8.0 s   ▁▁▁▁▁▁▁▂▁▁▁▁▁▁▁█   "
+			 "thread .NET (3074)\n");
+	ASSERT_HAS(
+	    text,
+	    " 2   4.00 KiB committed   0.0 %   too short to tell   /memfd:evil\\x1b[31m (deleted) and 1 more file   "
+	    "2, 4.00 KiB to 8.00 KiB   1 of 3 freed   unfreed 12.00 KiB   reserved 8.00 KiB");
 	free(text);
 }
 END_TEST
@@ -936,7 +937,8 @@ START_TEST(diff)
 	     .committed_bytes = 4096},
 	    {.change = MMT_CHANGE_GONE, .before = &sample_groups[1], .bytes = -12288, .committed_bytes = -12288},
 	};
-	struct mmt_diff value = {.before = &before,
+	struct mmt_diff value = {.rated = true,
+				 .before = &before,
 				 .after = &after,
 				 .entries = entries,
 				 .entry_count = 2,
@@ -982,8 +984,9 @@ START_TEST(commits_elsewhere_and_lost_calls)
 	report.group_count = 3;
 	report.completeness.reconciled_bytes = 8192;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text,
-		   "\n 3  64.00 KiB committed   0.0 %   anon   in 1.00 GiB that #1 reserved\n      an arena of malloc: ");
+	ASSERT_HAS(
+	    text,
+	    "\n 3  64.00 KiB committed   0.0 %   anon   in 1.00 GiB that #1 reserved\n      an arena of malloc: ");
 	ASSERT_HAS(text, "committed in memory mapped before 4.00 KiB");
 	ASSERT_HAS(text, "      mapped by calls that were lost: known from the kernel's maps alone\n");
 	ASSERT_HAS(text, "  repaired from the kernel's maps: 8.00 KiB, although no event was lost\n");

@@ -65,6 +65,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_RESIDENT] = MMT_EVENT_RESIDENT,
     [EVENT_LARGE_DUMPS] = MMT_EVENT_LARGE_DUMPS,
     [EVENT_UNRECORDED_CHILDREN] = MMT_EVENT_OTHER,
+    [EVENT_PROCESS_STARTED] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
@@ -387,6 +388,7 @@ static void convert_details(struct mmt_events *events)
 		converted->enabled = event->large_dumps.on;
 		break;
 	case EVENT_UNRECORDED_CHILDREN:
+	case EVENT_PROCESS_STARTED:
 	case EVENT_OTHER:
 		break;
 	}

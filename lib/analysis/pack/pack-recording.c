@@ -145,12 +145,12 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	return error ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 
-/* What the recorder notes in numbers: marks of the user, resident sizes, which dumps a call waits for, and children
- * that are missing. */
+/* What the recorder notes in numbers: marks of the user, resident sizes, which dumps a call waits for, children that
+ * are missing, and when processes started. */
 static bool is_note(const struct event *event)
 {
 	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_LARGE_DUMPS ||
-	       event->kind == EVENT_UNRECORDED_CHILDREN;
+	       event->kind == EVENT_UNRECORDED_CHILDREN || event->kind == EVENT_PROCESS_STARTED;
 }
 
 /*

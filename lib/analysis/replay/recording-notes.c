@@ -6,6 +6,7 @@
 #include "trace/format/format.h"
 
 #define CHILDREN_MAX 4096
+#define STARTS_MAX 4096
 #define READINGS_MAX 1024 /* beyond that every second one is enough */
 
 void notes_deinit(struct notes *notes)
@@ -13,6 +14,7 @@ void notes_deinit(struct notes *notes)
 	vector_deinit(&notes->marks);
 	vector_deinit(&notes->readings);
 	vector_deinit(&notes->unrecorded_children);
+	vector_deinit(&notes->starts);
 }
 
 static bool counts(const struct notes *notes, int32_t pid)
@@ -79,6 +81,24 @@ static struct mmt_error *take_children(struct notes *notes, const struct event *
 	return vector_push(&notes->unrecorded_children, children) ? NULL : &error_no_memory;
 }
 
+static struct mmt_error *take_start(struct notes *notes, const struct event *event)
+{
+	const struct process_start start = {event->pid, event->started.boot_ns};
+
+	if (notes->starts.count == STARTS_MAX)
+		return NULL;
+	return vector_push(&notes->starts, start) ? NULL : &error_no_memory;
+}
+
+uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid)
+{
+	for (size_t i = notes->starts.count; i-- > 0;) {
+		if (notes->starts.items[i].pid == pid)
+			return notes->starts.items[i].boot_ns;
+	}
+	return 0;
+}
+
 struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 {
 	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
@@ -87,6 +107,8 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		return take_resident(notes, event);
 	if (event->kind == EVENT_UNRECORDED_CHILDREN)
 		return take_children(notes, event);
+	if (event->kind == EVENT_PROCESS_STARTED)
+		return take_start(notes, event);
 	if (event->kind == EVENT_LARGE_DUMPS)
 		take_large_dumps(notes, event);
 	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)

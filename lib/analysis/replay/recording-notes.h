@@ -21,6 +21,11 @@ struct missing_children {
 	uint64_t count;
 };
 
+struct process_start {
+	int32_t pid;
+	uint64_t boot_ns;
+};
+
 /* Zero initialisation makes empty ones. */
 struct notes {
 	const int32_t *pids; /* processes whose size counts; NULL: all. Borrowed. */
@@ -28,6 +33,7 @@ struct notes {
 	VECTOR(struct mmt_mark) marks;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
 	VECTOR(struct missing_children) unrecorded_children;
+	VECTOR(struct process_start) starts;
 	uint64_t reading; /* number of the last; 0: none */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
@@ -35,8 +41,12 @@ struct notes {
 
 void notes_deinit(struct notes *notes);
 
-/* Handles EVENT_MARK, EVENT_RESIDENT, EVENT_LARGE_DUMPS and EVENT_UNRECORDED_CHILDREN, and ignores other events. */
+/* Handles EVENT_MARK, EVENT_RESIDENT, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN and EVENT_PROCESS_STARTED, and
+ * ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
+
+/* When the last process of this PID started, in nanoseconds since the machine did; 0: not known. */
+uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid);
 
 /* What the last reading so far says; MMT_UNKNOWN: there was none. */
 uint64_t notes_resident(const struct notes *notes);

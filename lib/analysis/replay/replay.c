@@ -494,6 +494,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_MARK:
 	case EVENT_RESIDENT:
 	case EVENT_UNRECORDED_CHILDREN:
+	case EVENT_PROCESS_STARTED:
 		return notes_take(&replay->notes, event);
 	case EVENT_OTHER:
 		return NULL;

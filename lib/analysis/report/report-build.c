@@ -178,6 +178,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .name = arena_string(&report->arena, process_name(report->replay.processes, process)),
 	    .ended = process->ended,
 	    .threads = process->thread_count,
+	    .start_boot_ns = notes_start_boot_ns(&report->replay.notes, process->pid),
 	    .resident_bytes = sum_residency(&report->replay, process),
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,

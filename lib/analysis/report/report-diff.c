@@ -2,10 +2,13 @@
 #include <mmtrace/diff.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/report/frame-names.h"
 #include "base/errors.h"
 #include "base/vector.h"
+
+#define RATED_NS 10000000000ULL /* shorter recordings have no rates: a start alone looks like a leak */
 
 struct diff {
 	struct mmt_diff result;
@@ -25,6 +28,13 @@ const char *mmt_change_name(enum mmt_change change)
 	static const char *const names[] = {"new", "gone", "grown", "shrunk", "same"};
 
 	return change <= MMT_CHANGE_SAME ? names[change] : "unknown";
+}
+
+const char *mmt_diff_relation_name(enum mmt_diff_relation relation)
+{
+	static const char *const names[] = {"runs", "same-process", "other-program"};
+
+	return relation <= MMT_DIFF_OTHER_PROGRAM ? names[relation] : "unknown";
 }
 
 /* Where unnamed JIT code lies differs from run to run: such frames are equal to each other. */
@@ -113,12 +123,13 @@ static enum mmt_change classify(const struct mmt_diff_entry *entry)
 
 static struct mmt_error *add_entry(struct diff *diff, const struct mmt_group *before, const struct mmt_group *after)
 {
+	const struct mmt_group *base = diff->result.relation == MMT_DIFF_SAME_PROCESS ? NULL : before;
 	struct mmt_diff_entry entry = {
 	    .before = before,
 	    .after = after,
-	    .bytes = (int64_t)((after ? after->unfreed_bytes : 0) - (before ? before->unfreed_bytes : 0)),
-	    .committed_bytes = (int64_t)(committed_of(after) - committed_of(before)),
-	    .count = (int64_t)((after ? after->unfreed_count : 0) - (before ? before->unfreed_count : 0)),
+	    .bytes = (int64_t)((after ? after->unfreed_bytes : 0) - (base ? base->unfreed_bytes : 0)),
+	    .committed_bytes = (int64_t)(committed_of(after) - committed_of(base)),
+	    .count = (int64_t)((after ? after->unfreed_count : 0) - (base ? base->unfreed_count : 0)),
 	    .before_bytes_per_second = bytes_per_second(before, diff->result.before),
 	    .after_bytes_per_second = bytes_per_second(after, diff->result.after),
 	};
@@ -151,6 +162,9 @@ static struct mmt_error *match_groups(struct diff *diff, struct matching *matchi
 			return &error_no_memory;
 		error = add_entry(diff, take_match(matching, before, after_name), &after->groups[i]);
 	}
+	/* Whether one process still holds what the first recording shows is not known by stack. */
+	if (diff->result.relation == MMT_DIFF_SAME_PROCESS)
+		return error;
 	while (!error && map_next(&matching->first, &position, &name, &first)) {
 		for (size_t next = (size_t)first; !error && next; next = matching->chain.items[next - 1])
 			error = add_entry(diff, &before->groups[next - 1], NULL);
@@ -171,6 +185,66 @@ static int compare_entries(const void *left, const void *right)
 	return !a->after - !b->after;
 }
 
+static const struct mmt_process *find_same_process(const struct mmt_report *report, const struct mmt_process *process)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *other = &report->processes[i];
+
+		if (process->start_boot_ns && other->pid == process->pid &&
+		    other->start_boot_ns == process->start_boot_ns)
+			return other;
+	}
+	return NULL;
+}
+
+static uint64_t mapped_bytes(const struct mmt_process *process)
+{
+	return process->unfreed_bytes + process->before_bytes + process->kernel_bytes;
+}
+
+static bool is_same_host(const struct mmt_report *before, const struct mmt_report *after)
+{
+	return before->host && after->host && !strcmp(before->host, after->host);
+}
+
+static bool has_common_name(const struct mmt_report *before, const struct mmt_report *after)
+{
+	for (size_t i = 0; i < before->process_count; i++) {
+		for (size_t j = 0; j < after->process_count; j++) {
+			const char *name = before->processes[i].name, *other = after->processes[j].name;
+
+			if (!name || !other || !*name || !*other || !strcmp(name, other))
+				return true;
+		}
+	}
+	return !before->process_count || !after->process_count;
+}
+
+static bool is_long(const struct mmt_report *report)
+{
+	return report->end_ns > report->start_ns && report->end_ns - report->start_ns >= RATED_NS;
+}
+
+static void relate(struct mmt_diff *diff)
+{
+	const struct mmt_report *before = diff->before, *after = diff->after;
+
+	diff->rated = is_long(before) && is_long(after);
+	diff->relation = has_common_name(before, after) ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
+	if (!is_same_host(before, after) || after->start_ns < before->end_ns)
+		return;
+	for (size_t i = 0; i < before->process_count; i++) {
+		const struct mmt_process *same = find_same_process(after, &before->processes[i]);
+
+		if (!same)
+			continue;
+		diff->relation = MMT_DIFF_SAME_PROCESS;
+		diff->between_ns = after->start_ns - before->end_ns;
+		diff->mapped_before_bytes += mapped_bytes(&before->processes[i]);
+		diff->mapped_after_bytes += mapped_bytes(same);
+	}
+}
+
 struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
 				  struct mmt_diff **diff_ret)
 {
@@ -182,6 +256,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		return &error_no_memory;
 	diff->result.before = before;
 	diff->result.after = after;
+	relate(&diff->result);
 	error = match_groups(diff, &matching);
 	names_deinit(&matching.names);
 	vector_deinit(&matching.frame_names);

@@ -459,6 +459,15 @@ char *proc_environment(pid_t pid, const char *name)
 	return NULL;
 }
 
+uint64_t proc_start_boot_ns(pid_t pid)
+{
+	struct stat_fields fields;
+
+	if (!read_stat(pid, &fields))
+		return 0;
+	return fields.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 uint64_t proc_start_realtime_ns(pid_t pid)
 {
 	struct stat_fields fields;

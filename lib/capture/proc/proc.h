@@ -87,6 +87,9 @@ bool proc_catches_signal(pid_t pid, int number);
  * megabyte. The process says where it is, and may say wrong. */
 char *proc_environment(pid_t pid, const char *name);
 
+/* When it started, in nanoseconds since boot (a hundredth of a second exact); 0: not known. */
+uint64_t proc_start_boot_ns(pid_t pid);
+
 /* When it started, in nanoseconds of CLOCK_REALTIME (a hundredth of a second exact); 0: not known. */
 uint64_t proc_start_realtime_ns(pid_t pid);
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
+#include "capture/proc/proc.h"
 #include "capture/proc/text-file.h"
 #include "capture/recorder.h"
 #include "capture/session.h"
@@ -40,6 +41,15 @@ void resident_series_deinit(struct resident_series *series)
 	vector_deinit(&series->sums);
 }
 
+/* PID and start tell a process from every other. */
+static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
+{
+	uint64_t boot_ns = proc_start_boot_ns(process->pid);
+
+	process->start_noted = true;
+	return boot_ns ? notes_add_started(recorder, process->pid, now_ns, boot_ns) : NULL;
+}
+
 struct mmt_error *resident_series_end(struct recorder *recorder)
 {
 	struct resident_series *series = &recorder->resident_series;
@@ -48,10 +58,14 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = &recorder->processes.items.items[i];
 		uint64_t bytes;
 
-		if (process->ended || !resident_series_size(process->pid, &bytes) || !bytes)
+		if (process->ended)
+			continue;
+		if (!process->start_noted)
+			error = note_start(recorder, process, now_ns);
+		if (error || !resident_series_size(process->pid, &bytes) || !bytes)
 			continue;
 		sum.resident_bytes += bytes;
 		error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);

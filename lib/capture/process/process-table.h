@@ -50,6 +50,7 @@ struct traced_process {
 	int pidfd;		  /* -1: ended before it could be had, or descriptors are short */
 	uint64_t looked_after_ns; /* without a descriptor: when it was last seen to live */
 	bool guarded;		  /* its maps may not be read */
+	bool start_noted;	  /* when it started is in the recording */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* of the record that asked for it */

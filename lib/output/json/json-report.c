@@ -73,6 +73,7 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	else
 		document_null(document, "parent_pid");
 	document_string(document, "name", process->name);
+	document_unsigned(document, "start_boot_ns", process->start_boot_ns ? process->start_boot_ns : MMT_UNKNOWN);
 	document_bool(document, "ended", process->ended);
 	if (process->runtime)
 		document_string(document, "runtime", process->runtime);
@@ -180,7 +181,8 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "file_count", group->file_count);
 	document_string(document, "verdict", mmt_lifetime_verdict_name(group->verdict));
 	document_unsigned(document, "outlived_count", group->outlived_count);
-	document_unsigned(document, "outlived_ns", group->outlived_ns < MMT_UNKNOWN / 2048 ? group->outlived_ns : MMT_UNKNOWN);
+	document_unsigned(document, "outlived_ns",
+			  group->outlived_ns < MMT_UNKNOWN / 2048 ? group->outlived_ns : MMT_UNKNOWN);
 	document_unsigned(document, "bytes_per_minute", group->bytes_per_minute);
 	document_unsigned(document, "mapping_count", group->mapping_count);
 	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
@@ -552,18 +554,28 @@ static void put_group(struct document *document, const char *key, const struct m
 		document_null(document, key);
 }
 
-static void put_entry(struct document *document, const struct mmt_diff_entry *entry)
+static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
 	document_open_object(document, NULL);
 	document_string(document, "change", mmt_change_name(entry->change));
 	document_signed(document, "bytes", entry->bytes);
 	document_signed(document, "committed_bytes", entry->committed_bytes);
 	document_signed(document, "count", entry->count);
-	put_rate(document, "before_bytes_per_second", entry->before_bytes_per_second);
-	put_rate(document, "after_bytes_per_second", entry->after_bytes_per_second);
+	put_rate(document, "before_bytes_per_second", diff->rated ? entry->before_bytes_per_second : -1);
+	put_rate(document, "after_bytes_per_second", diff->rated ? entry->after_bytes_per_second : -1);
 	put_group(document, "before", entry->before);
 	put_group(document, "after", entry->after);
 	document_close(document);
+}
+
+static void put_relation(struct document *document, const struct mmt_diff *diff)
+{
+	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
+
+	document_string(document, "relation", mmt_diff_relation_name(diff->relation));
+	document_unsigned(document, "between_ns", same ? diff->between_ns : MMT_UNKNOWN);
+	document_unsigned(document, "mapped_before_bytes", same ? diff->mapped_before_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "mapped_after_bytes", same ? diff->mapped_after_bytes : MMT_UNKNOWN);
 }
 
 static void put_diff(struct document *document, const struct mmt_diff *diff, const struct diff_selection *selection)
@@ -576,6 +588,7 @@ static void put_diff(struct document *document, const struct mmt_diff *diff, con
 	document_open_object(document, "after");
 	json_report_recording(document, diff->after);
 	document_close(document);
+	put_relation(document, diff);
 	document_signed(document, "bytes", diff->bytes);
 	document_signed(document, "committed_bytes", diff->committed_bytes);
 	document_unsigned(document, "entry_count", diff->entry_count);
@@ -583,7 +596,7 @@ static void put_diff(struct document *document, const struct mmt_diff *diff, con
 	document_unsigned(document, "hidden_count", selection->hidden_count);
 	document_open_array(document, "entries");
 	for (size_t i = 0; i < selection->count; i++)
-		put_entry(document, selection->entries[i]);
+		put_entry(document, diff, selection->entries[i]);
 	document_close(document);
 }
 

@@ -33,14 +33,15 @@ static size_t count_unfreed(const struct mmt_report *report)
 	return count;
 }
 
-static void put_side(struct text *text, const char *label, const struct mmt_report *report)
+static void put_side(struct text *text, const char *label, const struct mmt_report *report, bool rated)
 {
 	char size[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
 	size_t stacks = count_unfreed(report);
 
 	text_put(text, TEXT_PLAIN, label);
 	text_format(text, TEXT_STRONG, "%11s", mmt_format_bytes(report->unfreed_bytes, size));
-	text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
+	if (rated)
+		text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
 	text_part(text, TEXT_PLAIN, "%s %s", mmt_format_count(stacks, count), text_plural(stacks, "stack", "stacks"));
 	text_end_line(text);
 }
@@ -54,8 +55,8 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 		counts[diff->entries[i].change]++;
 	counts[MMT_CHANGE_SAME] += diff->same_count;
 	text->indent = 0;
-	put_side(text, "unfreed before  ", diff->before);
-	put_side(text, "unfreed after   ", diff->after);
+	put_side(text, "unfreed before  ", diff->before, diff->rated);
+	put_side(text, "unfreed after   ", diff->after, diff->rated);
 	text_put(text, TEXT_PLAIN, "change          ");
 	text_format(text, diff->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", mmt_format_change(diff->bytes, change));
 	if (diff->committed_bytes != diff->bytes)
@@ -66,12 +67,69 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 	text_end_line(text);
 }
 
+static void put_rss(struct text *text, const struct mmt_diff *diff)
+{
+	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
+	char first[MMT_SIZE_TEXT], start[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT], between[MMT_SIZE_TEXT],
+	    within[MMT_SIZE_TEXT];
+
+	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
+		return;
+	text_format(text, TEXT_STRONG, "  RSS: %s when the first ended, %s when the second began, %s at its end",
+		    mmt_format_bytes(before->end_bytes, first), mmt_format_bytes(after->start_bytes, start),
+		    mmt_format_bytes(after->end_bytes, end));
+	text_format(text, TEXT_STRONG, ": %s between the recordings, %s in the second",
+		    mmt_format_change((int64_t)(after->start_bytes - before->end_bytes), between),
+		    mmt_format_change((int64_t)(after->end_bytes - after->start_bytes), within));
+	text_end_line(text);
+}
+
+static void put_same_process(struct text *text, const struct mmt_diff *diff)
+{
+	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
+	char time[MMT_SIZE_TEXT], first[MMT_SIZE_TEXT], second[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], rest[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_STRONG,
+		    "One process in both recordings: the second began %s after the end of the first.",
+		    mmt_format_duration(diff->between_ns, time));
+	text_end_line(text);
+	put_rss(text, diff);
+	text_format(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
+		    mmt_format_bytes(diff->mapped_before_bytes, first),
+		    mmt_format_bytes(diff->mapped_after_bytes, second), mmt_format_change(change, size));
+	text_end_line(text);
+	text_format(text, TEXT_PLAIN,
+		    "  of this, the rows below mapped %s; %s by calls between the recordings, and by unmapping",
+		    mmt_format_bytes(diff->after->unfreed_bytes, size),
+		    mmt_format_change(change - (int64_t)diff->after->unfreed_bytes, rest));
+	text_end_line(text);
+}
+
+/* What the two recordings are to each other, where that changes what the figures mean. */
+static void put_relation(struct text *text, const struct mmt_diff *diff)
+{
+	if (diff->relation == MMT_DIFF_RUNS)
+		return;
+	text_end_line(text);
+	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
+		put_same_process(text, diff);
+		return;
+	}
+	text_put(text, TEXT_BAD, "warning: ");
+	text_put(text, TEXT_PLAIN, "the recordings are of different programs (");
+	text_put_name(text, TEXT_PLAIN, diff->before->processes[0].name, 0);
+	text_put(text, TEXT_PLAIN, " and ");
+	text_put_name(text, TEXT_PLAIN, diff->after->processes[0].name, 0);
+	text_put(text, TEXT_PLAIN, "): their stacks can hardly match");
+	text_end_line(text);
+}
+
 static void put_from_to(struct text *text, const char *before, const char *after, const char *unit)
 {
 	text_part(text, TEXT_PLAIN, "%s to %s%s", before, after, unit);
 }
 
-static void put_figures(struct text *text, const struct mmt_diff_entry *entry)
+static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
 	uint64_t bytes_before = entry->before ? entry->before->unfreed_bytes : 0;
 	uint64_t bytes_after = entry->after ? entry->after->unfreed_bytes : 0;
@@ -83,12 +141,21 @@ static void put_figures(struct text *text, const struct mmt_diff_entry *entry)
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
 		    "%11s", mmt_format_change(entry->bytes, before));
 	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
-	put_from_to(text, mmt_format_bytes(bytes_before, before), mmt_format_bytes(bytes_after, after), "");
-	put_from_to(text, mmt_format_count(count_before, before), mmt_format_count(count_after, after), " mappings");
+	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
+		text_part(text, TEXT_PLAIN, "%s mappings", mmt_format_count(count_after, after));
+		if (bytes_before)
+			text_part(text, TEXT_PLAIN, "after %s in the first recording",
+				  mmt_format_bytes(bytes_before, before));
+	} else {
+		put_from_to(text, mmt_format_bytes(bytes_before, before), mmt_format_bytes(bytes_after, after), "");
+		put_from_to(text, mmt_format_count(count_before, before), mmt_format_count(count_after, after),
+			    " mappings");
+	}
 	if (entry->committed_bytes != entry->bytes)
 		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(entry->committed_bytes, before));
-	put_from_to(text, format_rate(entry->before_bytes_per_second, before),
-		    format_rate(entry->after_bytes_per_second, after), " per second");
+	if (diff->rated)
+		put_from_to(text, format_rate(entry->before_bytes_per_second, before),
+			    format_rate(entry->after_bytes_per_second, after), " per second");
 	text_end_line(text);
 }
 
@@ -108,13 +175,14 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	text_header(&text, diff->before, true);
 	text_warnings(&text, diff->after);
 	text_header(&text, diff->after, true);
+	put_relation(&text, diff);
 	text_end_line(&text);
 	put_sums(&text, diff);
 	for (size_t i = 0; i < selection.count; i++) {
 		const struct mmt_diff_entry *entry = selection.entries[i];
 
 		text_end_line(&text);
-		put_figures(&text, entry);
+		put_figures(&text, diff, entry);
 		text_stack(&text, entry->after ? entry->after : entry->before, STACK_INDENT, &explanations.marks);
 	}
 	if (selection.hidden_count) {

@@ -31,6 +31,7 @@ enum event_kind {
 	EVENT_RESIDENT,		   /* resident size of a process */
 	EVENT_LARGE_DUMPS,	   /* large stack dumps were switched on or off */
 	EVENT_UNRECORDED_CHILDREN, /* a process had some when recording began */
+	EVENT_PROCESS_STARTED,	   /* when a process did, also before the recording */
 	EVENT_OTHER,		   /* a record that is not used; only the dump shows it */
 };
 
@@ -121,6 +122,9 @@ struct event {
 		struct {
 			uint64_t count;
 		} children; /* EVENT_UNRECORDED_CHILDREN */
+		struct {
+			uint64_t boot_ns; /* since the machine started */
+		} started;		  /* EVENT_PROCESS_STARTED */
 		struct {
 			uint64_t count;
 		} lost; /* EVENT_LOST, EVENT_LOST_DUMPS */

@@ -101,11 +101,12 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * size u32 enum note_kind, u64 value, u64 number. Of a mark: its number and 0. Of the resident size of the record's
  * process: bytes, and the number of the reading, which the sizes of all processes at that time share. Of large stack
  * dumps: 1 for on or 0 for off, and how often they have been switched so far. Of children of the record's process that
- * were there when recording began and are not recorded: how many, and 0.
+ * were there when recording began and are not recorded: how many, and 0. Of the start of the record's process:
+ * nanoseconds since the machine started, and 0.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
-enum note_kind { NOTE_MARK = 0, NOTE_RESIDENT = 1, NOTE_LARGE_DUMPS = 2, NOTE_UNRECORDED_CHILDREN = 3 };
+enum note_kind { NOTE_MARK = 0, NOTE_RESIDENT = 1, NOTE_LARGE_DUMPS = 2, NOTE_UNRECORDED_CHILDREN = 3, NOTE_STARTED = 4 };
 
 /* Hard limits on what a reader believes. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */

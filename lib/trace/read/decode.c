@@ -245,6 +245,9 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	} else if (kind == NOTE_UNRECORDED_CHILDREN) {
 		event->kind = EVENT_UNRECORDED_CHILDREN;
 		event->children.count = value;
+	} else if (kind == NOTE_STARTED) {
+		event->kind = EVENT_PROCESS_STARTED;
+		event->started.boot_ns = value;
 	}
 }
 

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick
+# Two recordings of one process: what it holds now, and did not when the first one ended.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+block=16384
+
+start_workload owners
+start_recording -p "$pid"
+go_on_until round
+stop_recording
+mv "$recording" first.data
+go_on_until unmapped
+start_recording -p "$pid"
+let_work
+stop_recording
+mv "$recording" second.data
+let_end
+
+"$MMTRACE" diff --json first.data second.data >diff.json || fail "diff --json"
+expect_json '.relation == "same-process" and .between_ns == .after.start_ns - .before.end_ns and
+	(.before.processes[0].start_boot_ns > 0) and .before.processes[0].start_boot_ns == .after.processes[0].start_boot_ns' diff.json
+# The second round is growth, although the first one mapped as much; one block was unmapped between them.
+expect_json ".bytes == .after.unfreed_bytes and all(.entries[]; .change == \"grown\" or .change == \"new\")" diff.json
+expect_json "[.entries[] | select(any(.after.frames[]; .function == \"keep_file\")) | .bytes] == [$((13 * block))]" diff.json
+expect_json ".mapped_after_bytes - .mapped_before_bytes == .after.unfreed_bytes - $block" diff.json
+"$MMTRACE" diff --no-pager first.data second.data >diff.txt || fail "diff"
+grep -q '^One process in both recordings: the second began' diff.txt && grep -q -- '-16.00 KiB by calls between' diff.txt ||
+	fail "the text does not tell one process: $(cat diff.txt)"
+grep -q 'RSS: .* when the first ended, .* when the second began' diff.txt || fail "no RSS: $(cat diff.txt)"
+"$MMTRACE" diff --fail-above $((13 * block)) first.data second.data >/dev/null 2>above.log
+[ $? = 1 ] && grep -q 'new and grown stacks hold' above.log || fail "--fail-above: $(cat above.log)"
+
+# The order matters, and a packed recording knows its process.
+"$MMTRACE" diff --json second.data first.data >diff.json || fail "diff --json"
+expect_json '.relation == "runs" and .between_ns == null and .mapped_before_bytes == null' diff.json
+"$MMTRACE" pack -q -o packed.data first.data && "$MMTRACE" diff --json packed.data second.data >diff.json || fail "pack"
+expect_json '.relation == "same-process"' diff.json
+
+# Another run is no such process, and another program gets a warning.
+start_workload owners
+start_recording -p "$pid"
+go_on_until round
+stop_recording
+go_on_until unmapped
+let_work
+let_end
+mv "$recording" other-run.data
+"$MMTRACE" diff --json first.data other-run.data >diff.json || fail "diff --json"
+expect_json '.relation == "runs"' diff.json
+attach_case leak-anon
+"$MMTRACE" diff --json first.data "$recording" >diff.json 2>warning.txt || fail "diff --json"
+expect_json '.relation == "other-program"' diff.json
+grep -q 'warning: the recordings are of different programs' warning.txt || fail "no warning: $(cat warning.txt)"
+"$MMTRACE" diff --no-pager first.data "$recording" | grep -q '^warning: the recordings are of different programs (owners and leak-anon)' ||
+	fail "the text has no warning"
+exit 0
