@@ -143,10 +143,10 @@ static void check_written(write_function *write, const char *expected)
 START_TEST(resident_sizes_in_text)
 {
 	check_written(mmt_report_write_text,
-		      "       after     unfreed   committed    reserved   in memory          #1\n"
-		      "        1 us         0 B         0 B         0 B           -         0 B\n"
-		      "        2 us    1.00 MiB    1.00 MiB         0 B    5.00 MiB    1.00 MiB\n"
-		      "        3 us    1.00 MiB    1.00 MiB         0 B    8.00 MiB    1.00 MiB\n");
+		      "       after         RSS   committed     unfreed          #1\n"
+		      "  0.000001 s           -         0 B         0 B         0 B\n"
+		      "  0.000002 s    5.00 MiB    1.00 MiB    1.00 MiB    1.00 MiB\n"
+		      "  0.000003 s    8.00 MiB    1.00 MiB    1.00 MiB    1.00 MiB\n");
 }
 END_TEST
 
