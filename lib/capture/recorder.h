@@ -100,6 +100,7 @@ struct recorder {
 	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a record as it goes into the file */
 	bool descriptors_told;
 	bool guarded_told;
+	bool residency_told;
 	struct priority priority;
 	int64_t bytes_until_look;			 /* at the time, while records are read */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For LD_PRELOAD: the program it is loaded into may not read the maps of the process GUARDED. */
+/* For LD_PRELOAD: the program it is loaded into may not read the maps of the process GUARDED, nor the pagemap of
+ * NO_PAGEMAP. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +13,15 @@ typedef int (*open_function)(const char *path, int flags, ...);
 
 __attribute__((visibility("default"))) int open(const char *path, int flags, ...)
 {
-	const char *guarded = getenv("GUARDED");
-	char guarded_path[64];
+	const char *guarded = getenv("GUARDED"), *no_pagemap = getenv("NO_PAGEMAP");
+	char guarded_path[64], pagemap_path[64];
 	open_function real;
 	va_list arguments;
 	int descriptor;
 
 	snprintf(guarded_path, sizeof(guarded_path), "/proc/%s/maps", guarded ? guarded : "");
-	if (strcmp(path, guarded_path) == 0) {
+	snprintf(pagemap_path, sizeof(pagemap_path), "/proc/%s/pagemap", no_pagemap ? no_pagemap : "");
+	if (strcmp(path, guarded_path) == 0 || strcmp(path, pagemap_path) == 0) {
 		errno = EACCES;
 		return -1;
 	}

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/proc/read-residency.h"
 
+#include <errno.h>
+
 #include "capture/perf/clock.h"
+#include "capture/proc/proc.h"
 #include "capture/proc/residency.h"
 #include "capture/proc/resident-series.h"
 #include "capture/recorder.h"
@@ -30,6 +33,17 @@ static struct mmt_error *read_start_ranges(struct recorder *recorder, struct res
 	return error;
 }
 
+/* Once: what is missing, and what the report has instead. */
+static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
+{
+	if (!recorder->residency_told)
+		recorder_message(recorder, true,
+				 "which pages of process %d are resident cannot be read (/proc/%d/pagemap: %s): the "
+				 "report is based on RSS and committed bytes",
+				 pid, pid, reason);
+	recorder->residency_told = true;
+}
+
 static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process, bool at_start,
 				      process_residencies *processes)
 {
@@ -38,8 +52,12 @@ static struct mmt_error *read_process(struct recorder *recorder, const struct pr
 	struct mmt_error *error = NULL;
 	uint64_t before = 0, after = 0;
 
-	if (!residency_open(&reader, process->pid))
+	if (!residency_open(&reader, process->pid)) {
+		if (errno == EACCES || errno == EPERM || (errno == ENOENT && !proc_has_ended(process->pid)))
+			warn_of_unread(recorder, process->pid,
+				       errno == ENOENT ? "not in this kernel" : "permission denied");
 		return NULL;
+	}
 	pages = vector_append(processes);
 	if (!pages) {
 		residency_close(&reader);
@@ -56,6 +74,8 @@ static struct mmt_error *read_process(struct recorder *recorder, const struct pr
 		pages->resident_bytes = before / 2 + after / 2;
 	/* Half of it would be a wrong number: none is "unknown". */
 	if (!error && reader.gave_up) {
+		if (!proc_has_ended(process->pid))
+			warn_of_unread(recorder, process->pid, "there are too many, or it takes too long");
 		vector_deinit(&pages->runs);
 		processes->count--;
 	}

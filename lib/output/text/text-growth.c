@@ -180,6 +180,14 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	int64_t made = (int64_t)report->resident_bytes, rest = change - made;
 	char grown[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 256];
 
+	if (growth->verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN && is_all_memory(report)) {
+		text_put_sentence(
+		    text, TEXT_PLAIN,
+		    "  Which pages are resident was not recorded: this is based on RSS (/proc/PID/statm) alone, "
+		    "and what follows on committed bytes.",
+		    INDENT);
+		text_end_line(text);
+	}
 	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN || !is_all_memory(report) ||
 	    change <= (int64_t)growth->floor_bytes)
 		return;

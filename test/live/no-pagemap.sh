@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The recorder may not read which pages of a process are resident: it says so once, and the report says what its answer is
+# based on: RSS, which is known, and committed bytes.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+preload guarded-maps
+start_workload growth mmap
+rm -f "$recording"
+NO_PAGEMAP=$pid "${preload[@]}" env --default-signal=INT "$MMTRACE" record -o "$recording" -p "$pid" 2>record.log 3>&- &
+recorder=$!
+processes+=("$recorder")
+wait_until "mmtrace record to attach" recorder_attached
+wait_for_first_snapshots
+let_work
+let_recorder_catch_up
+stop_recording
+let_end
+grep -q "warning: which pages of process $pid are resident cannot be read (/proc/$pid/pagemap: permission denied): the report is" record.log ||
+	fail "no warning: $(cat record.log)"
+[ "$(grep -c 'which pages of' record.log)" = 1 ] || fail "not one warning: $(cat record.log)"
+report_json
+expect_true_report
+expect_json '.growth | .end_bytes - .start_bytes >= 40 * 1048576 and .pages_end_bytes == null'
+expect_json ".committed_bytes >= 40 * 1048576 and (.processes | all(.resident_bytes == null))"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+grep -q 'Which pages are resident was not recorded: this is based on RSS' report.txt ||
+	fail "the report does not say what it is based on: $(head -5 report.txt)"
+grep -q 'no leak' report.txt && fail "no leak, of a process that grew"
+
+# Where they can be read nobody is told anything.
+start_workload growth mmap
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+grep -q 'which pages of' record.log && fail "a warning without need: $(cat record.log)"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+grep -q 'Which pages are resident' report.txt && fail "it was recorded: $(head -5 report.txt)"
+exit 0
