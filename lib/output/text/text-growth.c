@@ -139,8 +139,8 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 	default:
 		snprintf(
 		    sentence, size,
-		    "RSS over time is not in the recording (perf or an older mmtrace made it), so only mappings are "
-		    "judged.");
+		    "RSS over time is not in the recording (too short, or made by perf or an older mmtrace), so only "
+		    "mappings are judged.");
 	}
 }
 
