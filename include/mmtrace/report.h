@@ -182,8 +182,18 @@ enum mmt_pattern {
 	MMT_PATTERN_HEAP,	  /* the heap (brk), which malloc grows and rarely shrinks */
 	MMT_PATTERN_GC_HEAP,	  /* heap of a managed runtime */
 	MMT_PATTERN_CODE,	  /* code that a runtime or the loader maps */
+	MMT_PATTERN_DIRECT_BUFFER, /* memory of Java outside its heap: direct ByteBuffers and Unsafe */
+	MMT_PATTERN_JVM_NATIVE,	   /* mapped by malloc for the JVM itself */
+	MMT_PATTERN_ARRAY_BUFFER,  /* contents of Node's Buffers and ArrayBuffers */
+	MMT_PATTERN_FILE,
+	MMT_PATTERN_MEMFD,
+	MMT_PATTERN_SHM,
+	MMT_PATTERN_AIO, /* contexts of io_setup() */
 	MMT_PATTERN_KINDS,
 };
+
+/* Memory that an allocator or a runtime keeps by design, so that its stack is not what leaks. */
+MMT_PUBLIC bool mmt_pattern_is_by_design(enum mmt_pattern pattern);
 
 /* Name in JSON documents, and an explanation of one sentence. Static; NULL for MMT_PATTERN_NONE. */
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
@@ -213,6 +223,8 @@ struct mmt_group {
 	size_t hidden_frame_count; /* removed by `hide`, from the first of the merged stacks */
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
+	const char *hint; /* what this memory is, whether it is likely a leak, and what helps; NULL: no known cause, or
+			     too little of it */
 	uint64_t class_bytes[MMT_CLASS_KINDS]; /* unfreed bytes by class */
 	bool lost; /* mapped by calls that were lost: without a stack, and known only from the kernel's maps, as is
 		      allocated_bytes */
@@ -459,6 +471,9 @@ struct mmt_growth_part {
 	enum mmt_class memory_class; /* for MMT_GROWTH_BEFORE; otherwise MMT_CLASS_KINDS */
 	bool arena;		     /* a malloc arena, recognised by its size and address */
 	const char *name;	     /* of the file; NULL: none */
+	enum mmt_pattern pattern;    /* of MMT_GROWTH_BEFORE */
+	const char *runtime;	     /* label of the runtime whose heap it is, for instance "Java"; NULL */
+	const char *hint;	     /* as in the groups */
 	int64_t bytes;
 	uint64_t order; /* sorts parts with equal bytes */
 };

@@ -19,7 +19,7 @@ expect_json "$reserver.id as \$arena | [.causes[] | select(.pattern == \"arena\"
 	(.[0] | .committed_bytes > 150 * 60000 and .unfreed_bytes == 67108864 and any(.groups[]; . == \$arena))"
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 grep -qE '^ +[0-9.]+ MiB .* malloc arenas, of 64\.00 MiB mapped  #[0-9]+ and' report.txt &&
-	[ "$(grep -c 'an arena of malloc: ' report.txt)" = 1 ] && ! grep -q 'MiB mapped .* reserved' report.txt || {
+	[ "$(grep -c 'malloc arena: ' report.txt)" = 1 ] && ! grep -q 'MiB mapped .* reserved' report.txt || {
 	cat report.txt >&2
 	fail "the text does not say that it is an arena"
 }

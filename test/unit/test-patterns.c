@@ -38,12 +38,33 @@ static const struct {
      {"libc.so.6:mmap", "libjvm.so:os::pd_commit_memory", "libjvm.so:CodeHeap::expand"}},
     {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"app:runtime.mmap", "app:runtime.sysReserveOS", "app:runtime.main"}},
     {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"node:v8::base::OS::Allocate", "node:v8::internal::MemoryAllocator::Get"}},
-    {MMT_PATTERN_NONE,
+    {MMT_PATTERN_ARRAY_BUFFER,
      MMT_CLASS_ANON,
      {"node:v8::base::OS::Allocate", "node:v8::internal::BackingStore::Allocate", "node:v8::internal::Heap::X"}},
     {MMT_PATTERN_GC_HEAP, MMT_CLASS_GC_RESERVE, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:"}},
     {MMT_PATTERN_CODE, MMT_CLASS_JIT, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:"}},
     {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:"}},
+    {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"libc.so.6:mprotect", "libcoreclr.so:", "libcoreclr.so:"}},
+    {MMT_PATTERN_ARENA, MMT_CLASS_ANON, {"libc.so.6:mprotect", "libc.so.6:", "libc.so.6:malloc", "app:work"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mprotect", "app:own_allocator", "libc.so.6:malloc"}},
+    {MMT_PATTERN_DIRECT_BUFFER,
+     MMT_CLASS_ANON,
+     {"libc.so.6:mmap", "libc.so.6:malloc", "libjvm.so:os::malloc(unsigned long)", "libjvm.so:Unsafe_AllocateMemory0"}},
+    {MMT_PATTERN_JVM_NATIVE,
+     MMT_CLASS_ANON,
+     {"libc.so.6:mmap", "libc.so.6:malloc", "libjvm.so:os::malloc(unsigned long)", "libjvm.so:Arena::grow"}},
+    {MMT_PATTERN_HEAP,
+     MMT_CLASS_HEAP,
+     {"libc.so.6:brk", "libc.so.6:malloc", "libjvm.so:os::malloc(unsigned long)", "libjvm.so:Unsafe_AllocateMemory0"}},
+    {MMT_PATTERN_ARENA,
+     MMT_CLASS_ANON,
+     {"libc.so.6:mprotect", "libc.so.6:calloc", "node:v8::internal::BackingStore::Allocate"}},
+    {MMT_PATTERN_HEAP,
+     MMT_CLASS_HEAP,
+     {"libc.so.6:brk", "libc.so.6:malloc", "node:v8::internal::BackingStore::Allocate"}},
+    {MMT_PATTERN_CODE,
+     MMT_CLASS_ANON,
+     {"libc.so.6:mmap", "libjvm.so:os::commit_memory", "libjvm.so:metaspace::VirtualSpaceNode::commit_range"}},
     {MMT_PATTERN_NONE, MMT_CLASS_GC_RESERVE, {"libc.so.6:mmap", "leak.so:map", "libcoreclr.so:"}},
     {MMT_PATTERN_CODE, MMT_CLASS_FILE, {"ld-linux-x86-64.so.2:", "libc.so.6:dlopen", "app:load"}},
     {MMT_PATTERN_CODE, MMT_CLASS_ANON, {"ld-linux-x86-64.so.2:__mmap64", "ld-linux-x86-64.so.2:_dl_map_segments"}},
@@ -77,6 +98,19 @@ START_TEST(pattern_of_stack)
 	size_t count = make_frames(cases[_i].frames, &stack);
 
 	ck_assert_int_eq(patterns_find(stack.frames, count, cases[_i].memory_class), cases[_i].expected);
+}
+END_TEST
+
+START_TEST(pattern_of_shared_memory)
+{
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_SHM, ""), MMT_PATTERN_SHM);
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_FILE, "/memfd:x (deleted)"), MMT_PATTERN_MEMFD);
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_FILE, "/[aio] (deleted)"), MMT_PATTERN_AIO);
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_FILE, "/srv/data"), MMT_PATTERN_FILE);
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_FILE, "/dev/dri/card0"), MMT_PATTERN_NONE);
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_FILE, "anon_inode:[perf_event]"), MMT_PATTERN_NONE);
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_FILE, ""), MMT_PATTERN_NONE);
+	ck_assert_int_eq(patterns_of_shared(MMT_CLASS_ANON, ""), MMT_PATTERN_NONE);
 }
 END_TEST
 
@@ -160,6 +194,7 @@ int main(void)
 	TCase *tcase = tcase_create("patterns");
 
 	tcase_add_loop_test(tcase, pattern_of_stack, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+	tcase_add_test(tcase, pattern_of_shared_memory);
 	tcase_add_test(tcase, every_pattern_is_explained);
 	tcase_add_test(tcase, origin);
 	tcase_add_test(tcase, function_of_the_program);

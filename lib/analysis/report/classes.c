@@ -141,8 +141,9 @@ static const struct rule {
 	uint32_t classes;
 	enum mmt_pattern pattern; /* MMT_PATTERN_NONE: looks like one below but is the program's own */
 } rules[] = {
-    /* V8 keeps the contents of ArrayBuffers apart from its heap: those belong to the program. */
-    {NULL, "v8::internal::BackingStore", ALL_CLASSES, MMT_PATTERN_NONE},
+    /* V8 keeps the contents of ArrayBuffers apart from its heap. */
+    {NULL, "v8::internal::BackingStore", ALL_CLASSES, MMT_PATTERN_ARRAY_BUFFER},
+    {NULL, "node::NodeArrayBufferAllocator::", ALL_CLASSES, MMT_PATTERN_ARRAY_BUFFER},
     {NULL, "v8::internal::CodeRange", ALL_CLASSES, MMT_PATTERN_CODE},
     {NULL, "v8::internal::MemoryAllocator::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {NULL, "v8::internal::Heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
@@ -151,6 +152,7 @@ static const struct rule {
     /* HotSpot: what takes memory for code asks the same functions as what takes it for the heap. */
     {"libjvm.so", "CodeHeap::", ALL_CLASSES, MMT_PATTERN_CODE},
     {"libjvm.so", "CodeCache::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libjvm.so", "metaspace::", ALL_CLASSES, MMT_PATTERN_CODE},
     {"libjvm.so", "os::reserve_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {"libjvm.so", "os::commit_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {"libjvm.so", "os::pd_", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
@@ -180,6 +182,11 @@ static const struct rule {
     {NULL, "__default_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
     {NULL, "__glibc_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
     {NULL, "sysmalloc", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
+    /* What HotSpot allocates with malloc, when it is large enough for a mapping of its own */
+    {"libjvm.so", "Unsafe_AllocateMemory", 1u << MMT_CLASS_ANON, MMT_PATTERN_DIRECT_BUFFER},
+    {"libjvm.so", "Unsafe_ReallocateMemory", 1u << MMT_CLASS_ANON, MMT_PATTERN_DIRECT_BUFFER},
+    {"libjvm.so", "os::malloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
+    {"libjvm.so", "os::realloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
     /* Other allocators' pools, which any of their callers may happen to extend */
     {NULL, "_PyObject_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
     {NULL, "_PyMem_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
@@ -192,41 +199,6 @@ static const struct rule {
     {NULL, "_dl_map_object", ALL_CLASSES, MMT_PATTERN_CODE},
     {NULL, "map_library$", ALL_CLASSES, MMT_PATTERN_CODE},
 };
-
-const char *mmt_pattern_name(enum mmt_pattern pattern)
-{
-	static const char *const names[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "arena", [MMT_PATTERN_THREAD_STACK] = "thread-stack",
-	    [MMT_PATTERN_HEAP] = "heap",   [MMT_PATTERN_GC_HEAP] = "gc-heap",
-	    [MMT_PATTERN_CODE] = "code",
-	};
-
-	return pattern < MMT_PATTERN_KINDS ? names[pattern] : NULL;
-}
-
-const char *mmt_pattern_explanation(enum mmt_pattern pattern)
-{
-	static const char *const explanations[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "an arena of malloc: addresses reserved for the threads that use it, of which only "
-				  "the committed part is "
-				  "memory; no leak unless the committed part keeps growing, then use a heap profiler, "
-				  "or MALLOC_ARENA_MAX",
-	    [MMT_PATTERN_THREAD_STACK] = "thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more "
-					 "belongs to threads that still run, "
-					 "or that finished and were never joined or detached",
-	    [MMT_PATTERN_HEAP] =
-		"malloc heap (brk): the stack is only the caller that happened to trigger the growth; if "
-		"it keeps growing, use a heap profiler such as heaptrack",
-	    [MMT_PATTERN_GC_HEAP] = "the heap of a managed runtime, which keeps what it has collected; when it keeps "
-				    "growing, the runtime's own "
-				    "heap dump tells which objects",
-	    [MMT_PATTERN_CODE] =
-		"code and data of programs, loaded or generated: stays while they are in use; when it keeps "
-		"growing, look for libraries loaded and code generated again and again",
-	};
-
-	return pattern < MMT_PATTERN_KINDS ? explanations[pattern] : NULL;
-}
 
 static bool has_prefix(const char *text, const char *start)
 {
@@ -267,9 +239,26 @@ static bool is_malloc(const char *function)
 	return is_one_of(function, names, sizeof(names) / sizeof(*names));
 }
 
+static bool is_call(const struct mmt_frame *frame, const char *call)
+{
+	return frame->function && !strcmp(frame->function + strspn(frame->function, "_"), call);
+}
+
 static bool is_thread_creation(const char *function)
 {
 	return function && (has_prefix(function, "pthread_create") || has_prefix(function, "__pthread_create"));
+}
+
+/* Of all that malloc does only an arena's growth changes permissions. */
+static bool is_grown_arena(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
+{
+	if (!frame_count || !(PRIVATE_MEMORY >> memory_class & 1) || !is_call(frames[0], "mprotect"))
+		return false;
+	for (size_t i = 1; i < frame_count && origin_is_c_library(frames[i]); i++) {
+		if (is_malloc(frames[i]->function))
+			return true;
+	}
+	return false;
 }
 
 /* A stripped C library names only the function it was entered by: that and the kind of memory must do. */
@@ -302,7 +291,9 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
 		if (!has_prefix(frames[origin]->module, runtimes[i]))
 			continue;
-		if (memory_class == MMT_CLASS_GC_RESERVE)
+		/* .NET makes parts of its heap's range accessible as it needs them. */
+		if (memory_class == MMT_CLASS_GC_RESERVE ||
+		    (memory_class == MMT_CLASS_ANON && is_call(frames[0], "mprotect")))
 			return MMT_PATTERN_GC_HEAP;
 		return memory_class == MMT_CLASS_JIT ? MMT_PATTERN_CODE : MMT_PATTERN_NONE;
 	}
@@ -312,8 +303,11 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
 {
 	size_t depth = frame_count < DEPTH ? frame_count : DEPTH;
-	enum mmt_pattern pattern;
+	enum mmt_pattern pattern = find_by_entry(frames, frame_count, memory_class);
 
+	/* Whatever made the C library take it. */
+	if (pattern || is_grown_arena(frames, frame_count, memory_class))
+		return pattern ? pattern : MMT_PATTERN_ARENA;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
 		if (!(rules[i].classes >> memory_class & 1))
 			continue;
@@ -322,8 +316,21 @@ enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t fra
 				return rules[i].pattern;
 		}
 	}
-	pattern = find_by_entry(frames, frame_count, memory_class);
-	return pattern ? pattern : find_by_module(frames, frame_count, memory_class);
+	return find_by_module(frames, frame_count, memory_class);
+}
+
+enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *path)
+{
+	if (memory_class == MMT_CLASS_SHM)
+		return MMT_PATTERN_SHM;
+	if (memory_class != MMT_CLASS_FILE)
+		return MMT_PATTERN_NONE;
+	if (starts_with(path, "/[aio]"))
+		return MMT_PATTERN_AIO;
+	if (starts_with(path, "/memfd:"))
+		return MMT_PATTERN_MEMFD;
+	/* Of devices and rings of the kernel nothing is known. */
+	return path[0] == '/' && path[1] != '[' && !starts_with(path, "/dev/") ? MMT_PATTERN_FILE : MMT_PATTERN_NONE;
 }
 
 bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin)

@@ -39,6 +39,9 @@ bool classes_kind_is_range(uint32_t kind);
 /* Of a stack, innermost frame first, that mapped or made accessible memory of this class (classes_of_interval()). */
 enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class);
 
+/* What a mapping of a file or shared memory is, where its stack does not show a pattern. `path`: as above. */
+enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *path);
+
 /* Whatever frames follow these, it finds the same. `origin`: 0 for a stack's first frames; how far they have been
  * looked at, so that asking again with more of them looks at these alone. */
 bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin);

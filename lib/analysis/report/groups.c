@@ -9,6 +9,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/group-details.h"
+#include "analysis/report/hints.h"
 #include "analysis/report/row-causes.h"
 #include "analysis/report/rows.h"
 #include "base/cleanup.h"
@@ -415,6 +416,21 @@ static uint64_t per_minute(const struct mmt_report *report, uint64_t bytes)
 	return (uint64_t)((double)bytes * 60 * SECOND_NS / (double)length_ns);
 }
 
+static uint64_t count_live_threads(const struct replay *replay, const struct mmt_group *group)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		for (size_t j = 0; j < group->pid_count; j++) {
+			if (group->pids[j] == process->pid)
+				count += process->live_threads;
+		}
+	}
+	return count;
+}
+
 static struct mmt_error *publish(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -441,6 +457,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 		if (!group->unfreed_count)
 			group->smallest_bytes = 0;
 		group->bytes_per_minute = per_minute(report, group->memory_bytes);
+		if (group->pattern)
+			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group));
 		add_to_report(report, group);
 	}
 	return rank(grouping);

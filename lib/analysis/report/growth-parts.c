@@ -2,15 +2,26 @@
 #include "analysis/report/growth-parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/replay/replay-calls.h"
 #include "analysis/report/classes.h"
+#include "analysis/report/hints.h"
+#include "analysis/report/runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/map.h"
 
 #define ARENA_BYTES (64ULL << 20) /* malloc of glibc reserves so much for an arena, at a multiple of it */
 #define PLACE_SHIFT 60
 #define ARENA_BIT (1ULL << 59)
+#define JAVA_BIT (1ULL << 58)
+#define GO_BIT (1ULL << 57)
+
+/* Where runtimes place their heaps: HotSpot as long as 32 bits tell its objects apart, and Go its first TiB. */
+#define JAVA_HEAP_START (2ULL << 30)
+#define JAVA_HEAP_END (32ULL << 30)
+#define GO_HEAP_START 0xc000000000ULL
+#define GO_HEAP_END (GO_HEAP_START + (1ULL << 40))
 
 const char *mmt_growth_place_name(enum mmt_growth_place place)
 {
@@ -96,8 +107,22 @@ static bool is_arena(const struct space *space, const struct space_interval *int
 	return next && next->start == interval->end && !next->attributes.protection && next->end >= end;
 }
 
+/* A bit of the key; 0: not known to be the heap of a runtime. */
+static uint64_t find_heap(const struct space_interval *interval, enum mmt_class memory_class,
+			  const struct runtime *runtime)
+{
+	if (memory_class != MMT_CLASS_ANON)
+		return 0;
+	if (interval->start >= GO_HEAP_START && interval->end <= GO_HEAP_END && !runtime)
+		return GO_BIT;
+	if (interval->start >= JAVA_HEAP_START && interval->end <= JAVA_HEAP_END && runtime &&
+	    !strcmp(runtime->name, "java"))
+		return JAVA_BIT;
+	return 0;
+}
+
 static uint64_t make_key(const struct replay *replay, const struct space *space, const struct space_interval *interval,
-			 enum mmt_growth_place place)
+			 const struct runtime *runtime, enum mmt_growth_place place)
 {
 	uint32_t kind = replay_calls_kind(replay, interval);
 	uint64_t key = (uint64_t)place << PLACE_SHIFT;
@@ -106,12 +131,18 @@ static uint64_t make_key(const struct replay *replay, const struct space *space,
 		return key;
 	if (is_arena(space, interval, classes_kind_class(kind)))
 		return key | ARENA_BIT;
-	return key | kind;
+	return key | find_heap(interval, classes_kind_class(kind), runtime) | kind;
+}
+
+static const char *name_path(const void *context, uint32_t path)
+{
+	return code_view_path_name(context, path);
 }
 
 static struct mmt_error *add_space(struct sums *sums, const struct process *process, struct runs *start,
 				   struct runs *end)
 {
+	const struct runtime *runtime = runtimes_of_space(process->space, name_path, sums->replay->code);
 	const struct space_interval *interval;
 	struct mmt_error *error = NULL;
 
@@ -123,7 +154,7 @@ static struct mmt_error *add_space(struct sums *sums, const struct process *proc
 
 		/* The kernel does not count huge pages of hugetlbfs. */
 		if (!interval->attributes.hugetlb)
-			error = add(sums, make_key(sums->replay, process->space, interval, place),
+			error = add(sums, make_key(sums->replay, process->space, interval, runtime, place),
 				    (int64_t)(after - before));
 	}
 	return error;
@@ -196,6 +227,19 @@ static int compare_parts(const void *left, const void *right)
 	return (a->order > b->order) - (a->order < b->order);
 }
 
+static enum mmt_pattern find_pattern(const struct mmt_growth_part *part)
+{
+	if (part->arena)
+		return MMT_PATTERN_ARENA;
+	if (part->runtime)
+		return MMT_PATTERN_GC_HEAP;
+	if (part->memory_class == MMT_CLASS_HEAP)
+		return MMT_PATTERN_HEAP;
+	if (part->memory_class == MMT_CLASS_THREAD_STACK)
+		return MMT_PATTERN_THREAD_STACK;
+	return patterns_of_shared(part->memory_class, part->name ? part->name : "");
+}
+
 static void name_part(const struct replay *replay, uint64_t key, struct mmt_growth_part *part)
 {
 	uint32_t kind = (uint32_t)key;
@@ -209,6 +253,9 @@ static void name_part(const struct replay *replay, uint64_t key, struct mmt_grow
 	part->memory_class = part->arena ? MMT_CLASS_ANON : classes_kind_class(kind);
 	if (!part->arena && classes_kind_path(kind))
 		part->name = code_view_path_name(replay->code, classes_kind_path(kind));
+	if (key & (JAVA_BIT | GO_BIT))
+		part->runtime = key & JAVA_BIT ? "Java" : "Go";
+	part->pattern = find_pattern(part);
 }
 
 static struct mmt_error *publish(const struct sums *sums, struct arena *arena, struct mmt_growth *growth)
@@ -230,6 +277,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, s
 		if (part->name && !(part->name = arena_string(arena, part->name)))
 			return &error_no_memory;
 		part->bytes = (int64_t)bytes;
+		part->hint = hints_of_growth(part);
 		growth->unexplained_bytes -= part->bytes;
 		growth->part_count++;
 	}

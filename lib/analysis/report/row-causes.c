@@ -29,8 +29,12 @@ static void join_halves(struct mmt_group *groups, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_group *reserver = groups[i].reserved_by ? &groups[groups[i].reserved_by - 1] : NULL;
 
-		if (reserver && groups[i].memory_bytes && !reserver->memory_bytes && !reserver->joined_to)
-			reserver->joined_to = groups[i].id;
+		if (!reserver || !groups[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
+			continue;
+		reserver->joined_to = groups[i].id;
+		/* How many mappings there are only the reserving half shows. */
+		if (!groups[i].hint)
+			groups[i].hint = reserver->hint;
 	}
 }
 
@@ -48,7 +52,7 @@ static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
 	const char pattern[] = {(char)origin->pattern, 0};
 	CLEANUP(free) char *name = NULL, *key = NULL;
 
-	if (origin->pattern)
+	if (mmt_pattern_is_by_design(origin->pattern))
 		return intern_put_string(&causes->names, pattern);
 	if (origin->lost)
 		return intern_put_string(&causes->names, LOST_NAME);
@@ -67,12 +71,13 @@ static struct mmt_error *start_cause(struct causes *causes, const struct mmt_gro
 	struct mmt_cause *cause = &causes->items[causes->count++];
 	CLEANUP(free) char *name = NULL;
 
-	*cause = (struct mmt_cause){.pattern = origin->pattern,
+	*cause = (struct mmt_cause){.pattern =
+					mmt_pattern_is_by_design(origin->pattern) ? origin->pattern : MMT_PATTERN_NONE,
 				    .memory_class = group->memory_class,
 				    .file = group->file,
 				    .resident_bytes = MMT_UNKNOWN,
 				    .first_ns = UINT64_MAX};
-	if (origin->pattern)
+	if (mmt_pattern_is_by_design(origin->pattern))
 		return NULL;
 	name = origin->lost ? strdup(LOST_NAME) : rows_function_name(origin->frames, origin->frame_count);
 	cause->name = name ? arena_string(arena, name) : NULL;

@@ -381,10 +381,14 @@ static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enu
 {
 	const struct mmt_frame *const *frames = rows->frames.items;
 	size_t count = rows->frames.count;
+	uint32_t path = classes_kind_path(kind);
+	enum mmt_pattern pattern;
 
 	if (classes_kind_is_range(kind) && patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
 		*memory_class = MMT_CLASS_GC_RESERVE;
-	return patterns_find(frames, count, *memory_class);
+	pattern = patterns_find(frames, count, *memory_class);
+	return pattern ? pattern
+		       : patterns_of_shared(*memory_class, path ? code_view_path_name(rows->code, path) : "");
 }
 
 /* What is hidden is not where a stack comes from, but what stands above it may be. */

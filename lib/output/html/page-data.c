@@ -460,8 +460,8 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_string(page->document, "label", "(no stack recorded)");
 	if (group->frame_count && !mmt_stack_end_is_complete(group->stack_end))
 		document_string(page->document, "truncated", mmt_stack_end_name(group->stack_end));
-	if (group->pattern != MMT_PATTERN_NONE)
-		document_string(page->document, "pattern", mmt_pattern_explanation(group->pattern));
+	if (group->hint)
+		document_string(page->document, "pattern", group->hint);
 	put_verdict(page, stack);
 	put_times(page, stack);
 	put_frames(page, group);

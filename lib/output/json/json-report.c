@@ -174,6 +174,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "id", group->id);
 	document_string(document, "name", group->name);
 	document_string(document, "pattern", mmt_pattern_name(group->pattern));
+	document_string(document, "hint", group->hint);
 	document_bool(document, "lost", group->lost);
 	put_classes(document, group);
 	document_string(document, "memory_class", mmt_class_name(group->memory_class));
@@ -358,6 +359,9 @@ static void put_growth_parts(struct document *document, const struct mmt_growth 
 				part->memory_class < MMT_CLASS_KINDS ? mmt_class_name(part->memory_class) : NULL);
 		document_bool(document, "arena", part->arena);
 		document_string(document, "name", part->name);
+		document_string(document, "pattern", mmt_pattern_name(part->pattern));
+		document_string(document, "runtime", part->runtime);
+		document_string(document, "hint", part->hint);
 		document_signed(document, "bytes", part->bytes);
 		document_close(document);
 	}

@@ -18,7 +18,7 @@ static const char *describe_pattern(enum mmt_pattern pattern)
 	static const char *const words[MMT_PATTERN_KINDS] = {
 	    [MMT_PATTERN_ARENA] = "malloc arenas",   [MMT_PATTERN_THREAD_STACK] = "thread stacks",
 	    [MMT_PATTERN_HEAP] = "malloc heap",	     [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
-	    [MMT_PATTERN_CODE] = "code of programs",
+	    [MMT_PATTERN_CODE] = "code of programs", [MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
 	};
 
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";

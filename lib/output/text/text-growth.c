@@ -216,6 +216,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 }
 
 #define PARTS_SHOWN 5
+#define PART_INDENT 16
 #define PART_FLOOR_BYTES 65536 /* smaller parts are one line together */
 
 static const char *describe_class(const struct mmt_growth_part *part)
@@ -260,11 +261,18 @@ static void put_part(struct text *text, const struct mmt_growth_part *part)
 		return;
 	}
 	text_put(text, TEXT_PLAIN, part->bytes < 0 ? "given back in " : "touched in ");
-	if (part->name)
+	if (part->runtime)
+		text_format(text, TEXT_PLAIN, "the heap of %s", part->runtime);
+	else if (part->name)
 		text_put_name(text, TEXT_PLAIN, part->name, 0);
 	else
 		text_put(text, TEXT_PLAIN, describe_class(part));
 	text_put(text, TEXT_PLAIN, ", mapped before this recording began");
+	text_end_line(text);
+	if (!part->hint)
+		return;
+	text_pad_to(text, PART_INDENT);
+	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
 	text_end_line(text);
 }
 

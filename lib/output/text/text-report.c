@@ -139,7 +139,7 @@ static void put_lead(struct text *text, const struct mmt_group *group)
 /* What an allocator or a runtime keeps by design is no leak of the program. */
 static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
 {
-	const char *word = group->pattern ? "keeps growing" : "LEAK";
+	const char *word = mmt_pattern_is_by_design(group->pattern) ? "keeps growing" : "LEAK";
 	char rate[MMT_SIZE_TEXT];
 
 	switch (group->verdict) {
@@ -290,12 +290,11 @@ static void put_line(struct text *text, const char *line)
 /* What the row stands for, and what is known of its kind. */
 static void put_identity(struct text *text, const struct mmt_group *group, struct text_explanations *explanations)
 {
-	const char *explanation = mmt_pattern_explanation(group->pattern);
-
-	/* One hint for each cause. */
-	if (explanation && !explanations->patterns[group->pattern])
-		put_line(text, explanation);
-	explanations->patterns[group->pattern] = true;
+	/* Hints are static: the same text is shown once for each cause. */
+	if (group->hint && explanations->hints[group->pattern] != group->hint)
+		put_line(text, group->hint);
+	if (group->hint)
+		explanations->hints[group->pattern] = group->hint;
 	if (group->name) {
 		text_pad_to(text, STACK_INDENT);
 		text_put_name(text, TEXT_PLAIN, group->name, 0);

@@ -18,7 +18,7 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 struct text_explanations {
 	struct text_stack_marks marks; /* of the stacks shown */
 	bool reserved;		       /* a figure says so */
-	bool patterns[MMT_PATTERN_KINDS];      /* whose hint has been printed */
+	const char *hints[MMT_PATTERN_KINDS]; /* that has been printed last */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */
 	bool stacks_not_asked_for; /* some recording lacks stacks, or that is not known */

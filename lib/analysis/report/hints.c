@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/hints.h"
+
+#include <string.h>
+
+#define FLOOR_BYTES (1ull << 20) /* less is not worth a hint */
+#define MAPPINGS_MIN 8		 /* of one stack: fewer are no leak of mappings */
+#define CODE_MAPPINGS_MIN 32	 /* every program loads some libraries */
+#define CODE_BYTES_MIN (32ull << 20)
+#define STACK_CACHE_BYTES (40ull << 20) /* glibc keeps so much of finished threads' stacks */
+
+const char *mmt_pattern_name(enum mmt_pattern pattern)
+{
+	static const char *const names[MMT_PATTERN_KINDS] = {
+	    [MMT_PATTERN_ARENA] = "arena",
+	    [MMT_PATTERN_THREAD_STACK] = "thread-stack",
+	    [MMT_PATTERN_HEAP] = "heap",
+	    [MMT_PATTERN_GC_HEAP] = "gc-heap",
+	    [MMT_PATTERN_CODE] = "code",
+	    [MMT_PATTERN_DIRECT_BUFFER] = "direct-buffer",
+	    [MMT_PATTERN_JVM_NATIVE] = "jvm-native",
+	    [MMT_PATTERN_ARRAY_BUFFER] = "array-buffer",
+	    [MMT_PATTERN_FILE] = "file",
+	    [MMT_PATTERN_MEMFD] = "memfd",
+	    [MMT_PATTERN_SHM] = "shm",
+	    [MMT_PATTERN_AIO] = "aio",
+	};
+
+	return pattern < MMT_PATTERN_KINDS ? names[pattern] : NULL;
+}
+
+bool mmt_pattern_is_by_design(enum mmt_pattern pattern)
+{
+	switch (pattern) {
+	case MMT_PATTERN_ARENA:
+	case MMT_PATTERN_THREAD_STACK:
+	case MMT_PATTERN_HEAP:
+	case MMT_PATTERN_GC_HEAP:
+	case MMT_PATTERN_CODE:
+	case MMT_PATTERN_JVM_NATIVE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *mmt_pattern_explanation(enum mmt_pattern pattern)
+{
+	static const char *const explanations[MMT_PATTERN_KINDS] = {
+	    [MMT_PATTERN_ARENA] =
+		"malloc arena: glibc gives threads arenas of their own and keeps freed memory in them. Often not "
+		"a leak: try MALLOC_ARENA_MAX=2 in its environment, or malloc_trim(0). If it still grows, a heap "
+		"profiler such as heaptrack shows which blocks are not freed",
+	    [MMT_PATTERN_THREAD_STACK] =
+		"thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more belongs to threads that "
+		"still run, or that finished and were never joined or detached",
+	    [MMT_PATTERN_HEAP] =
+		"malloc heap (brk): the stack is only the caller that happened to need more, and freed blocks stay "
+		"with the heap. Only a heap profiler such as heaptrack shows whether blocks leak or free ones lie "
+		"between used ones (fragmentation); malloc_trim(0) gives free pages back",
+	    [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime, which keeps what it has collected; if it keeps "
+				    "growing, the runtime's own heap dump shows which objects",
+	    [MMT_PATTERN_CODE] = "code and data of programs, loaded or generated, which stay while they are in use; "
+				 "if they keep growing, look for libraries or classes loaded, or code generated, again "
+				 "and again",
+	    [MMT_PATTERN_DIRECT_BUFFER] =
+		"direct ByteBuffers or Unsafe memory of Java, outside its heap, freed when their owner is collected. "
+		"A leak if buffers are kept: `jcmd PID GC.class_histogram` counts java.nio.DirectByteBuffer; "
+		"-XX:MaxDirectMemorySize limits them",
+	    [MMT_PATTERN_JVM_NATIVE] =
+		"native memory of the JVM itself: start Java with -XX:NativeMemoryTracking=summary, then `jcmd PID "
+		"VM.native_memory baseline` and later `jcmd PID VM.native_memory summary.diff` show what grows",
+	    [MMT_PATTERN_ARRAY_BUFFER] =
+		"contents of Buffers or ArrayBuffers, outside the JavaScript heap, freed when their owner is "
+		"collected. A leak if they are kept: process.memoryUsage().arrayBuffers is their sum, and a heap "
+		"snapshot (node --heapsnapshot-signal=SIGUSR2) shows what holds them",
+	    [MMT_PATTERN_FILE] =
+		"files mapped and not unmapped: a leak if the number of mappings keeps growing; munmap() ends it. "
+		"Unchanged pages are page cache, which the kernel takes back when memory is short",
+	    [MMT_PATTERN_MEMFD] =
+		"memory files (memfd) mapped and not unmapped: a leak if the number of mappings keeps growing; the "
+		"memory is free after munmap() and close() (`ls -l /proc/PID/fd` lists open ones)",
+	    [MMT_PATTERN_SHM] =
+		"shared memory mapped and not unmapped: a leak if the number of mappings keeps growing; munmap() or "
+		"shmdt() ends it (`ipcs -m` lists System V segments)",
+	    [MMT_PATTERN_AIO] =
+		"contexts of io_setup() that were not destroyed: a leak if their number keeps growing; io_destroy() "
+		"ends it. They also count against fs.aio-max-nr",
+	};
+
+	return pattern < MMT_PATTERN_KINDS ? explanations[pattern] : NULL;
+}
+
+static const char stacks_of_finished[] =
+    "stacks of threads that finished and were never joined or detached: a leak. Call pthread_join() or "
+    "pthread_detach() for every thread";
+
+static const char stacks_of_running[] =
+    "stacks of threads that still run: a leak if their number keeps growing. `gdb -p PID -batch -ex 'thread apply all "
+    "bt'` shows what they wait for; a thread pool limits them";
+
+static const char stacks_used_deeper[] =
+    "threads used more of their stacks than before (deep calls, large local variables); not a leak";
+
+static const char touched_file[] = "pages of a mapped file are page cache, which the kernel takes back when memory is "
+				   "short unless the process changed them; not a leak";
+
+/* Managed heaps, and allocators that malloc calls or that replace it. */
+static const struct {
+	const char *module, *function; /* starts of a frame's names; NULL: any */
+	const char *label;	       /* of a growth part's runtime; NULL: none */
+	enum mmt_pattern pattern;
+	const char *hint;
+} variants[] = {
+    {"libjvm.so", NULL, "Java", MMT_PATTERN_GC_HEAP,
+     "heap of Java, which keeps what it has collected, up to -Xmx. `jcmd PID GC.heap_info` shows how much of it is "
+     "used: "
+     "a leak only if that keeps growing; then `jcmd PID GC.class_histogram`, or JFR, shows which objects"},
+    {"libcoreclr", NULL, ".NET", MMT_PATTERN_GC_HEAP,
+     "memory of the .NET runtime, mostly its garbage-collected heap, which keeps what it has collected. "
+     "`dotnet-counters "
+     "monitor -p PID` shows how much is used: a leak only if that keeps growing; then `dotnet-gcdump collect -p PID` "
+     "shows "
+     "which objects. DOTNET_GCHeapHardLimit limits it"},
+    {"libclrgc", NULL, NULL, MMT_PATTERN_GC_HEAP,
+     "garbage-collected heap of .NET, which keeps what it has collected. `dotnet-counters monitor -p PID` shows how "
+     "much "
+     "is used: a leak only if that keeps growing; then `dotnet-gcdump collect -p PID` shows which objects. "
+     "DOTNET_GCHeapHardLimit limits it"},
+    {NULL, "v8::", "Node", MMT_PATTERN_GC_HEAP,
+     "JavaScript heap, which keeps what it has collected for a while. A leak only if objects stay reachable: start "
+     "Node "
+     "with --heapsnapshot-signal=SIGUSR2 and compare two heap snapshots; --max-old-space-size limits it"},
+    {NULL, "runtime.", "Go", MMT_PATTERN_GC_HEAP,
+     "heap of Go, which keeps what it has collected and gives it back later. A leak only if objects stay reachable: "
+     "`go "
+     "tool pprof` with a heap profile (net/http/pprof) shows which; GOMEMLIMIT and GOGC limit it"},
+    {NULL, "_PyObject_Arena", NULL, MMT_PATTERN_HEAP,
+     "object arenas of Python: the stack is only the caller that happened to need more. A leak if objects are kept: "
+     "tracemalloc or memray shows which"},
+    {NULL, "_PyMem_Arena", NULL, MMT_PATTERN_HEAP,
+     "object arenas of Python: the stack is only the caller that happened to need more. A leak if objects are kept: "
+     "tracemalloc or memray shows which"},
+    {"libjemalloc", NULL, NULL, MMT_PATTERN_HEAP,
+     "jemalloc's memory: the stack is only the caller that happened to need more. A heap profile "
+     "(MALLOC_CONF=prof:true, "
+     "jeprof) shows which blocks are not freed; MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0 gives free pages back "
+     "sooner"},
+    {"libtcmalloc", NULL, NULL, MMT_PATTERN_HEAP,
+     "tcmalloc's memory: the stack is only the caller that happened to need more. A heap profile (HEAPPROFILE=FILE, "
+     "pprof) "
+     "shows which blocks are not freed; TCMALLOC_RELEASE_RATE=10 gives free pages back sooner"},
+    {"libmimalloc", NULL, NULL, MMT_PATTERN_HEAP,
+     "mimalloc's memory: the stack is only the caller that happened to need more. MIMALLOC_SHOW_STATS=1 shows how much "
+     "is "
+     "in use; MIMALLOC_PURGE_DELAY=0 gives free pages back sooner"},
+};
+
+static bool begins_with(const char *text, const char *start)
+{
+	return !start || (text && !strncmp(text, start, strlen(start)));
+}
+
+static const char *find_variant(const struct mmt_group *group)
+{
+	for (size_t i = 0; i < sizeof(variants) / sizeof(*variants); i++) {
+		if (variants[i].pattern != group->pattern)
+			continue;
+		for (size_t j = 0; j < group->frame_count; j++) {
+			if (begins_with(group->frames[j]->module, variants[i].module) &&
+			    begins_with(group->frames[j]->function, variants[i].function))
+				return variants[i].hint;
+		}
+	}
+	return mmt_pattern_explanation(group->pattern);
+}
+
+static const char *hint_of_stacks(const struct mmt_group *group, uint64_t live_threads)
+{
+	uint64_t finished;
+
+	if (group->unfreed_count < MAPPINGS_MIN)
+		return NULL;
+	finished = group->unfreed_count > live_threads ? group->unfreed_count - live_threads : 0;
+	if (finished > group->unfreed_count / 2 &&
+	    group->unfreed_bytes / group->unfreed_count * finished > STACK_CACHE_BYTES)
+		return stacks_of_finished;
+	return finished ? mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK) : stacks_of_running;
+}
+
+/* Most of what the stack mapped is still there, in many mappings, and it is what the pattern is about. */
+static bool is_hoard(const struct mmt_group *group)
+{
+	enum mmt_class memory_class = group->pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE;
+
+	return group->unfreed_count >= MAPPINGS_MIN && group->freed_count < group->unfreed_count &&
+	       group->class_bytes[memory_class] > group->unfreed_bytes / 2;
+}
+
+const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads)
+{
+	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
+	bool large = group->unfreed_bytes >= FLOOR_BYTES || committed >= FLOOR_BYTES;
+
+	switch (group->pattern) {
+	case MMT_PATTERN_THREAD_STACK:
+		return hint_of_stacks(group, live_threads);
+	case MMT_PATTERN_CODE:
+		return group->unfreed_count >= CODE_MAPPINGS_MIN || committed >= CODE_BYTES_MIN
+			   ? mmt_pattern_explanation(MMT_PATTERN_CODE)
+			   : NULL;
+	case MMT_PATTERN_AIO:
+		return is_hoard(group) ? mmt_pattern_explanation(MMT_PATTERN_AIO) : NULL;
+	case MMT_PATTERN_FILE:
+	case MMT_PATTERN_MEMFD:
+	case MMT_PATTERN_SHM:
+		return large && is_hoard(group) ? mmt_pattern_explanation(group->pattern) : NULL;
+	default:
+		return large ? find_variant(group) : NULL;
+	}
+}
+
+const char *hints_of_growth(const struct mmt_growth_part *part)
+{
+	if (part->bytes < (int64_t)FLOOR_BYTES)
+		return NULL;
+	switch (part->pattern) {
+	case MMT_PATTERN_THREAD_STACK:
+		return stacks_used_deeper;
+	case MMT_PATTERN_FILE:
+		return touched_file;
+	case MMT_PATTERN_GC_HEAP:
+		for (size_t i = 0; part->runtime && i < sizeof(variants) / sizeof(*variants); i++) {
+			if (variants[i].label && !strcmp(variants[i].label, part->runtime))
+				return variants[i].hint;
+		}
+		return mmt_pattern_explanation(part->pattern);
+	case MMT_PATTERN_ARENA:
+	case MMT_PATTERN_HEAP:
+		return mmt_pattern_explanation(part->pattern);
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: go:golang-go
+# Growth of Go's heap.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/causes.bash" || exit 2
+
+need_perf
+command -v go >/dev/null || skip "no go is installed"
+env HOME="$directory" GOCACHE="$directory/cache" GO111MODULE=off CGO_ENABLED=0 \
+	go build -o "$directory/grow" "$SOURCE/test/workload/causes/grow.go" >build.log 2>&1 || fail "go build: $(cat build.log)"
+
+record_cause "$directory/grow" keep
+expect_cause 'GOMEMLIMIT and GOGC'
+expect_json '.growth | .end_bytes - .start_bytes > 60000000'
+record_cause env GOMEMLIMIT=8MiB "$directory/grow" drop
+expect_json '.growth | .end_bytes - .start_bytes < 30000000'

@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: javac:default-jdk-headless
+# Growth of Java, outside and inside its heap.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/causes.bash" || exit 2
+
+need_perf
+command -v javac >/dev/null || skip "no javac is installed"
+javac -d "$directory" "$SOURCE/test/workload/causes/Grow.java" >build.log 2>&1 || fail "javac: $(cat build.log)"
+java=(java -Xmx512m -XX:+UseSerialGC -cp "$directory")
+
+record_cause "${java[@]}" Grow direct
+expect_cause '-XX:MaxDirectMemorySize limits them'
+expect_json '[.groups[] | select(.pattern == "direct-buffer") | .unfreed_bytes] | add >= 64 * 1048576'
+expect_no_cause 'heap of Java'
+# As it says.
+record_cause "${java[@]}" -XX:MaxDirectMemorySize=512k Grow direct
+expect_no_cause 'MaxDirectMemorySize'
+
+# The part that was touched in the range that Java had made accessible before.
+record_cause "${java[@]}" -Xms512m Grow heap
+expect_cause 'heap of Java'
+expect_no_cause 'MaxDirectMemorySize'
+"$MMTRACE" report --no-pager -i "$recording" | grep -qE '^ +\+[0-9.]+ MiB  touched in the heap of Java' ||
+	! jq -e '.growth.pages_end_bytes' report.json || fail "the growth is not that of Java's heap: $(cat report.txt)"
+record_cause "${java[@]}" -Xms512m -XX:+AlwaysPreTouch Grow heap
+expect_no_cause 'heap of Java'

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <string.h>
+
+#include "analysis/report/hints.h"
+#include "support/run-suite.h"
+
+#define MIB (1ull << 20)
+
+static struct mmt_group make_group(enum mmt_pattern pattern, uint64_t bytes, uint64_t count)
+{
+	struct mmt_group group = {.pattern = pattern,
+				  .unfreed_bytes = bytes,
+				  .committed_bytes = bytes,
+				  .unfreed_count = count,
+				  .allocated_count = count};
+
+	group.class_bytes[pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE] = bytes;
+	return group;
+}
+
+static void assert_hint(const struct mmt_group *group, uint64_t live_threads, const char *words)
+{
+	const char *hint = hints_of_group(group, live_threads);
+
+	ck_assert_ptr_nonnull(hint);
+	ck_assert_msg(strstr(hint, words), "\"%s\" is not in: %s", words, hint);
+}
+
+START_TEST(nothing_without_a_cause)
+{
+	struct mmt_group group = make_group(MMT_PATTERN_NONE, 64 * MIB, 64);
+
+	ck_assert_ptr_null(hints_of_group(&group, 1));
+}
+END_TEST
+
+START_TEST(large_rows_only)
+{
+	static const enum mmt_pattern patterns[] = {MMT_PATTERN_ARENA,	    MMT_PATTERN_HEAP,
+						    MMT_PATTERN_GC_HEAP,    MMT_PATTERN_DIRECT_BUFFER,
+						    MMT_PATTERN_JVM_NATIVE, MMT_PATTERN_ARRAY_BUFFER};
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		struct mmt_group group = make_group(patterns[i], MIB - 1, 1);
+
+		ck_assert_ptr_null(hints_of_group(&group, 1));
+		group.committed_before_bytes = 1;
+		ck_assert_ptr_nonnull(hints_of_group(&group, 1));
+	}
+}
+END_TEST
+
+START_TEST(many_mappings_only)
+{
+	static const enum mmt_pattern patterns[] = {MMT_PATTERN_FILE, MMT_PATTERN_MEMFD, MMT_PATTERN_SHM,
+						    MMT_PATTERN_AIO};
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		struct mmt_group group = make_group(patterns[i], 32 * MIB, 8), few = group, busy = group, other = group;
+
+		ck_assert_ptr_nonnull(hints_of_group(&group, 1));
+		few.unfreed_count = 7;
+		ck_assert_ptr_null(hints_of_group(&few, 1));
+		busy.freed_count = 8;
+		ck_assert_ptr_null(hints_of_group(&busy, 1));
+		/* The stack's other mappings are most of it. */
+		other.unfreed_bytes = 64 * MIB;
+		ck_assert_ptr_null(hints_of_group(&other, 1));
+	}
+}
+END_TEST
+
+/* Every program loads libraries. */
+START_TEST(much_code_only)
+{
+	struct mmt_group few = make_group(MMT_PATTERN_CODE, 31 * MIB, 31), many = few, large = few;
+
+	ck_assert_ptr_null(hints_of_group(&few, 1));
+	many.unfreed_count = 32;
+	ck_assert_ptr_nonnull(hints_of_group(&many, 1));
+	large.committed_bytes = 32 * MIB;
+	ck_assert_ptr_nonnull(hints_of_group(&large, 1));
+}
+END_TEST
+
+START_TEST(threads_that_run_or_finished)
+{
+	struct mmt_group group = make_group(MMT_PATTERN_THREAD_STACK, 48 * 8 * MIB, 48);
+	struct mmt_group few = make_group(MMT_PATTERN_THREAD_STACK, 7 * 8 * MIB, 7);
+	struct mmt_group cached = make_group(MMT_PATTERN_THREAD_STACK, 5 * MIB * 8, 20);
+
+	assert_hint(&group, 1, "pthread_join()");
+	assert_hint(&group, 49, "still run");
+	assert_hint(&group, 40, "glibc caches");
+	/* 20 small stacks, all of which glibc may keep */
+	assert_hint(&cached, 1, "glibc caches");
+	ck_assert_ptr_null(hints_of_group(&few, 1));
+}
+END_TEST
+
+START_TEST(tools_of_the_runtime)
+{
+	static const struct {
+		const char *module, *function, *words;
+		enum mmt_pattern pattern;
+	} cases[] = {
+	    {"libjvm.so", "os::commit_memory", "jcmd PID GC.heap_info", MMT_PATTERN_GC_HEAP},
+	    {"libcoreclr.so", NULL, "dotnet-gcdump", MMT_PATTERN_GC_HEAP},
+	    {"libclrgc.so", NULL, "dotnet-gcdump", MMT_PATTERN_GC_HEAP},
+	    {"node", "v8::internal::Heap::Grow", "--heapsnapshot-signal", MMT_PATTERN_GC_HEAP},
+	    {"server", "runtime.sysMap", "go tool pprof", MMT_PATTERN_GC_HEAP},
+	    {"something", NULL, "own heap dump", MMT_PATTERN_GC_HEAP},
+	    {"python3.11", "_PyObject_ArenaMmap", "tracemalloc", MMT_PATTERN_HEAP},
+	    {"libjemalloc.so.2", NULL, "jeprof", MMT_PATTERN_HEAP},
+	    {"libc.so.6", "sbrk", "heaptrack", MMT_PATTERN_HEAP},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct mmt_frame call = {.module = "libc.so.6", .function = "mmap"};
+		const struct mmt_frame frame = {.module = cases[i].module, .function = cases[i].function};
+		const struct mmt_frame *const frames[] = {&call, &frame};
+		struct mmt_group group = make_group(cases[i].pattern, 2 * MIB, 1);
+
+		group.frames = frames;
+		group.frame_count = 2;
+		assert_hint(&group, 1, cases[i].words);
+	}
+}
+END_TEST
+
+START_TEST(growth_before)
+{
+	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE, .bytes = 2 * MIB};
+
+	ck_assert_ptr_null(hints_of_growth(&part));
+	part.pattern = MMT_PATTERN_ARENA;
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "MALLOC_ARENA_MAX"));
+	part.pattern = MMT_PATTERN_GC_HEAP;
+	part.runtime = "Java";
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "jcmd"));
+	part.runtime = "Go";
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "pprof"));
+	part.pattern = MMT_PATTERN_FILE;
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "not a leak"));
+	part.bytes = MIB - 1;
+	ck_assert_ptr_null(hints_of_growth(&part));
+	part.bytes = -2 * (int64_t)MIB;
+	ck_assert_ptr_null(hints_of_growth(&part));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hints");
+	TCase *tests = tcase_create("hints");
+
+	tcase_add_test(tests, nothing_without_a_cause);
+	tcase_add_test(tests, large_rows_only);
+	tcase_add_test(tests, many_mappings_only);
+	tcase_add_test(tests, much_code_only);
+	tcase_add_test(tests, threads_that_run_or_finished);
+	tcase_add_test(tests, tools_of_the_runtime);
+	tcase_add_test(tests, growth_before);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
