@@ -16,7 +16,7 @@
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
 #include "capture/proc/snapshot.h"
-#include "capture/process/discover.h"
+#include "capture/process/targets.h"
 
 #define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL

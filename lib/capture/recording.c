@@ -15,10 +15,10 @@
 #include "capture/loop.h"
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
-#include "capture/proc/read-residency.h"
+#include "capture/proc/start-and-end-residency.h"
 #include "capture/recorder.h"
 #include "capture/proc/snapshot.h"
-#include "capture/process/discover.h"
+#include "capture/process/targets.h"
 #include "capture/proc/text-file.h"
 #include "capture/perf/tracefs.h"
 
@@ -364,7 +364,10 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	return error ? error : read_start_residency(recorder);
 }
 
-/* Sums of what was lost since the start, by event. */
+/*
+ * Sums of the lost events since the start, by event: the counts of PERF_FORMAT_LOST, which reports show. LOST records
+ * count only for the status line and for files without these counts.
+ */
 static void count_lost(struct recorder *recorder)
 {
 	uint64_t *lost = recorder->lost.items;

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/thread.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "capture/perf/clock.h"
 #include "capture/process/process-events.h"
 #include "capture/session.h"

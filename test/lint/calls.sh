@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# lib/base/calls.h is the one table of memory syscalls: no other file of the library or the tool lists them, by constants, by
+# lib/base/syscall-table.h is the one table of memory syscalls: no other file of the library or the tool lists them, by constants, by
 # counters or by names.
 set -u
 cd "${SOURCE:?}" || exit 1
 
-table=lib/base/calls.h
+table=lib/base/syscall-table.h
 failed=0
 mapfile -t calls < <(sed -nE 's/^\tCALL\(([A-Z_]+), .*/\1/p' "$table")
 ((${#calls[@]} > 10)) || { echo "$table: no table of calls found" >&2; exit 1; }

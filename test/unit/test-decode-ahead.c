@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/cleanup.h"
 #include "capture/perf/perf-events.h"
 #include "support/run-suite.h"

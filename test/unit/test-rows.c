@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "analysis/resolver/code-view.h"
-#include "analysis/report/frame-names.h"
+#include "analysis/report/equal-frames.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
 

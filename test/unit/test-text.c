@@ -814,7 +814,7 @@ static const struct {
 	size_t left_out_process_count;
 	uint64_t ended_bytes;
 	const char *says;
-} snapshot_races[] = {
+} doubts[] = {
     {{.incomplete = true}, {.checked = true}, 0, 0, "incomplete or damaged"},
     {{.damaged = true}, {.checked = true}, 0, 0, "incomplete or damaged"},
     {{.lost_events = 2}, {.checked = true}, 0, 0, "  2 events were lost\n"},
@@ -834,20 +834,20 @@ static const struct {
     {{0}, {.checked = true}, 0, 4096, "ended by themselves held 4.00 KiB"},
 };
 
-START_TEST(nothing_unfreed_with_snapshot_races)
+START_TEST(nothing_unfreed_with_doubts)
 {
 	struct mmt_report report = sample_report();
 	char *text;
 
 	report.group_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
-	report.completeness = snapshot_races[_i].completeness;
-	report.processes = &snapshot_races[_i].process;
-	report.left_out_process_count = snapshot_races[_i].left_out_process_count;
-	report.ended_bytes = snapshot_races[_i].ended_bytes;
+	report.completeness = doubts[_i].completeness;
+	report.processes = &doubts[_i].process;
+	report.left_out_process_count = doubts[_i].left_out_process_count;
+	report.ended_bytes = doubts[_i].ended_bytes;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "That is not certain:\n");
-	ASSERT_HAS(text, snapshot_races[_i].says);
+	ASSERT_HAS(text, doubts[_i].says);
 	ASSERT_WARNINGS(text, "no leak");
 	free(text);
 }
@@ -1090,8 +1090,8 @@ int main(void)
 	tcase_add_test(cases, nothing_unfreed);
 	tcase_add_test(cases, parts_of_growth);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
-	tcase_add_loop_test(cases, nothing_unfreed_with_snapshot_races, 0,
-			    (int)(sizeof(snapshot_races) / sizeof(snapshot_races[0])));
+	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0,
+			    (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);
 	tcase_add_test(cases, commits_elsewhere_and_lost_calls);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/replay/process-totals.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/map.h"
 #include "trace/format/event.h"
 

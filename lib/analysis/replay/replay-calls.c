@@ -9,7 +9,7 @@
 
 #include "analysis/report/classes.h"
 #include "analysis/replay/replay.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 
 #define EARLY_SAMPLES_MAX 20000
 #define EARLY_BYTES_MAX (256u << 20) /* of their stack dumps */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analysis/report/frame-names.h"
+#include "analysis/report/equal-frames.h"
 
 /* Runtimes reserve their heaps in pieces at least this large; the malloc of glibc does so too, with 64 and 128 MiB. */
 #define RESERVATION_BYTES (32ull << 20)

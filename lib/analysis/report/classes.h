@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The class of a mapping (heap, file, thread stack, JIT code ...), from its attributes and path. Pure. groups.c
+ * The class of a mapping (heap, file, thread stack, JIT code ...), from its attributes and path. Pure. rows.c
  * refines it by stack.
  */
 #ifndef ANALYSIS_REPORT_CLASSES_H

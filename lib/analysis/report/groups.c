@@ -25,7 +25,7 @@ struct survivor_sums {
 };
 
 /* `sums` has room for every row. Adds to the parts of the ledger's lifetimes, too, where they are kept. */
-static struct mmt_error *survivors_add(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
+static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
 
 #define SECOND_NS 1000000000u
 #define STEP_FIGURES_MAX (1u << 24)
@@ -479,7 +479,7 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct 
 	if (!error && report->by == MMT_BY_PROCESS)
 		error = name_processes(&grouping);
 	if (!error)
-		error = survivors_add(replay, rows, &grouping.sums);
+		error = add_unfreed_sums(replay, rows, &grouping.sums);
 	if (!error)
 		error = add_allocations(&grouping);
 	if (!error)
@@ -707,7 +707,7 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 	return NULL;
 }
 
-static struct mmt_error *survivors_add(struct replay *replay, const struct rows *rows, struct survivor_sums *sums)
+static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct rows *rows, struct survivor_sums *sums)
 {
 	struct mmt_error *error = NULL;
 

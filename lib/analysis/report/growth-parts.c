@@ -7,7 +7,7 @@
 #include "analysis/replay/replay-calls.h"
 #include "analysis/report/classes.h"
 #include "analysis/report/hints.h"
-#include "analysis/report/runtimes.h"
+#include "analysis/report/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/map.h"
 

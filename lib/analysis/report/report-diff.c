@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/frame-names.h"
+#include "analysis/report/equal-frames.h"
 #include "base/errors.h"
 #include "base/vector.h"
 

@@ -16,7 +16,7 @@
 #include "analysis/resolver/code-view.h"
 #include "analysis/replay/ledger.h"
 #include "analysis/report/filters.h"
-#include "analysis/report/frame-names.h"
+#include "analysis/report/equal-frames.h"
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vector.h"

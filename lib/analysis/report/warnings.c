@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/cleanup.h"
 
 #define WARNINGS_MAX 32

@@ -6,7 +6,7 @@
 #include "analysis/resolver/program-state.h"
 #include "code/jit/perf-map.h"
 
-/* Names of frames, and what is known of the code that they are in. */
+/* Symbolizes frames: looks up the function names and lines of an address, native or JIT. Return addresses minus one. */
 
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 {

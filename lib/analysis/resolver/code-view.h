@@ -8,7 +8,7 @@
 
 #include <mmtrace/report.h>
 
-#include "analysis/report/runtimes.h"
+#include "analysis/report/known-runtimes.h"
 #include "analysis/resolver/jit-names.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/module.h"

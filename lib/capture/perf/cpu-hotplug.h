@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPU hotplug: which CPUs are online, and the hotplug events (dummy events on each CPU) that report changes. */
+/*
+ * CPU hotplug: which CPUs are online, and the hotplug events (dummy events on each CPU) that report changes.
+ * targets_look_at_cpus() opens events on CPUs that come online.
+ */
 #ifndef CAPTURE_PERF_CPU_HOTPLUG_H
 #define CAPTURE_PERF_CPU_HOTPLUG_H
 

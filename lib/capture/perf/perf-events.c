@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 
 /* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
 #define LEAF_STACK_BYTES 64

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/cleanup.h"
 #include "capture/proc/text-file.h"
 

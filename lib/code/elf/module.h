@@ -21,7 +21,7 @@ struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct pr
 void programs_recorded_until(struct programs *programs, uint64_t realtime_ns);
 /* The release of the kernel there, whose vdso is needed; "", as at first: not known. */
 void programs_recorded_on(struct programs *programs, const char *kernel);
-/* Keep names from one report to the next in this directory; see code/name-cache.h. NULL, as at first: do not. */
+/* Keep names from one report to the next in this directory; see code/dwarf/name-cache.h. NULL, as at first: do not. */
 void programs_use_cache(struct programs *programs, const char *directory);
 void programs_destroy(struct programs *programs);
 

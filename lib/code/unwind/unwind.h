@@ -9,7 +9,8 @@
  *   3. in other code (JIT code), follow a row deduced from the recorded bytes, if its return address follows a call, or
  *      else the frame pointer; in a first frame that has not set up its frame pointer yet, take the return address at
  *      the stack pointer or in the link register;
- *   4. where the stack dump ends, continue with the callchain after the last return address that both have.
+ *   4. where the stack dump ends, continue with the callchain after the last return address that both have;
+ *   5. decide whether the stack is complete: see enum unwind_end.
  */
 #ifndef CODE_UNWIND_UNWIND_H
 #define CODE_UNWIND_UNWIND_H
@@ -70,6 +71,10 @@ struct mmt_error *unwind_places_create(struct unwind_places **places_ret) MMT_MU
 
 void unwind_places_destroy(struct unwind_places *places);
 
+/*
+ * How the unwinding of a stack ended. A stack is complete if it ended with ENTRY or COROUTINE. unwind.c decides it:
+ * end_of_steps(), recognise_end(), recognise_thread() and, for the kernel's callchain, end_of_callchain().
+ */
 enum unwind_end {
 	UNWIND_END_ENTRY,
 	UNWIND_END_DUMP_EXHAUSTED,

@@ -266,10 +266,6 @@ bool space_mremap_apply(struct space *space, const struct space_call *call)
 
 /* What a failed move to a given place has changed: the kernel's checks in its order, with what the model knows. */
 
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
-
 #define FLAGS (MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)
 
 /* vm.max_map_count is 65,530 unless somebody changed it: with fewer mappings that limit is not what was met. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a snapshot found different from the kernel. A call that returns shortly after may have been in flight when the
+ * Repairs what a snapshot found to differ from the kernel; snapshot-races.c compares the two. A call that returns shortly after may have been in flight when the
  * page was read, and settles it; the next snapshot may find that nothing is different any more. What is left after half
  * a second is made as the kernel had it.
  */

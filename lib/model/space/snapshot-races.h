@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Applies snapshots of /proc/PID/maps to a space. Calls that return while a snapshot is read race with it: the pages
- * that they changed are marked until a later snapshot resolves them.
+ * Compares a space with a snapshot of /proc/PID/maps (SPACE_SNAPSHOT_CHECK), or fills it from one
+ * (SPACE_SNAPSHOT_DEFINE). Calls that return while a snapshot is read race with it: the pages that they changed are
+ * marked until a later snapshot resolves them.
  */
 #ifndef MODEL_SPACE_SNAPSHOT_RACES_H
 #define MODEL_SPACE_SNAPSHOT_RACES_H

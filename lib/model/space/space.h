@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/errors.h"
 #include "model/space/kernel-rules.h"
 

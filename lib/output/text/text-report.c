@@ -451,127 +451,127 @@ static void text_group_threads(struct text *text, const struct mmt_report *repor
 }
 
 /* Nothing stands against it, or what does, a line each below a first one. */
-struct snapshot_races {
+struct doubts {
 	struct text *text;
 	bool selected; /* by --focus and --ignore */
 	bool any;
 };
 
-static void put_doubt(struct snapshot_races *snapshot_races, const char *before, const char *figure, const char *after)
+static void put_doubt(struct doubts *doubts, const char *before, const char *figure, const char *after)
 {
-	if (!snapshot_races->any) {
-		text_put(snapshot_races->text, TEXT_STRONG,
-			 snapshot_races->selected
+	if (!doubts->any) {
+		text_put(doubts->text, TEXT_STRONG,
+			 doubts->selected
 			     ? "Nothing of what was selected is known to be still mapped:"
 			     : "Nothing mapped in this recording is known to be still mapped. That is not certain:");
-		text_end_line(snapshot_races->text);
+		text_end_line(doubts->text);
 	}
-	snapshot_races->any = true;
-	text_put(snapshot_races->text, TEXT_PLAIN, "  ");
-	text_put(snapshot_races->text, TEXT_PLAIN, before);
-	text_put(snapshot_races->text, TEXT_PLAIN, figure);
-	text_put(snapshot_races->text, TEXT_PLAIN, after);
-	text_end_line(snapshot_races->text);
+	doubts->any = true;
+	text_put(doubts->text, TEXT_PLAIN, "  ");
+	text_put(doubts->text, TEXT_PLAIN, before);
+	text_put(doubts->text, TEXT_PLAIN, figure);
+	text_put(doubts->text, TEXT_PLAIN, after);
+	text_end_line(doubts->text);
 }
 
-static void put_snapshot_races_of_recording(struct snapshot_races *snapshot_races, const struct mmt_report *report)
+static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 	char figure[MMT_SIZE_TEXT];
 	uint64_t events = 0;
 
 	if (completeness->incomplete || completeness->damaged)
-		put_doubt(snapshot_races, "the recording is incomplete or damaged, see above", "", "");
+		put_doubt(doubts, "the recording is incomplete or damaged, see above", "", "");
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
 		events += report->events[kind];
 	if (!events && !report->windowed)
-		put_doubt(snapshot_races,
+		put_doubt(doubts,
 			  "no memory call was recorded: the process was idle, or others do its work", "", "");
 	if (completeness->lost_events)
-		put_doubt(snapshot_races, "", mmt_format_count(completeness->lost_events, figure),
+		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
 			  text_plural(completeness->lost_events, " event was lost", " events were lost"));
 	if (completeness->missed_threads)
-		put_doubt(snapshot_races, "", mmt_format_count(completeness->missed_threads, figure),
+		put_doubt(doubts, "", mmt_format_count(completeness->missed_threads, figure),
 			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
 	if (completeness->missed_cpus)
-		put_doubt(snapshot_races, "", mmt_format_count(completeness->missed_cpus, figure),
+		put_doubt(doubts, "", mmt_format_count(completeness->missed_cpus, figure),
 			  text_plural(completeness->missed_cpus, " CPU came online during recording",
 				      " CPUs came online during recording"));
 	if (completeness->left_processes)
-		put_doubt(snapshot_races, "", mmt_format_count(completeness->left_processes, figure),
+		put_doubt(doubts, "", mmt_format_count(completeness->left_processes, figure),
 			  text_plural(completeness->left_processes, " process left the control group",
 				      " processes left the control group"));
 	if (completeness->out_of_order_events)
-		put_doubt(snapshot_races, "", mmt_format_count(completeness->out_of_order_events, figure),
+		put_doubt(doubts, "", mmt_format_count(completeness->out_of_order_events, figure),
 			  text_plural(completeness->out_of_order_events, " event is out of order",
 				      " events are out of order"));
 	if (completeness->ambiguous_events)
-		put_doubt(snapshot_races, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
+		put_doubt(doubts, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
 			  text_plural(completeness->ambiguous_events, " event is unknown", " events is unknown"));
 	if (report->windowed)
-		put_doubt(snapshot_races, "only the selected window was examined", "", "");
+		put_doubt(doubts, "only the selected window was examined", "", "");
 	if (report->classes)
-		put_doubt(snapshot_races, "only the selected classes were examined", "", "");
-	if (snapshot_races->selected)
-		put_doubt(snapshot_races, "only the memory that --focus and --ignore select was examined", "", "");
+		put_doubt(doubts, "only the selected classes were examined", "", "");
+	if (doubts->selected)
+		put_doubt(doubts, "only the memory that --focus and --ignore select was examined", "", "");
 	if (completeness->warning_count)
-		put_doubt(snapshot_races, "data is missing, see the notes above", "", "");
+		put_doubt(doubts, "data is missing, see the notes above", "", "");
 }
 
-static void put_snapshot_races_of_processes(struct snapshot_races *snapshot_races, const struct mmt_report *report)
+static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_report *report)
 {
 	struct checks checks = checks_sum(report);
 	char figure[MMT_SIZE_TEXT];
 
 	if (checks.checked.mismatch_bytes)
-		put_doubt(snapshot_races, "the result differs from the kernel's final maps by ",
+		put_doubt(doubts, "the result differs from the kernel's final maps by ",
 			  mmt_format_bytes(checks.checked.mismatch_bytes, figure), "");
 	if (checks.checked.unverifiable_bytes)
-		put_doubt(snapshot_races, "", mmt_format_bytes(checks.checked.unverifiable_bytes, figure),
+		put_doubt(doubts, "", mmt_format_bytes(checks.checked.unverifiable_bytes, figure),
 			  " could not be verified: calls were in flight when the kernel's maps were read");
 	if (!checks.checked.processes)
-		put_doubt(snapshot_races, "nothing was checked against the kernel's final maps", "", "");
+		put_doubt(doubts, "nothing was checked against the kernel's final maps", "", "");
 	if (report->left_out_process_count)
-		put_doubt(snapshot_races, "only the selected processes were examined: ",
+		put_doubt(doubts, "only the selected processes were examined: ",
 			  mmt_format_count(report->left_out_process_count, figure),
 			  text_plural(report->left_out_process_count, " other is left out", " others are left out"));
 	if (report->ended_bytes)
-		put_doubt(snapshot_races, "processes that ended by themselves held ",
+		put_doubt(doubts, "processes that ended by themselves held ",
 			  mmt_format_bytes(report->ended_bytes, figure), " until then");
 }
 
 /* A process that grows in memory that it had before must not pass for one without a leak. */
-static void put_growth_races(struct snapshot_races *races, const struct mmt_report *report)
+static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	uint64_t floor_bytes = growth->floor_bytes ? growth->floor_bytes : COMMITTED_FLOOR_BYTES;
 	char figure[MMT_SIZE_TEXT];
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
-		put_doubt(races, "RSS over time was not recorded: memory mapped before may have grown", "", "");
+		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
 	else if (growth->end_bytes > growth->start_bytes && growth->end_bytes - growth->start_bytes > floor_bytes)
-		put_doubt(races, "RSS grew by ", mmt_format_bytes(growth->end_bytes - growth->start_bytes, figure),
+		put_doubt(doubts, "RSS grew by ", mmt_format_bytes(growth->end_bytes - growth->start_bytes, figure),
 			  ": the growth is in memory that was mapped before, for instance a heap");
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
-		put_doubt(races, "the recording is too short to tell whether RSS grows: record for at least ",
+		put_doubt(doubts, "the recording is too short to tell whether RSS grows: record for at least ",
 			  mmt_format_duration(growth->advised_ns, figure), "");
 	else if (growth->verdict == MMT_VERDICT_GROWING)
-		put_doubt(races, "RSS is growing, by ", mmt_format_change(growth->late_bytes_per_minute, figure),
+		put_doubt(doubts, "RSS is growing, by ", mmt_format_change(growth->late_bytes_per_minute, figure),
 			  " per minute at the end");
 	if (report->committed_before_bytes > floor_bytes)
-		put_doubt(races, "", mmt_format_bytes(report->committed_before_bytes, figure),
+		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
 			  " of memory mapped before were made accessible");
 }
 
 static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
 {
-	struct snapshot_races snapshot_races = {.text = text, .selected = report->focus_count || report->ignore_count};
+	struct doubts doubts = {.text = text, .selected = report->focus_count || report->ignore_count};
 
 	text_end_line(text);
-	put_growth_races(&snapshot_races, report);
-	put_snapshot_races_of_recording(&snapshot_races, report);
-	put_snapshot_races_of_processes(&snapshot_races, report);
-	if (snapshot_races.any)
+	put_doubts_of_growth(&doubts, report);
+	put_doubts_of_recording(&doubts, report);
+	put_doubts_of_processes(&doubts, report);
+	if (doubts.any)
 		return;
 	text_put(
 	    text, TEXT_GOOD,

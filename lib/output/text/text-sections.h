@@ -5,10 +5,10 @@
 
 #include "output/text/text-stack.h"
 
-/* The part of the recording that was asked for. */
 /* The marks that the user made while recording. */
 void text_marks(struct text *text, const struct mmt_report *report);
 
+/* The part of the recording that --from and --to select. */
 void text_window(struct text *text, const struct mmt_report *report);
 
 /* The classes and processes that were asked for. */

@@ -2,7 +2,7 @@
 /*
  * What differs between processor architectures when records are written and read: one constant description each, no
  * #ifdef elsewhere. To port: add a description with every field, add it to architecture_find(), record a golden file,
- * and see code/unwind.h.
+ * and see code/unwind/unwind-state.h.
  */
 #ifndef TRACE_FORMAT_ARCHITECTURE_H
 #define TRACE_FORMAT_ARCHITECTURE_H

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/registers.h"
 
 enum event_kind {

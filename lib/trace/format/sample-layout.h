@@ -15,7 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/bytes.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/errors.h"
 #include "base/map.h"
 #include "trace/format/architecture.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "trace/read/decode-ahead.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)

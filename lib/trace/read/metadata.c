@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "trace/format/format.h"

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 
 #include "analysis/replay/replay.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "base/cleanup.h"
 
 #define MARKER_ADDRESS 1

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/buffer.h"
-#include "base/calls.h"
+#include "base/syscall-table.h"
 #include "trace/format/architecture.h"
 #include "trace/format/tracepoint.h"
 #include "trace/write/writer.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The memory syscalls that mmtrace records: the one table of them. A new syscall is a row here, a rule in
- * lib/model/space/syscall-rules.c and a test of that rule; everything else reads the table.
+ * lib/model/space/syscall-rules.c and a test of that rule; the recorder, the reader and the warnings read the table.
+ * enum mmt_event_count in mmtrace/record.h lists the public counters.
  */
-#ifndef BASE_CALLS_H
-#define BASE_CALLS_H
+#ifndef BASE_SYSCALL_TABLE_H
+#define BASE_SYSCALL_TABLE_H
 
 #include <mmtrace/record.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/process/discover.h"
+#include "capture/process/targets.h"
 
 #include <errno.h>
 #include <stdint.h>

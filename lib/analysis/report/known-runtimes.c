@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/runtimes.h"
+#include "analysis/report/known-runtimes.h"
 
 #include <ctype.h>
 #include <string.h>

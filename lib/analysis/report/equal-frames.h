@@ -3,8 +3,8 @@
  * Which frames and stacks a report treats as equal: those with the same module, function and line. Addresses do not
  * count.
  */
-#ifndef ANALYSIS_REPORT_FRAME_NAMES_H
-#define ANALYSIS_REPORT_FRAME_NAMES_H
+#ifndef ANALYSIS_REPORT_EQUAL_FRAMES_H
+#define ANALYSIS_REPORT_EQUAL_FRAMES_H
 
 #include <mmtrace/report.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "base/calls.h"
+#include "base/syscall-table.h"
 
 #include <check.h>
 #include <errno.h>

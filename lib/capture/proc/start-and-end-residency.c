@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/proc/read-residency.h"
+#include "capture/proc/start-and-end-residency.h"
 
 #include <errno.h>
 

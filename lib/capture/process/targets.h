@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds the processes and threads to record and attaches to them while they create others. */
-#ifndef CAPTURE_PROCESS_DISCOVER_H
-#define CAPTURE_PROCESS_DISCOVER_H
+#ifndef CAPTURE_PROCESS_TARGETS_H
+#define CAPTURE_PROCESS_TARGETS_H
 
 #include "base/errors.h"
 #include "capture/recorder.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/frame-names.h"
+#include "analysis/report/equal-frames.h"
 
 #include <string.h>
 
-#include "base/calls.h"
+#include "base/syscall-table.h"
 
 void names_deinit(struct names *names)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads which pages of the recorded processes are resident, when recording starts and when it has stopped. */
-#ifndef CAPTURE_PROC_READ_RESIDENCY_H
-#define CAPTURE_PROC_READ_RESIDENCY_H
+#ifndef CAPTURE_PROC_START_AND_END_RESIDENCY_H
+#define CAPTURE_PROC_START_AND_END_RESIDENCY_H
 
 #include "base/errors.h"
 #include "trace/sections/sections.h"
