@@ -12,6 +12,7 @@
 #include "cli/message.h"
 
 #define MODE 0666 /* and the umask */
+#define RECORDING_MAGIC "PERFILE2"
 
 static void deinit(struct result_file *file)
 {
@@ -28,10 +29,23 @@ static bool is_replaced(const char *path)
 	return stat(path, &status) < 0 ? errno == ENOENT : S_ISREG(status.st_mode) != 0;
 }
 
-/* Where the file system has files without a name, the process may end in any way and leave nothing behind. */
+/* A recording cannot be made again, and its name can be given as that of the result by mistake. */
+static bool is_recording(const char *path)
+{
+	char magic[sizeof(RECORDING_MAGIC) - 1];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool same = fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+		    !memcmp(magic, RECORDING_MAGIC, sizeof(magic));
+
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* With O_TMPFILE, nothing is left behind if the process is killed. It gets its name through /proc. */
 static int open_beside(struct result_file *file)
 {
-	char *directory = strdup(file->target);
+	char *directory = access("/proc/self/fd", X_OK) == 0 ? strdup(file->target) : NULL;
 	int fd = directory ? open(dirname(directory), O_TMPFILE | O_WRONLY | O_CLOEXEC, MODE) : -1;
 
 	free(directory);
@@ -63,6 +77,7 @@ static int open_replacement(struct result_file *file)
 bool result_file_open(const struct command *command, const char *path, struct result_file *file_ret)
 {
 	struct result_file file = {.path = path};
+	bool replaced;
 	int fd;
 
 	if (strcmp(path, "-") == 0) {
@@ -70,7 +85,13 @@ bool result_file_open(const struct command *command, const char *path, struct re
 		*file_ret = file;
 		return true;
 	}
-	fd = is_replaced(path) ? open_replacement(&file) : open(path, O_WRONLY | O_CLOEXEC);
+	replaced = is_replaced(path);
+	if (replaced && is_recording(path)) {
+		message(command, "%s is a recording, which would be replaced: choose another name for the output",
+			path);
+		return false;
+	}
+	fd = replaced ? open_replacement(&file) : open(path, O_WRONLY | O_CLOEXEC);
 	if (fd >= 0)
 		file.stream = fdopen(fd, "w");
 	if (!file.stream) {

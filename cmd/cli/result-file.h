@@ -20,7 +20,7 @@ struct result_file {
 	bool named;
 };
 
-/* False after a message. Then there is nothing to finish. */
+/* False after a message, also if `path` is a recording. Then there is nothing to finish. */
 bool result_file_open(const struct command *command, const char *path, struct result_file *file_ret);
 
 /* `complete`: let the file take its name; otherwise remove it. False after a message: it could not be written. */

@@ -46,6 +46,11 @@ run 0 -f pprof -o file "$data/more.data"
 [ ! -c /dev/full ] || "$MMTRACE" export -f folded "$data/more.data" >/dev/full 2>messages
 says 'No space left'
 
+cp "$data/more.data" file
+run 2 -f folded -o file "$data/more.data"
+says 'file is a recording, which would be replaced'
+cmp -s file "$data/more.data" || complain "export replaced a recording"
+
 rm file
 run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ "$(echo file*)" = 'file.0001.pb.gz file.0002.pb.gz file.0003.pb.gz' ] || complain "the series is $(echo file*)"

@@ -65,6 +65,12 @@ echo old >page.html
 ln -s page.html link.html
 run 0 report --html link.html "$data/more.data"
 [ -L link.html ] && is_page page.html || complain "a symbolic link: its target is not replaced"
+cp "$data/more.data" mmtrace.data
+run 2 report --html mmtrace.data
+grep -q '^mmtrace report: mmtrace.data is a recording, which would be replaced: choose another name for the output$' messages ||
+	complain "a page instead of a recording: $(cat messages)"
+run 2 diff --html mmtrace.data "$data/leak.data" "$data/more.data"
+cmp -s mmtrace.data "$data/more.data" || complain "a page replaced a recording"
 run 2 report --html /dev/full "$data/more.data"
 grep -q 'cannot write /dev/full: No space left on device' messages || complain "/dev/full: $(cat messages)"
 run 2 report --html none/page.html "$data/more.data"
