@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Memory that is given back all at once. Pointers stay valid until then. Zero initialisation makes an empty one. */
+/* An arena: all allocations are freed at once and stay valid until then. Zero-initialise an empty one. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -11,7 +11,7 @@ struct arena {
 	struct arena_chunk *chunks;
 };
 
-/* Zeroed, and aligned for an array of a type of this size; NULL when out of memory. */
+/* Returns zeroed memory, aligned for an array of a type of this size; NULL when out of memory. */
 void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
 
 /* NULL when out of memory. */

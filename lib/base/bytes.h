@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The one bounds-checked cursor over untrusted bytes. Nothing else in the library looks into such bytes.
+ * The bounds-checked cursor over untrusted bytes. No other code in the library reads such bytes.
  *
  * The cursor is sticky: after the first read past the end every read returns zero, an empty string or an empty
- * sub-cursor, and bytes_finish() reports the first failure. So a decoder reads field after field as the format
- * table has them and checks once. Integers are little endian (recordings of the other byte order are refused when a
- * file is opened). Reads need no alignment.
+ * sub-cursor, and bytes_finish() reports the first failure. A decoder can therefore read all fields in the order of the
+ * format table and check once. Integers are little endian (files of the other byte order are refused when they are
+ * opened). Reads need no alignment.
  */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
@@ -22,7 +22,7 @@ struct bytes {
 	const uint8_t *position;
 	const uint8_t *end;
 	const uint8_t *start;
-	const char *failure;   /* NULL while all is well: a static string saying what was wrong */
+	const char *failure;   /* NULL without a failure; else a static string that describes it */
 	size_t failure_offset; /* from `start` */
 };
 
@@ -63,7 +63,7 @@ static inline void bytes_skip(struct bytes *bytes, size_t size)
 uint8_t bytes_u8(struct bytes *bytes);
 uint16_t bytes_u16(struct bytes *bytes);
 
-/* Events are read with these two. */
+/* Inline because every event is decoded with these two. */
 static inline uint32_t bytes_u32(struct bytes *bytes)
 {
 	const void *taken = bytes_take(bytes, sizeof(uint32_t));
@@ -92,7 +92,7 @@ int64_t bytes_sleb128(struct bytes *bytes);
  * failing. */
 void bytes_align(struct bytes *bytes, size_t alignment);
 
-/* A cursor over the next `size` bytes; this one moves behind them. */
+/* Returns a cursor over the next `size` bytes and skips them in this one. */
 static inline struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
 {
 	const void *taken = size <= bytes_left(bytes) ? bytes_take(bytes, (size_t)size) : NULL;
@@ -103,12 +103,12 @@ static inline struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
 	return bytes_over(NULL, 0);
 }
 
-/* A NUL-terminated string; "" when there is no NUL before the end, which is a failure. Borrowed. */
+/* Returns a borrowed NUL-terminated string. Without a NUL before the end, fails and returns "". */
 const char *bytes_string(struct bytes *bytes);
 
 /*
- * A u64 or u32 count of elements of `element_size` bytes that follow: fails, and returns 0, when they cannot fit into
- * what is left or when there are more than `limit`.
+ * Checks a count of elements of `element_size` bytes that follow. Fails, and returns 0, if they do not fit into the
+ * remaining bytes or if the count exceeds `limit`.
  */
 static inline uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit)
 {
@@ -125,7 +125,7 @@ static inline bool bytes_ok(const struct bytes *bytes)
 	return !bytes->failure;
 }
 
-/* NULL, or MMT_ERROR_FORMAT "<what>: <failure> at byte N". Bytes left over are no failure. */
+/* Returns NULL or MMT_ERROR_FORMAT "<what>: <failure> at byte N". Unread bytes are not a failure. */
 struct mmt_error *bytes_finish(const struct bytes *bytes, const char *what) MMT_MUST_CHECK;
 
 #endif

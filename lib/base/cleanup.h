@@ -14,7 +14,7 @@ static inline void cleanup_free(void *pointer)
 	free(*(void **)pointer);
 }
 
-/* Negative descriptors are not open. */
+/* A negative descriptor is not open. */
 static inline void cleanup_close(const int *fd)
 {
 	if (*fd >= 0)
@@ -27,7 +27,7 @@ static inline void cleanup_fclose(FILE **stream)
 		fclose(*stream);
 }
 
-/* Hand the value out of the scope: `*text_ret = TAKE(text);` leaves NULL behind for the guard. */
+/* Move the value out of the scope: `*text_ret = TAKE(text);` leaves NULL for the guard. */
 #define TAKE(pointer)                                                                                                  \
 	({                                                                                                             \
 		__typeof__(pointer) taken_ = (pointer);                                                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Creating errors. Callers of the library read them through mmtrace/error.h. */
+/* Creates errors. Callers of the library read them through mmtrace/error.h. */
 #ifndef BASE_ERRORS_H
 #define BASE_ERRORS_H
 
@@ -7,22 +7,22 @@
 
 #define ERROR_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-/* The one out-of-memory error: static, so that reporting it never allocates. mmt_error_destroy() ignores it. */
+/* The out-of-memory error. Static, so that reporting it never allocates; mmt_error_destroy() ignores it. */
 extern struct mmt_error error_no_memory;
 
-/* Never return NULL: when the message cannot be allocated they return &error_no_memory. */
+/* These functions never return NULL: if the message cannot be allocated, they return &error_no_memory. */
 struct mmt_error *error_create(enum mmt_error_code code, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 
 /* MMT_ERROR_SYSTEM (MMT_ERROR_PERMISSION for EPERM and EACCES); ": " and the text of `errno_value` are appended. */
 struct mmt_error *error_system(int errno_value, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 
 /*
- * Put "context: " before the message of `cause` and return it; takes `cause`. Code and errno stay. NULL stays NULL, so
- * `return error_context(f(), "%s", path);` is allowed.
+ * Prepends "context: " to the message of `cause` and returns it; takes `cause`. Code and errno are kept. NULL stays
+ * NULL, so `return error_context(f(), "%s", path);` is allowed.
  */
 struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 
-/* Give an error another code, for callers that know better what a failed system call means; takes and returns `error`. */
+/* Changes the code of an error, for callers that know why the system call failed. Takes and returns `error`. */
 struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code) MMT_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* zlib: inflating in pieces, and streams that are written as gzip. */
+/* zlib wrappers: incremental inflate, and streams written as gzip. */
 #ifndef BASE_GZIP_H
 #define BASE_GZIP_H
 
@@ -9,21 +9,21 @@
 
 struct inflater;
 
-/* NULL: out of memory. The input has a zlib header. */
+/* Expects input with a zlib header. NULL: out of memory. */
 struct inflater *inflater_create(void);
 /* Accepts NULL. */
 void inflater_destroy(struct inflater *inflater);
-/* Whether all input so far is used up: only then can more be given, which must stay until it is. */
+/* Whether all input is consumed. Only then may more be passed; it must stay valid until it is consumed. */
 bool inflater_is_hungry(const struct inflater *inflater);
 void inflater_feed(struct inflater *inflater, const void *data, unsigned size);
-/* The next bytes into `output`, how many in *made_ret; 0 or more. True in *end_ret: nothing follows. False: damaged, or
- * the input has ended too early. */
+/* Writes the next bytes into `output`; *made_ret: how many, possibly 0; *end_ret: the stream is complete. False: the
+ * data is damaged or truncated. */
 bool inflater_next(struct inflater *inflater, void *output, unsigned size, size_t *made_ret, bool *end_ret);
 
 /*
- * A stream whose content goes, compressed, to `below`, which stays open when this one is closed. The time in the header
- * is 0, so that equal contents are equal files. NULL: out of memory. An error of `below` is one of this stream;
- * fclose() reports the last.
+ * A stream that compresses its content into `below`, which stays open when this stream is closed. The time in the
+ * header is 0, so that equal contents give equal files. NULL: out of memory. An error of `below` is an error of this
+ * stream; fclose() reports the last one.
  */
 FILE *gzip_open(FILE *below);
 

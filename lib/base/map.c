@@ -9,11 +9,11 @@
 
 #include "base/vector.h"
 
-#define WORD_BYTES 8 /* what is interned begins at such */
+#define WORD_BYTES 8 /* alignment of interned bytes */
 
 enum { SLOT_EMPTY, SLOT_USED, SLOT_REMOVED };
 
-/* What a table's hashes begin with: never 0, and nobody can tell it from outside. */
+/* A random seed, so that hashes cannot be predicted from outside; never 0. */
 static uint64_t draw_seed(const void *table)
 {
 	struct timespec now = {0};
@@ -26,7 +26,7 @@ static uint64_t draw_seed(const void *table)
 	return seed | 1;
 }
 
-/* Finaliser of MurmurHash3 (public domain): spreads addresses and small integers alike. */
+/* The finaliser of MurmurHash3 (public domain) spreads both addresses and small integers. */
 static uint64_t spread(uint64_t key)
 {
 	key ^= key >> 33;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The only hash tables: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), `struct intern`, which
- * gives equal byte strings the same small id, and `struct id_table`, for callers that store the identified objects
- * themselves. Zero-initialise them.
+ * The hash tables of the library: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), `struct
+ * intern`, which gives equal byte strings the same small id, and `struct id_table`, for callers that store the
+ * identified objects themselves. Zero-initialise them.
  *
- * Keys come from recordings and recorded programs, which may be hostile. Each table has its own random seed, so that
- * keys cannot be chosen to collide.
+ * Keys come from recordings and recorded programs, which may be hostile. Each table has its own random seed, so that an
+ * attacker cannot choose keys that collide.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -24,13 +24,13 @@ struct map {
 	struct map_slot *slots;
 	size_t capacity; /* a power of two, or 0 */
 	size_t count;
-	size_t used;   /* count plus slots of removed keys */
-	uint64_t seed; /* 0: none yet, as nothing has been put */
+	size_t used;   /* count plus deleted slots */
+	uint64_t seed; /* 0: none yet, because the map was never filled */
 };
 
 void map_deinit(struct map *map);
 
-/* Forget every key, keep the memory. */
+/* Remove all keys and keep the memory. */
 void map_clear(struct map *map);
 
 /* Pointer to the value, valid until the next map_put(); NULL when absent. */
@@ -47,7 +47,7 @@ bool map_remove(struct map *map, uint64_t key);
 bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
 
 struct id_slot {
-	uint32_t hash; /* half of it */
+	uint32_t hash; /* lower half of the hash */
 	uint32_t id;   /* plus 1; 0: free */
 };
 
@@ -63,17 +63,17 @@ struct id_table {
 
 void id_table_deinit(struct id_table *table);
 
-/* Hash for the following two functions; valid only for this table. */
+/* Hash for the next two functions; valid only for this table. */
 uint64_t id_table_hash(struct id_table *table, const void *data, size_t size);
 
-/* Iterate over the ids whose hash may be equal; *position is 0 at first. ID_NONE: no more. */
+/* Iterate over the ids whose hash may be equal. Start with *position 0. ID_NONE: no more. */
 uint32_t id_table_next(const struct id_table *table, uint64_t hash, size_t *position);
 
 /* Add an entry with this hash and the next id; ID_NONE: out of memory. */
 uint32_t id_table_add(struct id_table *table, uint64_t hash);
 
 struct intern_entry {
-	uint32_t place; /* in `bytes`, counted in words of 8 */
+	uint32_t place; /* offset in `bytes`, in 8-byte words */
 	uint32_t size;
 };
 
@@ -90,12 +90,12 @@ struct intern {
 void intern_deinit(struct intern *intern);
 
 /*
- * Id of these bytes. Ids count from 0 in the order of first appearance: the id is new if it equals the previous count.
- * INTERN_NONE when out of memory, or beyond 32 GiB. The stored copy is 8-byte aligned.
+ * Returns the id of these bytes and adds them if needed. Ids count from 0 in order of insertion: an id equal to the
+ * previous count is new. INTERN_NONE: out of memory, or more than 32 GiB. The stored copy is 8-byte aligned.
  */
 uint32_t intern_put(struct intern *intern, const void *data, size_t size);
 
-/* Id of a string, its NUL included. */
+/* As intern_put(), for a string including its NUL. */
 uint32_t intern_put_string(struct intern *intern, const char *text);
 
 /* INTERN_NONE when absent. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sorting many small numbers faster than by comparing them. */
+/* Radix sort: faster than a comparison sort for many small numbers. */
 #ifndef BASE_RADIX_SORT_H
 #define BASE_RADIX_SORT_H
 
@@ -9,10 +9,10 @@
 
 struct sort_key {
 	uint64_t key;
-	uint64_t value; /* the caller's */
+	uint64_t value; /* not interpreted */
 };
 
-/* By key; equal ones keep their order. False: out of memory, and nothing has changed. */
+/* Stable sort by key. False: out of memory, and the items are unchanged. */
 bool radix_sort(struct sort_key *items, size_t count);
 
 #endif

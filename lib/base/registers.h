@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Registers of a thread by their number in the DWARF tables of the architecture, which is what unwinding needs. */
+/* Registers of a thread by DWARF register number, as unwinding needs them. */
 #ifndef BASE_REGISTERS_H
 #define BASE_REGISTERS_H
 

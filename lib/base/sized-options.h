@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Structs of options of the public interface. A caller may be compiled with the headers of an earlier version, whose
- * structs are shorter, or of a later one. Each begins with its size, a size_t, in the caller.
+ * Option structs of the public API. A caller may be compiled against an older header, with shorter structs, or a newer
+ * one. Each struct begins with a size_t: its size in the caller.
  */
 #ifndef BASE_SIZED_OPTIONS_H
 #define BASE_SIZED_OPTIONS_H
@@ -10,12 +10,12 @@
 
 #include "base/errors.h"
 
-/* The caller's struct gets the defaults, as far as it has them. `defaults` begin with `size`. */
+/* Fill the caller's struct with the defaults, up to its size. `defaults` begin with `size`. */
 void options_init(void *options, size_t size, const void *defaults, size_t defaults_size);
 
 /*
- * Copy the caller's options. What they do not have is 0. MMT_ERROR_INVALID: their size is not set.
- * MMT_ERROR_UNSUPPORTED: they set what this library does not know. `name` is that of the struct.
+ * Copy the caller's options; members that the caller does not have become 0. MMT_ERROR_INVALID: the size is not set.
+ * MMT_ERROR_UNSUPPORTED: the caller sets an option that this library does not know. `name` is the name of the struct.
  */
 struct mmt_error *options_copy(const void *options, void *copy_ret, size_t copy_size, const char *name) MMT_MUST_CHECK;
 

@@ -68,7 +68,7 @@ bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *ent
 	return (*enter_ret || starts_with(tracepoint, "sys_exit_", &name)) && call_find(name, call_ret);
 }
 
-/* A counter has the name of its first call, and only the last counts several calls that are not alike. */
+/* A counter has the name of its first call. Only MMT_COUNT_OTHER_CALLS counts several different calls. */
 const char *mmt_event_count_name(enum mmt_event_count kind)
 {
 	if (kind == MMT_COUNT_OTHER_CALLS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The memory syscalls that mmtrace records: the one table of them. A new syscall is a row here, a rule in
+ * The table of the memory syscalls that mmtrace records. A new syscall needs a row here, a rule in
  * lib/model/space/syscall-rules.c and a test of that rule; the recorder, the reader and the warnings read the table.
  * enum mmt_event_count in mmtrace/record.h lists the public counters.
  */
@@ -15,36 +15,36 @@
 /* What a call does to mappings when it succeeds. */
 enum call_effect {
 	CALL_RELEASES, /* it only unmaps; its stack is not needed */
-	CALL_MAPS,     /* its samples carry the stack, as those of the next */
+	CALL_MAPS,     /* its samples carry the stack, like those of CALL_PROTECTS */
 	CALL_PROTECTS, /* argument 3 becomes the protection of its range */
 	CALL_MARKS,    /* mappings stay; what the kernel knows about them changes */
 };
 
-/* Where the range of a call begins. */
+/* Where the address range of a call begins. */
 enum call_place {
 	CALL_AT_ARGUMENT,  /* at the first argument */
-	CALL_AT_RESULT,	   /* the kernel chooses the place */
-	CALL_BELOW_RESULT, /* brk: the result is the end. Returning less than was asked for is its way to fail. */
+	CALL_AT_RESULT,	   /* at the result: the kernel chooses the address */
+	CALL_BELOW_RESULT, /* brk: the result is the end of the range. A failing brk returns less than requested. */
 };
 
-/* Arguments count from 1; 0: the call has none of that kind. */
+/* Arguments count from 1; 0: the call has no such argument. */
 struct call_description {
 	const char *name;	      /* as in syscalls:sys_exit_NAME */
-	const char *filter;	      /* of the tracepoint, in the kernel's words; NULL: every call is recorded */
-	const char *missing;	      /* what a report does not know without its events, for a warning; NULL: nothing */
+	const char *filter;	      /* tracepoint filter, in the kernel's syntax; NULL: every call is recorded */
+	const char *missing;	      /* what a report misses without its events, for a warning; NULL: nothing */
 	const char *unknown;	      /* what its events do not record, for a warning; NULL: nothing */
-	enum mmt_event_count counter; /* under which its calls are counted */
+	enum mmt_event_count counter; /* the counter of its calls */
 	enum call_effect effect;
 	enum call_place place;
-	unsigned arguments;   /* how many it takes */
-	unsigned length;      /* which of them is the size of the memory asked for */
-	unsigned conditional; /* which of them it reads only with one of the flags below */
-	unsigned flags;	      /* which of them are the flags */
-	unsigned advice;      /* which of them is MADV_* */
-	uint64_t condition;   /* and the flags */
-	bool rare;	      /* the kernel may not have its tracepoint; its stack needs no event of its own */
-	bool at_entry;	      /* recorded when it is entered: its arguments are all that is needed */
-	bool with_madvise;    /* its exit is recorded, without the filter, with the option --madvise alone */
+	unsigned arguments;   /* number of arguments */
+	unsigned length;      /* number of the argument that is the size of the memory */
+	unsigned conditional; /* number of the argument that it reads only with one of the flags in `condition` */
+	unsigned flags;	      /* number of the flags argument */
+	unsigned advice;      /* number of the MADV_* argument */
+	uint64_t condition;   /* the flags with which it reads argument `conditional` */
+	bool rare;	      /* the kernel may not have its tracepoint; its stack needs no separate event */
+	bool at_entry;	      /* recorded at entry: its arguments are sufficient */
+	bool with_madvise;    /* its exit is recorded, unfiltered, only with --madvise */
 	bool mmap2;	      /* the kernel writes MMAP2 records about its range */
 };
 
@@ -101,14 +101,13 @@ static inline const struct call_description *call_describe(enum call call)
 	return &call_descriptions[call];
 }
 
-/* Whether it can make bytes mapped or accessible: its samples carry the stack. */
+/* Whether the call can map memory or make it accessible: its samples then carry the stack. */
 static inline bool call_has_stack(enum call call)
 {
 	return call_describe(call)->effect == CALL_MAPS || call_describe(call)->effect == CALL_PROTECTS;
 }
 
-/* A bit for each argument that the call reads. Where it reads none, the register holds something else of the program.
- */
+/* A bit for each argument that the call reads. The registers of other arguments hold unrelated values. */
 unsigned call_arguments_used(enum call call, const uint64_t arguments[6]);
 
 /* Whether a syscall that returns `result` has failed: a negative errno. */
@@ -117,19 +116,19 @@ static inline bool call_is_error(int64_t result)
 	return result < 0 && result >= -4095;
 }
 
-/* The same of a call of the table, one of which fails in its own way. */
+/* Whether a call of the table has failed; brk fails in its own way. */
 bool call_has_failed(enum call call, const uint64_t arguments[6], int64_t result);
 
-/* Of a call that has failed: errno. */
+/* The errno of a failed call. */
 int32_t call_errno(enum call call, int64_t result);
 
-/* The size of the memory that a call asked for, and, of brk, did not get; 0: not known. */
+/* The number of bytes that a call requested; for brk, those that it did not get. 0: not known. */
 uint64_t call_bytes_asked(enum call call, const uint64_t arguments[6], int64_t result);
 
-/* False: no call of the table. */
+/* False: the table has no such call. */
 bool call_find(const char *name, enum call *call_ret);
 
-/* The same of "sys_exit_NAME" or "sys_enter_NAME"; `enter_ret` says which. */
+/* The same for "sys_exit_NAME" or "sys_enter_NAME"; *enter_ret: it is the latter. */
 bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *enter_ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threads of the library. They block all signals, so that the program's own threads handle them. */
+/* Starts threads of the library. They block all signals, so that the threads of the program handle them. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 

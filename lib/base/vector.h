@@ -33,11 +33,11 @@
 		(vector)->count = (vector)->capacity = 0;                                                              \
 	} while (0)
 
-/* Give back the room for more. */
+/* Free unused capacity. */
 #define vector_trim(vector)                                                                                            \
 	vector_trim_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count, sizeof(*(vector)->items))
 
-/* Behind the macros. Most have room: what makes it is called by the others. */
+/* Helpers of the macros. The capacity check is inline because an append rarely has to reallocate. */
 #define vector_has_room(vector)                                                                                        \
 	((vector)->count < (vector)->capacity ||                                                                       \
 	 vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Zero initialisation makes an empty one. Reports keep four of them for every thread, so no space is left between them. */
+/* Zero-initialise an empty sum. Packed, because reports keep four of them per thread. */
 struct wide_sum {
 	uint64_t low;
 	uint32_t high; /* how many times `low` has wrapped */
