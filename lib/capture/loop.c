@@ -18,22 +18,22 @@
 #include "capture/proc/snapshot.h"
 #include "capture/process/targets.h"
 
-#define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
+#define TICK_NS 50000000ULL /* longest delay until a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
-#define RETURN_NS 30000000ULL	      /* a release that had its effect before the last snapshot has returned after it */
-#define RETURN_NS_MAX (2 * SECOND_NS) /* where it frees gigabytes, or its thread waits for a processor meanwhile */
-#define END_NS_MAX (3 * SECOND_NS)    /* for processes that are ending */
-#define IN_FLIGHT_NS 1000000ULL	      /* from a record's time to its place in the ring, at most */
+#define RETURN_NS 30000000ULL	      /* a munmap() that took effect before the last snapshot returns within this */
+#define RETURN_NS_MAX (2 * SECOND_NS) /* limit, for calls that free gigabytes or wait for a CPU */
+#define END_NS_MAX (3 * SECOND_NS)    /* limit for processes that are exiting */
+#define IN_FLIGHT_NS 1000000ULL	      /* longest time from a record's timestamp to its arrival in the ring */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
-#define LAST_ATTEMPTS 5		      /* at reading the final maps of a process that executes programs meanwhile */
-#define CHECK_INTERVAL_NS 20000000ULL /* minimum between two checks of a command ... */
-#define CHECK_AGE_SHARE 10	      /* ... at least one part of so many of its running time */
-#define CHECK_COST_SHARE 50	      /* ... and so many times the duration of the last check */
-#define ROUND_BYTES (6u << 20) /* a round ends after so much, which one frame of 8 MiB holds as a rule, or a second */
+#define LAST_ATTEMPTS 5		      /* to read the final maps of a process that keeps calling exec */
+#define CHECK_INTERVAL_NS 20000000ULL /* shortest time between two checks of a command ... */
+#define CHECK_AGE_SHARE 10	      /* ... and at least the running time so far divided by this ... */
+#define CHECK_COST_SHARE 50	      /* ... and the duration of the last check times this */
+#define ROUND_BYTES (6u << 20) /* a round ends after this many bytes (usually one 8 MiB frame), or after a second */
 
-/* It has executed another one, by now or long ago. */
+/* Finish the previous program's data if the process has called exec since. */
 static struct mmt_error *end_program(struct recorder *recorder, struct traced_process *process)
 {
 	uint64_t exec_ns = process->exec_ns;
@@ -56,8 +56,9 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	struct mmt_error *error;
 
 	/*
-	 * A process that forks all the time, and has much mapped, must not keep the recorder reading its children's
-	 * maps: these wait for their share of the time. Many will have ended by then.
+	 * A process that forks all the time and has many mappings would keep the recorder busy with reading its
+	 * children's maps. So first snapshots of children have a time budget; many children will have exited before
+	 * their turn.
 	 */
 	if (!process->ended && kind == SNAPSHOT_FIRST && !time_budget_allows(&recorder->children_budget, begin_ns))
 		return NULL;
@@ -71,7 +72,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	return error;
 }
 
-/* What an ended process leaves behind is copied at once. */
+/* Copy what an ended process leaves behind right away. */
 static struct mmt_error *serve_ended(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -81,7 +82,7 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
-		/* Its number may have been given again. */
+		/* The PID may have been reused. */
 		if (process_table_find(&recorder->processes, process->pid) == process)
 			jit_code_end_process(recorder, process->pid);
 		error = perf_maps_copy(recorder, process);
@@ -101,7 +102,7 @@ static void warn_of_descriptors(struct recorder *recorder)
 	recorder->descriptors_told |= recorder->processes.descriptors_short;
 }
 
-/* When all are tried that were there at the beginning, or at the first that comes later. */
+/* Called when the snapshots of all processes known at the start, or of the first that started later, were tried. */
 static void warn_of_guarded(struct recorder *recorder)
 {
 	uint64_t count = recorder->summary.guarded_processes;
@@ -116,8 +117,8 @@ static void warn_of_guarded(struct recorder *recorder)
 	recorder->guarded_told |= count > 0;
 }
 
-/* Snapshots of many processes, and waits, may take long: what has been seen by then is safe a second later all the
- * same. Only between snapshots. */
+/* Snapshots of many processes and waits may take long. Flush at least once a second meanwhile, so that a killed
+ * recorder loses little. Call this only between snapshots. */
 static struct mmt_error *keep_written(struct recorder *recorder)
 {
 	struct mmt_error *error;
@@ -130,7 +131,7 @@ static struct mmt_error *keep_written(struct recorder *recorder)
 	return error;
 }
 
-/* Files are opened by what the target has mapped, which waits for its mmap_lock; and may be on a slow file system. */
+/* Opening a mapped file may wait for the target's mmap_lock or for a slow file system. */
 static struct mmt_error *read_build_ids(struct recorder *recorder)
 {
 	struct mmt_error *error;
@@ -149,7 +150,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 
 	warn_of_descriptors(recorder);
 	warn_of_guarded(recorder);
-	/* Events of threads wait for their CPUs. */
+	/* Per-thread events are already open for CPUs that come online later; per-CPU events are not. */
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->cpus.looked_ns >= TICK_NS)
 		error = targets_look_at_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
@@ -168,7 +169,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	return error ? error : serve_ended(recorder);
 }
 
-/* Often, when that is cheap: names of JIT code are known to be so old. */
+/* Sizes of perf maps over time date the names of JIT code. Read them often when there are few processes. */
 static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 {
 	uint64_t interval_ns = recorder->processes.items.count <= FEW_PROCESSES ? TICK_NS : SECOND_NS;
@@ -210,8 +211,8 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	return NULL;
 }
 
-/* Checks on the way. Between the reads of a snapshot the rings are drained when they fill, and no process keeps the
- * others waiting for longer than its own snapshot takes. */
+/* Checks during recording. The rings are drained between two snapshots, and also within one when they fill, so no
+ * process delays the others for longer than its own snapshot takes. */
 static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -219,7 +220,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = &recorder->processes.items.items[i];
 
-		/* Its first snapshot, which defines what later ones check, comes first. */
+		/* The first snapshot comes first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
 		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, NULL);
@@ -231,7 +232,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 	return error;
 }
 
-/* Sleep until a ring fills, something ends, or a tick is over. True: the stop descriptor is readable. */
+/* Sleep until a ring fills, a process ends, or a tick has passed. Returns true if the stop descriptor is readable. */
 static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -242,14 +243,14 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 		sleep_ns = TICK_NS;
 	result = poll(waiting->items, waiting->count, (int)((sleep_ns + 999999) / 1000000));
 	for (size_t i = waiting->first_target; result > 0 && i < waiting->count; i++) {
-		/* The descriptor of an ended process stays readable: once is enough. */
+		/* The pidfd of an ended process stays readable: stop polling it. */
 		if (waiting->items[i].revents)
 			waiting->items[i].fd = -1;
 	}
 	return result > 0 && waiting->items[0].fd >= 0 && waiting->items[0].revents;
 }
 
-/* Once a second: what is seen becomes safe. */
+/* Once a second: write to the file what has been read so far, and forget ended processes. */
 static struct mmt_error *keep_safe(struct recorder *recorder)
 {
 	recorder_flush(recorder);
@@ -258,7 +259,8 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 	return targets_look_for_unseen(recorder);
 }
 
-/* A round ends behind a drain, before the recorder itself says more: then all is there that is as old as anything. */
+/* End a round only right after a drain, before the recorder appends records of its own: only then are all older records
+ * in the file. */
 static struct mmt_error *end_round(struct recorder *recorder, bool safe_is_due)
 {
 	struct mmt_error *error = safe_is_due ? incremental_metadata_write(recorder) : NULL;
@@ -296,9 +298,9 @@ static bool is_large_enough(const struct recorder *recorder)
 }
 
 /*
- * A command that ends by itself can only be checked against maps that were read before. Its end is not known in
- * advance, so the intervals grow with its running time: the last maps are never older than a tenth of it, and a command
- * that runs for days needs few readings.
+ * A command that ends by itself can only be checked against maps that were read before its end. That end cannot be
+ * predicted, so the interval grows with the running time: the last maps are at most a tenth of the running time old,
+ * and a command that runs for days needs few readings.
  */
 static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_ns, uint64_t cost_ns)
 {
@@ -309,8 +311,8 @@ static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_
 	return interval_ns < cost_ns * CHECK_COST_SHARE ? cost_ns * CHECK_COST_SHARE : interval_ns;
 }
 
-/* From now, so that snapshots that take longer than the interval leave room for other work. They began at `began_ns`.
- */
+/* Count from the end of the last snapshots, so that snapshots that take longer than the interval leave time for other
+ * work. They began at `began_ns`. */
 static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began_ns)
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
@@ -320,7 +322,7 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
 
-/* A process that is held at its exit: its mappings no longer change. */
+/* Check a process that is held at its exit: its mappings no longer change. */
 static struct mmt_error *check_at_exit(struct recorder *recorder, pid_t pid)
 {
 	struct mmt_error *error = process_events_drain(recorder);
@@ -411,7 +413,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	return error;
 }
 
-/* Read the maps again if the process executed a program meanwhile. */
+/* Read the maps again if the process called exec during the reading. */
 static void take_last_snapshot(struct recorder *recorder, size_t index)
 {
 	bool complete = false;
@@ -437,7 +439,7 @@ static void take_last_snapshots(struct recorder *recorder)
 	}
 }
 
-/* Keep the rings from overflowing for so long. */
+/* Wait for `duration_ns` and keep the rings from overflowing. */
 static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_ns)
 {
 	uint64_t end_ns = clock_now_ns() + duration_ns;
@@ -452,7 +454,7 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 	return error;
 }
 
-/* Where that is refused, or descriptors are short, what the thread does next tells as well. */
+/* Errors are ignored: if the event cannot be opened, the thread's next record also shows that it left the call. */
 static void watch_outside(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -465,7 +467,8 @@ static void watch_outside(struct recorder *recorder)
 	mmt_error_destroy(error);
 }
 
-/* What a final snapshot has seen of calls that have not returned yet is recorded when they do. */
+/* A final snapshot may show the effect of calls that have not returned yet. Wait for them, because a call is recorded
+ * when it returns. */
 static struct mmt_error *wait_for_returns(struct recorder *recorder)
 {
 	struct in_flight *in_flight = &recorder->in_flight;
@@ -501,7 +504,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	return error;
 }
 
-/* Whoever was at its end when the final snapshots were taken has none, or a part of one: its end must be recorded. */
+/* A process that was exiting during the final snapshots has none, or a partial one: its exit must be recorded. */
 static struct mmt_error *wait_for_ends(struct recorder *recorder)
 {
 	uint64_t end_ns = clock_now_ns() + END_NS_MAX;
@@ -526,16 +529,16 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 }
 
 /*
- * The events can only be switched off one after the other, and by then calls of some are recorded while those of others
- * are not. So all that is later than one moment is left out. A record bears the time before it is put into its ring:
- * those of that moment are given time to get there.
+ * Events can only be disabled one by one, so calls of some threads are still recorded while those of others no longer
+ * are. Records later than stop_ns are therefore discarded. A record gets its timestamp before it enters the ring: wait
+ * until those stamped before stop_ns have arrived.
  */
 static void cut_off(struct recorder *recorder)
 {
 	size_t next = 0;
 
 	recorder->stop_ns = clock_now_ns();
-	/* It would enable again what is disabled here. */
+	/* The switching thread would enable events again that are disabled here. */
 	attach_end_switch(&recorder->attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
 	recorder_keep_failure(recorder, process_events_drain(recorder));
@@ -548,8 +551,8 @@ void loop_stop(struct recorder *recorder)
 {
 	exit_watch_stop(recorder->exit_watch);
 	recorder->exit_watch = NULL;
-	/* A second request to stop cuts short what may take long. Ctrl-C reaches a command as well, which may have
-	 * ended by it before the request is seen here: that is the first one all the same. */
+	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
+	 * recorder sees the request: that request still counts as the first one. */
 	recorder->stop_requests = recorder_stop_requests(recorder);
 	if (recorder->options->command && !recorder->stop_requests)
 		recorder->stop_requests = 1;
@@ -563,7 +566,7 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_ends(recorder));
 	cut_off(recorder);
 	recorder_keep_failure(recorder, targets_look_for_unseen(recorder));
-	/* Nothing can be lost any more. */
+	/* From here on no record can be lost. */
 	ring_reader_end(recorder);
 	priority_ease(&recorder->priority);
 	recorder_end_round(recorder);

@@ -6,11 +6,12 @@
 #include "base/errors.h"
 #include "capture/recorder.h"
 
-/* Record until something ends it, which goes into summary.end. Write errors are kept in recorder->write_error. */
+/* Record until a stop condition is met, which is stored in summary.end. Write errors are kept in
+ * recorder->write_error. */
 struct mmt_error *loop_run(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Last snapshots with the events on, then the events off and the last records, up to recorder->stop_ns. What fails is
- * left to recorder_keep_failure(). */
+/* Takes the last snapshots with the events enabled, then disables the events and drains the last records, up to
+ * recorder->stop_ns. Failures go to recorder_keep_failure(). */
 void loop_stop(struct recorder *recorder);
 
 /* Take the snapshots and build-ids that drained records asked for, and look after processes that ended. */

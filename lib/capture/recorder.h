@@ -40,12 +40,12 @@
 
 struct process_ranges {
 	pid_t pid;
-	VECTOR(struct mapped_range) ranges; /* of the first or last snapshot */
+	VECTOR(struct mapped_range) ranges; /* from the first or last snapshot */
 };
 
 typedef VECTOR(struct process_ranges) process_ranges_list;
 
-/* Of a record. */
+/* The part of a record that must not be written to the file. */
 struct hidden_part {
 	size_t offset, bytes;
 };
@@ -56,8 +56,8 @@ struct ring_thread {
 	pthread_mutex_t lock; /* held by the recorder's own thread except while it waits */
 	pthread_cond_t wake;
 	bool started;
-	bool refused; /* it cannot be made, or is no longer needed */
-	bool waiting; /* the recorder's own thread */
+	bool refused; /* the thread could not be created, or is no longer needed */
+	bool waiting; /* the recorder's own thread waits */
 	bool asleep;  /* until `wake` is signalled */
 	bool must_end;
 	struct mmt_error *error;
@@ -74,12 +74,12 @@ struct recorder {
 	struct large_dumps large_dumps;
 	struct attachment attachment;
 	struct scope scope;
-	struct map threads; /* while attaching to parts of processes: those asked for, and whom they start */
+	struct map threads; /* while attaching to single threads: those threads and the threads that they start */
 	int cgroup;	    /* directory of the control group that is recorded; -1: none */
 	struct cpu_watch cpus;
 	struct process_table processes;
-	unrecorded_children_list unrecorded_children; /* of targets, when recording began */
-	struct map left_out_children;		      /* with options->tree: those that cannot be recorded */
+	unrecorded_children_list unrecorded_children; /* children of targets when recording began */
+	struct map left_out_children;		      /* with options->tree: children that cannot be recorded */
 	struct process_events process_events;
 	struct traced_command command;
 	struct exit_watch *exit_watch; /* NULL: no checks at exit */
@@ -87,7 +87,7 @@ struct recorder {
 	struct jitdump_notes jitdumps;
 	struct kept_modules images;
 	struct jit_code generated;
-	struct code_copies code;	  /* of it, at the end */
+	struct code_copies code;	  /* copies of JIT code, filled when recording ends */
 	process_ranges_list final_ranges; /* of the STOP snapshots */
 	process_ranges_list start_ranges; /* of the START snapshots of targets, until residency is read */
 	process_residencies start_residency;
@@ -95,66 +95,67 @@ struct recorder {
 
 	struct writer *writer;
 	bool writing;					     /* records from start_ns on go into the file */
-	struct mmt_error *write_error;			     /* the first; nothing is written after it */
-	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
-	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a record as it goes into the file */
+	struct mmt_error *write_error;			     /* the first write error; nothing is written after it */
+	struct mmt_error *failure;			     /* the first other error; ends the recording */
+	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a modified copy of a record, as written to the file */
 	bool descriptors_told;
 	bool guarded_told;
 	bool residency_told;
 	struct priority priority;
-	int64_t bytes_until_look;			 /* at the time, while records are read */
+	int64_t bytes_until_look;			 /* bytes to read before the clock is checked again */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
-	struct unasked old_maps;			 /* processes that are younger than the map of their number */
-	VECTOR(struct perf_map_copy) earlier_maps;	 /* of programs that were followed by others */
+	struct unasked old_maps;			 /* processes that started after their perf map was written */
+	VECTOR(struct perf_map_copy) earlier_maps;	 /* perf maps of programs that ended with an exec */
 	uint64_t piece_bytes;				 /* see metadata.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	struct mmt_record_progress progress;
 	struct resident_series resident_series;
-	uint64_t progress_ns;	 /* when it was told */
+	uint64_t progress_ns;	 /* time of the last progress report */
 	uint64_t snapshot_lines; /* of all snapshots so far */
 	uint64_t round_bytes;	 /* appended since the round began */
-	uint64_t flushed_ns;	 /* when all that had been read was written */
-	bool drained;		 /* every ring, since the round began and the recorder itself said something */
+	uint64_t flushed_ns;	 /* time of the last flush */
+	bool drained;		 /* all rings drained since the round began and the recorder last appended a record */
 	uint64_t start_ns, start_realtime_ns;
-	struct time_budget children_budget; /* of their first snapshots */
-	struct in_flight in_flight;	    /* while the recording ends */
-	bool closed;			    /* processes that are not known yet are not recorded any more */
-	unsigned stop_requests;		    /* those that ended the recording */
-	uint64_t stop_ns;		    /* records later than this are not written; 0: not yet known */
+	struct time_budget children_budget; /* for first snapshots of children */
+	struct in_flight in_flight;	    /* used while recording stops */
+	bool closed;			    /* unknown processes are no longer added */
+	unsigned stop_requests;		    /* stop requests seen when recording ended */
+	uint64_t stop_ns;		    /* later records are not written; 0: not stopped yet */
 	uint64_t first_ns, last_ns;	    /* of the records written; 0: none */
 	VECTOR(uint64_t) lost_before;	    /* by event: lost before start_ns */
 	VECTOR(uint64_t) lost;		    /* by event: lost since; known at the end */
 };
 
-/* When options->duration_ns is over; UINT64_MAX: never. */
+/* When options->duration_ns is over; UINT64_MAX: no limit. */
 uint64_t recorder_end_ns(const struct recorder *recorder);
 
-/* The user wants it to stop. */
+/* Whether a stop was requested. */
 bool recorder_is_stopped(const struct recorder *recorder);
-/* How often somebody has asked for it; once, where the descriptor does not count. */
+/* The number of stop requests: 1 if the descriptor does not count them. */
 unsigned recorder_stop_requests(const struct recorder *recorder);
 
-/* Tell the user what is no warning, also without options->verbose. */
+/* Send the user a message that is not a warning, even without options->verbose. */
 void recorder_inform(const struct recorder *recorder, const char *text);
 
-/* Tell the user; progress only with options->verbose. */
+/* Send the user a message. Messages that are not warnings need options->verbose. */
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Keep the first failure, which may be NULL, to be told when the file has got its end. Takes `failure`. */
+/* Keep the first failure and return it when the file is complete. Takes `failure`, which may be NULL. */
 void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure);
 
-/* A section of the file: takes what the buffer holds. */
+/* Add a section to the file. Takes the content of the buffer. */
 struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_feature feature,
 				       struct buffer *buffer) MMT_MUST_CHECK;
 
-/* A whole record of the recorder itself into the file; a failure is kept in write_error. */
+/* Append a record made by the recorder; a failure is kept in write_error. */
 void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns);
-/* One out of a ring, for this stream of the writer, with zeros in place of what must not be written. */
+/* Append a record from a ring to this stream of the writer, with zeros in place of the hidden part. */
 void recorder_append_read(struct recorder *recorder, unsigned stream, const void *record, size_t size,
 			  const struct hidden_part *hidden, uint64_t time_ns);
-/* The end of a round says that what was in the rings at the end of the one before, and when the recorder itself said
- * something, has been read: where they have not been drained since, the round goes on. */
+/* The end of a round promises that everything that was in the rings at the end of the previous round, and when the
+ * recorder last appended a record of its own, has been read. If the rings were not drained since, the round
+ * continues. */
 void recorder_end_round(struct recorder *recorder);
 void recorder_flush(struct recorder *recorder);
 

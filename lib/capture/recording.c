@@ -23,7 +23,7 @@
 #include "capture/perf/tracefs.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
-#define FIRST_READINGS_MAX 8		/* of the maps of a process that keeps moving mappings */
+#define FIRST_READINGS_MAX 8		/* readings of the maps of a process that keeps moving mappings */
 #define FIRST_READINGS_NS 1000000000ULL /* ... and for at most this long */
 #define MOVING_PROCESSES_MAX 64		/* ... if there are no more than these */
 #define FIRST_LINES_MAX 2000000		/* of all initial snapshots together, except those of target processes */
@@ -109,7 +109,7 @@ static void recorder_deinit(struct recorder *recorder)
 	mmt_error_destroy(recorder->write_error);
 }
 
-/* The command keeps the limit that it would have. */
+/* Raise the limit of open files for the recorder only; the command keeps its own. */
 static void raise_descriptor_limit(struct recorder *recorder)
 {
 	struct rlimit limit;
@@ -137,7 +137,7 @@ static struct mmt_error *choose_events(struct recorder *recorder)
 	return error;
 }
 
-/* What needs no target yet: events, rings, the output. */
+/* Prepare what needs no target yet: events, rings, the output file. */
 static struct mmt_error *prepare(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
@@ -174,7 +174,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	return NULL;
 }
 
-/* It stands before its exec. One outside of the control group is not recorded, unless it comes into that. */
+/* The command waits before its exec. A command outside the recorded control group is not recorded unless it enters the
+ * group. */
 static struct mmt_error *start_command(struct recorder *recorder)
 {
 	struct mmt_error *error;
@@ -193,7 +194,7 @@ static struct mmt_error *start_command(struct recorder *recorder)
 	return error;
 }
 
-/* The command stands before its exec, which will switch the events on. */
+/* The command waits before its exec, which enables the events. */
 static struct mmt_error *attach_to_command(struct recorder *recorder)
 {
 	struct mmt_error *error = start_command(recorder);
@@ -220,7 +221,7 @@ static void set_start(struct recorder *recorder)
 	writer_limit_waiting(recorder->writer, recorder->options->stop_fd, recorder_end_ns(recorder));
 }
 
-/* The file exists from here on: whatever fails later, it gets its end. */
+/* From here on the file exists and is always completed, whatever fails later. */
 static struct mmt_error *start_writing(struct recorder *recorder)
 {
 	struct mmt_error *error = writer_start(recorder->writer);
@@ -246,7 +247,7 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	return error;
 }
 
-/* After a command was started, which keeps the priority that it would have. */
+/* Call this after starting a command, so that the command does not inherit the priority. */
 static void take_priority(struct recorder *recorder)
 {
 	recorder->summary.priority = priority_take(&recorder->priority);
@@ -261,11 +262,10 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 		return error;
 	take_priority(recorder);
 	set_start(recorder);
-	/* Before it runs: it may be over in a moment. */
+	/* Before the command runs: it may end at once. */
 	perf_maps_watch(&recorder->processes.items.items[0], 0, recorder->start_ns);
 	error = head_add(recorder);
-	/* What can fail in writing fails before the command runs; what the command's exec can fail of leaves an earlier
-	 * recording where it is. */
+	/* Write errors are found before the command runs. If the exec fails, an earlier recording keeps its name. */
 	if (!error)
 		error = writer_write_head(recorder->writer);
 	if (!error)
@@ -278,8 +278,8 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 }
 
 /*
- * The first reading misses a mapping that moves from an address not read yet to one already read. Read again until
- * nothing has moved meanwhile; each reading misses less.
+ * The first reading misses a mapping that moves from an address not read yet to one already read. Read again until no
+ * mapping has moved during a reading; each reading misses fewer.
  */
 static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 {
@@ -313,7 +313,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
 }
 
-/* All processes may be too many. */
+/* Recording all processes may mean too many mappings: limit the first snapshots of processes that are not targets. */
 static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -340,7 +340,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
 
-	/* With thousands of runnable threads, opening their events would take a minute. */
+	/* Raise the priority first: with thousands of runnable threads, opening their events would take a minute. */
 	take_priority(recorder);
 	if (!error)
 		error = targets_attach(recorder);
@@ -365,8 +365,8 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 }
 
 /*
- * Sums of the lost events since the start, by event: the counts of PERF_FORMAT_LOST, which reports show. LOST records
- * count only for the status line and for files without these counts.
+ * Sum up the events lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST; LOST records are
+ * used only for the status line and for files without these counts.
  */
 static void count_lost(struct recorder *recorder)
 {
@@ -438,7 +438,7 @@ static uint64_t cpu_used_ns(void)
 	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
 }
 
-/* The rings are the kernel's pages, and no part of what is resident. */
+/* Ring pages belong to the kernel and are not part of the recorder's RSS. */
 static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
 {
 	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;
@@ -467,7 +467,7 @@ static struct mmt_error *run(struct recorder *recorder)
 		error = NULL;
 		finish(recorder);
 	}
-	/* A command that could not be executed must not be held at its exit. */
+	/* A command whose exec failed must not be held at its exit. */
 	exit_watch_stop(recorder->exit_watch);
 	recorder->exit_watch = NULL;
 	if (!command_stop(&recorder->command))

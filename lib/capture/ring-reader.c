@@ -18,10 +18,10 @@
 
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
-#define WAIT_TICK_NS 2000000   /* of the thread that reads rings meanwhile */
-#define LOOK_BYTES (32 << 10)  /* of records, some 50 microseconds */
-#define PIECE_BYTES (1u << 20) /* of a file */
-#define TRAILER_BYTES 32       /* of other records: pid and tid, time, cpu, identifier */
+#define WAIT_TICK_NS 2000000   /* poll interval of the ring reader's thread */
+#define LOOK_BYTES (32 << 10)  /* bytes of records between two checks of the clock, some 50 microseconds */
+#define PIECE_BYTES (1u << 20) /* bytes of a file in one read */
+#define TRAILER_BYTES 32       /* sample_id trailer of other records: pid and tid, time, cpu, identifier */
 
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct ring_reader_sample *sample_ret)
@@ -57,7 +57,7 @@ size_t drain_cut_dump(const void *record, const struct ring_reader_sample *sampl
 	return size;
 }
 
-/* Zero if the sample has none. */
+/* Returns 0 if the sample has no stack pointer. */
 static uint64_t read_stack_pointer(const struct architecture *architecture, uint64_t sampled, const uint8_t *record,
 				   const struct ring_reader_sample *sample)
 {
@@ -76,8 +76,8 @@ static uint64_t read_stack_pointer(const struct architecture *architecture, uint
 }
 
 /*
- * Two kinds of bytes must not get into the file: those that the kernel did not copy, which are old contents of the
- * ring, and a program's arguments and environment, which are above all frames.
+ * Two kinds of bytes must not get into the file: bytes that the kernel did not copy, which are old contents of the
+ * ring, and the program's arguments and environment, which lie above all frames.
  */
 static struct hidden_part find_hidden(const struct recorder *recorder, const struct perf_event_attr *attribute,
 				      const uint8_t *record, const struct ring_reader_sample *sample)
@@ -99,14 +99,14 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 {
 	if (event->role == ROLE_SYSCALL) {
 		recorder->summary.events[call_describe(event->call)->counter]++;
-		/* One entry says that user addresses follow. */
+		/* One entry is the PERF_CONTEXT_USER marker, so a callchain at the limit has one entry more. */
 		recorder->summary.cut_callchains += sample->callchain_count > recorder->callchain_limit;
 	}
 	if (event->role == ROLE_LARGE_DUMP)
 		recorder->summary.large_stack_dumps++;
 	else if (event->has_dump)
 		recorder->summary.stack_dumps++;
-	/* Most calls with a large dump have a small one too. */
+	/* Most calls with a large dump also have a small one: count the stack only once. */
 	if (event->has_dump && (event->role != ROLE_DUMP || !may_have_large_dump(recorder)))
 		recorder->summary.deep_stacks += sample->copied_bytes == sample->stack_bytes;
 }
@@ -120,7 +120,8 @@ static void put_id_in_file(const struct recorder *recorder, uint8_t *record, siz
 	memcpy(record + offset, &id, sizeof(id));
 }
 
-/* Of events that were opened later the file knows no identifiers: their records go as those of an earlier one. */
+/* The file does not know the identifiers of events that were opened later: write their records with the identifier of
+ * an earlier event. */
 static const void *name_event(struct recorder *recorder, const void *record, size_t size)
 {
 	uint32_t type = ((const struct perf_event_header *)record)->type;
@@ -136,7 +137,7 @@ static const void *name_event(struct recorder *recorder, const void *record, siz
 	return recorder->changed;
 }
 
-/* Cuts off the part of a large dump that must not be written. */
+/* Cut off the part of a large dump that must not be written. */
 static const void *cut_large_dump(struct recorder *recorder, const void *record,
 				  const struct ring_reader_sample *sample, size_t *size, struct hidden_part *hidden)
 {
@@ -149,7 +150,7 @@ static const void *cut_large_dump(struct recorder *recorder, const void *record,
 	return recorder->changed;
 }
 
-/* All CPUs are recorded from one moment to another. */
+/* Whether the time is between start_ns and stop_ns, when all CPUs are recorded. */
 static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 {
 	return recorder->writing && time_ns >= recorder->start_ns &&
@@ -157,8 +158,8 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 }
 
 /*
- * A child that is born while the last snapshots are taken has none, and is left out: its calls, which may come from
- * another ring before its allocation does, as well.
+ * A child forked during the last snapshots has no snapshot and is not recorded. Its calls are skipped, too: they may
+ * come from a ring that is read before the ring with its FORK record.
  */
 static bool is_too_late(const struct recorder *recorder, pid_t pid)
 {
@@ -175,8 +176,8 @@ static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t ti
 	return scope_follow(&recorder->scope, pid, 0) ? process_events_push(recorder, &seen, NULL) : &error_no_memory;
 }
 
-/* Is what a process did then to be recorded? An unknown process joins if all processes are recorded: it may have come
- * into the control group; but not one for which the last snapshots come too early. */
+/* Should the activity of this process at this time be recorded? If all processes are recorded, an unknown process is
+ * added, because it may have entered the control group; but not once the last snapshots have begun. */
 static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
 {
 	struct scope *scope = &recorder->scope;
@@ -187,7 +188,7 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 	return NULL;
 }
 
-/* Reading a ring of large dumps takes milliseconds, in which no other ring may overflow. */
+/* Reading a ring of large dumps takes milliseconds: skip it if another ring may overflow during that time. */
 static bool is_too_late_for_large_dump(struct recorder *recorder)
 {
 	struct large_dumps *large = &recorder->large_dumps;
@@ -215,7 +216,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	pid = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
-	/* A call's exit, the entry of another, or a sample outside the kernel. */
+	/* A call's exit, the entry of the next call, or a sample in user space: the thread has left its last call. */
 	if (!index || recorder->events.items.items[*index].role == ROLE_SYSCALL)
 		in_flight_note_outside(&recorder->in_flight, tid, time_ns);
 	if (!index)
@@ -249,7 +250,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	return NULL;
 }
 
-/* A thread or a process. */
+/* A new thread or process. */
 static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool recorded)
 {
 	struct process_event fork = {.kind = PROCESS_FORK, .time_ns = time_ns, .recorded = recorded};
@@ -270,7 +271,7 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	return error || fork.pid == parent ? error : process_events_push(recorder, &fork, NULL);
 }
 
-/* The kernel announces children to their parent's events even where those are not inherited. */
+/* The kernel reports children to the events of their parent even if the events are not inherited. */
 static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 {
 	pid_t pid = (pid_t)bytes_u32(&fork);
@@ -288,7 +289,7 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return NULL;
 	error = process_events_push(recorder, &exec, NULL);
-	/* The thread that executes a program ends the others and takes the number of the first. */
+	/* The thread that calls exec ends all other threads and gets the TID of the main thread. */
 	return error ? error : attach_note_fork(&recorder->attachment, exec.pid, time_ns, &new_thread);
 }
 
@@ -323,7 +324,7 @@ static struct mmt_error *handle_exit(struct recorder *recorder, pid_t pid, struc
 	return error ? error : attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
 }
 
-/* For the user who looks on; what the summary says is counted by the kernel. */
+/* For the status line; the summary uses the kernel's own counts. */
 static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 {
 	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
@@ -337,7 +338,7 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 		recorder->progress.lost_events += count;
 }
 
-/* That of the event that lost records: `lost` is the record's content. */
+/* The stream of the event that lost records; `lost` is the content of the LOST record. */
 static unsigned find_stream(const struct recorder *recorder, struct bytes lost)
 {
 	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&lost));
@@ -375,7 +376,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	bytes_skip(&bytes, sizeof(*header));
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
-		/* Only fences report these. */
+		/* Only fence events report context switches. */
 		bytes_skip(&trailer, 8); /* cpu */
 		return attach_note_run(&recorder->attachment, tid, time_ns, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
@@ -409,7 +410,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	return error;
 }
 
-/* In the middle of draining. What was read of the ring at work counts as filled until it is given back. */
+/* Called while draining. Bytes already read from the current ring count as filled until they are returned to the
+ * kernel. */
 static void pause_if_due(struct recorder *recorder)
 {
 	if (priority_pause_is_due(&recorder->priority, clock_now_ns()) && !rings_are_filling(&recorder->rings))
@@ -430,7 +432,7 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 						  : handle_side_band(context, header);
 }
 
-/* New processes; new threads are of a process that is known. */
+/* Note new processes. New threads need no note: their process is known. */
 static struct mmt_error *note_allocation(void *context, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -449,8 +451,9 @@ static struct mmt_error *note_allocation(void *context, const void *record, size
 }
 
 /*
- * Whoever did something up to the heads that were noted was born before, and is told of in some ring by now. The rings
- * are looked at one after the other: of what comes meanwhile a part is seen, of a family perhaps the youngest only.
+ * Every process that made a record up to the noted heads was forked earlier, and the FORK record is in some ring by
+ * now. The rings are peeked one after the other, so of the records that arrive meanwhile only some are seen, perhaps a
+ * grandchild's FORK without its parent's.
  */
 static struct mmt_error *find_forks(struct recorder *recorder)
 {
@@ -480,11 +483,12 @@ static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 
 struct mmt_error *ring_reader_drain(struct recorder *recorder)
 {
-	/* Older records than those noted before may have been in rings that were read earlier. */
+	/* Notes from earlier drains: rings read before them may have held older records, so only these notes can be
+	 * resolved now. */
 	size_t earlier_notes = recorder->attachment.notes.count;
 	struct mmt_error *error;
 
-	/* The recorder's own records are no newer than the ring heads that are noted after it. */
+	/* The recorder's own records are older than the ring heads, which are noted after them. */
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->rings);
 	if (!error)
@@ -500,7 +504,8 @@ struct mmt_error *ring_reader_drain(struct recorder *recorder)
 	return error ? error : attach_resolve(&recorder->attachment, earlier_notes);
 }
 
-/* Reads rings that are filling while the recorder's own thread waits. The lock is held except while this one sleeps. */
+/* Reads rings that are filling while the recorder's own thread waits. This thread holds the lock except while it
+ * sleeps. */
 static void *read_while_waiting(void *context)
 {
 	struct recorder *recorder = context;
@@ -588,7 +593,7 @@ void ring_reader_end(struct recorder *recorder)
 	thread->error = NULL;
 }
 
-/* What the thread could not do. */
+/* The error of the ring reader's thread. */
 static struct mmt_error *take_thread_error(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->ring_thread.error;

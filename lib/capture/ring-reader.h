@@ -9,41 +9,42 @@
 #include "capture/recorder.h"
 
 /*
- * Read every ring up to its present head. While recorder->writing is unset, and for records before start_ns, nothing is
- * written; records after stop_ns are skipped. What records tell about processes goes into the queue of process events:
- * the process table, modules, jitdumps and JIT code do not change.
+ * Read every ring up to its present head. Nothing is written while recorder->writing is unset or for records before
+ * start_ns; records after stop_ns are skipped. Process events (fork, exec, exit, mapping) are queued: the process
+ * table, modules, jitdumps and JIT code do not change.
  */
 struct mmt_error *ring_reader_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* For slow work, between its pieces: read the rings when one is filling; pause for the targets when that is due. */
+/* Call this between the steps of slow work: it reads the rings when one is filling and pauses for the targets when a
+ * pause is due. */
 struct mmt_error *ring_reader_keep_up(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
- * Around a system call that may take long, such as one that waits for the target's mmap_lock: threads that hold it may
- * get no CPU for seconds. Meanwhile a thread of the ring reader reads rings that are filling. Between the two, nothing
- * of the recorder may be used but what reading rings leaves alone: no writer, no messages, no events or rings. errno is
- * kept.
+ * Call these around a system call that may take long, such as one that waits for the target's mmap_lock: threads that
+ * hold the lock may get no CPU for seconds. A thread of the ring reader reads filling rings in the meantime. Between
+ * the two calls, use only state that reading the rings does not touch: no writer, messages, events or rings. errno is
+ * preserved.
  */
 void ring_reader_begin_wait(struct recorder *recorder);
 void ring_reader_end_wait(struct recorder *recorder);
-/* Ends the thread. What it could not do is left to recorder_keep_failure(). */
+/* Ends the thread. Its error goes to recorder_keep_failure(). */
 void ring_reader_end(struct recorder *recorder);
 
-/* Reads up to `size` bytes from the start of a file, in pieces; *size_ret: how many. A read error counts as the end of
- * the file. Keeps up with the rings. */
+/* Reads up to `size` bytes from the start of a file in steps, and keeps up with the rings. *size_ret: bytes read. A
+ * read error counts as the end of the file. */
 struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size,
 					size_t *size_ret) MMT_MUST_CHECK;
 
-/* What the sample's bytes behind the fixed fields hold. Pure, for tests. */
+/* The parts of a sample behind the fixed fields. Pure, for tests. */
 struct ring_reader_sample {
 	uint64_t callchain_count;
 	size_t registers_offset; /* into the record; 0: none */
 	size_t stack_offset;	 /* into the record */
 	uint64_t stack_bytes;	 /* reserved in the record; 0: none */
-	uint64_t copied_bytes;	 /* of them copied by the kernel */
+	uint64_t copied_bytes;	 /* bytes copied by the kernel */
 };
 
-/* False: the record is not laid out as the attribute says. */
+/* False: the record does not have the layout that the attribute asks for. */
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct ring_reader_sample *sample_ret);
 

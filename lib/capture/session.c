@@ -312,7 +312,7 @@ static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffe
 	return recorder_add_section(recorder, FEATURE_SAMPLE_TIME, buffer);
 }
 
-/* A section that the recording can do without. Takes `error`. */
+/* Warn about an optional section that is left out. Takes `error`. */
 static void warn_left_out(const struct recorder *recorder, const char *what, struct mmt_error *error,
 			  struct buffer *buffer)
 {
@@ -347,7 +347,7 @@ void own_record_begin(struct buffer *record, uint32_t type, uint16_t misc)
 	buffer_clear(record);
 	buffer_put_u32(record, type);
 	buffer_put_u16(record, misc);
-	buffer_put_u16(record, 0); /* of the record: below */
+	buffer_put_u16(record, 0); /* size of the record, patched by own_record_append() */
 }
 
 struct mmt_error *own_record_append(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
@@ -375,7 +375,7 @@ void own_record_begin_bytes(struct buffer *record)
 	own_record_begin(record, RECORD_TEXT_POKE, PERF_RECORD_MISC_USER);
 	buffer_put_u64(record, 0); /* address */
 	buffer_put_u16(record, 0); /* bytes of the old content */
-	buffer_put_u16(record, 0); /* of the content: below */
+	buffer_put_u16(record, 0); /* size of the content, patched by own_record_append_bytes() */
 }
 
 struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buffer *record, pid_t pid, uint64_t time_ns,
@@ -455,7 +455,7 @@ struct piece {
 	uint64_t looked_ns, now_ns, offset;
 };
 
-/* With the time of the youngest record, so that it is no younger than what the rings still hold. */
+/* Use the time of the latest record read, so that the piece is not newer than records that are still in the rings. */
 static struct mmt_error *append_piece(struct recorder *recorder, const struct piece *piece, const void *bytes,
 				      size_t size)
 {
@@ -475,7 +475,8 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 	return own_record_append_bytes(recorder, &record, piece->pid, time_ns, NAME_PIECE_ID);
 }
 
-/* From `piece->offset` to `size` of the file; *end_ret: how far it came. `tick_end`: of piece_bytes. */
+/* Append the file from `piece->offset` up to `size`; *end_ret: offset reached. Stops when recorder->piece_bytes reaches
+ * `tick_end`. */
 static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, int fd, uint64_t size,
 				     uint64_t tick_end, uint64_t *end_ret)
 {

@@ -24,14 +24,14 @@
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
-/* Of the namespaces that a machine starts with (include/linux/proc_ns.h of the kernel). */
+/* Inode numbers of the initial namespaces (include/linux/proc_ns.h of the kernel). */
 #define FIRST_USER_NAMESPACE 0xeffffffdu
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 #define LEAVE_NAMESPACE "run outside of this user namespace"
 #define SETCAP "sudo setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v mmtrace)"
 
 struct check {
-	struct mmt_check result; /* first: what the caller has */
+	struct mmt_check result; /* must be first: callers hold a pointer to it */
 	VECTOR(struct mmt_check_item) items;
 	struct arena arena;
 	uint64_t capabilities; /* effective */
@@ -76,13 +76,15 @@ static bool is_first(const char *path, uint32_t inode)
 	return stat(path, &status) < 0 || status.st_ino == inode;
 }
 
-/* Elsewhere capabilities hold over what belongs to that namespace: no events, no other users of the machine. */
+/* In another user namespace, capabilities apply only to what belongs to it: they allow neither perf events nor access
+ * to other users' processes. */
 static bool in_first_user_namespace(void)
 {
 	return is_first("/proc/self/ns/user", FIRST_USER_NAMESPACE);
 }
 
-/* The kernel is asked, as it is when something is recorded; NULL: it cannot be, without tracepoints. */
+/* Ask the kernel in the same way as a recording does. `source` is NULL if the tracepoints cannot be read; then only
+ * capabilities are checked. */
 static bool may_record_all(const struct check *check, const struct tracepoint_source *source)
 {
 	bool restricted = true;
@@ -139,7 +141,7 @@ static void check_rights(struct check *check, const struct tracepoint_source *so
 		    "own processes only (no CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)");
 }
 
-/* `source` is that of the tracepoints, unless there is an error. */
+/* `source` is valid if `error` is NULL. */
 static void check_tracepoints(struct check *check, const struct tracepoint_source *source,
 			      const struct mmt_error *error)
 {
@@ -152,7 +154,7 @@ static void check_tracepoints(struct check *check, const struct tracepoint_sourc
 					  : "read from tracefs");
 }
 
-/* Opens nothing that stays. `usable_ret`: events can be asked for. */
+/* Leaves no descriptor open. *usable_ret: events can be opened. */
 static void check_events(struct check *check, bool *usable_ret)
 {
 	struct tracepoint_source source;
