@@ -13,7 +13,7 @@
 #include "trace/read/reader.h"
 #include "trace/read/records.h"
 
-/* The stacks of all calls, and what is known of those that were asked for. */
+/* The stacks of all calls; the requested ones with their frames. */
 struct event_stacks {
 	bool found;
 	struct replay replay;
@@ -28,7 +28,7 @@ struct mmt_events {
 	struct mmt_recording recording;
 	struct mmt_event_attribute *attributes;
 	struct mmt_events_state state;
-	const struct mmt_progress *progress; /* NULL: nobody waits */
+	const struct mmt_progress *progress; /* NULL: do not report progress */
 	struct mmt_progress progress_copy;
 	struct mmt_report_options report; /* for the stacks */
 	char *cache_directory;
@@ -36,7 +36,7 @@ struct mmt_events {
 	bool ended;
 	struct event_stacks stacks;
 
-	/* The event that was returned last. */
+	/* The event returned last. */
 	struct event internal;
 	struct mmt_event event;
 	struct mmt_event_call call;
@@ -176,7 +176,7 @@ static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_eve
 	return describe_attributes(events);
 }
 
-/* `path` or, where that is NULL, `fd`. */
+/* Open `path`, or `fd` if `path` is NULL. */
 static struct mmt_error *open_events(const char *path, int fd, const struct mmt_events_options *asked,
 				     struct mmt_events **events_ret)
 {
@@ -240,7 +240,7 @@ const struct mmt_event_attribute *mmt_events_get_attribute(const struct mmt_even
 	return attribute < events->recording.attribute_count ? &events->attributes[attribute] : NULL;
 }
 
-/* Of a call that succeeded. */
+/* The call must have succeeded. */
 static void find_range(enum call call, const uint64_t arguments[6], uint64_t result, struct mmt_event_call *public_call)
 {
 	const struct call_description *description = call_describe(call);
@@ -322,7 +322,7 @@ static void convert_task(struct mmt_events *events, struct mmt_event_task task)
 	events->event.task = &events->task;
 }
 
-/* What the kinds differ in. */
+/* Convert the fields specific to a kind of event. */
 static void convert_details(struct mmt_events *events)
 {
 	const struct event *event = &events->internal;
@@ -457,7 +457,7 @@ static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t s
 	return stack_numbers_put_stack(context, sequence, stack);
 }
 
-/* The recording from its start, as a report reads it. */
+/* Replay the recording from its start, as a report does. */
 static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct mmt_events *events)
 {
 	const struct replay_options options = {.report = &events->report, .recording = events->reader};

@@ -24,25 +24,25 @@
 #include "trace/sections/packed-stacks.h"
 #include "trace/write/writer.h"
 
-/* The first pass of packing: which stack each call has, and what all stacks are called. */
+/* First pass of packing: find the stack of each call and symbolize all stacks. */
 
 struct pack_stacks {
 	struct stack_numbers numbers;
-	struct intern callchains;	 /* without what is no address of code */
-	struct resolved_stacks resolved; /* no code is found for it when it has `code_left_out` */
+	struct intern callchains;	 /* only the entries that are code addresses */
+	struct resolved_stacks resolved; /* has no code if `code_left_out` is set */
 };
 
 static void pack_stacks_deinit(struct pack_stacks *stacks);
 
-/* The pass; then the same recording from its start, whatever has its name by now. */
+/* Run the pass. Returns a reader of the same recording from its start, even if another file has its name now. */
 static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
 					  const struct mmt_progress *progress, struct reader **reader_ret);
 
-/* Of an event by its sequence: number of its stack plus 1, 0: none. The callchain is valid as long as the value. */
+/* Stack of an event: its number plus 1; 0: none. The callchain is valid as long as `stacks`. */
 static struct mmt_error *pack_stacks_get(const struct pack_stacks *stacks, uint64_t sequence, uint32_t *number_ret,
 					 const uint64_t **callchain_ret, size_t *callchain_count_ret);
 
-/* The second pass of packing: the recording once more, its calls with the numbers of their stacks. */
+/* Second pass of packing: read the recording again and add stack numbers to its calls. */
 
 #define ROUND_BYTES (1u << 20)
 
@@ -54,10 +54,10 @@ struct pack {
 	struct writer *writer;
 	struct buffer sample;
 	size_t round_bytes;
-	const struct mmt_progress *progress; /* NULL: nobody waits */
+	const struct mmt_progress *progress; /* NULL: do not report progress */
 };
 
-/* Calls that may have a stack. */
+/* Events of calls that may have a stack. */
 static bool is_numbered(const struct reader_attribute *attribute)
 {
 	return attribute->role == ROLE_SYSCALL && attribute->is_call && !attribute->is_enter;
@@ -79,7 +79,7 @@ static struct mmt_error *add_attributes(struct pack *pack)
 	return error;
 }
 
-/* As they are in the file. */
+/* Copy sections without changes. */
 static struct mmt_error *copy_sections(struct pack *pack, const enum format_feature *features, size_t count)
 {
 	struct mmt_error *error = NULL;
@@ -145,8 +145,8 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	return error ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 
-/* What the recorder notes in numbers: marks of the user, resident sizes, which dumps a call waits for, children that
- * are missing, and when processes started. */
+/* Notes of the recorder that hold only numbers and marks: marks of the user, RSS, which dumps a call waits for, missing
+ * children, and process start times. */
 static bool is_note(const struct event *event)
 {
 	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_LARGE_DUMPS ||
@@ -154,10 +154,9 @@ static bool is_note(const struct event *event)
 }
 
 /*
- * Records that tell of mappings, tasks and losses, and notes, are kept as they are, and nothing else: other ones, now
- * or of a later recorder, may hold what is in memory (the pieces of perf maps and jitdumps do). Of stack dumps the time
- * and the result of the call are left: a call counts from the time of its stack, so that peaks are the same to the
- * byte.
+ * Keep records of mappings, tasks and losses, and notes, unchanged, and drop the rest: other records, now or of a later
+ * recorder, may contain memory contents (chunks of perf maps and jitdumps do). Of stack dumps, keep the timestamp and
+ * the call's result: a call counts from the time of its stack, so that peaks are identical to the byte.
  */
 static struct mmt_error *write_event(struct pack *pack, const struct event *event)
 {
@@ -179,7 +178,7 @@ static struct mmt_error *write_event(struct pack *pack, const struct event *even
 	}
 }
 
-/* A recording without an end has them among its records. */
+/* A recording without an end has the build-ids among its records instead. */
 static struct mmt_error *add_build_ids(struct pack *pack)
 {
 	struct buffer buffer;
@@ -191,7 +190,7 @@ static struct mmt_error *add_build_ids(struct pack *pack)
 	return writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
 }
 
-/* Of two passes the first. */
+/* Report progress of the first of two passes. */
 static void report_first_pass(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
 	const struct mmt_progress *progress = ((const struct pack *)context)->progress;
@@ -234,7 +233,9 @@ static struct mmt_error *write_all(struct pack *pack)
 	return error ? error : writer_finish(pack->writer);
 }
 
-/* Nobody has written to it since it was opened; where its place is taken, it still has its name. */
+/*
+ * Check that the input was not written since it was opened and, if the output replaces it, that it still has its name.
+ */
 static struct mmt_error *check_input(const struct pack *pack, const struct mmt_pack_options *options)
 {
 	struct stat status, named;
@@ -252,7 +253,7 @@ static struct mmt_error *check_input(const struct pack *pack, const struct mmt_p
 	return NULL;
 }
 
-/* Whole, and on the disk, it takes its name. */
+/* Rename the output to its final name once it is complete and synced. */
 static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_options *options)
 {
 	struct mmt_error *error = writer_sync(pack->writer);
@@ -272,7 +273,8 @@ static void count_names(const struct resolved_stacks *resolved, struct mmt_pack_
 	}
 }
 
-/* What cannot be written is told before the work; of a recording that is not there, or no file, that is told. */
+/* Check the output before the work starts. A missing input, or one that is not a regular file, gets its own error
+ * instead. */
 static bool can_write_output(const struct mmt_pack_options *options)
 {
 	struct stat status;
@@ -330,7 +332,7 @@ struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pa
 
 #define INSTRUCTIONS_MAX (2 * MMT_ANNOTATION_AROUND + 1)
 
-/* Lines where they change. */
+/* Record only the positions where the line changes. */
 static struct mmt_error *find_lines(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
 				    const struct listing *listing, struct resolved_line lines[INSTRUCTIONS_MAX],
 				    uint32_t *count_ret)
@@ -371,7 +373,7 @@ static struct mmt_error *put_code(struct resolved_stacks *resolved, struct code_
 	return error ? error : resolved_code_put(&resolved->codes, &kept, lines, number_ret);
 }
 
-/* What an annotation of a frame shows, the lines of the source included: its number plus 1, 0: it shows nothing. */
+/* Pack what the annotation of a frame shows, source lines included. Returns its number plus 1; 0: nothing to show. */
 static struct mmt_error *pack_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
 				   uint32_t *code_ret)
 {
@@ -405,7 +407,8 @@ static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t s
 	return stack_numbers_put_stack(&((struct pack_stacks *)context)->numbers, sequence, stack);
 }
 
-/* A walk along frame pointers that are none reads any words: what is not in code now is not told. */
+/* Drop callchain entries that are not in mapped code: without frame pointers, the kernel's walk reads arbitrary words
+ * of memory. */
 static size_t keep_code(const struct space *space, const struct event_stack *stack, uint64_t *kept)
 {
 	size_t count = 0;
@@ -466,7 +469,7 @@ static bool resolve_name(struct resolved_stacks *resolved, const struct mmt_fram
 	       vector_push(&resolved->names, name);
 }
 
-/* All frames up to this one: numbers are given out in the order of stacks. */
+/* Resolve all frames up to this one: frame numbers follow the order of the stacks. */
 static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_view *code, uint32_t last)
 {
 	while (stacks->resolved.frames.count <= last) {

@@ -14,66 +14,64 @@
 #include "base/map.h"
 #include "trace/format/event.h"
 
-/*
- * Events that wait for their turn, for effect-order.c: a queue of copies in which an event can take the place of an
- * earlier one. The event that is just passing through is not copied when nothing stands before it.
- */
+/* Event queue of effect-order.c. It holds copies of events; an event can take the position of an earlier one. An event
+ * that passes through an empty queue is not copied. */
 
 struct queued {
 	struct queued *previous, *next;
-	struct queued *first_attached, *last_attached; /* events that belong to this one, which stand behind it */
+	struct queued *first_attached, *last_attached; /* events that move with this one; they are queued behind it */
 	struct queued *next_attached;
 	size_t bytes;
-	bool open;    /* its place is not certain: neither it nor what stands behind it may go out */
-	bool passing; /* stands for the queue's `passing` */
+	bool open;    /* its position is not final: the queue holds back this event and all events behind it */
+	bool passing; /* placeholder for the queue's `passing` */
 	struct event event;
-	uint64_t payload[]; /* what the event's pointers point to */
+	uint64_t payload[]; /* target of the event's pointers */
 };
 
-/* Zero initialisation makes an empty one. */
+/* An all-zero queue is empty. */
 struct event_queue {
 	struct queued *first, *last;
-	struct queued *popped; /* what the caller of event_queue_pop() still looks at */
-	struct event passing;  /* borrowed by whoever passed it, until it was popped */
-	bool is_passing;       /* with nothing else in the queue */
+	struct queued *popped; /* event still in use by the caller of event_queue_pop() */
+	struct event passing;  /* borrowed from the caller of event_queue_pass() until it is popped */
+	bool is_passing;       /* `passing` is the only event in the queue */
 	size_t bytes;
 };
 
 static void event_queue_deinit(struct event_queue *queue);
 
-/* A copy at the end; NULL: out of memory. */
+/* Append a copy. NULL: out of memory. */
 static struct queued *event_queue_append(struct event_queue *queue, const struct event *event);
 
-/* `part` shall move along when something takes the place of `whole`. */
+/* Make `part` move along when another event takes the position of `whole`. */
 static void event_queue_attach(struct queued *whole, struct queued *part);
 
-/* Out and freed; what was attached to it stays where it is. */
+/* Remove and free an event. Events attached to it stay where they are. */
 static void event_queue_remove(struct event_queue *queue, struct queued *item);
 
 static void event_queue_move_to_end(struct event_queue *queue, struct queued *item, uint64_t time_ns);
 
-/* What is attached moves to the place, and the time, of `place`, which is removed. */
+/* Move the events attached to `place` to its position and timestamp, then remove `place`. */
 static void event_queue_take_place(struct event_queue *queue, struct queued *place);
 
-/* The event at the end. False: out of memory. */
+/* Append the event. False: out of memory. */
 static bool event_queue_pass(struct event_queue *queue, const struct event *event);
 
-/* Adds what is attached to `place`, then the call `event`, at the position and time of `place`. */
+/* Add the events attached to `place`, then the call `event`, at the position and timestamp of `place`. */
 static bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const struct event *event);
 
-/* The first, if it may go out; its pointers are valid until the next call. */
+/* Pop the first event if its position is final; its pointers are valid until the next call. */
 static bool event_queue_pop(struct event_queue *queue, struct event *event_ret);
 
 #define FAILED_NS_MAX 1000000000ULL
-#define LOCKS_MAX 4 /* a thread has seldom two: clone locks the old space, then the new one */
+#define LOCKS_MAX 4 /* clone locks two spaces, the old one and then the new one; more are rare */
 
-/* What one thread has begun. */
+/* Calls in flight of one thread. */
 struct begun {
-	struct queued *locks[LOCKS_MAX]; /* open, each of another space, the latest last */
+	struct queued *locks[LOCKS_MAX]; /* locks still open, each of a different space, latest last */
 	size_t lock_count;
-	struct queued *entry; /* a call told at its entry, which has not taken its lock yet */
-	bool forked;	      /* a FORK is attached to the lock, the clone flags are still to come */
-	bool given_up;	      /* its lock waited too long: a call that returns now comes too late */
+	struct queued *entry; /* call recorded at its entry that has not acquired its lock yet */
+	bool forked;	      /* a FORK is attached to the lock; the clone flags have not arrived yet */
+	bool given_up;	      /* the wait for its lock timed out: a call that returns now is too late */
 };
 
 struct effect_order {
@@ -129,7 +127,7 @@ static struct begun *need_thread(struct effect_order *order, int32_t tid)
 	return begun;
 }
 
-/* It belonged to nothing that is recorded: what was attached to it stays where it is. */
+/* No recorded call acquired this lock. Events attached to it stay where they are. */
 static void drop_lock(struct effect_order *order, struct begun *begun, size_t index)
 {
 	event_queue_remove(&order->queue, begun->locks[index]);
@@ -138,7 +136,7 @@ static void drop_lock(struct effect_order *order, struct begun *begun, size_t in
 		(begun->lock_count - index) * sizeof(begun->locks[index]));
 }
 
-/* The child was copied from the space as it was at the lock. */
+/* The child is a copy of the space as of the lock. */
 static void resolve_fork(struct effect_order *order, struct begun *begun)
 {
 	if (begun->forked)
@@ -147,7 +145,7 @@ static void resolve_fork(struct effect_order *order, struct begun *begun)
 	begun->forked = false;
 }
 
-/* The thread is past whatever it had begun. */
+/* The thread has completed all its calls in flight. */
 static void settle(struct effect_order *order, struct begun *begun)
 {
 	resolve_fork(order, begun);
@@ -167,7 +165,7 @@ static void resolve_thread(struct effect_order *order, int32_t tid)
 		settle(order, begun);
 }
 
-/* pid 0: of every process. The numbers of threads may have changed since: exec gives its thread that of the process. */
+/* pid 0: all processes. Compare the PIDs of events, not TIDs: exec gives the calling thread the TID of the process. */
 static void resolve_process(struct effect_order *order, int32_t pid)
 {
 	uint64_t tid, value;
@@ -191,10 +189,8 @@ static bool is_on(const struct queued *item, int32_t cpu)
 	return cpu < 0 || item->event.cpu < 0 || item->event.cpu == cpu;
 }
 
-/*
- * No lock of that CPU can be told any more from one whose call is lost. A thread that has been moved to another CPU
- * since it took its lock may have lost its call there: see may_own().
- */
+/* A lost call may own any open lock of that CPU. A thread that migrated to another CPU after it acquired its lock may
+ * have lost its call there: see may_own(). */
 static struct mmt_error *push_loss(struct effect_order *order, const struct event *event)
 {
 	uint64_t tid, value;
@@ -224,7 +220,7 @@ static void forget_thread(struct effect_order *order, int32_t tid)
 	free(begun);
 }
 
-/* Only what stands first holds others up. */
+/* Only the first event holds up others. */
 static void give_up_late(struct effect_order *order, uint64_t now_ns)
 {
 	const struct queued *first = order->queue.first;
@@ -246,10 +242,10 @@ static bool has_failed(const struct event *event)
 }
 
 /*
- * Is the thread's last lock this call's? Every call that succeeds takes it. One that failed may have done so before it
- * could take any, and the lock be that of an earlier call that is not recorded. That is mostly harmless, since such a
- * call changes nothing wherever it stands; but what waits for seconds before it fails does not exist. Where this call
- * ended others may have been lost since.
+ * Whether the thread's last lock belongs to this call. Every call that succeeds acquires the lock. A failed call may
+ * return before it acquires any; then the lock belongs to an earlier call that was not recorded. This is mostly
+ * harmless, because such a call changes nothing wherever it is placed, but no call waits for seconds before it fails.
+ * Calls may also have been lost on the CPU where this call returned.
  */
 static bool may_own(const struct effect_order *order, const struct event *event, const struct queued *lock)
 {
@@ -304,7 +300,7 @@ static struct mmt_error *push_call(struct effect_order *order, const struct even
 	return event_queue_pass_at(&order->queue, lock, event) ? NULL : &error_no_memory;
 }
 
-/* Its effect comes with the lock that it will take. */
+/* The call takes effect when the thread acquires its next lock. */
 static struct mmt_error *push_entry(struct effect_order *order, const struct event *event)
 {
 	struct begun *begun = need_thread(order, event->tid);
@@ -319,7 +315,7 @@ static struct mmt_error *push_entry(struct effect_order *order, const struct eve
 	return NULL;
 }
 
-/* Of a call: a mapping that the kernel announces, the deep stack. */
+/* Events that belong to a call: the MMAP2 record and the large stack dump. */
 static struct mmt_error *push_part(struct effect_order *order, const struct event *event)
 {
 	struct begun *begun = find_thread(order, event->tid);
@@ -336,7 +332,7 @@ static struct mmt_error *push_part(struct effect_order *order, const struct even
 	return NULL;
 }
 
-/* The last but one lock is that of the space that was copied, the last one that of the copy. */
+/* The last lock but one is that of the copied space, the last one that of the copy. */
 static struct mmt_error *push_fork(struct effect_order *order, const struct event *event)
 {
 	struct begun *begun = find_thread(order, event->tid);
@@ -346,7 +342,7 @@ static struct mmt_error *push_fork(struct effect_order *order, const struct even
 		return push_plain(order, event);
 	resolve_fork(order, begun);
 	if (event->task.pid == event->task.parent_pid || !begun->lock_count) {
-		settle(order, begun); /* a new thread: nothing was copied */
+		settle(order, begun); /* a new thread: no space was copied */
 		return push_plain(order, event);
 	}
 	if (begun->lock_count > 1)
@@ -361,7 +357,7 @@ static struct mmt_error *push_fork(struct effect_order *order, const struct even
 	return NULL;
 }
 
-/* Tells whether the clone copied a space, and so whether the lock was its own. */
+/* Return whether the clone copied a space, and therefore whether the lock is its own. */
 static struct mmt_error *push_new_task(struct effect_order *order, const struct event *event)
 {
 	struct begun *begun = find_thread(order, event->tid);
@@ -445,7 +441,7 @@ static void unlink_item(struct event_queue *queue, struct queued *item)
 	item->previous = item->next = NULL;
 }
 
-/* `next` NULL: at the end. */
+/* `next` NULL: append. */
 static void link_before(struct event_queue *queue, struct queued *item, struct queued *next)
 {
 	item->next = next;

@@ -8,7 +8,8 @@
 #include "base/cold.h"
 #include "model/space/space.h"
 
-/* The rows of a ledger: what is unfreed in each now, at most, and over time. For the files of the ledger alone. */
+/* The rows of a ledger: the current and peak unfreed bytes of each, and their trend. Only the ledger's own files use
+ * this. */
 
 #define LEDGER_FIRST_BUCKET_NS 1000000
 
@@ -18,27 +19,28 @@ struct account_key {
 	uint32_t stack, process, kind, thread;
 };
 
-/* Makes the account, and asks for its row, when it is the first time. */
+/* Find the account; create it and look up its row if it is new. */
 static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret);
 
-/* `bytes` (modulo 2^64: a decrease is a large number) come to a row; they count from `trend_ns` in its trend, and from
+/* Add `bytes` to a row (modulo 2^64: a decrease is a large number). They count from `trend_ns` in its trend, and from
  * now in its steps. */
 static void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
 
-/* The same of an allocation whose stack is not told. */
+/* The same for an allocation whose stack is not known yet. */
 static void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,
 				       uint64_t bytes);
 
-/* The same two for `bytes` of the total that are PROT_NONE or, modulo 2^64, no longer are: of a row, which says whether
- * they count; in steps alone. */
+/* Add `bytes` to (modulo 2^64: subtract from) the PROT_NONE part of the total. The row decides whether they count. Only
+ * the steps are affected. */
 static void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes);
 
 static void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes);
 
-/* What is left of an allocation whose stack was waited for too long comes to its row, as of its call. */
+/* Add what is left of an allocation to its row, as of its call. Its stack became known after the limit on waiting
+ * changes. */
 static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);
 
-/* The row of an allocation is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
+/* Resolve the pending changes of an allocation to its row. LEDGER_NO_ROW: no row counts them. */
 static void ledger_resolve_row_changes(struct ledger *ledger, struct allocation *allocation, uint32_t row);
 
 struct found_key {
@@ -78,7 +80,7 @@ void ledger_deinit(struct ledger *ledger)
 	map_deinit(&ledger->releases);
 }
 
-/* Of an allocation whose account is known; `count`: 1 with its last bytes. */
+/* The allocation's account is known. `count` is 1 when its last bytes are released. */
 static COLD void add_lifetime(struct ledger *ledger, const struct allocation *allocation, uint64_t released_ns,
 			      uint64_t bytes, uint64_t count)
 {
@@ -121,7 +123,7 @@ static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser
 		*recent = (struct recent_release){.key = key, .sum = sum};
 		return;
 	}
-	/* The sums move. */
+	/* map_put() may move the sums. */
 	memset(ledger->recent_releases, 0, sizeof(ledger->recent_releases));
 	if (!map_put(&ledger->releases, key, bytes))
 		ledger->out_of_memory = true;
@@ -156,7 +158,7 @@ static struct allocation *find_allocation(const struct ledger *ledger, uint32_t 
 	return allocation->in_use ? allocation : NULL;
 }
 
-/* Take the latest of the early releases from an allocation that has any. */
+/* Remove the latest early release of an allocation. There must be one. */
 static struct early_release take_early(struct ledger *ledger, struct allocation *allocation)
 {
 	struct early_release *place = &ledger->early_releases.items[allocation->early - 1], release = *place;
@@ -183,7 +185,7 @@ static void forget_allocation(struct ledger *ledger, struct allocation *allocati
 		ledger->out_of_memory = true;
 }
 
-/* What is found later belongs to the same allocation. */
+/* A found allocation stays: bytes found later are added to it. */
 static void forget_empty(struct ledger *ledger, struct allocation *allocation)
 {
 	if (!allocation->live_bytes && !allocation->found)
@@ -217,7 +219,7 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 	return add_allocation(ledger, &allocation, allocation_ret);
 }
 
-/* `bytes` of an allocation whose stack is not told. */
+/* Record a release from an allocation whose stack is not known yet. */
 static void release_early(struct ledger *ledger, struct allocation *allocation, uint64_t bytes, uint32_t releaser)
 {
 	struct early_release release = {
@@ -242,7 +244,7 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 	allocation->early = place;
 }
 
-/* All of an allocation was freed at `time_ns`. */
+/* The allocation was completely freed at `time_ns`. */
 static inline void note_lifetime(struct ledger *ledger, const struct allocation *allocation, uint32_t row,
 				 uint64_t time_ns)
 {
@@ -313,7 +315,7 @@ void ledger_drop(struct ledger *ledger, uint32_t number)
 		forget_allocation(ledger, allocation);
 }
 
-/* Of what was released before the stack was told. */
+/* The releases recorded before the stack was known. */
 static COLD void add_early_lifetimes(struct ledger *ledger, const struct allocation *allocation)
 {
 	uint64_t latest_ns = ledger->now_ns;
@@ -382,7 +384,7 @@ struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t number, uint32_
 	key = key_of(ledger, allocation, stack);
 	part = allocation->part;
 	allocation->settled = true;
-	/* Nothing was born, but bytes were here until all of them went to its part. */
+	/* The allocation is empty, but held bytes until all of them were split off. */
 	if (!allocation->original_bytes && allocation->last_change) {
 		error = ledger_account(ledger, &key, &account);
 		if (error)
@@ -402,7 +404,7 @@ struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t number, uint32_
 	return ledger_resolve(ledger, part, stack);
 }
 
-/* An empty allocation beside another, of the same call. */
+/* Create an empty allocation for a part of another one; both belong to the same call. */
 static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32_t kind)
 {
 	struct allocation *allocation = find_allocation(ledger, whole);
@@ -449,7 +451,7 @@ static void count_allocations(struct ledger *ledger, const struct allocation *al
 	thread->freed_count += allocation->original_bytes && !allocation->live_bytes;
 }
 
-/* Bytes come to an allocation or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
+/* Resize an allocation as if its call had mapped more or (modulo 2^64) fewer bytes. */
 static void resize_allocation(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
 	uint64_t trend_ns = allocation->found ? ledger->now_ns : allocation->time_ns;
@@ -605,7 +607,7 @@ static bool is_recent(const struct recent_account *recent, const struct account_
 	       recent->kind == key->kind && recent->thread == key->thread;
 }
 
-/* Not the latest of its stack. */
+/* The account is not the latest of its stack. */
 static COLD struct mmt_error *find_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
 {
 	uint32_t mixed = key->stack + key->process * 31 + key->kind * 257 + key->thread * 8191;
@@ -655,7 +657,7 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 		return vector_push(&ledger->failures, *failure) ? NULL : &error_no_memory;
 	sum = &ledger->failures.items[number];
 	sum->count += failure->count;
-	/* Who asks for nearly all that a number can say may do so twice. */
+	/* Failed calls can ask for nearly 2^64 bytes each: saturate. */
 	if (__builtin_add_overflow(sum->asked_bytes, failure->asked_bytes, &sum->asked_bytes))
 		sum->asked_bytes = UINT64_MAX;
 	sum->last_ns = failure->last_ns;
@@ -770,7 +772,7 @@ static void double_buckets(struct ledger *ledger)
 	ledger->bucket_ns *= 2;
 }
 
-/* Time has left the latest bucket. */
+/* The timestamp has left the latest bucket. */
 static void keep_latest_changes(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->rows.count; i++) {
@@ -797,7 +799,7 @@ static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
 		double_buckets(ledger);
 	ledger->latest_bucket = (unsigned)(elapsed / ledger->bucket_ns);
 	ledger->latest_from_ns = start_ns + ledger->latest_bucket * ledger->bucket_ns;
-	/* The last of all ends where numbers do: a bound that wraps around would end each bucket at once. */
+	/* The last bucket ends at UINT64_MAX: a bound that wraps around would end every bucket at once. */
 	ledger->latest_last_ns = ledger->latest_from_ns + (ledger->bucket_ns - 1);
 	if (ledger->latest_last_ns < ledger->latest_from_ns)
 		ledger->latest_last_ns = UINT64_MAX;
@@ -863,7 +865,7 @@ static void make_change(struct ledger *ledger, const struct row_change *change)
 	change_row(ledger, LEDGER_ROW_TOTAL, change);
 }
 
-/* All changes before the first whose row is not known. */
+/* Apply all changes before the first whose row is not known. */
 static void make_changes(struct ledger *ledger)
 {
 	const struct row_change *change;
@@ -889,7 +891,7 @@ static void ledger_resolve_row_changes(struct ledger *ledger, struct allocation 
 	make_changes(ledger);
 }
 
-/* The first is waited for no longer. */
+/* Limit the number of pending changes: stop waiting for the stack of the first. */
 static void limit_changes(struct ledger *ledger)
 {
 	struct allocation *allocation;
@@ -931,7 +933,7 @@ static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct 
 						  .row = row});
 }
 
-/* A change of an allocation whose stack is not told. */
+/* Queue a change of an allocation whose stack is not known yet. */
 static void wait_for_row(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
 			 uint64_t reserved)
 {

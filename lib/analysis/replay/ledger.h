@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who mapped how much, and how much of it is gone: one account per stack, process and kind of memory (and thread, if
- * the options say so), one allocation per call that mapped something. An allocation lives as long as any of its bytes,
- * so memory follows what is mapped and how many different accounts and threads there are, not the length of the
+ * Counts allocated and freed bytes: one account per stack, process and kind of memory (and thread, if the options ask
+ * for it), one allocation per call that mapped memory. An allocation lives as long as any of its bytes. Memory use
+ * therefore depends on what is mapped and on the number of distinct accounts and threads, not on the length of the
  * recording.
  *
- * An allocation's bytes count from its call, in rows and their peaks too, although the row is known only with the
+ * An allocation's bytes count from its call on, in rows and their peaks too, although the row is known only with the
  * stack.
  *
  * The window: allocations outside [from_ns, allocations_to_ns) belong to no account.
@@ -28,65 +28,65 @@
 #define LEDGER_NO_ACCOUNT UINT32_MAX
 #define LEDGER_NO_ROW UINT32_MAX
 #define LEDGER_NO_THREAD UINT32_MAX
-#define LEDGER_FREE_COMMIT (LEDGER_NO_ACCOUNT - 1) /* in place of an account: the number is not in use */
+#define LEDGER_FREE_COMMIT (LEDGER_NO_ACCOUNT - 1) /* in place of an account: the number is unused */
 #define LEDGER_SWEEP_COMMITS 4096
 
-/* When an allocation was made, as far as the window is concerned. */
+/* Whether an allocation was made inside, before or after the window. */
 enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
 
 struct allocation {
-	uint32_t account;     /* LEDGER_NO_ACCOUNT: its stack is not told yet, or it is outside the window */
+	uint32_t account;     /* LEDGER_NO_ACCOUNT: its stack is not known yet, or it is outside the window */
 	uint32_t process;     /* index */
-	uint32_t thread;      /* the caller's number; LEDGER_NO_THREAD: nobody knows */
-	uint32_t kind;	      /* the caller's number of what it mapped: class and file */
+	uint32_t thread;      /* the caller's number; LEDGER_NO_THREAD: unknown */
+	uint32_t kind;	      /* the caller's number for the kind of memory: class and file */
 	uint32_t part, whole; /* see ledger_split(); ALLOCATION_BEFORE: none */
 	uint32_t reserver;    /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
-	uint32_t early; /* place + 1 in the ledger of what was released before the stack was told, the latest first; 0:
-			   none */
+	uint32_t early; /* index + 1 of its latest release before the stack was known; 0: none */
 	uint64_t time_ns;
 	uint64_t original_bytes, live_bytes;
-	uint64_t reserved_bytes; /* of the live ones, PROT_NONE; kept where steps are */
-	uint64_t last_change;	 /* number of its last row change that waits for its stack; 0: none */
+	uint64_t reserved_bytes; /* PROT_NONE bytes among the live ones; kept only with steps */
+	uint64_t last_change;	 /* number of its last pending row change; 0: none */
 	uint8_t side;		 /* enum ledger_side */
-	bool unordered;		 /* its stack was waited for too long: its bytes come to their row when it is told */
-	bool settled;		 /* its stack is told */
-	bool found;		 /* of calls that were lost, see ledger_found() */
+	bool unordered;		 /* waited too long for its stack: its bytes reach their row once the stack is known */
+	bool settled;		 /* its stack is known */
+	bool found;		 /* belongs to lost calls, see ledger_found() */
 	bool in_use;
 };
 
-/* Of one allocation by one thread; a list of them. */
+/* List item: what one thread released of one allocation. */
 struct early_release {
 	uint64_t bytes;
-	uint64_t time_ns; /* the latest; where lifetimes are kept there is one for each release */
+	uint64_t time_ns; /* the latest release; with lifetimes there is one item for each release */
 	uint32_t releaser;
-	uint32_t next; /* as in struct allocation; also of those that are free */
+	uint32_t next; /* next item, as `early` in struct allocation; also links unused items */
 };
 
 struct account {
 	uint32_t stack;
 	uint32_t process; /* index */
 	uint32_t kind;
-	uint32_t thread; /* LEDGER_NO_THREAD unless accounts are by thread, and for calls that were lost */
-	uint32_t row;	 /* LEDGER_NO_ROW: left out by a filter */
-	uint32_t commit; /* its own commit number; COMMIT_NONE: none has been asked for yet */
+	uint32_t thread; /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
+	uint32_t row;	 /* LEDGER_NO_ROW: excluded by a filter */
+	uint32_t commit; /* its own commit number; COMMIT_NONE: not requested yet */
 	struct wide_sum allocated_bytes, freed_bytes;
 	uint64_t allocated_count, freed_count;
 	uint64_t committed_count; /* calls that made reserved memory accessible */
 };
 
-/* What a report shows as one: its peak needs all its accounts together. Row LEDGER_ROW_TOTAL is the sum of all rows. */
+/* The accounts that a report shows as one row; they share one peak. Row LEDGER_ROW_TOTAL is the sum of all rows. */
 #define LEDGER_ROW_TOTAL 0
 
 struct row {
 	uint64_t unfreed_bytes;
 	uint64_t peak_bytes, peak_ns;
-	uint64_t latest_change; /* in the latest bucket, not yet in that of its trend; nearly all changes go here */
+	uint64_t latest_change; /* change in the latest bucket, not yet added to its trend; nearly all changes go
+				   here */
 };
 
-/* Of a row, apart from it: what every event changes stays small. */
+/* The rarely used part of a row, kept apart so that each event touches few cache lines. */
 struct row_trend {
-	uint64_t change[LEDGER_BUCKETS]; /* of unfreed bytes, by time since from_ns; modulo 2^64, so a decrease is a
-					    large number */
+	uint64_t change[LEDGER_BUCKETS]; /* change of unfreed bytes, by time since from_ns (modulo 2^64: a decrease is a
+					    large number) */
 	struct lifetime_histogram freed; /* lifetimes of freed allocations */
 };
 
@@ -100,7 +100,7 @@ struct failure {
 
 struct thread_account {
 	struct wide_sum allocated_bytes, freed_by_itself_bytes, freed_by_others_bytes;
-	struct wide_sum released_bytes; /* memory of any thread that it unmapped */
+	struct wide_sum released_bytes; /* memory that it unmapped, of any thread */
 	uint64_t allocated_count, freed_count;
 };
 
@@ -108,7 +108,7 @@ struct thread_account {
 
 struct recent_account {
 	uint32_t stack, process, kind, thread;
-	uint32_t number; /* of the account, plus 1; 0: none */
+	uint32_t number; /* account number plus 1; 0: none */
 };
 
 #define LEDGER_RECENT_RELEASES 128
@@ -120,10 +120,10 @@ struct recent_release {
 
 struct ledger_options {
 	uint64_t from_ns, allocations_to_ns;
-	uint64_t every_ns;	 /* 0: `steps` are not kept */
+	uint64_t every_ns;	 /* 0: do not keep `steps` */
 	uint32_t lifetime_steps; /* see lifetimes_init() */
-	bool by_thread;		 /* each thread has accounts of its own */
-	/* Row of a new account, from 1; LEDGER_NO_ROW: left out. NULL: all accounts are row 1. */
+	bool by_thread;		 /* each thread has its own accounts */
+	/* Returns the row of a new account, from 1; LEDGER_NO_ROW excludes it. NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
 	void *context;
 };
@@ -135,31 +135,34 @@ struct ledger {
 	VECTOR(struct early_release) early_releases;
 	uint32_t free_early;
 	VECTOR(struct account) accounts;
-	struct intern account_keys;	     /* stack, process, kind and thread; its ids are places in `accounts` */
-	VECTOR(uint32_t) accounts_of_stacks; /* by stack: the latest of its accounts, plus 1; 0: none */
-	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by what their keys are mixed to */
+	struct intern account_keys;	     /* stack, process, kind and thread; IDs are indexes into `accounts` */
+	VECTOR(uint32_t) accounts_of_stacks; /* by stack: its latest account plus 1; 0: none */
+	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by hash of the key */
 	VECTOR(struct row) rows;
-	VECTOR(struct row_trend) trends;     /* of the rows, by the same number */
-	struct steps_of_rows steps;	     /* since from_ns, each as long as every_ns */
-	struct steps_of_rows reserved_steps; /* what of the total is PROT_NONE: row LEDGER_ROW_TOTAL alone */
-	struct lifetimes lifetimes;	     /* of what has been released; see ledger_end_lifetimes() */
-	struct row_changes changes;	     /* of rows, behind the first whose row is not known */
+	VECTOR(struct row_trend) trends;     /* by row number */
+	struct steps_of_rows steps;	     /* since from_ns, each every_ns long */
+	struct steps_of_rows reserved_steps; /* PROT_NONE bytes of the total: row LEDGER_ROW_TOTAL only */
+	struct lifetimes lifetimes;	     /* of released bytes; see ledger_end_lifetimes() */
+	struct row_changes changes;	     /* pending row changes: the first waits for its row, the others for their
+						turn */
 	VECTOR(uint32_t)
-	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */
+	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not known yet */
 	VECTOR(uint32_t) free_commits;
-	size_t opened_commits, sweep_at; /* since they were swept last, and how many it takes until the next time */
+	size_t opened_commits, sweep_at; /* commits opened since the last sweep, and the number that triggers the next
+					    one */
 	VECTOR(struct failure) failures;
 	struct intern failure_keys;
-	struct intern found_keys; /* process, kind and side; its ids are places in `found` */
+	struct intern found_keys; /* process, kind and side; IDs are indexes into `found` */
 	VECTOR(uint32_t) found;	  /* allocations */
-	uint32_t outside_commit;  /* the one number for what happened outside the window; COMMIT_NONE: none yet */
+	uint32_t outside_commit;  /* the commit number shared by all calls outside the window; COMMIT_NONE: not created
+				     yet */
 	VECTOR(struct thread_account) threads; /* by the caller's number */
-	struct map releases;		       /* owner << 32 | releaser -> bytes, where that is known */
-	struct recent_release recent_releases[LEDGER_RECENT_RELEASES]; /* by what their keys are mixed to */
+	struct map releases;		       /* owner << 32 | releaser -> bytes, if both are known */
+	struct recent_release recent_releases[LEDGER_RECENT_RELEASES]; /* by hash of the key */
 	uint64_t now_ns;					       /* set by the caller before each change */
-	uint64_t bucket_ns;					       /* doubles when the buckets are full */
-	unsigned latest_bucket;			 /* the last with any change, which most changes are in */
-	uint64_t latest_from_ns, latest_last_ns; /* its bounds, both in it */
+	uint64_t bucket_ns;					       /* doubles when all buckets are used */
+	unsigned latest_bucket;			 /* last bucket with a change; most changes fall into it */
+	uint64_t latest_from_ns, latest_last_ns; /* its bounds, both inclusive */
 	bool out_of_memory;			 /* sticky: observers cannot return errors */
 };
 
@@ -168,82 +171,81 @@ void ledger_init(struct ledger *ledger, const struct ledger_options *options);
 
 void ledger_deinit(struct ledger *ledger);
 
-/* A number for what the next call creates, without a stack and without bytes. */
+/* Allocate a number for what the next call creates. It has no stack and no bytes yet. */
 struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread,
 			      uint32_t *allocation_ret) MMT_MUST_CHECK;
 
-/* Bytes of `kind` come to an allocation (the first decides its kind), or go from it, released by `releaser`. Numbers
- * below ALLOCATION_FIRST are ignored. */
+/* Add bytes of `kind` to an allocation (the first bytes decide its kind), or remove bytes that `releaser` released.
+ * Numbers below ALLOCATION_FIRST are ignored. */
 void ledger_born(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes);
 
 void ledger_released(struct ledger *ledger, uint32_t allocation, uint64_t bytes, uint32_t releaser);
 
-/* Bytes of an allocation are PROT_NONE now or, modulo 2^64, no longer are; told after their allocation and before their
- * release.
- */
+/* Add to (modulo 2^64: subtract from) the PROT_NONE bytes of an allocation. Call this after ledger_born() and before
+ * ledger_released(). */
 void ledger_reserved(struct ledger *ledger, uint32_t allocation, uint64_t bytes);
 
-/* `allocation` takes the place of PROT_NONE bytes of `reserved`. */
+/* `allocation` replaces PROT_NONE bytes of `reserved`. */
 void ledger_replaces(struct ledger *ledger, uint32_t allocation, uint32_t reserved);
 
-/* The call is over and has created nothing. */
+/* The call has returned and created nothing. */
 void ledger_drop(struct ledger *ledger, uint32_t allocation);
 
-/* The call has created something and its stack is known. */
+/* The call created something and its stack is known. */
 struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t allocation, uint32_t stack) MMT_MUST_CHECK;
 
-/* `bytes` of what an allocation holds have turned into another kind (code: they were made executable). They go to an
- * allocation of their own, one for all such bytes of this allocation. */
+/* Move `bytes` of an allocation to another kind (code: they were made executable). They go to a separate allocation;
+ * each allocation has at most one. */
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes,
 			       uint32_t *part_ret) MMT_MUST_CHECK;
 
-/* Commit number of a stack's account; one per account, so that intervals merge. Outside the window: one number for all.
- */
+/* Commit number of a stack's account. Each account has only one, so that intervals merge. All calls outside the window
+ * share one number. */
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
 				uint32_t *commit_ret) MMT_MUST_CHECK;
 
-/* A commit number whose stack is told later by ledger_resolve_commit(). */
+/* Open a commit number whose stack ledger_resolve_commit() sets later. */
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
 
 struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
 					uint32_t kind, uint32_t stack) MMT_MUST_CHECK;
 
 /*
- * Each number that was opened is another, until it is swept: whoever holds one that is told takes that of its account
- * instead, and when all have done so the numbers can be used again. Worth the work when so many have been opened as
- * were looked at the last time.
+ * Each opened commit number is unique until a sweep. A sweep replaces each resolved number by its account's own, after
+ * which the resolved numbers can be reused. A sweep pays off once as many numbers were opened as the last sweep visited
+ * holders.
  */
 bool ledger_wants_sweep(const struct ledger *ledger);
 
 uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit);
 
-/* `holders`: how many were asked. */
+/* `holders`: the number of intervals that the sweep visited. */
 struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders) MMT_MUST_CHECK;
 
 /*
- * The allocation of bytes that a repair found mapped: `stack` stands for the calls that were lost, whose number and
- * threads nobody knows, so the bytes have no counts and no owner. There is one for each process, kind and side of the
- * window; it grows with each ledger_born(), and lasts.
+ * Find the allocation for bytes that only a snapshot showed. `stack` stands for the lost calls, whose count and threads
+ * are unknown, so the bytes have no counts and no owner. There is one allocation for each process, kind and side of the
+ * window. It grows with each ledger_born() and is never freed.
  */
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
 			       uint32_t *allocation_ret) MMT_MUST_CHECK;
 
-/* Counted when now_ns lies in the window. */
+/* Count a failed call if now_ns lies in the window. */
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure) MMT_MUST_CHECK;
 
-/* The account with this number, if it belongs to a row; else NULL. */
+/* The account with this number if a row counts it, else NULL. */
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
 
-/* For an allocation that is asked for soon: bring it into the processor's caches. */
+/* Prefetch an allocation that is used soon. */
 void ledger_fetch(const struct ledger *ledger, uint32_t allocation);
 
-/* NULL: not an allocation in use. */
+/* NULL: the number is not in use. */
 const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);
 
-/* After everything: the lifetimes of what is still mapped. Nothing where none are kept. */
+/* Call this last: adds the lifetimes of what is still mapped. Does nothing if lifetimes are not kept. */
 struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
 
-/* Unfreed bytes of a row at `points` equal steps from from_ns up to `end_ns`. */
+/* Unfreed bytes of a row at `points` equal steps between from_ns and `end_ns`. */
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);
 
 #endif

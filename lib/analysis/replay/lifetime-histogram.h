@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long the freed mappings of a row lived, in steps of half an octave: bounded memory, and little work per event. */
+/* Histogram of the lifetimes of a row's freed mappings, in steps of half an octave. Memory is bounded and an update is
+ * cheap. */
 #ifndef ANALYSIS_REPLAY_LIFETIME_HISTOGRAM_H
 #define ANALYSIS_REPLAY_LIFETIME_HISTOGRAM_H
 
@@ -31,7 +32,7 @@ static inline void lifetime_histogram_add(struct lifetime_histogram *histogram, 
 	*count += *count != UINT32_MAX;
 }
 
-/* Lifetimes of the bucket are shorter than this. */
+/* Lifetimes in the bucket are shorter than this. */
 static inline uint64_t lifetime_bucket_end_ns(unsigned bucket)
 {
 	unsigned octave = (bucket + 1) / 2;

@@ -18,7 +18,7 @@ static bool is_wanted(const struct replay *replay, uint32_t kind)
 	return !replay->classes || replay->classes >> classes_kind_class(kind) & 1;
 }
 
-/* Valid until the next. */
+/* Valid until the next call. */
 static struct mmt_error *find_process_totals(struct replay *replay, uint32_t process,
 					     struct kept_process_totals **process_totals_ret)
 {
@@ -30,7 +30,7 @@ static struct mmt_error *find_process_totals(struct replay *replay, uint32_t pro
 	return NULL;
 }
 
-/* What most spaces have nothing of takes no memory. */
+/* Allocate only on the first non-zero value: most spaces have none. */
 static struct mmt_error *keep_facts(struct replay *replay, const struct space *space,
 				    struct kept_process_totals *process_totals)
 {
@@ -66,7 +66,7 @@ static struct mmt_error *find_held(struct replay *replay, uint32_t process, bool
 	return *held ? NULL : &error_no_memory;
 }
 
-/* Bytes of no row: what are they? */
+/* Classify bytes that no row counts. */
 static void add_unowned(const struct replay *replay, const struct space_interval *interval, struct held_bytes *held)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
@@ -95,8 +95,8 @@ static void add_owned(const struct space_interval *interval, struct held_bytes *
 		held->reserved += bytes;
 }
 
-/* Who mapped it, unless that process left for a space of its own, as a child of vfork does; what was there before has
- * nobody but the owner of the space. */
+/* Find the process that mapped it. If that process moved to its own space, as a child of vfork does, or if the mapping
+ * existed before, the owner of the space holds it. */
 static uint32_t find_holder(const struct replay *replay, const struct process *owner,
 			    const struct space_interval *interval, const struct account *account)
 {
@@ -110,7 +110,7 @@ static uint32_t find_holder(const struct replay *replay, const struct process *o
 	return mapper->space == owner->space ? mapper->index : owner->index;
 }
 
-/* To each process its part of a space. */
+/* Add each process's share of a space. */
 static struct mmt_error *add_space(struct replay *replay, const struct process *owner, bool ended)
 {
 	const struct space_interval *interval;
@@ -142,7 +142,7 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 	if (error)
 		return error;
 	space_finish(process->space);
-	/* One that came back after its end, as a loss may make it look: the figures stay those of its first end. */
+	/* After a loss a process can seem to return after its end: keep the figures of its first end. */
 	if (!process_totals->released) {
 		process_totals->released = true;
 		error = keep_facts(replay, process->space, process_totals);
@@ -190,7 +190,7 @@ struct process_totals process_totals_of(const struct replay *replay, const struc
 	return process_totals;
 }
 
-#define CPUS_MAXIMUM 8192 /* a file that names higher ones lies */
+#define CPUS_MAXIMUM 8192 /* reject higher CPU numbers: the file is corrupt */
 
 void losses_deinit(struct losses *losses)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What each process holds of the memory that a report is about, and what it held when it ended. Bytes are those of the
- * process that mapped them, in whatever space they lie: processes may share one, and it may outlive who made it.
+ * Bytes that each process holds of the reported memory, now and when it ended. Bytes belong to the process that mapped
+ * them, in whatever space they are: processes may share a space, and a space may outlive the process that created it.
  */
 #ifndef ANALYSIS_REPLAY_PROCESS_TOTALS_H
 #define ANALYSIS_REPLAY_PROCESS_TOTALS_H
@@ -18,15 +18,15 @@ struct account;
 struct replay;
 
 struct held_bytes {
-	/* Of allocations in the window, in classes asked for. */
+	/* Bytes of allocations in the window, in the requested classes. */
 	uint64_t unfreed, committed, reserved;
 	uint64_t inherited; /* mapped before the recording, or by the parent before the fork */
 	uint64_t kernel;    /* mapped by the kernel itself: executed programs, stack growth, vdso */
 	uint64_t older;	    /* mapped by calls before the window */
-	uint64_t younger;   /* and by calls after the allocations that count */
+	uint64_t younger;   /* mapped by calls after allocations_to_ns */
 };
 
-/* What is known of a space, of its owner's. */
+/* Reliability of a space's model, kept for the owner of the space. */
 struct space_facts {
 	uint64_t unknown_bytes, reconciled_bytes, given_back_bytes, ambiguous; /* as in struct space_counts */
 	struct space_check check;
@@ -38,40 +38,38 @@ struct process_totals {
 	struct space_facts facts;
 };
 
-/* The same as it is kept, for each process that ever was. NULL: all zero. */
+/* Compact storage, for each process of the recording. NULL: all zero. */
 struct kept_process_totals {
 	struct held_bytes *now, *ended;
 	struct space_facts *facts;
-	bool released; /* the space of this process has left the ledger: the facts are those of just before */
+	bool released; /* the space of this process has left the ledger; the facts are from just before that */
 };
 
-/* The account that an interval's bytes belong to; NULL: they are in no row. */
+/* The account that an interval's bytes belong to; NULL: no row counts them. */
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval);
 
-/* The process has ended, and what its space held is released with it, at that time: nobody's release. The figures are
- * kept. Nothing happens when it borrows the space. */
+/* The process has ended: release the contents of its space at that time, without a releaser, and keep the figures. Does
+ * nothing if the process borrows its space. */
 struct mmt_error *process_totals_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
 
-/* After the pass, once: add up what is there, so that process_totals_of() can tell. */
+/* Call this once after the pass: computes the totals for process_totals_of(). */
 struct mmt_error *process_totals_sum(struct replay *replay) MMT_MUST_CHECK;
 
 struct process_totals process_totals_of(const struct replay *replay, const struct process *process);
 
-/*
- * Where records of one kind of ring were lost: each CPU has its own, and a loss is told by the next record that finds
- * room in it. What happened on other CPUs is not in doubt. Pure.
- */
+/* Losses of one kind of ring buffer. Each CPU has its own buffer, and the next record that fits reports the loss.
+ * Records of other CPUs are not affected. Pure. */
 
-/* Zero initialisation makes an empty one. */
+/* An all-zero value has no losses. */
 struct losses {
-	VECTOR(uint64_t) latest; /* by CPU: sequence of the event that told it; 0: none */
-	uint64_t anywhere;	 /* of the latest on any CPU */
-	uint64_t everywhere;	 /* of the latest on a CPU that is not known */
+	VECTOR(uint64_t) latest; /* by CPU: sequence of the event that reported the loss; 0: none */
+	uint64_t anywhere;	 /* latest loss on any CPU */
+	uint64_t everywhere;	 /* latest loss on an unknown CPU */
 };
 
 void losses_deinit(struct losses *losses);
 
-/* cpu -1: not known. False: out of memory. */
+/* cpu -1: unknown. False: out of memory. */
 bool losses_note(struct losses *losses, int32_t cpu, uint64_t sequence);
 
 /* Whether records of this CPU (-1: any) were lost after the event with this sequence. */

@@ -7,7 +7,7 @@
 
 #define CHILDREN_MAX 4096
 #define STARTS_MAX 4096
-#define READINGS_MAX 1024 /* beyond that every second one is enough */
+#define READINGS_MAX 1024 /* when full, keep every second reading */
 
 void notes_deinit(struct notes *notes)
 {
@@ -33,7 +33,7 @@ static void halve_readings(struct notes *notes)
 	notes->readings.count = READINGS_MAX / 2;
 }
 
-/* Those of one reading follow each other. */
+/* The records of one reading are consecutive. */
 static struct mmt_error *take_resident(struct notes *notes, const struct event *event)
 {
 	const struct mmt_resident_reading next = {.time_ns = event->time_ns};
@@ -49,7 +49,7 @@ static struct mmt_error *take_resident(struct notes *notes, const struct event *
 	}
 	notes->reading = event->resident.reading;
 	reading = &notes->readings.items[notes->readings.count - 1];
-	/* A lie in the file must not make the sum wrap. */
+	/* Saturate: a corrupt file must not make the sum wrap. */
 	reading->resident_bytes = event->resident.bytes > UINT64_MAX / 2 - reading->resident_bytes
 				      ? UINT64_MAX / 2
 				      : reading->resident_bytes + event->resident.bytes;
@@ -177,7 +177,7 @@ static void count_one(struct setuid_execs_count *count, uint32_t name)
 		count->name = name;
 }
 
-/* One that executes again has gone on after its EXIT, so that its events were not the ones that ended. */
+/* A thread that executes another program has survived its EXIT, so its events had not ended. */
 bool setuid_execs_executed(struct setuid_execs *setuid_execs, int32_t tid, uint32_t name)
 {
 	return map_put(&setuid_execs->programs, (uint32_t)tid, name);

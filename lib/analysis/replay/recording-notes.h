@@ -26,15 +26,15 @@ struct process_start {
 	uint64_t boot_ns;
 };
 
-/* Zero initialisation makes empty ones. */
+/* All-zero notes are empty. */
 struct notes {
-	const int32_t *pids; /* processes whose size counts; NULL: all. Borrowed. */
+	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
 	size_t pid_count;
 	VECTOR(struct mmt_mark) marks;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
-	uint64_t reading; /* number of the last; 0: none */
+	uint64_t reading; /* number of the last reading; 0: none */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
 };
@@ -45,52 +45,53 @@ void notes_deinit(struct notes *notes);
  * ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
-/* When the last process of this PID started, in nanoseconds since the machine did; 0: not known. */
+/* Start time of the latest process with this PID, in nanoseconds since boot; 0: unknown. */
 uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid);
 
-/* What the last reading so far says; MMT_UNKNOWN: there was none. */
+/* RSS in the latest reading; MMT_UNKNOWN: there is no reading. */
 uint64_t notes_resident(const struct notes *notes);
 
 /* How long large stack dumps were off, up to `end_ns`. */
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);
 
-/* A moment that names a mark becomes one of the clock; others stay. */
+/* Convert a timestamp that names a mark to a clock time. Others stay as they are. */
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option,
 				struct mmt_timestamp *timestamp) MMT_MUST_CHECK;
 
-/* Into the report: every mark, and the readings from `from_ns` on. */
+/* Add all marks, and the readings from `from_ns` on, to the report. */
 struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
 				 struct mmt_report *report) MMT_MUST_CHECK;
 
 /*
- * Programs whose calls the kernel let nobody record. When a thread executes one that gives it the rights of another
- * user or group, the kernel ends the thread's events, whoever has opened them: an exec, then an EXIT, and no mapping of
- * the program in between. Events of CPUs go on, and show the mappings after that EXIT.
+ * Set-user-ID execs: the kernel does not allow recording their calls. When a thread executes a program with the
+ * permissions of another user or group, the kernel ends the thread's events, even those opened by root: the recording
+ * has an exec, then an EXIT, and no mapping of the program in between. Per-CPU events continue, and show the mappings
+ * after that EXIT.
  */
 
 struct setuid_execs_count {
 	uint64_t programs;
-	uint32_t name; /* the first of theirs to occur in the recording; nothing where there are none */
+	uint32_t name; /* name of the first such program in the recording; undefined if there are none */
 };
 
 struct setuid_execs {
-	struct map programs;		/* by TID: what it executes, of which nothing has been seen yet */
-	struct setuid_execs_count gone; /* of those whose events have ended before, and whose TID is another's now */
+	struct map programs;		/* by TID: the executed program, as long as no event of it was seen */
+	struct setuid_execs_count gone; /* programs whose events have ended and whose TID was reused */
 };
 
 void setuid_execs_deinit(struct setuid_execs *setuid_execs);
 
-/* What happened to the thread. `name`: index of the program's. False: out of memory. */
+/* Events of the thread. `name`: index of the program's name. False: out of memory. */
 bool setuid_execs_executed(struct setuid_execs *setuid_execs, int32_t tid, uint32_t name);
 
 void setuid_execs_exited(struct setuid_execs *setuid_execs, int32_t tid);
 
 void setuid_execs_mapped(struct setuid_execs *setuid_execs, int32_t tid);
 
-/* The number is another thread's from now on. */
+/* Another thread uses the TID from now on. */
 void setuid_execs_forked(struct setuid_execs *setuid_execs, int32_t tid);
 
-/* Those whose events have ended before anything of them was seen. */
+/* Programs whose events ended before any event of them was seen. */
 struct setuid_execs_count setuid_execs_count(const struct setuid_execs *setuid_execs);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls are applied to the model; what came of them is credited to their stacks. */
+/* Applies calls to the model and credits their effects to their stacks. */
 #include "analysis/replay/replay-calls.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/syscall-table.h"
 
 #define EARLY_SAMPLES_MAX 20000
-#define EARLY_BYTES_MAX (256u << 20) /* of their stack dumps */
+#define EARLY_BYTES_MAX (256u << 20) /* bytes of stack dumps */
 #define FETCH_PLACE_AHEAD 6
 #define FETCH_INTERVAL_AHEAD 3
 
@@ -53,7 +53,7 @@ static struct mmt_error *unwind_and_credit(struct replay *replay, const struct o
 	return error ? error : credit(replay, outcome, number);
 }
 
-/* At the end of its process's ring, which the map names by its last one. */
+/* Append to the circular list of its process; the map holds the last item. */
 static struct mmt_error *keep_early_sample(struct replay *replay, const struct outcome *outcome,
 					   const struct event_stack *stack)
 {
@@ -106,7 +106,7 @@ void replay_calls_forget_early(struct replay *replay, uint32_t process)
 	}
 }
 
-/* Whether the code of a process is known, or never will be. */
+/* Whether the code of a process is known, or no more samples can wait for it. */
 static bool can_unwind(const struct replay *replay, const struct process *process)
 {
 	return !replay->metadata->ours || space_is_described(process->space) ||
@@ -202,7 +202,7 @@ static const struct space_interval *find_reserved(const struct space *space, con
 		return NULL;
 	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return NULL;
-	/* One that failed has changed what the kernel tells of, or what lies below a hole. */
+	/* A call that failed has an effect only if an MMAP2 record shows it or if it failed with ENOMEM at a hole. */
 	if (has_failed(event) && event->call.result != -ENOMEM && !state->mmap2_records.count)
 		return NULL;
 	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
@@ -213,7 +213,7 @@ static const struct space_interval *find_reserved(const struct space *space, con
 	return NULL;
 }
 
-/* What reserved bytes are when the call has made them accessible. */
+/* The kind of reserved bytes after the call has made them accessible. */
 static uint32_t kind_after(const struct replay *replay, const struct space_interval *reserved,
 			   const struct allocation *allocation, const struct event *event)
 {
@@ -230,7 +230,7 @@ static uint32_t own_commit(void *context, uint32_t commit)
 	return ledger_own_commit(context, commit);
 }
 
-/* What stacks that came late have left behind: outcomes hold only numbers that are not told yet. */
+/* Replace resolved commit numbers in intervals. Outcomes hold only unresolved ones. */
 static struct mmt_error *sweep_commits(struct replay *replay)
 {
 	size_t seen = 0;
@@ -244,7 +244,7 @@ static struct mmt_error *sweep_commits(struct replay *replay)
 	return ledger_end_sweep(&replay->ledger, seen);
 }
 
-/* Who makes reserved bytes accessible must be known before they are: equal neighbours then become one interval. */
+/* The commit number must exist before the call makes the bytes accessible, so that equal neighbours merge. */
 static struct mmt_error *open_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
 {
@@ -279,7 +279,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 			     commit_ret);
 }
 
-/* Anonymous memory that has been made executable is code now, but not what was mapped with it. */
+/* Anonymous memory that the call made executable becomes code; the rest of its mapping does not. */
 static struct mmt_error *note_code(struct replay *replay, struct space *space, const struct event *event)
 {
 	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1], position = start;
@@ -305,7 +305,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 	return NULL;
 }
 
-/* What came of the allocation that was opened for a call. */
+/* The effect on the allocation that was opened for a call. */
 static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, struct outcome *outcome)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, number);
@@ -321,7 +321,7 @@ static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, st
 	return ledger_resolve(&replay->ledger, number, 0);
 }
 
-/* What the next calls of the same process ask for, in a space where each would wait for memory several times. */
+/* Prefetch for the next calls of the same process: in a large space each call would take several cache misses. */
 static void look_ahead(const struct replay *replay, const struct process *process)
 {
 	struct reader_ahead ahead;
@@ -380,7 +380,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	return error;
 }
 
-/* Plain perf: the exit has the result, the entry the arguments and, usually, the better stack. */
+/* Plain perf: the exit has the result; the entry has the arguments and usually the better stack. */
 static bool join_enter(struct replay *replay, struct thread_state *state, struct event *event)
 {
 	struct kept_sample *enter = &state->enter;
@@ -430,7 +430,7 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 	return apply_call(replay, state, event);
 }
 
-/* If a call has two dumps, the larger one counts, which may come later. */
+/* If a call has two dumps, use the larger one, which may arrive later. */
 static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thread_state *state,
 					      const struct event *event)
 {

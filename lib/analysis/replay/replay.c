@@ -12,14 +12,14 @@
 #define PAGE_BYTES_DEFAULT 4096
 
 /*
- * Each process takes some KiB of memory, so a small file must not claim millions of them. The limit is
+ * Each process takes some KiB of memory, so a small file must not be able to claim millions of them. The limit is
  * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the fork and exit of a process take at least 36
  * bytes, compressed.
  */
 #define PROCESSES_ANYWHERE 16384
 #define PROCESS_BYTES 16
 
-/* Whom a space tells what happens in it. */
+/* Context of a space's observer. */
 struct observed {
 	struct replay *replay;
 	uint32_t process; /* index */
@@ -103,10 +103,8 @@ static bool is_mark(const struct mmt_timestamp *timestamp, const struct event *e
 	       event->mark.number == timestamp->ns;
 }
 
-/*
- * Time of the first and the last event, for files that do not say it, and marks. With a last time given no more is read
- * than up to the marks that are asked for.
- */
+/* Find the first and last timestamp, for files without them, and the marks. If the last timestamp is given, reading
+ * stops at the requested marks. */
 static struct mmt_error *measure(const struct reader *recording, const struct mmt_report_options *options,
 				 uint64_t *first_ns_ret, uint64_t *last_ns_ret, struct notes *notes)
 {
@@ -190,7 +188,7 @@ static struct mmt_error *find_survivors(struct replay *replay, const struct mmt_
 	return NULL;
 }
 
-/* Where the end is known, lifetimes need no other steps later. */
+/* If the end is known, lifetimes need no larger step later. */
 static bool reach_end(struct replay *replay)
 {
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
@@ -292,7 +290,7 @@ void replay_deinit(struct replay *replay)
 	losses_deinit(&replay->lost_dumps);
 	setuid_execs_deinit(&replay->setuid_execs);
 	arena_deinit(&replay->arena);
-	code_view_destroy(replay->code); /* late: it keeps names, which takes memory */
+	code_view_destroy(replay->code); /* late, because it allocates memory for names */
 	reader_close(replay->reader);
 	*replay = (struct replay){0};
 }
@@ -321,7 +319,7 @@ static inline struct mmt_error *find_state(struct replay *replay, struct thread 
 	return error;
 }
 
-/* The thread has ended: nothing is awaited of it any more. */
+/* The thread has ended: drop its state. */
 static void forget_state(struct replay *replay, struct thread *thread, struct thread_state *state)
 {
 	struct thread_state *last = replay->thread_states.items[--replay->thread_states.count];
@@ -350,7 +348,7 @@ static struct mmt_error *replay_exec(struct replay *replay, struct thread *threa
 	return error;
 }
 
-/* One that lived when recording stopped has ended only as far as the events tell. */
+/* Do not release a process that was alive when recording stopped, even if its events end. */
 static struct mmt_error *end_process(struct replay *replay, uint32_t index)
 {
 	struct process *process = processes_at(replay->processes, index);
@@ -393,7 +391,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 	struct process *parent = processes_find(replay->processes, event->task.parent_pid);
 
 	setuid_execs_forked(&replay->setuid_execs, event->task.tid);
-	/* What the kernel made in the parent belongs into the copy. */
+	/* The copy also contains what the kernel mapped in the parent. */
 	if (parent && event->task.pid != event->task.parent_pid) {
 		struct mmt_error *error = replay_mmap2_apply_to_process(replay, parent->index);
 
@@ -404,7 +402,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 			      event->task.parent_tid, event->time_ns);
 }
 
-/* `thread`: the main thread of the process; NULL: it has ended before other threads. */
+/* `thread`: the main thread of the process; NULL: it ended before other threads. */
 static struct mmt_error *replay_snapshot(struct replay *replay, const struct process *process, struct thread *thread,
 					 const struct event *event)
 {
@@ -439,7 +437,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 	}
 }
 
-/* The maps of a process that is ending are read as they vanish: its state is the one just before. */
+/* The maps of an ending process shrink while they are read: keep the state from just before. */
 static bool is_of_ended_process(const struct replay *replay, const struct event *event)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
@@ -462,7 +460,7 @@ static struct mmt_error *replay_later_snapshot(struct replay *replay, const stru
 	return *done_ret ? replay_snapshot(replay, process, NULL, event) : error;
 }
 
-/* On which CPU is told, but not of which process. */
+/* The record names the CPU of the loss, but not the process. */
 static struct mmt_error *replay_lost(struct replay *replay, const struct event *event)
 {
 	replay->lost_events += event->lost.count;
@@ -585,7 +583,7 @@ static struct mmt_error *pass_timestamp(struct replay *replay, uint64_t time_ns)
 								  : NULL;
 }
 
-/* What comes behind a jump of the clock to before the recording's start is in it all the same. */
+/* Events after a clock jump to before the recording's start still belong to the recording. */
 static uint64_t time_of_event(const struct replay *replay, const struct event *event)
 {
 	uint64_t from_ns = replay->ledger.options.from_ns;
@@ -599,7 +597,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 {
 	struct mmt_error *error;
 
-	/* perf gives what it makes up at its start the time 0. */
+	/* perf gives its synthesized events the timestamp 0. */
 	if (replay->window.ends_early && event->time_ns >= replay->window.to_ns) {
 		*end = true;
 		return NULL;
@@ -607,7 +605,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 	if (event->time_ns) {
 		if (!replay->first_ns)
 			replay->first_ns = event->time_ns;
-		/* Without a window a file of perf begins with its first event. */
+		/* Without a window, a perf.data file begins with its first event. */
 		if (!replay->ledger.options.from_ns) {
 			replay->ledger.options.from_ns = replay->first_ns;
 			replay->ledger.lifetimes.from_ns = replay->first_ns;
@@ -623,7 +621,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 	return error ? error : replay_take_error(replay);
 }
 
-/* The next event in the order of effects, where the recording has locks, else in the order of time. */
+/* The next event: ordered by effect if the recording has lock events, else by time. */
 static struct mmt_error *next_event(struct replay *replay, struct event *event, bool *end)
 {
 	*end = false;
@@ -674,7 +672,7 @@ struct mmt_error *replay_run(struct replay *replay)
 	}
 }
 
-#define BYTES_KEPT_MAX 16384 /* larger buffers would add up in programs with many threads */
+#define BYTES_KEPT_MAX 16384 /* free larger buffers: they would add up in programs with many threads */
 
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack)
 {
@@ -752,7 +750,7 @@ static bool same_registers(const struct register_values *left, const struct regi
 	return true;
 }
 
-/* As far as both were copied. */
+/* Compare the part that both dumps contain. */
 static bool same_bytes(const struct event_stack *left, const struct event_stack *right)
 {
 	size_t count = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
@@ -783,7 +781,7 @@ void thread_state_deinit(struct thread_state *state)
 	kept_sample_deinit(&state->enter);
 }
 
-/* MMAP2 records wait for the call they belong to; what no call claims the kernel did by itself. */
+/* MMAP2 records wait for their call. Records that no call claims are the kernel's own mappings. */
 
 struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
 					struct space_attributes *attributes_ret)
@@ -850,7 +848,7 @@ struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *
 	return vector_push(&state->mmap2_records, mmap2_record) ? count_mmap2(replay, state) : &error_no_memory;
 }
 
-/* They still describe the call that may yet claim them. */
+/* Keep the records: they describe the call in flight, which may still claim them. */
 static struct mmt_error *tell(struct replay *replay, struct thread_state *state)
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * One pass over a recording: events in time order go into the model, creating calls get their stacks, the ledger keeps
- * the accounts. What is left at the end is what a report is made of.
- */
+/* One pass over a recording. It applies events in time order to the model, assigns stacks to calls and keeps the
+ * accounts in the ledger. The final state is the input of a report. */
 #ifndef ANALYSIS_REPLAY_REPLAY_H
 #define ANALYSIS_REPLAY_REPLAY_H
 
@@ -31,16 +29,17 @@ struct replay;
 struct replay_thread {
 	int32_t tid;
 	uint32_t process;	     /* index */
-	const struct thread *thread; /* for its latest name */
+	const struct thread *thread; /* for its current name */
 };
 
-/* Whoever wants to look at the model in the middle. */
+/* Callbacks for inspecting the model during the pass. */
 struct replay_watch {
-	/* After each call has been applied. */
+	/* Called after each call has been applied. */
 	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
-	/* The stack of a call is known by now: `sequence` is that of its event. */
+	/* Called once the stack of a call is known; `sequence` is that of the call's event. */
 	struct mmt_error *(*stack)(void *context, uint64_t sequence, uint32_t stack);
-	/* Before the first event that is not before `timestamp_ns`; it sets that again. 0, as at first: before any. */
+	/* Called before the first event at or after `timestamp_ns`, which it sets again. 0, the initial value: before
+	 * any event. */
 	struct mmt_error *(*timestamp)(void *context, struct replay *replay, uint64_t time_ns);
 	uint64_t timestamp_ns;
 	void *context;
@@ -52,7 +51,7 @@ struct thread_state;
 
 struct replay_options {
 	const struct mmt_report_options *report; /* input, window, demangling */
-	const struct reader *recording;		 /* read this one from its start; NULL: open the input */
+	const struct reader *recording;		 /* read this recording from its start; NULL: open the input */
 	/* See struct ledger_options; may be NULL. Called during the pass. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
 	void *context;
@@ -68,41 +67,39 @@ struct replay {
 	struct notes notes;
 	struct window window;			     /* to_ns UINT64_MAX: to the end of the recording */
 	uint32_t classes;			     /* of struct mmt_report_options */
-	uint32_t lost_stack;			     /* stands for the stacks of lost calls, see ledger_found() */
+	uint32_t lost_stack;			     /* number of the stack of lost calls, see ledger_found() */
 	struct effect_order *order;		     /* NULL: the recording has no lock events */
-	bool input_ended;			     /* `order` has received all events */
-	uint32_t applying_thread;		     /* number of the thread whose call the model is working on */
-	struct mmt_error *observer_error;	     /* the first: observers cannot return errors */
-	VECTOR(struct replay_thread) threads;	     /* allocation.thread counts them */
-	VECTOR(struct thread_state *) thread_states; /* of those alive */
-	VECTOR(uint32_t) mmap2_counts;		     /* by process: MMAP2 records that wait for their call */
+	bool input_ended;			     /* `order` has all events */
+	uint32_t applying_thread;		     /* number of the thread whose call is being applied */
+	struct mmt_error *observer_error;	     /* the first error: observers cannot return errors */
+	VECTOR(struct replay_thread) threads;	     /* indexed by allocation.thread */
+	VECTOR(struct thread_state *) thread_states; /* of live threads */
+	VECTOR(uint32_t) mmap2_counts;		     /* by process: pending MMAP2 records */
 	struct map
-	    early_samples; /* process whose code is not known yet -> the last of its calls, struct early_sample */
-	size_t early_count, early_bytes; /* of all processes together, and of their stack dumps */
+	    early_samples; /* process whose code is not known yet -> its last call, struct early_sample */
+	size_t early_count, early_bytes; /* totals: samples, and bytes of their stack dumps */
 
 	uint64_t first_ns, last_ns;
-	uint64_t call_counts[MMT_COUNT_KINDS]; /* of the window and of the processes asked for */
+	uint64_t call_counts[MMT_COUNT_KINDS]; /* in the window, of the selected processes */
 	struct losses lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
-	uint64_t losses;	      /* how often calls were lost, of any process */
-	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: a seccomp filter or a tracer
-					 answered them */
-	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
-	struct setuid_execs setuid_execs; /* programs */
+	uint64_t losses;	      /* how often calls were lost, in any process */
+	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: answered by a seccomp filter
+					 or a tracer */
+	uint64_t calls_without_entry; /* exits without recorded arguments */
+	struct setuid_execs setuid_execs; /* set-user-ID programs */
 	struct replay_watch watch;
-	const struct mmt_progress *progress; /* NULL: nobody waits */
-	bool has_dumps;			     /* stack dumps come in records of their own */
+	const struct mmt_progress *progress; /* NULL: do not report progress */
+	bool has_dumps;			     /* stack dumps are separate records */
 	bool large_dumps;		     /* large stack dumps are on */
 	bool has_snapshots;
-	bool has_survivors; /* after the pass: some process has lived to its end */
-	/*
-	 * Processes (pid) whose pages were looked at when recording stopped. If there are any, and nobody asks for the
-	 * others by number, a process that ends is released at that moment, and its space is not kept.
-	 */
+	bool has_survivors; /* after the pass: some process is still alive */
+	/* Processes (PID) whose pages were read when recording stopped. If there are any, and the user selects no
+	 * others by PID, a process is released as soon as it ends, and its space is not kept. */
 	struct map survivors;
 	bool releases_ended;
 	VECTOR(struct kept_process_totals)
-	process_totals; /* by process; those of which nothing is known may be missing */
+	process_totals; /* by process; may end before processes that hold nothing */
 	struct arena arena;
 };
 
@@ -111,24 +108,24 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 
 void replay_deinit(struct replay *replay);
 
-/* The whole pass. */
+/* Run the pass. */
 struct mmt_error *replay_run(struct replay *replay) MMT_MUST_CHECK;
 
-/* What observers could not return since the last time. */
+/* Return the first error of the observers since the last call. */
 struct mmt_error *replay_take_error(struct replay *replay) MMT_MUST_CHECK;
 
-/* What the replay remembers of a thread between two events: half of something whose other half is still to come. */
+/* State of a thread between two events: samples that wait for their other half. */
 
-/* What a call has done, which its stack is wanted for. */
+/* The effects of a call that need its stack. */
 struct outcome {
 	uint32_t process;	      /* index */
-	uint32_t holder;	      /* index of the process whose memory it is, see struct process */
+	uint32_t holder;	      /* index of the process that holds the memory, see struct process */
 	uint32_t thread;	      /* number in replay.threads */
 	uint32_t allocation;	      /* ALLOCATION_BEFORE: created nothing */
-	uint32_t commit, commit_kind; /* COMMIT_NONE: its stack is not wanted for that */
+	uint32_t commit, commit_kind; /* COMMIT_NONE: no commit needs its stack */
 	struct failure failure;	      /* count 0: none */
 	uint64_t sequence;	      /* of the call's event */
-	bool unwound;		      /* `stack` is known already, and told */
+	bool unwound;		      /* `stack` is known and was reported */
 	uint32_t stack;
 };
 
@@ -149,20 +146,20 @@ struct kept_sample {
 /* A call of a process whose code is not known yet. */
 struct early_sample {
 	struct kept_sample sample;
-	struct early_sample *next; /* of the same process; behind the last comes the first */
+	struct early_sample *next; /* next sample of the same process; the list is circular */
 };
 
 struct thread_state {
 	uint32_t number; /* in replay.threads */
 	size_t place;	 /* in replay.thread_states */
-	/* MMAP2 records since the last call: they come before the exit of the call that made them. */
+	/* MMAP2 records since the last call: they precede the exit of the call that made them. */
 	VECTOR(struct space_mmap2) mmap2_records;
-	struct kept_sample call;  /* has an outcome, waits for its stack dump */
-	struct kept_sample dump;  /* came before its call */
+	struct kept_sample call;  /* has an outcome and waits for its stack dump */
+	struct kept_sample dump;  /* arrived before its call */
 	struct kept_sample enter; /* plain perf: arguments wait for the exit */
 };
 
-/* The syscall event sample's callchain, and the dump's registers and bytes if there is a dump. */
+/* Join the callchain of the syscall event with the registers and bytes of the dump, if there is one. */
 struct event_stack event_stack_join(const struct event_stack *syscall_event, const struct event_stack *dump);
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
@@ -170,18 +167,18 @@ struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *
 /* Uses the stack of another dump of the same call if it is larger. */
 struct mmt_error *kept_sample_extend(struct kept_sample *kept, const struct event_stack *dump) MMT_MUST_CHECK;
 
-/* The stack is no longer needed; frees its buffer if that is large. */
+/* Drop the stack; frees its buffer if that is large. */
 void kept_sample_release(struct kept_sample *kept);
 
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
 
-/* For kept_sample_is_of(). */
+/* Slow path of kept_sample_is_of(). */
 bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct losses *lost);
 
 /*
- * Whether the event is the other sample of the same call, taken by the same return and so on the same CPU. `lost`:
- * losses where the event comes from. Of two calls in a row that are alike in everything recorded one sample each may be
- * lost: where that is possible, it is not.
+ * Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:
+ * losses of the ring buffer that the event is from. If two consecutive calls have identical records, each may have lost
+ * one sample: return false where that is possible.
  */
 static inline bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event,
 				     const struct losses *lost)
@@ -191,26 +188,26 @@ static inline bool kept_sample_is_of(const struct kept_sample *kept, const struc
 
 void kept_sample_deinit(struct kept_sample *kept);
 
-/* Nothing is remembered any more; `number` stays. */
+/* Drop all state; `number` stays. */
 void thread_state_deinit(struct thread_state *state);
 
 /* MMAP2 records on their way to the model. */
 
-/* What a mapping record says, in the model's terms. */
+/* Convert a mapping record to the model's attributes. */
 struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
 					struct space_attributes *attributes_ret) MMT_MUST_CHECK;
 
-/* Keep a record for the thread's next call, unless it shows at once whose it is. */
+/* Keep a record for the thread's next call, unless the record shows which call it belongs to. */
 struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *state,
 				    const struct event_mapping *mapping, uint64_t time_ns) MMT_MUST_CHECK;
 
 void replay_mmap2_forget(struct replay *replay, struct thread_state *state);
 
-/* What no call of the thread has claimed the kernel did by itself. */
+/* Apply the records that no call of the thread claimed as the kernel's own mappings. */
 struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
 
-/* What the process's threads have not claimed yet is in the kernel's maps all the same: it goes into the model, and
- * still belongs to the call that may be in flight. */
+/* Apply the pending records of the process's threads to the model: the kernel's maps already contain them. They stay
+ * pending for the calls in flight. */
 struct mmt_error *replay_mmap2_apply_to_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
 
 #endif

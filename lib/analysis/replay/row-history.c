@@ -13,7 +13,7 @@ const struct row_change *row_changes_first(const struct row_changes *changes)
 	return row_changes_count(changes) ? &changes->items.items[changes->first] : NULL;
 }
 
-/* What is done goes when it is half of all, so that each change is copied once on average. */
+/* Drop applied changes when they are half of the items, so that each change is copied once on average. */
 void row_changes_remove_first(struct row_changes *changes)
 {
 	size_t left;
@@ -53,7 +53,7 @@ void steps_of_rows_deinit(struct steps_of_rows *steps)
 	vector_deinit(&steps->rows);
 }
 
-/* Changes come nearly in the order of time: a call whose stack was waited for counts when it was made. */
+/* Changes are nearly in time order: a call whose stack arrived late counts at the time of the call. */
 static bool add(struct row_steps *row, uint32_t step, uint64_t bytes)
 {
 	size_t place = row->items.count;

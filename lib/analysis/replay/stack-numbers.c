@@ -42,7 +42,7 @@ struct mmt_error *stack_numbers_get(const struct stack_numbers *numbers, uint64_
 {
 	off_t offset = (off_t)(sequence * sizeof(*number_ret));
 
-	/* Nothing was written for events after the end of the file. */
+	/* Events after the end of the file have no number. */
 	*number_ret = (struct stack_number){0};
 	if (pread(fileno(numbers->file), number_ret, sizeof(*number_ret), offset) < 0)
 		return error_system(errno, "cannot read a temporary file");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Numbers of stacks, by event. The stack of a call becomes known later than the call, so what needs them in order makes
- * two passes. The numbers lie in a temporary file, so that memory depends on the different stacks alone.
+ * Stack numbers by event. The stack of a call becomes known after the call, so a consumer that needs stacks in order
+ * makes two passes. The numbers are in a temporary file, so memory use depends only on the number of distinct stacks.
  */
 #ifndef ANALYSIS_REPLAY_STACK_NUMBERS_H
 #define ANALYSIS_REPLAY_STACK_NUMBERS_H
@@ -15,14 +15,14 @@ struct stack_numbers {
 	FILE *file; /* NULL: not created */
 };
 
-/* Of one event; 0: none. */
+/* Stack number of an event; 0: none. */
 struct stack_number {
-	uint32_t stack, callchain; /* plus 1 */
+	uint32_t stack, callchain; /* stack number plus 1 */
 };
 
 struct mmt_error *stack_numbers_create(struct stack_numbers *numbers) MMT_MUST_CHECK;
 
-/* Accepts what was not created. */
+/* Accepts an uncreated value. */
 void stack_numbers_deinit(struct stack_numbers *numbers);
 
 struct mmt_error *stack_numbers_put_stack(struct stack_numbers *numbers, uint64_t sequence,

@@ -10,7 +10,9 @@ struct span {
 	uint64_t start_ns, end_ns, start_realtime_ns;
 };
 
-/* Nanoseconds since the epoch of the first such time of day in the recording; 0: none that can be told. */
+/*
+ * Convert a time of day to nanoseconds since the epoch: its first occurrence in the recording. 0: cannot be converted.
+ */
 static uint64_t find_time_of_day(const struct span *span, uint64_t ns)
 {
 	time_t began = (time_t)(span->start_realtime_ns / NS_PER_SECOND);
@@ -36,7 +38,7 @@ static uint64_t find_time_of_day(const struct span *span, uint64_t ns)
 	return 0;
 }
 
-/* A whole second holds the recording's start, which lies somewhere within it. */
+/* A time in whole seconds that contains the recording's start means that start. */
 static uint64_t from_realtime(const struct span *span, uint64_t ns)
 {
 	uint64_t second = span->start_realtime_ns / NS_PER_SECOND * NS_PER_SECOND;
@@ -46,7 +48,7 @@ static uint64_t from_realtime(const struct span *span, uint64_t ns)
 	return ns >= second ? span->start_ns : 0;
 }
 
-/* On the recording's clock; 0 or UINT64_MAX: outside it for certain. */
+/* Convert to the recording's clock; 0 or UINT64_MAX: outside the recording. */
 static uint64_t resolve_timestamp(const struct span *span, const struct mmt_timestamp *timestamp, uint64_t otherwise)
 {
 	switch (timestamp->kind) {
@@ -60,7 +62,7 @@ static uint64_t resolve_timestamp(const struct span *span, const struct mmt_time
 		return from_realtime(span, find_time_of_day(span, timestamp->ns));
 	case MMT_TIMESTAMP_CLOCK:
 		return timestamp->ns;
-	case MMT_TIMESTAMP_MARK: /* notes_resolve() has made them moments of the clock */
+	case MMT_TIMESTAMP_MARK: /* notes_resolve() has converted them to clock times */
 	case MMT_TIMESTAMP_DEFAULT:
 		break;
 	}
@@ -83,7 +85,7 @@ static struct mmt_error *check_timestamp(const struct span *span, const char *op
 			    option, seconds, span->start_ns, span->end_ns);
 }
 
-/* Time at the end of the window whose mappings are excluded as too recent. */
+/* Length of the period before the window's end whose mappings are excluded as too recent. */
 static uint64_t young_ns(const struct mmt_report_options *options, const struct window *window)
 {
 	uint64_t length = window->to_ns - window->from_ns;
@@ -127,7 +129,7 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 				    "the window is %.3f s long: nothing in it is as old as --min-age "
 				    "and --tail ask for",
 				    (double)(window.to_ns - window.from_ns) / (double)NS_PER_SECOND);
-	/* What happens at the very end belongs to it. */
+	/* Events at the very end belong to the recording. */
 	if (!young)
 		window.allocations_to_ns = UINT64_MAX;
 	*window_ret = window;

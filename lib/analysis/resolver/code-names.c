@@ -18,7 +18,7 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 	return state->jit_names;
 }
 
-/* Programs of which none was recorded share the code of the one that came next. */
+/* Programs without recorded code share the code of the next program that has some. */
 static struct copied_code *share_copied_code(struct code_view *view, const struct process_code *recorded)
 {
 	const struct code_copies *copies = &view->metadata->code;
@@ -81,7 +81,7 @@ static size_t name_native(struct code_view *view, const struct frame_key *key,
 	struct program *program = key->image == NO_IMAGE ? NULL : mapped_modules_open(&view->mapped, key->image);
 	size_t count = program ? program_names(program, key->address - key->is_return_address, functions) : 0;
 
-	/* No call precedes the return address of a signal trampoline, or of a coroutine's first function. */
+	/* The return address of a signal trampoline or of a coroutine's first function does not follow a call. */
 	if (count && !functions[0].function && key->is_return_address &&
 	    program_follows_call(program, key->address) == 0)
 		count = program_names(program, key->address, functions);
@@ -152,7 +152,7 @@ static bool ends_with(const char *text, const char *end)
 	return length >= end_length && !strcmp(text + length - end_length, end);
 }
 
-/* Interpreted code runs in frames of the interpreter's own functions; in Java these are JIT code too. */
+/* An interpreter runs code in frames of its own functions; in Java these are JIT code too. */
 static void note_interpreter(struct process_state *state, const struct mmt_frame *frame)
 {
 	const struct runtime *runtime = state->runtime;
@@ -214,7 +214,7 @@ void code_view_pass_over(struct code_view *view, uint32_t frame)
 		view->processes.items[record->process].unnamed = true;
 }
 
-/* As the runtime wrote it down, or as it was seen last, if the same function was there until then. */
+/* Find the code as the runtime recorded it, or as it was last seen if the same function was there until then. */
 static void find_jit_code(struct code_view *view, const struct frame_key *key, struct viewed_code *viewed)
 {
 	struct process_state *state = &view->processes.items[key->process];
@@ -318,7 +318,7 @@ struct jit_code_state code_view_jit(struct code_view *view, uint32_t process)
 	return generated;
 }
 
-/* Packed recordings: stacks and names as they were found out when it was packed. */
+/* Packed recordings: their tables hold the stacks and names resolved by mmtrace pack. */
 
 static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, const struct resolved_name *name,
 				      bool demangle)

@@ -10,7 +10,7 @@
 
 #define MEMO_ENTRIES (1u << 16)
 
-/* For the unwinder's callbacks. */
+/* Context of the unwinder's callbacks. */
 struct lookup {
 	struct code_view *view;
 	const struct process *process;
@@ -79,7 +79,7 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path)
 	return mapped_modules_path_name(&view->mapped, path);
 }
 
-/* JIT code is looked up by its address in the process, whatever the mapping is called. */
+/* JIT code is found by its address in the process; the name of the mapping does not matter. */
 static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 {
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
@@ -87,7 +87,7 @@ static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 	return names ? jit_names_find(names, address, lookup->time_ns, lookup->process->program_ns) : 0;
 }
 
-/* CPython's names for the code it generates to be seen in stacks. */
+/* CPython names the trampolines that it generates to make Python frames visible to profilers. */
 static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
 {
 	uint32_t generated = find_jit(lookup, address);
@@ -96,7 +96,7 @@ static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
 	return generated && !strncmp(jit_names_describe(names, generated).name, "py::", 4);
 }
 
-/* Unwind rows that the runtime has written for its code. */
+/* Unwind rows that the runtime wrote for its code. */
 static const struct cfi_row *find_jit_row(struct lookup *lookup, uint64_t address)
 {
 	uint32_t number = find_jit(lookup, address);
@@ -110,7 +110,7 @@ static const char *path_name(const void *view, uint32_t path)
 	return code_view_path_name(view, path);
 }
 
-/* The row of the function of a mapped program in whose frame the runtime's code runs; NULL: in none. */
+/* The row of the function in a module in whose frame the runtime's code runs; NULL: none. */
 static const struct cfi_row *find_host(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
@@ -137,7 +137,7 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 	return row;
 }
 
-/* The recorded bytes of the JIT code of the program that the process runs; NULL: none. */
+/* The recorded bytes of the JIT code of the process's program; NULL: none. */
 static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
@@ -145,7 +145,7 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 	bool known = state->code_looked_up && state->code_ns == lookup->process->program_ns;
 	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
 
-	/* A program before it, of which nothing was recorded, may have asked first, and knows no host. */
+	/* An earlier program without recorded code may have been first to look up this code, without a host. */
 	if (copied && !known) {
 		copied_code_use_host(copied, find_host(lookup));
 		copied_code_go_to(copied, lookup->time_ns);
@@ -153,7 +153,7 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 	return copied;
 }
 
-/* As program_follows_call(), for code that the runtime has written down. */
+/* program_follows_call() for code that the runtime recorded. */
 static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 {
 	uint32_t number = find_jit(lookup, return_address - 1);
@@ -169,7 +169,7 @@ static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 	return programs_ends_with_call(lookup->view->mapped.programs, name.code, (size_t)before);
 }
 
-/* Java's interpreter calls with a return address that it takes from a table: no call is before it. */
+/* Java's interpreter calls with a return address from a table: no call instruction precedes it. */
 static bool is_interpreter(struct lookup *lookup, uint64_t address)
 {
 	uint32_t generated = find_jit(lookup, address);
@@ -178,10 +178,8 @@ static bool is_interpreter(struct lookup *lookup, uint64_t address)
 	return generated && !strcmp(jit_names_describe(names, generated).name, "Interpreter");
 }
 
-/*
- * What the runtime has written down is of the right time. What was read later may be other code, which
- * proves a call where there is one, but no more.
- */
+/* Code that the runtime recorded is the code of this timestamp. Bytes read later may be other code: a call found there
+ * proves a call, but a missing one proves nothing. */
 static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
 {
 	int answer = written_follows_call(lookup, return_address);
@@ -194,7 +192,7 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 	return -1;
 }
 
-/* The function's beginning tells more than what can be deduced behind a call, from which it may never return. */
+/* The function's prologue is more reliable than an analysis of the code after a call that may not return. */
 static bool keeps_frame_pointer(struct lookup *lookup, uint64_t address)
 {
 	uint32_t number = find_jit(lookup, address);
@@ -261,7 +259,7 @@ static int follows_call(void *context, uint64_t return_address)
 		       : generated_follows_call(lookup, return_address);
 }
 
-/* The process has JIT code: whose it is can be told while the files of the runtime are mapped. */
+/* The process has JIT code: identify its runtime while the runtime's files are mapped. */
 static void note_runtime(struct code_view *view, const struct process *process)
 {
 	struct process_state *state = &view->processes.items[process->index];
@@ -303,7 +301,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->kind = MMT_FRAME_NATIVE;
 	if (!key->readable) {
 		key->address = interval->attributes.file_offset + (address - interval->start);
-		key->generated = find_jit(lookup, address); /* .NET's precompiled code perhaps */
+		key->generated = find_jit(lookup, address); /* may be precompiled .NET code */
 		key->process = process->index;
 	}
 	key->address += frame->is_return_address;
@@ -357,24 +355,22 @@ static struct mmt_error *put_process(struct code_view *view, const struct proces
 	return NULL;
 }
 
-/*
- * A callchain alone lacks the caller of a function without frame, as the C library's mmap is one: what follows the
- * first frame is not known to be its caller.
- */
+/* A bare callchain omits the caller of a frameless function such as mmap in glibc: the entry after the first frame may
+ * not be its caller. */
 static void doubt_caller_of_leaf(struct unwind_result *result)
 {
 	if (result->frame_count > 1)
 		result->frames[1].doubtful = true;
 }
 
-/* Whether the caller of a frame in JIT code was found by frame pointer, and nothing tells that it keeps one. */
+/* Whether the caller of a frame in JIT code was found by frame pointer, without evidence that the code keeps one. */
 static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame, const struct unwind_frame *caller)
 {
 	return (caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
 	       generated_follows_call(lookup, frame->address) < 0;
 }
 
-/* Turn the unwinder's addresses into frame numbers, and those into a stack number. */
+/* Convert the unwinder's addresses to frame numbers, and those to a stack number. */
 static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
 {
 	struct code_view *view = lookup->view;
@@ -412,7 +408,7 @@ struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_r
 	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
 }
 
-/* Word by word: what has just been written so can only be read so without waiting for it. */
+/* Compare word by word: only word-sized loads benefit from store forwarding, as the key was just written. */
 static bool is_last_generation(const struct code_view *view, const uint64_t *key)
 {
 	const uint64_t *last = view->last_generation_key;
@@ -421,7 +417,7 @@ static bool is_last_generation(const struct code_view *view, const uint64_t *key
 	       key[3] == last[3] && key[4] == last[4];
 }
 
-/* What is known of the bytes of JIT code at this time. 0: nothing was asked of them yet. */
+/* Version of the recorded JIT code at this time. 0: not used yet. */
 static uint64_t go_to_time(const struct process_state *state, const struct process *process, uint64_t time_ns)
 {
 	if (!state->code_looked_up || state->code_ns != process->program_ns)
@@ -430,7 +426,7 @@ static uint64_t go_to_time(const struct process_state *state, const struct proce
 	return copied_code_epoch(state->code) + 1;
 }
 
-/* A number for the code that is mapped in a process now, and for the names that JIT code has. */
+/* A number for the code that is mapped in a process now, including the names of its JIT code. */
 static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
 {
@@ -453,7 +449,7 @@ static struct mmt_error *find_generation(struct code_view *view, const struct pr
 	return NULL;
 }
 
-/* A copy is empty where the page of the stack pointer was not there yet. */
+/* A dump is empty if the page of the stack pointer was not present. */
 static const uint8_t *copied_stack(const struct event_stack *stack)
 {
 	static const uint8_t nothing[1];
@@ -461,7 +457,7 @@ static const uint8_t *copied_stack(const struct event_stack *stack)
 	return stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing;
 }
 
-/* One that the memo does not know. */
+/* Unwind a stack that is not in the cache. */
 static struct mmt_error *unwind_again(struct code_view *view, const struct process *process, uint32_t generation,
 				      uint64_t time_ns, const struct unwind_input *input, uint32_t *stack_ret)
 {

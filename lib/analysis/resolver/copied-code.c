@@ -8,42 +8,44 @@
 #include "base/vector.h"
 #include "code/unwind/instruction-analysis.h"
 
-/* Checks, of the stack and of the receiver, may come before it. */
+/* Stack and receiver checks may precede it. */
 #define PROLOGUE_BYTES 64
 
-/* Code is changed by blocks of so many bytes, as far as what was deduced of it is concerned. */
+/* Granularity in which changes of the code invalidate analyzed rows. */
 #define BLOCK_BYTES 256
 #define BLOCKS_MAX 64
 
 /*
- * Changes are put in and taken out again as time goes back and forth, which in a recording it does a little: so often
- * may all of them be, in bytes, and somewhat more where they are few. Each costs as much as some bytes.
+ * A recording's timestamps go back and forth a little, which applies and reverts changes. The limit is this many passes
+ * over the bytes of all changes, plus a constant for codes with few changes. Each exchange costs as much as CHANGE_COST
+ * bytes.
  */
 #define PASSES_MAX 8
 #define WORK_BYTES_FREE 65536
 #define CHANGE_COST 64
 
-/* What was deduced for an address holds as long as the bytes do that it was deduced from. */
+/* The result of analyzing an address, valid as long as the analyzed bytes do not change. */
 struct deduced {
 	uint64_t read_start, read_end;
-	uint64_t number;	   /* of exchanges before it */
-	struct epilogue *epilogue; /* NULL: nothing was */
+	uint64_t number;	   /* number of exchanges before the analysis */
+	struct epilogue *epilogue; /* NULL: the analysis found nothing */
 };
 
 struct copied_code {
-	const struct code_copies *copies; /* `own`, where there are changes; else the recording's */
+	const struct code_copies *copies; /* `own` if there are changes, else the recording's */
 	const struct process_code *process;
 	struct code_copies own;
-	size_t undone;		       /* changes from this one on: what they replaced is in its place */
-	uint64_t exchanged;	       /* changes put in or taken out, so far */
-	uint64_t work, work_max;       /* that of it, in bytes; beyond it nothing is known of the code */
-	struct map exchanged_of_block; /* when it was last */
+	size_t undone;		       /* index of the first change that is reverted: its place holds the bytes from
+					  before it */
+	uint64_t exchanged;	       /* number of changes applied or reverted so far */
+	uint64_t work, work_max;       /* its cost in bytes; beyond the maximum the code is treated as unknown */
+	struct map exchanged_of_block; /* block -> number of its last exchange */
 	struct programs *programs;
 	const struct cfi_row *host;
 	struct map deduced_of_key;
 	VECTOR(struct deduced) deduced;
-	VECTOR(struct epilogue *) outdated; /* rows that were handed out stay */
-	struct deduced current;		    /* of which the bytes are being read */
+	VECTOR(struct epilogue *) outdated; /* rows that callers may still hold */
+	struct deduced current;		    /* the analysis in progress, which records the bytes it reads */
 };
 
 /* False: out of memory. */
@@ -102,7 +104,7 @@ static bool is_known(const struct copied_code *copied)
 	return copied && copied->work <= copied->work_max;
 }
 
-/* False: out of memory, and what was deduced of the bytes may stay, and has to stand the check against the stack. */
+/* False: out of memory. Outdated rows may then survive; the check against the stack has to reject them. */
 static bool note_exchange(struct copied_code *copied, const struct code_change *change)
 {
 	uint64_t last = (change->start + change->size - 1) / BLOCK_BYTES;
@@ -115,7 +117,7 @@ static bool note_exchange(struct copied_code *copied, const struct code_change *
 	return true;
 }
 
-/* Put the one's bytes in the place of the other's: what was done is undone by it, and the other way round. */
+/* Swap the bytes of a change with those in the code: the first swap applies the change, the second reverts it. */
 static void exchange(struct copied_code *copied, const struct code_change *change)
 {
 	const uint8_t *place;
@@ -218,7 +220,7 @@ static bool is_outdated(const struct copied_code *copied, const struct deduced *
 		return false;
 	first = deduced->read_start / BLOCK_BYTES;
 	last = (deduced->read_end - 1) / BLOCK_BYTES;
-	/* Far apart: what lies between has not been read. */
+	/* a wide range: assume that the bytes in between have not been read */
 	if (last - first >= BLOCKS_MAX)
 		return true;
 	for (uint64_t block = first; block <= last; block++) {

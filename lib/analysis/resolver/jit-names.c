@@ -9,28 +9,28 @@
 #include "code/jit/jitdump.h"
 #include "code/jit/perf-map.h"
 
-/* A number is an entry plus one, and above it the place of its source. */
+/* A number consists of the entry plus one and, in the upper bits, the index of its source. */
 #define SOURCE_SHIFT 24
 #define ENTRY_MASK ((1u << SOURCE_SHIFT) - 1)
 #define SOURCES_MAX 256
 
 _Static_assert(CODE_TIMELINE_RANGES_MAX < ENTRY_MASK, "every entry has a number");
 
-/* One of both. */
+/* Either a perf map or a jitdump. */
 struct jit_name_source {
 	struct perf_map *map;
-	uint64_t seen_ns;  /* of a map: when it was first seen, 0: not known; of a jitdump: when its program began */
-	bool begins_empty; /* before that it was not there, and says nothing of what was */
+	uint64_t seen_ns;  /* perf map: when it was first seen, 0: unknown; jitdump: when its program began */
+	bool begins_empty; /* the file did not exist before that and has no information about earlier code */
 	bool knows_program;
 	struct jitdump *dump;
 };
 
 struct jit_names {
-	VECTOR(struct jit_name_source) items; /* what counts more comes later: later perf maps, then jitdumps */
+	VECTOR(struct jit_name_source) items; /* in ascending priority: perf maps by time, then jitdumps */
 	struct mmt_error *jitdump_failure;
 };
 
-/* A map of a program that began while it was recorded begins with nothing in it. */
+/* The map of a program that began during the recording starts out empty. */
 static struct mmt_error *load_perf_map(struct jit_names *names, const struct perf_map_copy *copy)
 {
 	CLEANUP(free) struct perf_map_step *steps = malloc((copy->growth.count + 1) * sizeof(*steps));
@@ -56,7 +56,7 @@ static struct mmt_error *load_perf_map(struct jit_names *names, const struct per
 	return error;
 }
 
-/* One that cannot be read is done without. */
+/* An unreadable jitdump is skipped. */
 static struct mmt_error *load_jitdump(struct jit_names *names, const struct reader_metadata *metadata,
 				      const struct jitdump_copy *copy)
 {
@@ -118,7 +118,7 @@ static const struct jit_name_source *source_of(const struct jit_names *names, ui
 	return &names->items.items[number >> SOURCE_SHIFT];
 }
 
-/* The jitdump that a number is of; NULL: a perf map. */
+/* The jitdump of a number; NULL: it is from a perf map. */
 static struct jitdump *dump_of(const struct jit_names *names, uint32_t number)
 {
 	return source_of(names, number)->dump;
@@ -129,7 +129,7 @@ static uint32_t entry_of(uint32_t number)
 	return (number & ENTRY_MASK) - 1;
 }
 
-/* 0: not its own, or none. */
+/* 0: nothing found, or the entry belongs to an earlier program. */
 static uint32_t find_in(const struct jit_name_source *source, uint64_t address, uint64_t time_ns, uint64_t program_ns)
 {
 	uint64_t from_ns;
@@ -138,7 +138,7 @@ static uint32_t find_in(const struct jit_name_source *source, uint64_t address, 
 	if (source->begins_empty && time_ns < source->seen_ns)
 		return 0;
 	if (source->dump) {
-		/* Whatever its clock. */
+		/* Independent of the jitdump's clock. */
 		if (source->knows_program && source->seen_ns < program_ns)
 			return 0;
 		entry = jitdump_find(source->dump, address, time_ns);
@@ -150,7 +150,7 @@ static uint32_t find_in(const struct jit_name_source *source, uint64_t address, 
 		if (entry == PERF_MAP_NONE)
 			return 0;
 		from_ns = perf_map_time(source->map, entry);
-		/* What it had when it was first seen. */
+		/* The entry was already there when the map was first seen. */
 		if (!from_ns)
 			from_ns = source->seen_ns;
 	}

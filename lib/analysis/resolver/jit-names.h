@@ -19,42 +19,43 @@ struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32
 void jit_names_destroy(struct jit_names *names);
 
 /*
- * What is at `address` at this time, in the program that the process has run since `program_ns` (0: from the
- * beginning): a number, 0: nothing that is known. As code_timeline_find(); of a jitdump before a perf map. Names that
- * programs before it wrote are not its own.
+ * Find the JIT code at `address` at this time, in the program that the process has run since `program_ns` (0: from the
+ * beginning). Returns a number; 0: unknown. See code_timeline_find(). Jitdumps take precedence over perf maps. Names
+ * written by earlier programs of the process do not count.
  */
 uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns, uint64_t program_ns);
 
-/* A number that differs when some address may have another answer than at the last time. */
+/* A number that changes whenever the answer for some address may change. */
 uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns);
 
 struct jit_name {
-	const char *name; /* as the runtime wrote it; borrowed, as all here */
+	const char *name; /* as written by the runtime; borrowed, as all pointers here */
 	uint64_t start, size;
-	const uint8_t *code; /* from `start` on; NULL: not known */
+	const uint8_t *code; /* from `start` on; NULL: unknown */
 	size_t code_size;
 };
 
-/* Of a number other than 0. */
+/* `number` must not be 0. */
 struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number);
 
-/* Nothing took its place until the recording ended, in the program that the process has run since `program_ns`. */
+/* Whether no other code replaced it until the recording ended, in the program that the process has run since
+ * `program_ns`. */
 bool jit_names_is_last(struct jit_names *names, uint32_t number, uint64_t address, uint64_t program_ns);
 
-/* The source file of an address in it, NULL: not known. All the lines are searched: for what is shown only. */
+/* The source file of an address in it; NULL: unknown. This searches all lines: use it only for displayed frames. */
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret);
 
-/* The row that covers an address of it; NULL: none. */
+/* The row that covers an address in it; NULL: none. */
 const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, uint64_t address);
 
-/* What the names are worth. */
+/* Completeness of the names. */
 struct jit_names_state {
 	bool has_perf_map, has_jitdump;
-	size_t dropped_lines;	     /* of the perf map: more than can be held */
-	size_t lost_records;	     /* of the jitdumps: that lie, or are more than can be held */
-	size_t unread_bytes;	     /* of them: from a record on that is not whole */
-	bool other_clock;	     /* a jitdump's times cannot be used */
-	const char *jitdump_failure; /* why one is not used; NULL: none */
+	size_t dropped_lines;	     /* lines of the perf map over the limit */
+	size_t lost_records;	     /* records of jitdumps that are invalid or over the limit */
+	size_t unread_bytes;	     /* bytes of jitdumps after a truncated record */
+	bool other_clock;	     /* the timestamps of a jitdump are unusable */
+	const char *jitdump_failure; /* why a jitdump is not used; NULL: all are */
 };
 struct jit_names_state jit_names_state(const struct jit_names *names);
 

@@ -8,9 +8,9 @@
 #include "base/cleanup.h"
 
 #define NO_RECORD UINT32_MAX
-#define STATE_BITS 8 /* of enum program_state, in a key of `told` */
+#define STATE_BITS 8 /* bits of enum program_state in a key of `told` */
 
-/* A mapped file. Interned, so without padding. */
+/* A mapped file. Hashed as bytes, so without padding. */
 struct image_key {
 	uint64_t inode;
 	uint32_t device_major, device_minor;
@@ -18,7 +18,7 @@ struct image_key {
 	uint32_t unused;
 };
 
-/* When recording ended, since the epoch; 0: not known. */
+/* When recording ended, since the epoch; 0: unknown. */
 static uint64_t recorded_until(const struct reader_metadata *metadata)
 {
 	if (!metadata->ours || !metadata->has_loss || metadata->loss.stop_ns < metadata->info.start_ns)
@@ -26,7 +26,7 @@ static uint64_t recorded_until(const struct reader_metadata *metadata)
 	return metadata->info.start_realtime_ns + (metadata->loss.stop_ns - metadata->info.start_ns);
 }
 
-/* Puts a record before the others of its key, and tells which was the first until then. */
+/* Insert a record before the others of its key, and return the previous first one. */
 static bool link_record(struct mapped_modules *mapped, const struct image_key *key, uint32_t record, uint32_t *next_ret)
 {
 	uint32_t id = intern_put(&mapped->record_keys, key, sizeof(*key));
@@ -41,7 +41,7 @@ static bool link_record(struct mapped_modules *mapped, const struct image_key *k
 	return true;
 }
 
-/* From the last to the first, so that each key's records are found in their order. */
+/* Insert from the last to the first, so that lookups find each key's records in file order. */
 static struct mmt_error *index_records(struct mapped_modules *mapped)
 {
 	const struct module_copies *copies = &mapped->metadata->images;
@@ -86,7 +86,7 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 				      bool demangle)
 {
 	struct mmt_error *error = programs_create(metadata->architecture->elf_machine, demangle, &mapped->programs);
-	uint32_t unnamed; /* 0: what the model gives to mappings that nothing named */
+	uint32_t unnamed; /* 0: the model's path for mappings without a name */
 
 	mapped->metadata = metadata;
 	if (error)
@@ -162,7 +162,7 @@ const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint3
 	return mapped->image_states.items[image].path;
 }
 
-/* Where the records of one file, or of one path, begin. */
+/* The first record of a file or of a path. */
 static uint32_t first_record(const struct mapped_modules *mapped, const struct image_key *key)
 {
 	uint32_t id = intern_find(&mapped->record_keys, key, sizeof(*key));
@@ -175,7 +175,7 @@ static const struct module_copy *record_at(const struct mapped_modules *mapped, 
 	return &mapped->metadata->images.images.items[record];
 }
 
-/* Without a known inode the path decides. */
+/* If the inode is unknown, find records by path only. */
 static uint32_t first_candidate(const struct mapped_modules *mapped, const struct image_key *key)
 {
 	struct image_key wanted = *key;
@@ -194,7 +194,7 @@ static uint32_t next_candidate(const struct mapped_modules *mapped, const struct
 	return key->inode == SPACE_INODE_UNKNOWN ? links->next_of_path : links->next_of_file;
 }
 
-/* What was recorded when this file was mapped under this path. */
+/* The record made when this file was mapped under this path. */
 static const struct module_copy *own_record(const struct mapped_modules *mapped, const struct image_key *key,
 					    const char *path)
 {
@@ -205,7 +205,8 @@ static const struct module_copy *own_record(const struct mapped_modules *mapped,
 	return NULL;
 }
 
-/* Once a file is gone its inode is given to another one: under another path only the build-id tells the same file. */
+/* The kernel reuses the inode of a deleted file: under another path, only an equal build-id proves that it is the same
+ * file. */
 static bool is_same_file(const struct module_copy *own, const struct module_copy *record)
 {
 	return record == own || (own->build_id_size && own->build_id_size == record->build_id_size &&
@@ -240,7 +241,7 @@ static struct program *open_record(struct mapped_modules *mapped, const struct m
 	return program;
 }
 
-/* The copy in the recording; else the first of the file's paths that leads to the recorded build. */
+/* Open the copy in the recording, or else the first of the file's paths that has the recorded build. */
 static struct program *open_recorded(struct mapped_modules *mapped, const struct image_key *key, const char *path)
 {
 	const struct module_copy *own = own_record(mapped, key, path);
@@ -263,7 +264,7 @@ static struct program *open_recorded(struct mapped_modules *mapped, const struct
 	return unusable;
 }
 
-/* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
+/* Why stacks could not use the module; PROGRAM_READABLE: they could, or it is not a module at all. */
 static enum program_state unusable_state(const struct program *program, const char *path)
 {
 	enum program_state state;
@@ -274,7 +275,7 @@ static enum program_state unusable_state(const struct program *program, const ch
 	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;
 }
 
-/* Each path is told once with each state. */
+/* Report each path only once per state. */
 static enum program_state state_to_report(struct mapped_modules *mapped, const struct program *program, uint32_t path)
 {
 	enum program_state state = unusable_state(program, mapped_modules_path_name(mapped, path));
@@ -286,7 +287,7 @@ static enum program_state state_to_report(struct mapped_modules *mapped, const s
 	return state;
 }
 
-/* Whatever the file has become; NULL: out of memory. */
+/* Open the module even if the file has changed since. NULL: out of memory. */
 static struct program *open_image(struct mapped_modules *mapped, const struct image_key *key)
 {
 	const char *path = mapped_modules_path_name(mapped, key->path);
@@ -327,7 +328,7 @@ struct program *mapped_modules_find(struct mapped_modules *mapped, const struct 
 	return program_address(program, file_offset, file_address_ret) ? program : NULL;
 }
 
-/* What is to be told of its names; PROGRAM_READABLE: nothing. */
+/* What to report about its names; PROGRAM_READABLE: nothing. */
 static enum program_state names_state(const struct mapped_modules *mapped, size_t image)
 {
 	const struct program *program = mapped->image_states.items[image].program;
@@ -335,7 +336,7 @@ static enum program_state names_state(const struct mapped_modules *mapped, size_
 	return program && program_state(program) == PROGRAM_READABLE ? program_known_state(program) : PROGRAM_READABLE;
 }
 
-/* Each path is told once. */
+/* Report each path only once. */
 static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t image)
 {
 	const char *path = mapped_modules_image_path(mapped, (uint32_t)image);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Which module is mapped where. A file is a path, a device and an inode, because two processes may have different
- * ones under one path; its content comes from the recording, where that has a copy, else from a path of that file.
- */
+/* Which module is mapped where. A path, a device and an inode identify a file, because two processes may have different
+ * files under one path. Its content is the copy in the recording, or else a path of that file. */
 #ifndef ANALYSIS_RESOLVER_MAPPED_MODULES_H
 #define ANALYSIS_RESOLVER_MAPPED_MODULES_H
 
@@ -24,10 +22,10 @@ struct image_state {
 	const char *path; /* in `arena` */
 	bool opened;
 	struct program *program;
-	enum program_state to_report; /* PROGRAM_READABLE: nothing, or told with another image */
+	enum program_state to_report; /* PROGRAM_READABLE: nothing, or reported with another module */
 };
 
-/* The records after this one, in the order of the recording. */
+/* The next records with the same key, in file order. */
 struct record_links {
 	uint32_t next_of_file, next_of_path;
 };
@@ -38,11 +36,11 @@ struct mapped_modules {
 	struct intern paths;
 	struct intern images;
 	VECTOR(struct image_state) image_states;
-	struct intern record_keys; /* of the recording's images: the file or the path */
+	struct intern record_keys; /* keys of the recording's modules: file or path */
 	VECTOR(uint32_t) first_records;
 	VECTOR(struct record_links) record_links;
 	struct map build_ids; /* path -> entry of the build-ids */
-	struct map told;      /* path and state */
+	struct map told;      /* reported already: path and state */
 	struct arena arena;
 };
 
@@ -51,24 +49,24 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 				      bool demangle) MMT_MUST_CHECK;
 void mapped_modules_deinit(struct mapped_modules *mapped);
 
-/* Number of a path, for space_attributes, and back; the text is valid until the next number. */
+/* Number of a path, for space_attributes, and back. The text is valid until the next number is made. */
 struct mmt_error *mapped_modules_path(struct mapped_modules *mapped, const char *path,
 				      uint32_t *path_ret) MMT_MUST_CHECK;
 const char *mapped_modules_path_name(const struct mapped_modules *mapped, uint32_t path);
 
-/* Number of the mapped file. NO_IMAGE: out of memory, the code is then unreadable, which the stack says. */
+/* Number of the mapped file. NO_IMAGE: out of memory; the code is then unreadable, and the stack records that. */
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes);
-/* Lives as long as the modules. */
+/* The text lives as long as the modules. */
 const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image);
 
 /* NULL: out of memory. */
 struct program *mapped_modules_open(struct mapped_modules *mapped, uint32_t image);
 
-/* The program mapped at an address and the address in its own numbering; NULL: none that can be read. */
+/* The module mapped at an address, and the ELF address in it; NULL: no readable one. */
 struct program *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
 				    uint64_t address, uint64_t *file_address_ret);
 
-/* As code_view_unusable(). */
+/* See code_view_unusable(). */
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position,
 				    enum program_state *state_ret, char **missing_ret);
 

@@ -6,7 +6,7 @@
 #include "code/elf/module.h"
 #include "trace/format/wire.h"
 
-/* Of one that could not be used, or not all of it. */
+/* State of a module that could not be (fully) used. */
 static inline enum wire_program_state wire_program_state(enum program_state state)
 {
 	switch (state) {
@@ -30,7 +30,7 @@ static inline enum wire_program_state wire_program_state(enum program_state stat
 	return WIRE_PROGRAM_BROKEN;
 }
 
-/* Of a number that this version does not know: PROGRAM_BROKEN. */
+/* Numbers unknown to this version become PROGRAM_BROKEN. */
 static inline enum program_state wire_to_program_state(enum wire_program_state state)
 {
 	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_MISSING_NAMES; i++) {
