@@ -42,7 +42,7 @@ START_TEST(first_screen)
 			 "thread .NET (3074)\n");
 	ASSERT_HAS(
 	    text,
-	    " 2   4.00 KiB committed   0.0 %   too short to tell   /memfd:evil\\x1b[31m (deleted) and 1 more file   "
+	    " 2   4.00 KiB committed   0.0 %   undecided   /memfd:evil\\x1b[31m (deleted) and 1 more file   "
 	    "2, 4.00 KiB to 8.00 KiB   1 of 3 freed   unfreed 12.00 KiB   reserved 8.00 KiB");
 	free(text);
 }
@@ -564,6 +564,7 @@ START_TEST(table_of_causes)
 	     .verdict = MMT_LIFETIME_CACHE,
 	     .memory_bytes = 3 << 20,
 	     .unfreed_bytes = 64 << 20,
+	     .unfreed_count = 8,
 	     .reserved_bytes = 61 << 20,
 	     .bytes_per_minute = 3 << 20,
 	     .groups = second_groups,
@@ -650,13 +651,24 @@ START_TEST(verdicts_of_rows)
 	ASSERT_HAS(text, "   cache   ");
 	ASSERT_WARNINGS(text, "989.0 MiB");
 	free(text);
+	text = render(&report, &(struct mmt_text_options){.colour = true});
+	ASSERT_HAS(text, "\x1b[32mcache");
+	free(text);
+	/* One large mapping that is touched bit by bit can be what grows. */
+	group.unfreed_count = 7;
+	report.growth.verdict = MMT_VERDICT_GROWING;
+	text = render(&report, &(struct mmt_text_options){.colour = true});
+	ASSERT_HAS(text, "   made early   ");
+	ASSERT_WARNINGS(text, "\x1b[32mmade early");
+	free(text);
+	report.growth.verdict = MMT_VERDICT_STEADY;
 	group.verdict = MMT_LIFETIME_TOO_SHORT;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "   too short to tell   ");
+	ASSERT_HAS(text, "   undecided   ");
 	free(text);
 	report.to_ns = report.from_ns + 1999999999;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_WARNINGS(text, "too short to tell");
+	ASSERT_WARNINGS(text, "undecided");
 	free(text);
 }
 END_TEST
@@ -804,6 +816,47 @@ START_TEST(nothing_unfreed_but_growth)
 	ASSERT_HAS(text, "That is not certain:\n");
 	ASSERT_HAS(text, growths[_i].doubt);
 	ASSERT_WARNINGS(text, "no leak");
+	free(text);
+}
+END_TEST
+
+/* What a selection leaves out can be what grew. */
+START_TEST(growth_beside_a_selection)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.group_count = 0;
+	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
+	report.growth = growths[0].growth;
+	report.focus = &(const char *const){"x"};
+	report.focus_count = 1;
+	report.unfiltered_unfreed_bytes = report.unfiltered_committed_bytes = 0;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "  RSS grew by 44.00 MiB in the whole process, of which this report shows only a part\n");
+	ASSERT_WARNINGS(text, "nothing matches");
+	free(text);
+	report.unfiltered_committed_bytes = 4096;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "  nothing matches: ");
+	free(text);
+}
+END_TEST
+
+/* Rows with commits elsewhere show part of what was mapped before. */
+START_TEST(growth_that_rows_show_partly)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.growth = growths[0].growth;
+	report.resident_bytes = 4 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "or files: nothing below shows it.");
+	free(text);
+	report.committed_before_bytes = 1 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "or files: rows below that are committed in memory mapped before show part of it.");
 	free(text);
 }
 END_TEST
@@ -1060,6 +1113,39 @@ START_TEST(failures_and_threads)
 }
 END_TEST
 
+/* What is new since the first recording has nothing to be subtracted from. */
+START_TEST(diff_of_one_process)
+{
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_diff value = {.relation = MMT_DIFF_SAME_PROCESS,
+				 .before = &before,
+				 .after = &after,
+				 .mapped_before_bytes = 1 << 20,
+				 .mapped_after_bytes = 3 << 20,
+				 .bytes = 2 << 20,
+				 .committed_bytes = 2 << 20};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	before.process_count = after.process_count = 1;
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ASSERT_WARNINGS(text, "unfreed before");
+	ASSERT_HAS(text, "\nnew since         +2.00 MiB   stacks: ");
+	ASSERT_HAS(text, " by calls between the recordings, ");
+	free(text);
+	after.ignore_count = before.ignore_count = 1;
+	after.ignore = before.ignore = &(const char *const){"x"};
+	stream = open_memstream(&text, &size);
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ASSERT_HAS(text, "  mapped: 1.00 MiB at the end of the first");
+	ASSERT_WARNINGS(text, "by calls between");
+	free(text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("text");
@@ -1089,6 +1175,8 @@ int main(void)
 	tcase_add_test(cases, verdicts_of_rows);
 	tcase_add_test(cases, nothing_unfreed);
 	tcase_add_test(cases, parts_of_growth);
+	tcase_add_test(cases, growth_beside_a_selection);
+	tcase_add_test(cases, growth_that_rows_show_partly);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0,
 			    (int)(sizeof(doubts) / sizeof(doubts[0])));
@@ -1099,6 +1187,7 @@ int main(void)
 	tcase_add_test(cases, failures_and_threads);
 	tcase_add_test(cases, formats);
 	tcase_add_test(cases, diff);
+	tcase_add_test(cases, diff_of_one_process);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

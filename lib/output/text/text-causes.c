@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/wide-sum.h"
+#include "output/text/row-verdict.h"
 
 #define CAUSES_SHOWN 6
 #define KIND_COLUMNS 14
-#define VERDICT_NS 2000000000u /* shorter recordings have none */
 #define NAME_COLUMNS_MIN 16
 #define KIND_COLUMN 46 /* where the class begins */
 #define NAME_COLUMN (KIND_COLUMN + KIND_COLUMNS + 2)
@@ -22,31 +22,6 @@ static const char *describe_pattern(enum mmt_pattern pattern)
 	};
 
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
-}
-
-static const char *describe_verdict(const struct mmt_report *report, const struct mmt_cause *cause)
-{
-	if (report->to_ns - report->from_ns < VERDICT_NS)
-		return "-";
-	switch (cause->verdict) {
-	case MMT_LIFETIME_LEAK:
-		return cause->pattern ? "keeps growing" : "LEAK";
-	case MMT_LIFETIME_CACHE:
-		return "cache";
-	case MMT_LIFETIME_TRAFFIC:
-		return "traffic";
-	case MMT_LIFETIME_TOO_SHORT:
-		return "too short";
-	default:
-		return "-";
-	}
-}
-
-static enum text_style style_of(const struct mmt_cause *cause)
-{
-	if (cause->verdict == MMT_LIFETIME_LEAK)
-		return TEXT_BAD;
-	return cause->verdict == MMT_LIFETIME_CACHE || cause->verdict == MMT_LIFETIME_TRAFFIC ? TEXT_GOOD : TEXT_PLAIN;
 }
 
 /* A rate is one only if the memory came all the time, or if it is not known when. */
@@ -88,11 +63,12 @@ static const char *base_name(const char *path)
 
 static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
 {
+	struct row_verdict verdict = row_verdict(report, cause->verdict, cause->pattern, cause->unfreed_count);
 	char size[MMT_SIZE_TEXT];
 
 	text_format(text, TEXT_STRONG, "  %10s", mmt_format_bytes(cause->memory_bytes, size));
 	put_rate(text, cause);
-	text_put(text, style_of(cause), describe_verdict(report, cause));
+	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
 	text_pad_to(text, KIND_COLUMN);
 	if (cause->file)
 		text_put_name(text, TEXT_PLAIN, base_name(cause->file), KIND_COLUMNS);

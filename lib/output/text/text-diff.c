@@ -49,15 +49,18 @@ static void put_side(struct text *text, const char *label, const struct mmt_repo
 static void put_sums(struct text *text, const struct mmt_diff *diff)
 {
 	size_t counts[MMT_CHANGE_SAME + 1] = {0};
+	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
 	char change[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < diff->entry_count; i++)
 		counts[diff->entries[i].change]++;
 	counts[MMT_CHANGE_SAME] += diff->same_count;
 	text->indent = 0;
-	put_side(text, "unfreed before  ", diff->before, diff->rated);
+	/* What one process still holds of the first recording is unknown, so that no difference can be shown. */
+	if (!same)
+		put_side(text, "unfreed before  ", diff->before, diff->rated);
 	put_side(text, "unfreed after   ", diff->after, diff->rated);
-	text_put(text, TEXT_PLAIN, "change          ");
+	text_put(text, TEXT_PLAIN, same ? "new since       " : "change          ");
 	text_format(text, diff->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", mmt_format_change(diff->bytes, change));
 	if (diff->committed_bytes != diff->bytes)
 		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(diff->committed_bytes, change));
@@ -84,6 +87,12 @@ static void put_rss(struct text *text, const struct mmt_diff *diff)
 	text_end_line(text);
 }
 
+/* The mapped bytes are those of the processes in both recordings, and with all their memory. */
+static bool are_rows_of_mapped(const struct mmt_report *report)
+{
+	return report->process_count == 1 && !report->focus_count && !report->ignore_count;
+}
+
 static void put_same_process(struct text *text, const struct mmt_diff *diff)
 {
 	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
@@ -98,6 +107,8 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 		    mmt_format_bytes(diff->mapped_before_bytes, first),
 		    mmt_format_bytes(diff->mapped_after_bytes, second), mmt_format_change(change, size));
 	text_end_line(text);
+	if (!are_rows_of_mapped(diff->before) || !are_rows_of_mapped(diff->after))
+		return;
 	text_format(text, TEXT_PLAIN,
 		    "  of this, the rows below mapped %s; %s by calls between the recordings, and by unmapping",
 		    mmt_format_bytes(diff->after->unfreed_bytes, size),

@@ -166,7 +166,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-static bool is_all_memory(const struct mmt_report *report)
+bool text_growth_is_of_all(const struct mmt_report *report)
 {
 	return !report->windowed && !report->classes && !report->focus_count && !report->ignore_count &&
 	       !report->left_out_process_count && !report->ended_bytes;
@@ -178,9 +178,12 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	const struct mmt_growth *growth = &report->growth;
 	int64_t change = (int64_t)(growth->end_bytes - growth->start_bytes);
 	int64_t made = (int64_t)report->resident_bytes, rest = change - made;
-	char grown[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 256];
+	const char *shown = report->committed_before_bytes
+				? "rows below that are committed in memory mapped before show part of it"
+				: "nothing below shows it";
+	char grown[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 320];
 
-	if (growth->verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN && is_all_memory(report)) {
+	if (growth->verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN && text_growth_is_of_all(report)) {
 		text_put_sentence(
 		    text, TEXT_PLAIN,
 		    "  Which pages are resident was not recorded: this is based on RSS (/proc/PID/statm) alone, "
@@ -188,7 +191,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 		    INDENT);
 		text_end_line(text);
 	}
-	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN || !is_all_memory(report) ||
+	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN || !text_growth_is_of_all(report) ||
 	    change <= (int64_t)growth->floor_bytes)
 		return;
 	mmt_format_bytes(report->resident_bytes, size);
@@ -196,14 +199,14 @@ static void put_place(struct text *text, const struct mmt_report *report)
 		snprintf(
 		    sentence, sizeof(sentence),
 		    "%s of it is in mappings made in this recording: it was touched in memory that was mapped before "
-		    "recording began, such as a heap, malloc arenas or files, which nothing below shows.",
-		    made ? size : "None");
+		    "recording began, such as a heap, malloc arenas or files: %s.",
+		    made ? size : "None", shown);
 	else if (rest > change / NEGLIGIBLE)
 		snprintf(
 		    sentence, sizeof(sentence),
 		    "%s of it is in mappings made in this recording. The other %s was touched in memory that was "
-		    "mapped before recording began, such as a heap, malloc arenas or files: nothing below shows it.",
-		    size, mmt_format_bytes((uint64_t)rest, grown));
+		    "mapped before recording began, such as a heap, malloc arenas or files: %s.",
+		    size, mmt_format_bytes((uint64_t)rest, grown), shown);
 	else if (rest < -change / NEGLIGIBLE)
 		snprintf(sentence, sizeof(sentence),
 			 "Mappings made in this recording hold %s; memory that was mapped before gave back %s.", size,

@@ -8,4 +8,7 @@
 /* Processes, duration and resident sizes; the verdict; where the growth is. */
 void text_growth(struct text *text, const struct mmt_report *report);
 
+/* The report shows all memory of the processes, so that what no row shows was mapped before. */
+bool text_growth_is_of_all(const struct mmt_report *report);
+
 #endif

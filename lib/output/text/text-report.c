@@ -6,6 +6,8 @@
 
 #include "base/wide-sum.h"
 #include "output/selection.h"
+#include "output/text/row-verdict.h"
+#include "output/text/text-growth.h"
 #include "output/text/text-header.h"
 #include "output/text/text-sections.h"
 #include "output/text/text-stack.h"
@@ -31,7 +33,6 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 #define STACK_INDENT 6
 #define COMMITTED_FLOOR_BYTES 262144 /* what is made accessible up to this is no growth, where nothing else tells */
 #define LABEL_COLUMNS 26
-#define VERDICT_NS 2000000000u /* of shorter recordings nothing can be said, which the first lines say already */
 #define FILE_COLUMNS 48
 #define TREND_FLOOR 1000       /* smaller parts of the bytes are not shown as a change */
 #define MAPPINGS_SHARE 2       /* of vm.max_map_count: from that part on it is shown */
@@ -110,14 +111,19 @@ static void put_sums(struct text *text, const struct mmt_report *report, enum mm
 	put_mappings(text, report, sort);
 }
 
-static void put_share(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+static uint64_t sum_memory(const struct mmt_report *report)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < report->group_count; i++)
 		sum = saturating_add(sum, report->groups[i].memory_bytes, MMT_BYTES_MAX);
+	return sum;
+}
+
+static void put_share(struct text *text, const struct mmt_group *group, uint64_t memory_bytes)
+{
 	if (group->memory_bytes)
-		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)group->memory_bytes / (double)sum);
+		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)group->memory_bytes / (double)memory_bytes);
 }
 
 /* "24.00 KiB resident": what the row holds in memory or, if that is nothing, of addresses. */
@@ -136,33 +142,18 @@ static void put_lead(struct text *text, const struct mmt_group *group)
 	text_format(text, TEXT_PLAIN, " %s", what);
 }
 
-/* What an allocator or a runtime keeps by design is no leak of the program. */
 static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
 {
-	const char *word = mmt_pattern_is_by_design(group->pattern) ? "keeps growing" : "LEAK";
+	struct row_verdict verdict = row_verdict(report, group->verdict, group->pattern, group->unfreed_count);
 	char rate[MMT_SIZE_TEXT];
 
-	switch (group->verdict) {
-	case MMT_LIFETIME_LEAK:
-		if (group->bytes_per_minute == MMT_UNKNOWN || !group->memory_bytes)
-			text_part(text, TEXT_BAD, "%s", word);
-		else
-			text_part(text, TEXT_BAD, "%s +%s per minute", word,
-				  mmt_format_bytes(group->bytes_per_minute, rate));
-		break;
-	case MMT_LIFETIME_CACHE:
-		text_part(text, TEXT_GOOD, "cache");
-		break;
-	case MMT_LIFETIME_TRAFFIC:
-		text_part(text, TEXT_GOOD, "traffic");
-		break;
-	case MMT_LIFETIME_TOO_SHORT:
-		if (report->to_ns - report->from_ns >= VERDICT_NS)
-			text_part(text, TEXT_PLAIN, "too short to tell");
-		break;
-	default:
-		break;
-	}
+	if (!verdict.word)
+		return;
+	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_UNKNOWN && group->memory_bytes)
+		text_part(text, verdict.style, "%s +%s per minute", verdict.word,
+			  mmt_format_bytes(group->bytes_per_minute, rate));
+	else
+		text_part(text, verdict.style, "%s", verdict.word);
 }
 
 /* "anon", or the file. */
@@ -257,14 +248,15 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 			  text_plural(group->mapping_count, "mapping", "mappings"));
 }
 
+/* `memory_bytes`: of all rows. */
 static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
-			enum mmt_sort sort)
+			enum mmt_sort sort, uint64_t memory_bytes)
 {
 	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
 
 	text->indent = ROW_INDENT;
 	put_lead(text, group);
-	put_share(text, report, group);
+	put_share(text, group, memory_bytes);
 	put_sort_key(text, report, group, sort);
 	put_verdict(text, report, group);
 	put_kind(text, group);
@@ -348,6 +340,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	bool freed_too =
 	    options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED || options->sort == MMT_SORT_PEAK;
 	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
+	uint64_t memory_bytes = sum_memory(report);
 	struct selection selection;
 	struct mmt_error *error;
 	struct text text;
@@ -368,7 +361,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	for (size_t i = 0; i < selection.count; i++) {
 		text_end_line(&text);
 		put_heading(&text, &selection, i, options->sort);
-		put_figures(&text, report, selection.groups[i], options->sort);
+		put_figures(&text, report, selection.groups[i], options->sort, memory_bytes);
 		put_identity(&text, selection.groups[i], &explanations);
 	}
 	if (!report->unfreed_bytes)
@@ -450,7 +443,7 @@ static void text_group_threads(struct text *text, const struct mmt_report *repor
 		text_format(text, TEXT_PLAIN, " and %zu more", more);
 }
 
-/* Nothing stands against it, or what does, a line each below a first one. */
+/* Print a heading and one line per reason for doubt; nothing if there is none. */
 struct doubts {
 	struct text *text;
 	bool selected; /* by --focus and --ignore */
@@ -551,7 +544,9 @@ static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report 
 		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
 	else if (growth->end_bytes > growth->start_bytes && growth->end_bytes - growth->start_bytes > floor_bytes)
 		put_doubt(doubts, "RSS grew by ", mmt_format_bytes(growth->end_bytes - growth->start_bytes, figure),
-			  ": the growth is in memory that was mapped before, for instance a heap");
+			  text_growth_is_of_all(report)
+			      ? ": the growth is in memory that was mapped before, for instance a heap"
+			      : " in the whole process, of which this report shows only a part");
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
 		put_doubt(doubts, "the recording is too short to tell whether RSS grows: record for at least ",
 			  mmt_format_duration(growth->advised_ns, figure), "");

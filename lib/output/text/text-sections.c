@@ -58,7 +58,8 @@ static void put_selected(struct text *text, const struct mmt_report *report)
 /* Memory is there, but none of it is selected. */
 static void put_nothing_selected(struct text *text, const struct mmt_report *report)
 {
-	if (!report->focus_count || report->group_count)
+	if (!report->focus_count || report->group_count ||
+	    !(report->unfiltered_unfreed_bytes || report->unfiltered_committed_bytes))
 		return;
 	text_put(text, TEXT_BAD, "  nothing matches: ");
 	text_put_sentence(text, TEXT_PLAIN,

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What becomes of the mappings of a row or a cause, as text has it. */
+#ifndef OUTPUT_TEXT_ROW_VERDICT_H
+#define OUTPUT_TEXT_ROW_VERDICT_H
+
+#include "output/text/text.h"
+
+struct row_verdict {
+	const char *word; /* NULL: none, or the recording is too short for one */
+	enum text_style style;
+};
+
+struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
+			       enum mmt_pattern pattern, uint64_t unfreed_count);
+
+#endif
