@@ -66,7 +66,7 @@ void report_selection_apply(struct report_selection *selection, bool no_cache);
 
 /*
  * The same with the arguments that are no options: at most one, the recording. Negative: go on; otherwise the exit
- * status, and all is said.
+ * status, after a message.
  */
 int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
 			    int argument_count, char **arguments);

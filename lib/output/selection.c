@@ -21,9 +21,9 @@ static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
 	case MMT_SORT_COUNT:
 		return group->unfreed_count;
 	case MMT_SORT_RESIDENT:
-		return group->resident_bytes == MMT_UNKNOWN ? 0 : group->resident_bytes;
+		return group->resident_bytes == MMT_UNKNOWN ? 0 : group->memory_bytes;
 	case MMT_SORT_COMMITTED:
-		return group->committed_bytes;
+		return saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
 	case MMT_SORT_ALLOCATED:
 		return group->allocated_bytes;
 	case MMT_SORT_FREED:

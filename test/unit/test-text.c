@@ -704,6 +704,29 @@ START_TEST(sorted_by_memory)
 }
 END_TEST
 
+/* Memory that was mapped before counts as well. */
+START_TEST(sorted_by_resident_and_committed)
+{
+	static const enum mmt_sort keys[] = {MMT_SORT_RESIDENT, MMT_SORT_COMMITTED};
+	struct mmt_report report = sample_report();
+	struct mmt_group groups[2] = {sample_groups[0], sample_groups[0]};
+
+	groups[0].resident_bytes = groups[0].committed_bytes = groups[0].memory_bytes = 8 << 20;
+	groups[1].id = 2;
+	groups[1].resident_bytes = groups[1].committed_bytes = 4096;
+	groups[1].resident_before_bytes = groups[1].committed_before_bytes = 16 << 20;
+	groups[1].memory_bytes = (16 << 20) + 4096;
+	report.groups = groups;
+	for (unsigned i = 0; i < 2; i++) {
+		char *text = render(&report, &(struct mmt_text_options){.limit = 1, .sort = keys[i]});
+
+		ASSERT_HAS(text, "\n 2  16.00 MiB resident ");
+		ASSERT_WARNINGS(text, "\n 1   8.00 MiB resident ");
+		free(text);
+	}
+}
+END_TEST
+
 START_TEST(nothing_unfreed)
 {
 	struct mmt_report report = sample_report();
@@ -1169,6 +1192,7 @@ int main(void)
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
 	tcase_add_test(cases, sorted_by_memory);
+	tcase_add_test(cases, sorted_by_resident_and_committed);
 	tcase_add_test(cases, table_of_causes);
 	tcase_add_test(cases, counts_of_mappings);
 	tcase_add_test(cases, trend_of_survivors);

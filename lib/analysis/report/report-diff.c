@@ -8,7 +8,8 @@
 #include "base/errors.h"
 #include "base/vector.h"
 
-#define RATED_NS 10000000000ULL /* shorter recordings have no rates: a start alone looks like a leak */
+/* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */
+#define RATED_NS 10000000000ULL
 
 struct diff {
 	struct mmt_diff result;

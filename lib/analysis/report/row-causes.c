@@ -11,7 +11,7 @@
 #include "base/wide-sum.h"
 
 #define LOST_NAME "[lost calls]"
-#define LEAK_SHARE 16 /* a leaking row with so small a part of its cause decides the verdict */
+#define LEAK_SHARE 16 /* a cause is a leak if at least 1/16 of its memory leaks */
 
 struct causes {
 	struct mmt_report *report;
@@ -23,7 +23,7 @@ struct causes {
 	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
 };
 
-/* What only reserved memory for another row is shown with the one that committed most of it. */
+/* Show a row that only reserved memory together with the row that committed most of it. */
 static void join_halves(struct mmt_group *groups, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

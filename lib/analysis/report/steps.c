@@ -127,7 +127,7 @@ static struct mmt_error *take_back_ended(const struct steps *steps, struct repla
 	return error;
 }
 
-#define CHOSEN_MAX 200 /* steps that nobody chose; each group has as many figures */
+#define CHOSEN_MAX 200 /* steps per report without --every; each group has this many figures */
 
 /* Beside lifetimes, totals over time: in steps that divide a window whose end is known before it is read. 0: it is not. */
 static uint64_t choose_length(const struct steps *steps, const struct replay *replay)
@@ -136,7 +136,7 @@ static uint64_t choose_length(const struct steps *steps, const struct replay *re
 	uint64_t to_ns = replay->window.to_ns < stop_ns ? replay->window.to_ns : stop_ns;
 	uint64_t from_ns = replay->ledger.options.from_ns;
 
-	/* The fewest are for who wants the sums alone. */
+	/* Callers that need only sums request LIFETIME_STEPS_MIN. */
 	if (steps->lifetime_steps <= LIFETIME_STEPS_MIN || !from_ns || to_ns <= from_ns)
 		return 0;
 	return (to_ns - from_ns) / CHOSEN_MAX + 1;

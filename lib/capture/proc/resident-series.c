@@ -41,7 +41,7 @@ void resident_series_deinit(struct resident_series *series)
 	vector_deinit(&series->sums);
 }
 
-/* PID and start tell a process from every other. */
+/* PID and start time identify a process. */
 static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
 {
 	uint64_t boot_ns = proc_start_boot_ns(process->pid);

@@ -34,7 +34,7 @@ static struct mmt_error *list_families(families *all)
 	return error;
 }
 
-/* Again and again, because a child may have a smaller number than its parent. */
+/* Repeat until nothing is added: a child can have a lower PID than its parent. */
 static struct mmt_error *collect_below(const families *all, struct map *inside, proc_pids *below)
 {
 	size_t before;
@@ -113,7 +113,10 @@ struct mmt_error *children_add(struct recorder *recorder, bool *added_ret)
 	if (!recorder->options->tree)
 		return NULL;
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		if (!vector_push(&roots, recorder->processes.items.items[i].pid))
+		const struct traced_process *process = &recorder->processes.items.items[i];
+
+		/* The PID of one that ended can be another process by now. */
+		if (!process->ended && !vector_push(&roots, process->pid))
 			error = &error_no_memory;
 	}
 	if (!error)

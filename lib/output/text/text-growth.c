@@ -183,7 +183,8 @@ static void put_place(struct text *text, const struct mmt_report *report)
 				: "nothing below shows it";
 	char grown[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 320];
 
-	if (growth->verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN && text_growth_is_of_all(report)) {
+	if (growth->verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN &&
+	    text_growth_is_of_all(report)) {
 		text_put_sentence(
 		    text, TEXT_PLAIN,
 		    "  Which pages are resident was not recorded: this is based on RSS (/proc/PID/statm) alone, "
@@ -191,8 +192,8 @@ static void put_place(struct text *text, const struct mmt_report *report)
 		    INDENT);
 		text_end_line(text);
 	}
-	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN || !text_growth_is_of_all(report) ||
-	    change <= (int64_t)growth->floor_bytes)
+	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN ||
+	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
 		return;
 	mmt_format_bytes(report->resident_bytes, size);
 	if (made <= change / NEGLIGIBLE)
@@ -202,11 +203,10 @@ static void put_place(struct text *text, const struct mmt_report *report)
 		    "recording began, such as a heap, malloc arenas or files: %s.",
 		    made ? size : "None", shown);
 	else if (rest > change / NEGLIGIBLE)
-		snprintf(
-		    sentence, sizeof(sentence),
-		    "%s of it is in mappings made in this recording. The other %s was touched in memory that was "
-		    "mapped before recording began, such as a heap, malloc arenas or files: %s.",
-		    size, mmt_format_bytes((uint64_t)rest, grown), shown);
+		snprintf(sentence, sizeof(sentence),
+			 "%s of it is in mappings made in this recording. The other %s was touched in memory that was "
+			 "mapped before recording began, such as a heap, malloc arenas or files: %s.",
+			 size, mmt_format_bytes((uint64_t)rest, grown), shown);
 	else if (rest < -change / NEGLIGIBLE)
 		snprintf(sentence, sizeof(sentence),
 			 "Mappings made in this recording hold %s; memory that was mapped before gave back %s.", size,

@@ -34,8 +34,8 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 #define COMMITTED_FLOOR_BYTES 262144 /* what is made accessible up to this is no growth, where nothing else tells */
 #define LABEL_COLUMNS 26
 #define FILE_COLUMNS 48
-#define TREND_FLOOR 1000       /* smaller parts of the bytes are not shown as a change */
-#define MAPPINGS_SHARE 2       /* of vm.max_map_count: from that part on it is shown */
+#define TREND_FLOOR 1000 /* smaller parts of the bytes are not shown as a change */
+#define MAPPINGS_SHARE 2 /* of vm.max_map_count: from that part on it is shown */
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
 {

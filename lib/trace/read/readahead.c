@@ -429,7 +429,7 @@ static void *run(void *context)
 	struct readahead *readahead = context;
 	bool last = false;
 
-	pthread_setname_np(pthread_self(), "mmtrace-readahead");
+	pthread_setname_np(pthread_self(), "mmtrace-ahead");
 	while (!last) {
 		struct readahead_batch *batch;
 
