@@ -10,7 +10,7 @@
 
 #define RECENT_THREADS 64
 
-/* Places of PIDs as Linux gives them, in pages of some of them; others are rare. */
+/* A paged array for the PIDs that Linux assigns; other PIDs are rare and go into a map. */
 #define PAGED_PIDS (1u << 22)
 #define PAGE_PIDS 1024
 
@@ -18,14 +18,15 @@ struct processes {
 	struct processes_options options;
 	struct kernel_rules rules;
 	VECTOR(struct process *) all;		  /* by index */
-	VECTOR(struct thread *) threads;	  /* every one ever made */
-	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its last process, plus 1 */
-	struct map latest_odd;			  /* the same of PIDs beyond */
+	VECTOR(struct thread *) threads;	  /* all processes ever created */
+	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its latest process, plus 1 */
+	struct map latest_odd;			  /* the same for larger PIDs */
 	struct map live;			  /* tid -> struct thread * */
 	struct thread *recent[RECENT_THREADS];	  /* by tid; may have ended */
-	struct process *undecided;	/* just forked: whether it shares or copies the space, its flags will tell */
-	VECTOR(struct space *) retired; /* empty; processes that have ended may still name them */
-	struct space *let_go;		/* empty: the space of those that were let go */
+	struct process *undecided;	/* just forked: its clone flags will decide whether it shares or copies the
+					   space */
+	VECTOR(struct space *) retired; /* empty; ended processes may still refer to these spaces */
+	struct space *let_go;		/* empty space of all released processes */
 	struct intern names;		/* 0 is "" */
 };
 
@@ -126,7 +127,7 @@ static bool put_latest(struct processes *processes, const struct process *proces
 	return *page;
 }
 
-/* One that was looked for lately; NULL: nobody knows. */
+/* A recently used thread; NULL: not cached. */
 static inline struct thread *find_recent(const struct processes *processes, int32_t tid)
 {
 	struct thread *recent = processes->recent[(uint32_t)tid % RECENT_THREADS];
@@ -149,7 +150,7 @@ static struct thread *find_live(struct processes *processes, int32_t tid)
 	return recent;
 }
 
-/* Give the process a space, and the space its observer: a copy of `origin`, or a new one. */
+/* Give the process a space, a copy of `origin` or a new one, and give the space its observer. */
 static struct mmt_error *give_space(struct processes *processes, struct process *process, const struct space *origin)
 {
 	const struct processes_options *options = &processes->options;
@@ -177,7 +178,7 @@ static void share_space(struct process *process, struct process *origin)
 	origin->next_sharer = process;
 }
 
-/* Use the space no longer. What is left of an owner's goes to the next of those who share it. */
+/* Stop using the space. The next process that shares it inherits the rest of an owner's space. */
 static void leave_space(struct process *process)
 {
 	struct process *heir = process->next_sharer, *before = heir;
@@ -196,7 +197,7 @@ static void leave_space(struct process *process)
 	process->named_by_ended = false;
 }
 
-/* It has ended and goes on naming the space that it used with others. */
+/* An ended process still refers to the space that it shared. */
 static void note_former(struct process *process)
 {
 	struct process *owner = process->next_sharer;
@@ -220,7 +221,7 @@ void processes_release_space(struct processes *processes, struct process *proces
 	process->space = processes->let_go;
 }
 
-/* Something else happens: no flags will come, so the space was copied. */
+/* Another event arrived, so no clone flags will come: the space was copied. */
 static struct mmt_error *resolve_fork(struct processes *processes)
 {
 	struct process *process = processes->undecided;
@@ -229,13 +230,13 @@ static struct mmt_error *resolve_fork(struct processes *processes)
 		return NULL;
 	processes->undecided = NULL;
 	leave_space(process);
-	/* The parent ended meanwhile, and its space is the child's already. */
+	/* The parent has ended, and the child already owns its space. */
 	if (!process->borrows_space)
 		return NULL;
 	return give_space(processes, process, processes->all.items[process->forked_from]->space);
 }
 
-/* With a parent it shares that one's space. */
+/* A process with a parent shares the parent's space. */
 static struct mmt_error *add_process(struct processes *processes, int32_t pid, struct process *parent, uint64_t time_ns,
 				     struct process **process_ret)
 {
@@ -328,7 +329,7 @@ static void end_thread(struct processes *processes, struct thread *thread, uint6
 		end_process(process, time_ns);
 }
 
-/* All threads but `kept`, which may be NULL. */
+/* End all threads except `kept`, which may be NULL. */
 static void end_threads(struct processes *processes, const struct process *process, const struct thread *kept,
 			uint64_t time_ns)
 {
@@ -341,7 +342,8 @@ static void end_threads(struct processes *processes, const struct process *proce
 	}
 }
 
-/* One that has left a space may still name it: who has it now? NULL: nobody. */
+/* Find the current owner of a process's space; the process may have left the space and still refer to it. NULL: no
+ * owner. */
 static struct process *find_owner(const struct processes *processes, struct process *process)
 {
 	if (process->space == processes->let_go)
@@ -357,7 +359,7 @@ static struct process *find_owner(const struct processes *processes, struct proc
 	return NULL;
 }
 
-/* A process that ended is back when it had threads that nothing told of: it uses the space it had. */
+/* An ended process is alive again: it had threads without any event. It uses the space that it had. */
 static struct mmt_error *revive(struct processes *processes, struct process *process)
 {
 	struct process *owner = find_owner(processes, process);
@@ -386,10 +388,10 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 		*thread_ret = thread;
 		return NULL;
 	}
-	/* A TID seen in another process: its end was lost. */
+	/* The TID appears in another process: the thread's EXIT was lost. */
 	if (thread)
 		end_thread(processes, thread, time_ns);
-	/* A PID used again comes with a FORK. */
+	/* A reused PID starts with a FORK. */
 	process = processes_find(processes, pid);
 	if (!process)
 		error = add_process(processes, pid, NULL, 0, &process);
@@ -447,7 +449,7 @@ struct mmt_error *processes_comm(struct processes *processes, struct thread *thr
 		process->name = number;
 	if (!exec)
 		return NULL;
-	/* The others are gone; the one that called exec may have had another TID, of which no EXIT tells. */
+	/* exec ends all other threads. The calling thread may have had another TID, for which there is no EXIT. */
 	end_threads(processes, process, thread, time_ns);
 	return exec_process(processes, process, time_ns);
 }
@@ -507,7 +509,7 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 	return NULL;
 }
 
-/* vfork: the parent waits until the child needs its space no longer. */
+/* vfork: the parent waits until the child no longer needs the space. */
 static void lend_space(const struct processes *processes, struct process *child, uint64_t clone_flags)
 {
 	if (clone_flags & CLONE_VFORK)

@@ -13,7 +13,7 @@ void stacks_deinit(struct stacks *stacks)
 	intern_deinit(&stacks->interned);
 }
 
-/* Stored as the end followed by the frames. */
+/* Stored as the end, followed by the frames. */
 uint32_t stacks_put(struct stacks *stacks, const uint32_t *frames, size_t count, uint32_t end)
 {
 	CLEANUP(free) uint32_t *many = NULL;

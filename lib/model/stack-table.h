@@ -16,7 +16,8 @@ struct stacks {
 
 void stacks_deinit(struct stacks *stacks);
 
-/* Number of a stack: `frames` innermost first (the caller's numbers), `end` why it ends (part of its identity). STACKS_NONE: out of memory. */
+/* Number of a stack: `frames` innermost first (the caller's numbers), `end` the reason why it ends (part of its
+ * identity). STACKS_NONE: out of memory. */
 uint32_t stacks_put(struct stacks *stacks, const uint32_t *frames, size_t count, uint32_t end);
 
 /* Frames of a stack, valid until the next stacks_put(). */

@@ -13,7 +13,7 @@
 
 struct interval_chunk {
 	size_t count;
-	uint64_t starts[CHUNK_RANGES]; /* behind the last range FREE_START */
+	uint64_t starts[CHUNK_RANGES]; /* fills `starts` after the last range */
 	struct interval_node *nodes[CHUNK_RANGES];
 };
 
@@ -27,7 +27,7 @@ struct interval_slab {
 	struct interval_node nodes[];
 };
 
-/* Of a range. */
+/* Position of a range. */
 struct interval_place {
 	size_t chunk, index;
 };
@@ -47,8 +47,8 @@ void intervals_deinit(struct intervals *intervals)
 	*intervals = (struct intervals){0};
 }
 
-/* How many of SEARCHED_TOGETHER ascending numbers are at or below `limit`. No branch depends on them, and three of them
- * at a time do not wait for each other. */
+/* Count how many of SEARCHED_TOGETHER ascending numbers are at or below `limit`. The code is branch-free, and three
+ * independent comparisons run in parallel. */
 static inline size_t count_together(const uint64_t *numbers, uint64_t limit)
 {
 	const uint64_t *base = numbers;
@@ -59,7 +59,7 @@ static inline size_t count_together(const uint64_t *numbers, uint64_t limit)
 	return (size_t)(base - numbers) + (*base <= limit);
 }
 
-/* The same in a chunk, which may have fewer. */
+/* The same for a chunk, which may have fewer numbers. */
 static inline size_t count_in_chunk(const struct interval_chunk *chunk, uint64_t limit)
 {
 	const uint64_t *starts = chunk->starts, *base = starts;
@@ -71,7 +71,7 @@ static inline size_t count_in_chunk(const struct interval_chunk *chunk, uint64_t
 	return count < chunk->count ? count : chunk->count;
 }
 
-/* The same in the directory; behind it lie SEARCHED_TOGETHER numbers that read as FREE_START. */
+/* The same for the directory, which is padded with SEARCHED_TOGETHER numbers that read as FREE_START. */
 static inline size_t count_in_directory(const struct intervals *intervals, uint64_t limit)
 {
 	const uint64_t *base = intervals->starts;
@@ -89,7 +89,7 @@ static inline size_t count_in_directory(const struct intervals *intervals, uint6
 
 static inline void remember(const struct intervals *intervals, struct interval_place place)
 {
-	struct intervals *remembering = (struct intervals *)intervals; /* none is defined as constant */
+	struct intervals *remembering = (struct intervals *)intervals; /* no range is remembered */
 
 	remembering->found = place.chunk * CHUNK_RANGES + place.index;
 }
@@ -99,8 +99,8 @@ static inline struct interval_place remembered(const struct intervals *intervals
 	return (struct interval_place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
 }
 
-/* Whether the last range that starts at or below `address` is where something was found last. Of the last in a chunk
- * that is not said. */
+/* Whether the remembered range is the last one that starts at or below `address`. Always false for the last range of a
+ * chunk. */
 static inline bool is_found_again(const struct intervals *intervals, uint64_t address)
 {
 	struct interval_place place = remembered(intervals);
@@ -113,7 +113,7 @@ static inline bool is_found_again(const struct intervals *intervals, uint64_t ad
 	       chunk->starts[place.index + 1] > address;
 }
 
-/* False: there is no place to remember. */
+/* False: no range starts at or below `address`. */
 static COLD bool search_start(const struct intervals *intervals, uint64_t address)
 {
 	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0;
@@ -124,8 +124,8 @@ static COLD bool search_start(const struct intervals *intervals, uint64_t addres
 	return true;
 }
 
-/* The last range that starts at or below `address`; false: none. Mostly it is where something was found just now, or
- * beside it. */
+/* Find the last range that starts at or below `address`; false: none. It is usually the remembered range or a
+ * neighbour. */
 static inline bool find_start(const struct intervals *intervals, uint64_t address, struct interval_place *place_ret)
 {
 	if (!is_found_again(intervals, address) && !search_start(intervals, address))
@@ -139,7 +139,7 @@ static inline struct interval_node *node_at(const struct intervals *intervals, s
 	return intervals->chunks[place.chunk]->nodes[place.index];
 }
 
-/* The range behind that at `place`; NULL: it is the last. */
+/* The range after the one at `place`; NULL: none. */
 static struct interval_node *node_behind(const struct intervals *intervals, struct interval_place place)
 {
 	if (++place.index < intervals->chunks[place.chunk]->count)
@@ -191,7 +191,7 @@ void intervals_fetch(const struct intervals *intervals, uint64_t address)
 	index = count_in_chunk(found, address) - 1;
 	__builtin_prefetch(&found->nodes[index]->interval.end);
 	__builtin_prefetch(&found->nodes[index]->interval.allocation);
-	/* Whatever is put in its place looks at the one below. */
+	/* Prefetch the range below: inserting a replacement reads its end. */
 	if (index)
 		__builtin_prefetch(&found->nodes[index - 1]->interval.end);
 }
@@ -219,7 +219,7 @@ bool intervals_meet(const struct intervals *intervals, uint64_t address, struct 
 	return *right_ret && (*right_ret)->interval.start == address;
 }
 
-/* Room for one more chunk in the directory. */
+/* Make room for one more chunk in the directory. */
 static bool grow_directory(struct intervals *intervals)
 {
 	size_t needed = intervals->chunk_count + 1, before = intervals->chunk_capacity;
@@ -237,7 +237,7 @@ static bool grow_directory(struct intervals *intervals)
 	return true;
 }
 
-/* Those behind the last range, up to `end`. */
+/* Fill the unused starts up to `end`. */
 static void free_starts(struct interval_chunk *chunk, size_t end)
 {
 	for (size_t i = chunk->count; i < end; i++)
@@ -271,7 +271,7 @@ static void remove_chunk(struct intervals *intervals, size_t at)
 	intervals->starts[--intervals->chunk_count] = FREE_START;
 }
 
-/* Ranges of `from`, from `first` on, to the end of `to`. */
+/* Append the ranges of `from`, starting with index `first`, to `to`. */
 static void move_ranges(struct interval_chunk *to, struct interval_chunk *from, size_t first)
 {
 	size_t count = from->count - first;
@@ -294,7 +294,7 @@ static bool split_chunk(struct intervals *intervals, size_t at)
 	return true;
 }
 
-/* Where a range that starts at `start` has to stand; false: out of memory. */
+/* Make room for a range that starts at `start`; false: out of memory. */
 static bool make_room(struct intervals *intervals, uint64_t start, struct interval_place *place_ret)
 {
 	struct interval_place place = {0};
@@ -323,7 +323,7 @@ static void put_spare(struct intervals *intervals, struct interval_node *node)
 	intervals->spare = node;
 }
 
-/* Each slab has twice the nodes of the one before. */
+/* Each slab has twice as many nodes as the one before. */
 static bool add_slab(struct intervals *intervals)
 {
 	size_t count = intervals->slabs ? intervals->slabs->count * 2 : SLAB_NODES_FIRST;
@@ -405,7 +405,7 @@ struct interval_node *intervals_insert_beside(struct intervals *intervals, const
 	return node;
 }
 
-/* Chunks in which little is left become one. */
+/* Merge chunks with few ranges. */
 static void shrink(struct intervals *intervals, size_t at)
 {
 	struct interval_chunk *chunk = intervals->chunks[at];
@@ -439,13 +439,13 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 	free_starts(chunk, chunk->count + 1);
 	intervals->count--;
 	put_spare(intervals, node);
-	/* What is mapped next often takes the place of what was released. */
+	/* The next mapping often goes where this range was. */
 	if (place.index)
 		remember(intervals, (struct interval_place){place.chunk, place.index - 1});
 	shrink(intervals, place.chunk);
 }
 
-/* A range begins further up: not beyond the next one's start. */
+/* Move the start of a range up, not beyond the start of the next range. */
 static void move_start(struct intervals *intervals, struct interval_node *node, uint64_t start)
 {
 	struct interval_place place = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An ordered map of disjoint address ranges. It neither merges nor counts bytes. Ranges stand in chunks of some dozens,
- * chunks in a directory: finding is two searches in sorted arrays, and a change moves a few cache lines. The directory
- * itself moves when a chunk is split, once in dozens of changes: 16 bytes for each chunk.
+ * An ordered map of disjoint address ranges. It neither merges ranges nor counts bytes. Chunks hold some dozens of
+ * ranges each, and a directory holds the chunks: a lookup is two searches in sorted arrays, and a change moves a few
+ * cache lines. Splitting a chunk moves the directory, 16 bytes per chunk, once in dozens of changes.
  */
 #ifndef MODEL_SPACE_INTERVALS_H
 #define MODEL_SPACE_INTERVALS_H
@@ -17,24 +17,24 @@
 struct interval_node {
 	struct space_interval interval;
 	union {
-		uint64_t time_ns;		  /* the owner's: mapped intervals have none */
-		struct interval_node *next_spare; /* of one that was removed */
+		uint64_t time_ns;		  /* for the owner of the map; unused in a space's `mapped` */
+		struct interval_node *next_spare; /* links removed nodes */
 	};
 };
 
 struct interval_chunk;
 struct interval_slab;
 
-/* Zero initialisation makes an empty one. */
+/* An all-zero map is empty. */
 struct intervals {
 	size_t count;
 	struct interval_chunk **chunks; /* ascending, none empty */
-	uint64_t *starts;		/* of their first ranges */
+	uint64_t *starts;		/* start of each chunk's first range */
 	size_t chunk_count, chunk_capacity;
-	struct interval_slab *slabs; /* which all nodes lie in */
-	struct interval_node *spare; /* those that are not in use */
-	size_t found; /* place where something was found last, or before what was removed: mostly the next is looked for
-			 there too; one number, which is read at once */
+	struct interval_slab *slabs; /* memory of all nodes */
+	struct interval_node *spare; /* unused nodes */
+	size_t found; /* place of the last lookup, or just before the last removed range: the next lookup is usually
+			 nearby. One number, so that one load reads it */
 };
 
 void intervals_deinit(struct intervals *intervals);
@@ -42,7 +42,7 @@ void intervals_deinit(struct intervals *intervals);
 /* The lowest range that ends after `address`; NULL: none. The node stays valid until it is removed. */
 struct interval_node *intervals_next(const struct intervals *intervals, uint64_t address);
 
-/* The lowest range that has an address of [start, end); NULL: none. */
+/* The lowest range that overlaps [start, end); NULL: none. */
 static inline struct interval_node *intervals_within(const struct intervals *intervals, uint64_t start, uint64_t end)
 {
 	struct interval_node *node = intervals->count && start < end ? intervals_next(intervals, start) : NULL;
@@ -50,33 +50,32 @@ static inline struct interval_node *intervals_within(const struct intervals *int
 	return node && node->interval.start < end ? node : NULL;
 }
 
-/* For a search that comes: bring what it will look at into the processor's caches, first the place and, once that is
- * there, the range. */
+/* Prefetch for a coming lookup: first the place and, once that is cached, the range. */
 void intervals_fetch_place(const struct intervals *intervals, uint64_t address);
 void intervals_fetch(const struct intervals *intervals, uint64_t address);
 
 /* The highest range that starts below `address`; NULL: none. */
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address);
 
-/* Whether one range ends at `address` and another starts there. */
+/* Whether one range ends at `address` and another one starts there. */
 bool intervals_meet(const struct intervals *intervals, uint64_t address, struct interval_node **left_ret,
 		    struct interval_node **right_ret);
 
-/* Insert a copy, which must overlap no other but one that it is about to take the upper end of; NULL: out of memory. */
+/* Insert a copy; NULL: out of memory. It may overlap only a range whose upper end the caller is about to cut off. */
 struct interval_node *intervals_insert(struct intervals *intervals, const struct space_interval *interval,
 				       uint64_t time_ns);
 
-/* The same; true in *met_ret: there is a range that ends where it starts, or one that starts where it ends. */
+/* The same. Sets *met_ret if a range ends where the new one starts, or starts where it ends. */
 struct interval_node *intervals_insert_beside(struct intervals *intervals, const struct space_interval *interval,
 					      bool *met_ret);
 
-/* Remove the range that starts at `start`; there must be one. Its node is used again by the next that is inserted. */
+/* Remove the range that starts at `start`, which must exist. The next insertion reuses its node. */
 void intervals_remove(struct intervals *intervals, uint64_t start);
 
-/* Cut [start, end) out of every range; false when out of memory (a cut in the middle makes one more range). */
+/* Cut [start, end) out of all ranges. False: out of memory, because a cut in the middle of a range adds one. */
 bool intervals_cut_some(struct intervals *intervals, uint64_t start, uint64_t end);
 
-/* Of the maps that a space keeps most are empty, or lie above. */
+/* Fast path: most of a space's maps are empty, or lie above the range. */
 static inline bool intervals_cut(struct intervals *intervals, uint64_t start, uint64_t end)
 {
 	return !intervals->count || end <= intervals->starts[0] || intervals_cut_some(intervals, start, end);

@@ -7,7 +7,7 @@
 #define VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
 #define NUMBER_MAX UINT16_MAX
 
-/* False: there is no version number at `*text`. */
+/* False: `*text` does not start with a version number. */
 static bool read_number(const char **text, uint32_t *number_ret)
 {
 	const char *digit = *text;

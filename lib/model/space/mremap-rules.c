@@ -49,7 +49,7 @@ static struct space_interval clip(const struct space_interval *interval, uint64_
 	return part;
 }
 
-/* Pages of the source of which nothing was known: they are mapped, as the call succeeded. */
+/* Find unknown pages in the source: since the call succeeded, they are mapped. */
 static bool find_unknown(struct space *space, struct remap *remap, uint32_t allocation)
 {
 	uint64_t end = remap->source + remap->old_bytes, position = remap->source;
@@ -67,7 +67,7 @@ static bool find_unknown(struct space *space, struct remap *remap, uint32_t allo
 	return true;
 }
 
-/* MREMAP_DONTUNMAP: the old range stays, with its allocation; what is new is the target. */
+/* MREMAP_DONTUNMAP: the old range stays, with its allocation; the target is new. */
 static bool copy_source(struct space *space, const struct space_call *call, struct remap *remap)
 {
 	uint64_t end = remap->source + remap->old_bytes, position = remap->source;
@@ -96,7 +96,7 @@ static bool clear_target(struct space *space, const struct space_call *call, con
 		return pending_unmaps_place(space, call, remap->target, end,
 					    first->count ? &first->items[0].attributes : &none);
 	}
-	/* Several mappings may be moved at once; what lies under a gap between them stays. */
+	/* One call may move several mappings. What lies in the target below a gap between them stays. */
 	if (remap->old_bytes == remap->new_bytes) {
 		for (size_t i = 0; i < remap->moved.count + remap->fresh.count; i++) {
 			const struct space_interval *piece = i < remap->moved.count
@@ -133,7 +133,7 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 	return true;
 }
 
-/* New pages continue the last old one, which ends at `start`. */
+/* New pages continue the last old page, which ends at `start`. */
 static bool grow(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
 {
 	const struct space_interval *last = space_find(space, start - 1);
@@ -160,7 +160,7 @@ static bool resize(struct space *space, const struct space_call *call, const str
 	return pending_unmaps_place(space, call, old_end, new_end, &attributes) && grow(space, call, old_end, new_end);
 }
 
-/* Old length 0: a second view of a shared mapping. */
+/* Old length 0: a second mapping of the same shared pages. */
 static bool duplicate(struct space *space, const struct space_call *call, const struct remap *remap)
 {
 	const struct space_interval *source = space_find(space, remap->source);
@@ -178,10 +178,8 @@ static bool duplicate(struct space *space, const struct space_call *call, const 
 	return space_calls_allocate(space, call, &range, &view.attributes);
 }
 
-/*
- * Nothing was there: a snapshot has seen the target already, or the call that mapped the source is lost. Then the
- * kernel has put something into the target that is none of what was there; what it is only its maps will tell.
- */
+/* The model has no mapping at the source: a snapshot has already shown the target, or the call that mapped the source
+ * was lost. The kernel has replaced the target; only its maps can show by what. */
 static bool moved_unseen(struct space *space, const struct space_call *call, const struct remap *remap)
 {
 	uint64_t end = remap->target + remap->new_bytes;
@@ -264,11 +262,12 @@ bool space_mremap_apply(struct space *space, const struct space_call *call)
 	return done;
 }
 
-/* What a failed move to a given place has changed: the kernel's checks in its order, with what the model knows. */
+/* What a failed move with MREMAP_FIXED has changed: the kernel's checks in the kernel's order, as far as the model can
+ * evaluate them. */
 
 #define FLAGS (MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)
 
-/* vm.max_map_count is 65,530 unless somebody changed it: with fewer mappings that limit is not what was met. */
+/* Near the default vm.max_map_count of 65,530. With fewer mappings the call did not fail because of that limit. */
 #define MAPPINGS_NEAR_LIMIT 60000
 
 static const struct failed_move nothing = {.certain = true};
@@ -278,7 +277,7 @@ static uint64_t source_end(const struct remap *remap)
 	return remap->source + remap->old_bytes;
 }
 
-/* The part of the source from `position` that one mapping holds: false when there is none. */
+/* The part of the source from `position` on that lies in one mapping; false: none. */
 static bool next_part(const struct space *space, const struct remap *remap, uint64_t position, struct range *part,
 		      const struct space_interval **interval_ret)
 {
@@ -297,7 +296,7 @@ static struct range target_of(const struct remap *remap, const struct range *par
 	return (struct range){part->start - remap->source + remap->target, part->end - remap->source + remap->target};
 }
 
-/* The first part went wrong, with its target cleared or not. */
+/* The first part failed; `clears`: after its target was unmapped. */
 static struct failed_move fail_at(const struct remap *remap, const struct range *part, bool clears)
 {
 	struct failed_move failed = {.moved = part->start - remap->source, .certain = true};
@@ -319,13 +318,14 @@ static bool is_sealed(const struct space *space, const struct range *range)
 	return false;
 }
 
-/* A file that chooses its own addresses may not be put where others are told to be: it is moved alone or not at all. */
+/* The kernel does not move such files to a given address together with other mappings, only alone: they have their own
+ * get_unmapped_area(). */
 static bool moves_alone(const struct space_attributes *attributes)
 {
 	return attributes->shm || attributes->zero;
 }
 
-/* Pieces of a ring whose context is gone, or belongs to the parent, cannot be moved. */
+/* A ring cannot be moved, not even in pieces, if its context is gone or belongs to the parent. */
 static bool is_dead_ring(const struct space *space, const struct space_attributes *attributes)
 {
 	if (!attributes->ring)
@@ -337,7 +337,7 @@ static bool is_dead_ring(const struct space *space, const struct space_attribute
 	return true;
 }
 
-/* Whether the kernel refuses this part, and whether it has made room for it by then. */
+/* Whether the kernel refuses to move this part, and whether it has unmapped the target by then. */
 static bool refuses(const struct space *space, const struct space_call *call, const struct remap *remap,
 		    const struct space_attributes *attributes, const struct range *part, bool *clears_ret)
 {
@@ -359,7 +359,7 @@ static bool refuses(const struct space *space, const struct space_call *call, co
 	}
 }
 
-/* Several mappings, or one, of equal length before and after. */
+/* One or several mappings whose length does not change. */
 static struct failed_move fail_moving(const struct space *space, const struct space_call *call,
 				      const struct remap *remap)
 {
@@ -370,7 +370,7 @@ static struct failed_move fail_moving(const struct space *space, const struct sp
 	bool clears;
 
 	if (!next_part(space, remap, position, &first, &interval) || first.start > position)
-		return nothing; /* nothing may be missing at the start */
+		return nothing; /* the start of the source must be mapped */
 	if (call->result == -ENOMEM) {
 		failed = fail_at(remap, &first, space->mapped.count < MAPPINGS_NEAR_LIMIT);
 		failed.certain = first.end == source_end(remap) && space->mapped.count < MAPPINGS_NEAR_LIMIT;
@@ -381,13 +381,13 @@ static struct failed_move fail_moving(const struct space *space, const struct sp
 		if (refuses(space, call, remap, &interval->attributes, &part, &clears))
 			return fail_at(remap, &part, clears);
 	}
-	/* For a reason that nobody told: a seal from before the recording, a driver with addresses of its own. */
+	/* The reason is unknown: a seal from before the recording, or a driver with its own get_unmapped_area(). */
 	failed.certain = first.end == source_end(remap);
 	return failed;
 }
 
-/* A seal in the rest of the source stops the move after the target was unmapped; the start of the source and the target
- * are checked before. */
+/* A seal in the rest of the source stops the move after the target was unmapped; the kernel checks the start of the
+ * source and the target before that. */
 static struct failed_move fail_at_sealed_tail(const struct space *space, const struct remap *remap)
 {
 	const struct range target = {remap->target, remap->target + remap->new_bytes};
@@ -400,7 +400,7 @@ static struct failed_move fail_at_sealed_tail(const struct space *space, const s
 	return (struct failed_move){.cleared = target, .certain = true};
 }
 
-/* The tail goes after the target has been cleared. */
+/* The kernel unmaps the target first, then the tail of the source. */
 static struct failed_move fail_shortening(const struct space *space, const struct space_call *call,
 					  const struct remap *remap)
 {
@@ -426,13 +426,13 @@ static struct failed_move fail_shortening(const struct space *space, const struc
 	}
 }
 
-/* Limits are looked at before there is room, the promise of memory after. */
+/* The kernel checks limits before it unmaps the target, and memory accounting after that. */
 static struct failed_move fail_growing(const struct space_call *call)
 {
 	return (struct failed_move){.certain = call->result != -ENOMEM};
 }
 
-/* A second view placed over its own source: the source is gone when it is looked for. */
+/* A second mapping placed over its own source: the source is already unmapped when the kernel looks for it. */
 static struct failed_move fail_duplicating(const struct space *space, const struct space_call *call,
 					   const struct remap *remap)
 {
@@ -445,7 +445,7 @@ static struct failed_move fail_duplicating(const struct space *space, const stru
 	return failed;
 }
 
-/* Huge pages that are not moved by whole ones, or are to become more: refused at once. */
+/* Huge pages cannot grow or move by a part of a page: the kernel refuses at once. */
 static bool is_wrong_for_huge_pages(const struct remap *remap, const struct space_interval *source)
 {
 	uint64_t mask = (1ULL << source->attributes.hugetlb) - 1;
@@ -454,10 +454,8 @@ static bool is_wrong_for_huge_pages(const struct remap *remap, const struct spac
 	       (((remap->source | remap->target) & mask) || remap->new_bytes > remap->old_bytes);
 }
 
-/*
- * Before 6.17: room is made at the target, then the tail is cut off, and only then is it seen whether the source may be
- * moved; it is one mapping always.
- */
+/* Before 6.17 the kernel unmaps the target, then cuts off the tail, and only then checks whether the source may be
+ * moved. The source is always one mapping. */
 static struct failed_move fail_in_old_order(const struct space *space, const struct space_call *call,
 					    const struct remap *remap)
 {
@@ -477,7 +475,7 @@ static struct failed_move fail_in_old_order(const struct space *space, const str
 	return failed;
 }
 
-/* Arguments that the kernel refuses before it looks at any mapping. */
+/* Arguments that the kernel rejects before it searches for mappings. */
 static bool invalid(const struct space_call *call, const struct remap *remap)
 {
 	uint64_t flags = call->arguments[3];

@@ -7,9 +7,9 @@
 #include "model/space/snapshot-races.h"
 #include "model/space/space-state.h"
 
-#define PENDING_UNMAP_NS 1000000000ULL /* contended releases were seen to wait for 23 ms */
+#define PENDING_UNMAP_NS 1000000000ULL /* contended unmaps have been observed to wait for 23 ms */
 #define PENDING_UNMAPS_MAXIMUM 1024
-#define KEPT_PIECES 64 /* room for the next call's */
+#define KEPT_PIECES 64 /* spare room for the next call */
 
 static void remove_pending_unmap(struct space *space, size_t index)
 {
@@ -32,7 +32,7 @@ static void give_up(struct space *space, size_t index)
 	remove_pending_unmap(space, index);
 }
 
-/* A snapshot or an MMAP2 record may have shown the mapping before its call returned: then nothing was in the way. */
+/* A snapshot or an MMAP2 record may have shown the mapping before its call returned: then it replaces only itself. */
 static bool seen_early(const struct space *space, const struct space_call *call, const struct space_interval *held,
 		       uint64_t start, const struct space_attributes *attributes)
 {
@@ -101,7 +101,7 @@ bool pending_unmaps_in_flight(const struct space *space, int32_t thread, uint64_
 	return call->thread != thread && (!last_exit || *last_exit <= time_ns);
 }
 
-/* The part of `piece` in [start, end), which they share. */
+/* The overlap of `piece` with [start, end). */
 static struct space_interval cut_piece(const struct space_interval *piece, uint64_t start, uint64_t end)
 {
 	struct space_interval part = *piece;
@@ -119,7 +119,7 @@ static bool keep_part(struct intervals *saved, const struct space_interval *piec
 	return part.start >= part.end || intervals_insert(saved, &part, 0);
 }
 
-/* Move what lies in [start, end) from the guard to `taken`. */
+/* Move the contents of [start, end) from the pending unmap to `taken`. */
 static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint64_t end, pieces *taken)
 {
 	struct interval_node *node;
@@ -148,7 +148,7 @@ static void sort_pieces(pieces *taken)
 		qsort(taken->items, taken->count, sizeof(*taken->items), compare_pieces);
 }
 
-/* The same for those parts of the range that no older guard has handed over already: `taken` so far. */
+/* The same, except for parts of the range that older pending unmaps have already added to `taken`. */
 static bool hand_over_rest(struct pending_unmap *pending_unmap, const struct range *range, pieces *taken)
 {
 	uint64_t position = range->start;
@@ -171,7 +171,7 @@ static bool hand_over_rest(struct pending_unmap *pending_unmap, const struct ran
 	return done;
 }
 
-/* Collect in `spared` what `call` came too early for, in `taken` what it took before. */
+/* Collect in `spared` the ranges mapped after `call` took effect, in `taken` the pieces that it unmapped. */
 static bool match_pending_unmaps(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 				 ranges *spared, pieces *taken)
 {
@@ -205,7 +205,7 @@ static int compare_ranges(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* [start, end) but for what is spared. */
+/* Take [start, end) except for the spared ranges. */
 static bool take_rest(struct space *space, uint64_t start, uint64_t end, const ranges *spared, pieces *taken)
 {
 	uint64_t position = start;

@@ -3,12 +3,13 @@
 
 #include "model/space/space-state.h"
 
-#define LATE_NS 1000000000ULL	  /* a call in flight while its page was read returns within this time */
-#define RECONCILE_NS 500000000ULL /* nearly all do within this time, also where threads wait for a processor */
-#define END_NS 100000000ULL	  /* so long before its last thread's end a process's memory may go */
+#define LATE_NS 1000000000ULL	  /* a call that was in flight while its page was read returns within this time */
+#define RECONCILE_NS 500000000ULL /* nearly all calls do so within this time, even if threads wait for a CPU */
+#define END_NS 100000000ULL	  /* the kernel may unmap a process's memory this long before the EXIT of its last
+				     thread */
 
-/* In the marks the interval's allocation says whether something is mapped, the commit with which allocation it is put
- * where it is missing; attributes are those that address 0 would have. */
+/* In a mark, the interval's allocation is MARK_NOTHING or MARK_MAPPED, and its commit is the allocation to use if the
+ * mapping is missing. Attributes are relative to address 0. */
 enum { MARK_NOTHING, MARK_MAPPED };
 
 static bool same_page(const struct space_interval *left, const struct space_interval *right)
@@ -16,7 +17,7 @@ static bool same_page(const struct space_interval *left, const struct space_inte
 	return left->allocation == right->allocation && space_edit_agree(&left->attributes, &right->attributes);
 }
 
-/* When [range->start, ...) was first found to be so; the range is cut where the answer changes. */
+/* When the difference at range->start was first found; cuts the range where that time changes. */
 static uint64_t first_found(const struct intervals *earlier, struct space_interval *range, uint64_t time_ns)
 {
 	const struct interval_node *node = intervals_within(earlier, range->start, range->end);
@@ -64,7 +65,7 @@ bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const str
 	return true;
 }
 
-/* Pages found wrong are undecided when a call settles them that may have been in flight when they were read. */
+/* Differing pages become unverifiable if a call that may have been in flight when they were read changes them. */
 static bool excuse(struct space *space, struct intervals *differing, struct space_check *check, uint64_t start,
 		   uint64_t end)
 {
@@ -108,10 +109,10 @@ static void correct_protection(void *context, struct space_interval *interval)
 }
 
 struct correction {
-	const struct space_attributes *kernel; /* that address 0 would have */
+	const struct space_attributes *kernel; /* relative to address 0 */
 };
 
-/* Details that only the kernel's maps tell; the mapping is the same. */
+/* Add details that only the kernel's maps have; the mapping stays the same. */
 static void complete(void *context, struct space_interval *interval)
 {
 	const struct correction *correction = context;
@@ -134,7 +135,7 @@ static void complete(void *context, struct space_interval *interval)
 	known->shm |= told.shm;
 }
 
-/* The kernel has the mapping, the model has nothing there. */
+/* The kernel has a mapping where the model has none. */
 static bool reconcile_missing(struct space *space, const struct space_interval *mark, uint32_t allocation)
 {
 	struct space_interval interval = {.start = mark->start, .end = mark->end, .allocation = allocation};
@@ -151,7 +152,7 @@ static bool reconcile_missing(struct space *space, const struct space_interval *
 	return space_edit_allocate(space, &interval);
 }
 
-/* Both have something: [mark->start, mark->end) is one interval of the model, or a part of one. */
+/* Both have a mapping: [mark->start, mark->end) lies within one interval of the model. */
 static bool reconcile_different(struct space *space, const struct space_interval *mark, uint32_t allocation)
 {
 	struct space_interval held = *space_find(space, mark->start);
@@ -168,7 +169,7 @@ static bool reconcile_different(struct space *space, const struct space_interval
 		return space_edit_change(space, mark->start, mark->end, correct_protection, &protection) &&
 		       space_edit_change(space, mark->start, mark->end, complete, &correction);
 	}
-	/* Another mapping: that one went and this one came unseen. */
+	/* A different mapping: its calls, and the unmap of the old one, were not recorded. */
 	return space_edit_release(space, mark->start, mark->end, NULL) && reconcile_missing(space, mark, allocation);
 }
 
@@ -201,7 +202,7 @@ static bool reconcile(struct space *space, const struct space_interval *mark, ui
 	return true;
 }
 
-/* What was first found by `until_ns`. */
+/* Reconcile the marks first found by `until_ns`. */
 static bool reconcile_marks(struct space *space, struct intervals *marks, uint64_t until_ns, bool wrong)
 {
 	struct interval_node *node;

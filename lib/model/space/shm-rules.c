@@ -6,7 +6,7 @@
 #include "model/space/space-state.h"
 #include "model/space/pending-unmaps.h"
 
-/* One attached segment, as the kernel told it: its size is not in the call. */
+/* Attach a segment. Its size comes from the MMAP2 record, because the call has none. */
 bool space_shm_attach(struct space *space, const struct space_call *call)
 {
 	uint64_t start = (uint64_t)call->result;
@@ -32,12 +32,12 @@ bool space_shm_attach(struct space *space, const struct space_call *call)
 		}
 		return space_calls_allocate(space, call, &range, &attributes);
 	}
-	/* Nobody told how large it is. */
+	/* The size is unknown. */
 	space->counts.ambiguous++;
 	return true;
 }
 
-/* Whether the piece lies where it would in a segment that begins at `base`. */
+/* Whether the piece is at its place in a segment that begins at `base`. */
 static bool fits(const struct space_interval *piece, uint64_t base)
 {
 	const struct space_attributes *attributes = &piece->attributes;
@@ -46,7 +46,7 @@ static bool fits(const struct space_interval *piece, uint64_t base)
 	       piece->start - base == attributes->file_offset;
 }
 
-/* Every shmat opens a file of its own. Of what was mapped before the recording only the segment is known. */
+/* Each shmat opens a separate file. For mappings from before the recording only the segment is known. */
 static bool same_attachment(const struct space_attributes *left, const struct space_attributes *right)
 {
 	return left->inode == right->inode && left->device_major == right->device_major &&
@@ -54,7 +54,8 @@ static bool same_attachment(const struct space_attributes *left, const struct sp
 	       (left->attachment == right->attachment || !left->attachment || !right->attachment);
 }
 
-/* To the end of the kernel's mapping: what mremap has grown is another's allocation, but the same mapping. */
+/* Extend to the end of the kernel's mapping: a part that mremap added has another allocation but belongs to the same
+ * mapping. */
 static void extend(const struct space *space, struct space_interval *piece)
 {
 	struct space_interval last = *piece;
@@ -76,7 +77,7 @@ static uint64_t lowest(const struct space *space, const struct space_interval *p
 	return first.start;
 }
 
-/* Whether the two would be one mapping but for their parts. */
+/* Whether the two would be one mapping if their parts were equal. */
 static bool adjoin(const struct space_interval *left, const struct space_interval *right)
 {
 	struct space_interval joined;
@@ -98,14 +99,14 @@ static bool number_part(struct space *space, uint64_t start, uint64_t end, uint3
 	return space_edit_change(space, start, end, set_part, &number);
 }
 
-/* What of one of the kernel's mappings is changed, and `change` done to its first and last interval. */
+/* The changed range of one of the kernel's mappings, and its first and last interval after `change`. */
 struct cut {
 	struct range mapping, changed;
 	struct space_interval first, last;
 };
 
-/* A changed part of a mapping is merged with an equal neighbour, if this kernel does that, or becomes a separate
- * mapping. */
+/* The kernel merges the changed part of a mapping with an equal neighbour, depending on its version, or makes it a
+ * separate mapping. */
 static bool part_mapping(struct space *space, const struct cut *cut)
 {
 	const struct space_interval *previous = space_find(space, cut->changed.start - 1);
@@ -125,7 +126,7 @@ static bool part_mapping(struct space *space, const struct cut *cut)
 	       (at_start || at_end || number_part(space, cut->changed.end, cut->mapping.end, ++space->parts));
 }
 
-/* The kernel never removes a mapping of a segment by joining it with another: who maps one is told of its end. */
+/* The kernel does not merge away a mapping of a segment, because its vm_ops->close must be called. */
 bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 		    void (*change)(void *context, struct space_interval *interval), void *context)
 {
@@ -175,16 +176,16 @@ void space_shm_join(struct space *space, struct space_interval *piece, uint32_t 
 	piece->attributes.part = *part;
 }
 
-/* What is sealed stays, and the call succeeds all the same. */
+/* A sealed mapping stays, and the call succeeds nevertheless. */
 static bool detach_piece(struct space *space, const struct space_call *call, const struct space_interval *piece)
 {
 	return piece->attributes.sealed || pending_unmaps_release(space, call, piece->start, piece->end);
 }
 
 /*
- * The kernel takes the first piece whose place in a segment fits the address, and then those of the same attachment
- * that fit too, up to the first mapping, of whatever kind, that ends beyond the segment. (A piece may: mremap has grown
- * it.)
+ * The kernel detaches the first piece whose offset fits the address, and then the fitting pieces of the same
+ * attachment, up to the first mapping of any kind that ends beyond the segment. (A piece that mremap has grown may do
+ * so.)
  */
 bool space_shm_detach(struct space *space, const struct space_call *call)
 {

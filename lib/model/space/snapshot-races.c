@@ -7,20 +7,20 @@
 #include "model/space/reconcile.h"
 #include "model/space/space-state.h"
 
-/* The kernel's own list of mappings, line by line: it defines what the model lacks, or checks it. */
+/* Compare the model with the kernel's maps line by line, or fill it from them. */
 
 #define KERNEL_ADDRESSES (1ULL << 63)
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 #define IN_FLIGHT_MIN 64
 
-/* One stretch of a line: NULL attributes say that nothing is mapped there. */
+/* A part of a line; NULL attributes: no mapping. */
 struct stretch {
 	uint64_t time_ns;
 	uint64_t start, end;
 	const struct space_attributes *attributes; /* of `start` */
 };
 
-/* All lines still to come were read after these calls had returned. */
+/* All later lines were read after these calls had returned. */
 static void forget_returned(struct space *space)
 {
 	struct changed_range *items = space->in_flight.items;
@@ -50,8 +50,11 @@ bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 	return !space->now_ns || (note_in_flight(space, start, end) && reconcile_excuse(space, start, end));
 }
 
-/* The end of the range from `position`, at most `end`, in which the answer is the same: whether a call in flight when
- * the line was read, at `time_ns`, has changed the pages. Such a call has its lock by then and returns later. */
+/*
+ * Find whether a call that was in flight when the line was read, at `time_ns`, has changed the pages from `position`
+ * on. Returns the end, at most `end`, of the range with the same answer. Such a call acquired its lock before the read
+ * and returned after it.
+ */
 static uint64_t find_in_flight(const struct space *space, uint64_t time_ns, uint64_t position, uint64_t end,
 			       bool *in_flight_ret)
 {
@@ -71,7 +74,7 @@ static uint64_t find_in_flight(const struct space *space, uint64_t time_ns, uint
 	return end;
 }
 
-/* Attributes of the model's interval at `address`, which lies within it. */
+/* Attributes of the model's interval at `address`, which it contains. */
 static struct space_attributes attributes_at(const struct space_interval *interval, uint64_t address)
 {
 	return space_edit_advance(&interval->attributes, address - interval->start);
@@ -103,7 +106,7 @@ static void complete_interval(void *context, struct space_interval *interval)
 	known->zero |= told.zero;
 }
 
-/* Whether the model's interval needs nothing but details to be what the kernel says. */
+/* Whether the model's interval matches the kernel's line except for details that the model can adopt. */
 static bool agrees(const struct space_interval *interval, const struct stretch *stretch)
 {
 	struct space_attributes model, told;
@@ -128,7 +131,7 @@ static bool mark(struct space *space, const struct stretch *stretch, uint64_t st
 	return reconcile_mark(space, start, end, &told, stretch->time_ns, wrong);
 }
 
-/* If a call was in flight, the line may be older than the model: it proves nothing, and nothing is repaired. */
+/* If a call was in flight, the line may be older than the model: it proves nothing and is not reconciled. */
 static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
 {
 	for (uint64_t position = start, stop; position < end; position = stop) {
@@ -143,7 +146,7 @@ static bool differ(struct space *space, const struct stretch *stretch, uint64_t 
 	return true;
 }
 
-/* Put what the kernel has and the model has not: [start, end) is free. */
+/* Insert the kernel's mapping into [start, end), which is free in the model. */
 static bool define_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
 {
 	struct space_interval interval = {.start = start, .end = end, .allocation = space->snapshot.allocation};
@@ -155,8 +158,8 @@ static bool define_missing(struct space *space, const struct stretch *stretch, u
 	return space_edit_allocate(space, &interval);
 }
 
-/* [start, end) is a part of the model's `held`. What a call has made, io_setup too, is not given up for one reading,
- * which may have seen the effect of a call in flight. */
+/* [start, end) lies within the model's `held`. A mapping made by a call, including io_setup, is not replaced because of
+ * a single reading, which may show the effect of a call in flight. */
 static bool define_held(struct space *space, const struct stretch *stretch, const struct space_interval *held,
 			uint64_t start, uint64_t end)
 {
@@ -174,7 +177,7 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 	       space_edit_release(space, start, end, NULL) && define_missing(space, stretch, start, end);
 }
 
-/* Nothing is mapped in [start, end), as far as is known. */
+/* The model has no mapping in [start, end), or does not know. */
 static bool define_free(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
 {
 	for (uint64_t position = start, stop; position < end; position = stop) {
@@ -216,7 +219,7 @@ static bool define_stretch(struct space *space, const struct stretch *stretch)
 	return true;
 }
 
-/* Keep the model's state of what a call in flight has changed. */
+/* Keep the model's state where a call in flight has changed it. */
 static bool keep_model_state(struct space *space, const struct stretch *stretch)
 {
 	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
@@ -235,7 +238,7 @@ static bool keep_model_state(struct space *space, const struct stretch *stretch)
 	return true;
 }
 
-/* A stack may have grown down to `start` from the model's interval at `end` unseen. */
+/* Whether a stack may have grown from the model's interval at `end` down to `start` without an event. */
 static bool stack_growth(const struct space *space, const struct stretch *stretch, uint64_t end)
 {
 	const struct space_interval *above = space_find(space, end);
@@ -244,7 +247,7 @@ static bool stack_growth(const struct space *space, const struct stretch *stretc
 	       agrees(above, stretch);
 }
 
-/* No snapshot shows what these pages are. */
+/* No snapshot shows the attributes of these pages. */
 static void leave_undecided(struct space *space, uint64_t bytes)
 {
 	space->snapshot.check.unverifiable_bytes += bytes;
@@ -273,7 +276,7 @@ static bool check_missing(struct space *space, const struct stretch *stretch, ui
 	return differ(space, stretch, position, end, true);
 }
 
-/* [start, end) is a part of the model's `interval`. */
+/* [start, end) lies within the model's `interval`. */
 static bool check_held(struct space *space, const struct stretch *stretch, const struct space_interval *interval,
 		       uint64_t start, uint64_t end)
 {
@@ -317,7 +320,7 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 	return keep_model_state(space, stretch);
 }
 
-/* The read at work has ended, or been given up. */
+/* The current reading is complete or abandoned. */
 static void close_read(struct space *space, uint64_t time_ns)
 {
 	struct snapshot *snapshot = &space->snapshot;
@@ -344,7 +347,7 @@ void space_snapshot_is_last(struct space *space)
 	space->last_snapshot = true;
 }
 
-/* The lowest line tells where it begins, the highest one where the break is: the heap may be in pieces. */
+/* The lowest line shows the start of the heap, the highest one the break: the heap may be split. */
 static void learn_break(struct space *space, uint64_t end)
 {
 	if (space->break_known && !space->snapshot.told_break)
@@ -366,8 +369,8 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 		return NULL;
 	if (time_ns != snapshot->line_time_ns)
 		close_read(space, time_ns);
-	/* A mapping that was merged with the one before it, or came over that one's end, after that line was read is
-	 * told from its start. */
+	/* If a mapping was merged with the previous one, or replaced its end, after that line was read, the kernel
+	 * lists it from its start: skip what was already read. */
 	line.start = start < snapshot->position ? snapshot->position : start;
 	told = space_edit_advance(attributes, line.start - start);
 	told.protection &= PROTECTIONS;
@@ -410,11 +413,11 @@ struct space_check space_check_result(const struct space *space)
 	return space->check;
 }
 
-#define LATE_NS 1000000000ULL /* a call in flight while its page was read returns within this time */
-#define READING UINT64_MAX    /* instead of a time: the read at work */
+#define LATE_NS 1000000000ULL /* a call that was in flight while its page was read returns within this time */
+#define READING UINT64_MAX    /* in place of a time: the current reading */
 
-/* In the nodes the allocation is a doubt_kind, the commit the allocation of what was held; attributes are those that
- * address 0 would have. The time is when the read had ended. */
+/* In these nodes the allocation is a doubt_kind, and the commit is the allocation of the previous interval. Attributes
+ * are relative to address 0. The time is the end of the reading. */
 
 static bool insert(struct space *space, const struct space_interval *range)
 {
@@ -486,7 +489,7 @@ bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end)
 	return intervals_cut(&space->snapshot_races, start, end);
 }
 
-/* What was held changes with what the model has now. Where nothing was, the call has found something all the same. */
+/* Apply the change to the previous interval too. If the page had none, the call nevertheless found a mapping. */
 static struct space_interval changed(const struct space_interval *doubt,
 				     void (*change)(void *context, struct space_interval *interval), void *context)
 {
@@ -550,7 +553,7 @@ static void forget_attributes(void *context, struct space_interval *interval)
 	interval->commit = COMMIT_NONE;
 }
 
-/* Mapped or not: it is not known as what. What a release in flight took is known. */
+/* Mark the pages as unknown, mapped or not. Pages of a pending unmap are known. */
 static bool make_unknown(struct space *space, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The inside of struct space, for the files of this folder only. */
+/* Internals of struct space, for the files of this directory only. */
 #ifndef MODEL_SPACE_SPACE_STATE_H
 #define MODEL_SPACE_SPACE_STATE_H
 
@@ -20,11 +20,13 @@ typedef VECTOR(struct space_interval) pieces;
 struct pending_unmap {
 	struct range range;
 	uint64_t time_ns;
-	int32_t thread;		/* who mapped the range */
-	struct intervals saved; /* what the release in flight took */
+	int32_t thread;		/* the thread that mapped the range */
+	struct intervals saved; /* the contents that the unmap in flight released */
 };
 
-/* An aio context: the kernel unmaps as many bytes as it mapped, from where a piece of the ring was moved last. */
+/*
+ * An aio context. The kernel unmaps as many bytes as it mapped, starting where a piece of the ring was last moved to.
+ */
 struct aio_ring {
 	uint64_t start, bytes;
 	uint64_t inode;
@@ -35,13 +37,14 @@ struct aio_ring {
 
 #define RINGS_MAXIMUM 1024
 
-/* See reconcile.h: ranges where the model is not what the kernel's maps say, and when they were first read so. */
+/* See reconcile.h: ranges where the model differs from the kernel's maps, with the time of the first reading that
+ * showed it. */
 struct findings {
 	struct intervals differing;
-	struct intervals unsaid; /* where the model could not know */
+	struct intervals unsaid; /* differences that the model could not know of */
 };
 
-/* A range changed by a call that acquired its lock some time before it returned. */
+/* A range changed by a call that had acquired its lock some time before it returned. */
 struct changed_range {
 	struct range range;
 	uint64_t returned_ns;
@@ -51,52 +54,54 @@ struct snapshot {
 	bool open;
 	enum space_snapshot_mode mode;
 	uint32_t allocation;
-	uint64_t position;   /* everything below has been described */
-	uint64_t read_start; /* this and what is above by the read at work */
+	uint64_t position;   /* everything below has been read */
+	uint64_t read_start; /* the current reading covers the addresses from here on */
 	uint64_t line_time_ns;
-	bool told_break;	  /* the break is known from this snapshot's lines */
-	struct space_check check; /* being made */
+	bool told_break;	  /* this snapshot has set the break */
+	struct space_check check; /* in progress */
 };
 
 struct space {
 	struct space_observer observer;
 	uint64_t page_bytes;
 	struct intervals mapped;
-	struct intervals unknown; /* pages of which nothing is known, mapped or not */
+	struct intervals unknown; /* pages that may or may not be mapped */
 	struct space_counts counts;
 	uint64_t code_generation;
 
 	uint64_t losses;			  /* number of space_lost() calls */
-	const uint64_t *common_losses;		  /* counted by the caller; NULL: not */
-	uint64_t losses_at_exec, losses_at_break; /* how many there had been, of both */
+	const uint64_t *common_losses;		  /* counted by the caller; may be NULL */
+	uint64_t losses_at_exec, losses_at_break; /* values of space_losses() at the last exec and the last break */
 	bool break_known;
 	uint64_t program_break; /* page aligned */
-	bool read_implies_exec; /* the process's personality, learnt from MMAP2 records */
+	bool read_implies_exec; /* the process's personality, deduced from MMAP2 records */
 	struct kernel_rules rules;
 
-	VECTOR(struct aio_ring) rings; /* from old to new */
-	uint32_t parts;		       /* how many parts of attachments were numbered */
-	uint32_t attachments;	       /* how many segments were attached */
+	VECTOR(struct aio_ring) rings; /* oldest first */
+	uint32_t parts;		       /* number of attachment parts numbered so far */
+	uint32_t attachments;	       /* number of segments attached so far */
 
 	VECTOR(struct pending_unmap) pending_unmaps;
-	struct map last_exits; /* thread -> time of its last call, kept while it matters who was in flight when */
+	struct map last_exits; /* thread -> time of its last call, kept while pending unmaps or snapshot races need
+				  it */
 
 	struct snapshot snapshot;
-	bool described; /* a DEFINE snapshot or an exec has described everything */
+	bool described; /* a DEFINE snapshot or an exec has described the whole space */
 
 	struct intervals snapshot_races; /* see snapshot-races.h */
-	uint64_t snapshot_races_ns;	 /* when the last read had ended that left any */
+	uint64_t snapshot_races_ns;	 /* end of the last reading that left any */
 
-	struct findings found, finding; /* see reconcile.h: of the last snapshot, of the open one */
-	bool last_snapshot;		/* has begun: nothing is repaired before the end */
-	uint64_t reconcile_ns;		/* when the first of `found` was read; UINT64_MAX: there is none */
-	uint64_t reconciled_ns;		/* when something was repaired last */
+	struct findings found, finding; /* see reconcile.h: of the last complete snapshot, and of the open one */
+	bool last_snapshot;		/* the last snapshot has begun: nothing is reconciled before space_finish() */
+	uint64_t reconcile_ns;		/* when the first of `found` was read; UINT64_MAX: there are none */
+	uint64_t reconciled_ns;		/* time of the last reconciliation */
 	struct space_check check;
-	uint64_t now_ns;			/* time of the call being applied; 0: none is */
-	uint64_t returned_ns;			/* return time of that call if now_ns is the time of its lock; else 0 */
-	VECTOR(struct changed_range) in_flight; /* pruned now and then of calls that have returned */
+	uint64_t now_ns;			/* time of the call being applied; 0: none */
+	uint64_t returned_ns;			/* return time of that call if now_ns is the time of its lock, else 0 */
+	VECTOR(struct changed_range) in_flight; /* calls that have returned are pruned now and then */
 	size_t in_flight_limit;			/* ... at this size */
-	pieces released;			/* by the call being applied; empty between calls but for its room */
+	pieces released;			/* by the call being applied; empty between calls, but keeps its
+						   memory */
 };
 
 static inline uint64_t space_losses(const struct space *space)
@@ -110,22 +115,22 @@ static inline bool space_is_lossy(const struct space *space)
 	return space_losses(space) != space->losses_at_exec;
 }
 
-/* The few ways in which the intervals of a space change. Each keeps the counts, merges equal neighbours and leaves a
- * valid space. */
+/* The only functions that change the intervals of a space. Each updates the counts, merges equal neighbours and leaves
+ * a valid space. */
 
-/* Attributes of the same mapping `bytes` further up. */
+/* Attributes of the same mapping at an address higher by `bytes`. */
 struct space_attributes space_edit_advance(const struct space_attributes *attributes, uint64_t bytes);
 
-/* Whether two descriptions of one page agree in what the kernel compares. */
+/* Whether two descriptions of a page agree in what the kernel compares. */
 bool space_edit_agree(const struct space_attributes *left, const struct space_attributes *right);
 
-/* Whether two mappings are of one kind, with the same page of the same file. */
+/* Whether two mappings are of the same kind and map the same page of the same file. */
 bool space_edit_same(const struct space_attributes *left, const struct space_attributes *right);
 
-/* Whether the kernel has the two as one mapping: they may still differ in who made them. */
+/* Whether the two are one mapping in the kernel; their allocations may differ. */
 bool space_edit_continues(const struct space_interval *left, const struct space_interval *right);
 
-/* Whether two intervals should be one. */
+/* Whether two intervals should be merged. */
 bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right);
 
 static inline bool space_edit_accessible(const struct space_attributes *attributes)
@@ -133,19 +138,19 @@ static inline bool space_edit_accessible(const struct space_attributes *attribut
 	return attributes->protection != 0;
 }
 
-/* The commit of a mapping that is what it is from its allocation on. */
+/* The commit of a mapping whose protection has not changed since its allocation. */
 static inline uint32_t space_edit_commit(const struct space_attributes *attributes)
 {
 	return space_edit_accessible(attributes) ? COMMIT_WITH_ALLOCATION : COMMIT_NONE;
 }
 
-/* Merge the neighbours that meet at `address`, if they are equal. */
+/* Merge the neighbours that meet at `address` if they are equal. */
 void space_edit_merge_at(struct space *space, uint64_t address);
 
 /* Insert `interval`, whose range must be free, without calling the observer. False: out of memory. */
 bool space_edit_put(struct space *space, const struct space_interval *interval);
 
-/* The same, and call born(). */
+/* The same, but call born(). */
 bool space_edit_allocate(struct space *space, const struct space_interval *interval);
 
 /* Remove [start, end) and append the pieces to `taken`, without calling the observer. */
@@ -157,11 +162,11 @@ bool space_edit_release(struct space *space, uint64_t start, uint64_t end, const
 void space_edit_notify_released(struct space *space, const struct space_interval *interval,
 				const struct space_call *by);
 
-/* Change every interval of [start, end); `change` gets pieces that lie within it. */
+/* Apply `change` to every interval in [start, end), cut to that range. */
 bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 		       void (*change)(void *context, struct space_interval *interval), void *context);
 
-/* A call has settled these pages: they are known from here, and snapshots read before do not count. */
+/* A call has determined these pages: they are known, and earlier snapshots no longer apply. */
 bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end);
 
 static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
@@ -174,29 +179,26 @@ static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_
 	       space_edit_touch_some(space, start, end);
 }
 
-/* Inside of mremap, shared by the files space-mremap*.c alone. */
+/* Internals of mremap, for mremap-rules.c only. */
 
 struct remap {
 	uint64_t source, target;
 	uint64_t old_bytes, new_bytes; /* whole pages */
 	bool fixed, keep_source;
-	/* At their old addresses; the observer knows of `moved`, not of `fresh`. */
+	/* Pieces at their old addresses; the observer has seen `moved`, but not `fresh`. */
 	pieces moved, fresh;
 };
 
-/*
- * What a move to a given place has done before it failed. Since 6.17 (see kernel-rules.h) several mappings are
- * moved one after the other, up to the first that cannot be; and the kernel makes room for each before it finds that
- * out.
- */
+/* What a move with MREMAP_FIXED has done before it failed. Since 6.17 (see kernel-rules.h) the kernel moves several
+ * mappings one after the other, up to the first that it cannot move, and unmaps each target before it detects that. */
 struct failed_move {
-	uint64_t moved;		/* bytes from the source's start that are at the target */
-	struct range cleared;	/* of the target: unmapped, although nothing came */
-	struct range shortened; /* of the source: unmapped, as it was to become shorter */
-	bool certain;		/* otherwise it is the likeliest of several */
+	uint64_t moved;		/* bytes from the source's start that have arrived at the target */
+	struct range cleared;	/* of the target: unmapped, but not mapped again */
+	struct range shortened; /* of the source: unmapped to shorten it */
+	bool certain;		/* false: the most likely of several possibilities */
 };
 
-/* Whether a call that failed may have changed anything. */
+/* Whether a failed call may have changed anything. */
 bool space_mremap_may_change(const struct space_call *call, const struct remap *remap);
 
 struct failed_move space_mremap_failed(const struct space *space, const struct space_call *call,

@@ -296,7 +296,7 @@ static const char *find_disorder(const struct intervals *intervals, uint64_t pag
 	return count == intervals->count ? NULL : "the number of intervals is wrong";
 }
 
-/* Count again, and look for neighbours that should be one. */
+/* Recount, and search for neighbours that should have been merged. */
 static const char *find_wrong_count(const struct space *space)
 {
 	const struct space_interval *interval, *previous = NULL;
@@ -329,7 +329,7 @@ static const char *find_wrong_count(const struct space *space)
 	return NULL;
 }
 
-/* What is mapped is known to be: no page may be in both maps. */
+/* Mapped pages are known: no page may be in both maps. */
 static const char *find_contradiction(const struct space *space)
 {
 	const struct interval_node *unknown;
@@ -435,7 +435,7 @@ static void count_bytes(struct space *space, const struct space_interval *interv
 		  bytes, add);
 }
 
-/* Comes or goes: stacks unwound before may unwind differently after. */
+/* An interval is added or removed: equal stacks may unwind differently from now on. */
 static void note_code(struct space *space, const struct space_interval *interval)
 {
 	if ((interval->attributes.protection & PROT_EXEC) && has_file(&interval->attributes))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The address space of one process: an ordered map of disjoint intervals, changed by memory calls as the kernel
- * changes its own. Pure: no I/O, no clock, no globals. All addresses and lengths are bytes; intervals are page aligned.
+ * The address space of one process: an ordered map of disjoint intervals. Memory calls change it as they change the
+ * kernel's. Pure: no I/O, no clock, no globals. Addresses and lengths are in bytes; intervals are page aligned.
  *
- * Every interval knows its allocation (which call mapped it) and its commit (which call made it accessible), both
- * opaque numbers of the caller. Neighbours that are equal in everything are merged. Pages not yet described by a
- * snapshot are unknown: calls may change them, a later snapshot fills the rest.
+ * Every interval has its allocation (the call that mapped it) and its commit (the call that made it accessible); both
+ * are opaque numbers of the caller. Neighbours that are equal in every field are merged. Pages not yet described by a
+ * snapshot are unknown: calls may change them, and a later snapshot fills the rest.
  */
 #ifndef MODEL_SPACE_SPACE_H
 #define MODEL_SPACE_SPACE_H
@@ -18,47 +18,49 @@
 #include "base/errors.h"
 #include "model/space/kernel-rules.h"
 
-/* Allocations that are no call's. */
+/* Allocations that belong to no call. */
 enum {
 	ALLOCATION_BEFORE = 0,	/* mapped before the recording began, or inherited by fork */
 	ALLOCATION_KERNEL = 1,	/* made by the kernel itself: exec, vdso, stack growth */
-	ALLOCATION_UNKNOWN = 2, /* found in a snapshot although no event made it: repaired */
-	ALLOCATION_FIRST = 3,	/* the caller's own count from here */
+	ALLOCATION_UNKNOWN = 2, /* found in a snapshot although no event mapped it: reconciled */
+	ALLOCATION_FIRST = 3,	/* the caller's own numbers start here */
 };
 
-/* Commits that are no call's: who made an interval accessible. */
+/* Commits that belong to no call. A commit is the call that made an interval accessible. */
 enum {
 	COMMIT_NONE = 0,	    /* PROT_NONE */
 	COMMIT_WITH_ALLOCATION = 1, /* accessible since the call that mapped it */
-	COMMIT_FIRST = 2, /* the caller's own numbers from here: intervals of different numbers do not merge */
+	COMMIT_FIRST = 2, /* the caller's own numbers start here; intervals with different numbers do not merge */
 };
 
 /* What the kernel compares page by page. */
 struct space_attributes {
 	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
-	uint8_t hugetlb;     /* from the flags of the call; 0 for snapshots: how many bits the size of its huge pages
-				has; 0: ordinary pages */
+	uint8_t hugetlb;     /* log2 of the huge page size, from the flags of the call; 0 for ordinary pages and in
+				snapshots */
 	bool shared : 1;
 	bool growsdown : 1, noreserve : 1; /* from the flags of the call; false for snapshots */
 	bool heap : 1;	       /* brk; snapshots and MMAP2 records: set it for "[heap]", whose end is the break */
-	bool stack : 1;	       /* snapshots and MMAP2 records: set it for "[stack]", which grows downwards unseen */
+	bool stack : 1;	       /* snapshots and MMAP2 records: set it for "[stack]", which grows downwards without an
+				  event */
 	bool thread_stack : 1; /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
 	bool shm : 1;	       /* shmat; snapshots and MMAP2 records: set it for "/SYSV..." */
 	bool ring : 1;	       /* of an aio context; snapshots and MMAP2 records: set it for "/[aio]" */
-	bool zero : 1; /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when
-			  it is moved before the first page fault, which no event shows, so it is not compared */
-	bool sealed : 1;   /* mseal: refuses to be changed; not compared */
+	bool zero : 1; /* a private mapping of "/dev/zero": anonymous memory that has a file. A move before the first
+			  page fault changes its offset without an event, so offsets are not compared */
+	bool sealed : 1;   /* mseal: protected from changes; not compared */
 	bool dontfork : 1; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
-	bool unknown : 1;  /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
+	bool unknown : 1;  /* mapped, but with unknown attributes until the next snapshot (moved while a snapshot was
+			      being read) */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
-	uint64_t inode;			     /* SPACE_INODE_UNKNOWN: a file, but no MMAP2 record said which */
+	uint64_t inode;			     /* SPACE_INODE_UNKNOWN: a file, but no MMAP2 record identified it */
 	uint64_t file_offset;		     /* of the interval's first byte; 0 when anonymous */
-	uint32_t path; /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the
-			  kernel; 0 where nothing told a name, so the caller's 0 should mean that */
-	uint32_t attachment;	/* the model's own number of the shmat that a piece of a segment comes from; 0: one that
-				   was not seen */
-	uint32_t segment_pages; /* the segment's; 0: not known */
-	uint32_t part;		/* the model's own number of what the kernel keeps apart of an attachment */
+	uint32_t path; /* the caller's ID of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the
+			  kernel; 0 if no name is known */
+	uint32_t attachment;	/* the model's own number of the shmat that a piece of a segment comes from; 0: not
+				   recorded */
+	uint32_t segment_pages; /* size of the segment; 0: unknown */
+	uint32_t part;		/* the model's own number of a part that the kernel keeps as a separate mapping */
 };
 
 #define SPACE_INODE_UNKNOWN UINT64_MAX
@@ -67,16 +69,17 @@ struct space_interval {
 	uint64_t start, end; /* end exclusive */
 	struct space_attributes attributes;
 	uint32_t allocation;
-	uint32_t commit : 31; /* COMMIT_NONE exactly while protection is PROT_NONE */
-	bool reconciled : 1;  /* born as ALLOCATION_UNKNOWN, whatever number the observer has given it */
+	uint32_t commit : 31; /* COMMIT_NONE if and only if protection is PROT_NONE */
+	bool reconciled : 1;  /* created as ALLOCATION_UNKNOWN, whatever number the observer assigned */
 };
 
-/* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel
+/* The contents of an MMAP2 record, inside or outside a call. The range may extend beyond the call's, because the kernel
  * reports it after merging. */
 struct space_mmap2 {
 	uint64_t start, end;
 	struct space_attributes attributes; /* file_offset belongs to `start` */
-	bool told;			    /* by space_mmap2(), before its call: it only describes */
+	bool told;			    /* space_mmap2() has applied it before its call: it only adds a
+					       description */
 };
 
 struct space_call {
@@ -84,11 +87,11 @@ struct space_call {
 	uint64_t arguments[6];
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
-	uint64_t returned_ns; /* return time if time_ns is the time of its lock; else 0. A line read in between may show
+	uint64_t returned_ns; /* return time if time_ns is the time of its lock, else 0. A line read in between may show
 				 either state */
 	int32_t thread;
 	uint32_t allocation; /* number for what this call creates; >= ALLOCATION_FIRST */
-	uint32_t commit;     /* number for what this call makes accessible of what was PROT_NONE (mprotect); 0 is
+	uint32_t commit;     /* number for the PROT_NONE memory that this call makes accessible (mprotect); 0 is
 				COMMIT_WITH_ALLOCATION */
 	const struct space_mmap2 *mmap2_records; /* of this thread since its previous call, oldest first */
 	size_t mmap2_count;
@@ -96,19 +99,19 @@ struct space_call {
 
 /*
  * Callbacks for every byte that is mapped or released. `by` is the call that did it; NULL for snapshots and the end of
- * the space; its thread is -1 if the releasing call was not recorded. Bytes released by a call that has not returned
- * are reported when the call returns (see pending-unmaps.h). Callbacks must not use the space.
+ * the space. `by->thread` is -1 if the call that unmapped was not recorded. Bytes unmapped by a call that has not
+ * returned are reported when it returns (see pending-unmaps.h). Callbacks must not use the space.
  */
 struct space_observer {
 	/* Returns the allocation number (ALLOCATION_FIRST or larger) to use for `interval` instead of
-	 * ALLOCATION_UNKNOWN. born() is called afterwards. Intervals with equal numbers merge. May be NULL. */
+	 * ALLOCATION_UNKNOWN. born() follows. Intervals with equal numbers merge. May be NULL. */
 	uint32_t (*found)(void *context, const struct space_interval *interval);
 	/* `interval` was mapped. */
 	void (*born)(void *context, const struct space_interval *interval);
 	/* `bytes` of `interval` were unmapped or replaced, or the space is destroyed. */
 	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes,
 			 const struct space_call *by);
-	/* `interval` was PROT_NONE and no longer is, or the reverse. May be NULL. */
+	/* `interval` changed from PROT_NONE to accessible, or the reverse. May be NULL. */
 	void (*protected)(void *context, const struct space_interval *interval);
 	void *context;
 };
@@ -118,25 +121,27 @@ struct space_counts {
 	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* allocations ALLOCATION_FIRST and later */
 	uint64_t kernel_bytes;					/* ALLOCATION_KERNEL */
 	uint64_t before_bytes;					/* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
-	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
+	uint64_t unknown_bytes; /* mapped pages with unknown attributes */
 	uint64_t
-	    given_back_bytes; /* of the ranges whose pages madvise() gave back, what was mapped there; it stays so */
+	    given_back_bytes; /* mapped bytes of the ranges whose pages madvise() released; they still count as
+				 mapped */
 	uint64_t ambiguous;   /* calls whose order relative to others is unknown */
 	uint64_t
-	    reconciled_bytes; /* made or removed because the kernel's maps said so (allocations ALLOCATION_UNKNOWN) */
+	    reconciled_bytes; /* added or removed to match the kernel's maps (allocations ALLOCATION_UNKNOWN) */
 };
 
 struct space_check {
 	bool done;
 	uint64_t mappings;	 /* lines of the kernel's maps */
 	uint64_t mismatch_bytes; /* pages that differ in presence, protection, shared, device, inode or file offset */
-	uint64_t unverifiable_bytes; /* pages that a call changed after the kernel's maps were read: its effect may
-				     already be in them */
-	uint64_t unread_bytes;	     /* of these: moved while the first snapshot was read, and in no later one */
+	uint64_t unverifiable_bytes; /* pages changed by a call after the kernel's maps were read: the maps may already
+					show its effect */
+	uint64_t unread_bytes;	     /* part of these: moved while the first snapshot was read, and in no later
+					snapshot */
 	uint64_t compared_bytes;     /* size of the mappings in the kernel's maps */
 	uint64_t time_ns;	     /* when its last line was read */
-	uint64_t first_wrong;	     /* lowest wrong address when mismatch_bytes > 0 */
-	bool earlier_program;	     /* exec followed: the maps are those of the program before it */
+	uint64_t first_wrong;	     /* lowest differing address if mismatch_bytes > 0 */
+	bool earlier_program;	     /* an exec followed: the maps are those of the program before it */
 };
 
 struct space;
@@ -147,34 +152,34 @@ struct space_options {
 	const struct kernel_rules *rules;      /* of the recorded kernel; NULL: the newest; copied */
 };
 
-/* A new space is unknown everywhere: see space_exec(). */
+/* A new space is completely unknown: see space_exec(). */
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret) MMT_MUST_CHECK;
 
-/* Set another observer (NULL: none) and call born() for everything mapped. For the result of space_fork(). */
+/* Set another observer (NULL: none) and call born() for all mappings. Use this on the result of space_fork(). */
 void space_set_observer(struct space *space, const struct space_observer *observer);
 
-/* Reports every byte as released (by NULL). Accepts NULL. */
+/* Report every byte as released (by NULL) and free the space. Accepts NULL. */
 void space_destroy(struct space *space);
 
-/* fork: a copy without observer in which every allocation is ALLOCATION_BEFORE, less what is under MADV_DONTFORK. */
+/* fork: a copy without an observer. Every allocation becomes ALLOCATION_BEFORE; MADV_DONTFORK mappings are left out. */
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
 
 /* exec: everything is unmapped, and the new space is known to be empty. MMAP2 records outside calls fill it
- * (ALLOCATION_KERNEL). The last check stays until there is one of the new program. */
+ * (ALLOCATION_KERNEL). The last check stays valid until there is one of the new program. */
 void space_exec(struct space *space);
 
-/* Calls may have been lost up to now. Until the next exec, memory known only from MMAP2 records, and the next growth of
- * the break, get ALLOCATION_UNKNOWN. */
+/* Calls may have been lost before now. Until the next exec, memory known only from MMAP2 records, and the next growth
+ * of the break, get ALLOCATION_UNKNOWN. */
 void space_lost(struct space *space);
 
-/* The same for all spaces at once: each growth of `losses`, which must stay, is a loss. For a new space; a copy of it
- * has the same. */
+/* The same for several spaces: each increment of `losses`, which must outlive them, is a loss. Call this on a new
+ * space; copies inherit it. */
 void space_count_losses(struct space *space, const uint64_t *losses);
 
 /*
- * A space with so many intervals that they are not in the processor's caches: what a coming call asks for is brought
- * there while others are applied, first the place, then the interval. It is found at last, just before that call, and
- * its allocation returned (ALLOCATION_BEFORE: none). Nothing changes but how long the call takes.
+ * Prefetch for spaces with too many intervals for the CPU caches. While other calls are applied, fetch what a coming
+ * call needs: first the place, then the interval. Just before that call, find the interval and get its allocation
+ * (ALLOCATION_BEFORE: none). This affects only speed.
  */
 bool space_is_large(const struct space *space);
 
@@ -184,37 +189,36 @@ void space_fetch_interval(const struct space *space, uint64_t address);
 
 uint32_t space_find_ahead(const struct space *space, uint64_t address);
 
-/* The kernel maps nothing at address 0 unless the caller requests it: a seccomp filter with errno 0, or a tracer, has
- * answered in the kernel's place. */
+/* Whether the result is one that the kernel cannot have returned. The kernel maps nothing at address 0 unless the
+ * caller requests it: a seccomp filter with errno 0, or a tracer, answered instead. */
 bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t result);
 
-/* Apply a call that returned. Only fails for want of memory: impossible arguments change nothing. */
+/* Apply a call that returned. Fails only when out of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
 
-/* An MMAP2 record that belongs to no call: adds what the model lacks, as ALLOCATION_KERNEL (but see space_lost()). */
+/* Apply an MMAP2 record that belongs to no call: adds what is missing in the model, as ALLOCATION_KERNEL (but see
+ * space_lost()). */
 struct mmt_error *space_mmap2(struct space *space, const struct space_mmap2 *mmap2_record) MMT_MUST_CHECK;
 
-/*
- * An MMAP2 record of a ring, by `thread`. A ring that the model does not have has just been made by io_setup, at a
- * place that the kernel chose; false in *new_ret: the record belongs to some other call.
- */
+/* Apply an MMAP2 record of an aio ring, by `thread`. If the model does not have the ring, io_setup has just created it,
+ * at an address chosen by the kernel. *new_ret false: the record belongs to some other call. */
 struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2 *mmap2_record, int32_t thread,
 				   uint64_t time_ns, bool *new_ret) MMT_MUST_CHECK;
 
 /*
- * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
- * delivered it; nothing is mapped between a line and the previous one. A line may begin before the end of the previous
- * one if the mapping has changed between two reads. Lines and calls come in the order of their times, so a line may
- * already show the effect of calls that come after it: those in flight when it was read. It may also miss the effect of
- * a call that comes before it but returned later: Linux 6.17 and later read maps without the lock that calls hold.
+ * A snapshot: the kernel's maps, read line by line. Lines come in ascending order, each with the timestamp of the
+ * read() that returned it; the range between two lines is unmapped. A line may begin before the end of the previous one
+ * if the mapping changed between two reads. Lines and calls come in timestamp order, so a line may already show the
+ * effect of later calls: those in flight when it was read. It may also miss the effect of an earlier call that returned
+ * later: Linux 6.17 and later read maps without the lock that calls hold.
  *
- * DEFINE: pages not known, and those that no call has made, become what the kernel says: new ones with allocation
- * `allocation` (ALLOCATION_BEFORE at attach, ALLOCATION_KERNEL after exec). What a move in flight has moved before the
- * reading is put back for it. What calls have made is compared as in a CHECK, but not counted as wrong.
+ * DEFINE: unknown pages, and those that no call has mapped, become what the kernel shows. New ones get allocation
+ * `allocation` (ALLOCATION_BEFORE at attach, ALLOCATION_KERNEL after exec). What a move in flight had moved before the
+ * reading is restored for it. Pages mapped by calls are compared as in a CHECK, but do not count as mismatches.
  *
- * CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles shortly after, and that
- * the next CHECK does not find right, are then made as the kernel has them: missing ones are born as
- * ALLOCATION_UNKNOWN, others released by NULL, both counted as repaired.
+ * CHECK: compare the model (space_check_result()). Mismatching pages that no call resolves shortly after, and that
+ * still differ in the next CHECK, are reconciled to what the kernel has: missing ones are created as
+ * ALLOCATION_UNKNOWN, others are released by NULL, and both count as reconciled.
  */
 enum space_snapshot_mode { SPACE_SNAPSHOT_DEFINE, SPACE_SNAPSHOT_CHECK };
 
@@ -226,42 +230,39 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 
 struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns) MMT_MUST_CHECK;
 
-/*
- * The snapshot at work is the last: the recorder has waited until the calls in flight had returned, however long that
- * took. So what it finds wrong waits for them, and is repaired by space_finish().
- */
+/* The current snapshot is the last: the recorder has waited until the calls in flight returned, however long that took.
+ * Mismatches therefore wait for those calls, and space_finish() reconciles the rest. */
 void space_snapshot_is_last(struct space *space);
 
-/* Of the last finished CHECK, with the calls applied since then taken into account. */
+/* The result of the last complete CHECK, adjusted for the calls applied since. */
 struct space_check space_check_result(const struct space *space);
 
-/* Whether everything that is mapped is known: a DEFINE snapshot has been read to its end, or an exec was seen. */
+/* Whether all mappings are known: a DEFINE snapshot is complete, or an exec was seen. */
 bool space_is_described(const struct space *space);
 
-/*
- * The recording is over. Report the bytes that calls in flight have unmapped as released.
- */
+/* Call this when the recording is over. Reports bytes that calls in flight have unmapped as released. */
 void space_finish(struct space *space);
 
-/* The process has ended: what a snapshot shortly before found gone may be the end itself, and is not repaired. */
+/* The process has ended. Mappings missing in a snapshot from shortly before may be the effect of that end and are not
+ * reconciled. */
 void space_end(struct space *space, uint64_t time_ns);
 
-/* Change the allocation number of everything mapped in [start, end), which must be boundaries of intervals. The
- * observer is not called. */
+/* Change the allocation number of all mappings in [start, end), which must be interval boundaries. Does not call the
+ * observer. */
 struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end,
 				       uint32_t allocation) MMT_MUST_CHECK;
 
 /* Replace every commit number from COMMIT_FIRST on by the result of `rename`, and merge neighbours that become equal.
- * The observer is not called. Returns the number of intervals before. */
+ * Does not call the observer. Returns the number of intervals before the merge. */
 size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *context, uint32_t commit), void *context);
 
 /* The process has ended: report every byte as released (by NULL) and free it. The result of the last check stays
  * available. */
 void space_release(struct space *space);
 
-/* What has to be known of a released space to go on as if it was still there, with another one that is new. */
+/* State of a released space from which a new space can continue. */
 struct space_remains {
-	uint64_t code_generation : 63; /* one word, as every process that ended keeps it */
+	uint64_t code_generation : 63; /* one word, because every ended process keeps it */
 	uint64_t described : 1;
 };
 
@@ -274,14 +275,14 @@ struct space_counts space_counts(const struct space *space);
 /* The interval that holds `address`; NULL: nothing is mapped there. Valid until the space changes. */
 const struct space_interval *space_find(const struct space *space, uint64_t address);
 
-/* Iterate upwards: the first interval that ends after `address`. */
+/* Iterate in ascending order: the first interval that ends after `address`. */
 const struct space_interval *space_next(const struct space *space, uint64_t address);
 
-/* Changes whenever an executable interval of a file comes, goes or is replaced: stacks unwound before may unwind
- * differently after. */
+/* Changes whenever an executable file mapping is added, removed or replaced: equal stacks may unwind differently from
+ * then on. */
 uint64_t space_code_generation(const struct space *space);
 
-/* False, and a static sentence in *why_ret, when an invariant is broken (for tests and fuzzing). */
+/* Check invariants (for tests and fuzzing). False: one is violated; *why_ret is a static description. */
 bool space_valid(const struct space *space, const char **why_ret);
 
 #endif

@@ -12,7 +12,7 @@
 #include "model/space/space-state.h"
 #include "model/space/space.h"
 
-/* What each call does to the address space. */
+/* The effect of each call on the address space. */
 
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08
@@ -145,9 +145,9 @@ static uint64_t mmap_length(const struct space_call *call)
 }
 
 /*
- * Files of huge pages are rounded without MAP_HUGETLB. They are never merged, so the MMAP2 record is the mapping
- * itself: it reaches beyond what was asked for, up to a huge page, and not because the model knows of a continuation
- * there. The bits of their size; 0: it is none.
+ * Mappings of hugetlbfs files are rounded to huge pages even without MAP_HUGETLB. The kernel never merges them, so the
+ * MMAP2 record is the mapping itself: it extends beyond the requested length by less than a huge page, and not because
+ * of a neighbour that the model knows. Returns log2 of the page size; 0: not hugetlbfs.
  */
 static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
 {
@@ -174,10 +174,8 @@ static uint8_t learn_huge_pages(const struct space *space, const struct space_ca
 	return 0;
 }
 
-/*
- * A driver that refuses a file mapping does so after the kernel has made room for it: MAP_FIXED then leaves a hole.
- * These are the errors of the checks before; EINVAL is also one of theirs, for arguments that can be told here.
- */
+/* A driver refuses a file mapping after the kernel has unmapped the target: MAP_FIXED then leaves a hole. These are the
+ * errors of earlier checks. EINVAL is also one of theirs, for arguments that can be checked here. */
 static bool refused_by_driver(const struct space *space, const struct space_call *call)
 {
 	static const int64_t earlier[] = {-EBADF,  -EACCES,  -ENODEV, -EOVERFLOW, -EPERM,
@@ -231,7 +229,7 @@ static bool apply_munmap(struct space *space, const struct space_call *call)
 	return pending_unmaps_release(space, call, range.start, range.end);
 }
 
-/* Growth told by the kernel alone, when the old break is not known. */
+/* Growth known only from MMAP2 records, because the old break is unknown. */
 static bool grow_unknown_break(struct space *space, const struct space_call *call, uint64_t top)
 {
 	for (size_t i = 0; i < call->mmap2_count; i++) {
@@ -308,7 +306,7 @@ static void change_offset(void *context, struct space_interval *interval)
 	interval->attributes.dontfork = false;
 }
 
-/* The kernel maps the same file again over itself: what madvise() said of the old mapping is gone. */
+/* The kernel maps the same file again in place of the old mapping, whose madvise() flags are lost. */
 static bool apply_remap_file_pages(struct space *space, const struct space_call *call)
 {
 	uint64_t mask = space->page_bytes - 1;
@@ -358,7 +356,7 @@ static uint64_t mapped_bytes(const struct space *space, const struct range *rang
 	return bytes;
 }
 
-/* Holes make it fail with ENOMEM, after it has been done to all that is mapped. */
+/* With a hole in the range the call fails with ENOMEM, after it has processed all mappings in the range. */
 static bool apply_madvise(struct space *space, const struct space_call *call)
 {
 	uint32_t advice = (uint32_t)call->arguments[2];
@@ -375,8 +373,8 @@ static bool apply_madvise(struct space *space, const struct space_call *call)
 	return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
 }
 
-/* The ranges are in an array of the caller and in the memory of the process that a descriptor stands for: neither is in
- * the event. */
+/* The event contains neither the ranges, which are in an array of the caller, nor the process, which a descriptor
+ * identifies. */
 static bool apply_process_madvise(struct space *space, const struct space_call *call)
 {
 	(void)space;
@@ -390,7 +388,7 @@ static void seal(void *context, struct space_interval *interval)
 	interval->attributes.sealed = true;
 }
 
-/* With a hole in the range nothing is sealed. */
+/* The call seals nothing if the range has a hole. */
 static bool apply_mseal(struct space *space, const struct space_call *call)
 {
 	struct range range;
@@ -399,7 +397,7 @@ static bool apply_mseal(struct space *space, const struct space_call *call)
 	       space_calls_change(space, range.start, range.end, seal, NULL);
 }
 
-/* Whether the record is about the range of the call. Else it is a stack's growth before. */
+/* Whether the record is about the range of the call. If not, it is stack growth from before the call. */
 static bool concerns(const struct space_call *call, const struct space_mmap2 *mmap2_record)
 {
 	const struct call_description *description = call_describe(call->kind);
@@ -412,7 +410,7 @@ static bool concerns(const struct space_call *call, const struct space_mmap2 *mm
 	return mmap2_record->start < start + length && mmap2_record->end > start;
 }
 
-/* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
+/* Only the kernel's own mappings: exec maps the segments of a program over a first mapping of its whole range. */
 static void set_to_observed(void *context, struct space_interval *interval)
 {
 	const struct space_mmap2 *mmap2_record = context;
@@ -424,7 +422,7 @@ static void set_to_observed(void *context, struct space_interval *interval)
 	interval->commit = space_edit_commit(&interval->attributes);
 }
 
-/* Of what has no call the kernel makes stacks grow; the rest may be a lost call's. */
+/* Without a call, the kernel only grows stacks; other memory may belong to a lost call. */
 static uint32_t allocation_of_missing(struct space *space, const struct space_interval *missing)
 {
 	const struct space_interval *above = space_find(space, missing->end);
@@ -497,14 +495,14 @@ static bool protect(struct space *space, const struct space_call *call, uint64_t
 {
 	struct new_protection change = {.protection = protection & PROTECTIONS, .commit = call->commit};
 
-	/* A caller that does not tell commits apart gives none. */
+	/* 0: the caller does not use commit numbers. */
 	if (change.commit < COMMIT_WITH_ALLOCATION)
 		change.commit = COMMIT_WITH_ALLOCATION;
 
 	return start >= end || space_calls_change(space, start, end, change_protection, &change);
 }
 
-/* The end of what is mapped without a gap from `start`, at most `end`. */
+/* The end of the contiguous mappings from `start` on, at most `end`. */
 static uint64_t gap_after(const struct space *space, uint64_t start, uint64_t end)
 {
 	const struct space_interval *interval;
@@ -546,8 +544,8 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 	if (!reconcile_presumed(space, range.start, range.end))
 		return false;
 	changed_end = range.end;
-	/* A failed call has changed what precedes the mapping it failed at: a gap in the map, or else only the kernel
-	 * knows. */
+	/* A failed call has changed the mappings before the one at which it failed. ENOMEM: that is at
+	 * a gap. Otherwise only the kernel knows where. */
 	if (space_calls_failed(call))
 		changed_end = call->result == -ENOMEM ? gap_after(space, range.start, range.end) : range.start;
 	if (changed_end == range.end && space_calls_failed(call))
@@ -571,9 +569,9 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 }
 
 /*
- * The rings of aio contexts. io_setup maps them, which an MMAP2 record shows at the moment it happens, and unmaps them
- * again when it fails; io_destroy unmaps them long before it returns (it waits for all processors), so that meanwhile
- * others may have got their place.
+ * The rings of aio contexts. io_setup maps a ring, shown by an MMAP2 record, and unmaps it again if it fails.
+ * io_destroy unmaps the ring long before it returns (it waits for all CPUs), so another mapping may take its place
+ * meanwhile.
  */
 
 static bool has_ring(const struct space *space, const struct space_mmap2 *mmap2_record)
@@ -633,9 +631,9 @@ void space_rings_move(struct space *space, const struct space_interval *piece)
 }
 
 /*
- * The ring that `call` destroys. Several were at its address when others came there before the calls that destroy them
- * returned: it is one that was there when the call began. Or the program has unmapped a ring itself and got another
- * context at the same address: the kernel then goes by what it reads there.
+ * Find the ring that `call` destroys. If new rings were created at its address before the destroying calls returned,
+ * there are several: choose one that existed when the call began. If the program has unmapped a ring itself and got
+ * another context at the same address, the kernel uses what it reads there.
  */
 static struct aio_ring *find_ring(struct space *space, const struct space_call *call)
 {
@@ -672,7 +670,7 @@ static bool is_sealed(const struct space *space, uint64_t start, uint64_t end)
 	return false;
 }
 
-/* The kernel owns the mapping until io_setup() returns: from then on it belongs to that call. */
+/* The kernel owns the mapping until io_setup() returns; then it belongs to that call. */
 static bool give_ring(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
@@ -693,7 +691,7 @@ static bool give_ring(struct space *space, const struct space_call *call, uint64
 	return true;
 }
 
-/* One that fails has made a ring all the same, and unmapped it again: where the system has too many contexts. */
+/* A failed call has mapped a ring and unmapped it again: the system has too many contexts. */
 bool space_rings_setup(struct space *space, const struct space_call *call)
 {
 	for (size_t i = space->rings.count; i > 0; i--) {
@@ -711,7 +709,7 @@ bool space_rings_setup(struct space *space, const struct space_call *call)
 	return true;
 }
 
-/* The context's number is the address of its ring. One that was there before the recording is taken to be whole. */
+/* The context's ID is the address of its ring. A ring from before the recording is assumed to be complete. */
 bool space_rings_destroy(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *held = space_find(space, call->arguments[0]);
@@ -747,10 +745,10 @@ static bool shmat_place_is_requested(const uint64_t arguments[6])
 	return arguments[1];
 }
 
-/* The rules that the table of calls names. */
+/* The rules that the table of calls refers to. */
 struct call_rule {
 	bool (*apply)(struct space *space, const struct space_call *call);
-	/* Of a call that returns an address: whether it was asked for address 0. NULL: 0 means success. */
+	/* For a call that returns an address: whether the caller requested address 0. NULL: 0 means success. */
 	bool (*may_return_zero)(const uint64_t arguments[6]);
 };
 
@@ -800,7 +798,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 	for (size_t i = 0; done && i < call->mmap2_count; i++) {
 		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
 
-		/* What the thread's stack did before the call. */
+		/* stack growth of the thread before the call */
 		if (!mmap2_record->told && !concerns(call, mmap2_record) &&
 		    space_calls_valid_mmap2(space, mmap2_record))
 			done = add_missing(space, mmap2_record);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the rules of the memory syscalls share. */
+/* Helpers shared by the rules of the memory syscalls. */
 #ifndef MODEL_SPACE_SYSCALL_RULES_H
 #define MODEL_SPACE_SYSCALL_RULES_H
 
 #include "model/space/space-state.h"
 
-/* Whole pages from `start`; false when the kernel would refuse such arguments. */
+/* Whole pages from `start` on; false if the kernel would reject such arguments. */
 bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret);
 
-/* Whole pages, not empty. */
+/* Whether the record covers whole pages and is not empty. */
 bool space_calls_valid_mmap2(const struct space *space, const struct space_mmap2 *mmap2_record);
 
 /* The call's last MMAP2 record that covers the range; NULL: none. */
 const struct space_mmap2 *space_calls_mmap2(const struct space *space, const struct space_call *call,
 					    const struct range *range);
 
-/* Put a new mapping of the call into a free range. */
+/* Insert a new mapping of the call into a free range. */
 bool space_calls_allocate(struct space *space, const struct space_call *call, const struct range *range,
 			  const struct space_attributes *attributes);
 
-/* A call changes mappings and leaves them in place: as space_edit_change(). */
+/* The call changes mappings in place: see space_edit_change(). */
 bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
 			void (*change)(void *context, struct space_interval *interval), void *context);
 
 /* The protection the process gets when it asks for `protection`. */
 uint32_t space_calls_protection(const struct space *space, uint64_t protection);
 
-/* Learn from what a call asked for and what it got. */
+/* Deduce the READ_IMPLIES_EXEC personality from the requested and the resulting protection. */
 void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen);
 
 static inline bool space_calls_failed(const struct space_call *call)
@@ -34,11 +34,11 @@ static inline bool space_calls_failed(const struct space_call *call)
 	return call_is_error(call->result);
 }
 
-/* What the MMAP2 record says of `start` upwards. */
+/* Apply what the MMAP2 record shows from `start` on. */
 void space_calls_take_mmap2(struct space_attributes *attributes, const struct space_mmap2 *mmap2_record,
 			    uint64_t start);
 
-/* In files of their names. False: out of memory. */
+/* Functions of the files with the same names. False: out of memory. */
 bool space_mremap_apply(struct space *space, const struct space_call *call);
 
 bool space_mprotect_apply(struct space *space, const struct space_call *call);
@@ -47,13 +47,15 @@ bool space_shm_attach(struct space *space, const struct space_call *call);
 
 bool space_shm_detach(struct space *space, const struct space_call *call);
 
-/* Before `change` is done to what lies in [start, end): mark what the kernel will keep apart of attached segments. */
+/* Call this before `change` is applied to [start, end): numbers the parts of attached segments that the kernel will
+ * keep as separate mappings. */
 bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 		    void (*change)(void *context, struct space_interval *interval), void *context);
 
 /*
- * Called before a moved piece is inserted: the piece joins the adjacent part of its attachment. *part: SPACE_PART_NONE
- * at first. Kernels that do not merge with all neighbours move one mapping at a time, whose pieces share this number.
+ * Call this before a moved piece is inserted: the piece joins the adjacent part of its attachment. *part: initially
+ * SPACE_PART_NONE. Kernels that do not merge with all neighbours move one mapping at a time, whose pieces share this
+ * number.
  */
 #define SPACE_PART_NONE UINT32_MAX
 
@@ -63,7 +65,7 @@ bool space_rings_setup(struct space *space, const struct space_call *call);
 
 bool space_rings_destroy(struct space *space, const struct space_call *call);
 
-/* A piece of a ring has been moved to `piece`: the context goes by this address from now on. */
+/* A piece of a ring was moved to `piece`: from now on the context has this address. */
 void space_rings_move(struct space *space, const struct space_interval *piece);
 
 #endif
