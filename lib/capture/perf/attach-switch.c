@@ -14,7 +14,7 @@ static void *switch_events(void *context)
 	unsigned long request = switching->on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 	size_t done = 0;
 
-	/* The recorder waits for this thread before it closes events, and the rings fill meanwhile. */
+	/* The recorder waits for this thread before it closes events, and the rings fill during that wait. */
 	priority_take_nice();
 	for (size_t i = 0; i < switching->fds.count; i++) {
 		if (__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))

@@ -15,8 +15,8 @@
 
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */
-#define DESCRIPTORS_FOR_THREADS 32768 /* opened in a second or so, closed in some */
-#define NUMBER_REUSE_NS 10000000ULL   /* no thread gets the number of one that ended less than this ago */
+#define DESCRIPTORS_FOR_THREADS 32768 /* opening so many takes about a second, closing them some seconds */
+#define NUMBER_REUSE_NS 10000000ULL   /* the kernel does not reuse a TID within this time */
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
 {
@@ -143,8 +143,8 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 	return NULL;
 }
 
-/* One descriptor, its output redirected into the CPU's ring, once the filter (NULL: none) is in place. `gone_ret`: no
- * such thread, or, where it is not for a thread, the CPU is offline. */
+/* Opens one descriptor and redirects its output into the CPU's ring once the filter (NULL: none) is set. `gone_ret`:
+ * the thread has exited, or, for an event that belongs to no thread, the CPU is offline. */
 static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
 				    const char *filter, pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret,
 				    bool *gone_ret)
@@ -218,7 +218,7 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 	return error;
 }
 
-/* Before the events of which it tells that they have gone. */
+/* Opened first: a hotplug event shows whether the CPU's other events have stopped. */
 static struct mmt_error *open_hotplug_event(struct attachment *attachment, int cpu, bool *gone_ret)
 {
 	int errno_value = hotplug_events_open(&attachment->hotplug_events, cpu);
@@ -312,7 +312,8 @@ static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_
 	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
 }
 
-/* Was it one thread for which everything was opened? Its number may be another one's by now, which has a part only. */
+/* Did the events belong to one thread all the time? Its TID may have been reused meanwhile for a thread that has only
+ * some of the events. */
 static bool was_one_thread(pid_t pid, pid_t tid, uint64_t start_ticks, uint64_t taken_ns)
 {
 	struct proc_thread state;
@@ -366,7 +367,7 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 	return error;
 }
 
-/* The first of each kind: the file begins with these. */
+/* The first identifier of each event: the file is written with these. */
 static struct mmt_error *note_first_ids(struct attachment *attachment)
 {
 	for (uint32_t event = 0; event < attachment->set->items.count; event++) {
@@ -412,7 +413,8 @@ static uint64_t read_lost(const struct attached_event *event)
 	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
 }
 
-/* They have gone with their CPU. What they reported may still be in a ring: their identifiers stay known. */
+/* The kernel stopped these events when the CPU went offline. Their records may still be in a ring, so their identifiers
+ * stay known. */
 static void close_events_of_cpu(struct attachment *attachment, int cpu)
 {
 	size_t kept = 0;
@@ -445,7 +447,7 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 	error = add_root(attachment, -1, -1, 0, &root);
 	if (!error)
 		error = open_set_on_cpu(attachment, root, index, gone_ret);
-	/* Also where not all could be opened: what those have reported is in a ring. */
+	/* Even if not all events could be opened: records of the others are in a ring. */
 	for (size_t i = first; i < attachment->events.count; i++) {
 		const struct attached_event *event = &attachment->events.items[i];
 
@@ -520,7 +522,7 @@ uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
 	return lost;
 }
 
-/* What records tell about the threads that events were opened for, or that were born with them: see attach.h. */
+/* Records about the threads that events were opened for, or that inherited them: see attach.h. */
 
 static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
 {
@@ -539,7 +541,7 @@ struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint
 	return add_note(attachment, tid, time_ns, 0);
 }
 
-/* NULL: none that is open. */
+/* NULL: no such event is open. */
 static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
 {
 	const uint64_t *index = map_get(&attachment->root_of_thread, (uint32_t)tid);
@@ -569,7 +571,7 @@ bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t
 	return unseen;
 }
 
-/* It does not stay inside clone() in such a state, nor is it there when it sleeps so that signals wake it. */
+/* Inside clone() a thread is neither stopped nor in an interruptible sleep. */
 static bool is_outside(const struct attached_root *root)
 {
 	struct proc_thread state;
@@ -602,7 +604,7 @@ struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uin
 	return thread_coverage_note_fork(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
 }
 
-/* Is the thread that ran the one for which this was opened? */
+/* Is the thread that ran the one that this fence was opened for? */
 static bool is_thread_of_root(const struct attachment *attachment, const struct attached_root *root,
 			      const struct thread_note *note)
 {
@@ -612,7 +614,8 @@ static bool is_thread_of_root(const struct attachment *attachment, const struct 
 
 static struct mmt_error *resolve_run(struct attachment *attachment, const struct thread_note *note)
 {
-	/* A fence that is closed by now says nothing: its set may have been closed as incomplete or twofold. */
+	/* A closed fence proves nothing: its event set may have been closed because it was incomplete or a
+	 * duplicate. */
 	const uint64_t *inherited = map_get(&attachment->root_of_fence, note->fence_id);
 	const uint64_t *own = map_get(&attachment->root_of_thread, (uint32_t)note->tid);
 
@@ -652,7 +655,7 @@ void thread_coverage_deinit(struct thread_coverage *coverage)
 	map_deinit(&coverage->ends);
 }
 
-/* The later of two times. */
+/* Returns the later of two times. */
 static bool put_latest(struct map *map, pid_t tid, uint64_t time_ns)
 {
 	const uint64_t *known_ns = map_get(map, (uint32_t)tid);

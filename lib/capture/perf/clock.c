@@ -12,7 +12,7 @@
 
 #define SECOND_NS 1000000000ULL
 
-/* Of the namespace that a machine starts with (include/linux/proc_ns.h of the kernel). */
+/* Inode number of the initial time namespace (include/linux/proc_ns.h of the kernel). */
 #define FIRST_TIME_NAMESPACE 0xeffffffau
 
 static uint64_t read_ns(clockid_t clock)
@@ -35,8 +35,8 @@ bool clock_is_of_events(void)
 	struct stat status;
 	char *next;
 
-	/* The offsets are those of the next children: our own, unless these will be the first in a namespace of theirs.
-	 */
+	/* The offsets apply to children; they are also ours, unless the next child will be the first in a new time
+	 * namespace. */
 	if (stat("/proc/self/ns/time", &status) < 0 || status.st_ino == FIRST_TIME_NAMESPACE ||
 	    text_file_read(-1, "/proc/self/timens_offsets", &offsets) < 0 ||
 	    strncmp(offsets, name, sizeof(name) - 1) != 0)
@@ -47,7 +47,7 @@ bool clock_is_of_events(void)
 uint64_t clock_from_ticks(uint64_t ticks)
 {
 	uint64_t boot_ns = ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
-	/* The clock of ticks goes on while the machine sleeps. */
+	/* Clock ticks since boot include the time that the machine was suspended. */
 	uint64_t asleep_ns = read_ns(CLOCK_BOOTTIME) - read_ns(CLOCK_MONOTONIC);
 
 	return boot_ns > asleep_ns ? boot_ns - asleep_ns : 0;

@@ -73,8 +73,8 @@ bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cp
 
 	*left_out_ret = 0;
 
-	/* Half of all CPUs may be so: to have events there would be dear, and they are not switched on by themselves.
-	 */
+	/* Half of all possible CPUs may be offline SMT siblings: events on them would be expensive, and they do not
+	 * come online by themselves. */
 	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8))
 		ok = cpus_parse(present, &all);
 	for (size_t i = 0; ok && i < all.count; i++) {
@@ -87,7 +87,7 @@ bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cp
 	return ok;
 }
 
-/* Where it is not known which there are besides, those that are online do. */
+/* If the possible CPUs are not known, use only those that are online. */
 struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret)
 {
 	CLEANUP(free) char *present = NULL;
@@ -157,7 +157,7 @@ bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *c
 	return false;
 }
 
-#define STANDSTILL_NS 40000000ULL /* clocks of some machines go on by ticks, of 10 ms at most */
+#define STANDSTILL_NS 40000000ULL /* some clocks advance in ticks of up to 10 ms */
 
 void hotplug_events_deinit(struct hotplug_events *hotplug_events)
 {
@@ -201,7 +201,7 @@ int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu)
 	return errno_value;
 }
 
-/* What cannot be read has gone. */
+/* If the event cannot be read, its CPU has gone offline. */
 static bool stands_still(struct hotplug_event *hotplug_event)
 {
 	struct {
@@ -216,7 +216,7 @@ static bool stands_still(struct hotplug_event *hotplug_event)
 	return false;
 }
 
-/* Soon after the last look it may only seem so. */
+/* Shortly after the last check the clock may only seem to stand still. */
 static bool has_stopped(struct hotplug_event *hotplug_event)
 {
 	uint64_t since_ns = clock_now_ns() - hotplug_event->looked_ns;

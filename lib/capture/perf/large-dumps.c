@@ -97,7 +97,7 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	now_ns = clock_now_ns();
 	on = large_dumps_rule_update(&large->rule, large->calls, now_ns);
 	large->calls = 0;
-	/* A switch in progress ends after its present ioctl(): the next step begins another. */
+	/* A switch in progress ends after its current ioctl(); the next step starts another. */
 	if (on != large->on && attach_stop_switch(&recorder->attachment))
 		error = begin_switch(recorder, on, now_ns);
 	return error ? error : switch_events(recorder, now_ns);

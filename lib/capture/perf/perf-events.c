@@ -14,7 +14,7 @@
 #define LEAF_STACK_BYTES 64
 #define FENCE_PERIOD_NS 1000000
 
-/* One comparison: a lock that was not got is told by the sample, and hardly ever happens. */
+/* One comparison: failed attempts to lock, which are rare, are recognised by the sample. */
 #define LOCK_FILTER "write == 1"
 
 static void describe_common(struct perf_event_attr *attribute)
@@ -137,10 +137,10 @@ static void add_bytes(const struct architecture *architecture, uint32_t bytes, s
 }
 
 /*
- * The stack of a creating call: the callchain and the caller of a frameless wrapper, while the dump is an event of its
- * own. A second sample costs more than all that is in it: lean recordings have the dump in the first, and so have calls
- * that nobody makes often, which then need no more events. Every register costs as much as a hundred bytes of stack;
- * unwinding can nearly always do without those that calls preserve.
+ * The stack of a call that maps memory: the callchain, plus the caller of a frameless wrapper; the dump is a separate
+ * event. A second sample costs more than its content, so lean recordings and rare calls have the dump in the first
+ * sample; rare calls then need no extra events. Each register costs as much as a hundred bytes of stack, and unwinding
+ * rarely needs callee-saved registers.
  */
 static void add_stack(const struct mmt_record_options *options, const struct architecture *architecture,
 		      struct event_description *event)
@@ -153,7 +153,7 @@ static void add_stack(const struct mmt_record_options *options, const struct arc
 	event->has_dump = dump_bytes && (options->lean || call_describe(event->call)->rare);
 	add_bytes(architecture, event->has_dump ? dump_bytes : LEAF_STACK_BYTES, attribute);
 	if (options->lean) {
-		event->ring = RING_DUMP; /* what releases memory is never lost for stacks */
+		event->ring = RING_DUMP; /* calls that release memory are never lost because of stack dumps */
 		return;
 	}
 	attribute->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -177,7 +177,7 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 	error = add_tracepoint(set, source, "syscalls", name, &event);
 	if (error)
 		return error;
-	/* Without the entry that is recorded otherwise, a missing exit would go unnoticed. */
+	/* The entry is recorded by another event; without this one, a missing exit would go unnoticed. */
 	if (!event && (!description->rare || (description->at_entry && !entry)))
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "this kernel has no tracepoint syscalls:%s; it needs CONFIG_FTRACE_SYSCALLS", name);
@@ -213,8 +213,8 @@ static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint
 	return NULL;
 }
 
-/* The deep stack of every creating call whose syscall event has none: the same tracepoint once more, into a ring of its
- * own. */
+/* The deep stack of every call that maps memory and whose syscall event has no dump: the same tracepoint again, into a
+ * ring of its own. */
 static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture,
 				   enum attribute_role role, uint32_t dump_bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is recorded: the one place that says which perf events are opened for a thread and what each of them carries. */
+/* What is recorded: which perf events are opened for a thread, and what their samples contain. */
 #ifndef CAPTURE_PERF_PERF_EVENTS_H
 #define CAPTURE_PERF_PERF_EVENTS_H
 
@@ -26,57 +26,58 @@ struct event_description {
 	enum attribute_role role;
 	enum call call; /* ROLE_SYSCALL, ROLE_DUMP and ROLE_LARGE_DUMP */
 	enum ring_kind ring;
-	bool has_dump;	     /* of more of the stack than the direct caller */
+	bool has_dump;	     /* of more of the stack than the direct caller needs */
 	bool has_large_dump; /* from a separate event, while the call rate is low */
 };
 
-/* In the order in which they are opened: the cheapest first, so that a thread that is gone costs little. */
+/* In the order in which they are opened: the cheapest first, so that an exited thread costs little. */
 struct event_set {
 	VECTOR(struct event_description) items;
 	struct tracepoints tracepoints;
 };
 
 /*
- * What the kernel grants to all users, at kernel.perf_event_paranoid 2: system calls of own processes, and nothing that
- * is told by the kernel itself, like the flags of a clone or locks.
+ * What the kernel permits all users to record at kernel.perf_event_paranoid 2: system calls of their own processes, but
+ * no kernel-internal tracepoints such as clone flags or lock events.
  */
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret) MMT_MUST_CHECK;
 
-/* Event set for these options. Call events_deinit() in any case. */
+/* Creates the event set for these options. Call events_deinit() even after an error. */
 struct mmt_error *events_create(const struct mmt_record_options *options, const struct tracepoint_source *source,
 				bool restricted, const struct architecture *architecture,
 				struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);
 
-/* For events on processors, which nobody inherits. Before any is opened. */
+/* Adapt the set to per-CPU events, which are not inherited. Call this before any event is opened. */
 void events_put_on_cpus(struct event_set *set);
 
 /* Bytes of stack in each sample with a dump; 0: no dumps. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
 /* The size of the large dumps that calls have in addition to a small one while the call rate is low; 0: none. */
 uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
-/* Removes large dumps from the set if there is no room for them. To be called before any event is opened. */
+/* Removes large dumps from the set if there is no ring for them. Call this before any event is opened. */
 void events_leave_out_large_dumps(struct event_set *set);
 /* The number of events for large dumps, which are the last of the set. */
 size_t events_count_large_dumps(const struct event_set *set);
 bool events_have_large_dumps(const struct event_set *set);
 
-/* Owns a ring; `watermark` bytes wake the reader. */
+/* The event that owns a ring; `watermark` bytes wake the reader. */
 void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark);
 
 /*
- * Opened last for each thread while attaching. A thread that reports a context switch through it was born with the
- * whole set; and it samples the time that a thread spends outside the kernel.
+ * A fence: opened last for each thread while attaching. A thread that reports a context switch through it has inherited
+ * the complete set. It also samples the thread's time in user space.
  */
 void events_describe_fence(struct perf_event_attr *attribute);
 
-/* For one CPU, whoever runs there: its time goes on for as long as the CPU is online, and never again. */
+/* A hotplug event for one CPU: its time advances while the CPU is online, and stops for good when the CPU goes
+ * offline. */
 void events_describe_hotplug_event(struct perf_event_attr *attribute);
 
-/* Never opened; its identifiers mark the snapshots in the file. */
+/* Never opened; its identifiers mark the snapshot records in the file. */
 void events_describe_snapshot(struct event_description *description);
 
-/* Every record of ours carries these, in this order (samples: identifier and instruction pointer first). */
+/* Every record has these fields in this order (samples: identifier and instruction pointer first). */
 #define EVENTS_SAMPLE_TYPE                                                                                             \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 

@@ -13,7 +13,7 @@
 #include "capture/proc/text-file.h"
 
 #define SYSCALL_BYTES_MIN (16u << 10)
-#define OFFLINE_PART 8 /* of the memory of one that is online: perhaps it never comes */
+#define OFFLINE_PART 8 /* share of an online CPU's memory: the CPU may never come online */
 
 static uint64_t floor_power_of_two(uint64_t value)
 {
@@ -85,7 +85,7 @@ static int open_owner(int cpu, uint64_t data_bytes)
 	return (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* `refused_ret`: smaller rings, or none for large dumps, may be granted. */
+/* `refused_ret`: the kernel may grant smaller rings, or rings without those for large dumps. */
 static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind kind, uint64_t data_bytes,
 				   bool *refused_ret)
 {
@@ -108,7 +108,7 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 			    "cannot open a perf event: the kernel does not support its attributes; Linux 6.1 "
 			    "or later is needed");
 		if (errno_value == EMFILE || errno_value == ENFILE) {
-			*refused_ret = kind == RING_LARGE_DUMP; /* recording does without them */
+			*refused_ret = kind == RING_LARGE_DUMP; /* recording works without them */
 			return error_system(errno_value, "cannot open a perf event (raise the limit with `ulimit -n`)");
 		}
 		return error_system(errno_value,
@@ -152,7 +152,7 @@ static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[R
 	return NULL;
 }
 
-/* Opens the largest rings that the kernel grants; `large` is the first way to try to find room for large dumps. */
+/* Opens the largest rings that the kernel grants; `large` is the first way to try to get memory for large dumps. */
 static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cpu, const struct ring_needs *needs,
 				      uint64_t sizes[RING_KINDS], bool *refused_ret)
 {
@@ -235,7 +235,7 @@ static struct perf_event_mmap_page *control_page(const struct ring *ring)
 	return (struct perf_event_mmap_page *)ring->mapping;
 }
 
-/* The record at `tail`, put together when it wraps around the ring's end. */
+/* Returns the record at `tail`, copied to `wrapped` if it wraps around the end of the ring. */
 static const void *get_record(struct ring *ring, uint64_t tail, size_t *size_ret)
 {
 	uint8_t *data = ring->mapping + control_page(ring)->data_offset;
@@ -315,7 +315,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 			return error;
 		error = handle(context, record, size);
 		tail += size;
-		/* Give room back early: the targets write on meanwhile. */
+		/* Return space early: the targets keep writing. */
 		if ((tail & (ring->data_bytes / 16 - 1)) < size)
 			__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
 	}

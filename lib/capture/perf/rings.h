@@ -19,7 +19,7 @@
 #define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
 #define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* over all CPUs, for the default */
 #define RINGS_RECORD_BYTES_MAX 65536
-#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 of them, such as a starting program makes in a burst */
+#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 large dumps, about a burst of a starting program */
 
 struct ring {
 	int cpu;
@@ -27,18 +27,18 @@ struct ring {
 	int fd;
 	uint8_t *mapping;  /* control page, then the data */
 	size_t data_bytes; /* a power of two */
-	uint8_t *wrapped;  /* RINGS_RECORD_BYTES_MAX: a record that wraps around is put together here */
+	uint8_t *wrapped;  /* RINGS_RECORD_BYTES_MAX: buffer for a record that wraps around */
 	uint64_t head;	   /* as of rings_note_heads() */
-	uint64_t peeked;   /* what is before that rings_peek() has shown */
+	uint64_t peeked;   /* rings_peek() has handed out everything before this */
 };
 
 struct rings {
 	VECTOR(struct ring) items;
-	cpu_list cpus; /* those that are online, then those that may come */
+	cpu_list cpus; /* the online CPUs, then those that may come online */
 	size_t online_count;
-	size_t left_out_count;	/* of CPUs that may come besides */
-	uint64_t bytes_per_cpu; /* that is online, in fact; others have an eighth */
-	bool shrunk;		/* the rings other than those of large dumps are smaller than asked for */
+	size_t left_out_count;	/* number of other CPUs that may come online */
+	uint64_t bytes_per_cpu; /* actual size for an online CPU; others have an eighth */
+	bool shrunk;		/* rings other than those for large dumps are smaller than requested */
 	bool has_large_dumps;
 };
 
@@ -48,27 +48,26 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 /* Accepts a zeroed value. */
 void rings_deinit(struct rings *rings);
 
-/* The ring of this kind on the CPU with this index in `cpus`. */
+/* The ring of this kind for the CPU with this index in `cpus`. */
 const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind);
 
-/* So far the rings are filled now; what is read up to there is older than anything that comes later. */
+/* Note how far the rings are filled now; records up to there are older than all that arrive later. */
 void rings_note_heads(struct rings *rings);
 void ring_note_head(struct ring *ring);
 
 /*
- * Hands each record up to the head that was noted to `handle`, then gives the room back to the kernel. A record is
- * valid during the call and cannot be changed: the kernel makes its pages read-only. Errors of `handle` end the
- * reading.
+ * Hands each record up to the noted head to `handle`, then returns the space to the kernel. A record is valid during
+ * the call and read-only. An error of `handle` ends the reading.
  */
 typedef struct mmt_error *(*ring_handler)(void *context, const void *record, size_t size);
 struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
-/* Hands each record up to the present head to `handle`, once, and leaves it in the ring. */
+/* Hands each record up to the current head to `handle`, once, and leaves it in the ring. */
 struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
 /* Is any ring more than half full? */
 bool rings_are_filling(const struct rings *rings);
-/* The same without the rings of large dumps, for which the others cannot wait. */
+/* The same without the rings for large dumps, which must not delay the others. */
 bool rings_are_urgent(const struct rings *rings);
 
 struct ring_needs {
@@ -83,9 +82,9 @@ enum large_dump_room {
 	LARGE_DUMPS_LEFT_OUT,  /* no large dumps */
 };
 
-/* Divides the size given with -m: powers of two, the ring of syscall events has at least half; the dump ring is 0
- * without dumps. The ring of large dumps has half the size of the ring of syscall events, up to RINGS_LARGE_DUMP_BYTES.
- */
+/* Divides the size given with -m: all rings are powers of two, and the ring of syscall events gets at least half. The
+ * dump ring is 0 without dumps. The ring of large dumps has half the size of the ring of syscall events, up to
+ * RINGS_LARGE_DUMP_BYTES. */
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
 		  uint64_t sizes_ret[RING_KINDS]);
 

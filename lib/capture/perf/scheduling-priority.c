@@ -28,7 +28,7 @@ const char *priority_take(struct priority *priority)
 	priority->nice_before = getpriority(PRIO_PROCESS, 0);
 	priority->policy_before = policy;
 	priority_begin_work(priority, clock_now_ns());
-	/* The user has chosen another policy: it stays. */
+	/* The user has chosen another policy: keep it. */
 	if (errno || policy != SCHED_OTHER)
 		return "the scheduling policy that it was started with";
 	priority->raised = true;
@@ -63,7 +63,7 @@ void priority_give_up(struct priority *priority)
 
 	if (!priority->raised)
 		return;
-	/* Without the flag that children do not inherit it: for that the kernel asks for CAP_SYS_NICE as well. */
+	/* Without SCHED_RESET_ON_FORK: the kernel lets only a thread with CAP_SYS_NICE clear the flag. */
 	(void)sched_setscheduler(0, priority->policy_before, &none);
 	(void)setpriority(PRIO_PROCESS, 0, priority->nice_before);
 	priority->raised = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The recorder's scheduling priority. What is not read in time is lost, and thousands of runnable threads may fill the
- * rings: where permitted, the recorder runs before them. It works in pieces with pauses in between, so that no call of
- * a target waits for long, and the kernel limits real-time threads to kernel.sched_rt_runtime_us.
+ * The recorder's scheduling priority. Records that are not read in time are lost, and thousands of runnable threads can
+ * fill the rings. So, if permitted, the recorder runs before them. It works in slices with pauses in between, so that
+ * it does not delay calls of a target for long; and the kernel limits real-time threads to kernel.sched_rt_runtime_us.
  */
 #ifndef CAPTURE_PERF_SCHEDULING_PRIORITY_H
 #define CAPTURE_PERF_SCHEDULING_PRIORITY_H
@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PRIORITY_REALTIME 1 /* of SCHED_RR: above all ordinary threads, below all other real-time ones */
+#define PRIORITY_REALTIME 1 /* of SCHED_RR: above all ordinary threads, below all other real-time threads */
 #define PRIORITY_NICE (-20)
-#define PRIORITY_WORK_NS 300000	 /* without a pause */
-#define PRIORITY_PAUSE_NS 300000 /* so others have at least half of the CPU that the recorder runs on */
+#define PRIORITY_WORK_NS 300000	 /* longest slice without a pause */
+#define PRIORITY_PAUSE_NS 300000 /* so that others get at least half of the recorder's CPU */
 
-/* Zero initialisation makes one that is not taken. */
+/* Zero-initialise one with the priority not raised. */
 struct priority {
 	int policy_before;
 	int nice_before;
@@ -23,24 +23,25 @@ struct priority {
 	uint64_t work_began_ns;
 };
 
-/* Raise the priority of this thread as far as permitted; child processes and new threads do not inherit it. Returns
- * what it is now, for messages. */
+/* Raise the priority of this thread as far as permitted; child processes and new threads do not inherit it. Returns the
+ * new priority as a text for messages. */
 const char *priority_take(struct priority *priority);
-/* For another thread of the recorder, called by it: nice -20 where permitted; or the same as the recorder's own. */
+/* For other threads of the recorder, which call this themselves: nice -20 if permitted, or the priority of the
+ * recorder's own thread. */
 void priority_take_nice(void);
 void priority_take_same(const struct priority *priority);
-/* No ring can overflow any more: still before others, but within what ordinary threads share. */
+/* No ring can overflow any more: switch from the real-time policy to nice -20. */
 void priority_ease(struct priority *priority);
-/* Restore what it was. */
+/* Restore the original priority. */
 void priority_give_up(struct priority *priority);
 
-/* The recorder has waited until now. */
+/* The recorder was idle until now. */
 void priority_begin_work(struct priority *priority, uint64_t now_ns);
-/* Has a recorder with raised priority worked for so long that others should have their turn? */
+/* Has a recorder with raised priority worked long enough that others should run? */
 bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);
-/* Wait, then begin to work. */
+/* Pause, then begin a new slice. */
 void priority_pause(struct priority *priority);
-/* Wait if that is due. */
+/* Pause if a pause is due. */
 void priority_pause_if_due(struct priority *priority);
 
 #endif

@@ -54,7 +54,7 @@ static int compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* A number that is given out again is another process, of which only what comes later is meant. */
+/* A reused PID is a new process: only later records are its own. */
 static bool apply(struct scope *scope, const struct scope_fork *new_fork)
 {
 	bool followed = !scope->no_inherit && is_followed(scope, new_fork->parent, new_fork->time_ns);
@@ -111,7 +111,7 @@ static int open_group(const char *path)
 	return -1;
 }
 
-/* The unified hierarchy; where perf events have one of their own, that. */
+/* The unified hierarchy, or the perf_event hierarchy if it is mounted separately. */
 static bool has_perf_events(const struct mntent *mount)
 {
 	return !strcmp(mount->mnt_type, "cgroup2") ||
@@ -156,7 +156,7 @@ bool cgroup_has_processes(int cgroup)
 	return text_file_read(cgroup, PROCESSES_FILE, &text) >= 0;
 }
 
-/* Numbers of other PID namespaces are 0 here. */
+/* PIDs of processes in other PID namespaces are 0 here. */
 static bool add_processes(int directory, proc_pids *pids)
 {
 	CLEANUP(free) char *text = NULL;
@@ -164,7 +164,7 @@ static bool add_processes(int directory, proc_pids *pids)
 	char *end;
 	long pid;
 
-	/* A group of threads has its processes where its domain is. */
+	/* The processes of a threaded control group are listed in its domain. */
 	if (text_file_read(directory, PROCESSES_FILE, &text) < 0)
 		return true;
 	for (position = text; (pid = strtol(position, &end, 10)), end != position; position = end) {
@@ -187,7 +187,7 @@ static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		below = openat(cgroup, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* Gone meanwhile: with its processes. */
+		/* The group was removed meanwhile, so it has no processes. */
 		ok = below < 0 || list_below(below, depth + 1, pids);
 	}
 	if (directory)

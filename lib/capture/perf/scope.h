@@ -14,17 +14,17 @@
 #include "capture/process/process-table.h"
 
 /*
- * Which records are written. Events of threads have records of those threads only. Events on CPUs have records of all
- * processes, or of all in a control group; records of other processes are discarded while draining.
+ * Which records are written. Per-thread events only produce records of the recorded threads. Per-CPU events produce
+ * records of all processes, or of all in a control group; the reader discards records of other processes.
  *
- * The rings are read one after the other, and a child's first calls may be in an earlier one than its allocation. So
- * allocations are looked for in all rings first.
+ * The rings are read one after the other, so a child's first calls may be read before its FORK record. FORK records are
+ * therefore searched in all rings first.
  */
 
 enum scope_kind {
-	SCOPE_THREADS,	     /* events of threads */
-	SCOPE_PROCESSES,     /* events on processors: processes asked for and their children */
-	SCOPE_ALL_PROCESSES, /* the same, of all processes, or all in a control group; but not the recorder itself */
+	SCOPE_THREADS,	     /* per-thread events */
+	SCOPE_PROCESSES,     /* per-CPU events: the requested processes and their children */
+	SCOPE_ALL_PROCESSES, /* per-CPU events: all processes, or all in a control group, except the recorder itself */
 };
 
 struct scope_fork {
@@ -32,20 +32,20 @@ struct scope_fork {
 	pid_t pid, parent;
 };
 
-/* Zero initialisation makes one of threads. */
+/* Zero-initialise one with per-thread events. */
 struct scope {
 	enum scope_kind kind;
 	bool no_inherit;
 	pid_t recorder;
 	struct map begins,
-	    ends; /* by process: from when until when (not in it: still) the number is that of one followed */
+	    ends; /* by PID: from when to when (no entry: still) the PID is a recorded process */
 	VECTOR(struct scope_fork) forks; /* noted, not yet applied */
-	uint64_t passed_over;		 /* calls of others */
+	uint64_t passed_over;		 /* calls of other processes */
 };
 
 void scope_deinit(struct scope *scope);
 
-/* Is it needed to look for allocations before anything else is read? */
+/* Do FORK records have to be searched before other records are read? */
 bool scope_wants_forks(const struct scope *scope);
 
 /* False, here and below: out of memory. */
@@ -54,27 +54,27 @@ bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
 
 /*
- * Of those noted, which may come in any order, in that of time, up to a moment before which every allocation has been
- * noted: a later one may be of a child whose own allocation came into a ring that had been looked at already. It waits
- * for the next time.
+ * Apply the noted forks, which may be in any order, sorted by time, up to a time before which all FORK records have
+ * been noted. A later one may belong to a child whose parent's FORK arrived in a ring after that ring was searched; it
+ * waits for the next call.
  */
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 
-/* Those that were followed by then and are not known any more: forgotten as ended. */
+/* Forget processes that were recorded by then and are no longer in the process table: they have ended. */
 void scope_forget(struct scope *scope, const struct process_table *known, uint64_t before_ns);
 
-/* Is what the process did then to be recorded? */
+/* Should the activity of the process at this time be recorded? */
 bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
 
 /* Control groups: their directories and processes. */
 
-/* Its directory: `path` itself, or the path under a mount of control groups that perf events know. */
+/* The directory of a group: `path` itself, or `path` under a control group mount that perf events use. */
 struct mmt_error *cgroup_open(const char *path, int *fd_ret) MMT_MUST_CHECK;
 
-/* Does it tell its processes? One of threads does not. */
+/* Can its processes be listed? Not in a threaded control group. */
 bool cgroup_has_processes(int cgroup);
 
-/* Append the processes in it and in those below it. False: cannot be read, or out of memory. */
+/* Append the processes of the group and of its descendants. False: cannot be read, or out of memory. */
 bool cgroup_list_processes(int cgroup, proc_pids *pids);
 
 #endif

@@ -24,8 +24,8 @@ static int open_mounted(const char *path)
 
 	if (fd < 0)
 		return -errno;
-	/* The mount point exists, empty, where nothing is mounted. AT_EACCESS: with the capabilities, which a question
-	   for the real user leaves out. */
+	/* If tracefs is not mounted, the mount point is an empty directory. AT_EACCESS: check with the capabilities,
+	 * which a check for the real user ignores. */
 	if (faccessat(fd, "events", F_OK, AT_EACCESS) < 0) {
 		int errno_value = errno;
 
@@ -76,7 +76,7 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
 		*source_ret = source;
 		return NULL;
 	}
-	/* A file that is there and cannot be used is worth more words than one that is not. */
+	/* A file that exists but cannot be used deserves a more specific error than a missing one. */
 	if (mmt_error_get_errno(error) != ENOENT)
 		return error;
 	mmt_error_destroy(error);
@@ -189,7 +189,7 @@ struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, st
 	return error ? error : read_file(source->directory, "events/header_event", &tracepoints->header_event);
 }
 
-/* What `mmtrace setup` leaves for users who may not read tracefs. */
+/* The file that `mmtrace setup` writes for users who may not read tracefs. */
 
 #define SAVED_MAGIC 0x3053505452544d4dULL /* "MMTRTPS0" */
 #define BOOT_ID_BYTES 40		  /* 36 characters, NUL, padding */
@@ -198,7 +198,7 @@ struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, st
 #define FILE_MODE 0644
 #define NOT_ROOTS "it does not belong to root, or root is not known in this user namespace"
 
-/* The numbers of tracepoints may be others after the next boot. */
+/* Tracepoint IDs may change at the next boot. */
 static struct mmt_error *read_boot_id(char boot_id[BOOT_ID_BYTES])
 {
 	CLEANUP(free) char *text = NULL;
@@ -231,7 +231,7 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 		snprintf(name, sizeof(name), "sys_exit_%s", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
 	}
-	/* For users with CAP_PERFMON and nothing else. */
+	/* For users who have only CAP_PERFMON. */
 	if (!error)
 		error = tracefs_add_tracepoint(&source, "task", "task_newtask", tracepoints, &found);
 	if (!error)
@@ -240,7 +240,7 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 	return error;
 }
 
-/* Not a link, and nobody but its owner writes there. */
+/* Must not be a symbolic link and must be writable only by its owner. */
 static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd_ret)
 {
 	struct stat status;
@@ -263,7 +263,7 @@ static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd
 	return NULL;
 }
 
-/* Beside its name, then renamed: whoever reads it reads all of it. */
+/* Written under a temporary name and then renamed, so that a reader never sees a partial file. */
 static struct mmt_error *write_file(int directory, const struct buffer *content)
 {
 	static const char temporary[] = TRACEFS_SAVED_NAME ".new";
@@ -299,7 +299,7 @@ static struct mmt_error *save(const char *directory, const struct tracepoints *t
 	if (mkdir(directory, DIRECTORY_MODE) < 0 && errno != EEXIST)
 		return error_system(errno, "cannot make %s", directory);
 	error = open_safely(directory, geteuid(), &fd);
-	/* The umask may have taken something away from a directory made just now. */
+	/* The umask may have removed permissions from the new directory. */
 	if (!error && fchmod(fd, DIRECTORY_MODE) < 0)
 		error = error_system(errno, "cannot change the mode of %s", directory);
 	if (error)

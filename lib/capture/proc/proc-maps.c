@@ -11,7 +11,7 @@
 
 #include "capture/perf/clock.h"
 
-/* What is left of the line; every parser moves `position` and returns false on what it does not expect. */
+/* The rest of the line. Every parser advances `position` and returns false on unexpected input. */
 struct maps_text {
 	const char *position;
 	const char *end;
@@ -59,7 +59,7 @@ static bool parse_permissions(struct maps_text *text, struct procmaps_line *line
 	return true;
 }
 
-/* The kernel writes a newline in a path as \012, and nothing else so. */
+/* The kernel escapes a newline in a path as \012, and escapes nothing else. */
 static void copy_path(const struct maps_text *text, char path[LIMIT_PATH_BYTES])
 {
 	const char *position = text->position;

@@ -18,22 +18,22 @@ struct procmaps_line {
 	uint64_t file_offset;
 	uint32_t device_major, device_minor;
 	uint64_t inode;
-	char path[LIMIT_PATH_BYTES]; /* "//anon" for none; a newline is one again; cut to fit */
+	char path[LIMIT_PATH_BYTES]; /* "//anon" for none; newlines unescaped; cut to fit */
 };
 
-/* One line without its newline; false: not as the kernel writes it. */
+/* Parses one line without its newline; false: not in the kernel's format. */
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret);
 
-/* What a process has mapped at a place now, asked of the kernel without reading all of /proc/PID/maps. */
+/* What a process has mapped at an address, asked from the kernel without reading all of /proc/PID/maps. */
 
 enum mapped_kind {
 	MAPPED_NOTHING,
 	MAPPED_DATA,  /* or the process has ended */
 	MAPPED_CODE,  /* it is executable */
-	MAPPED_UNTOLD /* Linux before 6.11 cannot be asked */
+	MAPPED_UNTOLD /* Linux before 6.11 has no such query */
 };
 
-/* `maps`: an open /proc/PID/maps. It is the same from `address` up to *end_ret, which lies behind it. */
+/* `maps`: an open /proc/PID/maps. The answer holds from `address` up to *end_ret, which is above `address`. */
 enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret);
 
 /* The equivalent of mapping_query() on kernels without that query: reads /proc/PID/maps line by line. */
@@ -46,12 +46,12 @@ struct mapping_scan {
 	bool executable;
 };
 
-/* Starts at the first line of `maps`, which nothing else may read meanwhile. False: out of memory. */
+/* Starts at the first line of `maps`, which no other code may read during the scan. False: out of memory. */
 bool mapping_scan_begin(struct mapping_scan *scan, int maps);
 
 /*
- * Addresses must ascend from one query to the next. Reads at most *lines_left lines and subtracts them; if these are not
- * enough, the answer is MAPPED_UNTOLD, and repeating the query continues there.
+ * Addresses must ascend from one query to the next. Reads at most *lines_left lines and subtracts them. If these are
+ * not enough, the answer is MAPPED_UNTOLD; repeat the query to continue there.
  */
 enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_t address, size_t *lines_left,
 				    uint64_t *end_ret);

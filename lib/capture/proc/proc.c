@@ -22,9 +22,9 @@
 /* In the flags of /proc/PID/stat: PF_KTHREAD, PF_EXITING. */
 #define KERNEL_THREAD_FLAG 0x00200000u
 #define EXITING_FLAG 0x00000004u
-#define WORKER_FLAGS 0x00004010u /* PF_IO_WORKER, PF_USER_WORKER: of the process, but always inside the kernel */
+#define WORKER_FLAGS 0x00004010u /* PF_IO_WORKER, PF_USER_WORKER: always inside the kernel */
 #define STATUS_BYTES 128
-#define DIRECTORY_BYTES (1u << 20) /* more threads than this holds would take more descriptors than there are */
+#define DIRECTORY_BYTES (1u << 20) /* holds more threads than there can be descriptors for */
 #define DOT_ENTRIES 2
 #define ENVIRONMENT_BYTES_MAX (1u << 20)
 
@@ -42,7 +42,7 @@ static bool read_stat_file(const char *path, struct stat_fields *fields)
 
 	if (text_file_read(-1, path, &text) < 0)
 		return false;
-	/* The name may hold blanks and parentheses: the fields begin behind the last one. */
+	/* The name may contain blanks and parentheses: the fields begin after the last one. */
 	position = strrchr(text, ')');
 	return position &&
 	       sscanf(position + 1,
@@ -59,7 +59,7 @@ static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
 	return read_stat_file(path, fields);
 }
 
-/* Of a thread whose process is not at hand, or a main thread. */
+/* For a thread whose process is not known, or for a main thread. */
 static bool read_stat(pid_t tid, struct stat_fields *fields)
 {
 	return read_thread_stat(tid, tid, fields);
@@ -77,7 +77,7 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 	return true;
 }
 
-/* Yes too where it cannot be told: of a running thread. */
+/* Also true if the state cannot be determined, as for a running thread. */
 static bool may_be_in_one_of(pid_t tid, const long *calls, size_t count)
 {
 	CLEANUP(free) char *text = NULL;
@@ -289,7 +289,7 @@ bool proc_is_zombie(pid_t tid)
 	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
 }
 
-/* One getdents(): the threads in it, the last one. */
+/* One getdents() call: returns the threads that it listed, and the last of them. */
 static bool add_threads(const char *entries, size_t size, proc_pids *threads)
 {
 	for (size_t offset = 0; offset < size;) {
@@ -303,9 +303,9 @@ static bool add_threads(const char *entries, size_t size, proc_pids *threads)
 }
 
 /*
- * Where the kernel looks for the next thread it takes the one at which it stands to be among the living; if it is not,
- * the list is over, or goes on with a place counted from the beginning, where others are by now. So all must be in the
- * first piece, whose last thread still lives, and none passed over that had ended.
+ * To continue a listing, the kernel looks up the thread at which it stopped. If that thread has exited, the kernel ends
+ * the list, or continues at a position counted from the start, where other threads may be by now. A listing is complete
+ * only if one getdents() call returned all threads, the last of them is still alive, and no exited thread was skipped.
  */
 static bool is_complete(int fd, pid_t pid, const proc_pids *piece)
 {
@@ -315,7 +315,7 @@ static bool is_complete(int fd, pid_t pid, const proc_pids *piece)
 	       (syscall(SYS_tgkill, pid, piece->items[piece->count - 1], 0) == 0 || errno != ESRCH);
 }
 
-/* Everything into `entries`; with few threads in one piece. */
+/* Reads the complete directory into `entries`; with few threads this takes one call. */
 static bool read_threads(int fd, pid_t pid, char *entries, proc_pids *threads, bool *complete_ret)
 {
 	proc_pids piece = {0};
@@ -348,7 +348,7 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 	return fd >= 0 && entries && read_threads(fd, pid, entries, threads, complete_ret ? complete_ret : &complete);
 }
 
-/* False: it cannot be told. `living_ret`: 0 when none lives. */
+/* False: unknown. `living_ret`: 0 if no thread is alive. */
 static bool find_living_thread(pid_t pid, pid_t *living_ret)
 {
 	proc_pids threads = {0};
@@ -486,8 +486,7 @@ uint64_t proc_start_realtime_ns(pid_t pid)
 #define ENTRY_BYTES (2 * WORD_BYTES) /* type and value */
 #define ENTRIES_MAX 128
 #define GAP_BYTES_MAX                                                                                                  \
-	256 /* between the vector and the strings: for alignment, or words that the loader has removed                 \
-	     */
+	256 /* for alignment, or words that the loader has removed */
 
 static uint64_t read_word(const uint8_t *stack, size_t offset)
 {
@@ -504,9 +503,8 @@ static bool is_in_vector(const uint8_t *stack, size_t offset)
 	       read_word(stack, offset + 2 * ENTRY_BYTES) == AT_PHNUM;
 }
 
-/* The end of the vector with entries from `offset` on, and the address of its lowest string. False: cut off, or no
- * vector.
- */
+/* Finds the end of the vector with entries from `offset` on, and the address of its lowest string. False: truncated, or
+ * no vector. */
 static bool find_end(const uint8_t *stack, size_t size, size_t offset, size_t *end_ret, uint64_t *string_ret)
 {
 	bool found = false;
@@ -534,7 +532,7 @@ size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
 	for (size_t offset = -address % WORD_BYTES; offset + 3 * ENTRY_BYTES <= size; offset += WORD_BYTES) {
 		if (!is_in_vector(stack, offset) || !find_end(stack, size, offset, &end, &string))
 			continue;
-		/* The strings of a copy of the vector are far away. */
+		/* In a mere copy of the vector, the strings are far from it. */
 		if (string - (address + end) < GAP_BYTES_MAX)
 			return string - address < size ? (size_t)(string - address) : size;
 	}

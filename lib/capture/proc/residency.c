@@ -12,9 +12,9 @@
 #include "capture/recorder.h"
 
 #define PIECE_BYTES (64ull << 20)
-#define STEP_BYTES (4ull << 30) /* where little is there the kernel passes over it quickly */
+#define STEP_BYTES (4ull << 30) /* the kernel skips sparse ranges quickly */
 #define STEP_PAGES 1024
-#define GROUP_GAP_BYTES (64ull << 20) /* between ranges that are read together */
+#define GROUP_GAP_BYTES (64ull << 20) /* largest gap between ranges that are read together */
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
@@ -62,7 +62,7 @@ void residency_close(struct residency_reader *reader)
 	reader->fd = -1;
 }
 
-/* Two reads of the kernel's maps overlap if mappings were merged in between: do not count the same pages twice. */
+/* Two reads of the maps overlap if mappings were merged in between: do not count the same pages twice. */
 static struct mmt_error *append_run(struct residency_reader *reader, struct process_residency *residency,
 				    uint64_t start, uint64_t end)
 {
@@ -83,8 +83,8 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 	return vector_push(&residency->runs, run) ? NULL : &error_no_memory;
 }
 
-/* *end_ret: how far it came, when `page_max` pages are there or more runs than are asked for at once. The zero page,
- * shared by all that was only read, is no memory of the process. */
+/* *end_ret: address reached when `page_max` pages were found or the limit of runs per call was hit. The shared zero
+ * page, which backs memory that was only read, does not count. */
 static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
 				   struct process_residency *residency, uint64_t *end_ret)
 {
@@ -109,7 +109,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	while (count < 0 && errno == EINTR);
 	worked_ns = clock_thread_ns() - work_began_ns;
 	took_ns = clock_now_ns() - began_ns;
-	reader->waited_ns += took_ns > worked_ns ? took_ns - worked_ns : 0; /* the clocks differ a little */
+	reader->waited_ns += took_ns > worked_ns ? took_ns - worked_ns : 0; /* the two clocks differ slightly */
 	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX;
 	*end_ret = end;
 	if (count < 0) {
@@ -164,7 +164,7 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 	return NULL;
 }
 
-/* Terabytes may be mapped of which a few pages are there. */
+/* Terabytes may be mapped of which only a few pages are resident. */
 static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -198,7 +198,7 @@ struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start
 	return NULL;
 }
 
-/* How many of the ranges can be read together. */
+/* Returns how many of the ranges can be read together. */
 static size_t find_group(const struct mapped_range *ranges, size_t count)
 {
 	uint64_t end = ranges[0].end;
@@ -211,7 +211,7 @@ static size_t find_group(const struct mapped_range *ranges, size_t count)
 	return group;
 }
 
-/* The parts of the runs that are in the ranges, both in ascending order. */
+/* The intersection of the runs and the ranges, both in ascending order. */
 static struct mmt_error *append_runs_within(struct residency_reader *reader, const struct process_residency *pages,
 					    const struct mapped_range *ranges, size_t count,
 					    struct process_residency *residency)

@@ -13,9 +13,9 @@
 #include "capture/session.h"
 
 #define INTERVAL_NS 50000000ULL
-#define ELAPSED_SHARE 256     /* of the time so far: the least interval */
+#define ELAPSED_SHARE 256     /* shortest interval: the elapsed time divided by this */
 #define PROCESS_NS 5000000ULL /* for each process: no more than 200 notes a second */
-#define COST_SHARE 200	      /* a reading may take one part of so many of the recorder's time */
+#define COST_SHARE 200	      /* a reading may take 1/this of the recorder's time */
 
 /* The second number of statm, in pages. */
 bool resident_series_size(pid_t pid, uint64_t *bytes_ret)

@@ -14,27 +14,27 @@
 
 struct recorder;
 
-/* Zero initialisation begins a series. */
+/* Zero-initialise a series. */
 struct resident_series {
 	uint64_t readings;			  /* so far; each has a note for every process */
-	uint64_t begin_ns;			  /* of the first */
+	uint64_t begin_ns;			  /* time of the first reading */
 	uint64_t next_ns;			  /* when the next is due */
-	VECTOR(struct mmt_resident_reading) sums; /* of all processes; some thousand in a year */
+	VECTOR(struct mmt_resident_reading) sums; /* of all processes; some thousand readings a year */
 };
 
 void resident_series_deinit(struct resident_series *series);
 
 /*
- * A reading, if one is due: every 50 ms at first, later every 256th part of the time since the first. So the number of
- * readings grows with the logarithm of that time. Many processes, or slow ones, make readings rarer. The kernel answers
- * from counters: the processes do not notice.
+ * Takes a reading if one is due: every 50 ms at first, later after every 256th part of the time since the first. The
+ * number of readings thus grows with the logarithm of that time. Readings of many or slow processes are rarer. The
+ * kernel answers from counters, so the processes are not disturbed.
  */
 struct mmt_error *resident_series_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Of a process, now; false: it is gone. */
+/* The current RSS of a process; false: it is gone. */
 bool resident_series_size(pid_t pid, uint64_t *bytes_ret);
 
-/* The last reading, which is due. */
+/* Takes the last reading, which is always due. */
 struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

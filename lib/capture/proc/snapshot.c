@@ -15,23 +15,23 @@
 #include "capture/session.h"
 #include "capture/proc/proc.h"
 
-#define READ_BYTES 4096 /* what the kernel delivers at once, under one hold of its lock */
+#define READ_BYTES 4096 /* what the kernel returns at once, while it holds the lock */
 #define LINE_BYTES_MAX (4 * LIMIT_PATH_BYTES + 256)
 
-/* One reading at work. */
+/* A reading in progress. */
 struct reading {
 	struct recorder *recorder;
 	pid_t pid;
 	enum snapshot_kind kind;
-	uint64_t begin_ns;	       /* before the opening: what is read is of the program of this time, or later */
-	struct process_ranges *ranges; /* where residency is read next; else NULL */
+	uint64_t begin_ns;	       /* time before the open(): the program is of this time, or later */
+	struct process_ranges *ranges; /* receives the ranges whose residency is read next; else NULL */
 	struct buffer record;
 	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
 	size_t line_length;
-	uint64_t line_ns; /* of the read with its beginning */
-	uint64_t read_ns; /* of the latest read */
-	bool ended;	  /* it was read completely */
-	bool unreadable;  /* a line is of unknown form: the snapshot gets no end */
+	uint64_t line_ns; /* time of the read() that returned its beginning */
+	uint64_t read_ns; /* time of the latest read() */
+	bool ended;	  /* it was read to the end */
+	bool unreadable;  /* a line has an unknown format: the snapshot gets no end record */
 };
 
 static struct mmt_error *append_name(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
@@ -111,7 +111,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	return error;
 }
 
-/* Of a line that is too long the end of the path is left out, more of which than a record can hold is there. */
+/* If a line is too long, the end of the path is dropped; what is kept still exceeds what a record can hold. */
 static void add_to_line(struct reading *reading, const char *text, size_t length)
 {
 	size_t room = sizeof(reading->line) - reading->line_length;
@@ -122,7 +122,7 @@ static void add_to_line(struct reading *reading, const char *text, size_t length
 	reading->line_length += length;
 }
 
-/* Split what one read delivered into lines. */
+/* Split the bytes of one read() into lines. */
 static struct mmt_error *handle_text(struct reading *reading, const char *text, size_t size, uint64_t time_ns)
 {
 	while (size) {
@@ -146,8 +146,8 @@ static struct mmt_error *handle_text(struct reading *reading, const char *text, 
 }
 
 /*
- * What a read() delivers the kernel has seen at some time between its start and its end. The start is written down: a
- * call that returned after it is applied to what was read, which then has its effect twice at worst, never not at all.
+ * The kernel generates the bytes of a read() at some time between its start and its end. Record the start: a call that
+ * returned later is then applied on top of what was read. At worst its effect is applied twice, but never missed.
  */
 static struct mmt_error *read_maps(struct reading *reading, int fd)
 {
@@ -164,7 +164,7 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 		if (count < 0 && errno == EINTR)
 			continue;
 		reading->read_ns = before_ns;
-		if (count <= 0) /* ESRCH and the like: the process has gone meanwhile */
+		if (count <= 0) /* ESRCH and the like: the process has exited meanwhile */
 			return NULL;
 		error = handle_text(reading, text, (size_t)count, before_ns);
 		if (!error)
@@ -174,8 +174,8 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	}
 }
 
-/* The memory is freed before the process ends, and by exec: the maps then end early, or are empty. A snapshot that may
- * be cut off gets no end record. The descriptor keeps referring to the memory that it was opened for. */
+/* Exit and exec free the address space: the maps are then truncated or empty. A snapshot that may be truncated gets no
+ * end record. The descriptor keeps referring to the address space for which it was opened. */
 static bool still_has_memory(struct recorder *recorder, int fd)
 {
 	bool read_one;
@@ -187,8 +187,8 @@ static bool still_has_memory(struct recorder *recorder, int fd)
 	return read_one;
 }
 
-/* After exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps causes
- * no event and would count as wrong. */
+/* After an exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps
+ * causes no event and would be reported as a mismatch. */
 static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
 {
 	struct recorder *recorder = reading->recorder;
@@ -203,8 +203,8 @@ static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec
 	return error;
 }
 
-/* With the name that the process has after `time_ns`, as lines have what was read after their time; or else with the
- * one that it had. An older name that is told for later would take the place of what an exec has told. */
+/* Record the name that the process has after `time_ns`, because lines hold what was read after their time; or else its
+ * earlier name. An older name with a later time would replace the name that an exec has set. */
 static struct mmt_error *append_part(struct reading *reading, char name[PROC_NAME_BYTES], uint64_t time_ns,
 				     unsigned int part)
 {
@@ -234,7 +234,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
 }
 
-/* The ranges of this process; forgets those of an earlier attempt. False: out of memory. */
+/* Returns the ranges of this process and clears those of an earlier attempt. False: out of memory. */
 static bool begin_ranges(struct reading *reading)
 {
 	struct recorder *recorder = reading->recorder;
@@ -268,7 +268,8 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 		process->guarded = true;
 		recorder->summary.guarded_processes++;
 	}
-	/* Of one that is ending it would be a part; and its end may lie before the recording: then it is not in it. */
+	/* The maps of an exiting process would be truncated; and if its exit is recorded before the start, the process
+	 * is not in the recording at all. */
 	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
 		return NULL;
 	/* A check does not describe the process, so it cannot replace the snapshot that an exec requires. */
@@ -308,8 +309,8 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 		uint64_t before_ns = clock_now_ns();
 		char name[PROC_NAME_BYTES];
 
-		/* After the EXIT record of a thread, its name would begin another thread. So first take the time, then
-		 * look for the exit. */
+		/* A name recorded after the thread's EXIT record would create another thread. So take the time first,
+		 * then check for the exit. */
 		if (proc_name(pid, threads.items[i], name) && !is_exiting(pid, threads.items[i]))
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);

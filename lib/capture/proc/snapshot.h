@@ -7,16 +7,16 @@
 #include "capture/recorder.h"
 
 /*
- * Take a snapshot of a process; a process that is gone gives an empty one, or none. Each line has the time before
- * the read that delivered it. Keeps up with the rings. *complete_ret, which may be NULL: whether the
- * snapshot is complete and usable, which it is not if the process ended or executed a program meanwhile.
+ * Take a snapshot of a process. If the process is gone, the snapshot is empty or missing. Each line has the time before
+ * the read() that returned it. Keeps up with the rings. *complete_ret, which may be NULL: whether the snapshot is
+ * complete and usable, which it is not if the process exited or called exec meanwhile.
  */
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind,
 				bool *complete_ret) MMT_MUST_CHECK;
 
 /*
- * Names of the threads, as COMM records. With the identifier of an event that was really opened
- * they would pass for the first record of that root, and the thread's own records for copies of another.
+ * Write the names of the threads as COMM records. If they had the identifier of a real event, the reader would take
+ * them for the first record of that root and drop the thread's own records as copies.
  */
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;
 

@@ -10,10 +10,10 @@
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 
-#define START_RUNS_MAX (1u << 20) /* they stay in memory while recording */
+#define START_RUNS_MAX (1u << 20) /* they stay in memory during the recording */
 #define RANGES_AT_ONCE 4096
 
-/* Events are on: the rings are read meanwhile. */
+/* Events are enabled: keep up with the rings. */
 static struct mmt_error *read_start_ranges(struct recorder *recorder, struct residency_reader *reader,
 					   const struct process_ranges *process, struct process_residency *pages)
 {
@@ -33,7 +33,7 @@ static struct mmt_error *read_start_ranges(struct recorder *recorder, struct res
 	return error;
 }
 
-/* Once: what is missing, and what the report has instead. */
+/* Warn once: what is missing, and what the report shows instead. */
 static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
 {
 	if (!recorder->residency_told)
@@ -69,10 +69,10 @@ static struct mmt_error *read_process(struct recorder *recorder, const struct pr
 	error = at_start ? read_start_ranges(recorder, &reader, process, pages)
 			 : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	residency_close(&reader);
-	/* It may grow meanwhile: between the two sizes lies the one that the pages add up to. */
+	/* The process may grow during the reading: the sum of the pages lies between the RSS before and after it. */
 	if (before && resident_series_size(process->pid, &after))
 		pages->resident_bytes = before / 2 + after / 2;
-	/* Half of it would be a wrong number: none is "unknown". */
+	/* A partial result would be a wrong number: leave it out, which means "unknown". */
 	if (!error && reader.gave_up) {
 		if (!proc_has_ended(process->pid))
 			warn_of_unread(recorder, process->pid, "there are too many, or it takes too long");

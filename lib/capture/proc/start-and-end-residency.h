@@ -9,12 +9,12 @@
 struct recorder;
 
 /*
- * Of the ranges of the START snapshots, which are forgotten, into start_residency. The rings are drained when they fill
- * meanwhile. A process whose pages cannot be read, or are too many, is left out.
+ * Reads the residency of the ranges of the START snapshots into start_residency and discards these ranges. The rings
+ * are drained when they fill. A process whose pages cannot be read, or are too many, is left out.
  */
 struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Of the final ranges; events are off. */
+/* Reads the residency of the final ranges. Events are disabled. */
 struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes) MMT_MUST_CHECK;
 
 #endif

@@ -10,28 +10,28 @@
 
 #include "base/errors.h"
 
-/* Small text files of the kernel (/proc, tracefs), read whole. */
+/* Small text files of the kernel (/proc, tracefs), read completely. */
 
 #define TEXT_FILE_BYTES_MAX (1u << 20)
 
 /* The content with a NUL behind it; the caller frees it. -ENOENT, -EACCES ... on failure, -EFBIG beyond the maximum. */
 int text_file_read(int directory, const char *path, char **text_ret);
 
-/* The number at the file's start; `fallback` when it cannot be read. */
+/* The number at the start of the file; `fallback` if it cannot be read. */
 int64_t text_file_number(int directory, const char *path, int64_t fallback);
 
-/* The text after "NAME:" and blanks at a line's start, up to the line's end, cut to fit. False: no such line. */
+/* The text after "NAME:" and blanks at the start of a line, up to its end, cut to fit. False: no such line. */
 bool text_file_field(const char *text, const char *name, char *value, size_t value_size);
 
 /*
- * Files whose path the target chose. Opening a device has effects and opening a FIFO may wait: what a path leads to is
- * looked at before it is opened.
+ * Files whose path the target chose. Opening a device has side effects and opening a FIFO may block: check what a path
+ * refers to before opening it.
  */
 
-/* For reading; -1 and errno, EINVAL where the path leads to something else. Symbolic links are followed. */
+/* Opens for reading; returns -1 and errno, EINVAL if it is not a regular file. Symbolic links are followed. */
 int regular_file_open(const char *path);
 
-/* The same for what an O_PATH descriptor (-1: none, errno is kept) stands for. Closes it. */
+/* The same for the file of an O_PATH descriptor (-1: none, errno is preserved). Closes the descriptor. */
 int regular_file_open_found(int found);
 
 /*

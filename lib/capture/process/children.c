@@ -77,7 +77,7 @@ static bool is_recorded(const struct recorder *recorder, pid_t pid)
 	return process && !process->ended;
 }
 
-/* The descriptor first: the process that is checked is then the one that is watched. */
+/* Open the pidfd first: it then refers to the process that is checked. */
 static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *added_ret)
 {
 	struct mmt_error *error;
@@ -160,7 +160,7 @@ void children_inform(const struct recorder *recorder)
 	recorder_inform(recorder, text);
 }
 
-/* Of the whole process, which was asked for. */
+/* Children of a process that was requested as a whole. */
 static bool is_target(const struct recorder *recorder, pid_t pid)
 {
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Children that processes have when recording begins. Those that are started later are reported by events. */
+/* Children that processes have when recording begins. Later ones are reported by events. */
 #ifndef CAPTURE_PROCESS_CHILDREN_H
 #define CAPTURE_PROCESS_CHILDREN_H
 
@@ -18,26 +18,25 @@ struct unrecorded_children {
 typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
 
 /*
- * Append the processes below these: their children, the children of those, and so on, without the roots themselves.
- * mmtrace, which may be one of them, is left out. A process whose parent has ended belongs to another one by then and
- * is not found.
+ * Append the descendants of these processes, without the roots themselves. mmtrace, which may be one of them, is left
+ * out. A process whose parent has exited has been reparented and is not found.
  */
 struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below) MMT_MUST_CHECK;
 
 /*
- * With options->tree: make targets of all processes below the known ones. *added_ret: there were others than those that
- * are known. A process that cannot be recorded is left out with a warning.
+ * With options->tree: make targets of all descendants of the known processes. *added_ret: some were not known before. A
+ * process that cannot be recorded is left out with a warning.
  */
 struct mmt_error *children_add(struct recorder *recorder, bool *added_ret) MMT_MUST_CHECK;
 
-/* With options->tree: list to the user what was added. */
+/* With options->tree: tell the user what was added. */
 void children_inform(const struct recorder *recorder);
 
-/* Count the living children of targets that are not recorded, and warn the user, unless options->no_inherit says that
- * nobody wants them. */
+/* Count the living children of targets that are not recorded, and warn the user, unless options->no_inherit shows that
+ * children are not wanted. */
 struct mmt_error *children_count_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Put these counts into the recording, which has begun. */
+/* Write these counts into the recording, which has begun. */
 struct mmt_error *children_note_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

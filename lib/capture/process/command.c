@@ -34,7 +34,7 @@ static void close_descriptor(int *fd)
 
 void command_deinit(struct traced_command *command)
 {
-	bool held = command->go_pipe[0] >= 0; /* it was never let run */
+	bool held = command->go_pipe[0] >= 0; /* it was never released */
 
 	close_descriptor(&command->go_pipe[0]);
 	close_descriptor(&command->go_pipe[1]);
@@ -47,8 +47,8 @@ void command_deinit(struct traced_command *command)
 	}
 }
 
-/* The recorder may catch or ignore signals that its caller did not, and block those that it waits for with a
- * descriptor: not the command's business. Those that are caught get their default action by the exec. */
+/* The recorder may catch or ignore signals that its caller did not, and block those that it reads from a descriptor.
+ * The command must not inherit this. The exec resets caught signals to their default action. */
 static void set_signals(const struct traced_command *command)
 {
 	sigset_t blocked;
@@ -62,7 +62,7 @@ static void set_signals(const struct traced_command *command)
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* In the child: wait for the word, then become the command. */
+/* In the child: wait for the release, then become the command. */
 _Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int go_pipe,
 				int error_pipe)
 {
@@ -86,7 +86,7 @@ _Noreturn static void run_child(const struct traced_command *command, char *cons
 	_exit(STATUS_CANNOT_RUN);
 }
 
-/* The file that execvp() will find; negative: none. */
+/* The file that execvp() will execute; negative: none. */
 static int open_program(const char *name)
 {
 	const char *directories = getenv("PATH");
@@ -187,7 +187,7 @@ static void reap(struct traced_command *command)
 {
 	int status;
 
-	/* A thread that traces the command may still be ending: its stops are reported here, too. */
+	/* A thread that traces the command may still be exiting: its stops are reported here, too. */
 	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid && !WIFSTOPPED(status)) {
 		command->status = status;
 		command->pid = 0;
@@ -198,7 +198,7 @@ bool command_stop(struct traced_command *command)
 {
 	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
 
-	/* Before it was let run, the child waits for a word, and ends when none can come. */
+	/* A command that was not released yet waits for the release, and exits when the pipe is closed. */
 	close_descriptor(&command->go_pipe[1]);
 	reap(command);
 	if (command->pid <= 0)
@@ -206,7 +206,7 @@ bool command_stop(struct traced_command *command)
 	kill(command->pid, SIGTERM);
 	while (ended.fd >= 0 && poll(&ended, 1, STOP_TIMEOUT_MS) < 0 && errno == EINTR)
 		;
-	/* Its status stays unknown: that it ended is no verdict of the command's. */
+	/* Its status stays unknown: being terminated is not a result of the command. */
 	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
 		command->pid = 0;
 	return command->pid == 0;

@@ -48,7 +48,7 @@ static bool is_last(const struct exit_watch *watch, pid_t pid, pid_t tid)
 	return last;
 }
 
-/* Waits until the recorder has read the maps, or no longer reads them. */
+/* Waits until the recorder has read the maps, or has stopped reading them. */
 static void hold(const struct exit_watch *watch, pid_t pid)
 {
 	char byte;
@@ -64,7 +64,7 @@ static void end_thread(struct exit_watch *watch, pid_t tid)
 
 	if (pid > 0 && is_last(watch, pid, tid))
 		hold(watch, pid);
-	/* If the thread cannot be added, its process seems to have a live thread and is not checked. */
+	/* If the thread cannot be added, its process appears to have a live thread and is not checked. */
 	(void)map_put(&watch->ending, (uint32_t)tid, 1);
 	go_on(PTRACE_DETACH, tid, 0);
 }
@@ -182,7 +182,7 @@ void exit_watch_stop(struct exit_watch *watch)
 	if (!watch)
 		return;
 	pthread_cancel(watch->thread);
-	/* The thread may be holding a process: closing the pipe makes it let go and end. */
+	/* The thread may be holding a process: closing the pipe makes it release the process and end. */
 	close(watch->let_go[1]);
 	watch->let_go[1] = -1;
 	pthread_join(watch->thread, NULL);

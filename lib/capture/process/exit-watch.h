@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds a process and its children at their exit (ptrace), so that their maps can be read when nothing changes them any
- * more. A separate thread waits for them, because the kernel reports only to the tracing thread. Each signal and each
- * new thread also stops the traced thread briefly; set-user-ID programs run without their privileges.
+ * Holds a process and its children at their exit (ptrace), so that their maps can be read after their last change. A
+ * separate thread waits for them, because the kernel reports only to the tracing thread. Each signal and each new
+ * thread also stops the traced thread briefly; set-user-ID programs run without their privileges.
  */
 #ifndef CAPTURE_PROCESS_EXIT_WATCH_H
 #define CAPTURE_PROCESS_EXIT_WATCH_H

@@ -2,9 +2,9 @@
 /*
  * Queue of process events (fork, exec, exit, mapping) from the ring reader to the record loop.
  *
- * The rings have to be read while slow work goes on: the maps of a large process take seconds. So reading them changes
- * nothing that such work uses. What a record means for the process table, for JIT code and for modules waits here until
- * the loop applies it between two pieces of work.
+ * The rings have to be read during slow work: reading the maps of a large process takes seconds. So reading the rings
+ * changes no state that such work uses. The effects of a record on the process table, JIT code and modules wait in this
+ * queue until the loop applies them between two steps of work.
  */
 #ifndef CAPTURE_PROCESS_PROCESS_EVENTS_H
 #define CAPTURE_PROCESS_PROCESS_EVENTS_H
@@ -21,7 +21,7 @@
 struct recorder;
 
 enum process_event_kind {
-	PROCESS_SEEN, /* made a call, and nothing announced it */
+	PROCESS_SEEN, /* made a call without an earlier record about it */
 	PROCESS_FORK,
 	PROCESS_EXEC,
 	PROCESS_FIRST_CALL, /* after its exec */
@@ -43,7 +43,7 @@ struct process_event {
 	size_t path; /* offset into the queue's paths */
 };
 
-/* Zero initialisation makes an empty one. */
+/* Zero-initialise an empty queue. */
 struct process_events {
 	VECTOR(struct process_event) items;
 	VECTOR(char) paths;
@@ -53,20 +53,21 @@ struct process_events {
 
 void process_events_deinit(struct process_events *events);
 
-/* Append an event. `path`, for a mapping only, is copied. A mapping that changes nothing is left out. */
+/* Append an event. `path`, only for a mapping, is copied. A mapping that changes nothing is skipped. */
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
 				      const char *path) MMT_MUST_CHECK;
 
-/* The process made a call: cheap while no process is executing a program. */
+/* The process made a call. Cheap while no process is in an exec. */
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
 /* Does an event in the queue ask for a snapshot of this process? */
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
 
-/* Apply all events and empty the queue. Adds processes, which moves the others: nobody may hold one. */
+/* Apply all events and empty the queue. Adds processes, which moves the others in memory: callers must not hold
+ * pointers to them. */
 struct mmt_error *process_events_apply(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Drain the rings and apply what they told. */
+/* Drain the rings and apply the events found. */
 struct mmt_error *process_events_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

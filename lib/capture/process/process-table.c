@@ -14,7 +14,7 @@
 #include "capture/proc/proc.h"
 #include "capture/recorder.h"
 
-#define SPARE_DESCRIPTORS 32 /* for what is opened and closed again: maps, modules */
+#define SPARE_DESCRIPTORS 32 /* for temporary use: maps, modules */
 #define LOOK_NS 1000000000ULL
 #define FORGET_NS 1000000000ULL /* by then its last records have been read */
 
@@ -90,7 +90,7 @@ bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64
 		add_begin(&process->begins, time_ns);
 		return true;
 	}
-	/* Processes that nobody told of by then are not recorded. */
+	/* Processes not reported by then are not recorded. */
 	for (size_t i = 0; i < processes->unplaced.count; i++) {
 		if (processes->unplaced.items[i].time_ns + FORGET_NS > time_ns)
 			processes->unplaced.items[kept++] = processes->unplaced.items[i];
@@ -99,7 +99,7 @@ bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64
 	return vector_push(&processes->unplaced, begin);
 }
 
-/* What is known of its number: of an earlier process, whose end and this one's beginning may be told in any order. */
+/* What is known about its PID: the end of an earlier process and the start of this one may be read in any order. */
 static void take_begins(struct process_table *processes, struct traced_process *process)
 {
 	const struct traced_process *earlier = process_table_find(processes, process->pid);
