@@ -7,6 +7,7 @@
 #include <mmtrace/output.h>
 
 #include "output/escape.h"
+#include "output/export/export-report.h"
 #include "output/selection.h"
 
 #define NS_PER_SECOND UINT64_C(1000000000)
@@ -18,22 +19,23 @@ static bool is_formula(const char *text)
 	return *text && strchr("=+-@", *text) != NULL;
 }
 
-/* The content of a quoted cell. */
-static void put_quoted_part(FILE *stream, const char *text)
+/* The content of a quoted cell. `separator`: a character that must not be part of it, and becomes ':'; 0: none. */
+static void put_quoted_part(FILE *stream, const char *text, char separator)
 {
 	struct escape_piece piece;
 
 	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece)) {
 		if (piece.size == 1 && piece.text[0] == '"')
 			putc('"', stream);
-		fwrite(piece.text, 1, piece.size, stream);
+		fwrite(separator && piece.size == 1 && piece.text[0] == separator ? ":" : piece.text, 1, piece.size,
+		       stream);
 	}
 }
 
 static void put_text(FILE *stream, const char *text)
 {
 	fputs(is_formula(text) ? "\"'" : "\"", stream);
-	put_quoted_part(stream, text);
+	put_quoted_part(stream, text, 0);
 	putc('"', stream);
 }
 
@@ -75,35 +77,32 @@ static bool is_c_library(const struct mmt_frame *frame)
 				 !strncmp(frame->module, "ld-", 3));
 }
 
-static const char *frame_name(const struct mmt_frame *frame)
-{
-	if (frame->function)
-		return frame->function;
-	return frame->module ? frame->module : "[unknown]";
-}
-
 /* The name of a group or, of a stack, its innermost function outside the C library. */
-static const char *group_name(const struct mmt_group *group)
+static const char *group_name(const struct mmt_group *group, char room[EXPORT_NAME_BYTES])
 {
 	if (group->name)
 		return group->name;
 	for (size_t i = 0; i < group->frame_count; i++) {
 		if (!is_c_library(group->frames[i]))
-			return frame_name(group->frames[i]);
+			return export_frame_name(group->frames[i], room);
 	}
-	return group->frame_count ? frame_name(group->frames[0]) : group->lost ? "[lost]" : "[no stack]";
+	if (group->frame_count)
+		return export_frame_name(group->frames[0], room);
+	return group->lost ? "[lost]" : "[no stack]";
 }
 
 /* As flamegraph.pl has it: from the outermost function to the innermost. */
 static void put_stack(FILE *stream, const struct mmt_group *group)
 {
+	char room[EXPORT_NAME_BYTES];
+
 	fputs(",\"", stream);
 	for (size_t i = group->frame_count; i-- > 0;) {
-		const char *name = frame_name(group->frames[i]);
+		const char *name = export_frame_name(group->frames[i], room);
 
 		if (i + 1 == group->frame_count && is_formula(name))
 			putc('\'', stream);
-		put_quoted_part(stream, name);
+		put_quoted_part(stream, name, ';');
 		if (i)
 			putc(';', stream);
 	}
@@ -112,10 +111,12 @@ static void put_stack(FILE *stream, const struct mmt_group *group)
 
 static void put_steps(const struct mmt_report *report, const struct selection *selection, FILE *stream)
 {
+	char room[EXPORT_NAME_BYTES];
+
 	fputs("seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes", stream);
 	for (size_t i = 0; i < selection->count; i++) {
 		fprintf(stream, ",\"#%" PRIu32 " ", selection->groups[i]->id);
-		put_quoted_part(stream, group_name(selection->groups[i]));
+		put_quoted_part(stream, group_name(selection->groups[i], room), 0);
 		fputs(" unfreed_bytes\"", stream);
 	}
 	fputs(END_OF_RECORD, stream);
@@ -150,10 +151,13 @@ static void put_time(const struct mmt_report *report, bool known, uint64_t ns, F
 static void put_group(const struct mmt_report *report, const struct mmt_group *group, FILE *stream)
 {
 	bool any = group->unfreed_count > 0;
+	char room[EXPORT_NAME_BYTES];
 
 	fprintf(stream, "%" PRIu32 ",", group->id);
-	put_text(stream, group_name(group));
+	put_text(stream, group_name(group, room));
+	put_number(stream, group->memory_bytes);
 	put_number(stream, group->resident_bytes);
+	put_number(stream, group->resident_before_bytes);
 	put_number(stream, group->committed_bytes);
 	put_number(stream, group->committed_before_bytes);
 	put_number(stream, group->unfreed_bytes);
@@ -172,8 +176,9 @@ static void put_group(const struct mmt_report *report, const struct mmt_group *g
 
 static void put_groups(const struct mmt_report *report, const struct selection *selection, FILE *stream)
 {
-	fputs("id,name,resident_bytes,committed_bytes,committed_before_bytes,unfreed_bytes,unfreed_count,"
-	      "reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,freed_count,first_seconds,"
+	fputs("id,name,memory_bytes,resident_bytes,resident_before_bytes,committed_bytes,committed_before_bytes,"
+	      "unfreed_bytes,unfreed_count,reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,freed_"
+	      "count,first_seconds,"
 	      "last_seconds,stack" END_OF_RECORD,
 	      stream);
 	for (size_t i = 0; i < selection->count; i++)

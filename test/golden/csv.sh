@@ -37,7 +37,9 @@ if "steps" in report:
         assert [int(record[column]) for record in records] == groups[id]["step_bytes"], column
 else:
     for record, group in zip(records, expected):
-        names = [frame["function"] or frame["module"] or "[unknown]" for frame in reversed(group["frames"])]
+        assert {"memory_bytes", "resident_before_bytes"} <= record.keys()
+        names = [(frame["function"] or "%s+%s" % (frame["module"], frame["module_offset"])).replace(";", ":")
+                 for frame in reversed(group["frames"])]
         assert record["stack"].lstrip("'") == ";".join(names), record["stack"]
 END
 

@@ -21,11 +21,9 @@ expect_verdict leak_some leak
 expect_verdict fill_cache cache
 expect_verdict serve_request traffic
 expect_verdict collect traffic
-# The leak is a twentieth of what was mapped; what is left has outlived the rest, and came all the time.
+# The leak is a twentieth of what was mapped. How long each mapping lived depends on the load of the machine.
 expect_json '.groups[] | select(any(.frames[]; .function == "leak_some")) |
-	.outlived_count >= 90 and .outlived_count <= 100 and .freed_count == 1900 and .outlived_ns > 0 and .outlived_ns < 1000000000 and
-	.survivor_trend[31] == .unfreed_bytes and .survivor_trend[15] > 0.3 * .unfreed_bytes and
-	.survivor_trend[15] < 0.7 * .unfreed_bytes'
+	.unfreed_count == 100 and .freed_count == 1900 and .outlived_ns > 0 and .survivor_trend[31] == .unfreed_bytes'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 for words in 'LEAK +' '   cache   ' '   traffic   '; do
 	grep -qF -- "$words" report.txt || fail "no '$words': $(cat report.txt)"

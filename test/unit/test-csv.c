@@ -51,6 +51,27 @@ START_TEST(hostile_names)
 }
 END_TEST
 
+/* Semicolons separate frames; code without a name is where it is. */
+START_TEST(names_of_frames)
+{
+	const struct mmt_frame inner = {.kind = MMT_FRAME_NATIVE, .module = "a.so", .module_offset = 0x12},
+			       outer = {.kind = MMT_FRAME_JIT, .function = "Main(LList;I)"};
+	const struct mmt_frame *const frames[] = {&inner, &outer};
+	struct mmt_report report = sample_report();
+	struct mmt_group group = sample_groups[0];
+	char *text;
+
+	group.frames = frames;
+	group.frame_count = 2;
+	report.groups = &group;
+	report.group_count = 1;
+	text = render(&report);
+	ck_assert_msg(strstr(text, "\r\n1,\"a.so+0x12\",") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, ",\"Main(LList:I);a.so+0x12\"\r\n") != NULL, "%s", text);
+	free(text);
+}
+END_TEST
+
 START_TEST(one_record_a_step)
 {
 	static const struct mmt_step steps[] = {
@@ -86,6 +107,7 @@ int main(void)
 	TCase *tcase = tcase_create("csv");
 
 	tcase_add_test(tcase, hostile_names);
+	tcase_add_test(tcase, names_of_frames);
 	tcase_add_test(tcase, one_record_a_step);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
