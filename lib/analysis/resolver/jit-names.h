@@ -20,7 +20,7 @@ void jit_names_destroy(struct jit_names *names);
 
 /*
  * Find the JIT code at `address` at this time, in the program that the process has run since `program_ns` (0: from the
- * beginning). Returns a number; 0: unknown. See code_timeline_find(). Jitdumps take precedence over perf maps. Names
+ * beginning). Returns a number; 0: unknown. See code_timeline_find(). Jitdumps come before perf maps. Names
  * written by earlier programs of the process do not count.
  */
 uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns, uint64_t program_ns);
