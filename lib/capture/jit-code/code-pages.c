@@ -67,7 +67,7 @@ static bool is_blank(const uint8_t *page, size_t size)
 	return !page[0] && !memcmp(page, page + 1, size - 1);
 }
 
-/* What was written where nothing was before replaces nothing. */
+/* Writing into memory that was blank before replaces no code. */
 static struct mmt_error *keep_replaced(struct code_pages *pages, struct code_store *store, const struct code_page *page,
 				       const uint8_t *known, const uint8_t *seen)
 {
@@ -109,7 +109,7 @@ static struct mmt_error *replace(struct code_pages *pages, struct code_store *st
 	return error;
 }
 
-/* *changed_ret: it is another than it was. */
+/* *changed_ret: its content differs from the previous reading. */
 static struct mmt_error *take_bytes(struct code_pages *pages, struct code_store *store, struct code_page *page,
 				    const uint8_t *seen, bool *changed_ret)
 {
@@ -153,14 +153,14 @@ struct mmt_error *code_pages_put(struct code_pages *pages, struct code_store *st
 	else if (known->again_ns < CODE_PAGE_AGAIN_NS_MAX)
 		known->again_ns *= 2;
 	known->due_ns = now_ns + known->again_ns;
-	/* There is no room for it, and there will be none. */
+	/* The store is full and stays full. */
 	if (known->kept == CODE_STORE_NONE && !is_blank(page, pages->page_bytes))
 		known->due_ns = CODE_PAGE_NEVER;
 	return error;
 }
 
 #define SCRATCH_BYTES_MAX (1u << 20)
-#define ITEM_BYTES (sizeof(struct kept_code) + 16) /* what it costs beside its bytes */
+#define ITEM_BYTES (sizeof(struct kept_code) + 16) /* overhead of a piece besides its bytes */
 
 struct mmt_error *code_store_init(struct code_store *store, size_t plain_bytes_max, size_t kept_bytes_max)
 {
@@ -189,7 +189,7 @@ static size_t get_cost(const struct kept_code *kept)
 	return kept->bytes ? kept->size + ITEM_BYTES : 0;
 }
 
-/* For `kept` in the place of `before`. */
+/* For `kept`, which replaces `before`. */
 static bool has_room(const struct code_store *store, const struct kept_code *before, const struct kept_code *kept)
 {
 	return store->plain_bytes - before->plain_size + kept->plain_size <= store->plain_bytes_max &&
@@ -253,7 +253,7 @@ void code_store_remove(struct code_store *store, size_t index)
 	store->plain_bytes -= kept->plain_size;
 	free(kept->bytes);
 	*kept = (struct kept_code){0};
-	/* Out of memory: it stays empty. */
+	/* Out of memory: the value stays empty. */
 	(void)vector_push(&store->unused, index);
 }
 

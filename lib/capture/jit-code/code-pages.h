@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pages of JIT code that were copied, with their changes, in a compressed store. */
+/* Copied pages of JIT code with their changes, in a compressed store. */
 #ifndef CAPTURE_JIT_CODE_CODE_PAGES_H
 #define CAPTURE_JIT_CODE_CODE_PAGES_H
 
@@ -13,8 +13,7 @@
 #include "base/vector.h"
 #include "trace/sections/code-copies.h"
 
-/* JIT code that is kept until recording ends: each piece compressed by itself, so that it can be replaced. Pure.
- */
+/* JIT code that is kept until recording ends. Each piece is compressed separately, so that it can be replaced. Pure. */
 
 #define CODE_STORE_NONE SIZE_MAX
 #define CODE_KEPT_BYTES_MAX (20u << 20) /* compressed: the recorder's memory */
@@ -27,14 +26,14 @@ struct kept_code {
 
 struct code_store {
 	VECTOR(struct kept_code) items;
-	VECTOR(size_t) unused; /* places among them */
+	VECTOR(size_t) unused; /* free slots among them */
 	struct compressor *compressor;
 	struct decompressor *decompressor;
 	struct buffer scratch;
 	size_t plain_bytes, plain_bytes_max;
 	size_t kept_bytes, kept_bytes_max;
-	bool full; /* something had no room */
-	/* Remove something that is not about to be replaced; false: there is nothing to be removed. NULL: never. */
+	bool full; /* a piece was dropped because the store was full */
+	/* Frees space for other pieces; false: nothing can be freed. NULL: no such callback. */
 	bool (*make_room)(void *context);
 	void *context;
 };
@@ -45,64 +44,64 @@ struct mmt_error *code_store_init(struct code_store *store, size_t plain_bytes_m
 /* Accepts a zeroed value. */
 void code_store_deinit(struct code_store *store);
 
-/* In the place of what is at `*index`; CODE_STORE_NONE: at a new one. *kept_ret is false where there is no room for it:
- * then all stays as it was. */
+/* Replaces the piece at `*index`; CODE_STORE_NONE: uses a new slot. *kept_ret is false if the store is full; then
+ * nothing changes. */
 struct mmt_error *code_store_put(struct code_store *store, size_t *index, const void *code, size_t size,
 				 bool *kept_ret) MMT_MUST_CHECK;
 
-/* Its place may be given again. CODE_STORE_NONE: nothing. */
+/* Frees the piece, whose slot may be reused. CODE_STORE_NONE: does nothing. */
 void code_store_remove(struct code_store *store, size_t index);
 
-/* Appended to `plain`. */
+/* Appends the piece to `plain`. */
 struct mmt_error *code_store_get(const struct code_store *store, size_t index, struct buffer *plain) MMT_MUST_CHECK;
 
 /*
- * The pages of JIT code of one program: their bytes as they were last seen, and when each is to be read again. A
- * page that is being written is read each time, one that has stayed as it was ever more rarely. Pure.
+ * The pages of JIT code of one program: their latest content, and when to read each page next. A page that is being
+ * written is read at every pass, an unchanged page less and less often. Pure.
  *
- * Whether a page has changed is told by a checksum of 64 bits, not by its bytes, which are kept compressed: one change
- * of 2^64 is not seen, and the page is as it was before until it changes again.
+ * A 64-bit checksum detects changes, because the content is kept compressed. It misses one change in 2^64; the page
+ * then keeps its old content until it changes again.
  */
 
 #define CODE_PAGE_AGAIN_NS 50000000ULL	    /* after a page has changed */
-#define CODE_PAGE_AGAIN_NS_MAX 800000000ULL /* twice as long each time that it has not */
+#define CODE_PAGE_AGAIN_NS_MAX 800000000ULL /* doubles each time that the page is unchanged */
 #define CODE_PAGE_NEVER UINT64_MAX
-#define CODE_PAGES_MAX 65536  /* of a program; further ones are never read */
-#define CODE_CHANGES_MAX 4096 /* of a program; what further ones replace is not kept */
-#define CODE_CHANGE_BYTES 32  /* fewer of a page at once are a call or a number that is put in */
+#define CODE_PAGES_MAX 65536  /* of a program; others are never read */
+#define CODE_CHANGES_MAX 4096 /* of a program; code replaced after that is not kept */
+#define CODE_CHANGE_BYTES 32  /* smaller changes of a page are call targets or constants that are patched in */
 
 struct code_page {
 	uint64_t address;
-	uint64_t checksum; /* of what was last seen in it, unless that was blank */
-	size_t kept;	   /* in the store; CODE_STORE_NONE: nothing was written into it so far */
+	uint64_t checksum; /* of the latest content, unless the page was blank */
+	size_t kept;	   /* index in the store; CODE_STORE_NONE: the page has been blank so far */
 	uint64_t due_ns, again_ns;
 };
 
 struct code_pages {
 	size_t page_bytes;
-	VECTOR(struct code_page) items; /* in the order of coming */
+	VECTOR(struct code_page) items; /* in order of addition */
 	struct map index_of_address;
-	VECTOR(struct code_change) changes; /* in the order of coming */
+	VECTOR(struct code_change) changes; /* in order of addition */
 };
 
 /* Accepts a zeroed value. */
 void code_pages_deinit(struct code_pages *pages);
 
-/* Nothing of them is kept any more. */
+/* Drop everything kept of these pages. */
 void code_pages_give_up(struct code_pages *pages, struct code_store *store);
 
-/* No page of them is read any more: only what is kept stays. */
+/* Stop reading these pages; keep what is stored. */
 void code_pages_end(struct code_pages *pages);
 
-/* The first pages in START to END, `size_max` bytes at most, that are to be read at `now_ns`, as they lie one behind
- * the other; their bytes, 0: none. */
+/* The first adjacent pages in START to END, `size_max` bytes at most, that are due at `now_ns`; returns their size, 0:
+ * none. */
 uint64_t code_pages_due(const struct code_pages *pages, uint64_t start, uint64_t end, uint64_t size_max,
 			uint64_t now_ns, uint64_t *start_ret);
 
 /*
- * What was read of a page at `now_ns`, into `store`: in the place of what was there before, unless it is blank now;
- * that becomes a change, whose offset is its place in the store, where it was other code. What a full store has no room
- * for is left out. Errors: no memory.
+ * Stores the content of a page read at `now_ns`. It replaces the previous content unless the page is blank now.
+ * Previous content that was other code becomes a change, whose offset is its index in the store. Content is dropped if
+ * the store is full. Errors: out of memory.
  */
 struct mmt_error *code_pages_put(struct code_pages *pages, struct code_store *store, uint64_t address,
 				 const uint8_t *page, uint64_t now_ns) MMT_MUST_CHECK;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Where a range is, or would be; behind all of them: a block that there is not. */
+/* The position of a range, or where it would be inserted; behind all of them: the block does not exist. */
 struct range_position {
 	size_t block, index;
 };
@@ -21,7 +21,7 @@ void code_ranges_deinit(struct code_ranges *ranges)
 	vector_deinit(&ranges->blocks);
 }
 
-/* The first range that ends behind `address`. */
+/* The first range that ends above `address`. */
 static struct range_position find_first(const struct code_ranges *ranges, uint64_t address)
 {
 	const struct code_ranges_block *block;
@@ -52,7 +52,7 @@ static struct range_position find_first(const struct code_ranges *ranges, uint64
 	return place;
 }
 
-/* NULL: behind all of them. */
+/* NULL: the position is behind all ranges. */
 static struct code_range *range_at(const struct code_ranges *ranges, struct range_position place)
 {
 	return place.block < ranges->blocks.count ? &ranges->blocks.items[place.block].items.items[place.index] : NULL;
@@ -77,7 +77,7 @@ static bool insert_block(struct code_ranges *ranges, size_t index, const struct 
 	return true;
 }
 
-/* Its memory belongs to another block now, or is not needed. */
+/* The memory of the block now belongs to another block, or is no longer needed. */
 static void remove_block(struct code_ranges *ranges, size_t index)
 {
 	struct code_ranges_block *place = &ranges->blocks.items[index];
@@ -86,7 +86,7 @@ static void remove_block(struct code_ranges *ranges, size_t index)
 	memmove(place, place + 1, (ranges->blocks.count - index) * sizeof(*place));
 }
 
-/* The upper half of a block becomes a block of its own. */
+/* Split a block: its upper half becomes a new block. */
 static bool split_block(struct code_ranges *ranges, size_t index)
 {
 	const struct code_ranges_block *block = &ranges->blocks.items[index];
@@ -104,7 +104,7 @@ static bool split_block(struct code_ranges *ranges, size_t index)
 	return done;
 }
 
-/* The block and the next become one if that is small. Out of memory: they may as well stay as they are. */
+/* Merge the block with the next if the result is small. If out of memory, leave them as they are. */
 static bool join_blocks(struct code_ranges *ranges, size_t index)
 {
 	struct code_ranges_block *block, *next;
@@ -128,13 +128,13 @@ static bool join_blocks(struct code_ranges *ranges, size_t index)
 	return true;
 }
 
-/* Makes room for one more in its block, which may be another one then. */
+/* Makes room for one more range in its block, which may become another block by this. */
 static bool find_room(struct code_ranges *ranges, struct range_position *place)
 {
 	static const struct code_ranges_block none;
 	size_t count = ranges->blocks.count;
 
-	/* Behind all others: those of a snapshot come in ascending order, and fill their blocks. */
+	/* Append behind all others. A snapshot adds ranges in ascending order, which fills the blocks. */
 	if (place->block == count && count && ranges->blocks.items[count - 1].items.count < CODE_RANGES_BLOCK)
 		*place = (struct range_position){count - 1, ranges->blocks.items[count - 1].items.count};
 	if (place->block == count)
@@ -149,7 +149,7 @@ static bool find_room(struct code_ranges *ranges, struct range_position *place)
 	return true;
 }
 
-/* Before what is there. What there is no room for is left out. */
+/* Insert before the position. A range beyond the limit is dropped. */
 static bool insert(struct code_ranges *ranges, struct range_position place, const struct code_range *range)
 {
 	struct code_ranges_block *block;
@@ -222,7 +222,7 @@ bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, u
 
 	if (!code_ranges_remove(ranges, start, end, noted_ns))
 		return false;
-	/* Around what is known of later. */
+	/* Add the parts that do not overlap ranges noted at a later time. */
 	for (place = find_first(ranges, start); start < end; place = find_first(ranges, start)) {
 		const struct code_range *later = range_at(ranges, place);
 		uint64_t later_start = later && later->start < end ? later->start : end;

@@ -15,7 +15,7 @@
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 
-/* The process cannot map while these are read; the rings, and others' turn, are looked after between two of them. */
+/* The process cannot map memory during a read. Between two reads the rings and other programs get their turn. */
 #define PIECE_BYTES (64u << 10)
 
 static void begin_work(struct code_pass *pass)
@@ -44,9 +44,9 @@ static struct mmt_error *keep_up(struct code_pass *pass)
 }
 
 /*
- * Whose code gives way to that of `program`, which lives: what has ended comes before what lives, then what was not
- * asked for, then the oldest.
- * To what was not asked for nothing gives way that was, and nothing that lives.
+ * Find the program whose code is evicted in favour of `program`, which lives: ended programs before living ones, then
+ * programs that were not requested before requested ones, then the oldest. For a program that was not requested,
+ * neither a requested nor a living program is evicted.
  */
 static struct generating_program *find_victim(const struct jit_code *generated,
 					      const struct generating_program *program)
@@ -107,8 +107,8 @@ static enum mapped_kind query_mapping(const struct code_pass *pass, const struct
 }
 
 /*
- * Of what has been read that which is executable still. Where what is unmapped is told of late, or not at all, data may
- * be mapped meanwhile: that must not get into the recording.
+ * Keep only those parts of what was read that are still executable. Unmapping is noticed late or never, so data may be
+ * mapped there by now: it must not get into the recording.
  */
 static struct mmt_error *keep_code(struct code_pass *pass, struct generating_program *program, uint64_t start,
 				   uint64_t end)
@@ -127,7 +127,7 @@ static struct mmt_error *keep_code(struct code_pass *pass, struct generating_pro
 	return error;
 }
 
-/* *position: how far it came; the run's end when nothing more is to be had. */
+/* *position: address reached; the end of the run if nothing more can be read. */
 static struct mmt_error *read_piece(struct code_pass *pass, struct generating_program *program,
 				    const struct resident_run *run, uint64_t *position)
 {
@@ -143,7 +143,7 @@ static struct mmt_error *read_piece(struct code_pass *pass, struct generating_pr
 	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
 }
 
-/* Of START to END, or a part, what is in memory; *position_ret: how far it came. */
+/* Read the resident pages of START to END, or of a part; *position_ret: address reached. */
 static struct mmt_error *read_range(struct code_pass *pass, struct generating_program *program, uint64_t start,
 				    uint64_t end, uint64_t *position_ret)
 {
@@ -174,7 +174,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct generating_pr
 	return error;
 }
 
-/* The next mapping that is executable, or a part of it, from `start` on; nothing: *end is where to look next. */
+/* The next executable mapping, or a part of it, from `start` on. If there is none, *end is where to continue. */
 static bool find_code(const struct code_pass *pass, struct generating_program *program, uint64_t start, uint64_t *end)
 {
 	uint64_t now_ns = clock_now_ns(), mapped_end;
@@ -182,21 +182,21 @@ static bool find_code(const struct code_pass *pass, struct generating_program *p
 
 	if (mapped_end < *end || kind == MAPPED_NOTHING)
 		*end = mapped_end;
-	/* Out of memory: it is looked for again. */
+	/* Out of memory: the next pass tries again. */
 	if (kind == MAPPED_NOTHING)
 		(void)code_ranges_remove(&program->ranges, start, mapped_end, now_ns);
 	return kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges);
 }
 
 /*
- * All its ranges once, beginning where the last pass ended. Mapping by mapping: its neighbour may be data for a while,
- * written to and then executable again, which nobody may tell.
+ * Read all ranges of the program once, starting where the last pass ended. Check each mapping separately: a neighbour
+ * may temporarily be writable data and become executable again without any record.
  */
 static struct mmt_error *read_ranges(struct code_pass *pass, struct generating_program *program)
 {
 	uint64_t begin = program->position, position = begin;
 	struct mmt_error *error = NULL;
-	bool again = false; /* from the lowest on */
+	bool again = false; /* start over at the lowest address */
 
 	while (!error && !is_over(pass)) {
 		const struct code_range *range = code_ranges_from(&program->ranges, position);
@@ -247,7 +247,7 @@ static struct mmt_error *read_program(struct code_pass *pass, struct generating_
 	return error;
 }
 
-/* Of the two kinds of programs one: from that on which had no time left in the last pass. */
+/* Read the programs of one kind (requested or not), starting with the first that had no time left in the last pass. */
 static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
 {
 	struct jit_code *generated = &pass->recorder->generated;
@@ -321,7 +321,7 @@ void generating_program_close(struct generating_program *program)
 	mapping_scan_end(&program->scan);
 }
 
-/* *short_ret: there are too few descriptors for it. */
+/* *short_ret: descriptors are short. */
 static int spare(int fd, bool at_end, bool *short_ret)
 {
 	bool is_open = fd >= 0;
@@ -351,7 +351,7 @@ void generating_program_open(struct generating_program *program, bool at_end)
 		generating_program_close(program);
 }
 
-/* What is mapped at `address`. Linux before 6.11 has no query for that, and its list of all mappings is read instead.
+/* What is mapped at `address`. Linux before 6.11 has no query for that, so its list of all mappings is read instead.
  * *time_ns: the answer applies to code noted before this time. False: out of memory. */
 static bool ask(struct generating_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
 		uint64_t *end_ret, uint64_t *time_ns)
@@ -387,7 +387,7 @@ static bool tidy_step(struct generating_program *program, uint64_t now_ns)
 		if (!ask(program, start, &lines_left, &kind, &end, &time_ns))
 			return false;
 		if (kind == MAPPED_UNTOLD)
-			break; /* the next step goes on here */
+			break; /* the next step continues here */
 		if (kind != MAPPED_CODE && !code_ranges_remove(&program->ranges, start, end, time_ns))
 			return false;
 		program->tidy_position = end;
@@ -396,7 +396,7 @@ static bool tidy_step(struct generating_program *program, uint64_t now_ns)
 	program->tidy_ns = clock_now_ns() + TIDY_STEP_NS;
 	if (range)
 		return true;
-	/* Where it was worth the time it is done again as soon as there is need. */
+	/* If the search freed enough, search again as soon as needed. */
 	mapping_scan_end(&program->scan);
 	program->tidy_position = 0;
 	program->tidied_in_vain = program->tidied < TIDY_WORTH_RANGES;
@@ -413,7 +413,7 @@ bool generating_program_tidy(struct generating_program *program, int64_t *spent_
 	if (program->ended || program->ranges.count < TIDY_FROM)
 		return true;
 	now_ns = clock_now_ns();
-	/* What a ring holds is told of at once: while that is more than there is room for, steps do not wait. */
+	/* Records come from a ring in bursts: while they exceed the free ranges, do not wait between steps. */
 	if (now_ns < program->tidy_ns && (program->ranges.count < CODE_RANGES_MAX || program->tidied_in_vain))
 		return true;
 	begin_ns = clock_thread_ns();

@@ -9,12 +9,12 @@
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 
-#define INTERVAL_NS 50000000ULL	     /* from one time to the next, at least */
-#define PASS_NS_MAX 5000000ULL	     /* of this thread's time, each time; the next goes on there */
-#define SPENT_NS_MAX 400000000LL     /* a program that begins generates much at once */
-#define TIME_SHARE 50		     /* one part of so many of the time may be spent */
-#define EXIT_INTERVAL_NS 10000000ULL /* the same when a thread has ended */
-#define FORKED_NS 500000000ULL	     /* a child that lives so long keeps what its parent generated */
+#define INTERVAL_NS 50000000ULL	     /* shortest time between two passes */
+#define PASS_NS_MAX 5000000ULL	     /* CPU time of this thread per pass; the next pass continues there */
+#define SPENT_NS_MAX 400000000LL     /* reserve: a starting program generates much code at once */
+#define TIME_SHARE 50		     /* the reader may use 1/this of the time */
+#define EXIT_INTERVAL_NS 10000000ULL /* shortest time between two passes after a thread has exited */
+#define FORKED_NS 500000000ULL	     /* after this time a forked child keeps the code inherited from its parent */
 
 void jit_code_deinit(struct jit_code *generated)
 {
@@ -78,7 +78,7 @@ bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t star
 	return range && range->start < end;
 }
 
-/* What it has is not looked for any more. */
+/* Stop looking for its code. */
 static void end_program(struct jit_code *generated, struct generating_program *program)
 {
 	program->ended = true;
@@ -145,14 +145,14 @@ void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid)
 		code_ranges_clear(&program->ranges);
 }
 
-/* Nothing of it was kept, and nothing of it is told any more: its process is not known either. */
+/* Nothing of it was kept, and no more records about it will come: its process is not known either. */
 static bool can_be_dropped(const struct recorder *recorder, const struct generating_program *program, bool youngest)
 {
 	return program->ended && !program->pages.items.count &&
 	       !(youngest && process_table_find(&recorder->processes, program->pid));
 }
 
-/* Others move. */
+/* Moves other elements. */
 static void drop_programs(struct recorder *recorder)
 {
 	struct jit_code *generated = &recorder->generated;
@@ -206,9 +206,9 @@ struct mmt_error *jit_code_read(struct recorder *recorder)
 	return error;
 }
 
-/* When recording ends: what was read goes into the recording, and what is missing is told. */
+/* When recording ends: write what was read into the recording, and warn about what is missing. */
 
-#define END_NS_MAX 10000000000ULL /* of this thread's time */
+#define END_NS_MAX 10000000000ULL /* CPU time of this thread */
 
 static int compare_pages(const void *first, const void *second)
 {
@@ -224,7 +224,7 @@ static int compare_changes(const void *first, const void *second)
 	return a < b ? -1 : a > b;
 }
 
-/* The pages are not found by their addresses any more. */
+/* The pages are no longer found by their addresses. */
 static struct mmt_error *hand_over(struct generating_program *program, struct code_copies *copies)
 {
 	struct code_pages *pages = &program->pages;

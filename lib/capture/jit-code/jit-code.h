@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The bytes of JIT code, for stacks of code that keeps no frame pointers: read while its process lives and when
- * recording ends, without stopping the process. Only pages that are in memory are read: no page is made for it.
+ * The bytes of JIT code, needed to unwind code without frame pointers. They are read while the process lives and when
+ * recording ends, without stopping the process. Only resident pages are read: reading does not fault in any page.
  */
 #ifndef CAPTURE_JIT_CODE_JIT_CODE_H
 #define CAPTURE_JIT_CODE_JIT_CODE_H
@@ -21,24 +21,24 @@ struct recorder;
 
 struct jit_code {
 	VECTOR(struct generating_program) programs;
-	struct map program_of_pid;		  /* of those that have not ended */
-	struct code_store store;		  /* of all their pages */
+	struct map program_of_pid;		  /* of programs that have not ended */
+	struct code_store store;		  /* for the pages of all programs */
 	const struct generating_program *reading; /* during a pass */
-	bool nothing_gives_way;			  /* until another program ends */
-	uint64_t read_ns, next_ns;		  /* when pages were read last, and are to be again */
-	int64_t spent_ns;			  /* on it, beyond the share of the time that had passed at ... */
+	bool nothing_gives_way;			  /* nothing can be evicted until another program ends */
+	uint64_t read_ns, next_ns;		  /* time of the last pass, and of the next */
+	int64_t spent_ns;			  /* time spent beyond the allowed share up to ... */
 	uint64_t reckoned_ns;
-	size_t turns[2]; /* whose pages come first then: of the others, and of what was asked for */
+	size_t turns[2]; /* whose turn is next: among the others, and among the requested ones */
 	bool others_first;
-	bool full, cut;	  /* a program that has ended was not copied as a whole, because of the limits */
-	size_t unopened;  /* programs that are not among them any more */
+	bool full, cut;	  /* limits prevented a complete copy of a program that has ended */
+	size_t unopened;  /* programs that could not be opened and were removed from the list */
 	bool out_of_time; /* when recording ended */
 };
 
 /* Accepts a zeroed value. */
 void jit_code_deinit(struct jit_code *generated);
 
-/* What was mapped then; of a process that has just been forked: what it has of its parent, and will mostly leave behind
+/* What was mapped at that time. Memory of a new child process is inherited from its parent and mostly discarded
  * soon. */
 struct generated_mapping {
 	pid_t pid;
@@ -50,32 +50,33 @@ struct generated_mapping {
 
 struct mmt_error *jit_code_note(struct recorder *recorder, const struct generated_mapping *mapping) MMT_MUST_CHECK;
 
-/* Is executable memory of the process watched in this range? Changes nothing. */
+/* Does the process have watched executable memory in this range? Changes nothing. */
 bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end);
 
-/* Another program, or another process of this number, began then. What has been noted of a later time is its own: the
- * rings, and snapshots, do not come in the order of time. */
+/* A new program, by exec or in a new process with this PID, began at this time. Ranges noted for a later time belong to
+ * it: records and snapshots do not arrive in time order. */
 struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
-/* The process has ended; its number is not given again yet. */
+/* The process has ended; its PID has not been reused yet. */
 void jit_code_end_process(struct recorder *recorder, pid_t pid);
 
-/* A thread of it has: perhaps the others end, too. */
+/* One of its threads has exited: the others may follow. */
 void jit_code_note_exit(struct recorder *recorder, pid_t pid);
 
-/* All its mappings are about to be noted. */
+/* All its mappings will be noted next. */
 void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid);
 
 /*
- * Now and then, while recording: what has been generated since. Takes a small part of the time, few bytes at once.
- * Keeps up with the rings. Errors: those of reading them, and no memory.
+ * Called periodically during the recording: reads new JIT code. Takes a small share of the time and reads few bytes at
+ * once. Keeps up with the rings. Errors: reading the rings failed, or out of memory.
  */
 struct mmt_error *jit_code_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* When recording ends: what the programs that live have now; then recorder->code tells of all that was ever read. */
+/* Called when recording ends: reads the current JIT code of living programs. recorder->code then describes all code
+ * ever read. */
 struct mmt_error *jit_code_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* As code_copies_encode(), after the above. */
+/* As code_copies_encode(). Call it after the above. */
 struct mmt_error *jit_code_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

@@ -21,7 +21,7 @@
 #include "trace/format/format.h"
 #include "trace/write/compress.h"
 
-#define HEAD_BYTES 4096 /* where program headers are looked for */
+#define HEAD_BYTES 4096 /* the program headers must be in these */
 #define NOTE_BYTES_MAX 65536
 #define PROGRAM_HEADERS_MAX 512
 #define PROGRAM_HEADER_BYTES 56
@@ -71,7 +71,7 @@ struct mmt_error *build_id_notes_want(struct build_id_notes *notes, const struct
 	return &error_no_memory;
 }
 
-/* A segment of notes, one after the other. */
+/* Search a segment of notes. */
 static bool find_note(struct bytes notes, struct build_id_entry *entry)
 {
 	while (bytes_left(&notes) >= 12 && bytes_ok(&notes)) {
@@ -94,7 +94,7 @@ static bool find_note(struct bytes notes, struct build_id_entry *entry)
 	return false;
 }
 
-/* Where bytes of the file come from: memory, or a descriptor. */
+/* Source of the file's bytes: memory, or a descriptor. */
 struct build_id_source {
 	const uint8_t *data;
 	size_t size;
@@ -163,7 +163,7 @@ bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *e
 	return find_build_id(&source, entry);
 }
 
-/* Opened below the process's root directory, which no symbolic link can leave. */
+/* Opened below the process's root directory, which symbolic links cannot leave. */
 static int open_in_root(const struct wanted_build_id *wanted)
 {
 	CLEANUP(close) int root = -1;
@@ -174,7 +174,7 @@ static int open_in_root(const struct wanted_build_id *wanted)
 	return root < 0 ? -1 : target_file_open(root, wanted->path);
 }
 
-/* The mapped file itself where the kernel lets us; else the file of that name, if it is the same. */
+/* The mapped file itself if permitted; else the file of that name, if it is the same. */
 static int open_mapped_file(const struct wanted_build_id *wanted)
 {
 	char name[96];
@@ -187,7 +187,7 @@ static int open_mapped_file(const struct wanted_build_id *wanted)
 	if (fd >= 0)
 		return fd;
 	fd = open_in_root(wanted);
-	if (fd < 0) /* the process is gone: most share our root */
+	if (fd < 0) /* the process is gone: most processes have our root directory */
 		fd = regular_file_open(wanted->path);
 	if (fd >= 0 && (fstat(fd, &status) < 0 ||
 			!regular_file_is_mapped(&status, wanted->device_major, wanted->device_minor, wanted->inode))) {
@@ -209,7 +209,7 @@ bool build_id_notes_read_file(int fd, struct build_id_entry *entry)
 	return find_build_id(&source, entry);
 }
 
-/* Every 64-bit process has the same one, we too. */
+/* The vDSO of every 64-bit process is the same, so ours will do. */
 static bool read_from_vdso(struct build_id_entry *entry)
 {
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -217,7 +217,7 @@ static bool read_from_vdso(struct build_id_entry *entry)
 	return vdso && build_id_notes_find(vdso, (size_t)sysconf(_SC_PAGESIZE), entry);
 }
 
-/* Takes the path into the table of build-ids. */
+/* Moves the path into the table of build-ids. */
 static struct mmt_error *keep_build_id(struct build_id_notes *notes, struct wanted_build_id *wanted,
 				       struct build_id_entry *entry)
 {
@@ -288,7 +288,7 @@ static bool is_program(int fd)
 	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, sizeof(magic));
 }
 
-/* What the path leads to for us, and for a report on this machine; -1: nothing. */
+/* Opens the path in our root, as a report on this machine would; -1: not found. */
 static int open_by_path(const char *path)
 {
 	size_t length = strlen(path), suffix = sizeof(deleted_suffix) - 1;
@@ -301,7 +301,7 @@ static int open_by_path(const char *path)
 	return path ? regular_file_open(path) : -1;
 }
 
-/* Whether a report finds this very file, or the same build, by the path. */
+/* Whether a report will find this file, or the same build, by the path. */
 static bool path_provides(const struct module_copy *image, const struct stat *status)
 {
 	CLEANUP(close) int fd = open_by_path(image->path);
@@ -316,7 +316,7 @@ static bool path_provides(const struct module_copy *image, const struct stat *st
 	       !memcmp(found.bytes, image->build_id, found.size);
 }
 
-/* The same file under another path: once is enough. */
+/* The same file under another path: record it only once. */
 static bool is_kept(const struct kept_modules *kept, const struct module_copy *image)
 {
 	for (size_t i = 0; i < kept->files.count; i++) {
@@ -329,7 +329,7 @@ static bool is_kept(const struct kept_modules *kept, const struct module_copy *i
 	return false;
 }
 
-/* The bytes to copy; 0: do not copy the file. */
+/* Number of bytes to copy; 0: do not copy the file. */
 static uint64_t measure_wanted(const struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
 			       int fd)
 {
@@ -363,7 +363,7 @@ static struct kept_file *find_largest(const struct kept_modules *kept)
 	return largest;
 }
 
-/* Removing one larger file is enough: the others fitted together with it. */
+/* Removing one larger file is enough: the others fitted before it was added. */
 static bool make_room(struct kept_modules *kept, uint64_t bytes)
 {
 	struct kept_file *largest;

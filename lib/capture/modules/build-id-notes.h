@@ -18,26 +18,26 @@
 #include "trace/sections/sections.h"
 
 /*
- * The modules of the targets, held open from when they are first seen: an open file can be read after its
- * process, its name and its mount namespace are gone. At the end those that a report could not find by their path are
- * copied into the recording: files of a container or another root, and files that were replaced or deleted meanwhile.
+ * The modules of the targets, kept open from when they are first seen: an open file can be read after its process, its
+ * name and its mount namespace are gone. When recording ends, files that a report could not find by their path are
+ * copied into the recording: files of a container or another root, and files that were replaced or deleted.
  */
 
 struct recorder;
 
 struct kept_file {
 	int fd;		/* -1: not copied */
-	uint64_t bytes; /* its size when it was first seen: no more is copied if it grows */
+	uint64_t bytes; /* size when first seen; the copy is limited to it if the file grows */
 };
 
 struct kept_modules {
 	struct module_copies index;
 	VECTOR(struct kept_file) files; /* by image */
-	uint64_t bytes;			/* of those to be copied */
+	uint64_t bytes;			/* total size of the files to copy */
 	uint64_t index_bytes;
-	char *left_out; /* path of the first file left out for lack of room; owned */
+	char *left_out; /* path of the first file left out because of the size limit; owned */
 	uint64_t left_out_count;
-	size_t interrupted, failed; /* files that were not copied because the user stopped copying, or on errors */
+	size_t interrupted, failed; /* number of files not copied: stopped by the user, or errors */
 };
 
 /* Accepts a value that is zero. */
@@ -57,7 +57,7 @@ struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images wh
 struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct kept_modules *kept,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
-/* Build-ids of the modules that were mapped, read while the files can be had. */
+/* Build-ids of the mapped modules, read while the files are accessible. */
 
 struct build_id_mapping {
 	pid_t pid;
@@ -79,26 +79,27 @@ struct build_id_notes {
 	struct intern seen; /* device, inode, path */
 	VECTOR(struct wanted_build_id) wanted;
 	struct build_ids found;
-	size_t in_pieces; /* of `found`: see metadata.h */
+	size_t in_pieces; /* number of `found` already written, see session.h */
 };
 
 /* Accepts a zeroed value. */
 void build_id_notes_deinit(struct build_id_notes *notes);
 
-/* Ask for the build-id of an executable mapping's file; once per file. Copies. */
+/* Request the build-id of an executable mapping's file; once per file. Copies its arguments. */
 struct mmt_error *build_id_notes_want(struct build_id_notes *notes,
 				      const struct build_id_mapping *mapping) MMT_MUST_CHECK;
 
-/* Read those asked for; files that cannot be read or have none are left out. The files themselves go to `kept`. */
+/* Read the requested build-ids; files that cannot be read or have none are left out. The files themselves go to
+ * `kept`. */
 struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_modules *kept,
 				      enum mmt_images which) MMT_MUST_CHECK;
 
-/* Of an open file; false: none. */
+/* The build-id of an open file; false: none. */
 bool build_id_notes_read_file(int fd, struct build_id_entry *entry);
 
 /*
- * The NT_GNU_BUILD_ID of an ELF file of which the first `size` bytes are at `data`: program headers and notes must lie
- * within. False: none.
+ * The NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`, which must include program headers and
+ * notes. False: none.
  */
 bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry);
 

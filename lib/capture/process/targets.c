@@ -13,11 +13,11 @@
 #include "capture/proc/proc.h"
 
 #define ATTACH_NS_MAX 20000000000ULL
-#define UNSEEN_NS_MAX 5000000000ULL /* of the thread that was attached to last */
-#define SETTLE_MICROSECONDS 1000    /* for new threads to run for the first time, and say that they need nothing */
+#define UNSEEN_NS_MAX 5000000000ULL /* time after the last thread was attached to */
+#define SETTLE_MICROSECONDS 1000    /* lets new threads run first and report inherited events */
 #define STOPPED_LOOK_NS 1000000000ULL
 
-/* The descriptor first: the process that is checked is then the one that is watched. */
+/* Open the pidfd first: it then refers to the process that is checked. */
 static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool partly)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, pid);
@@ -37,7 +37,7 @@ static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool 
 	return error;
 }
 
-/* Of a process that is not asked for as a whole. */
+/* A process of which only some threads were requested. */
 static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
 {
 	pid_t pid = proc_process_of(tid);
@@ -51,7 +51,7 @@ static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
 	return error;
 }
 
-/* Those that had ended by then. */
+/* Processes that had ended by then. */
 struct gone {
 	struct mmt_error *first; /* owned */
 	size_t count;
@@ -98,7 +98,8 @@ static struct mmt_error *add_targets(struct recorder *recorder)
 	return error;
 }
 
-/* Targets, and with options->tree what is below them; as often as needed, for they may start others meanwhile. */
+/* Add the targets, and with options->tree their descendants. Called repeatedly, because they may create more
+ * meanwhile. */
 static struct mmt_error *add_targets_and_children(struct recorder *recorder)
 {
 	struct mmt_error *error = add_targets(recorder);
@@ -123,14 +124,14 @@ struct listed_thread {
 	uint64_t start_ticks;
 };
 
-/* A look at all known processes. */
+/* One scan of all known processes. */
 struct look {
-	VECTOR(struct listed_thread) uncovered; /* that have no events, as far as is known */
-	proc_pids gone;				/* not known to have had events */
+	VECTOR(struct listed_thread) uncovered; /* threads that are not known to have events */
+	proc_pids gone;				/* threads that are gone and are not known to have had events */
 	uint64_t begin_ns;
 	size_t thread_count;
-	bool complete; /* there were no others */
-	bool all;      /* those too that nobody asked for */
+	bool complete; /* the lists of threads were complete */
+	bool all;      /* include threads that were not requested */
 };
 
 static void look_deinit(struct look *look)
@@ -155,7 +156,7 @@ static bool look_at_thread(struct recorder *recorder, struct listed_thread threa
 		return true;
 	if (!state.exiting)
 		return vector_push(&look->uncovered, thread);
-	/* It can do nothing any more, but since it was listed it may have started another one. */
+	/* It makes no more calls, but it may have created another thread since it was listed. */
 	return vector_push(&look->gone, thread.tid) &&
 	       thread_coverage_put(&recorder->attachment.coverage, thread.tid, clock_now_ns());
 }
@@ -195,7 +196,8 @@ static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, 
 	return error;
 }
 
-/* What is in the rings at the time of the call has had its effect: the second time settles what the first one noted. */
+/* Handle everything that is in the rings at the time of the call: the second drain resolves what the first one
+ * noted. */
 static struct mmt_error *drain_twice(struct recorder *recorder)
 {
 	struct mmt_error *error = process_events_drain(recorder);
@@ -214,7 +216,7 @@ static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, cons
 	return attach_thread(&recorder->attachment, thread->pid, thread->tid, &gone);
 }
 
-/* While threads start and end. */
+/* Attaches while threads start and exit. */
 static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct look *look)
 {
 	size_t per_thread = recorder->rings.cpus.count * recorder->events.items.count;
@@ -228,8 +230,8 @@ static struct mmt_error *attach_uncovered(struct recorder *recorder, const struc
 }
 
 /*
- * Whoever is born from now on is born with the set: nobody was without it, and nobody who was there to be seen ended
- * without it, leaving a child that was not. Called when what happened meanwhile has been drained.
+ * Whether every thread created from now on inherits the event set: no thread was found without it, and no thread exited
+ * unseen that could have left a child without it. Call this after draining what happened during the scan.
  */
 static bool is_whole(const struct recorder *recorder, const struct look *look)
 {
@@ -248,8 +250,8 @@ static void note_whole(struct recorder *recorder, const struct look *look)
 	thread_coverage_set_whole(&recorder->attachment.coverage, look->begin_ns);
 }
 
-/* Is no child on its way that was begun before its parent had the set? A parent that waits for the child of its vfork()
- * looks like one that is about to have a child, for as long as it waits. */
+/* Whether no clone() is pending that began before its thread had the set. A parent that waits for its vfork() child
+ * looks like one in clone() for as long as it waits. */
 static bool no_new_threads_are_pending(struct recorder *recorder)
 {
 	size_t count = recorder->attachment.unseen_roots;
@@ -282,10 +284,10 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 		usleep(SETTLE_MICROSECONDS);
 	else if (!error)
 		error = drain_twice(recorder);
-	/* A child born meanwhile has not been looked at. */
+	/* A child created during the scan was not scanned. */
 	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
 		     no_new_threads_are_pending(recorder);
-	/* Children that were started before their parents had the set; later ones are born with it. */
+	/* Children created before their parents had the set; later ones inherit it. */
 	if (*whole_ret) {
 		error = children_add(recorder, &added);
 		*whole_ret = !error && !added;
@@ -298,7 +300,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 	return error;
 }
 
-/* The recording begins all the same, and says how many threads are not in it. */
+/* Begin the recording anyway, and report how many threads are missing. */
 static struct mmt_error *skip_remaining_threads(struct recorder *recorder)
 {
 	struct look look;
@@ -329,7 +331,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	if (error)
 		return error;
 	attach_close_fences(&recorder->attachment);
-	/* Whom these start is born with their events from now on. */
+	/* From now on, threads created by these inherit their events. */
 	map_deinit(&recorder->threads);
 	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
@@ -392,7 +394,7 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 	return error;
 }
 
-/* Of those that are there before the events are: later ones join as their allocations are told. */
+/* Follow the processes that exist before the events do; later ones are added by their FORK records. */
 static struct mmt_error *follow_processes(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
@@ -414,7 +416,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = attach_keep_tracepoints(&recorder->attachment);
 	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
 		error = add_targets_and_children(recorder);
-	/* Whoever is born before the events are there is found, whoever is born later reported. */
+	/* Processes created before the events are open are found by this scan, later ones by FORK records. */
 	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
 		error = follow_processes(recorder);
 	if (!error)
@@ -498,7 +500,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
 
-/* They were there when they were looked at first. */
+/* These processes were alive at the first check. */
 static void warn_of_ended(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
@@ -521,7 +523,7 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	return children_count_unrecorded(recorder);
 }
 
-/* Were records lost among which an allocation could be? */
+/* Were records lost that may include a FORK record? */
 static bool forks_may_be_lost(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
@@ -538,18 +540,19 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	struct mmt_error *error;
 	uint64_t missed = 0;
 
-	/* On CPUs nobody can be missed. */
+	/* Per-CPU events miss no threads. */
 	if (recorder->scope.kind != SCOPE_THREADS)
 		return NULL;
 	error = look_at_processes(recorder, true, &look);
-	/* What had happened by then is in the rings. */
+	/* All records up to this time are in the rings. */
 	if (!error)
 		error = drain_twice(recorder);
 	for (size_t i = 0; !error && i < look.uncovered.count; i++) {
 		const struct listed_thread *thread = &look.uncovered.items[i];
 		struct proc_thread state;
 
-		/* Looked at in this order: whoever is not about to end has not been forgotten as ended. */
+		/* The order matters: a thread that is not exiting at the second check still has its entry in the
+		 * coverage. */
 		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
 			  !state.exiting && state.start_ticks == thread->start_ticks;
 	}
@@ -560,8 +563,8 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 }
 
 /*
- * Between the moment when a CPU comes online, or is back, and this one it has no events; whoever ran there meanwhile
- * was not seen. So it counts as missed although it is recorded now.
+ * A CPU has no events from the time when it comes online until they are opened here, and threads that ran on it
+ * meanwhile were missed. So the CPU counts as missed even though it is recorded from now on.
  */
 static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
 {
@@ -569,7 +572,7 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	bool ok = true;
 	int cpu;
 
-	/* What they would report now is not written, and nobody reads the ring: it would only run over. */
+	/* New events would only fill a ring that is no longer read. */
 	if (recorder->stop_ns)
 		return NULL;
 	while (ok && !error && cpu_watch_take_back(&recorder->cpus, online, &cpu)) {
@@ -588,7 +591,7 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	return ok ? NULL : &error_no_memory;
 }
 
-/* It says so once. */
+/* Warns only once. */
 static void warn_of_cpus(struct recorder *recorder)
 {
 	if (!recorder->summary.missed_cpus && recorder->cpus.unseen.count)
@@ -598,7 +601,8 @@ static void warn_of_cpus(struct recorder *recorder)
 	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
 }
 
-/* Those that went and came back between two looks. Each is disturbed by that: seldom, and at the end. */
+/* CPUs that went offline and came back between two checks. A check disturbs every CPU, so it is rare; one more is made
+ * at the end. */
 static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *stopped)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -608,14 +612,14 @@ static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *
 		return NULL;
 	recorder->cpus.looked_for_stopped_ns = now_ns;
 	error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
-	/* Since the look before it may have gone on for a while, and then away. There is no next one that would tell.
-	 */
+	/* A CPU may have run since the previous check and gone offline then. No later check would notice, so check
+	 * twice. */
 	if (!error && recorder->stop_ns)
 		error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
 	return error;
 }
 
-/* Where the list cannot be had nothing is known of it. */
+/* If the list cannot be read, nothing is known about the CPUs. */
 struct mmt_error *targets_look_at_cpus(struct recorder *recorder)
 {
 	cpu_list online = {0}, stopped = {0};
@@ -638,8 +642,8 @@ struct mmt_error *targets_look_at_cpus(struct recorder *recorder)
 
 static bool has_left(const struct traced_process *process, const struct map *members)
 {
-	/* Looked at in this order: whoever ends is no member any more, a while before it has ended. A command may run
-	 * anywhere. */
+	/* The order matters: an exiting process leaves the group a while before it has ended. A command may run in any
+	 * group. */
 	return !process->ended && !process->left && !process->target && !map_get(members, (uint32_t)process->pid) &&
 	       !proc_is_ending(process->pid);
 }

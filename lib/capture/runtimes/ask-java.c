@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The attach mechanism of the HotSpot virtual machine: a file .attach_pidPID and SIGQUIT have it open the socket
- * .java_pidPID in /tmp, which takes a command and its arguments as strings. JDK 17 and later know Compiler.perfmap.
+ * The attach mechanism of the HotSpot JVM: a file .attach_pidPID and SIGQUIT make it open the socket .java_pidPID in
+ * /tmp, which accepts a command and its arguments as strings. JDK 17 and later support Compiler.perfmap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct java {
 	char socket_name[32], trigger_name[32];
 };
 
-/* A file that somebody else left there serves as well, and stays. */
+/* An existing file is used as well and is not removed. */
 static bool make_trigger(const struct java *java, bool *made_ret)
 {
 	CLEANUP(close)
@@ -55,8 +55,8 @@ static int connect_to(const struct java *java)
 }
 
 /*
- * A thread of the machine that was not attached to before starts to listen. Its socket may have been there before: one
- * that was killed leaves it, and another may get its number.
+ * The JVM starts a listener thread at the first attach. An existing socket may be stale: a killed JVM leaves it behind,
+ * and a new JVM may get the same PID.
  */
 static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BYTES])
 {
@@ -64,7 +64,7 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 	bool made;
 	int fd = -1;
 
-	/* One that does not handle the signal would die of it. */
+	/* A process that does not handle the signal would be killed by it. */
 	if (!java->handles_signal) {
 		snprintf(refusal, HELPER_REFUSAL_BYTES,
 			 "it does not handle SIGQUIT, without which it cannot be attached to (-Xrs, or it is just "
@@ -90,7 +90,7 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 	return fd;
 }
 
-/* The status in decimal, a newline, then what the command says. */
+/* The status in decimal, a newline, then the output of the command. */
 static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_REFUSAL_BYTES])
 {
 	const char *text = strchr(answer, '\n');
@@ -111,7 +111,7 @@ static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_R
 
 static enum helper_answer command(int fd, char refusal[HELPER_REFUSAL_BYTES])
 {
-	/* Version of the protocol, command, and always three arguments. */
+	/* Version of the protocol, the command, and always three arguments. */
 	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
 	uint64_t until_ns = clock_now_ns() + ANSWER_NS;
 	char answer[ANSWER_BYTES + 1];
@@ -137,7 +137,7 @@ static void name_trigger(pid_t namespace_pid, char name[32])
 	snprintf(name, 32, ".attach_pid%d", (int)namespace_pid);
 }
 
-/* The file in its /tmp that makes Java listen: it is removed when the question is given up, unless it was there. */
+/* The file in its /tmp that makes Java listen. It is removed when the attempt ends, unless it existed before. */
 static void look_for_trigger(struct traced_process *process)
 {
 	char name[32];

@@ -15,9 +15,9 @@
 #define BETWEEN_NS                                                                                                     \
 	1000000000ULL		 /* a runtime that starts is not ready at once, and may be about to make a map itself  \
 				  */
-#define APPEAR_NS 5000000000ULL	 /* from the answer to the map */
+#define APPEAR_NS 5000000000ULL	 /* from the answer until the map appears */
 #define AT_END_NS 20000000000ULL /* for all processes together */
-#define AT_ONCE 16		 /* questions */
+#define AT_ONCE 16		 /* most helpers at the same time */
 #define STEP_MICROSECONDS 5000
 
 static const struct askable_runtime *const runtimes[] = {&runtime_dotnet, &runtime_java};
@@ -89,11 +89,11 @@ static void put(struct traced_process *process, helper_ask *ask)
 {
 	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
 
-	/* Unanswered for want of a process: as refused below. */
+	/* No helper process could be started: treated like a refusal below. */
 	(void)helper_put(&process->helper, &target, ask);
 }
 
-/* From now on, until it refuses, it may write a map. */
+/* From now on it may write a map, unless it refuses. */
 static void put_first(struct traced_process *process)
 {
 	if (process->runtime->prepare)
@@ -111,7 +111,7 @@ static enum helper_answer take_answer(struct traced_process *process, char refus
 	return HELPER_REFUSED;
 }
 
-/* A runtime that goes on writing is asked to stop at the end. */
+/* A runtime that keeps writing is asked to stop when recording ends. */
 static enum ask_state after_answer(const struct traced_process *process)
 {
 	return process->runtime->end ? ASKED_WRITES : ASKED_DONE;
@@ -128,12 +128,12 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 		break;
 	case HELPER_AGREED:
 		process->asked = ASKED_AGREED;
-		/* Who writes the map once answers when it is there. */
+		/* A runtime that writes the map once answers when the map is written. */
 		process->ask_at_ns = clock_now_ns() + (process->runtime->end ? APPEAR_NS : 0);
 		break;
 	case HELPER_UNANSWERED:
 		report_refusal(recorder, process, refusal);
-		process->asked = after_answer(process); /* perhaps it writes one day */
+		process->asked = after_answer(process); /* it may still write one */
 		break;
 	case HELPER_REFUSED:
 		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
@@ -144,7 +144,7 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 	}
 }
 
-/* That it agrees does not prove that the map appears. */
+/* An answer is not enough: verify that the map file was created. */
 static void look_for_map(const struct recorder *recorder, struct traced_process *process)
 {
 	if (perf_maps_exists(process))
@@ -168,7 +168,7 @@ static void take_last_answer(const struct recorder *recorder, struct traced_proc
 		report_still_writing(recorder, process, refusal);
 }
 
-/* One step of one process; `at_end`: one that was seen too late to be asked before is asked now, once. */
+/* One step for one process. `at_end`: a process that was found too late to be asked before is asked now, once. */
 static void step(const struct recorder *recorder, struct traced_process *process, bool at_end)
 {
 	switch (process->asked) {
@@ -176,7 +176,7 @@ static void step(const struct recorder *recorder, struct traced_process *process
 		if (!at_end && (process->runtime->at_end || clock_now_ns() < process->ask_at_ns))
 			break;
 		process->ask_attempts = at_end ? ATTEMPTS : process->ask_attempts;
-		/* A process that has a map is not asked: the map would be overwritten. */
+		/* A process that has a map is not asked, because the map would be overwritten. */
 		if (perf_maps_exists(process))
 			process->asked = ASKED_DONE;
 		else
@@ -207,7 +207,7 @@ static bool is_asking(const struct traced_process *process)
 	return process->helper.child;
 }
 
-/* Every process by one step; how many are not done. */
+/* One step for every process; returns how many are not done. */
 static size_t step_all(struct recorder *recorder, bool at_end)
 {
 	size_t asking = 0, busy = 0;
@@ -312,7 +312,7 @@ void ask_runtimes_at_end(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = &recorder->processes.items.items[i];
 
-		/* Of those that ended before this was told already. */
+		/* Processes that ended were reported before. */
 		if (process->pidfd >= 0 || process->tmp_directory >= 0)
 			count_unasked(recorder, process);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * --ask-runtime: have a runtime that runs without a perf map write one, and leave things as they were afterwards. .NET
- * is asked when it is first seen and asked to stop when recording ends; Java, whose map shows one moment, is asked when
- * recording ends. Nothing here waits, except for the end. Whatever fails is a warning.
+ * --ask-runtime: makes a runtime that runs without a perf map write one, and restores the previous state afterwards.
+ * .NET is asked when it is first seen and asked to stop when recording ends. Java, whose map is a snapshot, is asked
+ * when recording ends. Only the end of the recording waits for answers. Failures are warnings.
  */
 #ifndef CAPTURE_RUNTIMES_ASK_RUNTIME_H
 #define CAPTURE_RUNTIMES_ASK_RUNTIME_H
@@ -15,7 +15,7 @@
 
 struct recorder;
 
-/* Processes without a perf map: how many, and one of them. */
+/* Number of processes without a perf map, and the PID of one of them. */
 struct unasked {
 	uint64_t count;
 	pid_t first;
@@ -23,39 +23,40 @@ struct unasked {
 
 void unasked_count(struct unasked *unasked, pid_t pid);
 
-/* A file that is mapped executable tells which runtime this is; memory that is no file, that code is generated. */
+/* An executable mapping: a file shows which runtime the process runs; anonymous memory shows that it generates code. */
 void ask_runtime_note_image(struct traced_process *process, const char *path);
 
-/* The process executes another program. */
+/* The process has called exec. */
 void ask_runtime_forget(struct traced_process *process);
 
-/* Go on with asking those that can be asked by now; often. Only with the option, as below. */
+/* Call this often: asks the processes that can be asked by now. Does nothing without --ask-runtime; so do the functions
+ * below. */
 void ask_runtimes(struct recorder *recorder);
 
-/* Recording has ended: ask those that are asked late, tell the others to stop. Before the maps are copied. Says which
- * processes were not asked. */
+/* Recording has ended: ask the runtimes whose map is a snapshot, and ask the others to stop. Call this before the maps
+ * are copied. Warns about processes that were not asked. */
 void ask_runtimes_at_end(struct recorder *recorder);
 
-/* The map of a process has been copied: remove it if it was made for us. */
+/* The map of a process has been copied: remove it if it was created for mmtrace. */
 void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process);
 
-/* The same for the program before an exec; what the one that runs now has written stays. */
+/* The same for the program before an exec; a map written by the current program is kept. */
 void ask_runtime_end_program(struct recorder *recorder, struct traced_process *process);
 
 /* A process has ended, and its map has been copied. */
 void ask_runtime_ended(struct recorder *recorder, struct traced_process *process);
 
 /*
- * A runtime that can be asked for a perf map. Each is defined in a file of its own and listed in ask-runtime.c; nothing
- * else knows one from the other.
+ * A runtime that can be asked for a perf map. Each is defined in a file of its own and listed in ask-runtime.c; other
+ * code does not distinguish between them.
  */
 struct askable_runtime {
 	const char *name;   /* in messages */
 	const char *module; /* file name of the module that every process of the runtime maps */
-	bool at_end;	    /* its map shows one moment: it is asked when recording ends */
+	bool at_end;	    /* its map is a snapshot: it is asked when recording ends */
 	helper_ask *begin;  /* ask for a perf map */
 	helper_ask *end;    /* ask it to stop writing; NULL: it writes the map once */
-	/* Before the process is asked, and when the question is given up; NULL: nothing to do. */
+	/* Called before the process is asked and when the attempt ends; NULL: nothing to do. */
 	void (*prepare)(struct traced_process *process);
 	void (*give_up)(const struct traced_process *process);
 };

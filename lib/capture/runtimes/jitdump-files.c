@@ -44,7 +44,7 @@ pid_t jitdumps_pid_of_name(const char *path)
 	return (pid_t)strtol(digits, NULL, 10);
 }
 
-/* What is known of the process whose dump it is: of one that has ended already, what was seen before. */
+/* What is known about the process that wrote the dump. If it has ended, what was known before. */
 struct writer_process {
 	pid_t namespace_pid;
 	uid_t owner;
@@ -76,7 +76,7 @@ static bool know_writer(const struct recorder *recorder, pid_t pid, struct write
 	return writer->root >= 0;
 }
 
-/* NULL: may be taken. */
+/* Returns why the file is refused; NULL: it is accepted. */
 static const char *refuse(const struct build_id_mapping *mapping, const struct writer_process *writer, pid_t named,
 			  int fd)
 {
@@ -100,7 +100,7 @@ static int open_mapped(const struct build_id_mapping *mapping)
 	return regular_file_open(path);
 }
 
-/* Takes nothing from a file that is not the process's own: the descriptor is -1 then, and the reason is told. */
+/* Refuses a file that does not belong to the process: the descriptor is -1 then, and the user is warned. */
 static void open_dump(const struct recorder *recorder, const struct build_id_mapping *mapping,
 		      struct noted_jitdump *note)
 {
@@ -110,14 +110,14 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 	if (know_writer(recorder, mapping->pid, &writer)) {
 		CLEANUP(close) int root = writer.root;
 
-		/* The process chose the path: it is followed in the process's own root. */
+		/* The process chose the path, so it is resolved in the process's own root. */
 		while (*path == '/')
 			path++;
 		note->namespace_pid = writer.namespace_pid;
 		note->fd = process_table_spare(target_file_open(root, path));
 		refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
 		if (refused) {
-			/* Removed, or hidden: what is mapped can still be had. */
+			/* The file was removed or hidden, but the mapped file is still accessible. */
 			if (note->fd >= 0)
 				close(note->fd);
 			note->fd = process_table_spare(open_mapped(mapping));
@@ -133,7 +133,7 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 	note->fd = -1;
 }
 
-/* The dump of the program that runs in the process now; NULL: not known yet. */
+/* The dump of the current program of the process; NULL: not known yet. */
 static struct noted_jitdump *find_note(struct recorder *recorder, const struct build_id_mapping *mapping)
 {
 	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
@@ -147,7 +147,7 @@ static struct noted_jitdump *find_note(struct recorder *recorder, const struct b
 	return NULL;
 }
 
-/* What was told until now; the rest comes by jitdumps_note_begin(). */
+/* Uses the program starts known so far; later ones are added by jitdumps_note_begin(). */
 static void find_program(const struct recorder *recorder, struct noted_jitdump *note)
 {
 	note->knows_program =
@@ -198,7 +198,7 @@ static uint64_t find_room(const struct jitdump_notes *notes)
 	return JITDUMPS_BYTES_MAX - notes->kept_bytes;
 }
 
-/* What programs that ended had gives way to what one has that lives, or was the last of its process. */
+/* Dumps of ended programs are dropped in favour of those of living programs and of the last program of each process. */
 static void make_room(struct jitdump_notes *notes, uint64_t size)
 {
 	for (size_t i = 0; i < notes->items.count && find_room(notes) < size; i++) {
@@ -214,7 +214,7 @@ static void make_room(struct jitdump_notes *notes, uint64_t size)
 	}
 }
 
-/* How much of a dump there is room for. */
+/* How much of a dump may be copied. */
 static size_t limit_size(struct jitdump_notes *notes, struct noted_jitdump *note, uint64_t size)
 {
 	if (!note->ended)
@@ -275,9 +275,10 @@ static uint64_t nanoseconds(struct timespec time)
 }
 
 /*
- * The next program has begun the file again: of the one before nothing is left. The times of files are of a clock that
- * may have been set since recording began: as it is now, it takes no file of the next program for one before. Set back
- * since the file was written, it takes one before for the next one's: that is told.
+ * Whether the next program has overwritten the file, so that nothing of the earlier program is left. File times are of
+ * CLOCK_REALTIME, which may have been set during the recording. With its current offset, a file of the next program is
+ * never attributed to the earlier one. If the clock was set back after the file was written, a file of the earlier
+ * program is attributed to the next one, and a warning says so.
  */
 static bool was_written_since(int fd, uint64_t exec_ns)
 {
@@ -298,7 +299,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 
 		if (note->pid != pid || note->ended)
 			continue;
-		/* Mapped by the next program: the word of its exec has come later. */
+		/* The next program has mapped it; the record of the exec was read later. */
 		if (note->mapped_ns >= exec_ns)
 			continue;
 		note->ended = true;
@@ -315,7 +316,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 	return error;
 }
 
-/* What is at the end of the recording, too. */
+/* Also keep the dumps that are in use when recording ends. */
 static struct mmt_error *keep_all(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;

@@ -20,9 +20,9 @@
 #include "capture/runtimes/runtime-helper.h"
 #include "trace/format/format.h"
 
-#define GROWTH_MAX (1u << 16)	    /* steps of one map */
-#define EXEC_SLACK_NS 10000000ULL   /* files bear the time of the last tick of the kernel */
-#define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
+#define GROWTH_MAX (1u << 16)	    /* readings of one map */
+#define EXEC_SLACK_NS 10000000ULL   /* file times are those of the kernel's last tick */
+#define START_SLACK_NS 100000000ULL /* start times are exact to a hundredth of a second */
 
 static void format_name(const struct traced_process *process, char name[32])
 {
@@ -57,19 +57,19 @@ static const char *refuse_file(const struct traced_process *process, const struc
 	return target_file_refusal(status, process->owner, process->started_realtime_ns);
 }
 
-/* A program that began while it was recorded: see perf_maps_watch(). */
+/* A program that began during the recording: see perf_maps_watch(). */
 static bool begins_empty(const struct perf_map_copy *map)
 {
 	return map->growth.count && !map->growth.items[0].length;
 }
 
-/* Out of memory: lines only seem to be older. */
+/* If out of memory, lines only appear to be older. */
 static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t length)
 {
 	struct perf_map_growth step = {.time_ns = time_ns, .length = length};
 
 	if (map->growth.count == GROWTH_MAX) {
-		/* Half as often from now on. The beginning stays. */
+		/* Keep every second reading, and take half as many from now on. The first one stays. */
 		for (size_t i = begins_empty(map); i < GROWTH_MAX / 2; i++)
 			map->growth.items[i] = map->growth.items[2 * i + 1];
 		map->growth.count = GROWTH_MAX / 2;
@@ -102,14 +102,14 @@ void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t leng
 	mark->length = read_last(fd, length, mark->last) ? length : 0;
 }
 
-/* Two steps for each growth: the last look before it, and the first one that shows it. */
+/* Two readings for each growth: the last one before it, and the first one that shows it. */
 static void add_growth(struct traced_process *process, uint64_t now_ns, int fd, const struct stat *status)
 {
 	struct perf_map_copy *map = &process->perf_map;
 	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
 	size_t count = known ? map->growth.count : begins_empty(map);
 
-	/* Begun again: what is in it now came with this length or later. */
+	/* The file was rewritten: its current content appeared at this length or later. */
 	map->growth.count = count;
 	if (length > known && count && process->map_looked_at_ns > map->growth.items[count - 1].time_ns)
 		add_step(map, process->map_looked_at_ns, known);
@@ -175,7 +175,7 @@ void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns)
 	format_name(process, name);
 	if (fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || refuse_file(process, &status))
 		return;
-	/* Most of the time: it is not opened for this. */
+	/* The usual case: no need to open the file. */
 	if (status.st_ino == mark->inode && (uint64_t)status.st_size == mark->length) {
 		process->map_looked_at_ns = now_ns;
 		return;
@@ -215,7 +215,7 @@ int target_file_open(int directory, const char *path)
 	return regular_file_open_found((int)syscall(SYS_openat2, directory, path, &how, sizeof(how)));
 }
 
-/* The text is the target's: nothing may lead to a file that is not its own. */
+/* The target chose the text: it must not lead to a file that does not belong to the target. */
 static int open_map(int directory, const char *name)
 {
 	struct open_how how = {
@@ -227,7 +227,7 @@ static int open_map(int directory, const char *name)
 	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
 }
 
-/* Text files have no holes: a file with one is sparse, and reading beyond the hole would waste memory. */
+/* Text files have no holes. Reading a sparse file would waste memory. */
 static size_t limit_to_written(int fd, size_t size)
 {
 	off_t hole = lseek(fd, 0, SEEK_HOLE);
@@ -304,7 +304,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 		add_growth(process, clock_now_ns(), fd, &status);
 		error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	}
-	/* Of the program before: it has been kept. */
+	/* This is the map of the earlier program; it has been kept. */
 	if (refused && is_same_state(&process->earlier_map, &status))
 		return NULL;
 	if (refused == too_old && !process->target)
@@ -316,8 +316,9 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 }
 
 /*
- * The file was written by what ran before `exec_ns`: its time tells, or that it is as it was seen before. A time after
- * it is never too late: then this look, or the one that it was seen by, came between the exec and the word of it.
+ * Whether the program before `exec_ns` wrote the file: its mtime shows that, or the file is unchanged since an earlier
+ * look. A file modified after the exec is excluded first, because a look may have happened between the exec and the
+ * reading of its record.
  */
 static bool is_of_earlier_program(const struct recorder *recorder, const struct traced_process *process, int fd,
 				  const struct stat *status, uint64_t exec_ns)
@@ -343,7 +344,7 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 	process->earlier_map = (struct file_state){status.st_ino, status.st_size, status.st_mtim};
 	if (!status.st_size)
 		return NULL;
-	/* What was only seen later was there by then. */
+	/* Growth that was noticed later had happened by then. */
 	if (process->map_looked_at_ns >= exec_ns)
 		process->map_looked_at_ns = exec_ns - 1;
 	for (size_t i = process->perf_map.growth.count;

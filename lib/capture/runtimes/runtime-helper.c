@@ -23,8 +23,8 @@
 #include "capture/perf/clock.h"
 #include "capture/proc/proc.h"
 
-#define END_MILLISECONDS 200 /* for a child that was killed; one that the kernel holds longer is looked after later */
-#define FIRST_FREE 3	     /* descriptor, above those of input, output and errors */
+#define END_MILLISECONDS 200 /* for a killed child; if the kernel holds it longer, it is reaped later */
+#define FIRST_FREE 3	     /* first free descriptor after stdin, stdout and stderr */
 
 static int move_up(int fd)
 {
@@ -36,8 +36,9 @@ static bool close_between(int first, int last)
 	return first > last || close_range((unsigned)first, (unsigned)last, 0) == 0;
 }
 
-/* Of the recorder's files it keeps these two: should the kernel hold the child longer than the recorder lives, nobody
- * who reads what the recorder wrote waits for that, and no event of a target lives on. False: that cannot be had. */
+/* The child keeps only these two descriptors of the recorder. If the kernel holds the child longer than the recorder
+ * lives, it must not keep a pipe of the recorder's output open, nor an event of a target. False: they cannot be
+ * moved. */
 static bool close_others(int *answer, int *pidfd)
 {
 	int nothing, lower, upper;
@@ -51,7 +52,7 @@ static bool close_others(int *answer, int *pidfd)
 	if (!close_between(FIRST_FREE, lower - 1) || !close_between(lower + 1, upper - 1) ||
 	    !close_between(upper + 1, INT_MAX))
 		return false;
-	/* Now there is room for one more, however many the recorder has. */
+	/* Now a descriptor is free, however many the recorder has open. */
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE; fd++)
 		(void)dup2(nothing, fd);
@@ -60,13 +61,13 @@ static bool close_others(int *answer, int *pidfd)
 	return nothing >= 0;
 }
 
-/* The answer is one write: a byte, and the refusal. */
+/* The answer is one write(): a byte, and the reason for a refusal. */
 _Noreturn static void run_child(struct helper_target target, helper_ask *ask, int answer, pid_t recorder)
 {
 	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
 	bool ready = close_others(&answer, &target.pidfd);
 
-	/* Not longer than the recorder. A change of user takes this back: target_become_user() repeats it. */
+	/* End with the recorder. A change of user resets this, so target_become_user() repeats it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!ready)
 		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
@@ -87,7 +88,7 @@ bool helper_put(struct helper *helper, const struct helper_target *target, helpe
 		return false;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return false;
-	/* Signals of the terminal are the recorder's business. */
+	/* Signals from the terminal are handled by the recorder. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	helper->child = fork();
@@ -147,7 +148,7 @@ int target_directory_open(pid_t pid, const char *path)
 	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-/* They survive a change from one user to another where neither is root. */
+/* Capabilities survive a change between two users that are not root. */
 static bool drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -172,7 +173,7 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret)
 	return getppid() == recorder ? NULL : "the recorder is gone";
 }
 
-/* O_PATH, so that what was looked at is what is connected to. */
+/* O_PATH, so that the checked socket is the one that is connected to. */
 static int open_socket(uid_t owner, int directory, const char *name)
 {
 	int fd = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -187,7 +188,7 @@ static int open_socket(uid_t owner, int directory, const char *name)
 	return -1;
 }
 
-/* Another process of the same user could have made the socket under this name. */
+/* Another process of the same user could have created the socket under this name. */
 static bool is_peer(int fd, pid_t pid)
 {
 	struct ucred peer;
