@@ -307,7 +307,7 @@ struct mmt_part {
 	uint64_t allocated_bytes, allocated_count;
 	uint64_t freed_bytes, freed_count;
 	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
-	uint64_t resident_bytes;	      /* or MMT_UNKNOWN, as in the group */
+	uint64_t resident_bytes, resident_before_bytes; /* or MMT_UNKNOWN, as in the group */
 	const struct mmt_lifetime *lifetimes; /* sorted by allocated_step, then released_step */
 	size_t lifetime_count;
 };

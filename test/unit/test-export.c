@@ -61,7 +61,9 @@ static const struct mmt_part parts[] = {
      .freed_bytes = 14,
      .freed_count = 1,
      .committed_bytes = 16,
+     .committed_before_bytes = 300,
      .resident_bytes = 12,
+     .resident_before_bytes = 200,
      .lifetimes = lifetimes,
      .lifetime_count = 3},
     {.group = 1,
@@ -69,6 +71,7 @@ static const struct mmt_part parts[] = {
      .unfreed_bytes = 4096,
      .allocated_bytes = 4096,
      .resident_bytes = MMT_UNKNOWN,
+     .resident_before_bytes = MMT_UNKNOWN,
      .lifetimes = lost,
      .lifetime_count = 1},
 };
@@ -80,6 +83,7 @@ static const struct mmt_part huge_part = {.thread = {7, 7, "t"},
 					  .allocated_count = UINT64_MAX,
 					  .committed_bytes = MMT_BYTES_MAX,
 					  .resident_bytes = MMT_UNKNOWN,
+					  .resident_before_bytes = MMT_UNKNOWN,
 					  .lifetimes = huge,
 					  .lifetime_count = 1};
 
@@ -207,7 +211,7 @@ static size_t count_fields(const char *data, size_t size, uint64_t wanted)
 START_TEST(folded_lines)
 {
 	static const char *const expected[] = {
-	    [MMT_WEIGHT_UNFREED] = "16",   [MMT_WEIGHT_RESIDENT] = "12", [MMT_WEIGHT_COMMITTED] = "16",
+	    [MMT_WEIGHT_UNFREED] = "16",   [MMT_WEIGHT_RESIDENT] = "212", [MMT_WEIGHT_COMMITTED] = "316",
 	    [MMT_WEIGHT_ALLOCATED] = "30", [MMT_WEIGHT_COUNT] = "2",
 	};
 	const char *name = "a:b\\x1b[31m\\xff\\x0a\"\\</script>\\xe2\\x80\\xae 7";

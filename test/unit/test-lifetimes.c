@@ -176,6 +176,8 @@ static void check_sums(const struct mmt_report *report)
 		sum->committed_before_bytes += part->committed_before_bytes;
 		sum->reserved_bytes += part->reserved_bytes;
 		sum->resident_bytes += part->resident_bytes == MMT_UNKNOWN ? 0 : part->resident_bytes;
+		sum->resident_before_bytes +=
+		    part->resident_before_bytes == MMT_UNKNOWN ? 0 : part->resident_before_bytes;
 	}
 	for (size_t i = 0; i < report->group_count; i++) {
 		const struct mmt_group *group = &report->groups[i];
@@ -191,6 +193,8 @@ static void check_sums(const struct mmt_report *report)
 		ck_assert_uint_eq(group->reserved_bytes, sums[i].reserved_bytes);
 		ck_assert_uint_eq(group->resident_bytes == MMT_UNKNOWN ? 0 : group->resident_bytes,
 				  sums[i].resident_bytes);
+		ck_assert_uint_eq(group->resident_before_bytes == MMT_UNKNOWN ? 0 : group->resident_before_bytes,
+				  sums[i].resident_before_bytes);
 	}
 	free(sums);
 }

@@ -27,11 +27,12 @@ struct lifetime_cell {
 	uint64_t count; /* mappings whose last bytes these are */
 };
 
-/* What one thread mapped of one account; sums of the end, which whoever looks at what is mapped then adds. */
+/* What one thread mapped of one account. The sums at the end of the window are added by add_unfreed_sums() in groups.c. */
 struct lifetime_part {
 	uint32_t account, thread;
-	uint64_t committed_bytes, committed_before_bytes, reserved_bytes, resident_bytes;
-	bool resident_known;
+	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
+	uint64_t resident_bytes, resident_before_bytes;
+	bool resident_known; /* both */
 };
 
 /* Zero initialisation makes one that keeps nothing. */
@@ -57,7 +58,7 @@ struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t accou
 bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t thread, uint64_t allocated_ns,
 		   uint64_t released_ns, uint64_t bytes, uint64_t count);
 
-/* The steps reach up to this time, whatever happens there: best said before anything is added. False: out of memory. */
+/* Extend the steps to this time. Call it before the first lifetimes_add() if the end is known. False: out of memory. */
 bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns);
 
 /* How many there are. */

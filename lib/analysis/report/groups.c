@@ -627,8 +627,14 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
 	if (residency) {
+		uint64_t bytes = resident_bytes(residency, run, interval);
+
 		sums->resident_known[committer->row - 1] = true;
-		sums->groups[committer->row - 1].resident_before_bytes += resident_bytes(residency, run, interval);
+		sums->groups[committer->row - 1].resident_before_bytes += bytes;
+		if (part) {
+			part->resident_known = true;
+			part->resident_before_bytes += bytes;
+		}
 	}
 	return true;
 }

@@ -53,7 +53,8 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	*part = (struct mmt_part){.group = key->group,
 				  .process = key->process,
 				  .memory_class = (enum mmt_class)key->memory_class,
-				  .resident_bytes = MMT_UNKNOWN};
+				  .resident_bytes = MMT_UNKNOWN,
+				  .resident_before_bytes = MMT_UNKNOWN};
 	if (key->path) {
 		part->file = arena_string(parts->arena, code_view_path_name(parts->rows->code, key->path));
 		if (!part->file)
@@ -62,14 +63,20 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	return describe_thread(parts, key->thread, part);
 }
 
+static void add_known(uint64_t *sum, uint64_t bytes)
+{
+	*sum = (*sum == MMT_UNKNOWN ? 0 : *sum) + bytes;
+}
+
 static void add_sums(struct mmt_part *part, const struct lifetime_part *sums)
 {
 	part->committed_bytes += sums->committed_bytes;
 	part->committed_before_bytes += sums->committed_before_bytes;
 	part->reserved_bytes += sums->reserved_bytes;
-	if (sums->resident_known)
-		part->resident_bytes =
-		    (part->resident_bytes == MMT_UNKNOWN ? 0 : part->resident_bytes) + sums->resident_bytes;
+	if (sums->resident_known) {
+		add_known(&part->resident_bytes, sums->resident_bytes);
+		add_known(&part->resident_before_bytes, sums->resident_before_bytes);
+	}
 }
 
 static struct mmt_error *add_part(struct parts *parts, size_t place)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/sized-options.h"
+#include "base/wide-sum.h"
 #include "output/escape.h"
 #include "output/export/formats.h"
 
@@ -104,6 +105,7 @@ static void add_part(struct mmt_part *sum, const struct mmt_part *part)
 	sum->committed_before_bytes += part->committed_before_bytes;
 	sum->reserved_bytes += part->reserved_bytes;
 	add_known(&sum->resident_bytes, part->resident_bytes);
+	add_known(&sum->resident_before_bytes, part->resident_before_bytes);
 }
 
 bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret)
@@ -113,21 +115,28 @@ bool export_next(const struct mmt_report *report, size_t *position, size_t *firs
 	*first_ret = *position;
 	if (*position == report->part_count)
 		return false;
-	*sum_ret = (struct mmt_part){
-	    .group = parts[*position].group, .process = parts[*position].process, .resident_bytes = MMT_UNKNOWN};
+	*sum_ret = (struct mmt_part){.group = parts[*position].group,
+				     .process = parts[*position].process,
+				     .resident_bytes = MMT_UNKNOWN,
+				     .resident_before_bytes = MMT_UNKNOWN};
 	while (*position < report->part_count && parts[*position].group == sum_ret->group &&
 	       parts[*position].process == sum_ret->process)
 		add_part(sum_ret, &parts[(*position)++]);
 	return true;
 }
 
+static uint64_t known(uint64_t bytes)
+{
+	return bytes == MMT_UNKNOWN ? 0 : bytes;
+}
+
 uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight)
 {
 	switch (weight) {
 	case MMT_WEIGHT_RESIDENT:
-		return part->resident_bytes == MMT_UNKNOWN ? 0 : part->resident_bytes;
+		return saturating_add(known(part->resident_bytes), known(part->resident_before_bytes), MMT_BYTES_MAX);
 	case MMT_WEIGHT_COMMITTED:
-		return part->committed_bytes;
+		return saturating_add(part->committed_bytes, part->committed_before_bytes, MMT_BYTES_MAX);
 	case MMT_WEIGHT_ALLOCATED:
 		return part->allocated_bytes;
 	case MMT_WEIGHT_COUNT:

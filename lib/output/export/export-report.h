@@ -19,7 +19,7 @@ struct export
 
 #define EXPORT_NAME_BYTES 512
 
-/* The name of a function, or where the code is; only the latter goes into `text`, cut if it is longer. */
+/* Name of the function, or module and offset. Only the latter is written to `text`, truncated if longer. */
 const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES]);
 
 /* "demo (3074)". */
@@ -33,6 +33,7 @@ const char *export_no_frames(const struct mmt_group *group);
  * Its thread, class, file and lifetimes are not set; its parts are those in [*first_ret, *position). False: no more. */
 bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret);
 
+/* Committed and resident bytes include those in memory mapped before the window; what is not known is 0. */
 uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 
 /* Appended without NUL: control characters and what is no UTF-8 as \xNN. */

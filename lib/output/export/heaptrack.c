@@ -41,7 +41,7 @@ struct heaptrack {
 	bool failed;
 };
 
-/* The number of what the key says, from 1; true in *new_ret: it has to be written. */
+/* Return the number of this key, from 1. *new_ret: the caller must write its definition. */
 static uint64_t number(struct heaptrack *heaptrack, struct intern *table, const void *key, size_t size, bool *new_ret)
 {
 	size_t count = table->count;

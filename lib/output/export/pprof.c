@@ -92,7 +92,7 @@ static void put_number(struct pprof *pprof, enum pprof_field field, uint64_t val
 	buffer_clear(&pprof->names);
 }
 
-/* The number of what `key` says; true in *new_ret: it has to be written. */
+/* Return the number of this key, from 1. *new_ret: the caller must write its definition. */
 static uint64_t number(struct pprof *pprof, struct intern *table, const void *key, size_t size, bool *new_ret)
 {
 	size_t count = table->count;
@@ -243,9 +243,9 @@ static void put_sample(struct pprof *pprof, const struct mmt_part *part, const s
 	protobuf_bytes(&pprof->message, SAMPLE_LOCATION_ID, locations->data, locations->size);
 	put_value(values, part->allocated_count);
 	put_value(values, part->allocated_bytes);
-	put_value(values, part->committed_bytes);
+	put_value(values, export_weight(part, MMT_WEIGHT_COMMITTED));
 	if (report->resident_bytes != MMT_UNKNOWN)
-		put_value(values, part->resident_bytes == MMT_UNKNOWN ? 0 : part->resident_bytes);
+		put_value(values, export_weight(part, MMT_WEIGHT_RESIDENT));
 	put_value(values, part->unfreed_count);
 	put_value(values, part->unfreed_bytes);
 	protobuf_message(&pprof->message, SAMPLE_VALUE, values);

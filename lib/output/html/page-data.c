@@ -284,6 +284,14 @@ static int64_t committed_difference(const struct mmt_part *part)
 	return (int64_t)(part->committed_bytes + part->committed_before_bytes - part->unfreed_bytes);
 }
 
+/* -1 if unknown. */
+static int64_t resident_sum(const struct mmt_part *part)
+{
+	uint64_t before = part->resident_before_bytes == MMT_UNKNOWN ? 0 : part->resident_before_bytes;
+
+	return part->resident_bytes == MMT_UNKNOWN ? -1 : (int64_t)(part->resident_bytes + before);
+}
+
 static uint32_t thread_number(struct page *page, struct intern *threads, const struct mmt_thread *thread)
 {
 	struct thread_row row = {
@@ -306,7 +314,7 @@ static void put_part(struct page *page, unsigned recording, const struct mmt_par
 	document_unsigned(document, NULL, part->memory_class);
 	document_signed(document, NULL, part->file ? (int64_t)string_number(page, part->file) : -1);
 	document_signed(document, NULL, committed_difference(part));
-	document_signed(document, NULL, part->resident_bytes == MMT_UNKNOWN ? -1 : (int64_t)part->resident_bytes);
+	document_signed(document, NULL, resident_sum(part));
 	page->out_of_memory |= !page_lifetimes_put(&page->lifetimes[recording], part, document);
 	document_close(document);
 }
@@ -357,7 +365,8 @@ static void put_groups_as_parts(struct page *page, unsigned recording, struct in
 					.unfreed_bytes = group->unfreed_bytes,
 					.committed_bytes = group->committed_bytes,
 					.committed_before_bytes = group->committed_before_bytes,
-					.resident_bytes = group->resident_bytes};
+					.resident_bytes = group->resident_bytes,
+					.resident_before_bytes = group->resident_before_bytes};
 
 		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
 			if (group->class_bytes[kind] > group->class_bytes[part.memory_class])

@@ -9,8 +9,9 @@
  *       trust      [tone, line]; tone: good, wait, bad
  *       rss, committed   [time, bytes, time, bytes ...]
  *       parts      stack, process, thread or -1, class, file as place in strings or -1, committed less unfreed bytes,
- *                  resident bytes or -1; then its lifetimes, four numbers each: steps since the previous allocation,
- *                  steps until the release or -1, bytes in units, count
+ *                  resident bytes or -1, both also of memory mapped before the window; then its lifetimes, four
+ *                  numbers each: steps since the previous allocation, steps until the release or -1, bytes in
+ *                  units, count
  *     stacks       frames from the innermost to the outermost, as places in frames, each less the one before
  *     frames       three numbers each: name as place in strings, less the one before; place in origins; line
  *     origins      three numbers each: module and source as places in strings, flags

@@ -42,8 +42,9 @@ def frames_of(group):
 
 
 MEASURES = {
-    'unfreed': 'unfreed_bytes', 'resident': 'resident_bytes', 'committed': 'committed_bytes',
-    'allocated': 'allocated_bytes', 'count': 'unfreed_count', 'allocated_count': 'allocated_count',
+    'unfreed': ['unfreed_bytes'], 'resident': ['resident_bytes', 'resident_before_bytes'],
+    'committed': ['committed_bytes', 'committed_before_bytes'], 'allocated': ['allocated_bytes'],
+    'count': ['unfreed_count'], 'allocated_count': ['allocated_count'],
 }
 
 
@@ -61,8 +62,8 @@ def read_report(path):
     with open(path) as file:
         report = json.load(file)
     for group in report['groups']:
-        for measure, key in MEASURES.items():
-            sums.add(measure, frames_of(group), group[key] or 0)
+        for measure, keys in MEASURES.items():
+            sums.add(measure, frames_of(group), sum(group[key] or 0 for key in keys))
     return sums
 
 

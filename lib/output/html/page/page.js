@@ -106,11 +106,13 @@ function showMeasure() {
 	}
 }
 
-// Memory rather than addresses: what is reserved and never touched would hide all else.
+// Memory rather than addresses: what is reserved and never touched would hide all else, and memory mapped before the
+// window is not unfreed, however much of it these stacks made accessible.
 function chooseMeasure() {
 	const total = (figure) => data.recordings[data.recordings.length - 1].parts.reduce((sum, part) => sum + (part[figure] || 0), 0);
 	const memory = hasResident && total("resident") > 0 ? "resident" : "committed";
-	if (total("unfreed") > ADDRESSES_MIN * total(memory) && total(memory) > 0)
+	const mostlyReserved = total("unfreed") > ADDRESSES_MIN * total(memory) && total(memory) > 0;
+	if (mostlyReserved || total("committed") > total("unfreed"))
 		selection.measure = memory;
 }
 
