@@ -8,6 +8,7 @@
 #define GZIP_WINDOW (MAX_WBITS + 16) /* 16: a gzip header instead of zlib's */
 #define GZIP_MEMORY 8
 #define OUTPUT_BYTES 65536
+#define INPUT_BYTES (1u << 30) /* at a time: zlib counts in unsigned int */
 
 struct inflater {
 	z_stream stream;
@@ -64,10 +65,13 @@ static int deflate_all(struct gzip *gzip, int flush)
 {
 	do {
 		size_t made;
+		int status;
 
 		gzip->stream.next_out = gzip->output;
 		gzip->stream.avail_out = OUTPUT_BYTES;
-		(void)deflate(&gzip->stream, flush);
+		status = deflate(&gzip->stream, flush);
+		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+			return -1;
 		made = OUTPUT_BYTES - gzip->stream.avail_out;
 		if (made && fwrite(gzip->output, 1, made, gzip->below) != made)
 			return -1;
@@ -78,11 +82,19 @@ static int deflate_all(struct gzip *gzip, int flush)
 static ssize_t write_gzip(void *cookie, const char *data, size_t size)
 {
 	struct gzip *gzip = cookie;
-	size_t piece = size < OUTPUT_BYTES ? size : OUTPUT_BYTES;
+	size_t done = 0;
 
-	gzip->stream.next_in = (Bytef *)data;
-	gzip->stream.avail_in = (uInt)piece;
-	return deflate_all(gzip, Z_NO_FLUSH) < 0 ? 0 : (ssize_t)piece;
+	/* All of it: glibc drops what a short write leaves. */
+	while (done < size) {
+		size_t piece = size - done < INPUT_BYTES ? size - done : INPUT_BYTES;
+
+		gzip->stream.next_in = (Bytef *)data + done;
+		gzip->stream.avail_in = (uInt)piece;
+		if (deflate_all(gzip, Z_NO_FLUSH) < 0)
+			return 0;
+		done += piece;
+	}
+	return (ssize_t)size;
 }
 
 static int close_gzip(void *cookie)

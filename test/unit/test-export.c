@@ -411,6 +411,49 @@ START_TEST(compressed_stream)
 }
 END_TEST
 
+/* Longer than the buffers below it. */
+START_TEST(long_piece)
+{
+	char name[100001], *text = NULL, *plain;
+	size_t size = 0, plain_size;
+	FILE *below = open_memstream(&text, &size), *stream = gzip_open(below);
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	ck_assert_uint_eq(fwrite(name, 1, strlen(name), stream), strlen(name));
+	ck_assert_int_eq(fclose(stream), 0);
+	ck_assert_int_eq(fclose(below), 0);
+	plain = inflate_all(text, size, &plain_size);
+	ck_assert_uint_eq(plain_size, strlen(name));
+	ck_assert_str_eq(plain, name);
+	free(plain);
+	free(text);
+}
+END_TEST
+
+START_TEST(long_name)
+{
+	struct mmt_report report = hostile_report();
+	static const char *const formats[] = {"pprof", "heaptrack"};
+	char name[100001], *text, *plain;
+	size_t size, plain_size;
+	struct mmt_process long_process = {.pid = 7, .name = "p"};
+	struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = name};
+	const struct mmt_frame *const long_stack[] = {&frame};
+	struct mmt_group long_groups[] = {{.id = 1, .frames = long_stack, .frame_count = 1}, {.id = 2, .lost = true}};
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	report.groups = long_groups;
+	report.processes = &long_process;
+	text = export_report(&report, formats[_i], MMT_WEIGHT_UNFREED, &size);
+	plain = inflate_all(text, size, &plain_size);
+	ck_assert_ptr_nonnull(memmem(plain, plain_size, name, strlen(name)));
+	free(plain);
+	free(text);
+}
+END_TEST
+
 START_TEST(wrong_requests)
 {
 	struct mmt_report report = hostile_report();
@@ -448,6 +491,8 @@ int main(void)
 	tcase_add_test(tests, order_of_events);
 	tcase_add_test(tests, protobuf_encoding);
 	tcase_add_test(tests, compressed_stream);
+	tcase_add_test(tests, long_piece);
+	tcase_add_loop_test(tests, long_name, 0, 2);
 	tcase_add_test(tests, wrong_requests);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -154,6 +154,14 @@ void export_put_escaped(struct buffer *buffer, const char *text)
 		buffer_put(buffer, piece.text, piece.size);
 }
 
+struct mmt_error *export_close_gzip(FILE *stream, FILE *below)
+{
+	bool failed = ferror(stream);
+
+	failed |= fclose(stream) != 0;
+	return failed && !ferror(below) ? error_create(MMT_ERROR_INTERNAL, "the export could not be compressed") : NULL;
+}
+
 static const struct mmt_export_format *find_format(const char *name)
 {
 	for (size_t i = 0; name && i < FORMAT_COUNT; i++) {

@@ -39,6 +39,9 @@ uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 /* Appended without NUL: control characters and what is no UTF-8 as \xNN. */
 void export_put_escaped(struct buffer *buffer, const char *text);
 
+/* Closes a stream of gzip_open(). Not an error: one of `below`, which the caller finds. */
+struct mmt_error *export_close_gzip(FILE *stream, FILE *below) MMT_MUST_CHECK;
+
 /* Strings and names in a buffer. */
 #define EXPORT_BUFFER_MAX (64u << 20)
 

@@ -205,14 +205,18 @@ static struct mmt_error *put_file(struct heaptrack *heaptrack)
 struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 {
 	struct heaptrack heaptrack = {.export = export, .stream = gzip_open(stream)};
-	struct mmt_error *error;
+	struct mmt_error *error, *closed;
 
 	if (!heaptrack.stream)
 		return &error_no_memory;
 	error = export_events_create(export->report, &heaptrack.events);
 	if (!error)
 		error = put_file(&heaptrack);
-	(void)fclose(heaptrack.stream); /* An error of the stream below is the caller's to find. */
+	closed = export_close_gzip(heaptrack.stream, stream);
+	if (error)
+		mmt_error_destroy(closed);
+	else
+		error = closed;
 	export_events_deinit(&heaptrack.events);
 	intern_deinit(&heaptrack.strings);
 	intern_deinit(&heaptrack.instructions);

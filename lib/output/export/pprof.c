@@ -360,12 +360,16 @@ static struct mmt_error *write_profile(struct pprof *pprof)
 struct mmt_error *export_pprof(const struct export *export, FILE *stream)
 {
 	struct pprof pprof = {.export = export, .stream = gzip_open(stream)};
-	struct mmt_error *error;
+	struct mmt_error *error, *closed;
 
 	if (!pprof.stream)
 		return &error_no_memory;
 	error = write_profile(&pprof);
-	(void)fclose(pprof.stream); /* An error of the stream below is the caller's to find. */
+	closed = export_close_gzip(pprof.stream, stream);
+	if (error)
+		mmt_error_destroy(closed);
+	else
+		error = closed;
 	intern_deinit(&pprof.strings);
 	intern_deinit(&pprof.mappings);
 	intern_deinit(&pprof.functions);
