@@ -195,7 +195,7 @@ static void put_allocations(const struct firefox *firefox, size_t process, size_
 	document_close(firefox->document);
 }
 
-/* Samples, for a viewer that needs some: one for each event, without a stack. */
+/* Two empty samples: the viewer requires some. */
 static void put_samples(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
@@ -215,10 +215,21 @@ static void put_samples(const struct firefox *firefox)
 	document_close(document);
 }
 
-/* Those of the recording, in the first thread. */
-static void put_markers(const struct firefox *firefox, size_t count)
+/* The first in the window. */
+static size_t first_mark(const struct mmt_report *report)
+{
+	size_t first = 0;
+
+	while (first < report->mark_count && report->marks[first].time_ns < report->from_ns)
+		first++;
+	return first;
+}
+
+/* Those of the window, in the first thread. */
+static void put_markers(const struct firefox *firefox, bool wanted)
 {
 	const struct mmt_report *report = firefox->export->report;
+	size_t first = wanted ? first_mark(report) : report->mark_count, count = report->mark_count - first;
 	struct document *document = firefox->document;
 
 	document_open_object(document, "markers");
@@ -226,14 +237,14 @@ static void put_markers(const struct firefox *firefox, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		document_open_object(document, NULL);
 		document_string(document, "type", "mark");
-		document_unsigned(document, "number", report->marks[i].number);
+		document_unsigned(document, "number", report->marks[first + i].number);
 		document_close(document);
 	}
 	document_close(document);
 	put_repeated(document, "name", count, intern_find(&firefox->strings, "mark", sizeof("mark")));
 	document_open_array(document, "startTime");
 	for (size_t i = 0; i < count; i++)
-		document_milliseconds(document, NULL, since_start(firefox, report->marks[i].time_ns));
+		document_milliseconds(document, NULL, since_start(firefox, report->marks[first + i].time_ns));
 	document_close(document);
 	put_nulls(document, "endTime", count);
 	put_repeated(document, "phase", count, 0);
@@ -274,7 +285,7 @@ static void put_thread(const struct firefox *firefox, size_t place)
 	put_samples(firefox);
 	if (count)
 		put_allocations(firefox, place, count);
-	put_markers(firefox, place ? 0 : report->mark_count);
+	put_markers(firefox, !place);
 	document_close(document);
 }
 
@@ -435,9 +446,9 @@ static void put_tracks(const struct firefox *firefox)
 	const struct mmt_report *report = firefox->export->report;
 	const struct track tracks[] = {
 	    {"RSS", "resident size of all processes", "red", report->resident_reading_count, reading_ns, reading_bytes},
-	    {"committed", "committed bytes that are not unmapped", "blue", report->step_count, step_ns,
-	     committed_bytes},
-	    {"unfreed", "bytes that are not unmapped", "orange", firefox->levels.count, level_ns, level_bytes},
+	    {"committed", "committed bytes of all processes", "blue", report->step_count, step_ns, committed_bytes},
+	    {"unfreed", "bytes of all processes that are not unmapped", "orange", firefox->levels.count, level_ns,
+	     level_bytes},
 	};
 
 	document_open_array(firefox->document, "counters");

@@ -331,8 +331,7 @@ static void put_processes(struct perfetto *perfetto)
 /* Of a heap profile, what one process mapped below one stack. */
 static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *sum)
 {
-	/* Of a stack without a living allocation the viewer shows nothing, and the calls that were lost are not
-	 * counted. */
+	/* The viewer hides stacks without a live allocation; lost calls have no count, so count one. */
 	bool uncounted = sum->unfreed_bytes && !sum->unfreed_count;
 
 	protobuf_number(&perfetto->inner, HEAP_SAMPLE_CALLSTACK_ID, put_callstack(perfetto, sum->group));
@@ -598,7 +597,7 @@ static void put_region(struct perfetto *perfetto, const struct export_event *eve
 	put_event(perfetto, end_ns, uuid, EVENT_SLICE_END, NULL);
 }
 
-/* The last: the events are then in another order. */
+/* Must come last: it reorders the events. */
 static void put_regions(struct perfetto *perfetto)
 {
 	const struct mmt_report *report = perfetto->export->report;
