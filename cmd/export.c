@@ -82,6 +82,16 @@ static int write_numbered(const struct command *command, const struct export_set
 	return status;
 }
 
+/* A viewer that reads all numbered files would take those of an earlier, longer series for later states. */
+static void warn_of_older_files(const struct command *command, const struct export_settings *settings, uint64_t count)
+{
+	char *name = series_name(settings->output, count + 1);
+
+	if (name && access(name, F_OK) == 0)
+		message(command, "warning: %s is of an earlier series: remove it and those after it", name);
+	free(name);
+}
+
 /* The state after each `every_ns` of the window, which the report of its end determines; each is a report of its own.
  */
 static int write_series(const struct command *command, struct export_settings *settings, const struct mmt_report *last)
@@ -107,7 +117,11 @@ static int write_series(const struct command *command, struct export_settings *s
 		status = write_numbered(command, settings, report, i);
 		mmt_report_destroy(report);
 	}
-	return status == EXIT_OK ? write_numbered(command, settings, last, count) : status;
+	if (status == EXIT_OK)
+		status = write_numbered(command, settings, last, count);
+	if (status == EXIT_OK)
+		warn_of_older_files(command, settings, count);
+	return status;
 }
 
 static int write_export(const struct command *command, struct export_settings *settings,

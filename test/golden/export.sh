@@ -60,6 +60,13 @@ start=$("$MMTRACE" report --json --to 200ms "$data/more.data" | jq .to_ns)
 run 0 -f pprof --to "@$start" -o at "$data/more.data"
 cmp -s at file.0001.pb.gz || complain "a file of a series is not the state at its time"
 
+touch file.0004.pb.gz
+run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
+says 'file.0004.pb.gz is of an earlier series'
+rm file.0004.pb.gz
+run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
+[ ! -s messages ] || complain "a series without older files: $(cat messages)"
+
 run 2 -f folded --every 1s -o file "$data/more.data"
 says 'only a pprof file is the state at one time'
 run 2 -f pprof --every 1s "$data/more.data"
