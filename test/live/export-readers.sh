@@ -5,11 +5,18 @@
 source "$SOURCE/test/golden/replay.bash" || exit 2
 put_program
 sums=$SOURCE/test/live/support/export-sums.py
-failed=0
+failed=0 skipped=
 
 fail() {
 	echo "FAILED: $*" >&2
 	failed=1
+}
+
+# has TOOL: otherwise what it reads is not tested.
+has() {
+	command -v "$1" >/dev/null && return
+	[[ " $skipped " = *" $1 "* ]] || skipped="$skipped $1"
+	return 1
 }
 
 # export_as FORMAT OPTION...: into $directory/FORMAT.
@@ -39,7 +46,7 @@ check_speedscope() {
 }
 
 check_pprof() {
-	command -v go >/dev/null || return
+	has go || return
 	export_as pprof
 	go tool pprof -raw "$directory/pprof" >"$directory/pprof.raw" || fail "pprof -raw"
 	has_sums pprof "$directory/pprof.raw"
@@ -54,7 +61,7 @@ check_firefox() {
 }
 
 check_heaptrack() {
-	command -v heaptrack_print >/dev/null || return
+	has heaptrack_print || return
 	export_as heaptrack
 	mv "$directory/heaptrack" "$directory/heaptrack.gz"
 	heaptrack_print -f "$directory/heaptrack.gz" --flamegraph-cost-type leaked -F "$directory/leaked" \
@@ -65,13 +72,13 @@ check_heaptrack() {
 check_massif() {
 	export_as massif
 	has_sums massif "$directory/massif"
-	command -v ms_print >/dev/null || return
+	has ms_print || return
 	ms_print --threshold=0 "$directory/massif" >"$directory/massif.text" || fail "ms_print"
 	has_sums ms_print "$directory/massif.text"
 }
 
 check_perfetto() {
-	command -v protoc >/dev/null || return
+	has protoc || return
 	export_as perfetto
 	protoc --proto_path="$SOURCE/test/live/support" --decode=mmtrace.Trace export.proto \
 		<"$directory/perfetto" >"$directory/perfetto.text" || fail "protoc"
@@ -100,4 +107,8 @@ for name in leak more troubled perf; do
 	check "$SOURCE/test/data/$name.data"
 done
 check "$SOURCE/test/data/leak.data" --to 1ms --focus '*mmap*' --ignore class=heap --hide system_call
-exit $failed
+((!failed)) || exit 1
+[ -z "$skipped" ] || {
+	echo "SKIPPED: not installed:$skipped"
+	exit 77
+}
