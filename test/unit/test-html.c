@@ -202,6 +202,33 @@ START_TEST(grouped)
 }
 END_TEST
 
+/* The stack that the first recording alone has, and what it left, are no change of a process that is the same. */
+START_TEST(same_process)
+{
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_diff diff = {.before = &before, .after = &after, .between_ns = 1000000000};
+	static const char *const words[] = {"One process in both recordings:", "of different programs"};
+	char *text, *data;
+	size_t size;
+	json_t *root;
+	FILE *stream;
+
+	after.group_count = 0;
+	diff.relation = _i ? MMT_DIFF_OTHER_PROGRAM : MMT_DIFF_SAME_PROCESS;
+	stream = open_memstream(&text, &size);
+	ck_assert_ptr_null(mmt_diff_write_html(&diff, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	data = cut_data(text);
+	root = load(data);
+	ck_assert_str_eq(json_string_value(json_object_get(root, "relation")), mmt_diff_relation_name(diff.relation));
+	ck_assert_ptr_nonnull(strstr(data, words[_i]));
+	ck_assert_uint_eq(json_array_size(json_object_get(root, "stacks")), _i ? before.group_count : 0);
+	json_decref(root);
+	free(data);
+	free(text);
+}
+END_TEST
+
 #define STEPS 400
 #define PARTS 4
 #define PART_COLUMNS 7 /* before its lifetimes */
@@ -265,6 +292,7 @@ int main(void)
 	tcase_add_test(page, without_lifetimes);
 	tcase_add_test(page, limit);
 	tcase_add_test(page, grouped);
+	tcase_add_loop_test(page, same_process, 0, 2);
 	tcase_add_test(page, long_steps);
 	suite_add_tcase(suite, page);
 	return run_suite(suite);

@@ -14,6 +14,7 @@
 #include "output/html/page-lifetimes.h"
 #include "output/json/json-document.h"
 #include "output/selection.h"
+#include "output/text/text-diff.h"
 #include "output/text/text-growth.h"
 #include "output/text/text-header.h"
 #include "output/text/text-sections.h"
@@ -127,27 +128,29 @@ static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
 /* Lines of the text report, each as an element of the array that is open; with a tone, as a pair. */
 typedef void (*text_part_fn)(struct text *text, const struct mmt_report *report);
 
-static void put_lines(struct page *page, const struct mmt_report *report, text_part_fn part, const char *tone)
+static FILE *open_lines(struct page *page, struct text *text, char **lines, size_t *size)
 {
 	static const struct mmt_text_options plain = {0};
-	CLEANUP(free) char *lines = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&lines, &size);
-	struct text text;
+	FILE *stream = open_memstream(lines, size);
+
+	if (stream)
+		text_begin(text, stream, &plain);
+	else
+		page->out_of_memory = true;
+	return stream;
+}
+
+/* Closes the stream. */
+static void put_written_lines(struct page *page, struct text *text, FILE *stream, char **lines, const char *tone)
+{
 	char *rest, *line;
 
-	if (!stream) {
-		page->out_of_memory = true;
-		return;
-	}
-	text_begin(&text, stream, &plain);
-	part(&text, report);
-	text_end(&text);
+	text_end(text);
 	if (fclose(stream) != 0) {
 		page->out_of_memory = true;
 		return;
 	}
-	for (rest = lines; (line = strsep(&rest, "\n")) != NULL;) {
+	for (rest = *lines; (line = strsep(&rest, "\n")) != NULL;) {
 		if (!*line)
 			continue;
 		if (tone) {
@@ -158,6 +161,19 @@ static void put_lines(struct page *page, const struct mmt_report *report, text_p
 		if (tone)
 			document_close(page->document);
 	}
+}
+
+static void put_lines(struct page *page, const struct mmt_report *report, text_part_fn part, const char *tone)
+{
+	CLEANUP(free) char *lines = NULL;
+	size_t size = 0;
+	struct text text;
+	FILE *stream = open_lines(page, &text, &lines, &size);
+
+	if (!stream)
+		return;
+	part(&text, report);
+	put_written_lines(page, &text, stream, &lines, tone);
 }
 
 static const char *tone_of_stacks(const struct mmt_completeness *completeness)
@@ -471,6 +487,8 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_string(page->document, "truncated", mmt_stack_end_name(group->stack_end));
 	if (group->hint)
 		document_string(page->document, "pattern", group->hint);
+	if (mmt_pattern_is_by_design(group->pattern))
+		document_bool(page->document, "byDesign", true);
 	put_verdict(page, stack);
 	put_times(page, stack);
 	put_frames(page, group);
@@ -563,6 +581,11 @@ static bool has_room(const struct page *page)
 	return !page->source->options->limit || page->stacks.count < page->source->options->limit;
 }
 
+static bool is_same_process(const struct page *page)
+{
+	return page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS;
+}
+
 static struct mmt_error *choose_unchanged_stacks(struct page *page)
 {
 	const struct mmt_report *before = page->reports[0], *after = page->reports[1];
@@ -570,7 +593,8 @@ static struct mmt_error *choose_unchanged_stacks(struct page *page)
 	struct map stacks = {0}; /* key of the frames -> stack of `before` alone */
 	bool complete = true;
 
-	for (size_t i = 0; complete && i < before->group_count; i++) {
+	/* Of one process, what the first recording left is no change: the second began after it. */
+	for (size_t i = 0; complete && !is_same_process(page) && i < before->group_count; i++) {
 		uint32_t key, number = (uint32_t)page->stacks.count;
 
 		if (page->stack_of_group[0][i] != NO_STACK)
@@ -636,6 +660,26 @@ static struct mmt_error *prepare(struct page *page)
 	return page->source->before ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
 }
 
+static void put_relation(struct page *page)
+{
+	const struct mmt_diff *diff = page->source->diff;
+	CLEANUP(free) char *lines = NULL;
+	size_t size = 0;
+	FILE *stream;
+	struct text text;
+
+	if (!diff)
+		return;
+	document_string(page->document, "relation", mmt_diff_relation_name(diff->relation));
+	document_open_array(page->document, "relationLines");
+	stream = open_lines(page, &text, &lines, &size);
+	if (stream) {
+		text_diff_relation(&text, diff);
+		put_written_lines(page, &text, stream, &lines, NULL);
+	}
+	document_close(page->document);
+}
+
 static uint64_t find_unit(const struct page *page)
 {
 	uint64_t unit = page_lifetimes_unit(page->reports[0]);
@@ -652,6 +696,7 @@ static void put_page(struct page *page)
 	document_string(page->document, "version", mmt_version());
 	document_unsigned(page->document, "unit", unit);
 	document_unsigned(page->document, "leftOut", page->left_out);
+	put_relation(page);
 	document_open_array(page->document, "classes");
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
 		document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));

@@ -4,6 +4,8 @@
  * programs read report --json.
  *
  *     unit         bytes; sizes of lifetimes are multiples of it
+ *     relation     of a diff: mmt_diff_relation_name(); of one process, the values before count as 0
+ *     relationLines   lines of the text diff that say so
  *     recordings   one, or before and after. Times are nanoseconds since the start of the window.
  *       growth     lines of the text report: headline, verdict, what the growth consists of
  *       trust      [tone, line]; tone: good, wait, bad

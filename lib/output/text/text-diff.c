@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text/text-diff.h"
+
 #include <mmtrace/output.h>
 
 #include <inttypes.h>
@@ -116,8 +118,7 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	text_end_line(text);
 }
 
-/* What the two recordings are to each other, where that changes what the figures mean. */
-static void put_relation(struct text *text, const struct mmt_diff *diff)
+void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 {
 	if (diff->relation == MMT_DIFF_RUNS)
 		return;
@@ -186,7 +187,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	text_header(&text, diff->before, true);
 	text_warnings(&text, diff->after);
 	text_header(&text, diff->after, true);
-	put_relation(&text, diff);
+	text_diff_relation(&text, diff);
 	text_end_line(&text);
 	put_sums(&text, diff);
 	for (size_t i = 0; i < selection.count; i++) {

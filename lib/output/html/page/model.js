@@ -3,6 +3,7 @@
 
 const data = JSON.parse(find("data").textContent);
 const isDiff = data.recordings.length > 1;
+const isSameProcess = data.relation === "same-process";
 const STILL_MAPPED = 0xffffffff;
 
 const measures = {
@@ -216,6 +217,9 @@ let totals = [];
 function recalculate() {
 	sums = data.recordings.map(sumUp);
 	values = sums.map((one) => one[selection.measure]);
+	// The second recording has only what was mapped after the first: none of it was there before.
+	if (isSameProcess)
+		values[0] = new Float64Array(stacks.length);
 	totals = values.map((one) => one.reduce((sum, value) => sum + value, 0));
 	widths = isDiff ? values[0].map((before, i) => Math.max(before, values[1][i])) : values[0];
 }

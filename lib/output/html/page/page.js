@@ -60,11 +60,20 @@ function verdictBox(recording, i) {
 	return box;
 }
 
+// Where the two recordings are not two runs of one program.
+function showRelation() {
+	const box = find("relation"), lines = data.relationLines || [];
+	for (const line of lines)
+		box.append(element("p", data.relation === "other-program" ? "note" : "", line.trim().replace("rows below", "stacks below")));
+	box.hidden = !lines.length;
+}
+
 function showHeadline() {
 	data.recordings.forEach((recording, i) => find("verdicts").append(verdictBox(recording, i)));
 	const sources = data.recordings.map((recording) => recording.source.join(" ").trim());
 	const name = isDiff ? "What changed" : splitHeadline(data.recordings[0]).title;
 	find("heading").textContent = name;
+	showRelation();
 	find("source").textContent = "mmtrace " + (isDiff ? "diff: " : "report: ") + sources.join(" \u2192 ");
 	document.title = "mmtrace: " + (isDiff ? data.recordings.map((recording) => recording.input).join(", ") : name);
 	find("footer").textContent = "Made by mmtrace " + data.version + ". This file contains everything it shows and loads nothing." +
@@ -170,7 +179,7 @@ function showFilters() {
 
 function showTotal() {
 	const total = find("total"), measure = measures[selection.measure];
-	const words = isDiff ? measure.format(totals[0]) + " before, " + measure.format(totals[1]) + " after: " +
+	const words = isSameProcess ? measure.format(totals[1]) + " in the second recording" : isDiff ? measure.format(totals[0]) + " before, " + measure.format(totals[1]) + " after: " +
 		formatChange(totals[1] - totals[0], measure.format) : measure.format(totals[0]);
 	total.textContent = measure.label + ": " + words;
 	total.dataset.value = String(totals[totals.length - 1]);

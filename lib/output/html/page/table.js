@@ -4,9 +4,10 @@
 const ROWS_AT_ONCE = 100;
 const table = { shown: ROWS_AT_ONCE, sort: isDiff ? "change" : "value", open: new Set(), list: [] };
 
-function spanOf() {
+// The time in which the values came about: those of the end do not follow the selected range.
+function spanOf(recording) {
 	const { from, to } = selection;
-	return Math.max(1, to - from);
+	return Math.max(1, measures[selection.measure].atEnd ? recording.duration : to - from);
 }
 
 // Nanoseconds since the oldest and the youngest mapping that is still there was made, at the end of the range.
@@ -42,7 +43,7 @@ function rowOf(i) {
 	const files = largestWord(i, (part) => part.file < 0 ? "" : data.strings[part.file]);
 	return {
 		stack: i, value, before, change: value - before, ages,
-		rate: value / spanOf() * 60e9,
+		rate: value / spanOf(recording) * 60e9,
 		count: sums[last].count[i],
 		age: ages ? ages.oldest : -1,
 		class: classes.word + (classes.others ? " +" + classes.others : ""),
@@ -166,6 +167,7 @@ function fillCell(cell, column, row) {
 
 const verdictHelp = {
 	leak: "mapped throughout the recording, and older than the mappings that were unmapped had become",
+	"keeps growing": "mapped throughout the recording, as a leak, but an allocator or a runtime keeps this memory by design",
 	cache: "mapped early, and kept since",
 	traffic: "no older than the mappings that were unmapped had become",
 };
@@ -173,11 +175,12 @@ const verdictHelp = {
 function fillTitle(cell, row) {
 	const { name, callers } = stackTitle(stacks[row.stack]);
 	const button = element("button", "unfold", name);
-	const { verdict } = stacks[row.stack];
+	const { verdict, byDesign } = stacks[row.stack];
+	const word = verdict === "leak" && byDesign ? "keeps growing" : verdict;
 	cell.classList.add("stack");
 	if (verdict) {
-		cell.append(element("span", "verdict-word " + verdict, verdict));
-		cell.lastChild.title = verdictHelp[verdict] || "";
+		cell.append(element("span", "verdict-word " + verdict, word));
+		cell.lastChild.title = verdictHelp[word] || "";
 	}
 	button.type = "button";
 	button.setAttribute("aria-expanded", String(table.open.has(row.stack)));
