@@ -229,6 +229,35 @@ START_TEST(same_process)
 }
 END_TEST
 
+/* What an allocator keeps by design is no leak of the program, as in text. */
+START_TEST(verdict_words)
+{
+	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
+	static const struct mmt_frame *const frames[] = {&frame};
+	struct mmt_group group = {.id = 1,
+				  .frames = frames,
+				  .frame_count = 1,
+				  .unfreed_bytes = 4096,
+				  .unfreed_count = 1,
+				  .verdict = MMT_LIFETIME_LEAK,
+				  .pattern = _i ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE};
+	struct mmt_report report = sample_report();
+	char *page, *data;
+	json_t *root, *stack;
+
+	report.groups = &group;
+	report.group_count = 1;
+	page = render(&report, &(struct mmt_text_options){0});
+	data = cut_data(page);
+	root = load(data);
+	stack = json_array_get(json_object_get(root, "stacks"), 0);
+	ck_assert_str_eq(json_string_value(json_object_get(stack, "verdictWord")), _i ? "keeps growing" : "LEAK");
+	json_decref(root);
+	free(data);
+	free(page);
+}
+END_TEST
+
 #define STEPS 400
 #define PARTS 4
 #define PART_COLUMNS 7 /* before its lifetimes */
@@ -293,6 +322,7 @@ int main(void)
 	tcase_add_test(page, limit);
 	tcase_add_test(page, grouped);
 	tcase_add_loop_test(page, same_process, 0, 2);
+	tcase_add_loop_test(page, verdict_words, 0, 2);
 	tcase_add_test(page, long_steps);
 	suite_add_tcase(suite, page);
 	return run_suite(suite);

@@ -14,6 +14,7 @@
 #include "output/html/page-lifetimes.h"
 #include "output/json/json-document.h"
 #include "output/selection.h"
+#include "output/text/row-verdict.h"
 #include "output/text/text-diff.h"
 #include "output/text/text-growth.h"
 #include "output/text/text-header.h"
@@ -468,10 +469,14 @@ static void put_times(struct page *page, const struct page_stack *stack)
 /* Of the report, or of the later one; nothing if the lifetimes do not tell. */
 static void put_verdict(struct page *page, const struct page_stack *stack)
 {
+	const struct mmt_report *report = page->reports[page->report_count - 1];
 	const struct mmt_group *group = stack->groups[page->report_count - 1];
 
-	if (group && group->verdict != MMT_LIFETIME_UNKNOWN && group->verdict != MMT_LIFETIME_TOO_SHORT)
-		document_string(page->document, "verdict", mmt_lifetime_verdict_name(group->verdict));
+	if (!group || group->verdict == MMT_LIFETIME_UNKNOWN || group->verdict == MMT_LIFETIME_TOO_SHORT)
+		return;
+	document_string(page->document, "verdict", mmt_lifetime_verdict_name(group->verdict));
+	document_string(page->document, "verdictWord",
+			row_verdict(report, group->verdict, group->pattern, group->unfreed_count).word);
 }
 
 static void put_stack(struct page *page, const struct page_stack *stack)
@@ -487,8 +492,6 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_string(page->document, "truncated", mmt_stack_end_name(group->stack_end));
 	if (group->hint)
 		document_string(page->document, "pattern", group->hint);
-	if (mmt_pattern_is_by_design(group->pattern))
-		document_bool(page->document, "byDesign", true);
 	put_verdict(page, stack);
 	put_times(page, stack);
 	put_frames(page, group);

@@ -169,14 +169,15 @@ const verdictHelp = {
 	leak: "mapped throughout the recording, and older than the mappings that were unmapped had become",
 	"keeps growing": "mapped throughout the recording, as a leak, but an allocator or a runtime keeps this memory by design",
 	cache: "mapped early, and kept since",
+	"made early": "mapped early, and kept since, but too few mappings to call them a cache",
 	traffic: "no older than the mappings that were unmapped had become",
 };
 
 function fillTitle(cell, row) {
 	const { name, callers } = stackTitle(stacks[row.stack]);
 	const button = element("button", "unfold", name);
-	const { verdict, byDesign } = stacks[row.stack];
-	const word = verdict === "leak" && byDesign ? "keeps growing" : verdict;
+	const { verdict, verdictWord } = stacks[row.stack];
+	const word = verdict && verdictWord.toLowerCase();
 	cell.classList.add("stack");
 	if (verdict) {
 		cell.append(element("span", "verdict-word " + verdict, word));
