@@ -89,10 +89,9 @@ static void put_rss(struct text *text, const struct mmt_diff *diff)
 	text_end_line(text);
 }
 
-/* The mapped bytes are those of the processes in both recordings, and with all their memory. */
-static bool are_rows_of_mapped(const struct mmt_report *report)
+static bool is_selected(const struct mmt_report *report)
 {
-	return report->process_count == 1 && !report->focus_count && !report->ignore_count;
+	return report->focus_count || report->ignore_count;
 }
 
 static void put_same_process(struct text *text, const struct mmt_diff *diff)
@@ -105,11 +104,15 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 		    mmt_format_duration(diff->between_ns, time));
 	text_end_line(text);
 	put_rss(text, diff);
+	/* Of memory that was mapped before, the selected part is not known. */
+	if (is_selected(diff->before) || is_selected(diff->after))
+		return;
 	text_format(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
 		    mmt_format_bytes(diff->mapped_before_bytes, first),
 		    mmt_format_bytes(diff->mapped_after_bytes, second), mmt_format_change(change, size));
 	text_end_line(text);
-	if (!are_rows_of_mapped(diff->before) || !are_rows_of_mapped(diff->after))
+	/* Mapped bytes are of processes in both recordings only. */
+	if (diff->before->process_count > 1 || diff->after->process_count > 1)
 		return;
 	text_format(text, TEXT_PLAIN,
 		    "  of this, the rows below mapped %s; %s by calls between the recordings, and by unmapping",
