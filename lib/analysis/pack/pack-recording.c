@@ -233,9 +233,7 @@ static struct mmt_error *write_all(struct pack *pack)
 	return error ? error : writer_finish(pack->writer);
 }
 
-/*
- * Check that the input was not written since it was opened and, if the output replaces it, that it still has its name.
- */
+/* Check that the input was not written since it was opened and, if the output replaces it, still has its name. */
 static struct mmt_error *check_input(const struct pack *pack, const struct mmt_pack_options *options)
 {
 	struct stat status, named;

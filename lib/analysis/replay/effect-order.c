@@ -243,9 +243,9 @@ static bool has_failed(const struct event *event)
 
 /*
  * Whether the thread's last lock belongs to this call. Every call that succeeds acquires the lock. A failed call may
- * return before it acquires any; then the lock belongs to an earlier call that was not recorded. This is mostly
- * harmless, because such a call changes nothing wherever it is placed, but no call waits for seconds before it fails.
- * Calls may also have been lost on the CPU where this call returned.
+ * return before it acquires any; then the lock belongs to an earlier call that was not recorded. Placing a failed call
+ * too early is mostly harmless, because it changes nothing, but no call waits for seconds before it fails. Calls may
+ * also have been lost on the CPU where this call returned.
  */
 static bool may_own(const struct effect_order *order, const struct event *event, const struct queued *lock)
 {

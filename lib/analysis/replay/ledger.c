@@ -36,8 +36,7 @@ static void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t ti
 
 static void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes);
 
-/* Add what is left of an allocation to its row, as of its call. Its stack became known after the limit on waiting
- * changes. */
+/* Add the rest of an allocation to its row, as of its call, after its stack became known too late. */
 static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);
 
 /* Resolve the pending changes of an allocation to its row. LEDGER_NO_ROW: no row counts them. */

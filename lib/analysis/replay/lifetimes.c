@@ -55,7 +55,7 @@ static bool double_steps(struct lifetimes *lifetimes)
 	lifetimes->step_ns = lifetimes->step_ns > UINT64_MAX / 2 ? UINT64_MAX : lifetimes->step_ns * 2;
 	map_clear(&lifetimes->cell_numbers);
 	lifetimes->cells.count = 0;
-	/* No cell moves to behind those that are still to be read. */
+	/* No cell moves past the cells that are still to be read. */
 	for (size_t i = 0; i < count; i++) {
 		struct lifetime_cell cell = lifetimes->cells.items[i];
 

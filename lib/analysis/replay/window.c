@@ -10,9 +10,7 @@ struct span {
 	uint64_t start_ns, end_ns, start_realtime_ns;
 };
 
-/*
- * Convert a time of day to nanoseconds since the epoch: its first occurrence in the recording. 0: cannot be converted.
- */
+/* Convert a time of day to nanoseconds since the epoch: its first occurrence in the recording. 0: not possible. */
 static uint64_t find_time_of_day(const struct span *span, uint64_t ns)
 {
 	time_t began = (time_t)(span->start_realtime_ns / NS_PER_SECOND);

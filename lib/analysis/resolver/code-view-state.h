@@ -81,9 +81,7 @@ struct code_view {
 /* Loads the names when the first frame in JIT code needs them. NULL: out of memory, there are no names. */
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
 
-/*
- * The recorded bytes of the JIT code of the program that began in the process then; the result is cached. NULL: none.
- */
+/* The recorded bytes of the JIT code of the program that began in the process then (cached); NULL: none. */
 struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns);
 
 /* The tables of a packed recording replace unwinding and symbolization: mmtrace opens no modules. */

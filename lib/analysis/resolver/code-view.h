@@ -51,7 +51,7 @@ size_t code_view_stack_count(const struct code_view *view);
 uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
 
 /*
- * Names of a frame: one or more, inlined functions first. The first call looks them up; they live as long as the view.
+ * Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the view.
  */
 struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
 				  size_t *count_ret) MMT_MUST_CHECK;

@@ -36,7 +36,7 @@ static const char *part_name(Dwarf_Die *skeleton)
 	return name ? name : text_attribute(skeleton, DW_AT_GNU_dwo_name);
 }
 
-/* Relative to where the unit was compiled. */
+/* Relative to the compilation directory of the unit. */
 static char *part_path(Dwarf_Die *skeleton)
 {
 	const char *directory = text_attribute(skeleton, DW_AT_comp_dir);
@@ -116,7 +116,7 @@ bool debug_place_blocks(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-/* Without memory nothing is opened either. */
+/* Out of memory: do not open anything either. */
 __attribute__((format(printf, 1, 2))) static bool place_blocks(const char *format, ...)
 {
 	CLEANUP(free) char *path = NULL;
@@ -133,7 +133,7 @@ __attribute__((format(printf, 1, 2))) static bool place_blocks(const char *forma
 	return debug_place_blocks(path);
 }
 
-/* Below the common directory each end of the program's own is tried. */
+/* Try each suffix of the program's path below the common directory. */
 static bool name_blocks(const char *directory, const char *name)
 {
 	if (place_blocks("%s/%s", directory, name) || place_blocks("%s/.debug/%s", directory, name))
@@ -177,7 +177,7 @@ bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size)
 	return place_blocks(DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", hex, hex + 2);
 }
 
-/* As the library finds it from the real place of the file. */
+/* Resolve the path as the library does, from the real path of the file. */
 static bool beside_blocks(const char *file, const char *directory, const char *name)
 {
 	const char *slash = strrchr(file, '/');
@@ -208,8 +208,8 @@ bool debug_places_of_part_block(const char *file, const char *directory, const c
 }
 
 #define EXPANDED_BYTES_MAX (UINT64_C(8) << 30)
-#define FREE_PART 2	   /* at most this part of what is free on the disk */
-#define EXPANSION_MAX 1032 /* of any byte: more does not come of deflated data */
+#define FREE_PART 2	   /* use at most this fraction of the free disk space */
+#define EXPANSION_MAX 1032 /* maximum expansion of a byte of deflated data */
 #define SECTION_NAMES_BYTES_MAX (1u << 20)
 #define PIECE_BYTES (1u << 18)
 #define ALIGNMENT 16
@@ -228,7 +228,7 @@ struct expansion {
 	Elf64_Shdr *sections;
 	char *names; /* of sections; the last byte is NUL */
 	size_t names_size;
-	uint8_t *input, *output; /* PIECE_BYTES of each */
+	uint8_t *input, *output; /* PIECE_BYTES each */
 };
 
 static bool read_at(int fd, void *data, size_t size, uint64_t offset)
@@ -261,7 +261,7 @@ static bool append(struct expansion *expansion, const void *data, size_t size)
 	return true;
 }
 
-/* ---- what there is ---- */
+/* ---- the compressed file ---- */
 
 static bool is_usual(const Elf64_Ehdr *header)
 {
@@ -313,7 +313,7 @@ static bool read_compression(const struct expansion *expansion, const Elf64_Shdr
 	       compression->ch_type == ELFCOMPRESS_ZLIB && compression->ch_size / EXPANSION_MAX <= section->sh_size;
 }
 
-/* Where functions and lines are. */
+/* Sections with functions and lines. */
 static bool has_names(const char *section)
 {
 	static const char *const known[] = {".debug_info",   ".debug_types",	".debug_abbrev",
@@ -327,7 +327,7 @@ static bool has_names(const char *section)
 	return false;
 }
 
-/* Of the others the copy has headers alone. */
+/* The copy has only the headers of other sections. */
 static bool is_kept(const struct expansion *expansion, const Elf64_Shdr *section)
 {
 	return section->sh_type != SHT_NULL && section->sh_type != SHT_NOBITS &&
@@ -335,7 +335,7 @@ static bool is_kept(const struct expansion *expansion, const Elf64_Shdr *section
 		has_names(section_name(expansion, section)));
 }
 
-/* What is written of the section, and how much of that was compressed; false: too much, or it cannot be read. */
+/* Size of the section in the copy, and how much of that is compressed; false: too large, or unreadable. */
 static bool measure_section(const struct expansion *expansion, const Elf64_Shdr *section, uint64_t *bytes,
 			    uint64_t *expanded)
 {
@@ -355,9 +355,9 @@ static bool measure_section(const struct expansion *expansion, const Elf64_Shdr 
 }
 
 /*
- * Other files with parts of it are found by the place of the file itself, which the expanded one has not: none with a
- * supplementary file, nor with what split units refer to. That is .debug_addr, which clang's DWARF 5 has without them
- * too; but only the units, which are compressed, tell which it is.
+ * The library finds other files with parts of the debug information by the path of the file, which the expanded copy
+ * does not have. Do not expand files with a supplementary file or with split units. Split units need .debug_addr.
+ * clang's DWARF 5 has that section without split units too, but only the compressed units would show that.
  */
 static bool is_worthwhile(const struct expansion *expansion, uint64_t minimum, uint64_t *bytes_ret)
 {
@@ -376,7 +376,7 @@ static bool is_worthwhile(const struct expansion *expansion, uint64_t minimum, u
 	return expanded && expanded >= minimum;
 }
 
-/* ---- what is made of it ---- */
+/* ---- the expanded copy ---- */
 
 static bool copy_section(struct expansion *expansion, const Elf64_Shdr *section)
 {
@@ -394,7 +394,7 @@ static bool copy_section(struct expansion *expansion, const Elf64_Shdr *section)
 	return true;
 }
 
-/* Exactly `size` bytes must come of it. */
+/* The data must expand to exactly `size` bytes. */
 static bool inflate_section(struct expansion *expansion, struct inflater *inflater, const Elf64_Shdr *section,
 			    uint64_t size)
 {
@@ -495,7 +495,7 @@ static int create_file(void)
 	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		return fd;
-	/* Not every file system has such files. */
+	/* Not every file system supports O_TMPFILE. */
 	if (asprintf(&path, "%s/mmtrace-XXXXXX", directory) < 0) {
 		path = NULL;
 		return -1;
@@ -506,7 +506,7 @@ static int create_file(void)
 	return fd;
 }
 
-/* Others need room on the disk, too. */
+/* Leave free disk space for others. */
 static bool has_room(int fd, uint64_t bytes)
 {
 	struct statvfs disk;
@@ -543,7 +543,7 @@ int expanded_debug_create(int fd, uint64_t minimum)
 	return expansion.to;
 }
 
-/* ---- reading it ---- */
+/* ---- reading the copy ---- */
 
 struct debug_image {
 	void *bytes;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Separate debug files: where they are looked for, parts that a file refers to (.gnu_debugaltlink, split DWARF), and
- * copies with their compressed sections expanded.
- */
+/* Separate debug files: where to search for them, parts that a file refers to (.gnu_debugaltlink, split DWARF), and
+ * copies with expanded sections. */
 #ifndef CODE_DWARF_DEBUG_FILES_H
 #define CODE_DWARF_DEBUG_FILES_H
 
@@ -11,9 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The other files that have a part of a program's debug information, as it names them itself. */
+/* Other files with parts of a module's debug information, as named in the module. */
 
-/* As "PATH (id HEX)", without what is not said. The caller frees it; NULL: there is none, or no memory. */
+/* Formats it as "PATH (id HEX)", without unknown parts. The caller frees the result; NULL: there is none, or out of
+ * memory. */
 char *debug_part_of_unit(Dwarf_Die *skeleton);
 
 char *debug_part_supplement(Dwarf *dwarf);
@@ -22,51 +21,52 @@ char *debug_part_supplement(Dwarf *dwarf);
  * contains the unit or `dwarf`. */
 bool debug_part_of_unit_blocks(Dwarf_Die *skeleton, const char *path);
 
-/* The file refers to a supplementary one. */
+/* Whether the file refers to a supplementary one. */
 bool debug_part_has_supplement(Dwarf *dwarf);
 
-/* True as well when the supplementary file has one in its turn. After this the library may look for it. */
+/* Also true if the supplementary file has one itself. After this the library may search for it. */
 bool debug_part_supplement_blocks(Dwarf *dwarf, const char *path);
 
 /*
- * The libraries open what stands where debug information may be, whatever it is: a FIFO would hold them for ever, and a
- * device feels it. So these places are looked at before. What is put there between the look and the open is not seen.
+ * The libraries open whatever is at a possible path of debug information: a FIFO would block forever, and opening a
+ * device can have side effects. So these functions check the paths first. A file created between the check and the open
+ * is not detected.
  */
 
-/* Neither a file nor a directory, but something that is there. */
+/* The path exists, but is neither a regular file nor a directory. */
 bool debug_place_blocks(const char *path);
 
-/* One of the places where the separate file of a program is looked for by its name; `link`: of the file, as the program
- * says it; NULL: it does not. */
+/* A candidate path for the separate debug file of a program, searched by name. `link`: name in the program's debug
+ * link; NULL: it has none. */
 bool debug_places_block(const char *program, const char *link);
 
-/* The place of a file with this build-id. */
+/* The path of a file with this build-id. */
 bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size);
 
-/* The place of a file with all that was split off from `file`, whatever its units say. */
+/* The path of the .dwp file of `file`, whatever its units refer to. */
 bool debug_place_of_parts_blocks(const char *file);
 
-/* The places of a file that is named `name` in `file`, whose compiler stood in `directory` (NULL: not known). */
+/* The candidate paths of a file that `file` calls `name`; its compiler ran in `directory` (NULL: unknown). */
 bool debug_places_of_part_block(const char *file, const char *directory, const char *name);
 
-/*
- * The file of debug information whose sections are compressed, expanded into one without a name in TMPDIR, else
- * /var/tmp. libdw would expand every section in memory, and hold them all until the end; of a file only what is being
- * read need be in memory.
- */
+/* Expands a debug file with compressed sections into an unnamed file in TMPDIR, else /var/tmp. libdw would expand every
+ * section in memory and keep them all; a file only needs memory for what is being read. */
 
-/* What expands to less is not worth the file. */
+/* Files that expand to less are not worth the copy. */
 #define EXPANDED_DEBUG_BYTES_MIN (48u << 20)
 
-/* The same ELF file, without compressed sections, and without those of them that names are not taken from. -1: `minimum`
- * bytes do not come of those it keeps, it would have more than 8 GiB or half of what is free on the disk, refers to other
- * files, or cannot be had. All of it is written, so that no page of its mapping needs room on the disk later. */
+/*
+ * Create an equal ELF file without compressed sections and without the contents of sections that names do not need. -1:
+ * the kept sections expand to less than `minimum` bytes, or to more than 8 GiB or half of the free disk space, or the
+ * file refers to other files, or an error occurred. All blocks are written, so that its mapping needs no disk space
+ * later.
+ */
 int expanded_debug_create(int fd, uint64_t minimum);
 
-/* What is read of such a file. */
+/* Reads an expanded file. */
 struct debug_image;
 
-/* Does not keep `fd`. NULL: it cannot be read. */
+/* Does not keep `fd`. NULL: unreadable. */
 struct debug_image *debug_image_open(int fd);
 
 /* Accepts NULL. */
@@ -74,10 +74,10 @@ void debug_image_close(struct debug_image *image);
 
 Dwarf *debug_image_dwarf(const struct debug_image *image);
 
-/* Where its first segment is loaded; false: it has none. */
+/* Address of its first segment; false: it has none. */
 bool debug_image_address(const struct debug_image *image, uint64_t *address_ret);
 
-/* Give back the memory of what was read; what is read again comes from the file. */
+/* Release the memory of pages already read; the kernel reads them from the file again if needed. */
 void debug_image_release(const struct debug_image *image);
 
 #endif

@@ -35,21 +35,20 @@ static void debug_scopes_destroy(struct debug_scopes *scopes);
  * long as `scopes`. */
 static const char *debug_scopes_name(struct debug_scopes *scopes, Dwarf_Die *function);
 
-/* Of the Dwarf, until now: about. */
+/* Approximate number of bytes read from the Dwarf so far. */
 static uint64_t debug_scopes_bytes_read(const struct debug_scopes *scopes);
 
-/* Units, or functions, of which each covers the address are looked at from the nearest start downwards, at most so
- * many. */
+/* Maximum number of overlapping units, or functions, checked for an address, from the nearest start downwards. */
 #define OVERLAPPING_RANGES 16
 
-/* What no compiler comes near, but a hostile file may: levels of nesting, ranges of the functions of one unit, ranges
- * looked at for one address. */
+/* Limits far beyond the output of any compiler, against hostile files: nesting levels, ranges of the functions of one
+ * unit, ranges checked for one address. */
 #define NESTING_MAX 64
 #define FUNCTION_RANGES_MAX (1u << 22)
 #define LOOKUP_RANGES_MAX (1u << 20)
 
-#define LOOKUP_BYTES (32u << 10) /* read for one address: pages with a function here, a name there */
-#define RANGE_BYTES_MIN 3	 /* of a range in any form that DWARF has */
+#define LOOKUP_BYTES (32u << 10) /* estimate per lookup: pages with a function here, a name there */
+#define RANGE_BYTES_MIN 3	 /* smallest encoding of a range in DWARF */
 
 struct function_range {
 	uint64_t start, end;
@@ -57,12 +56,12 @@ struct function_range {
 };
 
 struct unit {
-	Dwarf_Die lines;    /* has the line table */
-	Dwarf_Die scopes;   /* has the functions; another one with split DWARF */
+	Dwarf_Die lines;    /* contains the line table */
+	Dwarf_Die scopes;   /* contains the functions; a different unit with split DWARF */
 	bool warnings_part; /* the file with its functions is missing */
-	bool met_warning;   /* and something was looked for in it */
+	bool met_warning;   /* a lookup needed that file */
 	bool indexed;
-	Dwarf_Off last; /* of the entries looked at for the index: each comes behind those before */
+	Dwarf_Off last; /* offset of the last entry indexed: offsets must increase */
 	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
 };
 
@@ -77,13 +76,13 @@ struct dwarf_names {
 	Dwarf *dwarf;
 	struct line_tables *lines;
 	struct debug_scopes *scopes;
-	uint64_t bytes_read;  /* about */
-	uint64_t ranges_left; /* that the file can still describe */
+	uint64_t bytes_read;  /* approximate */
+	uint64_t ranges_left; /* maximum number of ranges left that the file can describe */
 	bool warnings_parts;
-	bool warnings_supplement; /* one of them: any entry may refer to it */
-	bool met_warning;	  /* something was looked for in what lacks a part */
-	bool limited;		  /* something is more than is read */
-	bool damaged;		  /* something cannot be read that the file has, or should have */
+	bool warnings_supplement; /* such a file is missing: any entry may refer to it */
+	bool met_warning;	  /* a lookup needed a missing file */
+	bool limited;		  /* something exceeds a limit */
+	bool damaged;		  /* something that the file has, or should have, cannot be read */
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -115,10 +114,8 @@ static bool add_unit(struct dwarf_names *names, const struct unit *unit)
 	return vector_push(&names->units, *unit);
 }
 
-/*
- * No two units share a list of ranges, unless a hostile file makes every unit refer to the same long one. Some sections
- * tell of a supplementary file, which has what several programs have in common.
- */
+/* No two units share a range list, except in a hostile file that makes every unit refer to the same long one. Some
+ * sections indicate a supplementary file, which contains the common parts of several programs. */
 static void look_at_sections(struct dwarf_names *names, Dwarf *dwarf)
 {
 	Elf *elf = dwarf_getelf(dwarf);
@@ -144,13 +141,13 @@ static void look_at_sections(struct dwarf_names *names, Dwarf *dwarf)
 	names->warnings_supplement = names->warnings_parts = has_supplement && !dwarf_getalt(dwarf);
 }
 
-/* Where not even the unit's own name can be read, the rest cannot be trusted. */
+/* If even the unit's own name is unreadable, do not trust the rest. */
 static bool is_garbled(const struct dwarf_names *names, Dwarf_Die *unit)
 {
 	return !names->warnings_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
 }
 
-/* Whether the unit has code to be named. */
+/* Whether the unit contains code. */
 static bool is_wanted(struct dwarf_names *names, Dwarf_Die *unit, uint8_t type)
 {
 	names->damaged |= is_garbled(names, unit);
@@ -167,21 +164,19 @@ static bool is_wanted(struct dwarf_names *names, Dwarf_Die *unit, uint8_t type)
 	}
 }
 
-/* The part of a unit that is in another file; false: it is missing, or not to be had. */
+/* The part of a unit that is in another file; false: missing or unreadable. */
 static bool find_part(Dwarf_CU *position, Dwarf_Die *skeleton, const char *path, Dwarf_Die *part_ret)
 {
 	if (debug_part_of_unit_blocks(skeleton, path) ||
 	    dwarf_cu_info(position, NULL, NULL, NULL, part_ret, NULL, NULL, NULL) ||
 	    dwarf_tag(part_ret) == DW_TAG_invalid)
 		return false;
-	/* No compiler lets it refer to still another one. */
+	/* No compiler writes a chain of such references. */
 	return !debug_part_has_supplement(dwarf_cu_getdwarf(part_ret->cu));
 }
 
-/*
- * The ranges of all units are taken from the units themselves: many compilers write no .debug_aranges, which the
- * library's own search depends on.
- */
+/* Read the ranges of all units from the units themselves: many compilers write no .debug_aranges, which the library's
+ * own search needs. */
 struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwarf_names **names_ret)
 {
 	struct dwarf_names *names = calloc(1, sizeof(*names));
@@ -317,7 +312,7 @@ static bool first_child(struct dwarf_names *names, Dwarf_Die *parent, Dwarf_Die 
 	return !missing;
 }
 
-/* The next entry on the same level. A reference to an earlier one would never end. */
+/* The next entry on the same level. Reject references to earlier entries, which would never end. */
 static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
@@ -359,7 +354,7 @@ static bool may_hold_functions(Dwarf_Die *die)
 	case DW_TAG_union_type:
 	case DW_TAG_lexical_block:
 		return true;
-	case DW_TAG_subprogram: /* one without code is a declaration or what others were inlined from */
+	case DW_TAG_subprogram: /* an entry without code is a declaration or the origin of inlined instances */
 		return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 	default:
 		return false;
@@ -375,7 +370,7 @@ static bool add_functions(struct dwarf_names *names, struct unit *unit, Dwarf_Di
 	do {
 		int tag = dwarf_tag(&die);
 
-		/* Only a wrong reference leads to an entry's own children once more, on every level. */
+		/* Only an invalid reference leads to an entry's own children again, on every level. */
 		if (tag == DW_TAG_invalid || dwarf_dieoffset(&die) <= unit->last) {
 			names->damaged = true;
 			return true;
@@ -402,8 +397,8 @@ static int compare_functions(const void *left, const void *right)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* The library's search for scopes walks through the whole unit each time, and finds none for code that was inlined from
- * another unit, as link-time optimisation and dwz leave it. */
+/* The library's search for scopes walks the whole unit each time, and does not find code inlined from another unit,
+ * which link-time optimisation and dwz produce. */
 static void index_functions(struct dwarf_names *names, struct unit *unit)
 {
 	Dwarf_Die root = unit->scopes;
@@ -442,7 +437,7 @@ static bool find_function(struct dwarf_names *names, struct unit *unit, uint64_t
 	return false;
 }
 
-/* `budget`: how many ranges may still be looked at. Once it is used up nothing is found. */
+/* `budget`: number of ranges that may still be checked. Returns nothing once it is used up. */
 static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
 {
 	Dwarf_Addr base, start, end;
@@ -461,7 +456,7 @@ static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, 
 	return false;
 }
 
-/* The child of `die` that has the address, and functions inlined into it perhaps. */
+/* The child of `die` that contains the address, possibly with functions inlined into it. */
 static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
 {
 	Dwarf_Die child;
@@ -483,7 +478,7 @@ static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t addre
 	return false;
 }
 
-/* The function at `address` and what is inlined there, outermost first. */
+/* The function at `address` and the functions inlined there, outermost first. */
 static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *scopes,
 			  size_t limit)
 {
@@ -530,7 +525,7 @@ static void describe_line(const struct unit_lines *lines, uint64_t address, stru
 		(void)unit_lines_find(lines, address, &frame->source_file, &frame->source_line);
 }
 
-/* Where an inlined function is called. */
+/* The call site of an inlined function. */
 static void describe_call(const struct unit *unit, const struct unit_lines *lines, Dwarf_Die *inlined,
 			  struct debug_frame *frame)
 {
@@ -558,7 +553,7 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 	frame->inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
 	if (frame->inlined)
 		return;
-	/* Some compilers write no entry address for a function with several ranges: it is in the first range. */
+	/* Some compilers write no entry address for a function with several ranges: use the first range. */
 	if (!dwarf_entrypc(die, &entry) || dwarf_ranges(die, 0, &base, &entry, &end) > 0)
 		frame->entry = entry;
 }

@@ -12,7 +12,7 @@
 
 struct dwarf_names;
 
-/* Borrows `dwarf`, which is read from `path`: parts of it may be beside that. */
+/* Borrows `dwarf`, which was read from `path`; files with other parts of it may be next to `path`. */
 struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwarf_names **names_ret) MMT_MUST_CHECK;
 
 void dwarf_names_destroy(struct dwarf_names *names);
@@ -41,24 +41,23 @@ uint64_t dwarf_names_bytes_read(const struct dwarf_names *names);
 bool dwarf_names_expected(Elf *elf);
 
 struct debug_frame {
-	const char *linkage_name; /* NULL: none. Strings live as long as the names and the Dwarf */
+	const char *linkage_name; /* NULL: unknown. Strings live as long as the names and the Dwarf */
 	const char *name;	  /* NULL: no function, only a line */
 	const char *source_file;
-	const char *directory; /* that a relative source_file is relative to; NULL: unknown */
+	const char *directory; /* directory to which source_file is relative; NULL: unknown */
 	uint32_t source_line;
-	uint64_t entry; /* of the function, 0 unknown */
+	uint64_t entry; /* of the function; 0: unknown */
 	bool inlined;
-	Dwarf_Die function; /* of the function, if there is a name */
+	Dwarf_Die function; /* of the function, if it has a name */
 };
 
 #define DWARF_NAMES_INLINE_MAX 64
 
-/* Innermost first, the function and DWARF_NAMES_INLINE_MAX - 1 inlined ones at most; 0: nothing is known about
- * `address` (of the Dwarf). */
+/* Innermost first: at most DWARF_NAMES_INLINE_MAX - 1 inlined functions and the function itself. Returns their number;
+ * 0: `address` (of the Dwarf) is unknown. */
 size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
 
-/* The qualified name, with namespaces and classes, of a function that was found; NULL: there is none, or the linkage
- * name has to be used. */
+/* The qualified name, with namespaces and classes, of a function already found; NULL: none, or use the linkage name. */
 const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame);
 
 #endif

@@ -10,38 +10,38 @@
 #include "base/map.h"
 #include "base/vector.h"
 
-/* libdw's memory is given back when it has read so many lines. */
+/* close libdw's Dwarf to free its memory after this many lines */
 #define LINES_HELD_MAX (1u << 15)
 
 #define NO_FILE UINT32_MAX
 
-/* From `address` on up to the next one. */
+/* Applies from `address` up to the next row. */
 struct line_row {
 	uint64_t address;
-	uint32_t file; /* of the unit; NO_FILE: none that it names */
-	uint32_t line; /* 0: not known */
+	uint32_t file; /* index in the unit; NO_FILE: unknown */
+	uint32_t line; /* 0: unknown */
 };
 
 struct unit_lines {
 	bool readable;
-	VECTOR(struct line_row) rows; /* sorted by address, one of each */
-	VECTOR(const char *) files;   /* NULL: no name */
+	VECTOR(struct line_row) rows; /* sorted, with distinct addresses */
+	VECTOR(const char *) files;   /* NULL: unknown */
 };
 
 struct line_tables {
-	Dwarf *dwarf;	      /* whose units they are; not ours */
-	Dwarf *reading;	      /* another one of the same file, from which tables are read; NULL: not open */
+	Dwarf *dwarf;	      /* of the units; borrowed */
+	Dwarf *reading;	      /* second Dwarf of the same file, used for reading tables; NULL: not open */
 	size_t held;	      /* lines in `reading` */
-	size_t entries_left;  /* rows and files that the file can still describe */
-	bool limited;	      /* it had more: no table is read any more */
-	struct map by_offset; /* of the table: units may share one */
+	size_t entries_left;  /* maximum number of rows and files left that the file can describe */
+	bool limited;	      /* the limit was exceeded: no more tables are read */
+	struct map by_offset; /* by offset of the table: units may share one */
 	VECTOR(struct unit_lines *) units;
-	struct intern names; /* of files: most units share most of theirs */
+	struct intern names; /* file names: units share most of theirs */
 	VECTOR(const char *) texts;
 	struct arena arena;
 };
 
-/* No row and no file takes less than a byte of it. Only a hostile file has tables that share bytes. */
+/* Each row and each file takes at least one byte. Tables share bytes only in hostile files. */
 static size_t section_bytes(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -141,7 +141,7 @@ static bool add_files(struct line_tables *tables, Dwarf_Files *files, size_t cou
 	return true;
 }
 
-/* Of lines at the same address the last one counts, and one that changes nothing is none. */
+/* Of several lines at one address keep the last one, and drop lines that change nothing. */
 static bool add_row(struct unit_lines *lines, const struct line_row *row)
 {
 	const struct line_row *last;
@@ -174,7 +174,7 @@ static bool add_line(Dwarf_Line *line, struct unit_lines *lines)
 	return add_row(lines, &row);
 }
 
-/* False: they are more than the file can have. */
+/* False: more than the file can have. */
 static bool take_entries(struct line_tables *tables, size_t rows, size_t files)
 {
 	tables->limited |= rows > tables->entries_left || files > tables->entries_left - rows;
@@ -208,7 +208,7 @@ static bool read_lines(struct line_tables *tables, Dwarf_Die *unit, struct unit_
 	return true;
 }
 
-/* The same unit where its table may be read and forgotten. */
+/* The same unit in the Dwarf whose memory can be freed. */
 static bool find_unit(struct line_tables *tables, Dwarf_Die *unit, Dwarf_Die *unit_ret)
 {
 	if (!tables->reading)
@@ -216,7 +216,7 @@ static bool find_unit(struct line_tables *tables, Dwarf_Die *unit, Dwarf_Die *un
 	return dwarf_offdie(tables->reading, dwarf_dieoffset(unit), unit_ret) && dwarf_tag(unit_ret) == dwarf_tag(unit);
 }
 
-/* An empty one at first; NULL: out of memory. */
+/* Initially empty; NULL: out of memory. */
 static struct unit_lines *lines_at(struct line_tables *tables, uint64_t offset, bool *new_ret)
 {
 	const uint64_t *known = map_get(&tables->by_offset, offset);
@@ -247,7 +247,7 @@ const struct unit_lines *line_tables_of_unit(struct line_tables *tables, Dwarf_D
 		return NULL;
 	lines = lines_at(tables, offset, &is_new);
 	if (lines && is_new && !tables->limited) {
-		/* Where it is not found again it is read, and kept, where it is. */
+		/* If the unit is not found there, read the table from `dwarf`, which keeps it. */
 		if (!find_unit(tables, unit, &die))
 			die = *unit;
 		if (!read_lines(tables, &die, lines))

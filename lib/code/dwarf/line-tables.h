@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Source lines by address, unit by unit. libdw keeps each table that it has read until its Dwarf is closed, at some 60
- * bytes for a line; here a change of the line takes 16, and what libdw keeps is given back time and again.
- */
+/* Source lines by address, unit by unit. libdw keeps each table that it has read until its Dwarf is closed, at some 60
+ * bytes per line. Here each change of the line takes 16 bytes, and libdw's memory is freed regularly. */
 #ifndef CODE_DWARF_LINE_TABLES_H
 #define CODE_DWARF_LINE_TABLES_H
 
@@ -18,20 +16,20 @@ struct line_tables *line_tables_create(Dwarf *dwarf);
 /* Accepts NULL. */
 void line_tables_destroy(struct line_tables *tables);
 
-/* Tables have more rows and files than the file has bytes for: those read from then on are left out. */
+/* Whether some tables were left out because tables had more rows and files than the file has bytes for. */
 bool line_tables_limited(const struct line_tables *tables);
 
 struct unit_lines;
 
-/* The table of `unit`, read when it is first asked for. NULL: there is none, it cannot be read, or it is left
- * out. */
+/* The table of `unit`, read on first use. NULL: none, unreadable, or left out. */
 const struct unit_lines *line_tables_of_unit(struct line_tables *tables, Dwarf_Die *unit);
 
-/* The line in which the code at `address` was written; false: not known. The file lives as long as the tables, NULL:
- * it is none that the table names. */
+/*
+ * The source line of the code at `address`; false: unknown. The file name lives as long as the tables, NULL: unknown.
+ */
 bool unit_lines_find(const struct unit_lines *lines, uint64_t address, const char **file_ret, uint32_t *line_ret);
 
-/* The file that the unit calls so; NULL: there is none. */
+/* The file that has this number in the unit; NULL: none. */
 const char *unit_lines_file(const struct unit_lines *lines, uint32_t number);
 
 #endif

@@ -22,7 +22,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 
-/* Whether an open file is of this kind, belongs to this user, and is not writable for others. */
+/* Whether an open file has this type, belongs to this user, and is not writable for others. */
 static bool own_directory_is_own(int fd, mode_t kind, struct stat *status_ret);
 
 /*
@@ -38,9 +38,9 @@ static int own_directory_open(const char *path, unsigned levels);
 #define HEADER_BYTES (CHECKED_FROM + 20 + 4 + 7 * 8)
 #define SUFFIX ".names"
 #define UNFINISHED ".new."
-#define UNFINISHED_SECONDS 3600 /* then whoever wrote it is gone */
-#define BLOCK_BYTES 4096	/* the least that a file takes of a disk */
-#define FILES_MAX 65536		/* more than fit below the limit */
+#define UNFINISHED_SECONDS 3600 /* after this age its writer is gone */
+#define BLOCK_BYTES 4096	/* minimum disk space of a file */
+#define FILES_MAX 65536		/* more files than fit below the limit */
 
 struct name_cache {
 	int directory;
@@ -48,7 +48,7 @@ struct name_cache {
 	uint8_t writer[20]; /* build-id of this library */
 };
 
-/* ---- which build of mmtrace this is ---- */
+/* ---- the build of mmtrace ---- */
 
 static bool take_build_id(struct bytes notes, uint8_t id_ret[20])
 {
@@ -117,7 +117,7 @@ void name_cache_close(struct name_cache *cache)
 	free(cache);
 }
 
-/* ---- one file ---- */
+/* ---- a cache file ---- */
 
 #define NAME_BYTES 64
 
@@ -135,7 +135,7 @@ static bool has_key(const struct name_cache_key *key)
 	return key->build_id_size >= NAME_CACHE_ID_BYTES_MIN && key->build_id_size <= sizeof(key->build_id);
 }
 
-/* Whole, or NULL. */
+/* Read the complete file; NULL: not possible. */
 static uint8_t *read_whole(int fd, size_t size)
 {
 	uint8_t *data = malloc(size);
@@ -171,7 +171,7 @@ static void put_identity(const struct name_cache *cache, const struct name_cache
 	name_cache_put_file(&key->program, buffer);
 }
 
-/* All behind the checksum is as it was written, by this build, about this file. */
+/* Whether everything after the checksum is as written, by this build, about this module. */
 static bool check(const struct name_cache *cache, const struct name_cache_key *key, struct bytes *bytes)
 {
 	uint64_t magic = bytes_u64(bytes), checksum;
@@ -217,7 +217,7 @@ const uint8_t *name_cache_read(struct name_cache *cache, const struct name_cache
 		*data_ret = NULL;
 		return NULL;
 	}
-	(void)futimens(fd, NULL); /* used now */
+	(void)futimens(fd, NULL); /* mark as used now */
 	*size_ret = bytes_left(&bytes);
 	return bytes.position;
 }
@@ -255,7 +255,7 @@ static void write_file(struct name_cache *cache, const char *name, const struct 
 		(void)unlinkat(cache->directory, temporary, 0);
 }
 
-/* ---- its size ---- */
+/* ---- size limit ---- */
 
 struct cached_names_file {
 	char *name;
@@ -272,7 +272,7 @@ static int compare_files(const void *left, const void *right)
 	return (a->used.tv_nsec > b->used.tv_nsec) - (a->used.tv_nsec < b->used.tv_nsec);
 }
 
-/* What a report that was killed left behind goes; every other file counts. */
+/* Delete temporary files of killed reports; all other files count. */
 static bool counts(const struct name_cache *cache, const char *name, const struct stat *status)
 {
 	if (!S_ISREG(status->st_mode) || !strstr(name, SUFFIX))
@@ -287,13 +287,13 @@ struct kept_files {
 	VECTOR(struct cached_names_file) items;
 };
 
-/* Most programs have few names looked up: by their sizes alone, files would be more than the disk has room for. */
+/* For most modules few names are looked up, so files are small: count disk blocks, not sizes. */
 static uint64_t bytes_taken(uint64_t size)
 {
 	return (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
 }
 
-/* Their bytes; the files into `files`. */
+/* Sum up their bytes and list the files in `files`. */
 static uint64_t list_files(const struct name_cache *cache, DIR *stream, struct kept_files *files)
 {
 	const struct dirent *entry;
@@ -372,7 +372,7 @@ void name_cache_write(struct name_cache *cache, const struct name_cache_key *key
 struct walk {
 	int directory;	/* O_PATH */
 	char *rest;	/* of the path; owned */
-	unsigned links; /* followed so far */
+	unsigned links; /* symbolic links followed so far */
 };
 
 static bool own_directory_is_own(int fd, mode_t kind, struct stat *status_ret)
@@ -495,7 +495,7 @@ void known_names_deinit(struct known_names *names)
 	vector_deinit(&names->texts);
 }
 
-/* Where its frames are, and how many. */
+/* Position and number of its frames. */
 static size_t frames_of(const struct known_names *names, size_t place, const struct known_frame **frames_ret)
 {
 	const struct known_answer *answer = &names->found.items[place];
@@ -548,7 +548,7 @@ static uint64_t hash_place(struct known_names *names, const char *text)
 	return id_table_hash(&names->by_place, &text, sizeof(text));
 }
 
-/* `*number_ret` is 0 for NULL; false: there is no memory for it, or too many have come. */
+/* `*number_ret` is 0 for NULL; false: out of memory, or too many. */
 static bool number_text(struct known_names *names, const char *text, uint32_t *number_ret)
 {
 	uint64_t hash = hash_place(names, text);
@@ -584,7 +584,7 @@ static bool add_frame(struct known_names *names, const struct program_frame *fra
 								 .source_line = frame->source_line}));
 }
 
-/* What was added to the frames since `start` is what is known of the address, or goes. */
+/* The frames added since `start` become the answer for the address, or are dropped. */
 static void end_answer(struct known_names *names, uint64_t address, size_t start, bool complete)
 {
 	uint64_t hash = id_table_hash(&names->by_address, &address, sizeof(address));
@@ -606,9 +606,9 @@ void known_names_put(struct known_names *names, uint64_t address, const struct p
 	end_answer(names, address, start, added == count);
 }
 
-/* ---- as bytes ---- */
+/* ---- encoding ---- */
 
-/* A number in the file for each text: those of equal texts, and of one that came from a file, are the same. */
+/* Number the texts for the file. Equal texts get one number, as do texts that came from a file. */
 static bool put_texts(const struct known_names *names, uint32_t *numbers, struct buffer *buffer)
 {
 	struct intern texts = {0};

@@ -18,8 +18,8 @@
 #include "base/vector.h"
 #include "code/elf/module.h"
 
-#define NAME_CACHE_BYTES (128u << 20)	  /* of disk for all files; the least recently used files are deleted first */
-#define NAME_CACHE_FILE_BYTES (32u << 20) /* of one */
+#define NAME_CACHE_BYTES (128u << 20)	  /* total disk space; the least recently used files are deleted first */
+#define NAME_CACHE_FILE_BYTES (32u << 20) /* maximum size of a file */
 #define NAME_CACHE_ID_BYTES_MIN 16	  /* shorter build-ids may not be unique */
 
 struct name_cache;
@@ -57,10 +57,10 @@ void name_cache_write(struct name_cache *cache, const struct name_cache_key *key
 
 struct known_answer {
 	uint64_t address;
-	uint32_t start; /* of its frames; they end where those of the next answer start */
+	uint32_t start; /* index of its first frame; the last one precedes the next answer's */
 };
 
-/* Numbers of texts, plus 1; 0: none. */
+/* Text numbers plus 1; 0: none. */
 struct known_frame {
 	uint32_t function : 31;
 	bool inlined : 1;
@@ -68,12 +68,12 @@ struct known_frame {
 	uint32_t source_line;
 };
 
-/* Zero initialisation makes an empty one. */
+/* An all-zero value is empty. */
 struct known_names {
-	struct id_table by_address; /* its ids are places in `found` */
+	struct id_table by_address; /* IDs are indexes into `found` */
 	VECTOR(struct known_answer) found;
 	VECTOR(struct known_frame) frames;
-	struct id_table by_place; /* of texts in memory; its ids are places in `texts` */
+	struct id_table by_place; /* by address of the text in memory; IDs are indexes into `texts` */
 	VECTOR(const char *) texts;
 };
 
@@ -89,7 +89,7 @@ void known_names_put(struct known_names *names, uint64_t address, const struct p
 /* False: out of memory. */
 bool known_names_encode(const struct known_names *names, struct buffer *buffer) __attribute__((warn_unused_result));
 
-/* Decode into an empty one, which borrows strings from `bytes`. False: damaged; `names` is then empty. */
+/* Decode into an empty value, which borrows strings from `bytes`. False: damaged; `names` is then empty. */
 bool known_names_decode(struct bytes *bytes, struct known_names *names);
 
 #endif

@@ -15,21 +15,21 @@
 #include "code/dwarf/name-cache.h"
 #include "code/dwarf/synthesized-names.h"
 
-/* Symbols that begin before an address are looked at from the nearest downwards, at most so many. */
+/* Maximum number of symbols before an address that are checked, from the nearest downwards. */
 #define OVERLAPPING_SYMBOLS 64
 
-/* Enough to choose among names; a hostile file may have many symbols that share one of megabytes. */
+/* Enough to choose among names; in a hostile file many symbols may share a name of megabytes. */
 #define COMPARED_LENGTH_MAX 1024
 
-/* So much of an expanded file is in memory at most, about. */
+/* Approximate maximum of an expanded file in memory. */
 #define IMAGE_BYTES_MAX (32u << 20)
 
 struct symbol {
-	uint64_t start, end; /* an unsized one ends at the next one at the latest, or with its section */
+	uint64_t start, end; /* an unsized symbol ends at the next symbol or with its section */
 	const char *name;
-	uint32_t index;	 /* in the file's table */
+	uint32_t index;	 /* index in the file's table */
 	uint16_t length; /* of the name, at most COMPARED_LENGTH_MAX */
-	uint8_t rank;	 /* among aliases; the least is best */
+	uint8_t rank;	 /* among aliases; lower is better */
 	bool sized, measured;
 };
 
@@ -38,25 +38,25 @@ struct symbols {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Dwarf_Addr bias;	  /* of the module in `dwfl` */
-	symbols_measure *measure; /* NULL: nobody can */
+	symbols_measure *measure; /* NULL: not available */
 	void *measure_context;
-	bool loaded;		     /* the table */
+	bool loaded;		     /* the symbol table */
 	bool debug_loaded;	     /* dwarf_names */
-	struct debug_image *image;   /* the file of it, expanded; NULL: read by libdwfl */
-	char *image_path;	     /* what was expanded */
-	uint64_t image_released_at;  /* dwarf_names_bytes_read() */
-	VECTOR(struct symbol) table; /* sorted by start, one of each start */
+	struct debug_image *image;   /* the expanded debug file; NULL: libdwfl reads the file */
+	char *image_path;	     /* file that was expanded */
+	uint64_t image_released_at;  /* value of dwarf_names_bytes_read() at that time */
+	VECTOR(struct symbol) table; /* sorted by start, one symbol per start */
 	struct dwarf_names *dwarf_names;
-	bool debug_unreadable; /* there is some, but not even that can be told */
+	bool debug_unreadable; /* there is debug information, but it is unreadable */
 	Dwarf_Addr debug_bias;
-	struct stat debug_file; /* a separate one, as it was when it was opened */
+	struct stat debug_file; /* separate debug file as of when it was opened */
 	struct synthesized_names made;
 	struct known_names known;
 	struct name_cache *cache; /* NULL: none */
 	struct name_cache_key key;
 	bool cache_read;
-	uint8_t *kept;	   /* what was read from the cache: texts of `known` */
-	size_t kept_count; /* of `known` */
+	uint8_t *kept;	   /* data read from the cache, with the texts of `known` */
+	size_t kept_count; /* number of answers in `known` that came from the cache */
 };
 
 static bool has_build_id(Dwfl_Module *module, bool *blocks_ret)
@@ -69,7 +69,7 @@ static bool has_build_id(Dwfl_Module *module, bool *blocks_ret)
 	return size > 0;
 }
 
-/* Only by the build-id, which is compared. */
+/* Search only by build-id, which is verified. */
 static int find_by_build_id(Dwfl_Module *module, char **path_ret)
 {
 	bool blocks;
@@ -80,9 +80,9 @@ static int find_by_build_id(Dwfl_Module *module, char **path_ret)
 }
 
 /*
- * libdwfl would look for a file that is named after the program in the working directory, too, where it can be one of
- * another program. For the supplementary file `link` is its name; of its places the one that its build-id names is
- * below a directory of root's, and not looked at before.
+ * libdwfl would also search the working directory for a file named after the program, which may belong to another
+ * program. For a supplementary file `link` is its name; the path named by its build-id is below a directory owned by
+ * root and needs no check.
  */
 static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *path,
 		      const char *link, GElf_Word checksum, char **path_ret)
@@ -136,7 +136,7 @@ struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, 
 	own = dup(fd);
 	if (symbols->dwfl && own >= 0)
 		symbols->module = dwfl_report_elf(symbols->dwfl, path, path, own, 0, true);
-	/* libdwfl keeps the descriptor only when it could read the file. */
+	/* libdwfl keeps the descriptor only if it could read the file. */
 	if (!symbols->module && own >= 0)
 		close(own);
 	finish(symbols);
@@ -156,7 +156,7 @@ struct mmt_error *symbols_create_from_memory(const char *name, void *image, size
 	return NULL;
 }
 
-/* ---- names kept from earlier reports ---- */
+/* ---- names cached by earlier reports ---- */
 
 void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key)
 {
@@ -170,7 +170,7 @@ void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void
 	symbols->measure_context = context;
 }
 
-/* What the names came from: the library, and a separate debug file; zeros when the program has them itself. */
+/* Sources of the names: the library and a separate debug file; zeros if the module has its own debug information. */
 static void put_origin(const char *path, const struct stat *file, struct buffer *buffer)
 {
 	buffer_put_string(buffer, path);
@@ -194,7 +194,7 @@ static const char *debug_path(const struct symbols *symbols)
 	return path ? path : "";
 }
 
-/* Of the file with the debug information, separate or not. */
+/* Identity of the file with the debug information, separate or not. */
 static const char *debug_origin(const struct symbols *symbols)
 {
 	const char *path = debug_path(symbols);
@@ -204,7 +204,7 @@ static const char *debug_origin(const struct symbols *symbols)
 	return path ? path : "";
 }
 
-/* It must still be the same. */
+/* The file must not have changed. */
 static bool check_origin(struct bytes *bytes)
 {
 	const uint8_t *start = bytes->position;
@@ -239,7 +239,7 @@ static void read_cache(struct symbols *symbols)
 		symbols->kept_count = symbols->known.found.count;
 }
 
-/* What was looked up, if it cannot become better. */
+/* Cache the names looked up, unless a later report may find better ones. */
 static void write_cache(struct symbols *symbols)
 {
 	struct buffer buffer;
@@ -270,7 +270,7 @@ void symbols_destroy(struct symbols *symbols)
 	free(symbols);
 }
 
-/* A name that its programmer meant for others: not reserved. Mangled names begin with an underscore by their nature. */
+/* Whether the name is public: not reserved. Mangled names always begin with an underscore. */
 static bool is_plain_name(const char *name)
 {
 	return name[0] != '_' || name[1] == 'Z' || name[1] == 'R';
@@ -317,7 +317,7 @@ static bool add_symbol(struct symbols *symbols, int index)
 	return vector_push(&symbols->table, entry);
 }
 
-/* By address; the best name first. */
+/* Sort by address; the best name first. */
 static int compare_symbols(const void *left, const void *right)
 {
 	const struct symbol *a = left, *b = right;
@@ -333,7 +333,7 @@ static int compare_symbols(const void *left, const void *right)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* By address alone; false: out of memory. */
+/* Sort by address only; false: out of memory. */
 static bool sort_by_start(struct symbols *symbols)
 {
 	size_t count = symbols->table.count;
@@ -353,7 +353,7 @@ static bool sort_by_start(struct symbols *symbols)
 	return done;
 }
 
-/* There are many, and few have aliases: names are compared among these alone. */
+/* There are many symbols, but few have aliases: compare names only among these. */
 static void sort_symbols(struct symbols *symbols)
 {
 	struct symbol *items = symbols->table.items;
@@ -374,7 +374,7 @@ static void sort_symbols(struct symbols *symbols)
 	}
 }
 
-/* Of aliases only the first is kept, with the size that one of them has. */
+/* Keep only the first of several aliases, with the size of the one that has one. */
 static void merge_aliases(struct symbols *symbols)
 {
 	size_t kept = 0;
@@ -393,7 +393,7 @@ static void merge_aliases(struct symbols *symbols)
 	symbols->table.count = kept;
 }
 
-/* Whether the expanded file is loaded where the program is: it is unless one of them was moved after it was linked. */
+/* Whether the expanded file has the program's load address: it has unless one of them was relocated after linking. */
 static bool has_same_addresses(const struct symbols *symbols)
 {
 	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
@@ -410,8 +410,8 @@ static bool has_same_addresses(const struct symbols *symbols)
 	return false;
 }
 
-/* The separate file with the program's build-id; -1: none, or only libdwfl finds it, by name or on a server. Not by the
- * module itself, which would keep it, to expand it in memory. */
+/* Open the separate file with the program's build-id; -1: none, or only libdwfl finds it, by name or on a server. Do
+ * not use the module for this: it would keep the file and expand it in memory. */
 static int find_separate(const struct symbols *symbols, char **path_ret)
 {
 	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
@@ -469,12 +469,12 @@ static void load_debug(struct symbols *symbols)
 		mmt_error_destroy(dwarf_names_create(dwarf, debug_origin(symbols), &symbols->dwarf_names));
 	else
 		symbols->debug_unreadable = dwarf_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
-	if (symbols->image) /* every unit was looked at */
+	if (symbols->image) /* all units were read */
 		debug_image_release(symbols->image);
 	symbols->debug_file = look_at(debug_path(symbols));
 }
 
-/* What was read is no longer in memory; strings stay, as the file does. */
+/* Release pages already read. Strings stay valid, because the file does. */
 static void release_read(struct symbols *symbols)
 {
 	uint64_t now;
@@ -522,7 +522,7 @@ static size_t symbols_up_to(const struct symbols *symbols, uint64_t address)
 	return low;
 }
 
-/* What is behind the end of an unsized function is another one that has no symbol. */
+/* After the end of an unsized function there is another function without a symbol. */
 static void measure(const struct symbols *symbols, struct symbol *symbol, const struct symbol *next)
 {
 	if (symbol->sized || symbol->measured)
@@ -534,7 +534,8 @@ static void measure(const struct symbols *symbols, struct symbol *symbol, const 
 		symbol->end = symbols->measure(symbols->measure_context, symbol->start, symbol->end);
 }
 
-/* The nearest one; but one that has a size and covers the address is a function, in which an unsized one is a label. */
+/* The nearest symbol. But if a sized symbol covers the address, that is the function, and an unsized one is a label in
+ * it. */
 static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t address)
 {
 	size_t next = symbols_up_to(symbols, address);
@@ -614,8 +615,7 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 
 	if (set_mangled_function(symbols, debug, symbol, frame))
 		return;
-	/* An exported function may be known to its programmer's users by another name than in its source: mmap, not
-	 * __mmap64. */
+	/* Users may know an exported function by another name than its source: mmap, not __mmap64. */
 	if (!is_plain_name(raw) && symbol && symbol->rank == 0) {
 		set_function(symbols, symbol->name, NULL, frame);
 		return;

@@ -13,9 +13,9 @@
 
 struct symbols;
 
-/* The ELF file `fd`, found at `path`; does not keep `fd`. A file that libdwfl cannot read has no names. */
+/* Read the ELF file `fd`, found at `path`; does not keep `fd`. A file that libdwfl cannot read has no names. */
 struct mmt_error *symbols_create(const char *path, int fd, bool demangle, struct symbols **symbols_ret) MMT_MUST_CHECK;
-/* The same for an image in memory, which must live as long. */
+/* The same for an image in memory, which must outlive the result. */
 struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle,
 					     struct symbols **symbols_ret) MMT_MUST_CHECK;
 
@@ -34,19 +34,19 @@ void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void
 
 void symbols_destroy(struct symbols *symbols);
 
-/* As program_names(); strings live as long as `symbols`. */
+/* See program_names(). Strings live as long as `symbols`. */
 size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
 
 /* The symbol's own name, without lines and inlined functions; NULL: none. */
 const char *symbols_function(struct symbols *symbols, uint64_t address);
 
-/* Where the function at `address` begins and ends, by its symbol; false: there is none. */
+/* Range of the function at `address`, from its symbol; false: none. */
 bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret);
 
-/* The same of the function called so in the table. */
+/* The same for the function with this name in the symbol table. */
 bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret);
 
-/* Why results of symbols_find() may be incomplete, see program_known_state(); PROGRAM_READABLE: they are not. */
+/* Why results of symbols_find() may be incomplete, see program_known_state(); PROGRAM_READABLE: they are complete. */
 enum program_state symbols_debug_state(const struct symbols *symbols);
 
 /* What is missing with PROGRAM_MISSING_NAMES: see dwarf_names_missing(). */

@@ -10,12 +10,12 @@
 #include "base/cleanup.h"
 #include "base/vector.h"
 
-/* libiberty.h asks for it; <string.h> has it. */
+/* libiberty.h requires this; <string.h> declares basename(). */
 #define HAVE_DECL_BASENAME 1
 #include <demangle.h>
 
 struct key {
-	const char *first, *second; /* a name alone is demangled */
+	const char *first, *second; /* NULL for a demangled name */
 };
 
 void synthesized_names_deinit(struct synthesized_names *names)
@@ -25,7 +25,7 @@ void synthesized_names_deinit(struct synthesized_names *names)
 	arena_deinit(&names->arena);
 }
 
-/* NULL: it must be made, or there is no memory. */
+/* NULL: not stored yet, or out of memory. */
 static const char **find(struct synthesized_names *names, const char *first, const char *second, bool *made_ret)
 {
 	const struct key key = {first, second};
@@ -86,7 +86,7 @@ const char *synthesized_names_without_version(struct synthesized_names *names, c
 
 /* ---- demangling ---- */
 
-/* No compiler's own names come near. References make the text of a hostile one grow exponentially. */
+/* Far beyond the names that compilers generate. References make the text of a hostile name grow exponentially. */
 #define MANGLED_MAX 16384
 #define TEXT_MAX (1u << 18)
 #define REREAD_MAX 8
@@ -99,8 +99,9 @@ struct demangled_text {
 };
 
 /*
- * The library cannot be told to stop. It holds no memory while it writes, except for a Rust identifier in Punycode,
- * which it writes at once: never ASCII alone, so that another piece is waited for.
+ * The library has no way to stop it, so the callback uses longjmp(). The library holds no memory while it calls back,
+ * except for a Rust identifier in Punycode, which it writes in one piece. Such an identifier is never pure ASCII: then
+ * wait for the next piece.
  */
 static bool may_leave(const char *piece, size_t length)
 {
@@ -123,7 +124,7 @@ static void write_piece(const char *piece, size_t length, void *context)
 		longjmp(text->too_long, 1);
 }
 
-/* Places like "T_I", "S1_": the letter, a number in base 36 or none, the end. */
+/* Count components such as "T_I" or "S1_": the letter, an optional number in base 36, the end. */
 static unsigned count_places(const char *name, char letter, const char *end)
 {
 	unsigned count = 0;
@@ -136,10 +137,8 @@ static unsigned count_places(const char *name, char letter, const char *end)
 	return count;
 }
 
-/*
- * In the type that an operator converts to, the library reads what may be the arguments of a template parameter to see
- * what follows, and then once more: nested ones take twice as long for each level, and no text comes of it.
- */
+/* In the target type of a conversion operator, the library parses possible template arguments twice to see what
+ * follows. Nested ones double the time on each level, without producing text. */
 static bool is_read_again_and_again(const char *name)
 {
 	return strstr(name, "cv") && count_places(name, 'T', "_I") > REREAD_MAX;
@@ -151,7 +150,7 @@ static void replace(char *name, const char *old, const char *new)
 		memcpy(place, new, strlen(new));
 }
 
-/* With references or signs in the place of packs, which are written at once. */
+/* Replace packs by references or signs, which the library writes without a search. */
 static bool can_be_written_without_packs(const char *name, struct demangled_text *text)
 {
 	memcpy(text->without_packs, name, strlen(name) + 1); /* shorter than MANGLED_MAX */
@@ -161,9 +160,9 @@ static bool can_be_written_without_packs(const char *name, struct demangled_text
 }
 
 /*
- * Before it writes what a pack expands to, the library looks for the pack in all of the pattern: in what is referred to
- * twice, twice, and so on. When the pattern itself can be written, the search has an end too; else it must not have
- * many references. Where it is too long to be written this does not return.
+ * Before the library writes a pack expansion, it searches the whole pattern for the pack, and visits a component as
+ * often as the pattern refers to it, which is exponential in nested references. If the pattern itself can be written,
+ * the search is bounded too; otherwise reject names with many references. Does not return if the text is too long.
  */
 static bool is_searched_without_end(const char *name, struct demangled_text *text)
 {
@@ -195,7 +194,7 @@ char *demangle(const char *name)
 
 	if (strnlen(name, MANGLED_MAX) == MANGLED_MAX)
 		return NULL;
-	text = calloc(1, sizeof(*text)); /* what longjmp() leaves as it is */
+	text = calloc(1, sizeof(*text)); /* longjmp() does not change it */
 	if (text && write_text(name, text) && vector_push(&text->characters, '\0')) {
 		result = text->characters.items;
 		text->characters.items = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names that are derived from those of a module, each stored once: demangled names and full paths. */
+/* Names derived from those of a module, each stored once: demangled names and full paths. */
 #ifndef CODE_DWARF_SYNTHESIZED_NAMES_H
 #define CODE_DWARF_SYNTHESIZED_NAMES_H
 
@@ -7,10 +7,10 @@
 #include "base/map.h"
 #include "base/vector.h"
 
-/* Zero initialisation makes an empty one. */
+/* An all-zero value is empty. */
 struct synthesized_names {
-	struct intern keys;	    /* where what a text is made from is */
-	VECTOR(const char *) texts; /* by the key's number; NULL: there is none */
+	struct intern keys;	    /* addresses of the arguments */
+	VECTOR(const char *) texts; /* by number of the key; NULL: none */
 	struct arena arena;
 };
 
@@ -24,7 +24,7 @@ const char *synthesized_names_demangle(struct synthesized_names *names, const ch
 
 const char *synthesized_names_path(struct synthesized_names *names, const char *directory, const char *file);
 
-/* A symbol's name up to its version, which begins at `end`. */
+/* A symbol's name without its version, which begins at `end`. */
 const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end);
 
 /* Demangles C++, Rust and D names with libiberty. */

@@ -9,7 +9,7 @@
 
 struct disassembly {
 	uint16_t machine;
-	csh handle; /* 0: architecture not known */
+	csh handle; /* 0: unknown architecture */
 	cs_insn *instruction;
 	size_t shortest_call, longest_call, step; /* bytes */
 };
@@ -56,7 +56,7 @@ void disassembly_destroy(struct disassembly *disassembly)
 	free(disassembly);
 }
 
-/* Not every version of the library counts branch-and-link among the calls. */
+/* Some versions of the library do not classify branch-and-link as a call. */
 static bool is_call(const struct disassembly *disassembly)
 {
 	const cs_insn *instruction = disassembly->instruction;
@@ -156,14 +156,14 @@ static uint32_t written_registers(struct disassembly *disassembly)
 
 enum { FRAME_POINTER = 6, STACK_POINTER = 7 };
 
-/* Operand `index` is this register. */
+/* Whether operand `index` is this register. */
 static bool is_register(const cs_x86 *x86, unsigned index, uint8_t number)
 {
 	return x86->op_count > index && x86->operands[index].type == X86_OP_REG &&
 	       number_of(x86->operands[index].reg) == number;
 }
 
-/* Operand 1 is memory at this register plus *offset_ret. */
+/* Whether operand 1 is memory at this register plus *offset_ret. */
 static bool is_memory_at(const cs_x86 *x86, unsigned reg, int32_t *offset_ret)
 {
 	const cs_x86_op *operand = &x86->operands[1];
@@ -175,7 +175,7 @@ static bool is_memory_at(const cs_x86 *x86, unsigned reg, int32_t *offset_ret)
 	return true;
 }
 
-/* Operand 1 is memory that neither the stack pointer nor the frame pointer leads to. */
+/* Whether operand 1 is memory not addressed by the stack pointer or the frame pointer. */
 static bool is_memory_off_stack(const cs_x86 *x86)
 {
 	const cs_x86_op *operand = &x86->operands[1];
@@ -184,7 +184,7 @@ static bool is_memory_off_stack(const cs_x86 *x86)
 	       operand->mem.base != X86_REG_RBP && !operand->mem.index;
 }
 
-/* Instructions that set the stack pointer, and those that read it into a register. */
+/* Instructions that set the stack pointer, or read it into a register. */
 static enum instruction_kind stack_kind(const cs_insn *instruction, struct instruction *decoded)
 {
 	const cs_x86 *x86 = &instruction->detail->x86;
@@ -212,8 +212,9 @@ static enum instruction_kind stack_kind(const cs_insn *instruction, struct instr
 	return decoded->written >> STACK_POINTER & 1 ? INSTRUCTION_END : INSTRUCTION_OTHER;
 }
 
-/* Through a pointer at a fixed place: a last call, whose callee returns to the caller. Tables of branches have an
- * index. */
+/*
+ * An indirect jump through a fixed pointer is a tail call: the callee returns to our caller. Jump tables have an index.
+ */
 static bool jumps_to_function(const cs_x86 *x86)
 {
 	const cs_x86_op *target = &x86->operands[0];
@@ -303,15 +304,15 @@ unsigned disassembly_library_version(void)
 }
 
 /*
- * So far before the site decoding begins, where the function does not begin behind that: after a few instructions,
- * decoding from any byte falls into step with the true ones. However long a function is, a listing costs no more than
- * these bytes. Eight of the longest instructions are within them: where these begin the code, none of them is left out.
+ * Decoding starts this far before the site, or at the start of the function if that is closer. Decoding from any byte
+ * synchronises with the real instructions after a few of them. This bounds the cost of a listing, however long the
+ * function is. Eight of the longest instructions fit: if the code begins with them, none is left out.
  */
 #define LOOK_BACK_BYTES 128
 
-/* Where instructions begin before the site, the last one ending there: offsets in the code. */
+/* Offsets of the instructions before the site; the last one ends there. */
 struct approach {
-	size_t first; /* the earliest beginning there can be */
+	size_t first; /* the earliest possible offset */
 	bool tried[LOOK_BACK_BYTES];
 	size_t starts[LOOK_BACK_BYTES];
 	size_t count;
@@ -322,10 +323,8 @@ void listing_deinit(struct listing *listing)
 	vector_deinit(&listing->items);
 }
 
-/*
- * Decode from `start` on; true: an instruction ends at `site`. Two ways that meet go on as one, so each beginning is
- * tried once only.
- */
+/* Decode from `start` on; true: an instruction ends at `site`. Two paths that meet continue as one, so each offset is
+ * tried only once. */
 static bool find_approach(struct disassembly *disassembly, const struct listed_code *code, size_t start, size_t site,
 			  struct approach *approach, size_t *decoded)
 {
@@ -345,7 +344,7 @@ static bool find_approach(struct disassembly *disassembly, const struct listed_c
 	return offset == site;
 }
 
-/* From an offset on, with as many behind the one meant. */
+/* List from an offset on, including `around` instructions after the site. */
 static struct mmt_error *list(struct disassembly *disassembly, const struct listed_code *code, size_t offset,
 			      size_t around, struct listing *listing)
 {

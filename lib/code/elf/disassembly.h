@@ -12,51 +12,48 @@
 
 struct disassembly;
 
-/* For ELF machine `elf_machine`; one that is not known can tell nothing, which is no error. */
+/* For ELF machine `elf_machine`. An unknown machine is not an error; all answers are then "unknown". */
 struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret) MMT_MUST_CHECK;
 
 void disassembly_destroy(struct disassembly *disassembly);
 
 #define DISASSEMBLY_INSTRUCTION_MAX 15
 
-/*
- * 1: an instruction that ends with the last of these bytes can be a call; 0: none can; -1: unknown. `size` bytes,
- * DISASSEMBLY_INSTRUCTION_MAX when there are that many.
- */
+/* 1: an instruction that ends with the last of these bytes can be a call; 0: none can; -1: unknown. Pass
+ * DISASSEMBLY_INSTRUCTION_MAX bytes if available. */
 int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size);
 
 #define DISASSEMBLY_TEXT 200
 
-/* The instruction that begins with the first of these bytes, as text (NULL: none is wanted): its length; 0: nothing is
- * known of this architecture, or there are no bytes. Bytes that are no instruction are one, or the architecture's step,
- * "(bad)". */
+/* Format the first instruction as text (NULL: not wanted). Returns its length; 0: unknown architecture, or no bytes.
+ * Invalid bytes are listed as "(bad)", one byte or the architecture's instruction size at a time. */
 size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			char text[DISASSEMBLY_TEXT]);
 
-/* What an instruction means for the stack and for what runs next. */
+/* The effect of an instruction on the stack and on the control flow. */
 enum instruction_kind {
 	INSTRUCTION_OTHER,
 	INSTRUCTION_CALL,
-	INSTRUCTION_RETURN,  /* or a last call: a jump through a pointer to another function */
+	INSTRUCTION_RETURN,  /* or a tail call: a jump through a pointer to another function */
 	INSTRUCTION_JUMP,    /* to `target` */
-	INSTRUCTION_BRANCH,  /* to `target` or on */
+	INSTRUCTION_BRANCH,  /* to `target` or to the next instruction */
 	INSTRUCTION_PUSH,    /* `reg` */
 	INSTRUCTION_POP,     /* `reg` */
 	INSTRUCTION_LOAD,    /* `reg` from the stack pointer + `amount` */
 	INSTRUCTION_ADD,     /* `amount` to the stack pointer */
-	INSTRUCTION_LEAVE,   /* the stack pointer becomes the frame pointer, which is then popped */
-	INSTRUCTION_FRAME,   /* the stack pointer becomes the frame pointer + `amount` */
+	INSTRUCTION_LEAVE,   /* sets the stack pointer to the frame pointer, then pops the frame pointer */
+	INSTRUCTION_FRAME,   /* sets the stack pointer to the frame pointer + `amount` */
 	INSTRUCTION_PADDING, /* does nothing */
-	INSTRUCTION_LEAP,    /* jumps to a place that it takes from a register or from memory */
-	INSTRUCTION_SWITCH,  /* the stack pointer becomes what was kept elsewhere than on the stack */
-	INSTRUCTION_END,     /* nothing is known to follow, or of the stack pointer */
+	INSTRUCTION_LEAP,    /* jumps to an address from a register or from memory */
+	INSTRUCTION_SWITCH,  /* loads the stack pointer from elsewhere than the stack */
+	INSTRUCTION_END,     /* the next instruction or the stack pointer is unknown */
 };
 
-/* Whether the instruction behind it can run next. */
+/* Whether the next instruction in memory can run next. */
 enum instruction_flow {
 	FLOW_ON,
-	FLOW_ENDS,    /* it cannot: a return, a jump to one place, a trap */
-	FLOW_UNKNOWN, /* a jump to one of several places, or no instruction */
+	FLOW_ENDS,    /* no: a return, a jump to one target, a trap */
+	FLOW_UNKNOWN, /* a jump to one of several targets, or not an instruction */
 };
 
 #define INSTRUCTION_NO_REGISTER 0xff
@@ -66,27 +63,27 @@ struct instruction {
 	uint8_t flow;	  /* enum instruction_flow */
 	uint8_t size;	  /* bytes */
 	uint8_t reg;	  /* DWARF number; INSTRUCTION_NO_REGISTER: none that matters */
-	uint32_t written; /* general registers that change, by DWARF number */
+	uint32_t written; /* modified general registers, by DWARF number */
 	int32_t amount;
 	uint64_t target;
 };
 
-/* The first instruction of these bytes, which are at `address`. INSTRUCTION_END and FLOW_UNKNOWN when it cannot be
- * told. */
+/* Decode the first instruction of these bytes, which are at `address`. INSTRUCTION_END and FLOW_UNKNOWN if it cannot be
+ * decoded. */
 void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			struct instruction *instruction_ret);
 
 /* Major version times 256 plus minor version. */
 unsigned disassembly_library_version(void);
 
-/* Instructions around one of them, as text. */
+/* Listings: the instructions around a site, as text. */
 
-/* What is disassembled: bytes, and the address of the first, where an instruction should begin. */
+/* Code to list: bytes, and the address of the first, which should be the start of an instruction. */
 struct listed_code {
 	const uint8_t *bytes;
 	size_t size;
 	uint64_t address;
-	uint64_t site; /* the instruction, or with `is_return_address` the one behind the call */
+	uint64_t site; /* the instruction, or with `is_return_address` the one after the call */
 	bool is_return_address;
 };
 
@@ -99,13 +96,13 @@ struct listed_instruction {
 
 struct listing {
 	VECTOR(struct listed_instruction) items;
-	size_t decoded; /* how many instructions were, to find them */
+	size_t decoded; /* number of instructions decoded to find them */
 };
 
 /*
- * At most `around` instructions before the one meant, and as many behind. Empty when the architecture is not known, or
- * no instruction begins or ends at the site. What is listed is listed again from its own bytes alone, for up to eight
- * around.
+ * List up to `around` instructions before the site and as many after it. The listing is empty if the architecture is
+ * unknown, or no instruction begins or ends at the site. Listing the bytes of a listing again gives the same result,
+ * for `around` up to eight.
  */
 struct mmt_error *listing_create(struct disassembly *disassembly, const struct listed_code *code, size_t around,
 				 struct listing *listing_ret) MMT_MUST_CHECK;

@@ -14,11 +14,11 @@
 
 #define VDSO_MAX (64u << 10)
 #define SEGMENTS_MAX 4096
-#define PAGE_MASK 4095ULL /* of the smallest page; a mapping begins and ends at whole ones */
+#define PAGE_MASK 4095ULL /* the smallest page size; mappings begin and end on page boundaries */
 
 static const char deleted_suffix[] = " (deleted)";
 
-/* Descriptor of a regular file, or -1; never waits on a FIFO and never touches a device. */
+/* Open a regular file. Returns a descriptor or -1. Never blocks on a FIFO and never opens a device. */
 static int open_regular(const char *path, struct stat *status_ret, enum program_state *state_ret)
 {
 	int fd;
@@ -41,7 +41,7 @@ static int open_regular(const char *path, struct stat *status_ret, enum program_
 	return fd;
 }
 
-/* Recorders that store 20 bytes always fill a shorter build-id up with zeros. */
+/* Recorders that always store 20 bytes pad a shorter build-id with zeros. */
 static bool equal_build_ids(const uint8_t *found, size_t found_size, const uint8_t *recorded, size_t recorded_size)
 {
 	if (!found_size || found_size > recorded_size || memcmp(found, recorded, found_size))
@@ -81,7 +81,7 @@ static bool read_segments(struct elf_file *file)
 	return true;
 }
 
-/* What the Go linker leaves in every program, stripped or not: a table of functions with sections of its own. */
+/* The Go linker always writes a table of functions in sections of its own, even in stripped programs. */
 static bool is_made_by_go(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -117,7 +117,8 @@ static size_t find_note_build_id(Elf *elf, const GElf_Phdr *header, const void *
 	return 0;
 }
 
-/* By the sections, as the library does it, or where the running program has it: the sections may be damaged. */
+/* Find the build-id by the sections, as the library does, or else where the running program has it: the sections may be
+ * damaged. */
 static size_t find_build_id(Elf *elf, const void **id_ret)
 {
 	ssize_t size = dwelf_elf_gnu_build_id(elf, id_ret);
@@ -159,7 +160,7 @@ static enum program_state check_elf(Elf *elf, uint16_t machine, const uint8_t *b
 	return PROGRAM_READABLE;
 }
 
-/* Takes `elf`, which may be NULL. */
+/* Takes ownership of `elf`, which may be NULL. */
 static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t machine, const uint8_t *build_id,
 				    size_t build_id_size)
 {
@@ -177,7 +178,7 @@ static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t ma
 	return read_segments(file) ? NULL : &error_no_memory;
 }
 
-/* This process has the running kernel's vdso mapped; its size is that of the headers and sections. */
+/* This process has the vdso of the running kernel mapped. Its size is that of its headers and sections. */
 static struct mmt_error *open_vdso(uint16_t machine, const uint8_t *build_id, size_t build_id_size,
 				   struct elf_file *file)
 {
@@ -205,7 +206,7 @@ static struct mmt_error *open_path(const char *path, uint16_t machine, const uin
 	if (fd < 0)
 		return NULL;
 	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
-	/* Mapped, so that it does not need the descriptor any more: a report may use thousands of files. */
+	/* Map the file so that no descriptor is needed: a report may use thousands of files. */
 	if (elf && elf_cntl(elf, ELF_C_FDREAD)) {
 		elf_end(elf);
 		elf = NULL;
@@ -224,12 +225,12 @@ struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_
 		return error_create(MMT_ERROR_UNSUPPORTED, "libelf is older than the header it was built with");
 	if (!strcmp(path, "[vdso]"))
 		return open_vdso(machine, build_id, build_id_size, file);
-	/* Names of memory that is no file: [heap], //anon, memfds. */
+	/* Names of memory that is not backed by a file on disk: [heap], //anon, memfds. */
 	if (path[0] != '/' || path[1] == '/' || !strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5))
 		return NULL;
 	if (length <= suffix || strcmp(path + length - suffix, deleted_suffix))
 		return open_path(path, machine, build_id, build_id_size, file);
-	/* What has the name now is another file, unless it is the same build. */
+	/* Another file may have the name now: use it only if it is the same build. */
 	file->state = PROGRAM_MISSING;
 	if (!build_id || !build_id_size)
 		return NULL;
@@ -292,7 +293,7 @@ int elf_file_reopen(const struct elf_file *file, const char *path)
 	return fd;
 }
 
-/* How well a segment fits: 0 not at all, 1 only by the rounding to pages, 3 by its bytes; 1 more when executable. */
+/* How well a segment matches: 0 not at all, 1 only after rounding to pages, 3 by its bytes; plus 1 if executable. */
 static int rank_segment(const struct elf_segment *segment, uint64_t file_offset)
 {
 	uint64_t rounded = segment->file_offset & ~PAGE_MASK;
@@ -321,7 +322,8 @@ bool elf_file_address(const struct elf_file *file, uint64_t file_offset, uint64_
 	return best > 0;
 }
 
-/* The code of the segment that `address` lies in, or ends, as far as the file goes; *offset_ret: of the address. */
+/* The code of the segment that contains `address`, or ends there, as far as the file has it; *offset_ret: offset of the
+ * address. */
 static struct bytes find_code(const struct elf_file *file, uint64_t address, bool may_end_it, uint64_t *offset_ret)
 {
 	size_t raw_size;

@@ -16,42 +16,42 @@
 #include "code/unwind/special-functions.h"
 #include "code/dwarf/symbols.h"
 
-/* Of answers of program_follows_call(), each in the one place that its address has. */
+/* Size of the cache of program_follows_call(); each address has one slot. */
 #define CALLS_KEPT (1u << 17)
-#define CALL_ADDRESS_BITS 46 /* what lies beyond is not kept */
+#define CALL_ADDRESS_BITS 46 /* larger addresses are not cached */
 #define CALL_PROGRAM_BITS 16
 
-#define CODE_BEFORE_BYTES 256 /* of a function whose start is not known */
+#define CODE_BEFORE_BYTES 256 /* of a function with an unknown start */
 
 struct program {
 	struct programs *programs;
 	size_t number; /* from 1 */
 	char *path;
 	struct elf_file file;
-	struct cfi *cfi; /* NULL: not yet asked for */
+	struct cfi *cfi; /* NULL: not loaded yet */
 	struct symbols *symbols;
 	bool symbols_opened;
-	struct map places; /* address and whether it is a return address -> index into `known_places` */
+	struct map places; /* address and is_return_address -> index into `known_places` */
 	VECTOR(struct code_place) known_places;
-	VECTOR(struct epilogue *) epilogues; /* that their rows belong to */
+	VECTOR(struct epilogue *) epilogues; /* owners of the rows in `known_places` */
 };
 
 struct known_call {
 	uint64_t address : CALL_ADDRESS_BITS;
-	uint64_t program : CALL_PROGRAM_BITS; /* its number; 0: none */
+	uint64_t program : CALL_PROGRAM_BITS; /* number of the program; 0: unused */
 	uint64_t answer : 2;		      /* plus 1 */
 };
 
 struct programs {
 	uint16_t machine;
 	bool demangle;
-	uint64_t recorded_until_ns; /* 0: not known */
-	bool other_kernel;	    /* than the running one */
+	uint64_t recorded_until_ns; /* 0: unknown */
+	bool other_kernel;	    /* recorded on a different kernel from the running one */
 	struct disassembly *disassembly;
 	struct name_cache *cache; /* NULL: none */
 	struct intern keys;	  /* path and build-id, or inode */
 	struct map by_key;	  /* id -> program */
-	struct known_call *calls; /* CALLS_KEPT; NULL: not yet asked for */
+	struct known_call *calls; /* CALLS_KEPT slots; NULL: not used yet */
 	VECTOR(struct program *) items;
 };
 
@@ -122,10 +122,8 @@ void programs_recorded_on(struct programs *programs, const char *kernel)
 	programs->other_kernel = *kernel && !uname(&running) && strcmp(running.release, kernel) != 0;
 }
 
-/*
- * Without a recorded build-id its age and its inode tell that the file is no longer the same. Not the device: over
- * overlayfs and btrfs the kernel's mappings name another one than stat() does.
- */
+/* Without a recorded build-id, the modification time and the inode show that the file has changed. Do not compare the
+ * device: on overlayfs and btrfs the kernel's mappings and stat() report different devices. */
 static void refuse_other_file(const struct programs *programs, uint64_t inode, struct elf_file *file)
 {
 	const struct timespec *time = &file->identity.st_mtim;
@@ -147,7 +145,7 @@ static void refuse_other_file(const struct programs *programs, uint64_t inode, s
 	file->state = PROGRAM_CHANGED;
 }
 
-/* What is opened becomes one of the programs. Takes `error` and what the program holds. */
+/* Add an opened module to the cache. Takes ownership of `error` and of the program's contents. */
 static struct mmt_error *add_program(struct programs *programs, const char *path, struct program *program,
 				     struct mmt_error *error, struct program **program_ret)
 {
@@ -275,7 +273,7 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 	return elf_file_code_at(&program->file, address, size, code_ret);
 }
 
-/* An unwind table knows where functions end; else their instructions do. */
+/* Use the function's end from the unwind table, or else from its instructions. */
 static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 {
 	struct program *program = context;
@@ -289,7 +287,7 @@ static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 	return described ? end : function_range_find(program->programs->disassembly, &code, start, end);
 }
 
-/* What a recording brings along is not kept: it could have the build-id of any program. */
+/* Never cache names of a copy in the recording: it could claim the build-id of any module. */
 static void use_cache(struct program *program)
 {
 	const struct elf_file *file = &program->file;
@@ -300,7 +298,7 @@ static void use_cache(struct program *program)
 		symbols_use_cache(program->symbols, program->programs->cache, &key);
 }
 
-/* Names are loaded when the first one is asked for; a file that cannot be read for them has none. */
+/* Load symbols on first use; a file whose symbols cannot be read has no names. */
 static void open_symbols(struct program *program)
 {
 	const struct elf_file *file = &program->file;
@@ -326,7 +324,7 @@ static void open_symbols(struct program *program)
 		symbols_use_measure(program->symbols, measure_function, program);
 }
 
-/* A program's entry is no more than this; what it calls never returns. */
+/* A program's entry function is shorter than this, and its callee never returns. */
 #define ENTRY_SIZE 64
 
 static enum code_special_function special_function_by_code(const struct program *program, uint64_t address)
@@ -339,10 +337,8 @@ static enum code_special_function special_function_by_code(const struct program 
 		    : CODE_SPECIAL_FUNCTION_NONE;
 }
 
-/*
- * Whether the function at `address` is the C library's if it is called so. A program that is not loaded together with
- * libraries has that inside; but only where it starts and ends a thread itself is such code not the program's own.
- */
+/* Whether a function at `address` with a libc name is really libc's. A statically linked program contains libc, but
+ * also code of its own with such names: only code that starts or ends a thread itself counts. */
 static bool is_of_c_library(struct program *program, uint64_t address, const char *function)
 {
 	const uint8_t *code = NULL;
@@ -393,7 +389,7 @@ static bool function_begins(void *context, uint64_t address)
 	return program->symbols && symbols_function_range(program->symbols, address, &start, &end) && start == address;
 }
 
-/* Where no table describes the code. */
+/* Code without an unwind table. */
 static const struct cfi_row *deduce_row(struct program *program, uint64_t address, bool is_return_address)
 {
 	const struct epilogue_code code = {.read = read_code, .begins = function_begins, .context = program};
@@ -410,7 +406,7 @@ static const struct cfi_row *deduce_row(struct program *program, uint64_t addres
 	return NULL;
 }
 
-/* Go functions are named package.function; C code in a Go program may keep no frame pointers. */
+/* Go functions are named package.function. C code in a Go program may have no frame pointers. */
 static bool is_go_function(struct program *program, uint64_t address)
 {
 	const char *name;
@@ -456,7 +452,7 @@ int programs_ends_with_call(struct programs *programs, const uint8_t *code, size
 	return disassembly_ends_with_call(programs->disassembly, code + size - used, used);
 }
 
-/* Where the answer is, or goes; NULL: nowhere. */
+/* The cache slot of an address; NULL: it is not cached. */
 static struct known_call *find_call(const struct program *program, uint64_t address)
 {
 	struct programs *programs = program->programs;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Modules: unwind rows, names, lines and instructions by file address. One `struct programs` caches all
- * files of a report. A file is used only when its build-id is the recorded one (or none was recorded).
- */
+/* Modules: unwind rows, names, lines and instructions by file address. One `struct programs` caches all files of a
+ * report. A file is used only if it has the recorded build-id (or if none was recorded). */
 #ifndef CODE_ELF_MODULE_H
 #define CODE_ELF_MODULE_H
 
@@ -17,11 +15,11 @@ struct programs;
 struct program;
 
 struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct programs **programs_ret) MMT_MUST_CHECK;
-/* When the files were recorded at the latest, since the epoch; 0, as at first: not known. */
+/* Set the end of the recording, since the epoch; 0, the initial value: unknown. */
 void programs_recorded_until(struct programs *programs, uint64_t realtime_ns);
-/* The release of the kernel there, whose vdso is needed; "", as at first: not known. */
+/* Set the release of the recorded kernel, to find its vdso; "", the initial value: unknown. */
 void programs_recorded_on(struct programs *programs, const char *kernel);
-/* Keep names from one report to the next in this directory; see code/dwarf/name-cache.h. NULL, as at first: do not. */
+/* Cache names between reports in this directory; see code/dwarf/name-cache.h. NULL, the initial value: do not. */
 void programs_use_cache(struct programs *programs, const char *directory);
 void programs_destroy(struct programs *programs);
 
@@ -68,39 +66,34 @@ bool program_address(const struct program *program, uint64_t file_offset, uint64
 /* The row that covers `address` (ELF virtual); NULL: none. Valid as long as the program. */
 const struct cfi_row *program_cfi(struct program *program, uint64_t address);
 
-/*
- * The row that covers `address`, or the instruction before a return address, and what is known of the code there.
- * Remembered.
- */
+/* The row that covers `address`, or the instruction before a return address, and the kind of code there. Cached. */
 struct code_place program_place(struct program *program, uint64_t address, bool is_return_address);
 
-/* The row of the function of this name once it has made its frame; NULL: none. Valid as long as the program. */
+/* The row of the function with this name after its prologue; NULL: none. Valid as long as the program. */
 const struct cfi_row *program_frame_row(struct program *program, const char *function);
 
-/* What the code is by its name or as the program's entry: the symbols are loaded for it. */
+/* Classify code by its name or as the program's entry point. Loads the symbols. */
 enum code_special_function program_special_function(struct program *program, uint64_t address, bool is_return_address);
 
 struct disassembly;
 struct disassembly *programs_disassembly(struct programs *programs);
 
-/* The same question for code in memory: does it end with a call? */
+/* Whether code in memory ends with a call; results as below. */
 int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size);
 
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: unknown. */
 int program_follows_call(struct program *program, uint64_t address);
 
-/*
- * The code of the function at `address`, from its start on, to the end of the segment; where no symbol tells the start,
- * from some bytes before on. Its size, 0: none. Borrowed.
- */
+/* The code of the function at `address`, from its start to the end of the segment. Without a symbol for the start, the
+ * code begins some bytes before `address`. Returns its size; 0: none. Borrowed. */
 size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret);
 
 struct program_frame {
 	const char *function; /* demangled; NULL: no symbol. Borrowed from the program */
 	const char *raw_function;
-	const char *source_file; /* NULL unknown */
+	const char *source_file; /* NULL: unknown */
 	uint32_t source_line;
-	bool inlined; /* into the next */
+	bool inlined; /* inlined into the next frame */
 };
 
 #define PROGRAM_INLINE_MAX 64

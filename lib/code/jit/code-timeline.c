@@ -7,26 +7,28 @@
 
 #include "base/cleanup.h"
 
-/* Ranges that going back may apply once more: so many, or all of them so many times. */
+/* Budget for applying ranges again after going back in time: at least this many, or all ranges this many times. */
 #define REAPPLIED_MIN (1u << 20)
 #define REAPPLIED_TIMES 16
 
 /*
- * All starts and ends cut the address space into pieces. For each: the first range that ever covers it, and (as runs of
- * pieces that one range owns, known at the run's first piece) the last of those applied so far.
+ * The starts and ends of all ranges divide the address space into pieces. For each piece this stores the first range
+ * that ever covers it, and the latest range applied so far. The latter is stored per run of pieces with the same owner,
+ * at the run's first piece.
  */
 struct code_timeline {
 	const struct timed_range *ranges;
 	size_t count;
-	uint64_t *bounds; /* piece i begins at bounds[i] and ends where the next begins */
+	uint64_t *bounds; /* piece i begins at bounds[i] and ends at bounds[i + 1] */
 	size_t bound_count;
 	uint32_t *first;  /* by piece */
 	uint32_t *owners; /* by first piece of a run; CODE_TIMELINE_NONE: none yet */
 	struct ordered_bits runs;
-	size_t applied; /* so many ranges, the first ones */
+	size_t applied; /* number of ranges applied, from the first on */
 	uint64_t epoch;
-	uint64_t reappliable; /* ranges, before it no longer goes back */
-	bool is_behind;	      /* the last question was about an earlier time than that of the last range applied */
+	uint64_t reappliable; /* remaining budget, in ranges */
+	bool is_behind;	      /* the last query was for a time before the last applied range, and the budget is used
+				 up */
 };
 
 static int compare_numbers(const void *left, const void *right)
@@ -72,7 +74,7 @@ static size_t bounds_up_to(const struct code_timeline *timeline, uint64_t addres
 	return low;
 }
 
-/* First piece at or after `piece` that has no owner; shortens the path for the next search. */
+/* First piece at or after `piece` without an owner; path compression speeds up later searches. */
 static size_t next_free(size_t *next, size_t piece)
 {
 	size_t free_piece = piece;
@@ -88,8 +90,8 @@ static size_t next_free(size_t *next, size_t piece)
 	return free_piece;
 }
 
-/* The ranges take, from the first to the last, those pieces that are still free: about linear, whatever the overlaps.
- */
+/* From the first range to the last, each takes the pieces that are still free. Nearly linear, however the ranges
+ * overlap. */
 static bool find_first_owners(struct code_timeline *timeline)
 {
 	size_t count = timeline->bound_count;
@@ -161,7 +163,7 @@ static uint32_t owner_of(const struct code_timeline *timeline, size_t piece)
 	return run == ORDERED_BITS_NONE ? CODE_TIMELINE_NONE : timeline->owners[run];
 }
 
-/* A run begins at `piece`, owned by whom the piece is owned by. */
+/* Start a run at `piece`, with the piece's current owner. */
 static void split(struct code_timeline *timeline, size_t piece)
 {
 	if (piece >= timeline->bound_count || ordered_bits_has(&timeline->runs, piece))
@@ -170,7 +172,7 @@ static void split(struct code_timeline *timeline, size_t piece)
 	ordered_bits_set(&timeline->runs, piece);
 }
 
-/* Amortised: every run that is taken away here was made by an earlier range. */
+/* Amortised: each run removed here was created by an earlier range. */
 static void apply(struct code_timeline *timeline, uint32_t index)
 {
 	size_t start = bounds_up_to(timeline, timeline->ranges[index].start) - 1;
@@ -183,12 +185,12 @@ static void apply(struct code_timeline *timeline, uint32_t index)
 		replaces |= timeline->owners[run] != CODE_TIMELINE_NONE;
 		ordered_bits_clear(&timeline->runs, run);
 	}
-	/* What had no range at all was found as the one that came first, which is this one. */
+	/* Pieces without an owner already resolved to their first range, which is this one. */
 	timeline->owners[start] = index;
 	timeline->epoch += replaces;
 }
 
-/* False: that has been done too often. */
+/* False: the budget is used up. */
 static bool go_back(struct code_timeline *timeline)
 {
 	if (timeline->applied > timeline->reappliable)
@@ -209,7 +211,7 @@ uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns)
 	    timeline->applied && timeline->ranges[timeline->applied - 1].from_ns > time_ns && !go_back(timeline);
 	while (timeline->applied < timeline->count && timeline->ranges[timeline->applied].from_ns <= time_ns)
 		apply(timeline, (uint32_t)timeline->applied++);
-	/* What is not told then may be known at another time. */
+	/* Queries that failed at this time may succeed at another. */
 	timeline->epoch += timeline->is_behind || was_behind;
 	return timeline->epoch;
 }
@@ -225,7 +227,8 @@ uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, ui
 	owner = owner_of(timeline, piece - 1);
 	if (owner == CODE_TIMELINE_NONE)
 		return timeline->first[piece - 1];
-	/* A range that was there then, and still is, was so all the time; what it replaced is no longer known. */
+	/* A range that already existed then has owned the piece ever since. If it is newer, the range that it replaced
+	 * is unknown. */
 	if (timeline->is_behind && timeline->ranges[owner].from_ns > time_ns)
 		return owner == timeline->first[piece - 1] ? owner : CODE_TIMELINE_NONE;
 	return owner;
@@ -299,7 +302,7 @@ size_t ordered_bits_before(const struct ordered_bits *bits, size_t number)
 		return ORDERED_BITS_NONE;
 	if (number >= bits->limit)
 		number = bits->limit - 1;
-	/* Up, until a word has one at or below; above the lowest level the bit itself was looked at already. */
+	/* Go up until a word has a bit at or below; above the lowest level, the bit itself was already checked. */
 	word = bits->words[0][number / 64] & UINT64_MAX >> (63 - number % 64);
 	while (!word) {
 		number /= 64;

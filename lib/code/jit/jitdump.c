@@ -16,31 +16,31 @@
 #define VERSION 1
 #define HEADER_BYTES 40
 #define PREFIX_BYTES 16
-#define LINE_BYTES 17 /* of a DEBUG_INFO, with an empty name */
+#define LINE_BYTES 17 /* of a DEBUG_INFO record with an empty name */
 #define FLAG_ARCH_TIMESTAMP 1u
-#define CLOCK_SLACK_NS 1000000000ULL /* a record may be younger than the end of the recording, by little */
+#define CLOCK_SLACK_NS 1000000000ULL /* a record may be slightly newer than the end of the recording */
 #define NO_CODE UINT32_MAX
 
 enum record_id { RECORD_LOAD, RECORD_MOVE, RECORD_DEBUG_INFO, RECORD_CLOSE, RECORD_UNWINDING_INFO };
 
-/* What one LOAD says, with the infos that came before it. */
+/* A LOAD record with the info records that precede it. */
 struct code {
 	const char *name;
 	uint64_t address, size;
 	const uint8_t *bytes;
-	const uint8_t *lines; /* entries of a DEBUG_INFO */
+	const uint8_t *lines; /* entries of the DEBUG_INFO record */
 	size_t lines_size;
 	uint64_t line_count;
 	const uint8_t *eh_frame;
 	size_t eh_frame_size;
-	struct cfi *cfi; /* NULL: not asked for yet, or none */
+	struct cfi *cfi; /* NULL: not loaded yet, or none */
 	bool cfi_made;
 };
 
-/* A code at a place; after a move it has a second one. */
+/* Code at an address; code that was moved has a second one. */
 struct placed {
 	struct timed_range range;
-	uint32_t code; /* NO_CODE: what was there has been moved away */
+	uint32_t code; /* NO_CODE: the code there was moved away */
 	uint32_t order;
 };
 
@@ -49,7 +49,7 @@ struct jitdump {
 	VECTOR(struct placed) places; /* by time */
 	VECTOR(struct timed_range) ranges;
 	struct map by_index; /* code_index -> code */
-	struct code next;    /* infos for the next LOAD */
+	struct code next;    /* info records for the next LOAD */
 	struct code_timeline *timeline;
 	struct jitdump_stats stats;
 	uint64_t last_ns;
@@ -73,7 +73,7 @@ static bool add_place(struct jitdump *dump, uint64_t start, uint64_t size, uint6
 	return vector_push(&dump->places, place);
 }
 
-/* False: out of memory. A record whose fields do not fit into it is passed over. */
+/* False: out of memory. A record too small for its fields is skipped. */
 static bool read_load(struct jitdump *dump, struct bytes record, uint64_t time_ns)
 {
 	struct code code = dump->next;
@@ -86,7 +86,7 @@ static bool read_load(struct jitdump *dump, struct bytes record, uint64_t time_n
 	code.size = bytes_u64(&record);
 	index = bytes_u64(&record);
 	code.name = bytes_string(&record);
-	/* The code ends the record; between it and the name there may be padding. */
+	/* The code is at the end of the record; there may be padding between the name and the code. */
 	if (!bytes_ok(&record)) {
 		dump->stats.refused++;
 		return true;
@@ -119,7 +119,7 @@ static bool read_move(struct jitdump *dump, struct bytes record, uint64_t time_n
 
 static void read_debug_info(struct jitdump *dump, struct bytes record)
 {
-	bytes_u64(&record); /* address of the code: the next LOAD's */
+	bytes_u64(&record); /* address of the code, which equals that of the next LOAD */
 	dump->next.line_count = bytes_u64(&record);
 	if (!bytes_ok(&record) || dump->next.line_count > bytes_left(&record) / LINE_BYTES)
 		dump->stats.refused++;
@@ -207,7 +207,7 @@ static struct mmt_error *make_timeline(struct jitdump *dump)
 	return code_timeline_create(dump->ranges.items, dump->ranges.count, &dump->timeline);
 }
 
-/* The header has grown in no version; its size is believed as far as the file goes. */
+/* No version has extended the header; trust its size field up to the end of the file. */
 static struct mmt_error *read_header(struct bytes *bytes, uint64_t *flags_ret)
 {
 	struct bytes header = *bytes;
@@ -299,7 +299,7 @@ struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number)
 				     .bytes = size <= code->size ? code->bytes : NULL};
 }
 
-/* An address of the place, in the numbering of the LOAD. */
+/* An address in the place, converted to the address space of the LOAD. */
 static uint64_t loaded_address(const struct jitdump *dump, uint32_t number, uint64_t address)
 {
 	const struct placed *place = &dump->places.items[number];
@@ -342,7 +342,7 @@ const struct cfi_row *jitdump_cfi(struct jitdump *dump, uint32_t number, uint64_
 	struct code *code = &dump->codes.items[dump->places.items[number].code];
 
 	if (!code->cfi_made && code->eh_frame_size) {
-		/* perf puts the section behind the code, and so the writers count from there. */
+		/* perf places the section after the code, so runtimes write offsets relative to that place. */
 		uint64_t place = code->address + ((code->size + 7) & ~7ULL);
 
 		mmt_error_destroy(cfi_create_from_memory(code->eh_frame, code->eh_frame_size, place, &code->cfi));

@@ -11,8 +11,8 @@
 #include "code/jit/code-timeline.h"
 
 struct perf_map {
-	VECTOR(struct timed_range) ranges; /* in the order of the text */
-	VECTOR(size_t) name_offsets;	   /* of each range, in `names` */
+	VECTOR(struct timed_range) ranges; /* in file order */
+	VECTOR(size_t) name_offsets;	   /* index into `names` for each range */
 	VECTOR(char) names;
 	struct code_timeline *timeline;
 	struct perf_map_stats stats;
@@ -37,7 +37,7 @@ static int hexadecimal_digit(uint8_t byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* A number and the blanks behind it; false: no number, too large, or not followed by a blank. */
+/* Read a number and the blanks after it; false: not a number, too large, or not followed by a blank. */
 static bool parse_number(struct bytes *line, uint64_t *number_ret)
 {
 	uint64_t number = 0;
@@ -73,7 +73,7 @@ static bool append_name(struct perf_map *map, const uint8_t *name, size_t size)
 	return true;
 }
 
-/* False when out of memory. `complete`: a newline ended the line. */
+/* False: out of memory. `complete`: a newline ended the line. */
 static bool add_line(struct perf_map *map, struct bytes line, bool complete, uint64_t from_ns)
 {
 	struct timed_range range = {.from_ns = from_ns};
@@ -108,12 +108,12 @@ static bool add_line(struct perf_map *map, struct bytes line, bool complete, uin
 	return true;
 }
 
-/* When the bytes up to `end` of the file were not all there yet at the last look: since then they may be. */
+/* Timestamp of the last look at which the bytes up to `end` were not complete: the line may exist since then. */
 static uint64_t appeared_ns(const struct perf_map_step *steps, size_t count, size_t end)
 {
 	size_t low = 0, high = count;
 
-	/* Invariant: the steps below `low` are too short, those from `high` on long enough. */
+	/* Invariant: the steps below `low` are too short, those from `high` on are long enough. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -143,7 +143,7 @@ static bool parse_lines(struct perf_map *map, const void *text, size_t text_size
 	return true;
 }
 
-/* Those that say less than one before say nothing. */
+/* Drop steps that are not longer than an earlier one. */
 static bool are_ascending(const struct perf_map_step *steps, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -215,7 +215,7 @@ struct perf_map_stats perf_map_stats(const struct perf_map *map)
 	return map->stats;
 }
 
-/* What .NET appends to a method: how this body of it was compiled. */
+/* Suffixes that .NET appends to a method to show how it was compiled. */
 static const char *const tier_suffixes[] = {
     "[QuickJitted]",
     "[OptimizedTier1]",
@@ -230,10 +230,10 @@ static const char *const tier_suffixes[] = {
     "[Unknown]",
 };
 
-/* V8's prefix of a name; behind it stands how the function runs: ~ interpreted, ^ baseline, + mid tier, * optimised. */
+/* V8's prefix of a name, followed by a character for the tier: ~ interpreted, ^ baseline, + mid tier, * optimised. */
 static const char *const v8_prefixes[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
 
-/* Length of the last suffix of these, 0: none. */
+/* Length of the last suffix in this list; 0: none. */
 static size_t tier_length(const char *name, size_t length)
 {
 	for (size_t i = 0; i < sizeof(tier_suffixes) / sizeof(*tier_suffixes); i++) {
@@ -254,7 +254,8 @@ static size_t without_tier(const char *name, size_t length)
 	return length;
 }
 
-/* .NET: "RETURN-TYPE [ASSEMBLY] CLASS::METHOD(ARGUMENTS)": the class; of other names the name. */
+/* .NET names are "RETURN-TYPE [ASSEMBLY] CLASS::METHOD(ARGUMENTS)": return the class, or the name itself if it has
+ * another form. */
 static const char *behind_assembly(const char *name, const char *end)
 {
 	const char *arguments = memchr(name, '(', (size_t)(end - name));
@@ -280,7 +281,7 @@ static const char *behind_assembly(const char *name, const char *end)
 	return name;
 }
 
-/* Length of a type's address at `text`, which .NET writes as a comment in the names of its stubs; 0: there is none. */
+/* Length of a type's address at `text`, which .NET writes as a comment into the names of its stubs; 0: none. */
 static size_t type_comment(const char *text, const char *end)
 {
 	static const char opening[] = " /* MT: 0x";

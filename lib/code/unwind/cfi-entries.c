@@ -9,13 +9,13 @@
 
 #define LENGTH_64_BIT 0xffffffffu
 
-/* No compiler writes so much; what one CIE takes to read is bounded, for each FDE may have one of its own. */
+/* Far beyond any compiler's output. This bounds the cost of reading a CIE, because each FDE may have its own. */
 #define AUGMENTATION_MAX 32
 #define CIE_INSTRUCTIONS_MAX 1024
 
-/* One entry cut out of the section. */
+/* An entry of the section. */
 struct cfi_table_entry {
-	struct bytes bytes; /* behind the length */
+	struct bytes bytes; /* after the length field */
 	size_t pointer_offset;
 	uint64_t pointer; /* CIE pointer of an FDE */
 	bool is_cie;
@@ -65,7 +65,7 @@ uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *by
 	return 0;
 }
 
-/* The entry that begins at the cursor, which moves behind it. False: the end, or nothing that is an entry. */
+/* Read the entry at the cursor and move the cursor after it. False: end of the section, or not an entry. */
 static bool read_entry(const struct cfi_section *section, struct bytes *cursor, struct cfi_table_entry *entry)
 {
 	uint64_t length = bytes_u32(cursor);
@@ -78,7 +78,7 @@ static bool read_entry(const struct cfi_section *section, struct bytes *cursor, 
 	if (!bytes_ok(cursor))
 		return false;
 	if (!length)
-		return true; /* a terminator: other object files may follow */
+		return true; /* a terminator: entries of other object files may follow */
 	entry->pointer_offset = (size_t)(entry->bytes.position - section->bytes);
 	entry->pointer = wide && section->is_debug_frame ? bytes_u64(&entry->bytes) : bytes_u32(&entry->bytes);
 	entry->is_cie = entry->pointer == none;
@@ -96,7 +96,7 @@ static void read_augmentation(const char *letters, struct bytes *data, struct cf
 			break;
 		case 'P':
 			encoding = bytes_u8(data);
-			/* Where the personality routine is does not matter, only how long the pointer is. */
+			/* Only the size of the pointer to the personality routine matters, not its value. */
 			(void)read_value(data, encoding);
 			break;
 		case 'L':
@@ -105,11 +105,11 @@ static void read_augmentation(const char *letters, struct bytes *data, struct cf
 		case 'S':
 			cie->signal_frame = true;
 			break;
-		case 'B': /* return addresses are signed with the other key */
+		case 'B': /* return addresses are signed with key B */
 		case 'G': /* memory tagging */
 			break;
 		default:
-			return; /* the rest is unknown, its size is not */
+			return; /* the other augmentation characters are unknown, but their size is not needed */
 		}
 	}
 }
@@ -163,7 +163,7 @@ static bool read_entry_at(const struct cfi_section *section, uint64_t offset, st
 
 static const struct cfi_cie *find_cie(const struct cfi_section *section, struct cfi_cies *cies, uint64_t offset)
 {
-	/* CIEs have more than eight bytes. */
+	/* A CIE has more than eight bytes. */
 	size_t slot = (size_t)(offset / 8 % CFI_CIES);
 	struct cfi_cie *cie = &cies->items[slot].cie;
 	struct cfi_table_entry entry = {0};
@@ -217,7 +217,7 @@ bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_
 }
 
 #define HEADER_VERSION 1
-#define ENTRY_BYTES_MIN 12 /* length, CIE, and the shortest start and length of code */
+#define ENTRY_BYTES_MIN 12 /* length, CIE pointer, and the smallest encoding of start and length */
 
 static int compare_entries(const void *left, const void *right)
 {
@@ -225,7 +225,7 @@ static int compare_entries(const void *left, const void *right)
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	/* Of two entries for one address the first in the section holds. */
+	/* If two entries start at the same address, the first one in the section wins. */
 	return a->offset > b->offset ? -1 : a->offset < b->offset;
 }
 
@@ -243,8 +243,9 @@ static void sort(struct cfi_index *index)
 }
 
 /*
- * As every linker writes it: pairs of 4 bytes from the header's place. False: it is none, or out of memory. A file with
- * holes has any number of pairs for nothing: there are no more than entries can be, and none is the one before again.
+ * Read the table in the form that every linker writes: pairs of 4-byte offsets from the header. False: another form, or
+ * out of memory. A sparse file can have any number of meaningless pairs, so accept no more pairs than entries can
+ * exist, and no repeated pair.
  */
 static bool read_header(const struct cfi_section *section, struct cfi_index *index)
 {
@@ -254,7 +255,7 @@ static bool read_header(const struct cfi_section *section, struct cfi_index *ind
 
 	if (bytes_u8(&bytes) != HEADER_VERSION)
 		return false;
-	bytes_skip(&bytes, 1); /* format of the section's address */
+	bytes_skip(&bytes, 1); /* encoding of the section's address */
 	if (bytes_u8(&bytes) != DW_EH_PE_udata4 || bytes_u8(&bytes) != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
 		return false;
 	bytes_skip(&bytes, 4);

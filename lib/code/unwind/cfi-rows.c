@@ -9,54 +9,54 @@
 #include "base/vector.h"
 #include "code/unwind/cfi-entries.h"
 
-/* The machine that runs the instructions of one FDE: row after row, with the addresses where the rows begin. */
+/* Executes the instructions of one FDE, row by row, with the address at which each row begins. */
 
 struct cfi_state {
 	uint8_t cfa_kind, cfa_register, plt_threshold;
 	bool cfa_from_expression;
 	int64_t cfa_offset;
-	uint64_t specified; /* mask of the registers that have a rule */
+	uint64_t specified; /* mask of the registers with a rule */
 	struct cfi_rule rules[CFI_REGISTERS];
 };
 
 struct cfi_machine {
 	const struct cfi_section *section;
 	const struct cfi_cie *cie;
-	struct intern *expressions; /* where expressions get their index */
-	struct cfi_state state;	    /* the row in force */
-	struct cfi_state initial;   /* after the instructions of the CIE */
-	bool no_memory;		    /* or too many expressions */
-	uint64_t location;	    /* where the row in force begins */
+	struct intern *expressions; /* assigns indexes to expressions */
+	struct cfi_state state;	    /* the current row */
+	struct cfi_state initial;   /* state after the instructions of the CIE */
+	bool no_memory;		    /* also set if there are too many expressions */
+	uint64_t location;	    /* start address of the current row */
 	VECTOR(struct cfi_state) saved;
 };
 
 enum cfi_machine_step {
-	CFI_MACHINE_ROW,    /* the row in force ends at *next_ret */
-	CFI_MACHINE_END,    /* the row in force is the last one */
-	CFI_MACHINE_FAILED, /* the row in force, and what follows it, is not known */
+	CFI_MACHINE_ROW,    /* the current row ends at *next_ret */
+	CFI_MACHINE_END,    /* the current row is the last one */
+	CFI_MACHINE_FAILED, /* invalid instruction: the current row and all rows after it are unknown */
 };
 
-/* Run the CIE's instructions, from a zeroed state. False: they make no sense. */
+/* Execute the CIE's instructions, starting from a zeroed state. False: they are invalid. */
 static bool cfi_machine_run_cie(struct cfi_machine *machine);
 
-/* Run up to the next change of the location. */
+/* Execute up to the next change of the location. */
 static enum cfi_machine_step cfi_machine_run(struct cfi_machine *machine, struct bytes *instructions,
 					     uint64_t *next_ret);
 
 static void cfi_machine_deinit(struct cfi_machine *machine);
 
-#define NO_ROW 0	 /* kind of a gap; the others are one more than an index */
-#define ENTRY_END 0xffff /* kind of what is behind the last row of an entry */
+#define NO_ROW 0	 /* kind of a gap; other kinds are an index plus 1 */
+#define ENTRY_END 0xffff /* kind of the end of an entry, after its last row */
 #define KINDS_MAX 0xfffe /* distinct rows */
 #define STARTS_MAX (1u << 26)
 #define NO_ROWS                                                                                                        \
 	UINT32_MAX /* `rows` of an entry in the index: compiled, and without any; else one more than an index          \
 		    */
 
-/* Instructions run for each byte of a section: those of entries do not overlap, and a CIE is short. */
+/* Instructions executed per byte of a section: instructions of entries do not overlap, and a CIE is short. */
 #define RUNS_MAX 4
 
-/* As a row, with its rules. */
+/* Identity of a row, including its rules. */
 struct row_key {
 	int32_t cfa_offset;
 	uint8_t cfa_kind, cfa_register, plt_threshold, return_column, signal_frame;
@@ -74,17 +74,17 @@ struct cfi_rows {
 	struct cfi_index index;
 	struct cfi_cies cies;
 	struct cfi_machine machine;
-	size_t cie; /* offset of the one whose state the machine begins with */
+	size_t cie; /* offset of the CIE whose state the machine starts from */
 	bool have_cie, cie_makes_sense;
-	uint64_t bytes_left;		    /* of instructions that may be run */
-	struct intern keys, texts;	    /* of rows and of expressions; empty when the table is complete */
-	VECTOR(struct distinct *) distinct; /* by key */
-	/* Rows keep the list that was there when they were made: the larger ones after it begin in the same way. */
+	uint64_t bytes_left;		    /* bytes of instructions that may still be executed */
+	struct intern keys, texts;	    /* of rows and expressions; empty once the table is complete */
+	VECTOR(struct distinct *) distinct; /* by number of the key */
+	/* A row keeps the list that existed when it was made; larger lists begin with the same expressions. */
 	VECTOR(struct cfi_expression *) expression_lists;
 	size_t expression_count, expression_capacity, expression_bytes, distinct_bytes;
 	VECTOR(uint32_t)
-	starts; /* from the start of their entry on; for the first one, which begins there, how many
-		   there are of the entry */
+	starts; /* offset from the start of the entry; the first row has offset 0, and stores the number of rows in the
+		   entry instead */
 	VECTOR(uint16_t) kinds;
 	size_t described_count;
 };
@@ -148,7 +148,7 @@ static bool grow_expressions(struct cfi_rows *rows)
 	return true;
 }
 
-/* What the machine has met of expressions is there for rows; false: out of memory. */
+/* Store the expressions that the machine has found, for use by rows. False: out of memory. */
 static bool keep_expressions(struct cfi_rows *rows)
 {
 	while (rows->expression_count < rows->texts.count) {
@@ -180,7 +180,7 @@ static bool has_expressions(const struct cfi_row *row)
 	return false;
 }
 
-/* The next of the distinct rows; false: out of memory. */
+/* Add a distinct row; false: out of memory. */
 static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_t rule_count)
 {
 	size_t size = sizeof(struct distinct) + rule_count * sizeof(struct cfi_rule);
@@ -209,7 +209,7 @@ static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_
 	return true;
 }
 
-/* Kind of the row in force; NO_ROW: it cannot be kept. */
+/* Kind of the current row; NO_ROW: it cannot be stored. */
 static uint16_t intern_row(struct cfi_rows *rows)
 {
 	const struct cfi_state *state = &rows->machine.state;
@@ -240,7 +240,7 @@ static uint16_t intern_row(struct cfi_rows *rows)
 	return id == INTERN_NONE ? NO_ROW : (uint16_t)(id + 1);
 }
 
-/* From `start` on `kind` holds. */
+/* `kind` applies from `start` on. */
 static void begin_row(struct cfi_rows *rows, size_t first, uint64_t start, uint16_t kind)
 {
 	bool same = rows->kinds.count > first && rows->kinds.items[rows->kinds.count - 1] == kind;
@@ -250,7 +250,7 @@ static void begin_row(struct cfi_rows *rows, size_t first, uint64_t start, uint1
 		rows->machine.no_memory = true;
 }
 
-/* The state that the entries of a CIE begin with; false: there is none. */
+/* The initial state of the entries of a CIE; false: the CIE is invalid. */
 static bool enter_cie(struct cfi_rows *rows, const struct cfi_cie *cie)
 {
 	struct cfi_machine *machine = &rows->machine;
@@ -270,7 +270,7 @@ static void compile_fde(struct cfi_rows *rows, const struct cfi_fde *fde, size_t
 {
 	struct cfi_machine *machine = &rows->machine;
 	struct bytes instructions = fde->instructions;
-	uint64_t last = fde->start | UINT32_MAX; /* no function lies on both sides of 4 GiB */
+	uint64_t last = fde->start | UINT32_MAX; /* no function crosses a multiple of 4 GiB */
 	uint64_t end = fde->end > last ? last : fde->end;
 	enum cfi_machine_step step = CFI_MACHINE_ROW;
 
@@ -293,7 +293,7 @@ static void compile_fde(struct cfi_rows *rows, const struct cfi_fde *fde, size_t
 		begin_row(rows, first, machine->location - fde->start, ENTRY_END);
 }
 
-/* How much of what may be run an entry takes; false: too much, so entries are not what they are in a real section. */
+/* Charge the entry's instructions to the budget. False: too many, so the entries are not those of a real section. */
 static bool may_run(struct cfi_rows *rows, const struct cfi_fde *fde)
 {
 	uint64_t bytes = bytes_left(&fde->instructions) + bytes_left(&fde->cie->instructions);
@@ -304,7 +304,7 @@ static bool may_run(struct cfi_rows *rows, const struct cfi_fde *fde)
 	return true;
 }
 
-/* False: there is no FDE where the index has one. What does not fit into memory has no rows. */
+/* False: the index has an entry that is not an FDE. An FDE has no rows if memory runs out. */
 static bool compile(struct cfi_rows *rows, struct cfi_index_entry *entry)
 {
 	size_t first = rows->kinds.count;
@@ -327,7 +327,7 @@ static bool compile(struct cfi_rows *rows, struct cfi_index_entry *entry)
 	return true;
 }
 
-/* A header that is wrong, or lists what describes nothing, is not used any more. False: out of memory. */
+/* Stop using a header that is wrong or lists entries that describe no code. False: out of memory. */
 static bool rebuild_index(struct cfi_rows *rows)
 {
 	rows->starts.count = rows->kinds.count = rows->described_count = 0;
@@ -362,7 +362,7 @@ static const struct cfi_row *row_of(const struct cfi_rows *rows, size_t index)
 	return kind == NO_ROW || kind == ENTRY_END ? NULL : &rows->distinct.items[kind - 1]->row;
 }
 
-/* What is behind the last row of the entry. */
+/* What applies after the last row of the entry. */
 static size_t end_of_entry(const struct cfi_rows *rows, const struct cfi_index_entry *entry)
 {
 	size_t first = entry->rows - 1;
@@ -370,7 +370,7 @@ static size_t end_of_entry(const struct cfi_rows *rows, const struct cfi_index_e
 	return first + rows->starts.items[first];
 }
 
-/* The row of the entry, or its end, that begins at `distance` from the entry's start or before. */
+/* The row, or the end, of the entry that applies at `distance` from the entry's start. */
 static size_t row_at(const struct cfi_rows *rows, const struct cfi_index_entry *entry, uint64_t distance)
 {
 	size_t low = entry->rows, high = end_of_entry(rows, entry) + 1;
@@ -417,7 +417,7 @@ bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *
 	return entry->start == address;
 }
 
-/* `position`: which entry, and which of its rows. */
+/* `position`: the entry and the index of its row. */
 bool cfi_rows_next(const struct cfi_rows *rows, size_t *position, uint64_t *start_ret, uint64_t *end_ret,
 		   const struct cfi_row **row_ret)
 {
@@ -463,7 +463,7 @@ struct cfi_rows_size cfi_rows_size(const struct cfi_rows *rows)
 #define SAVED_STATES_MAX 128
 #define EXPRESSIONS_MAX 0xffff
 
-#define OPERAND_MASK 0x3f /* of the instructions that carry one themselves */
+#define OPERAND_MASK 0x3f /* operands inside the instruction byte */
 
 static void cfi_machine_deinit(struct cfi_machine *machine)
 {
@@ -472,7 +472,7 @@ static void cfi_machine_deinit(struct cfi_machine *machine)
 
 static void set_rule(struct cfi_machine *machine, uint64_t number, enum cfi_rule_kind kind, uint8_t reg, int64_t offset)
 {
-	/* Vector registers and the like: nothing is ever found by them. */
+	/* Vector registers and the like: the unwinder never needs them. */
 	if (number >= CFI_REGISTERS)
 		return;
 	machine->state.specified |= 1ULL << number;
@@ -496,7 +496,7 @@ static void restore_rule(struct cfi_machine *machine, uint64_t number)
 	machine->state.rules[number] = machine->initial.rules[number];
 }
 
-/* "register plus offset" at the cursor; false: another operation. */
+/* Read "register plus offset" at the cursor; false: another operation. */
 static bool read_register_offset(struct bytes *bytes, uint8_t *register_ret, int64_t *offset_ret)
 {
 	uint8_t operation = bytes_u8(bytes);
@@ -511,7 +511,7 @@ static bool read_register_offset(struct bytes *bytes, uint8_t *register_ret, int
 	return bytes_ok(bytes) && number < CFI_REGISTERS && *offset_ret == (int32_t)*offset_ret;
 }
 
-/* Index of an expression, as a rule's offset. */
+/* Index of an expression, stored as a rule's offset. */
 static int64_t keep_expression(struct cfi_machine *machine, const uint8_t *bytes, size_t size)
 {
 	uint32_t index = intern_find(machine->expressions, bytes, size);
@@ -522,7 +522,8 @@ static int64_t keep_expression(struct cfi_machine *machine, const uint8_t *bytes
 	return index;
 }
 
-/* What linkers write for the PLT: rsp + 8 + ((rip & 15) >= N) << 3; N, or 0 when it is not that. */
+/* Recognise the expression that linkers write for the PLT: rsp + 8 + ((rip & 15) >= N) << 3. Returns N; 0: another
+ * expression. */
 static uint8_t plt_threshold(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t before[] = {DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and};
@@ -587,7 +588,7 @@ static void set_cfa(struct bytes *from, struct cfi_machine *machine, uint64_t nu
 	machine->state.cfa_offset = offset;
 }
 
-/* The instructions that change one half of "register plus offset". */
+/* The instructions that change only the register or only the offset of the CFA. */
 static void change_cfa(struct bytes *from, struct cfi_machine *machine, bool of_register, int64_t value)
 {
 	if (machine->state.cfa_from_expression)
@@ -620,7 +621,7 @@ static int64_t scaled(const struct cfi_machine *machine, int64_t factor)
 	return (int64_t)((uint64_t)factor * (uint64_t)machine->cie->data_alignment);
 }
 
-/* An instruction about the CFA; false: it is none. */
+/* An instruction about the CFA; false: another instruction. */
 static bool run_cfa_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
 {
 	uint64_t number;
@@ -653,7 +654,7 @@ static bool run_cfa_instruction(struct cfi_machine *machine, uint8_t instruction
 	return false;
 }
 
-/* An instruction about the register `number`; false: it is none. */
+/* An instruction about the register `number`; false: another instruction. */
 static bool run_register_instruction(struct cfi_machine *machine, uint8_t instruction, uint64_t number,
 				     struct bytes *from)
 {
@@ -705,7 +706,8 @@ static void run_instruction(struct cfi_machine *machine, uint8_t instruction, st
 		return;
 	switch (instruction) {
 	case DW_CFA_nop:
-	case DW_CFA_GNU_window_save: /* aarch64: whether the return address is signed; the signature is taken off */
+	case DW_CFA_GNU_window_save: /* aarch64: toggles whether the return address is signed; the unwinder always
+					strips the signature */
 		return;
 	case DW_CFA_remember_state:
 		save_state(from, machine);
@@ -721,7 +723,7 @@ static void run_instruction(struct cfi_machine *machine, uint8_t instruction, st
 		bytes_fail(from, "unknown instruction");
 }
 
-/* The three kinds whose first byte holds an operand, except the one that advances; false: another instruction. */
+/* The instructions with an operand in their first byte, except DW_CFA_advance_loc; false: another instruction. */
 static bool run_packed_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
 {
 	if ((instruction & ~OPERAND_MASK) == DW_CFA_offset)
@@ -733,7 +735,7 @@ static bool run_packed_instruction(struct cfi_machine *machine, uint8_t instruct
 	return true;
 }
 
-/* Where an instruction that changes the location leads; false: another instruction. */
+/* Get the new location from an instruction that sets it; false: another instruction. */
 static bool read_location(const struct cfi_machine *machine, uint8_t instruction, struct bytes *from,
 			  uint64_t *location_ret)
 {

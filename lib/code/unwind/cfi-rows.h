@@ -16,32 +16,32 @@
 
 /* One row of call frame information: how to find the caller's registers from one range of addresses. */
 
-/* DWARF numbers below this are looked at: the general registers of every architecture. */
+/* DWARF numbers of the tracked registers are below this: the general registers of every architecture. */
 #define CFI_REGISTERS REGISTER_NUMBERS
 
 enum cfi_rule_kind {
 	CFI_RULE_SAME,		   /* register unchanged */
-	CFI_RULE_UNDEFINED,	   /* lost; of the return address: this is the outermost frame */
+	CFI_RULE_UNDEFINED,	   /* undefined; for the return address: this is the outermost frame */
 	CFI_RULE_OFFSET,	   /* saved at CFA + offset */
-	CFI_RULE_VALUE,		   /* is CFA + offset */
-	CFI_RULE_REGISTER,	   /* is in another register */
+	CFI_RULE_VALUE,		   /* value is CFA + offset */
+	CFI_RULE_REGISTER,	   /* in another register */
 	CFI_RULE_AT_REGISTER,	   /* saved at register + offset (functions that align their stack) */
-	CFI_RULE_EXPRESSION,	   /* saved where a DWARF expression says */
-	CFI_RULE_VALUE_EXPRESSION, /* is what a DWARF expression gives */
+	CFI_RULE_EXPRESSION,	   /* saved at the address that a DWARF expression computes */
+	CFI_RULE_VALUE_EXPRESSION, /* value computed by a DWARF expression */
 };
 
 struct cfi_rule {
-	uint8_t number; /* of the register it is about */
+	uint8_t number; /* register that the rule describes */
 	uint8_t kind;	/* enum cfi_rule_kind */
 	uint8_t reg;	/* CFI_RULE_REGISTER, CFI_RULE_AT_REGISTER */
 	uint8_t unused;
-	int32_t offset; /* of the expressions: index into the row's `expressions` */
+	int32_t offset; /* for expressions: index into the row's `expressions` */
 };
 
 enum cfi_cfa_kind {
 	CFI_CFA_REGISTER, /* register + offset */
-	CFI_CFA_LOAD,	  /* the word at register + offset */
-	CFI_CFA_PLT, /* register + offset, and a word more when the low four bits of the address are >= plt_threshold */
+	CFI_CFA_LOAD,	  /* word at register + offset */
+	CFI_CFA_PLT, /* register + offset, plus a word if the low four bits of the address are >= plt_threshold */
 	CFI_CFA_EXPRESSION, /* `cfa_offset` is an index into `expressions` */
 };
 
@@ -50,10 +50,8 @@ struct cfi_expression {
 	size_t size;
 };
 
-/*
- * Registers that no rule is about are as the architecture's calling convention has them: preserved, or lost; the stack
- * pointer is the CFA.
- */
+/* Registers without a rule follow the calling convention of the architecture: preserved, or undefined. The stack
+ * pointer becomes the CFA. */
 struct cfi_row {
 	const struct cfi_rule *rules; /* by ascending number */
 	const struct cfi_expression *expressions;
@@ -62,22 +60,23 @@ struct cfi_row {
 	uint8_t cfa_register;
 	uint8_t plt_threshold;
 	uint8_t rule_count;
-	uint8_t return_column; /* number of the register that holds, or stands for, the return address */
+	uint8_t return_column; /* column of the return address */
 	bool signal_frame;
-	bool has_expressions; /* needs more than what is here: see expressions.h */
-	bool deduced;	      /* from the instructions, where no table says anything */
-	bool other_stack;     /* the caller is on another stack: nothing else here counts */
-	bool unsure;	      /* the instructions may have been others: only if it leads behind a call */
-	/* Of cfi_row_finish(): */
-	bool plain;	       /* CFA is register plus offset, and so are all places where something is saved */
-	int32_t return_offset; /* of a plain row: the return address is saved at CFA + this */
-	uint64_t ruled;	       /* of a plain row: mask of the registers that a rule is about */
+	bool has_expressions; /* needs DWARF expressions: see expressions.h */
+	bool deduced;	      /* from instruction analysis, without an unwind table */
+	bool other_stack;     /* the caller is on another stack: the other members are unused */
+	bool unsure;	      /* the instructions may have changed: use the row only if the resulting return address
+				 follows a call */
+	/* Set by cfi_row_finish(): */
+	bool plain;	       /* the CFA is register plus offset, and all saved registers are at CFA plus offset */
+	int32_t return_offset; /* plain row: the return address is saved at CFA + this */
+	uint64_t ruled;	       /* plain row: mask of the registers with a rule */
 };
 
-/* The rule about register `number`; NULL: none. */
+/* The rule for register `number`; NULL: none. */
 static inline const struct cfi_rule *cfi_row_rule(const struct cfi_row *row, unsigned number)
 {
-	/* It is most often the return address, which has the highest number. */
+	/* Start at the end: the usual query is for the return address, which has the highest number. */
 	for (unsigned i = row->rule_count; i-- > 0;) {
 		if (row->rules[i].number == number)
 			return &row->rules[i];
@@ -85,7 +84,7 @@ static inline const struct cfi_rule *cfi_row_rule(const struct cfi_row *row, uns
 	return NULL;
 }
 
-/* Note what makes a row quick to use, once it has all its rules. A row that this was not done for is as good. */
+/* Precompute what makes a row fast to use, after its rules are complete. A row works without this too. */
 static inline void cfi_row_finish(struct cfi_row *row)
 {
 	const struct cfi_rule *return_rule = cfi_row_rule(row, row->return_column);
@@ -100,7 +99,7 @@ static inline void cfi_row_finish(struct cfi_row *row)
 	row->return_offset = return_rule ? return_rule->offset : 0;
 }
 
-/* Whether the row says that its function has no caller. */
+/* Whether the row marks its function as outermost. */
 static inline bool cfi_row_is_outermost(const struct cfi_row *row)
 {
 	const struct cfi_rule *rule = cfi_row_rule(row, row->return_column);
@@ -108,18 +107,13 @@ static inline bool cfi_row_is_outermost(const struct cfi_row *row)
 	return rule && rule->kind == CFI_RULE_UNDEFINED;
 }
 
-/*
- * A section of call frame information, compiled function by function as they are asked for: for each address where the
- * rules change a number of 4 bytes and the index of what holds from there on. Few distinct rows make up a file, so they
- * are kept once.
- */
+/* A section of call frame information. Functions are compiled on demand: each address at which the rules change takes 4
+ * bytes plus the index of its row. A file has few distinct rows, so each is stored only once. */
 
 struct cfi_rows;
 
-/*
- * Any bytes give a table, bounded in time and memory by their number; they must live as long. Where entries overlap,
- * the one that begins later holds, and behind its end none does; an instruction that makes no sense ends its entry.
- */
+/* Accepts arbitrary bytes, which must outlive the table; their number bounds time and memory. Where entries overlap,
+ * the one that begins later applies, and none applies after its end. An invalid instruction ends its entry. */
 struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_rows **rows_ret) MMT_MUST_CHECK;
 
 void cfi_rows_destroy(struct cfi_rows *rows);
@@ -127,25 +121,21 @@ void cfi_rows_destroy(struct cfi_rows *rows);
 /* The row that covers `address`; NULL: none, or out of memory. Valid as long as the table. */
 const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address);
 
-/*
- * Where the code ends that `address` is the beginning, or a part, of: the end of the entry that covers it, or else the
- * beginning of the next one; UINT64_MAX: none. True: an entry begins just there.
- */
+/* Find the end of the code at `address`: the end of the entry that covers it, or else the start of the next entry;
+ * UINT64_MAX: none. Returns true if an entry begins exactly at `address`. */
 bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret);
 
-/* Compile what has not been asked for. */
+/* Compile all remaining functions. */
 struct mmt_error *cfi_rows_complete(struct cfi_rows *rows) MMT_MUST_CHECK;
 
-/*
- * Iterate by address over a complete table: `for (size_t i = 0; cfi_rows_next(rows, &i, &start, &end, &row);)`; row
- * NULL: a gap.
- */
+/* Iterate over a complete table by address: `for (size_t i = 0; cfi_rows_next(rows, &i, &start, &end, &row);)`. `row`
+ * is NULL for a gap. */
 bool cfi_rows_next(const struct cfi_rows *rows, size_t *position, uint64_t *start_ret, uint64_t *end_ret,
 		   const struct cfi_row **row_ret);
 
 struct cfi_rows_size {
 	size_t entries; /* FDEs */
-	size_t rows;	/* that those compiled describe, whether or not two that follow each other are the same */
+	size_t rows;	/* rows in the compiled entries; consecutive equal rows count separately */
 	size_t distinct;
 	size_t bytes; /* of the whole table */
 };

@@ -8,10 +8,10 @@
 
 #include "base/bytes.h"
 
-/* No compressed section grows more than this. */
+/* No compressed section grows by more than this factor. */
 #define INFLATION_MAX 1032
 
-/* A table is looked for when it is first asked for, .debug_frame only when .eh_frame has no answer. */
+/* Tables are loaded on demand; .debug_frame only if .eh_frame has no row. */
 struct cfi_source {
 	struct cfi_rows *rows; /* NULL: none */
 	bool found;
@@ -19,7 +19,7 @@ struct cfi_source {
 
 struct cfi {
 	Elf *elf;	/* NULL: not from a file */
-	uint8_t *bytes; /* a copy, then */
+	uint8_t *bytes; /* then a copy */
 	struct cfi_source eh_frame, debug_frame;
 };
 
@@ -82,7 +82,7 @@ static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *header)
 	return NULL;
 }
 
-/* `size` bytes of the file from `offset`; fewer, or none, where it ends. */
+/* Up to `size` bytes of the file from `offset`; fewer, or none, at its end. */
 static struct bytes file_bytes(Elf *elf, uint64_t offset, uint64_t size)
 {
 	size_t file_size = 0;
@@ -93,7 +93,7 @@ static struct bytes file_bytes(Elf *elf, uint64_t offset, uint64_t size)
 	return bytes_over(file + offset, size < file_size - offset ? (size_t)size : file_size - (size_t)offset);
 }
 
-/* What the file has from ELF address `address` to the end of that segment. */
+/* The file's bytes from ELF address `address` to the end of that segment. */
 static struct bytes segment_bytes(Elf *elf, uint64_t address)
 {
 	size_t count;
@@ -110,7 +110,7 @@ static struct bytes segment_bytes(Elf *elf, uint64_t address)
 	return bytes_over(NULL, 0);
 }
 
-/* .eh_frame_hdr, as the running program finds it. */
+/* .eh_frame_hdr, found as the running program finds it. */
 static void find_header(Elf *elf, struct cfi_section *section)
 {
 	GElf_Phdr header;
@@ -131,7 +131,7 @@ static void find_header(Elf *elf, struct cfi_section *section)
 	}
 }
 
-/* Without section headers .eh_frame is where .eh_frame_hdr says. */
+/* Without section headers, .eh_frame_hdr points to .eh_frame. */
 static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
 {
 	struct cfi_section table = {.bytes = section->header, .address = section->header_address};
@@ -169,7 +169,7 @@ static struct cfi_section find_eh_frame(Elf *elf)
 	return section;
 }
 
-/* Whether a section says that it is not larger, decompressed, than it can be. */
+/* Whether a section claims a plausible decompressed size. */
 static bool is_plausible_size(uint64_t compressed, uint64_t size)
 {
 	return size < CFI_SECTION_MAX && size / INFLATION_MAX <= compressed;

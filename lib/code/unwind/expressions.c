@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libunwind reads CFI itself, from the process that it unwinds. What it is given here is a process of one function: a
- * table of one entry, a CIE and an FDE with the row's rules, written at an address near the code; everything else that
- * it reads is the recorded stack.
+ * libunwind reads CFI itself, from the process that it unwinds. Here it gets a synthetic process with one function: a
+ * table with one entry, and a CIE and an FDE with the row's rules, placed at an address near the code. All other memory
+ * that libunwind reads is the recorded stack.
  */
 #include "code/unwind/expressions.h"
 
@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 
-/* The registers below are those that an expression may name. */
+/* Expressions may use only the registers below. */
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
 #define HOST_REGISTERS 17
@@ -32,15 +32,15 @@
 #define HOST_LOOKS_AT_CODE false
 #endif
 
-/* Exported, but in no header. */
+/* Exported, but not declared in a header. */
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
 int search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *info, unw_proc_info_t *procedure,
 			int need_unwind_info, void *context);
 
 #define IMAGE_MAX 4096
-#define IMAGE_DISTANCE 0x10000 /* from the code */
+#define IMAGE_DISTANCE 0x10000 /* distance from the code */
 #define EXPRESSION_MAX 256
-#define ACCESSES_MAX 20000 /* words read in one step; 2,000 are ordinary */
+#define ACCESSES_MAX 20000 /* words read in one step; real programs need up to 2,000 */
 #define TABLE_WORDS 2	   /* one entry: the offsets of the function and of its FDE, 4 bytes each */
 
 struct step {
@@ -52,12 +52,12 @@ struct step {
 	expressions_read *read;
 	void *context;
 	unsigned accesses;
-	bool refused; /* libunwind requested something that is missing: its result would be a guess */
+	bool refused; /* libunwind requested missing data: its result would be a guess */
 };
 
-/* ---- which expressions are let through ---- */
+/* ---- accepted expressions ---- */
 
-/* Bytes of operands: 0 to 8; or these. */
+/* Bytes of operands: 0 to 8, or one of these. */
 #define LEB 9
 #define JUMP 10
 #define REFUSED 11
@@ -117,10 +117,10 @@ static unsigned operands_of(uint8_t operation)
 	case DW_OP_nop:
 		return 0;
 	}
-	return REFUSED; /* above all division, which can trap */
+	return REFUSED; /* mainly division, which can trap */
 }
 
-/* No loops, no division, nothing that only a debugger knows. */
+/* No loops, no division, and no operations that need a debugger. */
 static bool is_safe(const struct cfi_expression *expression)
 {
 	struct bytes bytes = bytes_over(expression->bytes, expression->size);
@@ -160,7 +160,7 @@ static bool all_safe(const struct cfi_row *row)
 	return true;
 }
 
-/* ---- the image ---- */
+/* ---- the synthetic image ---- */
 
 static void put(struct step *step, const void *bytes, size_t size)
 {
@@ -194,7 +194,7 @@ static void put_uleb(struct step *step, uint64_t value)
 	put_u8(step, (uint8_t)value);
 }
 
-/* Always ten bytes or fewer, the last of which has the sign. */
+/* At most ten bytes; the last one has the sign. */
 static void put_sleb(struct step *step, int64_t value)
 {
 	while (value < -0x40 || value >= 0x40) {
@@ -210,7 +210,7 @@ static void put_expression(struct step *step, const struct cfi_expression *expre
 	put(step, expression->bytes, expression->size);
 }
 
-/* "register plus offset" as an expression, and `more` (0: nothing) behind it. */
+/* "register plus offset" as an expression, followed by the operation `more` (0: none). */
 static void put_register_offset(struct step *step, uint8_t number, int32_t offset, uint8_t more)
 {
 	struct step text = {0};
@@ -262,7 +262,7 @@ static void put_rule(struct step *step, const struct cfi_row *row, const struct 
 		put_expression(step, &row->expressions[rule->offset]);
 }
 
-/* The length in front of what was put since `start`. */
+/* Insert the length before the bytes appended since `start`. */
 static void end_entry(struct step *step, size_t start)
 {
 	uint32_t length = (uint32_t)(step->image_size - start - sizeof(length));
@@ -279,8 +279,8 @@ static void make_image(struct step *step, const struct cfi_row *row, uint64_t ad
 	put_u32(step, 0); /* length of the CIE */
 	put_u32(step, 0);
 	put(step, "\1zR", 4); /* version and augmentation */
-	put_uleb(step, 1);    /* the unit of code */
-	put_sleb(step, 1);    /* and of data */
+	put_uleb(step, 1);    /* code alignment factor */
+	put_sleb(step, 1);    /* data alignment factor */
 	put_u8(step, row->return_column);
 	put_uleb(step, 1);
 	put_u8(step, DW_EH_PE_absptr);
@@ -298,7 +298,7 @@ static void make_image(struct step *step, const struct cfi_row *row, uint64_t ad
 	memcpy(step->image + sizeof(uint32_t), &(uint32_t){(uint32_t)fde}, sizeof(uint32_t));
 }
 
-/* ---- the process that libunwind sees ---- */
+/* ---- the synthetic process ---- */
 
 static int find_procedure(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *procedure, int need_unwind_info,
 			  void *context)
@@ -340,7 +340,7 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
 	if (write || ++step->accesses > ACCESSES_MAX)
 		return -UNW_EINVAL;
 	if (offset < IMAGE_MAX) {
-		/* What lies behind the end reads as zero: no-ops. */
+		/* Bytes after the end read as zero: no-ops. */
 		memcpy(&word, step->image + offset,
 		       IMAGE_MAX - offset < sizeof(word) ? IMAGE_MAX - offset : sizeof(word));
 	} else if (HOST_LOOKS_AT_CODE && address - (step->code_address & ~7ULL) < 2 * sizeof(word)) {

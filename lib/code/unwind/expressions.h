@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Steps through CFI rows with DWARF expressions, by libunwind. */
+/* Steps through CFI rows with DWARF expressions, using libunwind. */
 #ifndef CODE_UNWIND_EXPRESSIONS_H
 #define CODE_UNWIND_EXPRESSIONS_H
 
@@ -13,13 +13,13 @@ struct expressions_registers {
 	uint64_t known; /* mask */
 };
 
-/* The word at `address`; false: it was not recorded. */
+/* The word at `address`; false: not recorded. */
 typedef bool expressions_read(void *context, uint64_t address, uint64_t *word_ret);
 
 /*
- * Registers of the caller of the code at `address`, in the column of the stack pointer the CFA, in `return_column` the
- * return address. False: libunwind of this host does not know the architecture, something that is needed is not known,
- * or an expression is not one that a compiler writes. Bounded in time, whatever the expressions are.
+ * Compute the registers of the caller of the code at `address`. The column of the stack pointer gets the CFA,
+ * `return_column` the return address. False: this host's libunwind does not support the architecture, needed data is
+ * missing, or no compiler writes such an expression. Time is bounded for any expression.
  */
 bool expressions_step(uint16_t elf_machine, const struct cfi_row *row, uint64_t address, expressions_read *read,
 		      void *context, const struct expressions_registers *registers,

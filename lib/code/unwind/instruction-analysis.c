@@ -6,23 +6,23 @@ enum {
 	STACK_POINTER = 7,
 	RETURN_COLUMN = 16,
 	WORD = 8,
-	INSTRUCTIONS_MAX = 1000, /* on all paths together */
-	PATHS_MAX = 16,		 /* waiting at once */
-	STORED_MAX = 16,	 /* words pushed and not popped */
-	AMOUNT_MAX = 1 << 20,	 /* bytes of one instruction: so sums of all stay small numbers */
+	INSTRUCTIONS_MAX = 1000, /* instructions on all paths together */
+	PATHS_MAX = 16,		 /* paths that wait to be followed */
+	STORED_MAX = 16,	 /* words pushed but not popped */
+	AMOUNT_MAX = 1 << 20,	 /* change per instruction: keeps all sums small */
 };
 
-/* Registers that a function must restore. */
+/* Registers that a function must preserve. */
 #define PRESERVED (1u << 3 | 1u << FRAME_POINTER | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
 
-/* A place on the stack: register at the start + offset. */
+/* A stack location, relative to a register's value at the start. */
 struct operand_place {
-	uint8_t base; /* STACK_POINTER or FRAME_POINTER, with their values at the start */
+	uint8_t base; /* STACK_POINTER or FRAME_POINTER, as of the start */
 	int32_t offset;
 };
 
 enum content_kind {
-	CONTENT_INITIAL, /* as it was at the start */
+	CONTENT_INITIAL, /* unchanged since the start */
 	CONTENT_SAVED,	 /* the word that was in `place` at the start */
 	CONTENT_UNKNOWN,
 };
@@ -34,20 +34,20 @@ struct content {
 
 struct path {
 	uint64_t address;
-	bool ends_at_padding; /* behind a call */
+	bool ends_at_padding; /* after a call */
 	struct operand_place stack_pointer;
 	struct content registers[EPILOGUE_REGISTERS];
 	struct {
 		struct operand_place place;
 		struct content content;
-	} stored[STORED_MAX]; /* by instructions since the start */
+	} stored[STORED_MAX]; /* bytes pushed since the start */
 	unsigned stored_count;
 };
 
-/* How a path ends. */
+/* Result of following a path. */
 enum path_end {
 	PATH_UNKNOWN,
-	PATH_MERGES, /* with what has been followed, or there was too much of it */
+	PATH_MERGES, /* it joins a path already followed, or exceeds a limit */
 	PATH_RETURNS,
 	PATH_LEAPS,
 	PATH_SWITCHES_STACK,
@@ -55,7 +55,7 @@ enum path_end {
 
 struct search {
 	bool pads_inside;
-	bool has_limit; /* not every path was followed to its end */
+	bool has_limit; /* some path was not followed to its end */
 	struct path waiting[PATHS_MAX];
 	unsigned waiting_count;
 	uint64_t visited[INSTRUCTIONS_MAX];
@@ -106,7 +106,7 @@ static bool is_plausible(int32_t amount)
 	return amount > -AMOUNT_MAX && amount < AMOUNT_MAX;
 }
 
-/* The stack pointer becomes what the frame pointer is, plus `amount`. */
+/* Set the stack pointer to the frame pointer plus `amount`. */
 static bool take_frame_pointer(struct path *path, int32_t amount)
 {
 	if (path->registers[FRAME_POINTER].kind != CONTENT_INITIAL || !is_plausible(amount))
@@ -115,7 +115,7 @@ static bool take_frame_pointer(struct path *path, int32_t amount)
 	return true;
 }
 
-/* False: the path cannot be followed further. */
+/* False: the path cannot be followed any further. */
 static bool apply(struct path *path, const struct instruction *instruction)
 {
 	struct operand_place place = path->stack_pointer;
@@ -151,7 +151,7 @@ static bool apply(struct path *path, const struct instruction *instruction)
 		}
 		return true;
 	case INSTRUCTION_PADDING:
-		/* Between functions: the call before it does not return. */
+		/* Padding between functions: the call before it does not return. */
 		return !path->ends_at_padding;
 	case INSTRUCTION_CALL:
 	case INSTRUCTION_JUMP:
@@ -180,7 +180,7 @@ static bool visit(struct search *search, uint64_t address)
 	return true;
 }
 
-/* Remember where else a branch leads. */
+/* Queue the target of a branch. */
 static void keep_branch(struct search *search, const struct path *path, uint64_t target)
 {
 	if (search->waiting_count == PATHS_MAX) {
@@ -228,7 +228,7 @@ static enum path_end follow(struct search *search, struct path *path, struct dis
 	return PATH_MERGES;
 }
 
-/* The row of a path that has come to its return. False: it cannot be one. */
+/* The row of a path that reached its return instruction. False: it cannot be a return. */
 static bool describe(const struct path *path, struct epilogue *epilogue)
 {
 	struct cfi_row *row = &epilogue->row;
@@ -258,8 +258,7 @@ static bool describe(const struct path *path, struct epilogue *epilogue)
 	return true;
 }
 
-/* The row of a path that has left for the function in whose frame it runs: nothing of that is above the stack pointer.
- */
+/* The row of a path that left for its host function: nothing that the code pushed may still be on the stack. */
 static bool describe_host(const struct path *path, const struct cfi_row *host, struct epilogue *epilogue)
 {
 	if (path->stack_pointer.base != STACK_POINTER || path->stack_pointer.offset < 0 ||
@@ -315,7 +314,7 @@ static uint64_t least(uint64_t left, uint64_t right)
 	return left < right ? left : right;
 }
 
-/* From `address` on nothing is known, except that the function comes to `furthest`. */
+/* Treat everything from `address` on as unknown, but the function extends at least to `furthest`. */
 static uint64_t guess(uint64_t start, uint64_t address, uint64_t furthest, uint64_t limit)
 {
 	uint64_t known = address > furthest ? address : furthest;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The row of an address that no unwind table describes, read off the instructions: whatever path they take, what the
- * function does to the stack pointer before it returns tells where the return address is, and what it restores tells
- * where the registers are saved. So neither the function's beginning need be known, nor its name.
+ * Computes the row of an address without unwind tables from the instructions. Whatever path they take, what the
+ * function does to the stack pointer before it returns shows where the return address is, and what it restores shows
+ * where registers are saved. Neither the start of the function nor its name is needed.
  */
 #ifndef CODE_UNWIND_INSTRUCTION_ANALYSIS_H
 #define CODE_UNWIND_INSTRUCTION_ANALYSIS_H
@@ -17,50 +17,48 @@
 #define EPILOGUE_REGISTERS 16
 
 struct epilogue {
-	struct cfi_row row; /* its rules are those below: valid at this place only, see epilogue_row() */
+	struct cfi_row row; /* refers to the rules below: valid only in place, see epilogue_row() */
 	struct cfi_rule rules[EPILOGUE_REGISTERS + 1];
 };
 
 struct epilogue_code {
-	/* At most `size` bytes of code at `address`, *code_ret valid until the next call; 0: none. */
+	/* Returns up to `size` bytes of code at `address`; *code_ret is valid until the next call. 0: none. */
 	size_t (*read)(void *context, uint64_t address, size_t size, const uint8_t **code_ret);
-	/* Whether a function is known to begin at `address`: a call right before it does not return. NULL: nobody
-	 * knows. */
+	/* Whether a function is known to begin at `address`: a call right before it does not return. NULL: unknown. */
 	bool (*begins)(void *context, uint64_t address);
 	void *context;
 	/*
-	 * The code has no frame of its own but runs in that of another function, which has jumped to it and which it
-	 * leaves to by jumps through registers and memory: the row of that function. NULL: it has.
+	 * The code has no frame of its own but runs in the frame of a host function, which jumps to it. The code
+	 * returns there by jumps through registers and memory. This is the row of the host function; NULL: the code has
+	 * its own frame.
 	 */
 	const struct cfi_row *host;
 };
 
 /*
- * `pads_inside`: padding behind a call may be inside a function, as compilers of Java align their calls; else such a
- * call does not return.
+ * `pads_inside`: there may be padding after a call inside a function, because Java compilers align calls. Otherwise
+ * padding after a call means that the call does not return.
  *
- * Where every path loads the stack pointer from elsewhere before it can return, the row says that the caller is on
- * another stack.
+ * If every path sets the stack pointer to a value from elsewhere before it can return, the row marks the caller as
+ * being on another stack.
  *
- * False: no path of bounded length returns, or the stack pointer cannot be followed (x86-64 only).
+ * False: no path of bounded length returns, or the stack pointer cannot be tracked (x86-64 only).
  */
 bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t address,
 		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret);
 
-/* The row, wherever the epilogue has been copied to. */
+/* The row, wherever the epilogue was copied to. */
 const struct cfi_row *epilogue_row(struct epilogue *epilogue);
 
-/* How far a function goes of which only the beginning is known: as far as its instructions lead on. */
+/* Finds the end of a function with a known start by following its instructions. */
 
 #define FUNCTION_RANGE_MAX 65536
 
 /* Maximum length of a function if its instructions do not show the end. */
 #define FUNCTION_RANGE_GUESSED 4096
 
-/*
- * The end of the function at `start`, at most `limit`: behind an instruction after which nothing runs, when no branch
- * before it leads further.
- */
+/* The end of the function at `start`, at most `limit`: after an instruction that does not continue, if no earlier
+ * branch leads beyond it. */
 uint64_t function_range_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t start,
 			     uint64_t limit);
 

@@ -12,12 +12,12 @@ struct pattern {
 	uint8_t code[SPECIAL_FUNCTIONS_CODE_MAX];
 };
 
-/* An instruction of aarch64 or the beginning of one: what is not in `mask` may be anything. */
+/* An aarch64 instruction, or the first bits of one: bits outside `mask` are ignored. */
 struct word {
 	uint32_t mask, value;
 };
 
-/* Of aarch64, whose instructions are common ones: what stands before tells them from a program's own. */
+/* aarch64 uses ordinary instructions here: the instructions before distinguish them from a program's own code. */
 struct words {
 	uint8_t special_function; /* enum code_special_function */
 	uint8_t before_count, count;
@@ -31,13 +31,13 @@ struct words {
 	}
 
 static const struct pattern patterns[] = {
-    /* mov $15, %rax; syscall: musl, Go, the C library */
+    /* mov $15, %rax; syscall: musl, Go, glibc */
     {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}},
     /* mov $15, %eax; syscall */
     {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}},
-    /* __start_context of the C library: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi */
+    /* glibc's __start_context: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi */
     {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
-    /* the same as it was: mov %rbx, %rsp; pop %rdi; test %rdi, %rdi */
+    /* its older version: mov %rbx, %rsp; pop %rdi; test %rdi, %rdi */
     {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}},
     /* musl's clone: mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall */
     {EM_X86_64, CODE_SPECIAL_FUNCTION_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}},
@@ -54,14 +54,14 @@ static const struct words aarch64[] = {
      .before = {EXACTLY(0xa8c103e1), EXACTLY(0xd63f0020)},
      .count = 2,
      .code = {EXACTLY(0xd2800ba8), EXACTLY(0xd4000001)}},
-    /* __startcontext of the C library, behind what its unwind table begins with: nop | mov x0, x19; cbnz x0,
-     * setcontext; b exit */
+    /* glibc's __startcontext, after the nop that its unwind table begins with: nop | mov x0, x19; cbnz x0, setcontext;
+     * b exit */
     {.special_function = CODE_SPECIAL_FUNCTION_COROUTINE,
      .before_count = 1,
      .before = {EXACTLY(0xd503201f)},
      .count = 3,
      .code = {EXACTLY(0xaa1303e0), {0xff00001f, 0xb5000000}, {0xfc000000, 0x14000000}}},
-    /* the same for branch target identification: nop | bti c; ... */
+    /* the same with branch target identification: nop | bti c; ... */
     {.special_function = CODE_SPECIAL_FUNCTION_COROUTINE,
      .before_count = 1,
      .before = {EXACTLY(0xd503201f)},
@@ -166,7 +166,7 @@ enum code_special_function special_functions_by_name(const char *function, bool 
 	};
 	size_t length = function ? strcspn(function, "@") : 0;
 
-	/* Go's assembly has two calling conventions, and says so in the name. */
+	/* Go assembly has two calling conventions; the symbol name contains the convention. */
 	if (length > 5 && !strncmp(function + length - 5, ".abi0", 5))
 		length -= 5;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

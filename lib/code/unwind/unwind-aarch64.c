@@ -5,8 +5,8 @@
 
 enum { X19 = 19, FRAME_POINTER = 29, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER };
 
-/* struct rt_sigframe, at the stack pointer once the handler has returned: siginfo, then ucontext, whose sigcontext is
- * aligned to 16 bytes and begins with the address of a fault. */
+/* struct rt_sigframe, at the stack pointer after the handler has returned: siginfo, then ucontext. Its sigcontext is
+ * aligned to 16 bytes and begins with the fault address. */
 #define GENERAL_REGISTER(n) (128 + 176 + 8 + 8 * (n))
 
 #define FOUR(n)                                                                                                        \

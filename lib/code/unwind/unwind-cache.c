@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Unwinding is a function of the values it reads, one after the other, and each value decides what is read next. So all
- * stacks seen form a tree, of which only the places are kept where stacks differ: a branch says what to read there, the
- * value leads to the next branch or to the one stack left, which is compared with everything it was made from. Whatever
- * the way led to, that comparison decides.
+ * The result of unwinding depends only on the values read, in order, and each value decides what is read next. All
+ * stacks seen therefore form a decision tree. The tree stores only the points where stacks differ: a branch names the
+ * next read, and the value leads to the next branch or to the only remaining stack. That stack is then compared with
+ * all its reads, which makes the result correct whatever path led to it.
  */
 #include "code/unwind/unwind.h"
 
@@ -14,11 +14,11 @@
 #include "base/vector.h"
 #include "code/unwind/unwind-state.h"
 
-#define READS_PER_STACK 64 /* on average, at most */
+#define READS_PER_STACK 64 /* maximum average */
 
 #define NUMBERED_CALLCHAINS 16384
 
-#define NODE_BRANCH (1ULL << 63) /* the rest: index of the branch; else that of an entry */
+#define NODE_BRANCH (1ULL << 63) /* the other bits: index of the branch, or of an entry if this bit is clear */
 
 struct unwind_cache_entry {
 	uint64_t generation, address;
@@ -28,37 +28,37 @@ struct unwind_cache_entry {
 	uint8_t flags;
 };
 
-/* Entries that read the same up to here, and then differ. */
+/* A branch for entries with the same reads up to here and different values after it. */
 struct branch {
-	size_t entry; /* one of them */
-	size_t depth; /* number of the read that differs */
+	size_t entry; /* any of these entries */
+	size_t depth; /* index of the first read that differs */
 	uint32_t offset;
 	bool is_address; /* see read_again() */
 };
 
-/* Of a callchain that the caller has given a number. */
+/* A callchain that has a number from the caller. */
 struct cached_callchain {
 	uint64_t number; /* 0: none */
 	uint32_t id;
-	uint32_t entry; /* found with it last, plus 1; 0: none yet */
-	/* What was found with nothing but the callchain, and so will be found again. */
+	uint32_t entry; /* entry found last for it, plus 1; 0: none yet */
+	/* A result that used only the callchain, and is therefore always the same. */
 	uint64_t generation;
 	uint32_t value;
-	bool has_value, full; /* the second as in struct unwind_input */
+	bool has_value, full; /* `full`: see struct unwind_input */
 };
 
 struct unwind_cache {
 	size_t limit;
-	const struct unwind_rules *rules; /* of the stacks in it, NULL: none yet */
+	const struct unwind_rules *rules; /* of the cached stacks; NULL: none yet */
 	struct map ways;		  /* hash of a start, or of a branch and a value -> node */
 	struct intern callchains;
-	struct cached_callchain *numbered; /* NUMBERED_CALLCHAINS, by number; NULL: not needed yet */
+	struct cached_callchain *numbered; /* NUMBERED_CALLCHAINS entries, by number; NULL: not needed yet */
 	VECTOR(struct unwind_cache_entry) entries;
 	VECTOR(struct branch) branches;
 	VECTOR(struct unwind_read) reads;
 };
 
-/* What is fixed before the first read. */
+/* Everything fixed before the first read. */
 struct start {
 	uint64_t generation, address, stack_pointer;
 	uint32_t callchain;
@@ -101,7 +101,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-/* Its place; NULL: it has no number. */
+/* Its slot; NULL: it has no number. */
 static struct cached_callchain *find_numbered(const struct unwind_cache *memo, const struct unwind_input *input)
 {
 	return input->callchain_number && memo->numbered
@@ -109,7 +109,7 @@ static struct cached_callchain *find_numbered(const struct unwind_cache *memo, c
 		   : NULL;
 }
 
-/* Its id; INTERN_NONE: no stack has it. */
+/* Its ID; INTERN_NONE: no cached stack has it. */
 static uint32_t find_callchain(const struct unwind_cache *memo, const struct unwind_input *input)
 {
 	struct cached_callchain *numbered = find_numbered(memo, input);
@@ -147,7 +147,7 @@ static uint64_t hash_start(const struct start *start)
 	return mix(mix(mix(mix(0, start->generation), start->address), start->callchain), start->flags);
 }
 
-/* The read at `offset` as this stack has it. */
+/* Repeat the read at `offset` for this stack. */
 static struct unwind_read read_again(const struct unwind_input *input, uint64_t stack_pointer, uint32_t offset,
 				     bool is_address)
 {
@@ -207,7 +207,7 @@ static bool matches(const struct unwind_cache *memo, const struct unwind_cache_e
 	return true;
 }
 
-/* NULL: none that the way leads to. */
+/* Follow the tree to a candidate entry; NULL: none. */
 static const struct unwind_cache_entry *follow_way(const struct unwind_cache *memo, const struct start *start,
 						   const struct unwind_input *input)
 {
@@ -261,7 +261,7 @@ bool unwind_cache_get(struct unwind_cache *memo, uint64_t generation, const stru
 	return true;
 }
 
-/* Room for one more, by forgetting if need be. */
+/* Make room for one more entry; clears the cache if it is full. */
 static void make_room(struct unwind_cache *memo, const struct unwind_result *result)
 {
 	size_t reads = memo->limit * READS_PER_STACK;
@@ -293,11 +293,11 @@ static bool add_entry(struct unwind_cache *memo, const struct start *start, cons
 	return vector_push(&memo->entries, entry);
 }
 
-/* How far the way down that a new stack takes leads, but not below the read number `depth`. */
+/* Path of a new stack through the tree, up to read number `depth`. */
 struct descent {
-	uint64_t way;  /* its last part: key of the node, or where that is missing */
+	uint64_t way;  /* key of the last node, or of the missing one */
 	uint64_t node; /* valid unless `is_open` */
-	size_t branch; /* the last one passed; valid if `passed` */
+	size_t branch; /* last branch passed; valid if `passed` */
 	bool is_open, passed;
 };
 
@@ -323,7 +323,7 @@ static struct descent descend(const struct unwind_cache *memo, const struct star
 	}
 }
 
-/* Number of the first read in which a stack differs from an entry. */
+/* Index of the first read in which a stack differs from an entry. */
 static size_t first_difference(const struct unwind_cache *memo, const struct unwind_cache_entry *entry,
 			       const struct unwind_result *result)
 {
@@ -336,7 +336,7 @@ static size_t first_difference(const struct unwind_cache *memo, const struct unw
 	return i;
 }
 
-/* The entry with which a new stack has most in common. */
+/* The entry that shares the most reads with a new stack. */
 static size_t nearest_entry(const struct unwind_cache *memo, const struct descent *descent)
 {
 	if (descent->is_open)
@@ -344,7 +344,7 @@ static size_t nearest_entry(const struct unwind_cache *memo, const struct descen
 	return descent->node & NODE_BRANCH ? memo->branches.items[descent->node & ~NODE_BRANCH].entry : descent->node;
 }
 
-/* Let the way of `descent` fork at read number `depth`: to where it led, and to the new entry. */
+/* Insert a branch at read number `depth` into the path: to the old node, and to the new entry. */
 static void fork_way(struct unwind_cache *memo, const struct descent *descent, size_t old_entry, size_t new_entry,
 		     size_t depth)
 {
@@ -354,20 +354,20 @@ static void fork_way(struct unwind_cache *memo, const struct descent *descent, s
 	size_t index = memo->branches.count;
 
 	branch.is_address = old->kind == UNWIND_READ_ADDRESS || new->kind == UNWIND_READ_ADDRESS;
-	/* In this order nothing becomes unreachable when memory runs out. */
+	/* This order keeps everything reachable if memory runs out. */
 	if (vector_push(&memo->branches, branch) && map_put(&memo->ways, hash_way(index, old), descent->node) &&
 	    map_put(&memo->ways, hash_way(index, new), new_entry))
 		(void)map_put(&memo->ways, descent->way, NODE_BRANCH | index);
 }
 
-/* They are read from the entries again. */
+/* Values are read from the entries again. */
 static void forget_values(struct unwind_cache *memo)
 {
 	for (size_t i = 0; memo->numbered && i < NUMBERED_CALLCHAINS; i++)
 		memo->numbered[i].has_value = false;
 }
 
-/* Add a stack below what is there already. */
+/* Insert a stack into the tree. */
 static void insert(struct unwind_cache *memo, const struct start *start, const struct unwind_result *result,
 		   uint32_t value)
 {
@@ -376,15 +376,16 @@ static void insert(struct unwind_cache *memo, const struct start *start, const s
 	struct unwind_cache_entry *entry = &memo->entries.items[nearest];
 	size_t depth = first_difference(memo, entry, result);
 
-	/* Hashes that are equal by chance: not remembered. */
+	/* Hash collision: do not cache this stack. */
 	if (!is_same_start(entry, start))
 		return;
 	if (depth == entry->read_count && depth == result->read_count) {
-		entry->value = value; /* the stack that is there */
+		entry->value = value; /* update the existing stack */
 		forget_values(memo);
 		return;
 	}
-	/* One that depends on less, or reads something else after the same values, cannot be: no function of them. */
+	/* The result is not a function of its reads: one stack has fewer reads, or reads something else after the same
+	 * values. */
 	if (depth == entry->read_count || depth == result->read_count ||
 	    memo->reads.items[entry->read_start + depth].offset != result->reads[depth].offset)
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Steps by the rows of call frame information. */
+/* Steps with the rows of call frame information. */
 #include <string.h>
 
 #include "code/unwind/expressions.h"
@@ -44,8 +44,7 @@ static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_ro
 	}
 	if (cfa & (state->rules->word - 1u))
 		return UNWIND_STEP_INVALID;
-	/* Only a function that has not called anything, and keeps its return address in a register, may have no frame.
-	 */
+	/* Only a leaf function that keeps its return address in a register may have no frame. */
 	least = state->rules->return_address_pushed || state->is_return_address ? 1 : 0;
 	if (unwind_use_pointer(state, state->registers[state->rules->stack_pointer], &stack_pointer) &&
 	    cfa < stack_pointer + least)
@@ -54,7 +53,7 @@ static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_ro
 	return UNWIND_STEP_DONE;
 }
 
-/* Value in the caller of the register that `rule` describes; *slot_ret: where it is saved, 0: not on the stack. */
+/* The caller's value of the register that `rule` describes; *slot_ret: where it is saved, 0: not on the stack. */
 static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_rule *rule, uint64_t cfa,
 				      uint64_t *slot_ret)
 {
@@ -84,7 +83,7 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 	return (struct unwind_value){0};
 }
 
-/* What leaving a frame makes of a register that its row has no rule about. */
+/* The caller's value of a register without a rule. */
 static void leave_unruled(const struct unwind_rules *rules, unsigned number, struct unwind_value *value)
 {
 	if (number < rules->register_count && !(rules->preserved >> number & 1))
@@ -108,8 +107,8 @@ struct unwind_value unwind_current(struct unwind_state *state, unsigned number)
 			*value = unwind_saved_value(state, left->cfa + (uint64_t)(int64_t)rule->offset);
 		else if (rule->kind == CFI_RULE_UNDEFINED)
 			value->state = UNWIND_VALUE_LOST;
-		/* What the link register holds after the return is where that went, not where the caller will return
-		 * to. */
+		/* After the return the link register holds the address just returned to, not the caller's own return
+		 * address. */
 		if (!rules->return_address_pushed && number == rules->link_register)
 			value->state = UNWIND_VALUE_LOST;
 	}
@@ -124,10 +123,8 @@ void unwind_catch_up(struct unwind_state *state)
 	memset(state->applied, 0, sizeof(state->applied));
 }
 
-/*
- * Turn the registers into the caller's. All rules are about the registers as they were: what they give is stored only
- * when the last one has been applied.
- */
+/* Replace the registers by the caller's. All rules refer to the old registers, so the results are stored after the last
+ * rule. */
 static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -152,13 +149,13 @@ static struct unwind_value find_return_address(struct unwind_state *state, const
 	*slot_ret = 0;
 	if (rule)
 		return apply_rule(state, rule, cfa, slot_ret);
-	/* Still in the link register: lost in a frame that has called another, see restore_registers(). */
+	/* Still in the link register. A frame that has called another function has lost it: see restore_registers(). */
 	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
 		return unwind_current(state, row->return_column);
 	return (struct unwind_value){0};
 }
 
-/* What an expression looked at on the way to a step. */
+/* The reads of an expression during a step. */
 struct expression_reads {
 	struct unwind_state *state;
 	bool missing;
@@ -174,7 +171,7 @@ static bool read_for_expression(void *context, uint64_t address, uint64_t *word_
 	return value.state == UNWIND_VALUE_KNOWN;
 }
 
-/* What the step depends on is only known to libunwind: such a stack is not memoised. */
+/* Only libunwind knows what the step depends on: do not cache such a stack. */
 static enum unwind_step step_by_expressions(struct unwind_state *state, const struct cfi_row *row)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -211,7 +208,7 @@ static enum unwind_step step_by_expressions(struct unwind_state *state, const st
 	return UNWIND_STEP_DONE;
 }
 
-/* By a row that leaves nothing open. */
+/* Step with a row that needs no expression. */
 static enum unwind_step step_by_plain_row(struct unwind_state *state, const struct cfi_row *row)
 {
 	struct unwind_value return_address;
@@ -241,7 +238,7 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 	uint64_t cfa, slot, address;
 	enum unwind_step step;
 
-	/* Steps are frames, of which there are no more than can be noted. */
+	/* Each step is a frame, and the number of frames is limited. */
 	if (row->plain && !(row->ruled >> state->rules->stack_pointer & 1))
 		return step_by_plain_row(state, row);
 	rule = cfi_row_rule(row, row->return_column);

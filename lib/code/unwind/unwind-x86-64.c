@@ -5,7 +5,7 @@
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
 
-/* struct ucontext, at the stack pointer once the handler has returned: flags, link and stack, then the general
+/* struct ucontext, at the stack pointer after the handler has returned: flags, link and stack, then the general
  * registers. */
 #define GENERAL_REGISTER(n) (40 + 8 * (n))
 

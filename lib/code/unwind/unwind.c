@@ -7,10 +7,8 @@
 
 #include "code/unwind/unwind-state.h"
 
-/*
- * What the callbacks of the unwinder answered lately. The few hundred places that most frames return to are asked for
- * again with every sample; finding the mapping, the file and the row each time costs more than the step itself.
- */
+/* Cache of the answers of the unwinder's callbacks. Every sample asks again for the few hundred addresses that most
+ * frames return to; finding the mapping, the file and the row each time costs more than the step itself. */
 
 #define UNWIND_PLACES 4096 /* a power of two */
 #define UNWIND_CALL_NOT_ASKED INT8_MIN
@@ -18,7 +16,7 @@
 struct unwind_known_place {
 	uint64_t address;
 	const struct cfi_row *row;
-	uint32_t generation; /* 0: nothing is known */
+	uint32_t generation; /* 0: unused */
 	bool is_return_address, frame_pointer;
 	uint8_t kind, special_function; /* enum code_kind, enum code_special_function */
 	int8_t follows_call;		/* or UNWIND_CALL_NOT_ASKED */
@@ -28,7 +26,7 @@ struct unwind_places {
 	struct unwind_known_place items[UNWIND_PLACES];
 };
 
-/* Where the answer for this address is, or is to be put. */
+/* The cache slot of this address. */
 static inline struct unwind_known_place *unwind_places_slot(struct unwind_places *places, uint64_t address,
 							    bool is_return_address)
 {
@@ -46,7 +44,7 @@ static inline bool unwind_place_is(const struct unwind_known_place *place, uint6
 
 _Static_assert(UNWIND_PLACES == 1u << (64 - 52), "the hash has as many bits");
 
-/* What code that never returns keeps on the stack, at most. */
+/* Maximum stack use of code that never returns. */
 #define ENTRY_WORDS 16
 
 struct unwind_value unwind_register(const struct unwind_input *input, unsigned number)
@@ -133,18 +131,18 @@ int unwind_follows_call(const struct unwind_state *state, uint64_t return_addres
 	return answer;
 }
 
-/* The bytes of the next frames are on their way while this one is worked on. */
+/* Prefetch the next frames while this one is processed. */
 static void fetch_ahead(struct unwind_state *state)
 {
 	struct unwind_value stack_pointer = unwind_look_at(state, state->registers[state->rules->stack_pointer]);
 	uint64_t place = stack_pointer.value - state->base;
 
-	/* Of what is not in the copy nothing is on its way; a walk may come back from there. */
+	/* Nothing outside the dump is prefetched; the walk may return into the dump later. */
 	if (place < state->input->stack_size)
 		state->fetched = unwind_fetch(state->input, state->fetched < place ? place : state->fetched, place);
 }
 
-/* A frame has been left: the registers are those of the next one. */
+/* Move to the next frame; the registers already describe it. */
 void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin)
 {
 	state->address = address;
@@ -165,8 +163,8 @@ void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *
 	unwind_enter_frame(state, address, slot, origin);
 }
 
-/* A first frame, or one that a signal interrupted, that has no frame of its own: the word at the stack pointer, if it
- * is the return address of a call. */
+/* For the first frame, or one interrupted by a signal, without a frame of its own: use the word at the stack pointer if
+ * it is the return address of a call. */
 static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -188,7 +186,7 @@ static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 	return UNWIND_STEP_DONE;
 }
 
-/* Whether the frame pointer saved in a frame may be that of code without CFI: it only ever grows, or ends with 0. */
+/* Whether the saved frame pointer may be that of code without CFI: frame pointers only grow, or end with 0. */
 static bool is_outer_frame(struct unwind_state *state, struct unwind_value saved, uint64_t frame)
 {
 	uint64_t outer;
@@ -227,15 +225,15 @@ static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 	caller[rules->stack_pointer] = unwind_derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
 	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
 	state->doubtful = unwind_follows_call(state, address) == 0;
-	/* A frame record may lie anywhere in its frame. */
+	/* A frame record may be anywhere in its frame. */
 	state->stack_pointer_is_bound = !rules->return_address_pushed;
 	return UNWIND_STEP_DONE;
 }
 
 /*
- * A first frame without CFI that has made no frame record of its own: its caller is in the link register, and the
- * caller's record is the one at the frame pointer. When it has one, the link register is that of the record, or of a
- * call it made.
+ * A first frame without CFI and without a frame record: the caller's address is in the link register, and the frame
+ * pointer points to the caller's record. If the function has a record, the link register equals the one in the record,
+ * or belongs to a call that the function made.
  */
 static enum unwind_step step_by_link_register(struct unwind_state *state)
 {
@@ -271,8 +269,9 @@ static bool is_entry(const struct unwind_state *state, uint64_t return_address)
 }
 
 /*
- * Code that never returns, because it ends the thread when what it calls returns: no instruction tells where its return
- * address is. But when the first word that may be one leads to the entry of a thread, it is.
+ * Code that never returns, because it ends the thread after its callee returns, has no instruction that shows where its
+ * return address is. If the first plausible word on the stack leads to the entry of a thread, that word is the return
+ * address.
  */
 static enum unwind_step step_to_entry(struct unwind_state *state)
 {
@@ -314,7 +313,7 @@ static enum unwind_step step_without_cfi(struct unwind_state *state)
 		   : step;
 }
 
-/* CPython calls through code that it generates; newer versions give it a frame pointer. */
+/* CPython calls through generated trampolines; newer versions set up a frame pointer in them. */
 static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -369,7 +368,7 @@ static enum unwind_step step(struct unwind_state *state, const struct code_place
 	    (last != UNWIND_STEP_NO_DATA && !place->row->unsure))
 		return last;
 	last = step_without_cfi(state);
-	/* Two answers, neither of which is proved. */
+	/* Two different candidates, neither confirmed. */
 	if (last == UNWIND_STEP_DONE && state->origin == UNWIND_BY_FRAME_POINTER && place->row->unsure &&
 	    state->rejected && state->rejected != state->address)
 		state->doubtful = true;
@@ -408,10 +407,10 @@ static enum unwind_end walk_stack(struct unwind_state *state)
 					     .doubtful = state->doubtful,
 					     .origin = state->origin};
 
-		/* Only the first frame is known to have been executed. */
+		/* Only the first frame is certain to have been executed. */
 		if (kind == CODE_NONE && state->result->frame_count)
 			return UNWIND_END_INVALID;
-		/* Nothing has called these: they were made to be returned to. CFI may begin a byte earlier for that. */
+		/* These addresses were not pushed by a call. Their CFI may begin a byte earlier because of that. */
 		if ((place.special_function == CODE_SPECIAL_FUNCTION_SIGNAL_RETURN &&
 		     !(place.row && place.row->signal_frame)) ||
 		    place.special_function == CODE_SPECIAL_FUNCTION_COROUTINE)
@@ -427,7 +426,7 @@ static enum unwind_end walk_stack(struct unwind_state *state)
 	return end_of_steps(state, last);
 }
 
-/* A stack that nothing leads on from may have come to the function where its thread begins, or to a coroutine's. */
+/* A stack that cannot be continued may have reached the start function of its thread or coroutine. */
 static enum unwind_end recognise_end(const struct unwind_state *state, enum unwind_end end)
 {
 	const struct unwind_result *result = state->result;
@@ -452,10 +451,8 @@ static enum unwind_end recognise_end(const struct unwind_state *state, enum unwi
 	}
 }
 
-/*
- * Threads are known by the function that their entry calls. A stack that has come there is whole, even where the copy
- * or the callchain ends.
- */
+/* Recognise a thread by the function that its entry calls. A stack that has reached it is complete even if the dump or
+ * the callchain ends there. */
 static enum unwind_end recognise_thread(const struct unwind_state *state)
 {
 	const struct unwind_result *result = state->result;
@@ -471,7 +468,7 @@ static enum unwind_end recognise_thread(const struct unwind_state *state)
 		   : result->end;
 }
 
-/* Whether the kernel's callchain may know more. */
+/* Whether the kernel's callchain may contain more frames. */
 static bool is_open_end(enum unwind_end end)
 {
 	return end != UNWIND_END_ENTRY && end != UNWIND_END_COROUTINE && end != UNWIND_END_DEPTH_LIMIT;
@@ -492,7 +489,7 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	result->end = UNWIND_END_NOT_RECORDED;
 	if (input->callchain_count && (!have_registers || !input->stack_size)) {
 		unwind_callchain(&state);
-		/* A copy was asked for, and has nothing in it. */
+		/* A dump was requested, but is empty. */
 		if (result->end == UNWIND_END_CALLCHAIN && have_registers && input->stack)
 			result->end = UNWIND_END_DUMP_EXHAUSTED;
 		result->end = recognise_thread(&state);
@@ -524,10 +521,10 @@ const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
 }
 
 /*
- * The kernel made its callchain by walking frame pointers from the recorded register: entry 1 was read one word above
- * the frame that the register points to, entry 2 one word above the frame whose address is saved there, and so on. As
- * long as those frames are in the copied stack, the place of every entry is known, and with it which entry follows the
- * last frame of ours.
+ * The kernel builds its callchain by following frame pointers from the recorded register: it reads entry 1 one word
+ * above the frame that the register points to, entry 2 one word above the frame whose address is saved there, and so
+ * on. As long as those frames are in the stack dump, the address of every entry is known, and therefore also the entry
+ * that follows our last frame.
  */
 
 /* Where the callchain continues our frames. */
@@ -536,11 +533,8 @@ struct continuation {
 	bool exact;  /* no frame can be missing in between */
 };
 
-/*
- * The kernel follows frame pointers wherever they lead. Where it left the copied stack with the frame pointer that we
- * have at the end, entry `next` is what it read in that frame, which is the last function's own or that of one of its
- * callers.
- */
+/* The kernel follows frame pointers wherever they lead. If it left the dump with the frame pointer that we have at the
+ * end, it read entry `next` in that frame, which belongs to the last function or to one of its callers. */
 static void continue_on_other_stack(struct unwind_state *state, struct unwind_value frame_pointer, size_t next,
 				    struct continuation *continuation_ret)
 {
@@ -553,10 +547,8 @@ static void continue_on_other_stack(struct unwind_state *state, struct unwind_va
 		*continuation_ret = (struct continuation){.next = next, .exact = state->by_frame_pointer};
 }
 
-/*
- * By places on the stack; false: the places are not known. A register that does not point into the stack is no frame
- * pointer, and what the kernel read there is no stack.
- */
+/* Match by stack address; false: the addresses are unknown. A register that does not point into the stack is not a
+ * frame pointer, and the kernel did not read a stack there. */
 static bool continue_by_place(struct unwind_state *state, struct continuation *continuation_ret)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -587,10 +579,8 @@ static bool continue_by_place(struct unwind_state *state, struct continuation *c
 	return true;
 }
 
-/*
- * Whether the function at `place` has a frame record, so that the kernel's callchain contains its return address. Code
- * without call frame information is assumed to have one, as everywhere in the unwinder.
- */
+/* Whether the function at `place` has a frame record, so that the kernel's callchain contains its return address. The
+ * unwinder assumes that code without CFI has one. */
 static bool keeps_frame_pointer(const struct unwind_state *state, const struct code_place *place)
 {
 	const struct cfi_row *row = place->row;
@@ -601,7 +591,7 @@ static bool keeps_frame_pointer(const struct unwind_state *state, const struct c
 	       row->cfa_register == state->rules->frame_pointer;
 }
 
-/* A recursive function has the same return address several times. */
+/* A recursive function occurs several times with the same return address. */
 static bool is_only_one(const struct unwind_state *state, uint64_t address)
 {
 	size_t frames = 0, entries = 0;
@@ -613,10 +603,8 @@ static bool is_only_one(const struct unwind_state *state, uint64_t address)
 	return frames == 1 && entries == 1;
 }
 
-/*
- * Whether the entry after `address` in the callchain is its caller. If the function keeps no frame pointer, the kernel
- * found its address by chance, or through the frame of another function.
- */
+/* Whether the entry after `address` in the callchain is its caller. If the function keeps no frame pointer, the kernel
+ * found the address by chance, or through the frame of another function. */
 static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
 {
 	struct code_place place = {0};
@@ -625,7 +613,7 @@ static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
 	return keeps_frame_pointer(state, &place) && is_only_one(state, address);
 }
 
-/* By equal return addresses, from our outermost frame inwards. */
+/* Match by equal return addresses, from our outermost frame inwards. */
 static void continue_by_address(struct unwind_state *state, struct continuation *continuation_ret)
 {
 	const struct unwind_input *input = state->input;
@@ -656,17 +644,15 @@ static enum code_special_function find_special_function(const struct unwind_stat
 		   : place->special_function;
 }
 
-/* What begins a thread of Go is returned to, and nothing has called it. */
+/* The start function of a Go thread is a return target that no call pushed. */
 static bool follows_no_call(const struct unwind_state *state, const struct code_place *place, uint64_t address)
 {
 	return unwind_follows_call(state, address) == 0 &&
 	       find_special_function(state, place, address, true) != CODE_SPECIAL_FUNCTION_ENTRY;
 }
 
-/*
- * How a stack ends whose last frames are the callchain's. The kernel stops where the frame pointer is no more, often in
- * the C library, a few frames before the function that nothing has called: only that one is the entry.
- */
+/* Classify the end of a stack whose last frames come from the callchain. The kernel stops where the frame pointer chain
+ * ends, often in libc, a few frames before the entry function. Only that function has no caller. */
 static enum unwind_end end_of_callchain(const struct unwind_state *state)
 {
 	const struct unwind_result *result = state->result;
@@ -702,8 +688,8 @@ void unwind_splice(struct unwind_state *state)
 		struct unwind_frame frame = {
 		    .address = address, .is_return_address = true, .origin = UNWIND_BY_CALLCHAIN};
 
-		/* Code that uses the frame pointer for other things makes the kernel read words that are no return
-		 * addresses. */
+		/* Code that uses the frame pointer register for other data makes the kernel read words that are not
+		 * return addresses. */
 		if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
 			return;
 		frame.doubtful = !exact || follows_no_call(state, &place, address);
@@ -720,7 +706,7 @@ void unwind_splice(struct unwind_state *state)
 		result->end = end_of_callchain(state);
 }
 
-/* Not where the code of the process is, as far as that is known. */
+/* Not within the known code of the process. */
 static bool leads_nowhere(struct unwind_state *state, size_t index)
 {
 	const uint64_t *callchain = state->input->callchain;

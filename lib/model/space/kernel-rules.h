@@ -22,7 +22,7 @@ struct kernel_rules {
 	 * 550a7d60bd5e. Measured on 6.1. */
 	bool mremap_finds_source_first;
 	/* mremap_to() unmaps the target before it finds a seal after the first moved mapping: since 6.12, commit
-	 * 38075679b5f1. From 6.10 on can_modify_mm() looked at all of the source first. Measured on 6.12. */
+	 * 38075679b5f1. From 6.10 on can_modify_mm() checked all of the source first. Measured on 6.12. */
 	bool mremap_sees_sealed_tail_late;
 	/* Several mappings are moved by one call, each is checked before its target is unmapped: since 6.17,
 	 * remap_move(). Before, mremap_to() unmapped the target at once. Measured on 6.1, 6.12 and 6.18. */

@@ -5,8 +5,7 @@
 
 #define LATE_NS 1000000000ULL	  /* a call that was in flight while its page was read returns within this time */
 #define RECONCILE_NS 500000000ULL /* nearly all calls do so within this time, even if threads wait for a CPU */
-#define END_NS 100000000ULL	  /* the kernel may unmap a process's memory this long before the EXIT of its last
-				     thread */
+#define END_NS 100000000ULL	  /* the kernel may unmap a process's memory this long before its last EXIT */
 
 /* In a mark, the interval's allocation is MARK_NOTHING or MARK_MAPPED, and its commit is the allocation to use if the
  * mapping is missing. Attributes are relative to address 0. */

@@ -17,9 +17,7 @@ bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const str
 /* The call being applied resolves the differences in [start, end). */
 bool reconcile_excuse(struct space *space, uint64_t start, uint64_t end);
 
-/*
- * The call being applied requires mappings in [start, end): first add those that the kernel has and the model has not.
- */
+/* The call being applied requires mappings in [start, end): first add those that only the kernel has. */
 bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end);
 
 /* A snapshot begins; if another one is open, it is abandoned. */

@@ -24,9 +24,7 @@ struct pending_unmap {
 	struct intervals saved; /* the contents that the unmap in flight released */
 };
 
-/*
- * An aio context. The kernel unmaps as many bytes as it mapped, starting where a piece of the ring was last moved to.
- */
+/* An aio context. The kernel unmaps as many bytes as it mapped, from where a piece of the ring was last moved to. */
 struct aio_ring {
 	uint64_t start, bytes;
 	uint64_t inode;
