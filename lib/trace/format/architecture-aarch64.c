@@ -10,8 +10,8 @@
 #define PROGRAM_COUNTER 32
 #define REGISTERS 33
 
-/* x0 to x30 and sp have the same numbers in both; the program counter's has no meaning in tables, where it is the link
- * register's value. */
+/* x0 to x30 and sp have the same numbers in both. The program counter's number does not occur in tables, where it is
+ * the link register's value. */
 static const int8_t perf_to_dwarf[REGISTERS] = {
     0,	1,  2,	3,  4,	5,  6,	7,  8,	9,  10, 11, 12, 13, 14, 15, 16,
     17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
@@ -23,7 +23,7 @@ static const char *const register_names[REGISTER_NUMBERS] = {
     "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",  "pc",
 };
 
-/* x19 to x28 survive calls. */
+/* x19 to x28 are callee-saved. */
 #define CALLEE_SAVED 0x1ff80000ULL
 #define FRAME ((1ULL << FRAME_POINTER) | (1ULL << LINK_REGISTER) | (1ULL << STACK_POINTER) | (1ULL << PROGRAM_COUNTER))
 

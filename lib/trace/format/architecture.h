@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What differs between processor architectures when records are written and read: one constant description each, no
- * #ifdef elsewhere. To port: add a description with every field, add it to architecture_find(), record a golden file,
- * and see code/unwind/unwind-state.h.
+ * Everything that depends on the processor architecture when records are written and read: one constant description per
+ * architecture, and no #ifdef elsewhere. To port: add a description with every field, add it to architecture_find(),
+ * record a golden file, and see code/unwind/unwind-state.h.
  */
 #ifndef TRACE_FORMAT_ARCHITECTURE_H
 #define TRACE_FORMAT_ARCHITECTURE_H
@@ -12,10 +12,9 @@
 #include "trace/format/event.h"
 
 struct architecture {
-	const char *name;     /* as uname -m and the ARCH feature have it */
+	const char *name;     /* as in uname -m and the ARCH feature */
 	uint16_t elf_machine; /* EM_* */
-	/* perf register number (bit in sample_regs_user) -> DWARF number, -1: of no use; perf_register_count entries.
-	 */
+	/* perf register number (bit in sample_regs_user) -> DWARF number, -1: not used; perf_register_count entries. */
 	const int8_t *perf_to_dwarf;
 	const char *const *register_names; /* by DWARF number; REGISTER_NUMBERS entries, NULL: none */
 	unsigned perf_register_count;
@@ -23,7 +22,7 @@ struct architecture {
 	bool first_argument_lost;				   /* the result overwrites it (aarch64) */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
 	uint8_t return_address;					   /* DWARF column of the return address */
-	/* perf masks: where a stack begins, and what unwinding it needs besides */
+	/* perf masks: the registers that locate the stack, and those that unwinding also needs */
 	uint64_t frame_registers;
 	uint64_t saved_registers;
 };
@@ -37,7 +36,7 @@ const struct architecture *architecture_find(const char *name);
 /* perf mask of the registers that hold the first `count` arguments of a call. */
 uint64_t architecture_argument_mask(const struct architecture *architecture, unsigned count);
 
-/* Of this machine; NULL: not supported. */
+/* The architecture of this machine; NULL: not supported. */
 const struct architecture *architecture_host(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One decoded thing that happened, in host terms. Pointers are borrowed from the reader until its next event. */
+/* A decoded event, in host byte order. Pointers are borrowed from the reader until its next event. */
 #ifndef TRACE_FORMAT_EVENT_H
 #define TRACE_FORMAT_EVENT_H
 
@@ -17,7 +17,7 @@ enum event_kind {
 			     thread with equal registers, which may come before or after it. There may be two, of
 			     which the larger one replaces the other. */
 	EVENT_NEW_TASK,	  /* task:task_newtask: clone flags of the thread whose FORK came just before */
-	EVENT_MAPPING,	  /* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, made up at start */
+	EVENT_MAPPING,	  /* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, synthesized at start */
 	EVENT_COMM,
 	EVENT_FORK,	      /* a thread or a process */
 	EVENT_EXIT,	      /* a thread */
@@ -27,12 +27,12 @@ enum event_kind {
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,
 	EVENT_SNAPSHOT_END,
-	EVENT_MARK,		   /* made by the user */
+	EVENT_MARK,		   /* a mark of the user */
 	EVENT_RESIDENT,		   /* resident size of a process */
 	EVENT_LARGE_DUMPS,	   /* large stack dumps were switched on or off */
-	EVENT_UNRECORDED_CHILDREN, /* a process had some when recording began */
-	EVENT_PROCESS_STARTED,	   /* when a process did, also before the recording */
-	EVENT_OTHER,		   /* a record that is not used; only the dump shows it */
+	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
+	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
+	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
 };
 
 /* Why a snapshot was taken. */
@@ -41,22 +41,22 @@ enum snapshot_kind {
 	SNAPSHOT_FIRST = 1, /* a child's first, after fork */
 	SNAPSHOT_EXEC = 2,  /* after exec */
 	SNAPSHOT_INTERVAL = 3,
-	SNAPSHOT_STOP = 4, /* the check of the final state */
+	SNAPSHOT_STOP = 4, /* the final check */
 	SNAPSHOT_KINDS = 5,
 };
 
 struct event_stack {
 	uint64_t time_ns;	   /* when it was taken */
-	uint32_t resolved;	   /* packed recordings: number of the stack in their table, plus 1; 0: it has none */
+	uint32_t resolved;	   /* packed recordings: number of its stack in their table, plus 1; 0: none */
 	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
 				      addresses; NULL: none */
 	size_t callchain_count;
-	uint64_t callchain_number;	  /* of this reader: equal ones are equal callchains; 0: not known */
-	bool callchain_full;		  /* as long as the kernel allows: the outer end may be cut */
+	uint64_t callchain_number;	  /* numbered by this reader: equal callchains have equal ones; 0: not known */
+	bool callchain_full;		  /* as long as the kernel permits: the outer end may be missing */
 	struct register_values registers; /* known == 0: none */
 	const uint8_t *bytes;		  /* the stack's content from the stack pointer upwards; NULL: none */
-	size_t byte_count;		  /* really copied (dyn_size) */
-	size_t bytes_wanted; /* asked for: when byte_count is less, the stack's end or an absent page came first */
+	size_t byte_count;		  /* bytes copied by the kernel (dyn_size) */
+	size_t bytes_wanted; /* bytes requested: if byte_count is less, the stack ended or a page was absent */
 };
 
 struct event_mapping {
@@ -66,19 +66,19 @@ struct event_mapping {
 	uint32_t device_major, device_minor;
 	uint64_t inode;
 	uint32_t protection;	     /* PROT_* */
-	uint32_t flags;		     /* MAP_SHARED or MAP_PRIVATE, and what else the record has */
+	uint32_t flags;		     /* MAP_SHARED or MAP_PRIVATE, and other flags of the record */
 	bool executable_only_record; /* from a file without data mappings */
-	const char *path;	     /* "//anon" as perf names anonymous memory; "" in old records */
+	const char *path;	     /* "//anon" for anonymous memory, as in perf; "" in old records */
 };
 
 struct event {
 	enum event_kind kind;
 	uint64_t time_ns;
-	int32_t pid, tid;     /* of the thread in which it happened; -1: not known */
+	int32_t pid, tid;     /* of the thread that caused it; -1: not known */
 	int32_t cpu;	      /* -1: not known */
 	uint32_t attribute;   /* index of the recording's event attribute; UINT32_MAX: not known */
 	uint64_t sequence;    /* counts the recording's events from 1, in time order */
-	const void *record;   /* as it is in the file, decompressed; of record_size bytes */
+	const void *record;   /* as in the file, decompressed; record_size bytes */
 	uint64_t file_offset; /* of the record, or of the compressed record that holds it; for messages */
 	uint32_t record_type, record_size;
 
@@ -88,7 +88,7 @@ struct event {
 			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
 					     */
 			uint64_t arguments[6];
-			bool at_entry;	/* EVENT_CALL: it was entered, and has no result */
+			bool at_entry;	/* EVENT_CALL: recorded at its entry, so it has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			uint64_t
 			    returned_ns; /* return time if time_ns is the time of its lock; 0: it returned at time_ns */
@@ -123,7 +123,7 @@ struct event {
 			uint64_t count;
 		} children; /* EVENT_UNRECORDED_CHILDREN */
 		struct {
-			uint64_t boot_ns; /* since the machine started */
+			uint64_t boot_ns; /* nanoseconds since boot */
 		} started;		  /* EVENT_PROCESS_STARTED */
 		struct {
 			uint64_t count;

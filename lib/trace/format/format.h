@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Numbers of the perf.data file format (documented in the kernel tree,
- * tools/perf/Documentation/perf.data-file-format.txt) and of what mmtrace adds to it; mmtrace-file(5) describes every
- * byte and limit named here.
+ * Constants of the perf.data file format (documented in the kernel tree,
+ * tools/perf/Documentation/perf.data-file-format.txt) and of mmtrace's additions; mmtrace-file(5) describes every byte
+ * and limit named here.
  */
 #ifndef TRACE_FORMAT_FORMAT_H
 #define TRACE_FORMAT_FORMAT_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define FORMAT_MAGIC 0x32454c4946524550ULL	   /* "PERFILE2" */
-#define FORMAT_MAGIC_SWAPPED 0x50455246494c4532ULL /* of the other byte order */
+#define FORMAT_MAGIC_SWAPPED 0x50455246494c4532ULL /* in the other byte order */
 #define FORMAT_HEADER_SIZE 104
 
 enum format_feature {
@@ -27,7 +27,8 @@ enum format_feature {
 	FEATURE_CLOCKID = 23,
 	FEATURE_COMPRESSED = 27,
 	FEATURE_CLOCK_DATA = 29,
-	/* Ours: perf ignores bits it does not know (but not record types). Each section begins with a u32 version. */
+	/* mmtrace's own features: perf ignores bits that it does not know (but not record types). Each section begins
+	 * with a u32 version. */
 	FEATURE_MMTRACE_INFO = 224,
 	FEATURE_MMTRACE_LOSS = 225,
 	FEATURE_MMTRACE_PERF_MAPS = 226,
@@ -59,18 +60,18 @@ enum format_record {
 };
 
 /*
- * Between the attributes and the data of our files stands the preamble: the sections that are known when recording
- * starts, so that the file of a killed recorder still says what its events are. perf ignores the gap. Layout: u64
- * magic, u32 version, u32 count, count x {u32 feature, u32 zero, u64 file offset, u64 size}, then the sections. The
- * feature table at the end points into it.
+ * Between the attributes and the data of mmtrace's files is the preamble: the sections that are known when recording
+ * starts, so that the file of a killed recorder still describes its events. perf ignores the gap. Layout: u64 magic,
+ * u32 version, u32 count, count x {u32 feature, u32 zero, u64 file offset, u64 size}, then the sections. The feature
+ * table at the end points into it.
  */
 #define PREAMBLE_MAGIC 0x304552505254544dULL /* "MTTRPRE0" */
 #define PREAMBLE_VERSION 1
 
 /*
- * Snapshots of /proc/PID/maps ride in the data as MMAP2 records (COMM records begin and end one) of an event that never
- * fires: perf uses them like those it makes up itself, and they survive a killed recorder. Their identifiers are not
- * the kernel's, which count from 1: SNAPSHOT_ID(kind, part).
+ * Snapshots of /proc/PID/maps are stored in the data as MMAP2 records (COMM records begin and end a snapshot) of an
+ * event that never fires: perf uses them like the records that it synthesizes, and they survive a killed recorder.
+ * Their identifiers cannot be the kernel's, which count from 1: SNAPSHOT_ID(kind, part).
  */
 #define SNAPSHOT_ID_FIRST 0x4d4d545200000000ULL
 enum snapshot_part { SNAPSHOT_PART_BEGIN = 0, SNAPSHOT_PART_LINE = 1, SNAPSHOT_PART_END = 2, SNAPSHOT_PARTS = 3 };
@@ -78,9 +79,10 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN = 0, SNAPSHOT_PART_LINE = 1, SNAPSHOT_P
 #define SNAPSHOT_ID_NAME (SNAPSHOT_ID_FIRST + 0x10000) /* the name a thread had at the start: an ordinary COMM */
 
 /*
- * What names a killed recorder's stacks rides in the data, too, in pieces: PERF_RECORD_TEXT_POKE records for user
- * space, which perf passes over. u64 zero, u16 zero, u16 size, then that many bytes: u32 enum name_piece, i32 pid, i32
- * namespace pid, u32 zero, u64 time of the look before, u64 time, u64 offset in the file, and the bytes there.
+ * Incremental metadata, which symbolizes the stacks of a killed recorder, is also stored in the data:
+ * PERF_RECORD_TEXT_POKE records for user space, which perf ignores. u64 zero, u16 zero, u16 size, then that many bytes:
+ * u32 enum name_piece, i32 pid, i32 namespace pid, u32 zero, u64 time of the previous reading, u64 time, u64 offset in
+ * the file, and the bytes there.
  */
 #define RECORD_TEXT_POKE 20
 #define NAME_PIECE_ID (SNAPSHOT_ID_FIRST + 0x20000)
@@ -88,32 +90,31 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN = 0, SNAPSHOT_PART_LINE = 1, SNAPSHOT_P
 enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BUILD_IDS = 2 };
 
 /*
- * In a pipe the sections that perf does not read there ride among the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
- * records, of which perf makes no use since long and passes over the content (private bits in HEADER_FEATURE records
- * are fatal to it). u64 magic, u32 feature, u32 zero, u64 size of the section, u64 offset of this piece in it, u32
- * bytes of this piece, u32 zero, then these. The pieces of one section follow each other.
+ * In a pipe, sections that perf does not read there are stored in the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
+ * records, which perf no longer uses and skips (private bits in HEADER_FEATURE records make perf fail). u64 magic, u32
+ * feature, u32 zero, u64 size of the section, u64 offset of this piece in it, u32 size of this piece, u32 zero, then
+ * the bytes. The pieces of one section follow each other.
  */
 #define SECTION_PIECE_MAGIC 0x304345535254544dULL /* "MTTRSEC0" */
-#define SECTION_PIECE_BYTES 48			  /* with the record's header */
+#define SECTION_PIECE_BYTES 48			  /* including the record's header */
 
 /*
- * What the recorder itself has to say rides in the data in the same kind of record: behind u64 zero, u16 zero and u16
- * size u32 enum note_kind, u64 value, u64 number. Of a mark: its number and 0. Of the resident size of the record's
- * process: bytes, and the number of the reading, which the sizes of all processes at that time share. Of large stack
- * dumps: 1 for on or 0 for off, and how often they have been switched so far. Of children of the record's process that
- * were there when recording began and are not recorded: how many, and 0. Of the start of the record's process:
- * nanoseconds since the machine started, and 0.
+ * Notes of the recorder are stored in the data in records of the same kind: after u64 zero, u16 zero and u16 size come
+ * u32 enum note_kind, u64 value, u64 number. A mark: its number and 0. RSS of the record's process: bytes, and the
+ * number of the reading, which is the same for all processes at that time. Large stack dumps: 1 for on or 0 for off,
+ * and how often they have been switched so far. Unrecorded children of the record's process that existed when recording
+ * began: their number, and 0. Start of the record's process: nanoseconds since boot, and 0.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
 enum note_kind { NOTE_MARK = 0, NOTE_RESIDENT = 1, NOTE_LARGE_DUMPS = 2, NOTE_UNRECORDED_CHILDREN = 3, NOTE_STARTED = 4 };
 
-/* Hard limits on what a reader believes. */
-#define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */
+/* Hard limits for values that a reader accepts. */
+#define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of perf's tools are far below this */
 #define LIMIT_ATTRIBUTES 4096
 #define LIMIT_IDS (1u << 24)
 #define LIMIT_SECTION_BYTES (1u << 30)
-#define LIMIT_UNPACKED_BYTES (1u << 30) /* of all sections together, decompressed */
+#define LIMIT_UNPACKED_BYTES (1u << 30) /* of all sections in total, decompressed */
 #define LIMIT_FRAME_BYTES (64u << 20)	/* one compressed record, decompressed */
 #define LIMIT_CALLCHAIN 8192
 #define LIMIT_STACK_BYTES 65536
@@ -126,14 +127,14 @@ enum note_kind { NOTE_MARK = 0, NOTE_RESIDENT = 1, NOTE_LARGE_DUMPS = 2, NOTE_UN
 #define LIMIT_MARKS 65536
 #define LIMIT_INCREMENTAL_METADATA (1u << 24)
 #define LIMIT_IMAGES (1u << 20)
-#define LIMIT_IMAGE_BYTES (1u << 30) /* of all together, decompressed */
+#define LIMIT_IMAGE_BYTES (1u << 30) /* of all modules in total, decompressed */
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
 
-#define PERF_MAPS_BYTES_MAX (256u << 20)	    /* what our recorder takes of all perf maps together */
+#define PERF_MAPS_BYTES_MAX (256u << 20)	    /* what mmtrace records of all perf maps in total */
 #define IMAGES_BYTES_MAX (256u << 20)		    /* ... and of modules */
 #define JITDUMPS_BYTES_MAX (256u << 20)		    /* and of all jitdumps */
 #define CODE_BYTES_MAX (64u << 20)		    /* and of JIT code */
-#define INCREMENTAL_METADATA_BYTES_MAX (256u << 20) /* and of all these in pieces; the last piece may go beyond it */
-#define FRAME_BYTES (8u << 20)			    /* what our writer puts into one compressed record at most */
+#define INCREMENTAL_METADATA_BYTES_MAX (256u << 20) /* and of incremental metadata; the last piece may exceed it */
+#define FRAME_BYTES (8u << 20)			    /* largest content of one compressed record by our writer */
 
 #endif

@@ -36,7 +36,7 @@ void sample_skip_branches(const struct sample_shape *shape, struct bytes *bytes)
 	bytes_skip(bytes, count * entry);
 }
 
-/* The place of the next field of 8 bytes, if the samples have it. */
+/* The offset of the next 8-byte field, if the samples have it. */
 static uint16_t place(uint64_t sample_type, uint64_t field, uint16_t *offset)
 {
 	uint16_t here = *offset;
@@ -114,8 +114,8 @@ void layouts_deinit(struct layouts *layouts)
 }
 
 /*
- * The id comes before the attribute is known: all attributes of a file have it in the same place, by IDENTIFIER or by
- * equal sample types. The first one tells. 0: none; false: the record is too short for it.
+ * The id must be read before the attribute is known: all attributes of a file have it at the same offset, because of
+ * IDENTIFIER or of equal sample types, so use the first attribute. 0: none; false: the record is too short for it.
  */
 static inline bool read_id(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 			   uint64_t *id_ret)
@@ -130,7 +130,7 @@ static inline bool read_id(const struct layouts *layouts, const struct perf_even
 	if (!sample) {
 		if (header->size < HEADER_BYTES + first->trailer_size)
 			return false;
-		/* IDENTIFIER is last whatever else the trailer has. */
+		/* IDENTIFIER is always last in the trailer. */
 		offset += header->size - first->trailer_size;
 	}
 	if (offset + sizeof(uint64_t) > header->size)
@@ -139,7 +139,7 @@ static inline bool read_id(const struct layouts *layouts, const struct perf_even
 	return true;
 }
 
-/* Of an id that is not 0: index of its attribute, and of the stream in the upper half. */
+/* Looks up an id other than 0: index of its attribute, and of the stream in the upper half. */
 static uint64_t find_source(const struct layouts *layouts, uint64_t id)
 {
 	const uint64_t *source = map_get(&layouts->by_id, id);
@@ -201,7 +201,7 @@ static uint16_t end_of(uint16_t place)
 	return place == LAYOUT_ABSENT ? 0 : (uint16_t)(place + sizeof(uint64_t));
 }
 
-/* Samples without a time are too few to be kept in mind. */
+/* Samples without a time are too rare to be cached. */
 static void note_source(const struct sample_layout *layout, uint64_t id, const struct record_place *place,
 			struct layouts_recent *recent)
 {
@@ -303,7 +303,7 @@ size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_
 	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 #define STRIPPED_FIELDS (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 
-/* Of perf's number: which argument of a call is in it; -1: none. */
+/* For perf's register number: the index of the call argument that it holds; -1: none. */
 static int find_argument(const struct architecture *architecture, unsigned number)
 {
 	int dwarf = number < architecture->perf_register_count ? architecture->perf_to_dwarf[number] : -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The layout of the samples of an attribute, and the one walker over a sample: the recorder, the reader, the readahead
+ * The layout of the samples of an attribute, and the only parser of a sample: the recorder, the reader, the readahead
  * and pack find the parts of a sample with sample_walk().
  */
 #ifndef TRACE_FORMAT_SAMPLE_LAYOUT_H
@@ -22,18 +22,17 @@
 #include "trace/format/format.h"
 #include "trace/read/recording-file.h"
 
-/* Fields of 8 bytes at the start of a sample, in the order that the kernel writes (linux/perf_event.h,
- * PERF_RECORD_SAMPLE). */
+/* 8-byte fields at the start of a sample, in the kernel's order (linux/perf_event.h, PERF_RECORD_SAMPLE). */
 #define SAMPLE_FIXED_FIELDS                                                                                            \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |             \
 	 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
-/* What a walk needs to know of the attribute. */
+/* What sample_walk() needs from the attribute. */
 struct sample_shape {
 	uint64_t fields; /* sample_type */
 	uint64_t read_format, branch_fields;
 	uint8_t fixed_bytes; /* of SAMPLE_FIXED_FIELDS, behind the record's header */
-	uint8_t registers;   /* user registers in a sample */
+	uint8_t registers;   /* number of user registers in a sample */
 };
 
 static inline struct sample_shape sample_shape_of(const struct perf_event_attr *attr)
@@ -46,28 +45,29 @@ static inline struct sample_shape sample_shape_of(const struct perf_event_attr *
 				     .registers = (uint8_t)__builtin_popcountll(attr->sample_regs_user)};
 }
 
-/* The parts of a sample behind its fixed fields, borrowed from the record. NULL, and counts of 0: it has none. */
+/* The parts of a sample behind its fixed fields, borrowed from the record. A part that does not exist is NULL, its
+ * count 0. */
 struct sample_parts {
 	const uint8_t *callchain;
-	uint64_t callchain_count; /* with the markers that say whose addresses follow */
+	uint64_t callchain_count; /* including the context markers */
 	const uint8_t *raw;
 	size_t raw_bytes;
-	uint64_t abi; /* of the registers: PERF_SAMPLE_REGS_ABI_* */
+	uint64_t abi; /* PERF_SAMPLE_REGS_ABI_* of the registers */
 	const uint8_t *registers;
 	const uint8_t *stack;
-	size_t stack_bytes;  /* what the attribute asks for, cut to what fits into a record */
-	size_t copied_bytes; /* of them by the kernel; the rest is old content of the ring */
+	size_t stack_bytes;  /* as requested by the attribute, limited to the size of a record */
+	size_t copied_bytes; /* bytes copied by the kernel; the rest is old content of the ring */
 	uint64_t weight;
 };
 
-/* Fields that mmtrace does not record, but perf may. */
+/* Fields that mmtrace does not record but perf may. */
 void sample_skip_read(const struct sample_shape *shape, struct bytes *bytes);
 void sample_skip_branches(const struct sample_shape *shape, struct bytes *bytes);
 
-/* Into the code of each caller, which keeps the parts that it uses in registers: this is done for every event. */
+/* Inlined into every caller, because it runs for every event and the used parts then stay in registers. */
 #define SAMPLE_WALK static inline __attribute__((always_inline))
 
-/* The kernel writes how many bytes it copied behind the bytes, if there are any. */
+/* The kernel writes the number of copied bytes after the bytes, if there are any. */
 SAMPLE_WALK void sample_walk_stack(struct bytes *bytes, struct sample_parts *parts)
 {
 	uint64_t size = bytes_count(bytes, bytes_u64(bytes), 1, LIMIT_STACK_BYTES);
@@ -81,7 +81,8 @@ SAMPLE_WALK void sample_walk_stack(struct bytes *bytes, struct sample_parts *par
 		bytes_fail(bytes, "more stack copied than there is");
 }
 
-/* `bytes` stands behind the record's header; it says afterwards whether the record is laid out as the shape says. */
+/* `bytes` must be positioned behind the record's header. Afterwards it has failed if the record does not match the
+ * shape. */
 SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, struct bytes *bytes)
 {
 	struct sample_parts parts = {0};
@@ -114,29 +115,29 @@ SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, st
 	return parts;
 }
 
-/* Offsets in a sample count from the record's start, those of a trailer from its own. */
+/* Offsets in a sample count from the start of the record, those in a trailer from the start of the trailer. */
 #define LAYOUT_ABSENT UINT16_MAX
 
 struct sample_layout {
 	struct sample_shape shape;
 	uint16_t sample_id, sample_task, sample_time, sample_cpu;
-	uint16_t trailer_size; /* of records that are no samples; 0: they have none */
+	uint16_t trailer_size; /* of records other than samples; 0: they have none */
 	uint16_t trailer_id, trailer_task, trailer_time, trailer_cpu;
-	bool may_come_twice; /* inherited from several roots */
+	bool may_come_twice; /* it may be a copy, inherited from several roots */
 };
 
 struct layouts {
 	struct sample_layout *items; /* by attribute */
 	size_t count;
 	struct map by_id;    /* index of the attribute, and of the stream in the upper half */
-	size_t stream_count; /* events of the kernel: one of each attribute and processor */
+	size_t stream_count; /* number of kernel events: one per attribute and CPU */
 };
 
-/* What every record may say about itself. */
+/* The identification of a record. */
 struct record_identity {
 	uint32_t attribute;    /* UINT32_MAX: not known */
-	uint32_t stream;       /* the event of the kernel, which makes its records in order; UINT32_MAX: none */
-	uint64_t id;	       /* 0: made up by perf, or none */
+	uint32_t stream;       /* the kernel event, whose records are in order; UINT32_MAX: none */
+	uint64_t id;	       /* 0: synthesized by perf, or none */
 	uint64_t time_ns;      /* 0: none */
 	int32_t pid, tid, cpu; /* -1: not known */
 };
@@ -144,7 +145,7 @@ struct record_identity {
 struct mmt_error *layouts_create(const struct recording_file *file, struct layouts *layouts_ret) MMT_MUST_CHECK;
 void layouts_deinit(struct layouts *layouts);
 
-/* False: the record is too short for the fields that its attribute promises. */
+/* False: the record is too short for the fields that its attribute requires. */
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret);
 
@@ -152,7 +153,7 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret);
 
-/* What puts a record into its place among the others. */
+/* What is needed to order a record. */
 struct record_place {
 	uint32_t attribute, stream; /* as above */
 	uint64_t time_ns;
@@ -160,23 +161,23 @@ struct record_place {
 
 #define LAYOUTS_RECENT 16 /* a power of two */
 
-/* Events of the kernel by their ids: what places a sample that is not shorter than `size_least`. */
+/* Cache of kernel events by id: what is needed to order a sample of at least `size_least` bytes. */
 struct layouts_source {
 	uint64_t id; /* 0: none */
 	uint32_t attribute, stream;
 	uint16_t time, size_least;
 };
 
-/* Those whose records were looked at last. Zero initialisation makes an empty one. */
+/* The most recently used ones. Zero-initialise an empty cache. */
 struct layouts_recent {
 	struct layouts_source sources[LAYOUTS_RECENT];
 };
 
-/* As layouts_identify(), for who reads nearly all records one after the other. */
+/* As layouts_identify(), for callers that read nearly all records in sequence. */
 bool layouts_find_place(const struct layouts *layouts, struct layouts_recent *recent,
 			const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret);
 
-/* Of a record that has been accepted, at a place that its layout has. */
+/* Reads a field of an accepted record, at an offset that its layout has. */
 static inline uint64_t layout_word(const uint8_t *record, size_t place)
 {
 	uint64_t value;
@@ -185,29 +186,29 @@ static inline uint64_t layout_word(const uint8_t *record, size_t place)
 	return le64toh(value);
 }
 
-/* Bytes of a record without its trailer. */
+/* Size of a record without its trailer. */
 size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,
 			 const struct record_identity *identity);
 
 /*
- * Samples for packed recordings: without the bytes of the stack and without registers but those that hold the arguments
- * of the call. Instead of them the sample says the number of its stack, in the field that perf calls weight.
+ * Samples for packed recordings: without stack bytes, and only with the registers that hold the arguments of the call.
+ * Instead, the field that perf calls weight has the number of the stack.
  */
 
-/* What the attribute becomes; `numbered`: its samples are calls that have stacks. */
+/* The attribute for such samples; `numbered`: they are calls that have stacks. */
 struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,
 				       bool numbered);
 
-/* What a sample is given. */
+/* The stack of such a sample. */
 struct stripped_stack {
-	uint32_t number; /* of its stack, plus 1; 0: none */
+	uint32_t number; /* number of its stack, plus 1; 0: none */
 	const uint64_t *callchain;
 	size_t callchain_count;
 };
 
 /*
- * A sample of `attr` becomes one of strip_attribute(attr, ..., stack != NULL), appended. Argument registers that `call`
- * does not use are zero.
+ * Convert a sample of `attr` to one of strip_attribute(attr, ..., stack != NULL), and append it. Argument registers
+ * that `call` does not use become zero.
  */
 struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct architecture *architecture,
 			       const void *record, enum call call, const struct stripped_stack *stack,

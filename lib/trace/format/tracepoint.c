@@ -7,7 +7,7 @@
 
 #include "trace/format/format.h"
 
-/* Marks of perf's TRACING_DATA, which trace-cmd made first. */
+/* Magic bytes of perf's TRACING_DATA, a format of trace-cmd. */
 #define MAGIC "\027\010\104tracing"
 #define MAGIC_BYTES 10
 #define VERSION "0.6"
@@ -17,7 +17,7 @@
 #define LIMIT_TRACEPOINTS 65536
 #define LIMIT_FIELD_BYTES 65535
 #define FIELD_MARK "\tfield:"
-#define FIELD_LINE_BYTES 512 /* more than twice the longest line of the kernel */
+#define FIELD_LINE_BYTES 512 /* more than twice the kernel's longest line */
 
 void tracepoints_deinit(struct tracepoints *tracepoints)
 {
@@ -42,7 +42,7 @@ static void put_text(struct buffer *buffer, const char *text)
 	buffer_put(buffer, text, size);
 }
 
-/* Each system once, with all of its formats. */
+/* Writes each system once, with all of its formats. */
 static void put_systems(const struct tracepoints *tracepoints, struct buffer *buffer)
 {
 	size_t count = tracepoints->items.count, counted_offset = buffer->size;
@@ -204,7 +204,7 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 }
 
 /*
- * "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;": the kernel writes no other form. Read here and not
+ * "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;" is the only form that the kernel writes. Not parsed
  * with libtraceevent, which crashes on damaged texts. `line` has no newline; `name_size_ret` counts from `name_ret`.
  */
 static bool read_field_line(const char *line, size_t size, const char **name_ret, size_t *name_size_ret,
@@ -237,7 +237,7 @@ static bool read_field_line(const char *line, size_t size, const char **name_ret
 	return *name_size_ret > 0;
 }
 
-/* The next field behind *position_ret, which moves on; false: none is left. */
+/* Advances *position_ret behind the next field; false: there are no more fields. */
 static bool next_field(const char **position, const char **name_ret, size_t *name_size_ret,
 		       struct tracepoint_field *field_ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Layout of the RAW bytes of tracepoints, from the kernel's own format texts. */
+/* Layout of the RAW bytes of tracepoints, from the kernel's format texts. */
 #ifndef TRACE_FORMAT_TRACEPOINT_H
 #define TRACE_FORMAT_TRACEPOINT_H
 
@@ -39,7 +39,7 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 /* False: the format text has no such field. */
 bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret);
 
-/* The arguments of a sys_enter tracepoint, in order: the fields behind __syscall_nr. How many were found. */
+/* The arguments of a sys_enter tracepoint, in order: the fields behind __syscall_nr. Returns how many were found. */
 size_t tracepoint_arguments(const struct tracepoint *tracepoint, struct tracepoint_field fields_ret[6]);
 
 #endif

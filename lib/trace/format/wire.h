@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Numbers in a recording that stand for values of the public interface. They never change, whatever becomes of that;
+ * Numbers in a recording that stand for values of the public API. They never change, even if the API does;
  * mmtrace-file(5) lists them. test/lint/wire.sh checks that what is written to a file has a fixed number.
  */
 #ifndef TRACE_FORMAT_WIRE_H
@@ -35,7 +35,7 @@ enum wire_stack_end {
 	WIRE_STACK_END_NOT_RECORDED = 6,
 	WIRE_STACK_END_OTHER_STACK = 7,
 	WIRE_STACK_END_COROUTINE = 8,
-	WIRE_STACK_END_LOST = 255, /* stands for the stacks of calls that were lost */
+	WIRE_STACK_END_LOST = 255, /* for the stacks of calls that were lost */
 };
 
 enum wire_frame_kind {
@@ -44,7 +44,7 @@ enum wire_frame_kind {
 	WIRE_FRAME_UNKNOWN = 2,
 };
 
-/* Of a module that could not be used, or not all of it; lib/analysis/resolver/program-state.h translates. */
+/* Why a module could not be used, or only in part; lib/analysis/resolver/program-state.h translates. */
 enum wire_program_state {
 	WIRE_PROGRAM_MISSING = 2,
 	WIRE_PROGRAM_OTHER_BUILD = 3,
@@ -63,10 +63,10 @@ enum wire_stack_end wire_stack_end(enum mmt_stack_end end);
 
 enum wire_frame_kind wire_frame_kind(enum mmt_frame_kind kind);
 
-/* Of a number that this version does not know: MMT_STACK_END_INVALID. */
+/* A number unknown to this version becomes MMT_STACK_END_INVALID. */
 enum mmt_stack_end wire_to_stack_end(enum wire_stack_end end);
 
-/* Of a number that this version does not know: MMT_FRAME_UNKNOWN. */
+/* A number unknown to this version becomes MMT_FRAME_UNKNOWN. */
 enum mmt_frame_kind wire_to_frame_kind(enum wire_frame_kind kind);
 
 #endif

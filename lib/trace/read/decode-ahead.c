@@ -23,7 +23,7 @@ bool decode_ahead_is_usual(const struct reader_attribute *attribute, const struc
 	       (attr->sample_type & NEEDED_FIELDS) == NEEDED_FIELDS && !(attr->sample_type & UNUSUAL_FIELDS);
 }
 
-/* Only one that can stay where it is. Those that have a number could. */
+/* Only a callchain that need not be copied. Only those can have a number. */
 static bool take_callchain(const struct decoder *decoder, struct callchain_numbers *numbers, const uint8_t *data,
 			   uint64_t count, struct ahead_call *call)
 {
@@ -60,7 +60,7 @@ static bool take_identity(const struct decoder *decoder, const struct order_item
 	return item->time_ns && layout_word(item->record, layout->sample_time) == item->time_ns;
 }
 
-/* Of a call that takes effect when it returns. */
+/* For a call that takes effect when it returns. */
 static bool take_result(const struct sample_parts *parts, const struct decode_fields *fields, struct ahead_call *call)
 {
 	if (fields->result.offset + sizeof(uint64_t) > parts->raw_bytes)
@@ -69,7 +69,7 @@ static bool take_result(const struct sample_parts *parts, const struct decode_fi
 	return true;
 }
 
-/* False: not of the usual shape, or wrong. */
+/* False: the sample has an unusual shape or is damaged. */
 static bool decode_body(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *item,
 			struct ahead_call *call)
 {
@@ -89,12 +89,12 @@ static bool decode_body(const struct decoder *decoder, struct callchain_numbers 
 	call->bytes_wanted = (uint32_t)parts.stack_bytes;
 	if (decoder->metadata->packed)
 		call->resolved = (uint32_t)parts.weight;
-	/* They are for unwinding a copied stack, and for telling whether a dump is of this call. */
+	/* Registers are needed to unwind a copied stack, and to check whether a dump belongs to this call. */
 	if (decoder->only_used_stacks && !call->bytes_wanted && !decoder->has_dumps)
 		call->registers = NULL;
 	if (!decoder->only_used_stacks || fields->uses_stack || call->result)
 		return take_callchain(decoder, numbers, parts.callchain, parts.callchain_count, call);
-	/* Without a callchain only bytes tell more than registers do. */
+	/* Without a callchain, only stack bytes give more information than registers. */
 	if (!call->bytes)
 		call->registers = NULL;
 	return true;
@@ -170,18 +170,18 @@ void decode_ahead_expand(const struct decoder *decoder, const struct order_item 
 }
 
 #define PLACES 16384  /* a power of two */
-#define TRIES 4	      /* places where one may stand */
-#define COUNT_MAX 256 /* so that there is a limit to what all of them take: 32 MiB */
+#define TRIES 4	      /* slots that a callchain may be in */
+#define COUNT_MAX 256 /* limits their total size to 32 MiB */
 
 struct numbered_callchain {
-	uint64_t hash, number; /* number 0: free */
+	uint64_t hash, number; /* number 0: the slot is free */
 	uint64_t *callchain;
 	uint32_t count;
 };
 
 struct callchain_numbers {
 	uint64_t last;
-	struct id_table hashing; /* for its seed alone */
+	struct id_table hashing; /* only its seed is used */
 	struct numbered_callchain places[PLACES];
 };
 
@@ -236,7 +236,7 @@ uint64_t callchain_numbers_find(struct callchain_numbers *numbers, const uint64_
 uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
 			       uint64_t hash)
 {
-	/* The others stay for a while: which one goes follows from the newcomer. */
+	/* If no slot is free, the hash of the new callchain selects the one to replace; the others stay. */
 	struct numbered_callchain *place = &numbers->places[(hash + (hash >> 32) % TRIES) & (PLACES - 1)];
 
 	if (!count || count > COUNT_MAX)

@@ -10,9 +10,9 @@
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */
-#define BUILD_ID_BYTES 24 /* in place of device and inode */
+#define BUILD_ID_BYTES 24 /* replaces device and inode */
 
-/* What the role of the attribute needs must be in its format text. */
+/* The format text must have the fields that the role of the attribute needs. */
 static void find_fields(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
 			const struct reader_attribute *attribute, struct decode_fields *fields)
 {
@@ -83,7 +83,7 @@ static void find_shape(const struct reader_metadata *metadata, const struct perf
 	if (!attribute->is_call)
 		return;
 	find_arguments(metadata->architecture, attribute->call, fields);
-	/* Nobody asks who released something, only who failed to. */
+	/* Reports show no stacks of calls that release memory, unless they failed. */
 	fields->uses_stack = call_has_stack(attribute->call) || attribute->is_enter || role_is_dump(attribute->role);
 	fields->usual = decode_ahead_is_usual(attribute, attr, fields);
 }
@@ -152,7 +152,7 @@ static void read_range(struct bytes *bytes, struct event_mapping *mapping)
 		bytes_fail(bytes, "mapping beyond the end of the address space");
 }
 
-/* Mappings of the kernel itself, which perf makes up for its own use. */
+/* Mappings of the kernel itself, which perf synthesizes for its own use. */
 static bool is_kernel_mapping(const struct perf_event_header *header)
 {
 	return (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
@@ -210,7 +210,7 @@ static void decode_task(const struct perf_event_header *header, struct bytes *by
 	event->tid = fork ? event->task.parent_tid : event->task.tid;
 }
 
-/* Losses of the ring of stack dumps cost depth, not syscall event. */
+/* Losses in the ring of stack dumps shorten stacks but lose no syscall events. */
 static void decode_lost(const struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
 			struct event *event)
 {
@@ -223,7 +223,7 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 	event->lost.count = bytes_u64(bytes);
 }
 
-/* What our recorder has to say itself. */
+/* Notes of the recorder. */
 static void decode_note(struct bytes *bytes, struct event *event)
 {
 	uint64_t value;
@@ -251,7 +251,7 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	}
 }
 
-/* A reading of /proc/PID/maps that our recorder put in. */
+/* A snapshot of /proc/PID/maps that the recorder inserted. */
 static void make_snapshot(const struct record_identity *identity, struct event *event)
 {
 	static const enum event_kind kinds[SNAPSHOT_PARTS] = {EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_LINE,
@@ -270,7 +270,7 @@ static void make_snapshot(const struct record_identity *identity, struct event *
 		event->mapping.executable_only_record = false;
 }
 
-/* Empty; of the registers, none of which is known, the values are left as they are. */
+/* Clear the event. No register is marked as known, so their values need no clearing. */
 static void empty_call(struct event *event)
 {
 	struct event_stack *stack = &event->call.stack;
@@ -365,7 +365,7 @@ bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 	return largest < (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* User addresses only. Markers say whose addresses follow. */
+/* Keep only user addresses. Context markers separate them from others. */
 static void read_callchain(struct decoder *decoder, const struct sample_parts *parts, struct event_stack *stack)
 {
 	uint64_t count = parts->callchain_count, entries = 0;
@@ -442,7 +442,7 @@ static void take_arguments_from_registers(const struct architecture *architectur
 	event->call.has_arguments = true;
 }
 
-/* Of plain perf's files, whose entries were not filtered, most are of no interest. */
+/* Entries in plain perf's files are unfiltered; most are of no interest. */
 static void complete_at_entry(struct event *event)
 {
 	unsigned number = call_describe(event->call.call)->advice;
@@ -477,7 +477,7 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 	}
 	take_arguments_from_registers(decoder->metadata->architecture, event);
 	if (call_describe(attribute->call)->at_entry && !event->call.has_arguments)
-		return; /* its entry has told all */
+		return; /* the entry already gave all the information */
 	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
 	if (!holds_field(raw, &fields->result)) {
 		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
@@ -505,7 +505,7 @@ static void fill_lock(const struct decode_fields *fields, struct bytes *raw, str
 		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
 		return;
 	}
-	/* Ours are filtered, those of plain perf need not be. */
+	/* Our files are filtered, those of plain perf need not be. */
 	if (!read_field(*raw, &fields->write) || !read_field(*raw, &fields->success))
 		return;
 	event->kind = EVENT_LOCK;

@@ -29,7 +29,7 @@ static bool add_root(struct dedup *dedup, const struct dedup_root *root)
 	return map_put(&dedup->places, root->key, dedup->roots.count) && vector_push(&dedup->roots, *root);
 }
 
-/* What is not recent has no say, so memory need not grow with the recording. */
+/* Old entries are not used, so memory need not grow with the recording. */
 static void sweep(struct dedup *dedup, uint64_t now_ns)
 {
 	struct dedup kept = {.epoch = dedup->epoch};

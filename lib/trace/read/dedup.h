@@ -12,24 +12,24 @@
 #include "trace/format/sample-layout.h"
 
 /*
- * A thread created while its process was being attached to can inherit an event from several roots: each fires, and one
- * call gives several records. Of the roots that fire for one (thread, attribute, processor) only the first counts; ids
- * are per root and processor.
+ * A thread created while mmtrace attached to its process can inherit an event from several roots. Each of these fires,
+ * so one call produces several records. Of the roots that fire for one (thread, attribute, CPU), only the first counts;
+ * ids are per root and CPU.
  */
 
 #define COPIES_RECENT 256 /* a power of two */
 
 struct dedup_root {
-	uint64_t key; /* (thread, attribute, processor) */
+	uint64_t key; /* (thread, attribute, CPU) */
 	uint64_t id;
 	uint64_t time_ns; /* of its last record */
 };
 
-/* Zero initialisation makes an empty one. */
+/* Zero-initialise an empty value. */
 struct dedup {
 	VECTOR(struct dedup_root) roots;
 	struct map places;		/* key -> place in `roots` */
-	struct map allocations;		/* thread -> when its number was given out again */
+	struct map allocations;		/* thread -> when its TID was last reused */
 	uint32_t recent[COPIES_RECENT]; /* places + 1 of some, by key */
 	size_t sweep_at;
 	uint16_t epoch; /* of the clock, see reorder.h */
@@ -37,7 +37,7 @@ struct dedup {
 
 void dedup_deinit(struct dedup *dedup);
 
-/* The clock has jumped: times from before it have no meaning any more, and nothing that has them any say. */
+/* The clock has jumped: times from before the jump are no longer comparable, so drop the entries that have them. */
 void dedup_begin_epoch(struct dedup *dedup, uint16_t epoch);
 
 static inline size_t dedup_recent_place(uint64_t key)
@@ -48,8 +48,8 @@ static inline size_t dedup_recent_place(uint64_t key)
 /* For dedup_check(). */
 bool dedup_check_cold(struct dedup *dedup, const struct dedup_root *fresh);
 
-/* True: a copy of a record already seen. Out of memory it says false: a copy too much is better than an end. Mostly it
- * comes from the root that fired for its thread before. */
+/* True: a copy of a record already seen. If out of memory, returns false: one copy too many is better than aborting.
+ * Most records come from the root that fired for their thread before. */
 static inline bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attribute, int32_t cpu, uint64_t id,
 			       uint64_t time_ns)
 {
@@ -65,7 +65,7 @@ static inline bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attrib
 	return false;
 }
 
-/* A new thread has this number now. */
+/* A new thread now has this TID. */
 void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns);
 
 #endif

@@ -42,7 +42,7 @@ void metadata_deinit(struct metadata *metadata)
 	*metadata = (struct metadata){0};
 }
 
-/* Of a section that the recording can be read without: its damage is noted. Takes `error`. */
+/* Damage of an optional section is noted. Takes `error`. */
 static struct mmt_error *pass_damage(struct metadata *metadata, struct mmt_error *error)
 {
 	if (!error || mmt_error_get_code(error) != MMT_ERROR_FORMAT)
@@ -86,7 +86,7 @@ static struct mmt_error *load_text(const struct recording_file *file, enum forma
 	return *text_ret ? NULL : &error_no_memory;
 }
 
-/* As a shell would read it back. */
+/* Quotes the text for a shell. */
 static void put_quoted(struct buffer *buffer, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
@@ -258,7 +258,7 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		return build_ids_decode(bytes, &values->build_ids);
 	case FEATURE_SAMPLE_TIME:
 		values->first_ns = bytes_u64(bytes);
-		values->last_ns = bytes_u64(bytes); /* 0 where the section ends too early */
+		values->last_ns = bytes_u64(bytes); /* 0 if the section is truncated */
 		return bytes_finish(bytes, "sample time section");
 	case FEATURE_MMTRACE_INFO:
 		values->ours = true;
@@ -285,7 +285,7 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 	}
 }
 
-/* Without these nothing can be said of the events. */
+/* Required: without these sections the events cannot be interpreted. */
 static bool is_vital(enum format_feature feature)
 {
 	return feature == FEATURE_TRACING_DATA || feature == FEATURE_MMTRACE_INFO;
@@ -342,7 +342,7 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-/* A packed recording tells what was wrong with the one that it was made from. */
+/* A packed recording includes the damage of the recording that it was made from. */
 static struct mmt_error *take_damage(struct metadata *metadata)
 {
 	const struct resolved_stacks *stacks = &metadata->values.stacks;
@@ -381,7 +381,7 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 	return NULL;
 }
 
-/* ---- metadata that the recorder writes as it goes ---- */
+/* ---- incremental metadata ---- */
 
 struct metadata_piece {
 	uint32_t kind;
@@ -393,7 +393,7 @@ struct metadata_piece {
 struct pieces {
 	struct reader_metadata *values;
 	struct map map_of_pid;
-	struct map dump_of_end; /* by make_key() of the process and how long it is by now */
+	struct map dump_of_end; /* by make_key() of the process and the current length */
 	uint64_t count, bytes;
 };
 
@@ -439,7 +439,7 @@ static bool add_perf_map(struct pieces *pieces, const struct metadata_piece *pie
 	return vector_push(&copy->growth, now) && append(&copy->text, &copy->text_size, piece, LIMIT_PERF_MAP_BYTES);
 }
 
-/* No dump is longer than 32 bits tell. */
+/* The length of a dump fits into 32 bits. */
 static uint64_t make_key(int32_t pid, uint64_t size)
 {
 	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)size;
@@ -452,7 +452,7 @@ static bool add_jitdump(struct pieces *pieces, const struct metadata_piece *piec
 	struct jitdump_copy *copy;
 	uint64_t index = copies->dumps.count;
 
-	/* The last one of the process that ends there: another one begins at 0. */
+	/* Continue the last dump of the process that ends at this offset; a new dump begins at 0. */
 	if (piece->offset) {
 		found = piece->offset <= LIMIT_JITDUMP_BYTES
 			    ? map_get(&pieces->dump_of_end, make_key(piece->pid, piece->offset))
@@ -495,7 +495,7 @@ static struct mmt_error *add_build_ids(struct reader_metadata *values, struct me
 	return error;
 }
 
-/* `damage_ret`: there are too many. */
+/* `damage_ret`: there are too many pieces. */
 static struct mmt_error *add_piece(struct pieces *pieces, struct bytes record, struct mmt_error **damage_ret)
 {
 	struct metadata_piece piece = {0};
@@ -550,7 +550,7 @@ struct mmt_error *incremental_metadata_read(const struct recording_file *file, c
 		if (layouts_identify(layouts, &record.header, record.data, &identity) && identity.id == NAME_PIECE_ID)
 			error = add_piece(&pieces, bytes_over(record.data, record.header.size), damage_ret);
 	}
-	/* Whoever reads the events tells it. */
+	/* Damage of the events is reported when they are read. */
 	mmt_error_destroy(damage);
 	records_destroy(records);
 	map_deinit(&pieces.dump_of_end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The feature sections of a recording, and what its attributes are for. */
+/* The feature sections of a recording, and the roles of its attributes. */
 #ifndef TRACE_READ_METADATA_H
 #define TRACE_READ_METADATA_H
 
@@ -14,20 +14,20 @@ struct metadata {
 	char *host, *kernel, *version, *command_line;
 	char **names; /* of the attributes */
 	size_t name_count;
-	struct mmt_error *damage; /* of sections that the recording can be read without, the first; owned */
+	struct mmt_error *damage; /* first damage of an optional section; owned */
 };
 
-/* Zero it before; deinitialise it on error too. */
+/* Zero-initialise it before; deinitialise it on error too. */
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file) MMT_MUST_CHECK;
 void metadata_deinit(struct metadata *metadata);
 
 /*
- * Incremental metadata: perf maps, jitdumps and build-ids that were written among the records, for recordings whose
+ * Incremental metadata: perf maps, jitdumps and build-ids that were written between the records, for recordings whose
  * recorder was killed.
  */
 
-/* Adds to what `values` has. Pieces that do not fit together end what they belong to. *damage_ret: more of them than a
- * recorder writes, and the rest is left. */
+/* Adds the pieces to `values`. A piece that does not continue the previous one ends the file that it belongs to.
+ * *damage_ret: there are more pieces than a recorder writes; the rest is ignored. */
 struct mmt_error *incremental_metadata_read(const struct recording_file *file, const struct layouts *layouts,
 					    struct reader_metadata *values,
 					    struct mmt_error **damage_ret) MMT_MUST_CHECK;

@@ -21,7 +21,7 @@
 #define SECTION_ENTRY_BYTES 16	/* u64 offset, u64 size */
 #define ATTRIBUTES_BYTES_MAX ((uint64_t)LIMIT_IDS * 8 + (uint64_t)LIMIT_ATTRIBUTES * UINT16_MAX)
 
-/* A file that is written from its start to its end. */
+/* A file that is written sequentially. */
 struct kept_bytes {
 	int fd;
 	uint64_t size;
@@ -53,7 +53,7 @@ struct pipe_input {
 	struct kept_section features[FEATURE_BITS];
 };
 
-/* ---- files without a name ---- */
+/* ---- unnamed files ---- */
 
 static const char *directory_for_files(void)
 {
@@ -71,7 +71,7 @@ static struct mmt_error *keep_begin(const char *name, struct kept_bytes *kept)
 	kept->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (kept->fd >= 0)
 		return NULL;
-	/* Not every file system has such files. */
+	/* Not every file system supports O_TMPFILE. */
 	if (asprintf(&path, "%s/mmtrace-XXXXXX", directory) < 0) {
 		path = NULL;
 		return &error_no_memory;
@@ -123,7 +123,7 @@ static struct mmt_error *keep(const char *name, struct kept_bytes *kept, const v
 
 /* ---- the stream ---- */
 
-/* At least `size` bytes, at most WINDOW_BYTES, into the window, unless the stream ends before. */
+/* Read at least `size` bytes, at most WINDOW_BYTES, into the window, unless the stream ends before. */
 static struct mmt_error *fill(struct pipe_input *pipe, size_t size)
 {
 	if (pipe->end - pipe->start < size && pipe->start) {
@@ -147,7 +147,7 @@ static struct mmt_error *fill(struct pipe_input *pipe, size_t size)
 	return NULL;
 }
 
-/* The next `size` bytes go into a file, NULL: nowhere. */
+/* Write the next `size` bytes to a file; NULL: skip them. */
 static struct mmt_error *pass_on(struct pipe_input *pipe, uint64_t size, struct kept_bytes *kept)
 {
 	while (size) {
@@ -192,7 +192,7 @@ static struct mmt_error *take_attribute(struct pipe_input *pipe, const uint8_t *
 	return vector_push(&pipe->items, attribute) ? NULL : &error_no_memory;
 }
 
-/* A section of which `here` bytes come now. */
+/* A section of which the next `here` bytes are part. */
 static struct kept_section *start_section(struct pipe_input *pipe, uint64_t feature, uint64_t size)
 {
 	struct kept_section *section;
@@ -218,7 +218,7 @@ static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *bo
 	size_t left = bytes_left(&bytes);
 	struct kept_section *section;
 
-	/* The mark behind the last one is a feature without content. */
+	/* A feature without content marks the end. */
 	if (!bytes_ok(&bytes) || !left)
 		return NULL;
 	section = start_section(pipe, feature, left);
@@ -229,7 +229,7 @@ static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *bo
 	return add_to_section(pipe, section, bytes.position, left);
 }
 
-/* Of the sections that perf does not know in a pipe. */
+/* A piece of a section that perf does not know in a pipe. */
 static struct mmt_error *take_section_piece(struct pipe_input *pipe, const uint8_t *body, size_t size)
 {
 	struct bytes bytes = bytes_over(body, size);
@@ -250,7 +250,7 @@ static struct mmt_error *take_section_piece(struct pipe_input *pipe, const uint8
 	if (!bytes_ok(&bytes))
 		return describe_damage(pipe, &bytes, "piece of a section");
 	section = offset ? &pipe->features[feature] : start_section(pipe, feature, total);
-	/* Its bytes follow each other, so no other section may come between. */
+	/* The bytes of a section are contiguous, so its pieces must not be mixed with others. */
 	if (!section || !section->present || section->size != total || section->done != offset ||
 	    here > total - offset || pipe->sections.size != section->offset + offset)
 		bytes_fail(&bytes, "not the next one of its section");
@@ -259,7 +259,7 @@ static struct mmt_error *take_section_piece(struct pipe_input *pipe, const uint8
 	return add_to_section(pipe, section, bytes.position, here);
 }
 
-/* Formats of the tracepoints stand behind their record. */
+/* The tracepoint formats follow their record. */
 static struct mmt_error *take_tracing_data(struct pipe_input *pipe, const uint8_t *body, size_t size)
 {
 	struct bytes bytes = bytes_over(body, size);
@@ -284,7 +284,7 @@ static struct mmt_error *skip_auxtrace(struct pipe_input *pipe, const uint8_t *b
 	return pass_on(pipe, bytes_u64(&bytes), NULL);
 }
 
-/* The record is in the window, whole. */
+/* The complete record is in the window. */
 static struct mmt_error *take_record(struct pipe_input *pipe, const struct perf_event_header *header)
 {
 	const uint8_t *record = pipe->window + pipe->start, *body = record + RECORD_HEADER_BYTES;
@@ -324,7 +324,7 @@ static struct mmt_error *take_records(struct pipe_input *pipe)
 			return NULL;
 		}
 		memcpy(&header, pipe->window + pipe->start, sizeof(header));
-		/* What follows cannot be told any more; the reader says where. */
+		/* What follows cannot be parsed; the reader reports the offset. */
 		if (header.size < sizeof(header))
 			return pass_on(pipe, WINDOW_BYTES / 4, &pipe->data);
 		error = fill(pipe, header.size);
@@ -358,7 +358,7 @@ static struct mmt_error *append_file(struct pipe_input *pipe, struct kept_bytes 
 	return error;
 }
 
-/* The table, then the sections themselves; sections of which a part is missing are left out. */
+/* The table, then the sections themselves. Truncated sections are left out. */
 static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t features[FEATURE_BITS / 64])
 {
 	struct mmt_error *error;
@@ -386,7 +386,7 @@ static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t featur
 	return error ? error : append_file(pipe, &pipe->data, &pipe->sections);
 }
 
-/* Attributes of one size, each with the place of its ids, then these. */
+/* Attributes of one size, each with the offset of its ids, then the ids. */
 static struct mmt_error *write_attributes(struct pipe_input *pipe, uint64_t *entry_bytes_ret)
 {
 	static const uint8_t zeros[UINT16_MAX];
@@ -447,7 +447,7 @@ static struct mmt_error *take_build_ids(struct pipe_input *pipe)
 	return section ? add_to_section(pipe, section, pipe->build_ids.data, pipe->build_ids.size) : NULL;
 }
 
-/* Data of no size would be those of a recorder that was killed, with no table behind them. */
+/* Data of size 0 would mean a killed recorder, without a feature table. */
 static struct mmt_error *take_no_data(struct pipe_input *pipe)
 {
 	const struct perf_event_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};

@@ -16,7 +16,7 @@
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define INPUT_BYTES (UINT16_MAX + 1u) /* larger than any record */
 
-/* What a thread needs to decompress. */
+/* Decompression state of a thread. */
 struct hand {
 	struct decompressor *decompressor;
 	uint8_t input[INPUT_BYTES];
@@ -26,8 +26,8 @@ struct hand {
 
 struct frame {
 	uint64_t offset;	    /* of its record */
-	size_t bytes;		    /* that it says it holds */
-	struct record_block *block; /* NULL: it could not be done */
+	size_t bytes;		    /* decompressed size according to the frame */
+	struct record_block *block; /* NULL: it could not be decompressed */
 	bool done;
 };
 
@@ -36,13 +36,13 @@ struct frames_ahead {
 	struct record_blocks *blocks;
 	struct hand *readers, *helpers;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	pthread_cond_t done;
 	struct frame frames[FRAMES_AHEAD_MAX];
-	size_t first, count, bytes; /* of those that wait or are being done */
-	uint64_t position;	    /* where the next is looked for */
-	bool parked;		    /* there is none; the reader will tell where to go on */
-	bool hopeless;		    /* the file's are not of that kind */
+	size_t first, count, bytes; /* of frames that wait or are being decompressed */
+	uint64_t position;	    /* where to search for the next frame */
+	bool parked;		    /* there is no next frame; the reader sets where to continue */
+	bool hopeless;		    /* the file has no frames of the expected form */
 };
 
 static struct mmt_error *create_hand(struct hand **hand_ret)
@@ -109,7 +109,7 @@ bool frames_ahead_find_stream(const uint8_t *record, size_t size, const uint8_t 
 	return true;
 }
 
-/* Nothing is read where that fails: the reader will say why. */
+/* If that fails, do not read ahead: the reader will report the error. */
 static void read_at(const struct frames_ahead *ahead, struct hand *hand, uint64_t offset)
 {
 	uint64_t left = ahead->file->data_end - offset;
@@ -123,7 +123,7 @@ static void read_at(const struct frames_ahead *ahead, struct hand *hand, uint64_
 	mmt_error_destroy(error);
 }
 
-/* The record at `offset`, whole; NULL: there is none. */
+/* The complete record at `offset`; NULL: there is none. */
 static const uint8_t *look_at(const struct frames_ahead *ahead, struct hand *hand, uint64_t offset,
 			      struct perf_event_header *header)
 {
@@ -146,7 +146,7 @@ static const uint8_t *look_at(const struct frames_ahead *ahead, struct hand *han
 	}
 }
 
-/* The next compressed record, unless much comes before it. What has a payload behind it is the reader's. */
+/* The next compressed record, unless it is too far ahead. Records followed by a payload are left to the reader. */
 static const uint8_t *find_compressed(const struct frames_ahead *ahead, struct hand *hand,
 				      struct perf_event_header *header, uint64_t *offset_ret)
 {
@@ -166,8 +166,8 @@ static const uint8_t *find_compressed(const struct frames_ahead *ahead, struct h
 	return NULL;
 }
 
-/* The next frame gets its place among the others; NULL: it gets none. What is read here its reader needs soon, so that
- * others may wait meanwhile. */
+/* Add the next frame to the queue; NULL: not added. Others may wait for the lock during this read, because the reader
+ * needs the frame soon anyway. */
 static struct frame *claim(struct frames_ahead *ahead, struct hand *hand, const uint8_t **data_ret, size_t *size_ret)
 {
 	struct frame *frame = &ahead->frames[(ahead->first + ahead->count) % FRAMES_AHEAD_MAX];
@@ -191,7 +191,7 @@ static struct frame *claim(struct frames_ahead *ahead, struct hand *hand, const 
 	return frame;
 }
 
-/* NULL: it is none of the usual ones, or there is no memory. */
+/* NULL: not of the usual form, or out of memory. */
 static struct record_block *decompress(const struct frames_ahead *ahead, struct hand *hand, const uint8_t *data,
 				       size_t size, size_t expected)
 {
@@ -204,7 +204,7 @@ static struct record_block *decompress(const struct frames_ahead *ahead, struct 
 	return NULL;
 }
 
-/* With the lock held, which is let go meanwhile. False: there is nothing to do. */
+/* Called with the lock held; releases it while working. False: there is nothing to do. */
 static bool do_next(struct frames_ahead *ahead, struct hand *hand)
 {
 	const uint8_t *data;
@@ -244,7 +244,7 @@ static struct record_block *take_first(struct frames_ahead *ahead)
 	return TAKE(frame->block);
 }
 
-/* While the other thread is at it the reader does what comes later. */
+/* While the other thread decompresses this frame, the reader decompresses a later one. */
 static struct record_block *take(struct frames_ahead *ahead, uint64_t offset)
 {
 	while (ahead->count && ahead->frames[ahead->first].offset <= offset) {
@@ -277,7 +277,7 @@ struct record_block *frames_ahead_take(struct frames_ahead *ahead, uint64_t offs
 }
 
 #define BATCHES 4
-#define THREAD_FROM_BYTES (1u << 20) /* of data in the file: less is read before a thread is there */
+#define THREAD_FROM_BYTES (1u << 20) /* with less data a thread is not worth starting */
 
 struct readahead {
 	const struct recording_file *file;
@@ -293,12 +293,12 @@ struct readahead {
 	struct order_unfinished unfinished;
 
 	struct readahead_batch batches[BATCHES];
-	struct ahead_call *calls[BATCHES]; /* of the batches; NULL before the thread is there */
-	size_t filled, used;		   /* counts of batches so far; used: up to the one the caller looks at */
+	struct ahead_call *calls[BATCHES]; /* of the batches; NULL before the thread runs */
+	size_t filled, used;		   /* number of batches so far; used: up to the one that the caller has */
 	bool looking;			   /* the caller has batch number `used` */
 	bool threaded, stop;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of filled, used, stop */
+	pthread_mutex_t lock; /* protects filled, used, stop */
 	pthread_cond_t change;
 };
 
@@ -309,7 +309,7 @@ static struct mmt_error *describe_short_record(const struct record *record)
 			    record->header.size);
 }
 
-/* A fork has its time in its body too, which counts where records have no trailer. */
+/* A FORK record also has a time in its body, which is used if records have no trailer. */
 static uint64_t find_time(const struct record *record)
 {
 	struct bytes bytes;
@@ -330,7 +330,7 @@ static struct mmt_error *stop_pushing(struct readahead *readahead, struct readah
 		     : order_end(readahead->order);
 }
 
-/* One record into the order. */
+/* Adds one record to the order. */
 static struct mmt_error *push_record(struct readahead *readahead, const struct record *record,
 				     struct readahead_batch *batch)
 {
@@ -343,7 +343,7 @@ static struct mmt_error *push_record(struct readahead *readahead, const struct r
 		batch->damage = describe_short_record(record);
 		return stop_pushing(readahead, batch);
 	}
-	/* Records without a time, which perf made up before it began, take their turn where they stand. */
+	/* Records without a time, which perf synthesized before it began, keep their place in the file. */
 	item.time_ns = place.time_ns ? place.time_ns : find_time(record);
 	item.attribute = place.attribute;
 	return order_push(readahead->order, &item, place.stream);
@@ -364,7 +364,7 @@ static struct mmt_error *read_record(struct readahead *readahead, struct readahe
 	return stop_pushing(readahead, batch);
 }
 
-/* Until some may go out, or a block may go back. */
+/* Until some records may be handed out, or a block may be returned. */
 static struct mmt_error *read_records(struct readahead *readahead, struct readahead_batch *batch)
 {
 	struct mmt_error *error;
@@ -391,7 +391,7 @@ static void fill(struct readahead *readahead, struct readahead_batch *batch)
 {
 	batch->count = 0;
 	batch->calls = NULL;
-	/* Blocks from which nothing waits are given back soon, even if there is nothing to hand out. */
+	/* Return blocks without waiting records soon, even if there is no record to hand out. */
 	while (!batch->count && !batch->error && !batch->last && !batch->done) {
 		batch->count = order_take(readahead->order, batch->items, READAHEAD_BATCH_RECORDS,
 					  READAHEAD_BATCH_BYTES, &batch->done);
@@ -399,7 +399,8 @@ static void fill(struct readahead *readahead, struct readahead_batch *batch)
 			batch->last = true;
 		else if (!batch->count)
 			batch->error = read_records(readahead, batch);
-		/* Records of an earlier batch may lie in them: they go back with this one, which is used later. */
+		/* Records of an earlier batch may be in these blocks, so return them with this batch, which is used
+		 * later. */
 		add_blocks(&batch->done, records_retired(readahead->records));
 	}
 	batch->last |= batch->error != NULL;
@@ -407,7 +408,7 @@ static void fill(struct readahead *readahead, struct readahead_batch *batch)
 	batch->unfinished = readahead->unfinished;
 }
 
-/* Room for what is decoded ahead, and whoever lacks it does without. */
+/* Memory for decoding ahead. If there is none, batches are not decoded ahead. */
 static void decode(struct readahead *readahead, struct readahead_batch *batch)
 {
 	struct ahead_call **calls = &readahead->calls[batch - readahead->batches];
@@ -452,12 +453,12 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Where one processor is all there is nobody waits while another works. */
+/* With a single CPU, decompressing in two threads gains nothing. */
 static bool has_processors(void)
 {
 	cpu_set_t set;
 
-	/* What are too many for the set are more than one. */
+	/* If the set is too small, there are more CPUs than one. */
 	return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
 }
 
@@ -521,7 +522,7 @@ void readahead_destroy(struct readahead *readahead)
 		free(readahead->calls[i]);
 	}
 	callchain_numbers_destroy(readahead->numbers);
-	/* The blocks that are still being read are the records' to give back, the others the order's. */
+	/* The records module returns the blocks that are still being read, the order returns all others. */
 	order_destroy(readahead->order, readahead->blocks);
 	records_destroy(readahead->records);
 	record_blocks_destroy(readahead->blocks);
@@ -530,7 +531,7 @@ void readahead_destroy(struct readahead *readahead)
 	free(readahead);
 }
 
-/* The caller has seen the batch it looked at. */
+/* The caller has finished with its batch. */
 static void recycle(struct readahead *readahead, struct readahead_batch *batch)
 {
 	if (batch->done)
@@ -538,7 +539,7 @@ static void recycle(struct readahead *readahead, struct readahead_batch *batch)
 	mmt_error_destroy(TAKE(batch->damage));
 }
 
-/* With the lock held. Who waits decompresses some of what the thread will come to. */
+/* Called with the lock held. While waiting, decompress frames that the thread will need. */
 static void wait_for_batch(struct readahead *readahead)
 {
 	while (readahead->filled == readahead->used) {

@@ -23,14 +23,14 @@ struct reader {
 	struct recording_file *file;
 	struct metadata metadata;
 	struct layouts layouts;
-	struct readahead *readahead;   /* NULL: the last event was handed out */
-	struct readahead_batch *batch; /* NULL: none yet, or none any more */
+	struct readahead *readahead;   /* NULL: the last event was returned */
+	struct readahead_batch *batch; /* NULL: no batch yet, or no batch any more */
 	size_t position;	       /* of the next record in the batch */
 	struct dedup dedup;
 	struct decoder *decoder;
-	struct mmt_error *damage;	    /* the first */
+	struct mmt_error *damage;	    /* first damage */
 	uint64_t sequence;		    /* of the last event */
-	uint64_t out_of_order;		    /* when the readahead has gone */
+	uint64_t out_of_order;		    /* kept when the readahead is destroyed */
 	struct order_unfinished unfinished; /* likewise */
 	bool stopped;			    /* an event could not be decoded */
 };
@@ -42,7 +42,7 @@ static enum readahead_end readahead_end_of(const struct reader_metadata *metadat
 	return metadata->incomplete ? READAHEAD_CUT : READAHEAD_WHOLE;
 }
 
-/* What follows from the file. Takes `error` and the reader. */
+/* Sets what can be derived from the file. Takes `error` and the reader. */
 static struct mmt_error *start(struct reader *reader, struct mmt_error *error, struct reader **reader_ret)
 {
 	if (!error)
@@ -156,7 +156,7 @@ struct order_unfinished reader_unfinished(const struct reader *reader)
 					 .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};
 }
 
-/* Only the first is kept. Takes `damage`. */
+/* Keeps only the first. Takes `damage`. */
 static void note_damage(struct reader *reader, struct mmt_error *damage)
 {
 	if (reader->damage)
@@ -177,13 +177,13 @@ static inline bool is_copy(struct reader *reader, uint32_t attribute, int32_t ti
 {
 	if (attribute == UINT32_MAX || id == 0 || tid < 0 || cpu < 0)
 		return false;
-	/* The parts of a snapshot have ids of their own. */
+	/* The parts of a snapshot have different ids. */
 	if (!reader->layouts.items[attribute].may_come_twice || id >= SNAPSHOT_ID_FIRST)
 		return false;
 	return dedup_check(&reader->dedup, tid, attribute, cpu, id, time_ns);
 }
 
-/* In the file: of the record, or of the compressed record that holds it. */
+/* Offset in the file of the record, or of the compressed record that holds it. */
 static uint64_t find_offset(const struct order_item *item)
 {
 	const struct record_block *block = item->block;
@@ -209,7 +209,7 @@ static bool expand_item(struct reader *reader, const struct order_item *item, co
 	return true;
 }
 
-/* False: the record is a copy, or damaged; nothing to hand out. */
+/* False: the record is a copy or damaged; there is no event to return. */
 static COLD bool decode_item(struct reader *reader, const struct order_item *item, struct event *event)
 {
 	struct record_identity identity;
@@ -241,8 +241,7 @@ static COLD struct mmt_error *take_batch(struct reader *reader)
 	return TAKE(reader->batch->error);
 }
 
-/* Another processor has just written it: calls decoded ahead and, of each, the registers in its record; or the whole
- * record. */
+/* Prefetch what another CPU has just written: calls decoded ahead and their registers, or complete records. */
 static void fetch_ahead(const struct reader *reader)
 {
 	const struct readahead_batch *batch = reader->batch;
@@ -259,7 +258,7 @@ static void fetch_ahead(const struct reader *reader)
 		      reader->decoder->fields[batch->items[near].attribute].register_count * sizeof(uint64_t));
 }
 
-/* The next event of the batch. False: the record is none. */
+/* The next event of the batch. False: the record gives no event. */
 static bool take_item(struct reader *reader, struct event *event)
 {
 	const struct readahead_batch *batch = reader->batch;
@@ -273,7 +272,7 @@ static bool take_item(struct reader *reader, struct event *event)
 	return decode_item(reader, &batch->items[position], event);
 }
 
-/* What comes after the last event needs the memory more. */
+/* Free the readahead: the code after the last event needs the memory more. */
 static COLD void end_feed(struct reader *reader)
 {
 	reader->out_of_order = reader_out_of_order(reader);
@@ -281,7 +280,7 @@ static COLD void end_feed(struct reader *reader)
 		reader->unfinished = reader->batch->unfinished;
 	reader->batch = NULL;
 	readahead_destroy(TAKE(reader->readahead));
-	/* The allocator keeps for another thread what the readahead's own has had. */
+	/* Return free memory to the kernel: the allocator keeps the readahead thread's memory for other threads. */
 	(void)malloc_trim(0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading a recording: ours or one by plain perf. Events come in time order. */
+/* Reads a recording by mmtrace or by plain perf. Events are returned in time order. */
 #ifndef TRACE_READ_READER_H
 #define TRACE_READ_READER_H
 
@@ -24,12 +24,12 @@ struct reader;
 struct reader_attribute {
 	const char *name;	  /* "syscalls:sys_exit_mmap", "dummy:u", ... */
 	enum attribute_role role; /* inferred in files that are not ours */
-	bool is_call, is_enter;	  /* `call` is meant */
+	bool is_call, is_enter;	  /* whether `call` is valid */
 	enum call call;
 	uint64_t sample_type;
 };
 
-/* Everything but the events. Borrowed; lives as long as the reader. */
+/* All of a recording except its events. Borrowed; lives as long as the reader. */
 struct reader_metadata {
 	bool ours;	 /* written by mmtrace: `info` is filled */
 	bool incomplete; /* recorder killed or file cut short */
@@ -43,7 +43,7 @@ struct reader_metadata {
 	struct recording_residency residency;
 	struct build_ids build_ids;
 	struct module_copies images;
-	bool packed; /* samples have the numbers of their stacks, which are in `stacks` */
+	bool packed; /* samples have numbers of stacks, which are in `stacks` */
 	struct resolved_stacks stacks;
 	struct tracepoints tracepoints;
 	const struct architecture *architecture;	    /* x86_64 when the file does not say */
@@ -54,7 +54,7 @@ struct reader_metadata {
 	bool compressed;
 };
 
-/* Errors: cannot open, not perf.data, empty, foreign byte order, lies in the header. */
+/* Errors: cannot open, not perf.data, empty, foreign byte order, inconsistent header. */
 struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_MUST_CHECK;
 /* As recording_file_open_watched(). */
 struct mmt_error *reader_open_watched(const char *path, const struct mmt_progress *progress,
@@ -68,7 +68,7 @@ struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct 
 /* Offset in the file where the events end. */
 uint64_t reader_data_end(const struct reader *reader);
 
-/* Open the same recording again, from its start. */
+/* Open the same recording again from its start. */
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret) MMT_MUST_CHECK;
 
 const struct recording_file *reader_file(const struct reader *reader);
@@ -82,8 +82,8 @@ const struct reader_metadata *reader_metadata(const struct reader *reader);
 uint64_t reader_file_bytes(const struct reader *reader);
 
 /*
- * The next event in time order; *end_ret at the end of what is readable. Damage in the data ends the events early,
- * without an error: see reader_damage(). Errors are for failures of this machine (no memory, read error).
+ * Returns the next event in time order; *end_ret: there are no more. Damage in the data ends the events early, without
+ * an error: see reader_damage(). Errors are failures of this machine (out of memory, read error).
  */
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret) MMT_MUST_CHECK;
 
@@ -105,7 +105,7 @@ bool reader_look_ahead(const struct reader *reader, size_t events, struct reader
  */
 const char *reader_damage(const struct reader *reader);
 
-/* Number of events that were returned although they are older than a previous one, because the rounds are wrong. */
+/* Number of events returned after a younger one, because the rounds in the file are wrong. */
 uint64_t reader_out_of_order(const struct reader *reader);
 
 /* The records of the last round that were discarded, at the end of an incomplete or damaged recording. For a packed

@@ -19,7 +19,7 @@
 #define PREAMBLE_ENTRY_BYTES 24
 
 struct header {
-	uint64_t attribute_bytes; /* each, with its section of ids */
+	uint64_t attribute_bytes; /* size of each, including its section of ids */
 	struct file_section attributes, data;
 	uint64_t features[FEATURE_BITS / 64];
 };
@@ -60,7 +60,7 @@ static bool lies_inside(const struct recording_file *file, uint64_t offset, uint
 	return offset <= file->size && size <= file->size - offset;
 }
 
-/* `size` bytes at `offset`, which lie inside; owned by the caller. */
+/* Read `size` bytes at `offset`, which must be in the file; the caller owns them. */
 static struct mmt_error *load(const struct recording_file *file, uint64_t offset, uint64_t size, uint8_t **data_ret)
 {
 	struct mmt_error *error;
@@ -135,7 +135,7 @@ static struct mmt_error *read_header(const struct recording_file *file, struct h
 	header->attribute_bytes = bytes_u64(&bytes);
 	header->attributes = read_section(&bytes);
 	header->data = read_section(&bytes);
-	(void)read_section(&bytes); /* event types: unused since long */
+	(void)read_section(&bytes); /* event types: no longer used */
 	for (size_t i = 0; i < FEATURE_BITS / 64; i++)
 		header->features[i] = bytes_u64(&bytes);
 	return error_context(bytes_finish(&bytes, "header"), "%s", file->path);
@@ -235,7 +235,7 @@ static void note_section(struct recording_file *file, uint64_t feature, struct f
 	file->sections[feature] = section;
 }
 
-/* Right behind the data: one entry for each feature bit, in ascending order. */
+/* Directly behind the data: one entry for each feature bit, in ascending order. */
 static struct mmt_error *read_feature_table(struct recording_file *file, const struct header *header)
 {
 	uint8_t data[FEATURE_BITS * SECTION_BYTES];
@@ -327,7 +327,7 @@ static struct mmt_error *open_descriptor(struct recording_file *file, int fd, co
 	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
 }
 
-/* A pipe that has a name, or that the shell has made, is read as standard input is. */
+/* A named pipe, or one made by the shell, is read like standard input. */
 static struct mmt_error *open_pipe(struct recording_file *file, const struct mmt_progress *progress)
 {
 	int pipe = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -345,7 +345,7 @@ static struct mmt_error *open_path(struct recording_file *file, const struct mmt
 	struct stat status;
 	bool seen = stat(file->path, &status) == 0;
 
-	/* Only a pipe may be waited for: what is one is asked first. */
+	/* Only opening a pipe may block: check for one first. */
 	if (seen && S_ISFIFO(status.st_mode))
 		return open_pipe(file, progress);
 	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -370,7 +370,7 @@ static struct mmt_error *measure(struct recording_file *file)
 	return NULL;
 }
 
-/* What somebody put into a file as it came out of a pipe. */
+/* A file that holds the output of a pipe. */
 static struct mmt_error *reopen_as_file(struct recording_file *file)
 {
 	int kept = -1;
@@ -386,7 +386,7 @@ static struct mmt_error *reopen_as_file(struct recording_file *file)
 	return measure(file);
 }
 
-/* What the open descriptor has. Takes `error` and the file. */
+/* Read the open descriptor. Takes `error` and the file. */
 static struct mmt_error *accept(struct recording_file *file, struct mmt_error *error, struct recording_file **file_ret)
 {
 	if (!error)
@@ -403,7 +403,7 @@ static struct mmt_error *accept(struct recording_file *file, struct mmt_error *e
 	return error;
 }
 
-/* Not open yet; NULL: no memory. */
+/* Creates a file that is not open yet; NULL: out of memory. */
 static struct recording_file *create(const char *name)
 {
 	struct recording_file *file = calloc(1, sizeof(*file));
@@ -460,7 +460,7 @@ struct mmt_error *recording_file_open_again(const struct recording_file *file, s
 }
 
 #define SPARE_BYTES (32u << 20)
-#define SPARES_MAX 64 /* all of which are looked at */
+#define SPARES_MAX 64 /* the search checks all of them */
 
 struct record_blocks {
 	pthread_mutex_t lock;
@@ -499,7 +499,8 @@ void record_blocks_destroy(struct record_blocks *blocks)
 	free(blocks);
 }
 
-/* Memory that has been in use is cheaper than new: the smallest that has room, or the last one where nobody knows. */
+/* Memory that was already used is faster than new memory: take the smallest spare block that is large enough, or the
+ * one returned last if the size is not known. */
 static struct record_block *take_spare(struct record_blocks *blocks, size_t expected)
 {
 	struct record_block **best = NULL, *block;

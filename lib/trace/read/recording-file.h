@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The frame of a perf.data file: header, attributes with their ids, where the data and the feature sections lie. */
+/* The outer structure of a perf.data file: header, attributes with their ids, offsets of the data and of the feature
+ * sections. */
 #ifndef TRACE_READ_RECORDING_FILE_H
 #define TRACE_READ_RECORDING_FILE_H
 
@@ -16,13 +17,13 @@
 #include "trace/format/format.h"
 
 struct file_attribute {
-	struct perf_event_attr attr; /* zero beyond what the file has */
+	struct perf_event_attr attr; /* zero beyond its size in the file */
 	VECTOR(uint64_t) ids;
 };
 
 struct file_section {
 	uint64_t offset, size;
-	bool present; /* and wholly inside the file */
+	bool present; /* and completely inside the file */
 };
 
 struct recording_file {
@@ -30,53 +31,53 @@ struct recording_file {
 	int fd;
 	uint64_t size;
 	uint64_t data_offset, data_end;
-	bool cut;	 /* what came through a pipe ended in the middle of a record */
-	bool incomplete; /* recorder did not finish, or less in the file than its header says */
+	bool cut;	 /* the input of a pipe ended in the middle of a record */
+	bool incomplete; /* the recorder did not finish, or the file is shorter than its header says */
 	VECTOR(struct file_attribute) attributes; /* at least one */
 	struct file_section sections[FEATURE_BITS];
 };
 
-#define RECORDING_STANDARD_INPUT "-" /* in place of a path; a pipe is read to its end first */
+#define RECORDING_STANDARD_INPUT "-" /* instead of a path; a pipe is first read to its end */
 
 /* Every message begins with the path. */
 struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret) MMT_MUST_CHECK;
 
-/* The same for somebody who waits for a pipe; `progress` may be NULL. */
+/* The same with a progress callback for input from a pipe; `progress` may be NULL. */
 struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
 					      struct recording_file **file_ret) MMT_MUST_CHECK;
 
-/* An open file, or a pipe; `name` is for messages. The descriptor stays the caller's. */
+/* Reads an open file or a pipe; `name` is for messages. The caller keeps the descriptor. */
 struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
 						 struct recording_file **file_ret) MMT_MUST_CHECK;
 
-/* The same file, whatever has its name now. */
+/* Opens the same file again, even if its name now belongs to another file. */
 struct mmt_error *recording_file_open_again(const struct recording_file *file,
 					    struct recording_file **file_ret) MMT_MUST_CHECK;
 
 /* Accepts NULL. */
 void recording_file_close(struct recording_file *file);
 
-/* Exactly `size` bytes. */
+/* Reads exactly `size` bytes. */
 struct mmt_error *recording_file_read(const struct recording_file *file, uint64_t offset, void *data,
 				      size_t size) MMT_MUST_CHECK;
 
-/* The whole section, owned by the caller; NULL with size 0 when absent. */
+/* Reads the complete section; the caller owns it. NULL with size 0 if absent. */
 struct mmt_error *recording_file_load(const struct recording_file *file, enum format_feature feature,
 				      uint8_t **data_ret, size_t *size_ret) MMT_MUST_CHECK;
 
 /*
- * Where records lie while they are looked at: a piece of the file, or what one compressed record holds. Whoever keeps
- * records keeps their block, so that none has to be copied; a pool takes back blocks for the next ones. The pool is the
- * one thing here that two threads may use at once.
+ * Blocks of memory that hold records: a part of the file, or the content of one compressed record. Code that keeps a
+ * record keeps its block, so no record is copied; a pool reuses returned blocks. Only the pool may be used by two
+ * threads at the same time.
  */
 
 struct record_block {
 	struct buffer content;
-	uint64_t offset; /* in the file: of the content, or of the compressed record */
+	uint64_t offset; /* offset in the file: of the content, or of the compressed record */
 	bool compressed;
-	bool left;	/* no more records will be found in it */
+	bool left;	/* it contains no more unread records */
 	size_t pending; /* records in it that wait in the order */
-	size_t counted; /* bytes, by the order while it has pending ones */
+	size_t counted; /* bytes counted by the order while records are pending */
 	struct record_block *next;
 };
 
@@ -84,14 +85,14 @@ struct record_blocks;
 
 struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret) MMT_MUST_CHECK;
 
-/* Those that were given back go with it. Accepts NULL. */
+/* Also frees the returned blocks. Accepts NULL. */
 void record_blocks_destroy(struct record_blocks *blocks);
 
-/* An empty one, which bears at most `maximum` bytes, and is to hold `expected` of them (0: unknown); NULL: out of
+/* Returns an empty block for at most `maximum` bytes; `expected` (0: unknown) is the probable size. NULL: out of
  * memory. */
 struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum);
 
-/* A list of them, linked by `next`; may be NULL. */
+/* Returns a list of blocks, linked by `next`; may be NULL. */
 void record_blocks_give_back(struct record_blocks *blocks, struct record_block *list);
 
 #endif

@@ -11,20 +11,20 @@
 #include "trace/read/readahead.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
-#define WINDOW_BYTES (256u << 10) /* of the file in memory, at most; larger than any record */
+#define WINDOW_BYTES (256u << 10) /* the part of the file in memory, at most; larger than any record */
 
 struct records {
 	const struct recording_file *file;
-	struct record_blocks *own, *blocks; /* the second is the first, or the caller's */
+	struct record_blocks *own, *blocks; /* `blocks` is `own` or the caller's */
 	struct record_block *window;	    /* of the file; NULL: none yet */
 	uint64_t offset;		    /* of the next record in the file */
 	struct decompressor *decompressor;
-	struct frames_ahead *ahead; /* NULL: nobody helps */
+	struct frames_ahead *ahead; /* NULL: no readahead */
 	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
 				       NULL: none yet */
 	size_t plain_position;
 	struct record_block *retired;
-	struct mmt_error *plain_damage; /* behind the records that could be decompressed */
+	struct mmt_error *plain_damage; /* error to return after the records that could be decompressed */
 	bool ended;
 };
 
@@ -171,7 +171,7 @@ static struct mmt_error *move_window(struct records *records, uint64_t offset)
 	return error;
 }
 
-/* The bytes at `offset` in the window, at most `wanted` of them. */
+/* The bytes at `offset` in the window, at most `wanted`. */
 static struct mmt_error *look_at(struct records *records, uint64_t offset, size_t wanted, const uint8_t **data_ret,
 				 size_t *size_ret)
 {
@@ -199,7 +199,7 @@ static struct perf_event_header read_record_header(const uint8_t *data)
 	return header;
 }
 
-/* The next record that lies in the file. A file that was cut short ends with its last whole record. */
+/* The next record that is in the file itself. A truncated file ends with its last complete record. */
 static struct mmt_error *next_outer(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
 	uint64_t left = records->file->data_end - records->offset;
@@ -234,7 +234,7 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 	return NULL;
 }
 
-/* Payload that stands behind the record without being counted in its size. */
+/* A payload that follows the record and is not included in its size. */
 static void skip_payload(struct records *records, const struct record *record, struct mmt_error **damage_ret)
 {
 	struct bytes bytes = bytes_over(record->data + HEADER_BYTES, record->header.size - HEADER_BYTES);
@@ -262,7 +262,7 @@ static void set_plain(struct records *records, const struct record *record, stru
 	records->plain_position = 0;
 }
 
-/* Behind what is left of the record before, whose beginning the last one held. */
+/* Begin a new block with the part of a record that the previous frame ended with. */
 static struct mmt_error *begin_plain(struct records *records, const struct record *record, size_t expected)
 {
 	struct record_block *before = records->plain;
@@ -277,7 +277,7 @@ static struct mmt_error *begin_plain(struct records *records, const struct recor
 	return buffer_finish(&plain->content);
 }
 
-/* False: not that the frame could stand alone. */
+/* False: the frame may depend on earlier ones. */
 static bool take_from_ahead(struct records *records, const struct record *record)
 {
 	struct record_block *ready = frames_ahead_take(records->ahead, record->offset, records->offset);
@@ -319,7 +319,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 	return error;
 }
 
-/* False: no whole record is left in the decompressed bytes. */
+/* False: the decompressed bytes contain no more complete record. */
 static inline bool next_inner(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
 	struct record_block *plain = records->plain;
@@ -359,7 +359,7 @@ static void check_leftover(struct records *records, struct mmt_error **damage_re
 		*damage_ret = describe_damage(plain->offset, RECORD_COMPRESSED, "the data end inside of a record");
 }
 
-/* The next one does not follow in what is decompressed already. */
+/* The next record is not in the decompressed bytes. */
 static struct mmt_error *go_on(struct records *records, struct record *record_ret, bool *end_ret,
 			       struct mmt_error **damage_ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The records of the data section one after the other, decompressed. */
+/* Reads and decompresses the records of the data section in sequence. */
 #ifndef TRACE_READ_RECORDS_H
 #define TRACE_READ_RECORDS_H
 
@@ -13,9 +13,9 @@
 
 struct record {
 	struct perf_event_header header;
-	const uint8_t *data;	    /* the whole record, its header included; until the next call */
-	uint64_t offset;	    /* in the file: of the record, or of the compressed record that ends it */
-	struct record_block *block; /* that holds it */
+	const uint8_t *data;	    /* the complete record with its header; valid until the next call */
+	uint64_t offset;	    /* offset in the file: of the record, or of the compressed record that ends it */
+	struct record_block *block; /* the block that holds it */
 };
 
 struct records;
@@ -34,18 +34,18 @@ void records_share_blocks(struct records *records, struct record_blocks *blocks)
 void records_start_readahead(struct records *records);
 /* From that thread: decompress a block ahead. False: nothing to do now. */
 bool records_decompress_one(struct records *records);
-/* A list for record_blocks_give_back(); NULL: none since the last call. */
+/* Returns a list for record_blocks_give_back(); NULL: none since the last call. */
 struct record_block *records_retired(struct records *records);
 bool records_has_retired(const struct records *records);
 
 /*
- * The end is where the data end, where a file that was cut short ends, or at the first damage: then *damage_ret is an
- * error that the caller owns. The return value is for failures of this machine.
+ * The end is the end of the data, the end of a truncated file, or the first damage: *damage_ret is then an error that
+ * the caller owns. The return value is for failures of this machine.
  */
 struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
 			       struct mmt_error **damage_ret) MMT_MUST_CHECK;
 
-/* "MMAP2"; "record type 77" would need a buffer, so "UNKNOWN". Static. */
+/* Returns "MMAP2", or "UNKNOWN", because "record type 77" would need a buffer. Static. */
 const char *record_type_name(uint32_t type);
 
 #endif

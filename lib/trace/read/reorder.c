@@ -6,11 +6,11 @@
 
 #include "base/vector.h"
 
-#define ITEM_BYTES (2 * sizeof(struct order_item)) /* in `items` and `merged` */
+#define ITEM_BYTES (2 * sizeof(struct order_item)) /* size in `items` and `merged` */
 #define EPOCHS_MAX 256				   /* more jumps are damage */
 #define SEAM_WAITS 2				   /* the round in which the jump was seen, and the next one */
 
-/* What records are ordered by. */
+/* The sort key of records. */
 struct timestamp {
 	uint64_t time_ns;
 	uint16_t epoch;
@@ -22,27 +22,28 @@ struct stream {
 };
 
 struct order {
-	/* From `first` on: may go out up to `releasable`, then the rest of what was sorted, then what came since. */
+	/* From `first` on: records that may be handed out, up to `releasable`, then the rest of the sorted ones, then
+	 * new ones. */
 	VECTOR(struct order_item) items;
 	VECTOR(struct order_item) merged; /* room for merging */
-	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
+	VECTOR(size_t) runs;		  /* start of each run, and finally the end of the last */
 	size_t first, releasable;
-	size_t sorted;		       /* all before it are in order */
-	size_t round_start;	       /* the first that was pushed in this round */
+	size_t sorted;		       /* everything before it is sorted */
+	size_t round_start;	       /* the first record of this round */
 	struct timestamp youngest;     /* of this round and those before */
-	struct timestamp round_before; /* the youngest when the last round ended */
-	struct timestamp reached;      /* if the round ended now, everything up to here would have been pushed */
-	struct timestamp complete;     /* the same when the last round ended */
-	struct timestamp floor;	       /* nothing older may come, unless the clock has jumped */
+	struct timestamp round_before; /* the youngest when the previous round ended */
+	struct timestamp reached;      /* if the round ended now, all records up to this time would have been pushed */
+	struct timestamp complete;     /* the same, when the previous round ended */
+	struct timestamp floor;	       /* no older record may come, unless the clock has jumped */
 	struct stream *streams;
 	size_t stream_count;
-	uint16_t epoch;		/* of the clock; the last one stays */
-	unsigned seam_waits;	/* ends of rounds until nothing from before the last jump can come any more */
-	uint64_t seam_ns;	/* what is younger came before that jump */
-	struct timestamp taken; /* that of the last */
+	uint16_t epoch;		/* of the clock; the latest one remains */
+	unsigned seam_waits;	/* ends of rounds until no more records from before the last jump can come */
+	uint64_t seam_ns;	/* records younger than this are from before that jump */
+	struct timestamp taken; /* timestamp of the last record handed out */
 	uint64_t violations;
-	size_t bytes;	    /* of records that wait, with what it takes to sort them */
-	size_t block_bytes; /* of the blocks they lie in */
+	size_t bytes;	    /* size of waiting records, including memory for sorting */
+	size_t block_bytes; /* total size of their blocks */
 	bool has_rounds;
 };
 
@@ -62,7 +63,7 @@ struct mmt_error *order_create(size_t streams, struct order **order_ret)
 	return NULL;
 }
 
-/* One record of the block is no longer held. */
+/* Release one record of the block. */
 static void let_go(struct order *order, struct record_block *block, struct record_block **done)
 {
 	if (--block->pending)
@@ -108,7 +109,7 @@ static inline struct timestamp timestamp_of(const struct order_item *item)
 	return (struct timestamp){.time_ns = item->time_ns, .epoch = item->epoch};
 }
 
-/* Ascending runs of what is held. */
+/* Find the ascending runs of the waiting records. */
 static bool find_runs(struct order *order)
 {
 	const struct order_item *items = order->items.items;
@@ -124,7 +125,8 @@ static bool find_runs(struct order *order)
 	return vector_push(&order->runs, order->items.count);
 }
 
-/* Two runs into `to`, where the upper one may stand already, at its end; of equal times the lower one comes first. */
+/* Merge two runs into `to`. The upper one may already be there, at its end. With equal times the lower run comes
+ * first. */
 static void merge_runs(const struct order_item *lower, size_t lower_count, const struct order_item *upper,
 		       size_t upper_count, struct order_item *to)
 {
@@ -143,8 +145,8 @@ static void merge_runs(const struct order_item *lower, size_t lower_count, const
 		memcpy(to, upper, (size_t)(upper_end - upper) * sizeof(*to));
 }
 
-/* The runs behind the first become one: neighbours in pairs, from one array into the same places of the other. Where
- * it stands. */
+/* Merge the runs behind the first into one: adjacent pairs, from one array into the same positions of the other.
+ * Returns the array with the result. */
 static struct order_item *merge_later_runs(struct order *order)
 {
 	struct order_item *from = order->items.items, *to = order->merged.items;
@@ -168,7 +170,7 @@ static struct order_item *merge_later_runs(struct order *order)
 	return from;
 }
 
-/* The first of the items in [low, high) that is younger; they are sorted. */
+/* The first item in [low, high) that is younger; the items are sorted. */
 static size_t find_younger_in(const struct order_item *items, size_t low, size_t high, struct timestamp timestamp)
 {
 	while (low < high) {
@@ -183,8 +185,8 @@ static size_t find_younger_in(const struct order_item *items, size_t low, size_t
 }
 
 /*
- * What is held becomes one run. The first is what was sorted before; what has come since is nearly all younger, so it
- * is merged by itself, and then with the end of the first.
+ * Merge the waiting records into one run. The first run is already sorted; nearly all new records are younger, so merge
+ * these first, and then with the end of the first run.
  */
 static struct mmt_error *sort(struct order *order)
 {
@@ -207,13 +209,13 @@ static struct mmt_error *sort(struct order *order)
 	return NULL;
 }
 
-/* The first that is younger; what is held is sorted. */
+/* The first younger record; the waiting records are sorted. */
 static size_t find_younger(const struct order *order, struct timestamp timestamp)
 {
 	return find_younger_in(order->items.items, order->first, order->items.count, timestamp);
 }
 
-/* What has gone out makes room. */
+/* Records handed out make room. */
 static void compact(struct order *order)
 {
 	size_t held = order->items.count - order->first;
@@ -237,7 +239,8 @@ static struct mmt_error *release_half(struct order *order)
 	return error;
 }
 
-/* The clock was at `before_ns` and is at `after_ns` now. What this round has brought from behind it already moves. */
+/* The clock jumped back from `before_ns` to `after_ns`. Records of this round from after the jump move to the new
+ * epoch. */
 static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_ns)
 {
 	size_t start = order->round_start > order->releasable ? order->round_start : order->releasable;
@@ -261,7 +264,7 @@ static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_
 	}
 }
 
-/* The epoch of a record that comes now. */
+/* The epoch of a new record. */
 static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const struct stream *stream)
 {
 	bool joined = stream && stream->seen && stream->last.epoch == order->epoch;
@@ -277,8 +280,9 @@ static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const s
 }
 
 /*
- * The recorder reads its clock, then the heads of all rings, and then what is before these. So what it says itself is
- * no younger than all that it has read; of what a ring says others may have had older records still on their way.
+ * The recorder reads its clock, then the heads of all rings, and then the records before these. So everything older
+ * than a record of its own has been read. When a record of a ring was written, older ones may still have been on their
+ * way to other rings.
  */
 static struct timestamp find_reached(const struct order_item *item, bool own)
 {
@@ -366,7 +370,7 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 				  struct record_block **done)
 {
 	struct mmt_error *error = order_end(order);
-	/* What the data begin with ends a round of nothing. */
+	/* The end of an empty round at the start of the data does not count. */
 	bool has_round = is_younger(order->round_before, (struct timestamp){0});
 	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->complete);
 	const struct order_item *items = order->items.items;
@@ -374,7 +378,7 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 	*unfinished_ret = (struct order_unfinished){.records = order->items.count - kept};
 	if (error || kept == order->items.count)
 		return error;
-	/* Across a jump of the clock no time is known. */
+	/* Times on both sides of a clock jump cannot be subtracted. */
 	if (items[order->items.count - 1].epoch == order->complete.epoch)
 		unfinished_ret->span_ns = items[order->items.count - 1].time_ns - order->complete.time_ns;
 	for (size_t i = kept; i < order->items.count; i++) {

@@ -12,71 +12,72 @@
 #include "trace/read/recording-file.h"
 
 /*
- * Time order across rings, in bounded memory. Records of one ring are in order, rings are not in order with each other.
- * A round ends when every ring has been drained up to a head read in that round: what comes later is younger than the
- * youngest record of the round before. So at the end of round n everything up to the largest time of round n-1 may go
- * out. What waits is a few ascending runs, which are merged; records stay where they are.
+ * Time order across rings, in bounded memory. Each ring is in time order; different rings are not. A round ends when
+ * every ring has been drained up to a head read in that round: later records are younger than the youngest record of
+ * the previous round. So at the end of round n all records up to the largest time of round n-1 may be handed out.
+ * Waiting records form a few ascending runs, which are merged; the records themselves are not moved.
  *
- * A clock that jumps back is told by the events: the times of one only rise, and none is older than what may go out.
- * What is behind the jump is a new epoch, which goes out behind the one before. Rings are drained one after the other,
- * so for this round and the next one records of both may come: those whose time is nearer to that behind the jump are
- * behind it.
+ * A clock that jumps back is detected by the events: the times of one event only rise, and no record is older than
+ * those that may be handed out. Records after the jump form a new epoch, which is handed out after the previous one.
+ * Rings are drained one after the other, so during this round and the next one records of both epochs may come; a
+ * record belongs to the epoch to whose time at the jump it is closer.
  *
- * Without ends of rounds, as when a recorder was made without them, the older half of what waits goes out whenever
- * ORDER_WINDOW_BYTES wait. Of blocks that a few records keep, and in a file whose rounds do not end, likewise.
+ * If a recording has no ends of rounds, the older half of the waiting records is handed out whenever ORDER_WINDOW_BYTES
+ * are waiting. The same applies if few records keep many blocks, and to a file whose rounds do not end.
  */
 
 #define ORDER_WINDOW_BYTES (32u << 20)
 #define ORDER_JUMP_NS 1000000000ULL
 #define ORDER_NO_STREAM UINT32_MAX
 #define ORDER_IN_FLIGHT_NS                                                                                             \
-	2000000ULL /* from a record's time to its place in a ring, and from the first head to the last */
-#define ORDER_ROUNDS_BYTES (512u << 20) /* of a file with ends of rounds */
+	2000000ULL /* from a record's timestamp to its arrival in a ring, and from the first head to the last */
+#define ORDER_ROUNDS_BYTES (512u << 20) /* limit for a file with ends of rounds */
 
-/* Blocks may have so much more: the one that is being read, and one that has nearly gone out. */
+/* Additional limit for blocks: the one that is being read, and one with few records left. */
 #define ORDER_BLOCK_BYTES (2u * LIMIT_FRAME_BYTES)
 
 struct order;
 
 struct order_item {
-	uint64_t time_ns; /* 0: none; then that of what was taken last */
+	uint64_t time_ns; /* 0: none, replaced by the time of the last record handed out */
 	const uint8_t *record;
 	struct record_block *block;
 	uint32_t attribute;   /* the caller's */
-	uint16_t size, epoch; /* the second is the order's */
+	uint16_t size, epoch; /* `epoch` is set by the order */
 };
 
 /* Streams: sources whose records come in order, each known by its number. */
 struct mmt_error *order_create(size_t streams, struct order **order_ret) MMT_MUST_CHECK;
 
-/* Blocks with records that have not gone out are given back to `blocks`. Accepts NULL. */
+/* Returns blocks with waiting records to `blocks`. Accepts NULL. */
 void order_destroy(struct order *order, struct record_blocks *blocks);
 
 /*
- * Equal times keep their order of arrival. The record is one more that its block has pending. ORDER_NO_STREAM: it says
- * nothing of the clock.
+ * Add a record and count it as pending in its block. Records with equal times keep their order of arrival.
+ * ORDER_NO_STREAM: the record does not show clock jumps.
  */
 struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream) MMT_MUST_CHECK;
 
 struct mmt_error *order_end_round(struct order *order) MMT_MUST_CHECK;
 
-/* Nothing more comes: everything may go out. */
+/* The input has ended: all records may be handed out. */
 struct mmt_error *order_end(struct order *order) MMT_MUST_CHECK;
 
-/* What a round has brought whose end never came: some rings have been read and others have not. */
+/* Records of an incomplete round: some rings have been read and others have not. */
 struct order_unfinished {
-	uint64_t records; /* younger than what is known to be all there */
-	uint64_t span_ns; /* from there to the youngest of these */
+	uint64_t records; /* number of records younger than the last time for which all records exist */
+	uint64_t span_ns; /* from that time to the youngest of these */
 };
 
-/* The same where a round was cut off: these records are let go. Blocks: as below. Where no round has ended
- * nothing is known of rounds, and everything goes out. */
+/* The same if the last round is incomplete: its records are discarded. Blocks: as below. If no round has ended, the
+ * file has no rounds, and all records may be handed out. */
 struct mmt_error *order_end_early(struct order *order, struct order_unfinished *unfinished_ret,
 				  struct record_block **done) MMT_MUST_CHECK;
 
 /*
- * The next records that may go out, at most `maximum` of them and as few as fill `bytes`; how many. Blocks that no
- * record will come from any more are added to *done: they may be given back when these records are no longer needed.
+ * Takes the next records that may be handed out: at most `maximum`, and no more than needed to fill `bytes`. Returns
+ * their number. Blocks that give no more records are added to *done: return them when these records are no longer
+ * needed.
  */
 size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
 		  struct record_block **done);
@@ -84,16 +85,16 @@ size_t order_take(struct order *order, struct order_item *items_ret, size_t maxi
 /* Whether order_take() would give any. */
 bool order_has_releasable(const struct order *order);
 
-/* Records taken with a time before one taken earlier; after a jump of the clock, since then. */
+/* Number of records handed out after a younger one; after a jump of the clock, since then. */
 uint64_t order_violations(const struct order *order);
 
-/* Bytes held, with all that lies in the blocks; for the test of boundedness. */
+/* Bytes held, including complete blocks; for the test of bounded memory. */
 size_t order_bytes(const struct order *order);
 
-/* Records that are decoded soon, asked for from memory in time: in the order of time they lie all over their blocks. */
+/* Prefetch records that are decoded soon: in time order they are scattered over their blocks. */
 
 #define FETCH_CACHE_LINE_BYTES 64
-#define FETCH_RECORD_BYTES 384 /* what is behind is mostly a copied stack, of which little is read */
+#define FETCH_RECORD_BYTES 384 /* the rest is mostly a stack dump, of which little is read */
 
 static inline void fetch(const void *start, size_t size)
 {

@@ -9,10 +9,10 @@
 
 #define CODE_VERSION 2
 #define TIMES_VERSION 2		 /* and later: a process has until_ns and changes */
-#define PROCESS_BYTES 8		 /* with no run, at least */
-#define RUN_BYTES 16		 /* with no code */
-#define CHANGE_BYTES 24		 /* the same */
-#define PIECE_BYTES (256u << 10) /* one frame, and what is more of a run */
+#define PROCESS_BYTES 8		 /* without any run, at least */
+#define RUN_BYTES 16		 /* without its code */
+#define CHANGE_BYTES 24		 /* without its code */
+#define PIECE_BYTES (256u << 10) /* size of a frame; a longer run is split */
 
 bool code_copies_is_jit(const char *path)
 {
@@ -52,7 +52,7 @@ bool code_copies_add(struct process_code *process, uint64_t start, size_t size, 
 	return vector_push(&process->runs, run);
 }
 
-/* Runs that lie one behind the other are one. The place behind the last of them. */
+/* Merges adjacent runs. Returns the end of the result. */
 static size_t find_end(const struct process_code *process, size_t first, uint64_t *size_ret)
 {
 	const struct code_run *runs = process->runs.items;
@@ -64,7 +64,7 @@ static size_t find_end(const struct process_code *process, size_t first, uint64_
 	return end;
 }
 
-/* What is being encoded. */
+/* State of the encoder. */
 struct packing {
 	const struct code_copies *copies;
 	const struct code_source *source;

@@ -12,7 +12,7 @@
 #define IMAGES_VERSION 1
 #define HEADER_BYTES 16
 #define ENTRY_BYTES_MIN 57 /* with an empty path */
-#define OFFSET_PLACE 16	   /* of the fields that are known late, in an entry */
+#define OFFSET_PLACE 16	   /* offset in an entry of the fields that are filled in later */
 #define STORED_PLACE 20
 #define SIZE_PLACE 24
 
@@ -35,7 +35,7 @@ void module_copies_encode_index(const struct module_copies *copies, struct buffe
 
 	buffer_put_u32(buffer, IMAGES_VERSION);
 	buffer_put_u32(buffer, (uint32_t)copies->images.count);
-	buffer_put_u32(buffer, 0); /* bytes of the index */
+	buffer_put_u32(buffer, 0); /* size of the index, patched later */
 	buffer_put_u32(buffer, 0);
 	for (size_t i = 0; i < copies->images.count; i++) {
 		const struct module_copy *image = &copies->images.items[i];
@@ -65,12 +65,12 @@ void module_copies_patch(struct buffer *buffer, size_t place, size_t offset, siz
 	buffer_patch_u32(buffer, place + SIZE_PLACE + sizeof(uint32_t), (uint32_t)(size >> 32));
 }
 
-/* Of the copies so far: where they end in the section, and what they come to. */
+/* The end of the copies so far in the section, and their total decompressed size. */
 struct copied {
 	uint64_t end, bytes;
 };
 
-/* They follow one another: the same bytes are no two programs. */
+/* Copies must be in sequence: no bytes may belong to two modules. */
 static void check_copy(struct bytes *bytes, const struct module_copy *image, uint64_t section_size,
 		       struct copied *copied)
 {

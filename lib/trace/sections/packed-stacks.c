@@ -350,7 +350,7 @@ struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room, stru
 #define CODE_IS_COPY 2u
 #define LIMIT_CODES (1u << 28)
 
-/* Eight instructions before the site and eight behind it: of 15 bytes at most, each perhaps of another line. */
+/* Eight instructions before the site and eight after it: up to 15 bytes each, possibly each of another source line. */
 #define LIMIT_INSTRUCTIONS 17
 #define LIMIT_SITE_BYTES (LIMIT_INSTRUCTIONS * 15)
 

@@ -164,11 +164,11 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 	return error;
 }
 
-/* The sections that are large: u32 version, u32 zero, then one zstd frame. */
+/* The large sections: u32 version, u32 zero, then one zstd frame. */
 
 #define PERF_MAPS_VERSION 1
-#define RESIDENCY_VERSION 2 /* 1 has no times, no sizes and nothing of the start */
-#define JITDUMPS_VERSION 2  /* 1 does not tell when its program began */
+#define RESIDENCY_VERSION 2 /* version 1 has no times, no sizes and no residency at the start */
+#define JITDUMPS_VERSION 2  /* version 1 lacks the start of the program */
 #define LIMIT_GROWTH (1u << 24)
 #define LIMIT_RUNS (1u << 26)
 

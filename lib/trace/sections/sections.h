@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* mmtrace's own feature sections, and perf's table of build-ids: plain values here, bytes in the file. mmtrace-file(5)
- * has the layouts. */
+/* mmtrace's own feature sections, and perf's table of build-ids, as plain values. mmtrace-file(5) has their layouts in
+ * the file. */
 #ifndef TRACE_SECTIONS_SECTIONS_H
 #define TRACE_SECTIONS_SECTIONS_H
 
@@ -13,7 +13,7 @@
 #include "base/vector.h"
 #include "trace/format/wire.h"
 
-/* What an event attribute is for; index = attribute's place in the file. */
+/* The purpose of an event attribute; the index is the position of the attribute in the file. */
 enum attribute_role {
 	ROLE_OTHER = 0,
 	ROLE_SYSCALL = 1, /* exit of a call */
@@ -23,7 +23,7 @@ enum attribute_role {
 	ROLE_SNAPSHOT = 5,
 	ROLE_LOCK = 6, /* mmap_lock taken for writing (--exact-order) */
 	ROLE_LARGE_DUMP =
-	    7, /* a larger stack dump of a call that also has a ROLE_DUMP; on while the call rate is low */
+	    7, /* a larger stack dump of a call that also has a ROLE_DUMP; enabled while the call rate is low */
 };
 
 static inline bool role_is_dump(enum attribute_role role)
@@ -40,28 +40,29 @@ struct recording_info {
 	enum wire_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* 0: no dumps */
 	uint32_t callchain_limit;  /* kernel.perf_event_max_stack */
-	uint32_t mapping_limit;	   /* vm.max_map_count; 0: not known, as always before version 3 */
-	bool command;		   /* started by us */
-	bool on_cpus;		   /* events on every CPU, not of threads */
-	bool all_processes;	   /* every process, or all of a control group: no targets */
-	VECTOR(int32_t) targets;   /* processes asked for */
+	uint32_t mapping_limit;	   /* vm.max_map_count; 0: not known, always so before version 3 */
+	bool command;		   /* started by mmtrace */
+	bool on_cpus;		   /* per-CPU events, not per-thread events */
+	bool all_processes;	   /* all processes, or all of a control group: no targets */
+	VECTOR(int32_t) targets;   /* requested processes */
 	VECTOR(uint32_t) roles;	   /* enum attribute_role */
 };
 
-/* FEATURE_MMTRACE_LOSS, written at stop: its absence in a file of ours means that the recorder did not finish. */
+/* FEATURE_MMTRACE_LOSS, written when recording stops: if it is missing in mmtrace's own file, the recorder did not
+ * finish. */
 struct recording_loss {
 	uint64_t stop_ns;
 	enum wire_record_end end;
 	VECTOR(uint64_t) lost; /* by attribute, from PERF_FORMAT_LOST */
 	uint64_t missed_threads;
 	uint64_t missed_cpus;	 /* came online without events */
-	uint64_t left_processes; /* left the control group that was recorded */
+	uint64_t left_processes; /* left the recorded control group */
 };
 
 /* FEATURE_MMTRACE_PERF_MAPS. */
 struct perf_map_growth {
 	uint64_t time_ns;
-	uint64_t length; /* of the file at that time: lines beyond it appeared later */
+	uint64_t length; /* length of the file at that time: later lines appeared later */
 };
 
 struct perf_map_copy {
@@ -80,8 +81,8 @@ struct perf_map_copies {
 struct jitdump_copy {
 	int32_t pid;
 	int32_t namespace_pid;
-	bool knows_program;  /* never before version 2 */
-	uint64_t program_ns; /* when the program that mapped it began, 0 before the recording */
+	bool knows_program;  /* always false before version 2 */
+	uint64_t program_ns; /* start of the program that mapped it, 0 before the recording */
 	uint8_t *data;	     /* owned */
 	size_t size;
 };
@@ -98,7 +99,7 @@ struct resident_run {
 struct process_residency {
 	int32_t pid;
 	uint64_t time_ns;	 /* when the pages were read; 0: not known */
-	uint64_t resident_bytes; /* by the kernel's own count, at that time; 0: not known */
+	uint64_t resident_bytes; /* RSS reported by the kernel at that time; 0: not known */
 	VECTOR(struct resident_run) runs;
 };
 
@@ -106,18 +107,18 @@ typedef VECTOR(struct process_residency) process_residencies;
 
 struct recording_residency {
 	process_residencies processes; /* at stop */
-	process_residencies at_start;  /* of targets that ran before the recording began; never before version 2 */
+	process_residencies at_start;  /* of targets that ran before the recording began; empty before version 2 */
 };
 
 void process_residencies_deinit(process_residencies *processes);
 
-/* Of the sections that are compressed: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
+/* Encodes a compressed section: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
 struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer) MMT_MUST_CHECK;
 
 /*
- * `*version`: the newest that is known, then the section's. What comes of it is at most what `plain` may hold, and at
- * most `*room`, which becomes so much less: a small file unpacks to no more than that, whatever its sections say.
- * `plain` has to be deinitialised on error too.
+ * `*version`: in: the newest supported version, out: that of the section. The decompressed size is limited by the
+ * maximum of `plain` and by `*room`, from which it is subtracted, so that a small file cannot decompress to more than
+ * that in total. Deinitialise `plain` on error too.
  */
 struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
 				  struct buffer *plain) MMT_MUST_CHECK;
@@ -126,7 +127,7 @@ void recording_info_deinit(struct recording_info *info);
 
 void recording_info_encode(const struct recording_info *info, struct buffer *buffer);
 
-/* On error the value is deinitialised; likewise below. A version beyond ours is MMT_ERROR_UNSUPPORTED. */
+/* On error the value is deinitialised; the same applies below. A newer version is MMT_ERROR_UNSUPPORTED. */
 struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_info *info_ret) MMT_MUST_CHECK;
 
 void recording_loss_deinit(struct recording_loss *loss);
@@ -162,9 +163,9 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 					     struct recording_residency *residency_ret) MMT_MUST_CHECK;
 
-/* FEATURE_BUILD_ID of perf: which build of each module was mapped. */
+/* FEATURE_BUILD_ID of perf: the build-id of each mapped module. */
 struct build_id_entry {
-	char *path; /* owned; as MMAP2 names it */
+	char *path; /* owned; as in MMAP2 records */
 	uint8_t bytes[20];
 	uint8_t size; /* 1 to 20 */
 };

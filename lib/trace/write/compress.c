@@ -8,12 +8,12 @@
 
 #include "base/bytes.h"
 
-/* The target waits for no one, but its recorder shares its processors: the fastest level. */
+/* The fastest level: targets do not wait for the recorder, but share the CPUs with it. */
 #define LEVEL 1
 
 /*
- * Records repeat what is hundreds of bytes long and differ in between, which this level tells apart better, and no more
- * slowly. Its tables are made smaller, to leave the processor's cache to the target.
+ * Records repeat long sequences with small differences, which this level compresses better at the same speed. Its
+ * tables are reduced, so that the CPU caches stay with the target.
  */
 #define LEVEL_OF_RECORDS 3
 #define LONG_MATCHES_LOG 15
@@ -25,7 +25,7 @@ struct compressor {
 
 struct decompressor {
 	ZSTD_DStream *stream;
-	bool inside; /* of a frame that continues in the next bytes */
+	bool inside; /* inside a frame that continues in the next bytes */
 };
 
 struct mmt_error *compressor_create(struct compressor **compressor_ret)
@@ -46,12 +46,11 @@ struct mmt_error *compressor_create(struct compressor **compressor_ret)
 
 void compressor_expect_records(struct compressor *compressor)
 {
-	/* What the library does not know it leaves as it is. */
+	/* Parameters that the library does not know are ignored. */
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_compressionLevel, LEVEL_OF_RECORDS);
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_hashLog, LONG_MATCHES_LOG);
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_chainLog, SHORT_MATCHES_LOG);
-	/* Of times and addresses, which do not repeat, Huffman codes save little and take long, here and in a report.
-	 */
+	/* Times and addresses do not repeat: Huffman codes save little and cost time, here and in a report. */
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_literalCompressionMode, ZSTD_ps_disable);
 }
 
@@ -114,7 +113,7 @@ void decompressor_destroy(struct decompressor *decompressor)
 	free(decompressor);
 }
 
-/* Room for one call, never beyond the buffer's maximum. */
+/* Room for one call, up to the buffer's maximum. */
 static size_t choose_step(const struct buffer *buffer)
 {
 	size_t left = buffer->maximum - buffer->size;
@@ -123,7 +122,7 @@ static size_t choose_step(const struct buffer *buffer)
 	return left < step ? left : step;
 }
 
-/* Behind frames that hold nothing, which the writer puts in front. */
+/* Skip empty frames, which the writer puts first. */
 static const void *skip_empty_frames(const void *data, size_t *size)
 {
 	struct bytes bytes = bytes_over(data, *size);
@@ -154,7 +153,7 @@ bool decompressor_is_inside(const struct decompressor *decompressor)
 	return decompressor->inside;
 }
 
-/* In one call, where the stream takes several. */
+/* One call, where the streaming API takes several. */
 bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
 {
 	const void *frame = skip_empty_frames(data, &size);
@@ -180,7 +179,7 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 				    struct buffer *buffer)
 {
 	ZSTD_inBuffer input = {.src = data, .size = size};
-	bool full = false; /* the last output was filled up: the stream may hold more although the input is used up */
+	bool full = false; /* the output was full: there may be more output although the input is used up */
 
 	if (!decompressor->inside && decompressor_frame(decompressor, data, size, buffer))
 		return NULL;

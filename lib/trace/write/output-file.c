@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 
 #define TEMPORARY_ATTEMPTS 100
-#define READER_MS 2000 /* for a reader that takes nothing, when all is to end */
+#define READER_MS 2000 /* for a reader that does not read, after the stop */
 
 static struct mmt_error *check_target(const char *path)
 {
@@ -37,7 +37,7 @@ static struct mmt_error *check_target(const char *path)
 						      : "special file");
 }
 
-/* PATH.old, which gives way to PATH: a directory does not. */
+/* PATH.old, which is replaced by PATH; a directory is not. */
 static struct mmt_error *check_old(const char *path)
 {
 	CLEANUP(free) char *old = NULL;
@@ -60,7 +60,7 @@ static char *temporary_name(const char *path, unsigned attempt)
 	return asprintf(&name, "%s.new-%d-%u", path, (int)getpid(), attempt) < 0 ? NULL : name;
 }
 
-/* The longest name that it will need, which may be a long recording later. */
+/* The longest name needed later, possibly after a long recording. */
 static struct mmt_error *check_length(const char *path)
 {
 	CLEANUP(free) char *longest = temporary_name(path, TEMPORARY_ATTEMPTS - 1);
@@ -76,7 +76,7 @@ static struct mmt_error *check_length(const char *path)
 			    path, strlen(longest) - strlen(path));
 }
 
-/* Where /proc is, the only way to give it a name later without privileges. */
+/* linkat() on /proc/self/fd is the only way to name the file later without privileges. */
 static bool open_nameless(struct output_file *file)
 {
 	CLEANUP(free) char *directory = strdup(file->path);
@@ -98,7 +98,7 @@ static bool open_nameless(struct output_file *file)
 	return file->nameless;
 }
 
-/* A new file of that name, or the one that has none. */
+/* Creates a new file of that name, or an unnamed one. */
 static bool take_temporary_name(struct output_file *file, const char *name)
 {
 	if (file->nameless)
@@ -157,7 +157,7 @@ struct mmt_error *output_file_open_stream(struct output_file *file_ret)
 						       "into a pipe or choose a file with -o");
 	}
 	file.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	/* Where it was closed, its number may be that of something else by now, which is read from. */
+	/* If standard output was closed, its number may now belong to another descriptor that is only readable. */
 	if (file.fd < 0 || fstat(file.fd, &status) < 0 || (fcntl(file.fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
 		struct mmt_error *error = error_system(file.fd < 0 ? errno : EBADF, "cannot write standard output");
 
@@ -175,7 +175,7 @@ void output_file_limit_waiting(struct output_file *file, int stop_fd, uint64_t u
 	file->until_ns = until_ns;
 }
 
-/* For poll(); -1: for ever. */
+/* Timeout for poll(); -1: none. */
 static int milliseconds_until(uint64_t until_ns)
 {
 	struct timespec now;
@@ -188,7 +188,7 @@ static int milliseconds_until(uint64_t until_ns)
 	return (until_ns - now_ns) / 1000000 < INT_MAX ? (int)((until_ns - now_ns) / 1000000) + 1 : -1;
 }
 
-/* There is room then, or something that a write will tell. False: none in time. */
+/* Afterwards there is room, or a write() will report an error. False: not in time. */
 static bool wait_for_reader(const struct output_file *file)
 {
 	struct pollfd items[] = {{.fd = file->fd, .events = POLLOUT}, {.fd = file->stop_fd, .events = POLLIN}};
@@ -207,7 +207,7 @@ static bool wait_for_reader(const struct output_file *file)
 	return result != 0;
 }
 
-/* As much as is taken without waiting: a pipe that has room has it for PIPE_BUF bytes. */
+/* Write as much as possible without blocking: a writable pipe has room for PIPE_BUF bytes. */
 static ssize_t write_some(struct output_file *file, const void *data, size_t size)
 {
 	if (file->type != S_IFIFO && file->type != S_IFSOCK)
@@ -273,8 +273,8 @@ struct mmt_error *output_file_sync(struct output_file *file)
 }
 
 /*
- * So that there is a file of that name at every moment, even for whoever kills us, OLD becomes another name of it
- * first. Where there are no such names the file is renamed.
+ * The file must have a name at every time, even if the process is killed. So OLD first becomes another link to it. If
+ * the file system has no hard links, the file is renamed.
  */
 static bool keep_earlier(const struct output_file *file, const char *old, bool *linked_ret)
 {
@@ -284,7 +284,7 @@ static bool keep_earlier(const struct output_file *file, const char *old, bool *
 		aside = NULL;
 	if (aside && link(file->path, aside) == 0) {
 		*linked_ret = rename(aside, old) == 0;
-		(void)unlink(aside); /* still there when OLD was another name of it before */
+		(void)unlink(aside); /* still exists if OLD was a link to the same file */
 	}
 	return *linked_ret || rename(file->path, old) == 0;
 }
@@ -296,7 +296,7 @@ static void remove_temporary(struct output_file *file)
 	free(TAKE(file->temporary));
 }
 
-/* Is there a file OLD, and is it another one than PATH? */
+/* Does OLD exist, and is it a file other than PATH? */
 static bool is_another_file(const char *old, const char *path)
 {
 	struct stat at_old, at_path;

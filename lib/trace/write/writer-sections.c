@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is around the records: the head before them, the late sections behind them. */
+/* Everything around the records: the head of the file, and the late sections. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define COMPRESSED_RATIO_OFFSET 12 /* into HEADER_COMPRESSED */
 #define TEXT_ALIGNMENT 64	   /* as perf pads it */
 
-/* The attribute as the file has it, without what follows ATTRIBUTE_BYTES in newer kernel headers. */
+/* The attribute as written to the file, without the members beyond ATTRIBUTE_BYTES of newer kernel headers. */
 static void put_attribute(struct buffer *buffer, const struct attribute *attribute)
 {
 	buffer_put(buffer, &attribute->attr, ATTRIBUTE_BYTES);
@@ -56,7 +56,7 @@ static struct mmt_error *add_event_descriptions(struct writer *writer)
 
 static struct mmt_error *add_compression_description(struct writer *writer)
 {
-	/* version, type, level, ratio (known at the end), bytes a frame decompresses to at most */
+	/* version, type, level, ratio (known at the end), largest decompressed size of a frame */
 	const uint32_t description[] = {1, COMPRESSED_ZSTD, 1, 1, FRAME_BYTES};
 
 	return writer_add_section(writer, FEATURE_COMPRESSED, description, sizeof(description));
@@ -103,7 +103,7 @@ static void put_head(struct writer *writer, struct buffer *head)
 		buffer_align(head, 8);
 	}
 	writer->data_offset = head->size;
-	/* The data are never empty: a header that says 0 bytes means a recorder that was killed. */
+	/* The data are never empty: size 0 in the header means that the recorder was killed. */
 	writer_put_record_header(head, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
 }
 
@@ -116,7 +116,7 @@ static bool has_section(const struct writer *writer, unsigned feature)
 	return false;
 }
 
-/* `data_size` 0 says that the recorder is still at work, and that there is no feature table. */
+/* `data_size` 0: the recorder has not finished, and there is no feature table. */
 static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 {
 	uint64_t features[FEATURE_BITS / 64] = {0};
@@ -135,7 +135,7 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	buffer_put_u64(&header, writer->attributes.count * (ATTRIBUTE_BYTES + 16));
 	buffer_put_u64(&header, writer->data_offset);
 	buffer_put_u64(&header, data_size);
-	buffer_put_u64(&header, 0); /* event types: unused by perf since long */
+	buffer_put_u64(&header, 0); /* event types: no longer used by perf */
 	buffer_put_u64(&header, 0);
 	for (unsigned i = 0; i < FEATURE_BITS / 64; i++)
 		buffer_put_u64(&header, features[i]);
@@ -191,7 +191,7 @@ static int compare_sections(const void *left, const void *right)
 	return a->feature < b->feature ? -1 : a->feature > b->feature;
 }
 
-/* The feature table, which perf expects right behind the data, and the late sections of at most `limit` bytes. */
+/* The feature table, which perf expects directly behind the data, and the late sections of at most `limit` bytes. */
 static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 {
 	struct mmt_error *error;
@@ -245,8 +245,8 @@ static struct mmt_error *write_ratio(struct writer *writer)
 }
 
 /*
- * Where the disk is full, what perf and the report cannot do without must still fit: first the large late sections are
- * given up, then the records of the last write. True: the file has its tail, `error_ret` says what was given up.
+ * If the disk is full, the sections that perf and the report need must still fit: drop the large late sections first,
+ * then the records of the last write. True: the tail is written, and `error_ret` reports what was dropped.
  */
 static bool write_tail_somehow(struct writer *writer, uint64_t *data_end_ret, struct mmt_error **error_ret)
 {
@@ -288,7 +288,7 @@ struct mmt_error *writer_finish(struct writer *writer)
 		if (!error)
 			error = write_header(writer, data_end - writer->data_offset);
 	} else {
-		/* Without a tail the data reach to the end of the file: nothing else may stand there. */
+		/* Without a tail the data extend to the end of the file: nothing else may be there. */
 		error = output_file_cut(&writer->file, data_end);
 	}
 	if (!first)

@@ -103,7 +103,7 @@ struct mmt_error *writer_take_section(struct writer *writer, enum format_feature
 		if (writer->sections.items[i].feature == feature)
 			error = error_create(MMT_ERROR_INVALID, "feature section %d given twice", (int)feature);
 	}
-	/* Never NULL, which means that it is written already. */
+	/* Never NULL, because NULL means that it is already written. */
 	section.data = buffer->data ? buffer->data : malloc(1);
 	if (!error && (!section.data || !vector_push(&writer->sections, section)))
 		error = &error_no_memory;
@@ -128,7 +128,7 @@ struct mmt_error *writer_add_section(struct writer *writer, enum format_feature 
 	return error;
 }
 
-/* Bytes of whole records at the beginning of `size` bytes. */
+/* Total size of the complete records at the beginning of `size` bytes. */
 static size_t measure_whole_records(const uint8_t *data, size_t size)
 {
 	size_t offset = 0;
@@ -144,7 +144,7 @@ static size_t measure_whole_records(const uint8_t *data, size_t size)
 	return offset;
 }
 
-/* Write the collected output; when that fails half-way, cut the file behind its last whole record. */
+/* Write the collected output. If that fails half-way, truncate the file after its last complete record. */
 static struct mmt_error *push_output(struct writer *writer)
 {
 	struct mmt_error *error;
@@ -208,8 +208,8 @@ static void put_compressed(struct writer *writer, size_t size)
 	writer->bytes_out += RECORD_HEADER_BYTES + skippable + frame;
 }
 
-/* Whole records into the output, compressed: in halves when the frame is too large for a record's 16-bit size, plainly
- * when a single one is. */
+/* Write complete records to the output, compressed: in halves if the frame is too large for the 16-bit size of a
+ * record, uncompressed if a single record is. */
 static struct mmt_error *emit_records(struct writer *writer, const uint8_t *records, size_t size)
 {
 	struct mmt_error *error;
@@ -240,8 +240,9 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 }
 
 /*
- * What repeats is found within a frame only, so that each can be read by itself: the larger the better. But one that
- * does not fit into a record is compressed again in halves, which takes time: the next is to fit at once.
+ * Repetitions are only found within a frame, so that each frame can be read separately: larger frames compress better.
+ * But a frame that does not fit into a record is compressed again in halves, which takes time: choose a size at which
+ * the next one will fit.
  */
 size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed)
 {
@@ -255,7 +256,7 @@ size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compres
 	return frame_bytes;
 }
 
-/* What streams need in turn must not add up. */
+/* The memory that streams need in turn must not add up. */
 static void clear_stream(struct writer *writer, struct compression_stream *stream)
 {
 	size_t capacity = 0;
@@ -280,14 +281,15 @@ static struct mmt_error *emit_stream(struct writer *writer, struct compression_s
 	if (!size)
 		return NULL;
 	error = emit_records(writer, stream->pending.data, size);
-	/* What is not compressed is as well written in small pieces; of its own records others tell nothing. */
+	/* Uncompressed output gains nothing from larger frames, and the compression ratio of a joined frame does not
+	 * apply to the stream's own records. */
 	if (!writer->plain && !stream->joined)
 		stream->frame_bytes = writer_choose_frame_bytes(stream->frame_bytes, size, writer->bytes_out - before);
 	clear_stream(writer, stream);
 	return error;
 }
 
-/* Frames with little in them take more room than records next to others that are not alike. */
+/* Frames with few records need more space than records that share a frame with those of other streams. */
 static struct mmt_error *join_small_streams(struct writer *writer)
 {
 	struct compression_stream *first = NULL;
@@ -337,7 +339,7 @@ static size_t room_left(const struct compression_stream *stream)
 	return stream->pending.size < stream->frame_bytes ? stream->frame_bytes - stream->pending.size : 0;
 }
 
-/* So much is in the stream now. */
+/* Note how much is in the stream now. */
 static struct mmt_error *note_appended(struct writer *writer, size_t size)
 {
 	writer->round_is_empty = false;
@@ -449,7 +451,7 @@ bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret)
 	return writer->file.kept;
 }
 
-/* What is around the records in a pipe, where nothing can be written twice: perf's pipe format. */
+/* Everything around the records in a pipe, which cannot be rewritten: perf's pipe format. */
 
 #define STREAM_HEADER_BYTES 16
 #define FEATURE_RECORD_BYTES 16 /* header, u64 feature */
@@ -483,8 +485,8 @@ static struct mmt_error *put_attribute(struct buffer *buffer, const struct attri
 	return NULL;
 }
 
-/* Of perf's own features those that it reads there, when they fit; TRACING_DATA and BUILD_ID have records of their own.
- */
+/* Those of perf's own features that perf reads from a pipe, if they fit; TRACING_DATA and BUILD_ID have their own
+ * records. */
 static bool is_for_perf(const struct section *section)
 {
 	return section->feature > FEATURE_BUILD_ID && section->feature < FEATURE_MMTRACE_INFO &&
@@ -499,7 +501,7 @@ static void put_feature(struct buffer *buffer, uint64_t feature, const void *dat
 	buffer_align(buffer, 8);
 }
 
-/* The data follow the record, which only tells how many there are. */
+/* The data follow the record, which only has their size. */
 static void put_tracing_data(struct buffer *buffer, const struct section *section)
 {
 	writer_put_record_header(buffer, RECORD_HEADER_TRACING_DATA, TRACING_DATA_RECORD_BYTES);
@@ -523,7 +525,7 @@ static void put_piece(struct buffer *buffer, const struct section *section, uint
 	buffer_align(buffer, 8);
 }
 
-/* One piece at least, so that an empty section is there. */
+/* At least one piece, so that an empty section exists. */
 static struct mmt_error *write_pieces(struct writer *writer, const struct section *section)
 {
 	struct mmt_error *error;

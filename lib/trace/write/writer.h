@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writing a recording. Order of use: create, add attributes and early sections, (write the head,) start, append and end
- * rounds, add late sections, finish; destroy at any time.
+ * Writes a recording. Order of calls: create, add attributes and early sections, (write the head,) start, append and
+ * end rounds, add late sections, finish; destroy at any time.
  */
 #ifndef TRACE_WRITE_WRITER_H
 #define TRACE_WRITE_WRITER_H
@@ -18,84 +18,85 @@
 struct writer;
 
 /*
- * "-": the records go to standard output, in perf's pipe format; mmtrace-file(5) says what that leaves out. Otherwise
- * check that `path` can be written and prepare a file beside it (0600, no symlink followed). Nothing that exists is
- * touched before writer_start().
+ * "-": the records go to standard output, in perf's pipe format; mmtrace-file(5) lists what it omits. Otherwise check
+ * that `path` can be written and prepare a file beside it (0600, no symlink followed). Existing files are not changed
+ * before writer_start().
  */
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
 
-/* Take the name of an existing file without keeping that as PATH.old. */
+/* Replace an existing file without keeping it as PATH.old. */
 void writer_replace(struct writer *writer);
 
-/* How long the reader of a stream is waited for: see output_file_limit_waiting(). */
+/* How long to wait for the reader of a stream: see output_file_limit_waiting(). */
 void writer_limit_waiting(struct writer *writer, int stop_fd, uint64_t until_ns);
 
-/* Records as they are, for tools that cannot read compressed ones. Before the head. */
+/* Write uncompressed records, for tools that cannot read compressed ones. Call this before the head is written. */
 void writer_keep_plain(struct writer *writer);
 
-/* `name` for perf ("syscalls:sys_exit_mmap"); everything is copied. Before the head. */
+/* `name` is for perf ("syscalls:sys_exit_mmap"); everything is copied. Call this before the head is written. */
 struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
 				       const uint64_t *ids, size_t id_count) MMT_MUST_CHECK;
 
-/* A feature section, copied: before the head it goes into the preamble, after it to the end. EVENT_DESC and
- * COMPRESSED are made by the writer. */
+/* Adds a feature section, copied. Before the head is written it goes into the preamble, later to the end. The writer
+ * itself makes EVENT_DESC and COMPRESSED. */
 struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data,
 				     size_t size) MMT_MUST_CHECK;
 
-/* The same with what the buffer holds, which is not copied: the buffer is empty afterwards. */
+/* The same with the content of the buffer, which is moved: the buffer is empty afterwards. */
 struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
-/* A text as perf's sections have it: its size, the text with its NUL, padding. */
+/* Appends a text in the format of perf's sections: its size, the text with its NUL, padding. */
 void writer_put_text(struct buffer *buffer, const char *text);
 
-/* Write the head into the file that has no name yet. */
+/* Write the head into the unnamed file. */
 struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
 
-/* Write the head, unless it is; then an existing PATH becomes PATH.old and the new file takes its name. */
+/* Write the head if that was not done yet; then an existing PATH becomes PATH.old and the new file takes its name. */
 struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
 /*
- * Records lie in frames with others of their stream, in the order in which they come: next to one of the same event,
- * nothing of a record may be new but its time. Records of one event must not take turns between streams. STREAM_OTHERS:
- * what is no sample, and whatever is written in the order of time.
+ * Frames contain records of one stream, in order of arrival: next to a record of the same event, often only the time is
+ * new. All records of one event must go to the same stream. STREAM_OTHERS: records that are no samples, and all records
+ * written in time order.
  */
 enum { STREAM_OTHERS, STREAM_EVENTS, WRITER_STREAMS = 32 };
 
-/* Of the samples of an event with this number; some share one where there are more than 31 events. */
+/* The stream for samples of the event with this index; with more than 31 events some share a stream. */
 unsigned writer_event_stream(size_t number);
 
-/* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */
+/* Appends one or more complete records, 8-aligned in size. Buffered; compressed into frames. */
 struct mmt_error *writer_append(struct writer *writer, unsigned stream, const void *records,
 				size_t size) MMT_MUST_CHECK;
 
-/* One record, with zeros in place of `hidden_bytes` from `hidden_offset` on. */
+/* Appends one record, with zeros in place of `hidden_bytes` from `hidden_offset` on. */
 struct mmt_error *writer_append_hiding(struct writer *writer, unsigned stream, const void *record, size_t size,
 				       size_t hidden_offset, size_t hidden_bytes) MMT_MUST_CHECK;
 
 /*
- * All rings have been drained up to a head read in this round. It is written as a whole, unless it is very large: of a
- * part, which a recorder that is killed leaves behind, rings that were read first would have later calls than others.
+ * Ends a round: all rings have been drained up to a head read in this round. The round is written as a unit unless it
+ * is very large. If a killed recorder left only a part of it, rings that were read first would have later calls than
+ * others.
  */
 struct mmt_error *writer_end_round(struct writer *writer) MMT_MUST_CHECK;
 
-/* Push buffered records to the kernel, so that a killed recorder loses nothing before this. Fails when the file has
- * been removed meanwhile. */
+/* Push buffered records to the kernel, so that a killed recorder loses only later ones. Fails if the file has been
+ * removed. */
 struct mmt_error *writer_flush(struct writer *writer) MMT_MUST_CHECK;
 
 /* Flush, write the late sections and make the header valid. */
 struct mmt_error *writer_finish(struct writer *writer) MMT_MUST_CHECK;
 
-/* Bytes of the file so far; 0: it has been removed. */
+/* Current size of the file; 0: it has been removed. */
 uint64_t writer_bytes(const struct writer *writer);
 
 /* See output_file_find(). */
 enum output_place writer_find(const struct writer *writer);
 
-/* When it started: did an existing file become PATH.old, and did that take the place of another one? */
+/* At the start: did an existing file become PATH.old, and did it replace an earlier PATH.old? */
 bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret);
 
-/* What is written survives a crash of the machine. After the end. */
+/* Makes what is written survive a crash of the machine. Call this after writer_finish(). */
 struct mmt_error *writer_sync(struct writer *writer) MMT_MUST_CHECK;
 
 /* Closes; a file never started is removed. Accepts NULL. */
