@@ -39,7 +39,7 @@ uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns);
 
 /* A set of numbers below a limit. Finding the nearest member to a number takes a few steps. */
 
-#define ORDERED_BITS_LEVELS 6 /* levels of 64 bits each: numbers below 2^36 */
+#define ORDERED_BITS_LEVELS 6 /* each level has 64 times the bits of the one above: numbers below 2^36 */
 #define ORDERED_BITS_NONE SIZE_MAX
 
 struct ordered_bits {

@@ -40,7 +40,7 @@ struct path {
 	struct {
 		struct operand_place place;
 		struct content content;
-	} stored[STORED_MAX]; /* bytes pushed since the start */
+	} stored[STORED_MAX]; /* words stored since the start */
 	unsigned stored_count;
 };
 

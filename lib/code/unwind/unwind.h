@@ -53,8 +53,8 @@ struct code_place {
 struct unwind_places;
 
 struct unwind_callbacks {
-	/* Find the code at `address` in the process. A return address is looked up by the preceding instruction, the
-	 * call. Coroutine stubs are the exception: they are looked up by the address itself. */
+	/* Find the code at `address` in the process. The row of a return address is that of the preceding
+	 * instruction, the call. Only `special_function` describes the code at the return address itself. */
 	enum code_kind (*find)(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret);
 	/* The same for an address where unwinding would end: slow. May be NULL. */
 	enum code_special_function (*find_special_function)(void *context, uint64_t address, bool is_return_address);
