@@ -117,8 +117,8 @@ static void warn_of_guarded(struct recorder *recorder)
 	recorder->guarded_told |= count > 0;
 }
 
-/* Snapshots of many processes and waits may take long. Flush at least once a second meanwhile, so that a killed
- * recorder loses little. Call this only between snapshots. */
+/* Snapshots of many processes, and waits, may take long. Flush at least once a second between snapshots, so that a
+ * killed recorder loses little. */
 static struct mmt_error *keep_written(struct recorder *recorder)
 {
 	struct mmt_error *error;

@@ -351,7 +351,7 @@ void generating_program_open(struct generating_program *program, bool at_end)
 		generating_program_close(program);
 }
 
-/* What is mapped at `address`. Linux before 6.11 has no query for that, so its list of all mappings is read instead.
+/* Query the mapping at `address`. Linux before 6.11 cannot answer this, so the list of all mappings is read instead.
  * *time_ns: the answer applies to code noted before this time. False: out of memory. */
 static bool ask(struct generating_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
 		uint64_t *end_ret, uint64_t *time_ns)

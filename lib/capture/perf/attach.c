@@ -312,8 +312,8 @@ static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_
 	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
 }
 
-/* Did the events belong to one thread all the time? Its TID may have been reused meanwhile for a thread that has only
- * some of the events. */
+/* Did the events belong to one thread all the time? Its TID may have been reused while they were opened, for a thread
+ * that has only some of the events. */
 static bool was_one_thread(pid_t pid, pid_t tid, uint64_t start_ticks, uint64_t taken_ns)
 {
 	struct proc_thread state;

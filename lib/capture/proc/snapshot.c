@@ -26,9 +26,9 @@ struct reading {
 	uint64_t begin_ns;	       /* time before the open(): the program is of this time, or later */
 	struct process_ranges *ranges; /* receives the ranges whose residency is read next; else NULL */
 	struct buffer record;
-	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
+	char line[LINE_BYTES_MAX]; /* start of a line that continues in the next read() */
 	size_t line_length;
-	uint64_t line_ns; /* time of the read() that returned its beginning */
+	uint64_t line_ns; /* time of the read() that returned this start */
 	uint64_t read_ns; /* time of the latest read() */
 	bool ended;	  /* it was read to the end */
 	bool unreadable;  /* a line has an unknown format: the snapshot gets no end record */

@@ -29,7 +29,7 @@ struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, pro
  */
 struct mmt_error *children_add(struct recorder *recorder, bool *added_ret) MMT_MUST_CHECK;
 
-/* With options->tree: tell the user what was added. */
+/* With options->tree: report to the user what was added. */
 void children_inform(const struct recorder *recorder);
 
 /* Count the living children of targets that are not recorded, and warn the user, unless options->no_inherit shows that

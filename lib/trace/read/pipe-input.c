@@ -192,7 +192,7 @@ static struct mmt_error *take_attribute(struct pipe_input *pipe, const uint8_t *
 	return vector_push(&pipe->items, attribute) ? NULL : &error_no_memory;
 }
 
-/* A section of which the next `here` bytes are part. */
+/* A section that has `here` bytes next in the stream. */
 static struct kept_section *start_section(struct pipe_input *pipe, uint64_t feature, uint64_t size)
 {
 	struct kept_section *section;

@@ -168,7 +168,7 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 
 #define PERF_MAPS_VERSION 1
 #define RESIDENCY_VERSION 2 /* version 1 has no times, no sizes and no residency at the start */
-#define JITDUMPS_VERSION 2  /* version 1 lacks the start of the program */
+#define JITDUMPS_VERSION 2  /* version 1 does not have the start of the program */
 #define LIMIT_GROWTH (1u << 24)
 #define LIMIT_RUNS (1u << 26)
 

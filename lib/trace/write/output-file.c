@@ -348,7 +348,7 @@ struct mmt_error *output_file_take_name(struct output_file *file)
 	sigfillset(&all);
 	held = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
 	error = take_name(file);
-	if (error) /* whoever has waited may end the process */
+	if (error) /* pending signals may end the process after this */
 		remove_temporary(file);
 	if (held)
 		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);

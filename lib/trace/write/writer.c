@@ -157,7 +157,7 @@ static struct mmt_error *push_output(struct writer *writer)
 	writer->last_push_offset = writer->file_bytes;
 	if (error) {
 		writer->file_bytes += measure_whole_records(writer->output.data, written);
-		mmt_error_destroy(output_file_cut(&writer->file, writer->file_bytes)); /* the first failure is told */
+		mmt_error_destroy(output_file_cut(&writer->file, writer->file_bytes)); /* keep the first error */
 	} else {
 		writer->file_bytes += written;
 	}
