@@ -411,6 +411,26 @@ START_TEST(compressed_stream)
 }
 END_TEST
 
+/* A mark at 2500 ns is in a window that begins before it, and not at the start of a later one. */
+START_TEST(marks_of_the_window)
+{
+	struct mmt_report report = hostile_report();
+	size_t size;
+	char *text;
+	json_t *document, *markers;
+
+	report.from_ns = _i ? 2501 : 2500;
+	text = export_report(&report, "firefox", MMT_WEIGHT_UNFREED, &size);
+	document = json_loadb(text, size, 0, NULL);
+	markers = json_object_get(json_array_get(json_object_get(document, "threads"), 0), "markers");
+	ck_assert_int_eq(json_integer_value(json_object_get(markers, "length")), _i ? 0 : 1);
+	ck_assert_uint_eq(json_array_size(json_object_get(markers, "data")), _i ? 0 : 1);
+	ck_assert_uint_eq(json_array_size(json_object_get(markers, "startTime")), _i ? 0 : 1);
+	json_decref(document);
+	free(text);
+}
+END_TEST
+
 /* Longer than the buffers below it. */
 START_TEST(long_piece)
 {
@@ -491,6 +511,7 @@ int main(void)
 	tcase_add_test(tests, order_of_events);
 	tcase_add_test(tests, protobuf_encoding);
 	tcase_add_test(tests, compressed_stream);
+	tcase_add_loop_test(tests, marks_of_the_window, 0, 2);
 	tcase_add_test(tests, long_piece);
 	tcase_add_loop_test(tests, long_name, 0, 2);
 	tcase_add_test(tests, wrong_requests);
