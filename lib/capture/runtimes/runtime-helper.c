@@ -24,7 +24,7 @@
 #include "capture/proc/proc.h"
 
 #define END_MILLISECONDS 200 /* for a killed child; if the kernel holds it longer, it is reaped later */
-#define FIRST_FREE 3	     /* first free descriptor after stdin, stdout and stderr */
+#define FIRST_FREE 3	     /* first descriptor after standard input, output and error */
 
 static int move_up(int fd)
 {
