@@ -23,7 +23,7 @@ struct code_pass {
 	uint64_t spent_ns_max;
 	bool at_end;
 	bool trust_ranges; /* do not check that ranges are still executable if the kernel has no query for it */
-	/* Its own. */
+	/* State of the pass itself. */
 	uint64_t work_ns; /* start of the work that is not yet in `spent_ns` */
 	uint8_t *piece;
 };

@@ -23,7 +23,8 @@ bool decode_ahead_is_usual(const struct reader_attribute *attribute, const struc
 	       (attr->sample_type & NEEDED_FIELDS) == NEEDED_FIELDS && !(attr->sample_type & UNUSUAL_FIELDS);
 }
 
-/* Only a callchain that need not be copied. Only those can have a number. */
+/* Accepts only a plain callchain, which need not be copied. A callchain that already has a number was checked
+ * before. */
 static bool take_callchain(const struct decoder *decoder, struct callchain_numbers *numbers, const uint8_t *data,
 			   uint64_t count, struct ahead_call *call)
 {

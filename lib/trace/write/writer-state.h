@@ -16,7 +16,7 @@
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* payload of one record, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)
-#define JOINED_BYTES (64u << 10) /* streams with less share a frame at the end of a round */
+#define JOINED_BYTES (64u << 10)		 /* streams with less share a frame at the end of a round */
 #define PENDING_BYTES (FRAME_BYTES + (2u << 20)) /* limit of all streams; then the fullest is written */
 #define PUSH_BYTES (64u << 10)			 /* output collected before complete rounds of it are written */
 #define OUTPUT_BYTES (16u << 20)		 /* a larger round is written in parts */
