@@ -37,7 +37,8 @@ struct scope {
 	enum scope_kind kind;
 	bool no_inherit;
 	pid_t recorder;
-	struct map begins, ends;	 /* by PID: from when to when (no entry: still) the PID is a recorded process */
+	struct map begins,
+	    ends; /* by PID: from when until when the PID is a recorded process; no entry in `ends`: still recorded */
 	VECTOR(struct scope_fork) forks; /* noted, not yet applied */
 	uint64_t passed_over;		 /* calls of other processes */
 };

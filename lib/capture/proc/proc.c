@@ -485,7 +485,9 @@ uint64_t proc_start_realtime_ns(pid_t pid)
 #define WORD_BYTES sizeof(uint64_t)
 #define ENTRY_BYTES (2 * WORD_BYTES) /* type and value */
 #define ENTRIES_MAX 128
-#define GAP_BYTES_MAX 256 /* for alignment, or words that the loader has removed */
+#define GAP_BYTES_MAX                                                                                                  \
+	256 /* between the vector and the strings: for alignment, or words that the loader has removed                 \
+	     */
 
 static uint64_t read_word(const uint8_t *stack, size_t offset)
 {
