@@ -9,11 +9,12 @@ recordings=$SOURCE/test/data
 program_directory=/tmp/mmtrace-golden
 directory=$(mktemp -d) || exit 1
 export XDG_CACHE_HOME=$directory/names-kept
-trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
+trap 'rm -rf "$directory"' EXIT
 
 put_program() {
-	# One run at a time, of all checkouts.
+	# One test at a time, of all checkouts; only the test that holds the lock may remove the program.
 	exec 9</tmp && flock 9
+	trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
 	mkdir -m 700 "$program_directory" 2>/dev/null
 	[ -O "$program_directory" ] && [ ! -L "$program_directory" ] || {
 		echo "$program_directory is somebody else's" >&2

@@ -4,13 +4,12 @@
 # The pages of report --html and diff --html in Chromium: what one selects, and that names cannot do anything. page.mjs has
 # the checks.
 set -u
-export LC_ALL=C.UTF-8
-unset DEBUGINFOD_URLS
 : "${SOURCE:?}" "${BUILD:?}" "${MMTRACE:?}"
 . "$SOURCE/test/html/browser.bash" || exit 2
 prepare_browser || exit 77
-directory=$(mktemp -d) || exit 1
-trap 'rm -rf "$directory"' EXIT
+. "$SOURCE/test/golden/replay.bash" || exit 2
+# Page and report must see the program of the recordings alike.
+put_program
 export MMTRACE
 
 set -e
