@@ -45,8 +45,8 @@ static struct mmt_error *keep_up(struct code_pass *pass)
 
 /*
  * Find the program whose code is evicted in favour of `program`, which lives: ended programs before living ones, then
- * programs that were not requested before requested ones, then the oldest. For a program that was not requested,
- * neither a requested nor a living program is evicted.
+ * programs that were not requested before requested ones; the oldest of several ended ones. For a program that was not
+ * requested, neither a requested nor a living program is evicted.
  */
 static struct generating_program *find_victim(const struct jit_code *generated,
 					      const struct generating_program *program)
