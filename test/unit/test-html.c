@@ -275,10 +275,10 @@ START_TEST(long_steps)
 	int64_t unit, steps;
 
 	for (uint32_t i = 0; i < STEPS; i++) {
-		for (uint32_t j = i; j < STEPS; j++) {
-			lifetimes[made++] = (struct mmt_lifetime){i, j, 8192 * (1 + made % 3), 1 + made % 2};
-			bytes += lifetimes[made - 1].bytes;
-			mappings += lifetimes[made - 1].count;
+		for (uint32_t j = i; j < STEPS; j++, made++) {
+			lifetimes[made] = (struct mmt_lifetime){i, j, 8192 * (1 + made % 3), 1 + made % 2};
+			bytes += lifetimes[made].bytes;
+			mappings += lifetimes[made].count;
 		}
 	}
 	for (size_t i = 0; i < PARTS; i++)
