@@ -9,7 +9,7 @@ need_perf
 recorded=0
 churn=$SOURCE/test/workload/runtimes
 
-# unnamed NAME LABEL OPTION COMMAND...: of a few seconds of the command.
+# unnamed NAME LABEL OPTION COMMAND...: of a few seconds of the command. The first screen, of 30 lines, has the option.
 unnamed() {
 	local name=$1 label=$2 option=$3 process
 	shift 3
@@ -27,7 +27,7 @@ unnamed() {
 	expect_json ".processes[0] | .runtime == \"$name\" and .unnamed_code"
 	expect_json "[.completeness.warnings[] |
 		select(contains(\"generated code in process $process ($label)\") and contains(\"$option\"))] | length == 1"
-	"$MMTRACE" report --no-pager -i "$recording" | head -20 | tr -s ' \n' ' ' | grep -qF -e "$option" ||
+	"$MMTRACE" report --no-pager -i "$recording" | head -30 | tr -s ' \n' ' ' | grep -qF -e "$option" ||
 		fail "the first screen does not name $option"
 }
 
