@@ -600,7 +600,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 	return !reserver || add_reserver(sums, owner->row, reserver->row, bytes);
 }
 
-/* Whoever has mapped it, it is not in this report: it was before the window, or the options leave it out. */
+/* The mapping itself is not in this report: it was made before the window, or the options exclude it. */
 static bool is_of_others(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
 			 const struct allocation *allocation)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The processed profile format of Firefox Profiler, version 66. Each process is one thread with nativeAllocations: the
- * viewer finds what is retained in a selected range by matching addresses within one thread, whoever allocated and
- * freed. So each lifetime has an address of its own, which is its number.
+ * viewer finds what is retained in a selected range by matching addresses within one thread, even if another
+ * thread frees. So each lifetime has an address of its own, which is its number.
  */
 #include <inttypes.h>
 #include <stdlib.h>
