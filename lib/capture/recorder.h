@@ -29,7 +29,6 @@
 #include "capture/perf/scheduling-priority.h"
 #include "capture/proc/proc-maps.h"
 #include "capture/proc/residency.h"
-#include "capture/proc/resident-series.h"
 #include "capture/perf/rings.h"
 #include "capture/perf/scope.h"
 #include "capture/perf/clock.h"

@@ -15,7 +15,7 @@
 #include "capture/loop.h"
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
-#include "capture/proc/start-and-end-residency.h"
+#include "capture/proc/residency.h"
 #include "capture/recorder.h"
 #include "capture/proc/snapshot.h"
 #include "capture/process/targets.h"

@@ -16,7 +16,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
-#include "capture/proc/start-and-end-residency.h"
+#include "capture/proc/residency.h"
 #include "capture/proc/text-file.h"
 #include "capture/ring-reader.h"
 #include "capture/runtimes/perf-map-files.h"

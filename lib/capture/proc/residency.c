@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/perf/clock.h"
-#include "capture/proc/proc.h"
 #include "capture/proc/residency.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/proc/proc.h"
+#include "capture/proc/text-file.h"
 #include "capture/recorder.h"
+#include "capture/ring-reader.h"
+#include "capture/session.h"
 
 #define PIECE_BYTES (64ull << 20)
 #define STEP_BYTES (4ull << 30) /* the kernel skips sparse ranges quickly */
@@ -283,4 +288,172 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 		end = start + small_bytes;
 	*end_ret = end;
 	return residency_read(reader, start, end, residency);
+}
+
+#define INTERVAL_NS 50000000ULL
+#define ELAPSED_SHARE 256     /* shortest interval: the elapsed time divided by this */
+#define PROCESS_NS 5000000ULL /* for each process: no more than 200 notes a second */
+#define COST_SHARE 200	      /* a reading may take 1/this of the recorder's time */
+
+/* The current RSS of a process, the second number of statm; false: it is gone. */
+static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64], *position;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	if (text_file_read(-1, path, &text) < 0)
+		return false;
+	(void)strtoull(text, &position, 10);
+	*bytes_ret = strtoull(position, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
+}
+
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+	return left > right ? left : right;
+}
+
+void resident_series_deinit(struct resident_series *series)
+{
+	vector_deinit(&series->sums);
+}
+
+/* PID and start time identify a process. */
+static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
+{
+	uint64_t boot_ns = proc_start_boot_ns(process->pid);
+
+	process->start_noted = true;
+	return boot_ns ? notes_add_started(recorder, process->pid, now_ns, boot_ns) : NULL;
+}
+
+struct mmt_error *resident_series_end(struct recorder *recorder)
+{
+	struct resident_series *series = &recorder->resident_series;
+	uint64_t now_ns = clock_now_ns(), reading = ++series->readings, interval_ns;
+	struct mmt_resident_reading sum = {.time_ns = now_ns};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct traced_process *process = &recorder->processes.items.items[i];
+		uint64_t bytes;
+
+		if (process->ended)
+			continue;
+		if (!process->start_noted)
+			error = note_start(recorder, process, now_ns);
+		if (error || !resident_series_size(process->pid, &bytes) || !bytes)
+			continue;
+		sum.resident_bytes += bytes;
+		error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);
+	}
+	if (!error && sum.resident_bytes && !vector_push(&series->sums, sum))
+		error = &error_no_memory;
+	if (!series->begin_ns)
+		series->begin_ns = now_ns;
+	interval_ns = larger(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE);
+	interval_ns = larger(interval_ns, recorder->processes.items.count * PROCESS_NS);
+	series->next_ns = now_ns + larger(interval_ns, (clock_now_ns() - now_ns) * COST_SHARE);
+	return error;
+}
+
+struct mmt_error *resident_series_read(struct recorder *recorder)
+{
+	return clock_now_ns() < recorder->resident_series.next_ns ? NULL : resident_series_end(recorder);
+}
+
+#define START_RUNS_MAX (1u << 20) /* they stay in memory during the recording */
+#define RANGES_AT_ONCE 4096
+
+/* Events are enabled: keep up with the rings. */
+static struct mmt_error *read_start_ranges(struct recorder *recorder, struct residency_reader *reader,
+					   const struct process_ranges *process, struct process_residency *pages)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < process->ranges.count && !reader->gave_up; i += RANGES_AT_ONCE) {
+		size_t left = process->ranges.count - i;
+
+		ring_reader_begin_wait(recorder);
+		error = residency_read_ranges(reader, &process->ranges.items[i],
+					      left < RANGES_AT_ONCE ? left : RANGES_AT_ONCE, pages);
+		ring_reader_end_wait(recorder);
+		if (!error)
+			error = ring_reader_keep_up(recorder);
+		reader->gave_up |= pages->runs.count > START_RUNS_MAX;
+	}
+	return error;
+}
+
+/* Warn once: what is missing, and what the report shows instead. */
+static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
+{
+	if (!recorder->residency_told)
+		recorder_message(recorder, true,
+				 "which pages of process %d are resident cannot be read (/proc/%d/pagemap: %s): the "
+				 "report is based on RSS and committed bytes",
+				 pid, pid, reason);
+	recorder->residency_told = true;
+}
+
+static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process, bool at_start,
+				      process_residencies *processes)
+{
+	struct process_residency *pages;
+	struct residency_reader reader;
+	struct mmt_error *error = NULL;
+	uint64_t before = 0, after = 0;
+
+	if (!residency_open(&reader, process->pid)) {
+		if (errno == EACCES || errno == EPERM || (errno == ENOENT && !proc_has_ended(process->pid)))
+			warn_of_unread(recorder, process->pid,
+				       errno == ENOENT ? "not in this kernel" : "permission denied");
+		return NULL;
+	}
+	pages = vector_append(processes);
+	if (!pages) {
+		residency_close(&reader);
+		return &error_no_memory;
+	}
+	pages->pid = process->pid;
+	pages->time_ns = clock_now_ns();
+	reader.gave_up |= !resident_series_size(process->pid, &before) && at_start;
+	error = at_start ? read_start_ranges(recorder, &reader, process, pages)
+			 : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
+	residency_close(&reader);
+	/* The process may grow during the reading: the sum of the pages lies between the RSS before and after it. */
+	if (before && resident_series_size(process->pid, &after))
+		pages->resident_bytes = before / 2 + after / 2;
+	/* A partial result would be a wrong number: leave it out, which means "unknown". */
+	if (!error && reader.gave_up) {
+		if (!proc_has_ended(process->pid))
+			warn_of_unread(recorder, process->pid, "there are too many, or it takes too long");
+		vector_deinit(&pages->runs);
+		processes->count--;
+	}
+	return error;
+}
+
+struct mmt_error *read_start_residency(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; i < recorder->start_ranges.count; i++) {
+		if (!error)
+			error =
+			    read_process(recorder, &recorder->start_ranges.items[i], true, &recorder->start_residency);
+		vector_deinit(&recorder->start_ranges.items[i].ranges);
+	}
+	vector_deinit(&recorder->start_ranges);
+	return error;
+}
+
+struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
+		error = read_process(recorder, &recorder->final_ranges.items[i], false, processes);
+	return error;
 }

@@ -3,10 +3,14 @@
 #ifndef CAPTURE_PROC_RESIDENCY_H
 #define CAPTURE_PROC_RESIDENCY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <mmtrace/record.h>
+
 #include "base/errors.h"
+#include "base/vector.h"
 #include "trace/sections/sections.h"
 
 /* Limits per process. The last two apply if every page must be checked. */
@@ -53,5 +57,40 @@ struct mmt_error *residency_read_ranges(struct residency_reader *reader, const s
  * appends nothing. */
 struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency, uint64_t *end_ret) MMT_MUST_CHECK;
+
+/* The resident sizes of all recorded processes over time, read from /proc/PID/statm and noted in the recording. */
+
+struct recorder;
+
+/* Zero-initialise a series. */
+struct resident_series {
+	uint64_t readings;			  /* so far; each has a note for every process */
+	uint64_t begin_ns;			  /* time of the first reading */
+	uint64_t next_ns;			  /* when the next is due */
+	VECTOR(struct mmt_resident_reading) sums; /* of all processes; some thousand readings a year */
+};
+
+void resident_series_deinit(struct resident_series *series);
+
+/*
+ * Takes a reading if one is due: every 50 ms at first, later after every 256th part of the time since the first. The
+ * number of readings thus grows with the logarithm of that time. Readings of many or slow processes are rarer. The
+ * kernel answers from counters, so the processes are not disturbed.
+ */
+struct mmt_error *resident_series_read(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Takes the last reading, which is always due. */
+struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Reads which pages of the recorded processes are resident, when recording starts and when it has stopped. */
+
+/*
+ * Reads the residency of the ranges of the START snapshots into start_residency and discards these ranges. The rings
+ * are drained when they fill. A process whose pages cannot be read, or are too many, is left out.
+ */
+struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Reads the residency of the final ranges. Events are disabled. */
+struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes) MMT_MUST_CHECK;
 
 #endif
