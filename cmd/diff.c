@@ -232,7 +232,7 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	if (status < 0) {
 		report_selection_apply(&settings.selection, settings.display.no_cache);
 		if (settings.display.html)
-			settings.selection.report.lifetime_steps = HTML_LIFETIME_STEPS;
+			settings.selection.report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
 		settings.before = settings.after = settings.selection.report;
 		settings.before.input = argv[first];
 		settings.after.input = argv[first + 1];

@@ -256,7 +256,7 @@ static int take_arguments(const struct command *command, struct report_settings 
 	if (!display_check(command, &settings->display))
 		return EXIT_UNUSABLE;
 	if (settings->display.html)
-		settings->selection.report.lifetime_steps = HTML_LIFETIME_STEPS;
+		settings->selection.report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
 	settings->selection.report.by = (enum mmt_group_by)settings->by;
 	settings->display.text.sort = (enum mmt_sort)settings->sort;
 	return -1;

@@ -39,7 +39,6 @@ bool terminal_utf8(void)
 }
 
 #define LIMIT_DEFAULT 10
-#define HTML_LIMIT_DEFAULT 10000 /* a browser still draws that many at once */
 #define STACK_FRAMES_DEFAULT 12
 
 void display_init(struct display *display)
@@ -77,7 +76,7 @@ bool display_check(const struct command *command, const struct display *display)
 void display_start(const struct command *command, struct display *display)
 {
 	if (!display->limit_given)
-		display->text.limit = display->html ? HTML_LIMIT_DEFAULT : display->json ? 0 : display->text.limit;
+		display->text.limit = display->html ? MMT_HTML_LIMIT_DEFAULT : display->json ? 0 : display->text.limit;
 	if (display->html)
 		return;
 	display->text.width = terminal_width();

@@ -54,9 +54,6 @@ void display_init(struct display *display);
 
 const char *display_parse_stacks(const char *text, void *value);
 
-/* What --html asks of a report: steps in which ranges can be selected. */
-#define HTML_LIFETIME_STEPS 400
-
 /* Options that do not go with --html. False after a message. */
 bool display_check(const struct command *command, const struct display *display);
 

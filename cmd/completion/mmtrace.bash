@@ -148,7 +148,7 @@ _mmtrace()
 	export)
 		case $previous in
 		-f | --format)
-			_mmtrace_words "folded pprof speedscope firefox heaptrack massif perfetto"
+			_mmtrace_words "folded pprof speedscope firefox heaptrack massif perfetto html"
 			return
 			;;
 		-o | --output)

@@ -82,7 +82,7 @@ complete -c mmtrace -n '__mmtrace_command report' -l check -d 'exit 1 when the r
 complete -c mmtrace -n '__mmtrace_command report' -l help -s h -d 'show this list'
 complete -c mmtrace -n '__mmtrace_command report' -F
 
-complete -c mmtrace -n '__mmtrace_command export' -l format -s f -x -a 'folded pprof speedscope firefox heaptrack massif perfetto' -d 'the format of the file'
+complete -c mmtrace -n '__mmtrace_command export' -l format -s f -x -a 'folded pprof speedscope firefox heaptrack massif perfetto html' -d 'the format of the file'
 complete -c mmtrace -n '__mmtrace_command export' -l output -s o -r -F -d 'write to FILE, which is replaced when the new one is complete (default: standard output)'
 complete -c mmtrace -n '__mmtrace_command export' -l weight -x -a 'unfreed resident committed allocated count' -d 'folded: the figure of each stack (default unfreed)'
 complete -c mmtrace -n '__mmtrace_command export' -l every -x -d 'pprof: write a numbered file for the state after each TIME (10s, 5m)'

@@ -67,6 +67,21 @@ rm file.0004.pb.gz
 run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ ! -s messages ] || complain "a series without older files: $(cat messages)"
 
+# The page of report --html, of the same selection; the viewer chooses the weight.
+for selection in "" "--to 300ms --class anon,file --hide main" "--focus *mmap* --min-age 1ms"; do
+	# shellcheck disable=SC2086
+	"$MMTRACE" report --html page.html $selection "$data/more.data"
+	# shellcheck disable=SC2086
+	run 0 -f html -o file.html $selection "$data/more.data"
+	cmp -s page.html file.html || complain "export -f html $selection differs from report --html"
+done
+run 0 -f html "$data/more.data"
+"$MMTRACE" report --html - "$data/more.data" | cmp -s - output || complain "export -f html to standard output differs from report --html"
+run 2 -f html --weight count "$data/more.data"
+says 'html has all figures'
+run 2 -f html --every 1s -o file.html "$data/more.data"
+says 'only a pprof file is the state at one time'
+
 run 2 -f folded --every 1s -o file "$data/more.data"
 says 'only a pprof file is the state at one time'
 run 2 -f pprof --every 1s "$data/more.data"

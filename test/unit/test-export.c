@@ -271,6 +271,18 @@ static void check_lines(const struct mmt_report *report, const char *format, boo
 	free(text);
 }
 
+/* Names neither end the data nor begin a script. */
+static void check_page(const struct mmt_report *report)
+{
+	size_t size, ends = 0;
+	char *text = export_report(report, "html", MMT_WEIGHT_UNFREED, &size);
+
+	for (const char *position = text; (position = strstr(position, "</script")) != NULL; position++)
+		ends++;
+	ck_assert_uint_eq(ends, 2);
+	free(text);
+}
+
 static void check_formats(const struct mmt_report *report, const struct mmt_report *for_lines)
 {
 	check_lines(report, "folded", false);
@@ -280,6 +292,7 @@ static void check_formats(const struct mmt_report *report, const struct mmt_repo
 	check_lines(for_lines, "heaptrack", true);
 	check_lines(report, "massif", false);
 	check_protobuf(report, "perfetto", false);
+	check_page(report);
 }
 
 START_TEST(hostile_names)

@@ -2,6 +2,7 @@
 #include "output/export/export-report.h"
 
 #include <inttypes.h>
+#include <mmtrace/output.h>
 #include <string.h>
 
 #include "base/sized-options.h"
@@ -20,10 +21,19 @@ static const struct mmt_export_format formats[] = {
     {"heaptrack", "heaptrack_gui", .binary = true, .lifetime_steps = TIMES},
     {"massif", "ms_print, massif-visualizer", .lifetime_steps = TIMES},
     {"perfetto", "ui.perfetto.dev", .binary = true, .lifetime_steps = TIMES},
+    {"html", "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS},
 };
 
+static struct mmt_error *export_html(const struct export *export, FILE *stream)
+{
+	const struct mmt_text_options options = {.limit = MMT_HTML_LIMIT_DEFAULT, .sort = MMT_SORT_MEMORY};
+
+	return mmt_report_write_html(export->report, &options, stream);
+}
+
 static export_function *const functions[] = {
-    export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack, export_massif, export_perfetto,
+    export_folded,    export_pprof,  export_speedscope, export_firefox,
+    export_heaptrack, export_massif, export_perfetto,	export_html,
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
