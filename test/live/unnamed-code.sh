@@ -9,7 +9,7 @@ need_perf
 recorded=0
 churn=$SOURCE/test/workload/runtimes
 
-# unnamed NAME LABEL OPTION COMMAND...: of a few seconds of the command. The first screen, of 30 lines, has the option.
+# unnamed NAME LABEL OPTION COMMAND...: of a few seconds of the command. The option is in the first 20 lines.
 unnamed() {
 	local name=$1 label=$2 option=$3 process
 	shift 3
@@ -27,8 +27,8 @@ unnamed() {
 	expect_json ".processes[0] | .runtime == \"$name\" and .unnamed_code"
 	expect_json "[.completeness.warnings[] |
 		select(contains(\"generated code in process $process ($label)\") and contains(\"$option\"))] | length == 1"
-	"$MMTRACE" report --no-pager -i "$recording" | head -30 | tr -s ' \n' ' ' | grep -qF -e "$option" ||
-		fail "the first screen does not name $option"
+	"$MMTRACE" report --no-pager -i "$recording" | head -20 | tr -s ' \n' ' ' | grep -qF -e "$option" ||
+		fail "the first 20 lines do not name $option"
 }
 
 command -v node >/dev/null && unnamed node Node --perf-basic-prof node "$churn/churn.js"

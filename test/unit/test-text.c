@@ -898,7 +898,9 @@ static const struct {
     {{.missed_cpus = 1}, {.checked = true}, 0, 0, "  1 CPU came online during recording\n"},
     {{.left_processes = 2}, {.checked = true}, 0, 0, "  2 processes left the control group\n"},
     {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unknown\n"},
-    {{.warning_count = 1, .warnings = &(const char *const){"x"}},
+    {{.warning_count = 1,
+      .warnings = &(const char *const){"x"},
+      .warning_codes = &(const enum mmt_warning){MMT_WARNING_NO_STACKS}},
      {.checked = true},
      0,
      0,
@@ -954,6 +956,7 @@ START_TEST(notes_fit_the_terminal)
 	char *text;
 
 	report.completeness.warnings = warnings;
+	report.completeness.warning_codes = &(const enum mmt_warning){MMT_WARNING_MODULE_UNUSABLE};
 	report.completeness.warning_count = 1;
 	text = render(&report, &(struct mmt_text_options){.width = 40});
 	ASSERT_HAS(text, "  note: one two three four five six\n"
@@ -968,6 +971,45 @@ START_TEST(notes_fit_the_terminal)
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "  note: ");
 	ASSERT_HAS(text, warnings[0]);
+	free(text);
+}
+END_TEST
+
+static size_t place_of(const char *text, const char *part)
+{
+	const char *found = strstr(text, part);
+
+	ck_assert_msg(found != NULL, "no \"%s\" in:\n%s", part, text);
+	return (size_t)(found - text);
+}
+
+/* Up to three: a process each that has no names must not push the verdict's explanation off the screen. */
+START_TEST(notes_on_missing_names_stand_above_the_figures)
+{
+	static const char *const warnings[] = {"file gone", "code 1", "code 2", "children", "code 3"};
+	static const enum mmt_warning codes[] = {MMT_WARNING_MODULE_UNUSABLE, MMT_WARNING_JIT_CODE_UNNAMED,
+						 MMT_WARNING_INTERPRETED_CODE_UNNAMED, MMT_WARNING_UNRECORDED_CHILDREN,
+						 MMT_WARNING_JIT_CODE_UNNAMED};
+	const struct mmt_growth_part part = {
+	    .place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_HEAP, .bytes = 8 << 20};
+	struct mmt_report report = sample_report();
+	size_t last = 0;
+	char *text;
+
+	report.completeness.warnings = warnings;
+	report.completeness.warning_codes = codes;
+	report.completeness.warning_count = 5;
+	report.growth.parts_known = true;
+	report.growth.parts = &part;
+	report.growth.part_count = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	for (const char *const *line = (const char *const[]){"STEADY: ", "note: code 1\n", "note: code 2\n",
+							     "note: children\n", "touched in the heap", "call stacks",
+							     "note: file gone\n", "note: code 3\n", NULL};
+	     *line; line++) {
+		ck_assert_uint_gt(place_of(text, *line), last);
+		last = place_of(text, *line);
+	}
 	free(text);
 }
 END_TEST
@@ -1207,6 +1249,7 @@ int main(void)
 			    (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);
+	tcase_add_test(cases, notes_on_missing_names_stand_above_the_figures);
 	tcase_add_test(cases, commits_elsewhere_and_lost_calls);
 	tcase_add_test(cases, names_classes_and_windows);
 	tcase_add_test(cases, failures_and_threads);

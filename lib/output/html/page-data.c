@@ -223,6 +223,7 @@ static void put_words(struct page *page, const struct mmt_report *report)
 	put_lines(page, report, text_source, NULL);
 	document_close(page->document);
 	document_open_array(page->document, "growth");
+	put_lines(page, report, text_verdict, NULL);
 	put_lines(page, report, text_growth, NULL);
 	document_close(page->document);
 	put_trust(page, report);

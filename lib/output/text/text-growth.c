@@ -309,11 +309,16 @@ static void put_parts(struct text *text, const struct mmt_growth *growth)
 	put_rest(text, growth->unexplained_bytes, "not explained: the kernel's own count of pages differs");
 }
 
-void text_growth(struct text *text, const struct mmt_report *report)
+void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
 	put_headline(text, report);
 	put_verdict(text, report);
+}
+
+void text_growth(struct text *text, const struct mmt_report *report)
+{
+	text->indent = INDENT;
 	if (report->growth.parts_known)
 		put_parts(text, &report->growth);
 	else

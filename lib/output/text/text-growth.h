@@ -5,7 +5,10 @@
 
 #include "output/text/text.h"
 
-/* Processes, duration and resident sizes; the verdict; where the growth is. */
+/* Processes, duration and resident sizes; the verdict. */
+void text_verdict(struct text *text, const struct mmt_report *report);
+
+/* Where the growth is. */
 void text_growth(struct text *text, const struct mmt_report *report);
 
 /* The report shows all memory of the processes, so that what no row shows was mapped before. */

@@ -10,6 +10,7 @@
 #include "output/text/text-sections.h"
 
 #define NOTE_INDENT 8 /* below its first word */
+#define NOTES_ABOVE 3
 
 static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
 {
@@ -215,8 +216,33 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
+/* Without these, a reader would trust figures or look for functions that are not there. */
+static bool is_about_missing_names(enum mmt_warning code)
+{
+	return code == MMT_WARNING_JIT_CODE_UNNAMED || code == MMT_WARNING_INTERPRETED_CODE_UNNAMED ||
+	       code == MMT_WARNING_PRECOMPILED_CODE_UNNAMED || code == MMT_WARNING_UNRECORDED_CHILDREN;
+}
+
+/* The first notes on missing names and processes stand above all figures, the others below the checks. */
+static void put_notes(struct text *text, const struct mmt_completeness *completeness, bool above)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < completeness->warning_count; i++) {
+		bool is_above = is_about_missing_names(completeness->warning_codes[i]) && found++ < NOTES_ABOVE;
+
+		if (is_above != above)
+			continue;
+		text_put(text, TEXT_STRONG, "  note: ");
+		text_put_sentence(text, TEXT_PLAIN, completeness->warnings[i], NOTE_INDENT);
+		text_end_line(text);
+	}
+}
+
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
 {
+	text_verdict(text, report);
+	put_notes(text, &report->completeness, true);
 	text_growth(text, report);
 	if (!one_line_of_checks)
 		text_causes(text, report);
@@ -231,11 +257,7 @@ void text_header(struct text *text, const struct mmt_report *report, bool one_li
 		text_checks_line(text, report);
 	else
 		text_checks(text, report);
-	for (size_t i = 0; i < report->completeness.warning_count; i++) {
-		text_put(text, TEXT_STRONG, "  note: ");
-		text_put_sentence(text, TEXT_PLAIN, report->completeness.warnings[i], NOTE_INDENT);
-		text_end_line(text);
-	}
+	put_notes(text, &report->completeness, false);
 }
 
 #define WRONG_NAMED 3
