@@ -65,7 +65,7 @@ function makeLegend() {
 			series.shown = box.checked;
 			drawChart();
 		});
-		swatch.style.color = seriesColours[isDark() ? "dark" : "light"][series.key];
+		swatch.style.color = seriesColours[dark ? "dark" : "light"][series.key];
 		label.append(box, swatch, element("span", "", series.label));
 		legend.append(label);
 	}
@@ -130,7 +130,7 @@ function drawAxes(context, top) {
 // `thickness`: lines of equal figures lie on each other, and each must be seen.
 function drawLine(context, series, top, thickness) {
 	const height = chart.height - chart.bottom - chart.top;
-	context.strokeStyle = seriesColours[isDark() ? "dark" : "light"][series.key];
+	context.strokeStyle = seriesColours[dark ? "dark" : "light"][series.key];
 	context.lineWidth = thickness;
 	context.setLineDash(series.before ? [6, 3] : []);
 	context.beginPath();
@@ -173,7 +173,7 @@ function drawRange(context) {
 	if (isWhole())
 		return;
 	context.fillStyle = colour("--accent");
-	context.globalAlpha = isDark() ? 0.22 : 0.14;
+	context.globalAlpha = dark ? 0.22 : 0.14;
 	context.fillRect(from, top, Math.max(1, to - from), height);
 	context.globalAlpha = 1;
 	for (const x of [from, to]) {
@@ -183,7 +183,7 @@ function drawRange(context) {
 }
 
 function drawChart() {
-	chart.width = printing ? 680 : chart.canvas.clientWidth;
+	chart.width = pageWidth;
 	chart.height = chart.width < 600 ? 170 : 210;
 	const context = prepareCanvas(chart.canvas, chart.width, chart.height);
 	const shown = chart.series.filter((series) => series.shown);

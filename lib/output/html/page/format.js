@@ -54,12 +54,20 @@ const find = (id) => document.getElementById(id);
 // Colours of the style sheet, which follow the colour scheme; canvases cannot use them by name.
 let printing = false;
 
-function isDark() {
-	return !printing && matchMedia("(prefers-color-scheme: dark)").matches;
+// Colours, and the width of chart and graph in CSS pixels. Kept, because reading them makes the browser lay out the page.
+const colours = new Map();
+let pageWidth = 0, dark = false;
+
+function measurePage() {
+	colours.clear();
+	dark = !printing && matchMedia("(prefers-color-scheme: dark)").matches;
+	pageWidth = printing ? 680 : document.querySelector("main").clientWidth;
 }
 
 function colour(name) {
-	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+	if (!colours.has(name))
+		colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+	return colours.get(name);
 }
 
 // Makes the canvas as sharp as the screen; returns its context, in CSS pixels, cleared.

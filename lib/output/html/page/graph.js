@@ -116,7 +116,7 @@ function buildTree() {
 		parents: parents.slice(0, count), nameIds: nameIds.slice(0, count), depths: depths.slice(0, count),
 		widths: new Float64Array(count),
 		values: data.recordings.map(() => new Float64Array(count)),
-		matched: [], // by name
+		matched: null, // by name; null: nothing is searched for
 	};
 	linkChildren(graph.tree);
 	graph.zoom = 0;
@@ -157,7 +157,7 @@ function fillTree() {
 // Marks the names that match, and says how much of the total the stacks through them hold.
 function searchTree() {
 	const { tree } = graph, text = selection.search.trim().toLowerCase(), last = values.length - 1;
-	tree.matched = tree.names.map(() => false);
+	tree.matched = null;
 	find("matched").textContent = "";
 	if (!text)
 		return;
@@ -215,15 +215,16 @@ function hashHue(text) {
 	return hash * 137 % 360;
 }
 
-const hues = new Map();
+const moduleColours = { light: new Map(), dark: new Map() };
 
-function hueOf(module) {
-	if (!hues.has(module))
-		hues.set(module, hashHue(module));
-	return hues.get(module);
+function moduleColour(module) {
+	const known = moduleColours[dark ? "dark" : "light"];
+	if (!known.has(module))
+		known.set(module, dark ? `hsl(${hashHue(module)} 32% 30%)` : `hsl(${hashHue(module)} 62% 82%)`);
+	return known.get(module);
 }
 
-function differenceColour(node, dark) {
+function differenceColour(node) {
 	const [before, after] = graph.tree.values;
 	const width = Math.max(before[node], after[node]);
 	const share = width ? (after[node] - before[node]) / width : 0;
@@ -234,18 +235,17 @@ function differenceColour(node, dark) {
 	return dark ? `hsl(${hue} ${25 + 40 * strength}% ${28 + 6 * strength}%)` : `hsl(${hue} ${45 + 45 * strength}% ${92 - 20 * strength}%)`;
 }
 
-function boxColour(box, dark) {
-	const name = box.node ? graph.tree.names[graph.tree.nameIds[box.node]] : null;
-	if (box.node && graph.tree.matched[graph.tree.nameIds[box.node]])
+function boxColour(box) {
+	const id = graph.tree.nameIds[box.node], name = box.node ? graph.tree.names[id] : null;
+	if (name && graph.tree.matched && graph.tree.matched[id])
 		return dark ? "#8c2a78" : "#ff9ae6";
-	if (isDiff && box.node)
-		return differenceColour(box.node, dark);
+	if (isDiff && name)
+		return differenceColour(box.node);
 	if (!name || name.flags & FRAME_RUNTIME)
 		return dark ? "#2b3138" : "#e6e9ed";
 	if (name.flags & FRAME_JIT)
 		return dark ? "hsl(135 28% 27%)" : "hsl(128 48% 80%)";
-	const hue = hueOf(name.module || name.name);
-	return dark ? `hsl(${hue} 32% 30%)` : `hsl(${hue} 62% 82%)`;
+	return moduleColour(name.module || name.name);
 }
 
 function nameOf(node) {
@@ -260,10 +260,10 @@ function boxText(node) {
 	return name.name + (name.place ? "  " + name.place : "");
 }
 
-function drawBox(context, box, charWidth, dark) {
+function drawBox(context, box, charWidth) {
 	const y = box.row * ROW, width = Math.max(0.5, box.width - 0.6);
 	context.globalAlpha = box.above ? 0.55 : 1;
-	context.fillStyle = boxColour(box, dark);
+	context.fillStyle = boxColour(box);
 	context.fillRect(box.x, y, width, ROW - 1.5);
 	context.globalAlpha = 1;
 	if (box.width > 26) {
@@ -281,25 +281,23 @@ function drawBox(context, box, charWidth, dark) {
 
 function drawGraph() {
 	const started = performance.now(), { tree } = graph;
-	const width = printing ? 680 : graph.canvas.clientWidth || graph.canvas.parentElement.clientWidth;
 	const empty = !(tree.widths[0] > 0);
 	find("graph-empty").hidden = !empty;
 	find("graph-empty").textContent = empty ? "No stack holds anything of what is selected." : "";
 	graph.canvas.hidden = empty;
 	if (!empty && !(tree.widths[graph.zoom] > 0))
 		graph.zoom = 0;
-	graph.boxes = empty ? [] : layOut(width);
+	graph.boxes = empty ? [] : layOut(pageWidth);
 	if (empty)
 		return;
 	// What is too narrow to be told apart makes the canvas no taller: it shows when its callers are enlarged.
 	const rows = graph.boxes.reduce((most, box) => box.width >= 3 ? Math.max(most, box.row) : most, 0) + 1;
-	const context = prepareCanvas(graph.canvas, width, rows * ROW);
-	const dark = isDark();
+	const context = prepareCanvas(graph.canvas, pageWidth, rows * ROW);
 	context.font = "12px " + (colour("--mono") || "monospace");
 	context.textBaseline = "middle";
 	const charWidth = context.measureText("MMMMMMMMMM").width / 10;
 	for (const box of graph.boxes)
-		drawBox(context, box, charWidth, dark);
+		drawBox(context, box, charWidth);
 	performance.measure("graph", { start: started, end: performance.now() });
 }
 

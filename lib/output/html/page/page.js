@@ -189,6 +189,8 @@ function showTotal() {
 // `what`: range, filter, measure, tree, search, zoom, size, or everything.
 function changed(what) {
 	const started = performance.now();
+	if (["size", "scheme", "everything"].includes(what))
+		measurePage();
 	if (what === "filter" || what === "scheme") {
 		makeSeries();
 		makeLegend();
@@ -241,6 +243,7 @@ function explainColours() {
 
 function start() {
 	const ofTree = graph.options;
+	measurePage();
 	showHeadline();
 	chooseMeasure();
 	makeMeasures();

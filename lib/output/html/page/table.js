@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The table of stacks: those of the selection, the filters, the search and the enlarged frame, a hundred at a time.
+// The table of stacks: those of the selection, the filters, the search and the enlarged frame, fifty at a time.
 
-const ROWS_AT_ONCE = 100;
-const table = { shown: ROWS_AT_ONCE, sort: isDiff ? "change" : "value", open: new Set(), list: [] };
+const ROWS_AT_ONCE = 50;
+const table = {
+	shown: ROWS_AT_ONCE, sort: isDiff ? "change" : "value", open: new Set(),
+	heads: [], // cells of the head, as `columns`
+	rows: [],  // what is shown, from the top; their elements are filled again rather than made again
+};
 
 // The time in which the values came about: those of the end do not follow the selected range.
 function spanOf(recording) {
@@ -71,28 +75,34 @@ const columns = isDiff ? [
 ];
 
 function makeHead() {
-	const head = find("table-head");
-	head.textContent = "";
-	head.append(element("th", "unsorted", "#"));
+	find("table-head").append(element("th", "unsorted", "#"));
 	for (const column of columns) {
 		const cell = element("th", (column.text ? "text" : "") + (column.sort ? "" : " unsorted"));
-		const label = column.key === "value" && !isDiff ? measures[selection.measure].label : column.label;
+		const label = column.sort ? element("button") : cell;
 		cell.scope = "col";
+		label.textContent = column.label;
 		if (column.sort) {
-			const button = element("button", "", label);
-			button.type = "button";
-			button.addEventListener("click", () => {
+			label.type = "button";
+			label.addEventListener("click", () => {
 				table.sort = column.key;
 				table.shown = ROWS_AT_ONCE;
 				drawTable();
 			});
-			cell.setAttribute("aria-sort", table.sort === column.key ? "descending" : "none");
-			cell.append(button);
-		} else {
-			cell.textContent = label;
+			cell.append(label);
 		}
-		head.append(cell);
+		find("table-head").append(cell);
+		table.heads.push(cell);
 	}
+}
+
+function fillHead() {
+	columns.forEach((column, i) => {
+		const cell = table.heads[i];
+		if (column.sort)
+			cell.setAttribute("aria-sort", table.sort === column.key ? "descending" : "none");
+		if (column.key === "value" && !isDiff)
+			cell.firstChild.textContent = measures[selection.measure].label;
+	});
 }
 
 function chooseRows() {
@@ -128,40 +138,48 @@ function kindOf(row) {
 	return row.change > 0 ? kinds.grown : row.change < 0 ? kinds.shrunk : kinds.same;
 }
 
-function fillCell(cell, column, row) {
+function cellText(column, row) {
 	const { format } = measures[selection.measure], last = values.length - 1;
 	switch (column.key) {
+	case "value": return format(row.value);
+	case "before": return format(row.before);
+	case "change": return formatChange(row.change, format);
+	case "kind": return kindOf(row);
+	case "share": return formatPercent(row.value, totals[last]);
+	case "count": return formatCount(row.count);
+	case "rate": return selection.measure === "count" ? formatCount(row.rate) : formatChange(row.rate, formatBytes);
+	case "age": return ageText(row.ages);
+	case "class": return row.class;
+	case "file": return row.file ? baseName(row.file) + (row.otherFiles ? " +" + row.otherFiles : "") : "";
+	default: return "";
+	}
+}
+
+// Only what changes: the browser lays out every cell that is touched.
+function setIfNew(node, property, value) {
+	if (node[property] !== value)
+		node[property] = value;
+}
+
+function fillCell(cell, column, row) {
+	const last = values.length - 1;
+	setIfNew(cell.firstChild, "data", cellText(column, row));
+	switch (column.key) {
 	case "value":
-		cell.classList.add("value");
-		cell.textContent = format(row.value);
-		cell.dataset.value = String(row.value);
-		cell.title = formatCount(row.value) + (selection.measure === "count" ? "" : " bytes");
-		if (!isDiff && totals[last] > 0) {
-			const bar = element("span", "bar");
-			bar.style.width = Math.max(1, 100 * row.value / totals[last]) + "%";
-			cell.append(bar);
-		}
+		setIfNew(cell.dataset, "value", String(row.value));
+		setIfNew(cell, "title", formatCount(row.value) + (selection.measure === "count" ? "" : " bytes"));
+		if (!isDiff)
+			setIfNew(cell.lastChild.style, "width", totals[last] > 0 ? Math.max(1, 100 * row.value / totals[last]).toFixed(1) + "%" : "0%");
 		break;
 	case "before":
-		cell.textContent = format(row.before);
-		cell.dataset.value = String(row.before);
+		setIfNew(cell.dataset, "value", String(row.before));
 		break;
 	case "change":
-		cell.textContent = formatChange(row.change, format);
-		cell.classList.add(row.change > 0 ? "more-bytes" : row.change < 0 ? "fewer-bytes" : "same-bytes");
+		setIfNew(cell, "className", row.change > 0 ? "more-bytes" : row.change < 0 ? "fewer-bytes" : "same-bytes");
 		break;
-	case "kind": cell.textContent = kindOf(row); break;
-	case "share": cell.textContent = formatPercent(row.value, totals[last]); break;
-	case "count": cell.textContent = formatCount(row.count); break;
-	case "rate": cell.textContent = selection.measure === "count" ? formatCount(row.rate) : formatChange(row.rate, formatBytes); break;
-	case "age": cell.textContent = ageText(row.ages); break;
-	case "class": cell.textContent = row.class; break;
 	case "file":
-		cell.classList.add("file");
-		cell.textContent = row.file ? baseName(row.file) + (row.otherFiles ? " +" + row.otherFiles : "") : "";
-		cell.title = row.file;
+		setIfNew(cell, "title", row.file);
 		break;
-	case "title": fillTitle(cell, row); break;
 	}
 }
 
@@ -173,18 +191,17 @@ const verdictHelp = {
 	traffic: "no older than the mappings that were unmapped had become",
 };
 
-function fillTitle(cell, row) {
-	const { name, callers } = stackTitle(stacks[row.stack]);
+function fillTitle(cell, stack) {
+	const { name, callers } = stackTitle(stacks[stack]);
 	const button = element("button", "unfold", name);
-	const { verdict, verdictWord } = stacks[row.stack];
+	const { verdict, verdictWord } = stacks[stack];
 	const word = verdict && verdictWord.toLowerCase();
-	cell.classList.add("stack");
+	cell.textContent = "";
 	if (verdict) {
 		cell.append(element("span", "verdict-word " + verdict, word));
 		cell.lastChild.title = verdictHelp[word] || "";
 	}
 	button.type = "button";
-	button.setAttribute("aria-expanded", String(table.open.has(row.stack)));
 	if (callers)
 		button.append(element("span", "callers", " < " + callers));
 	cell.append(button);
@@ -248,38 +265,71 @@ function framesRow(row) {
 	return made;
 }
 
-function addRow(body, row, number) {
-	const made = element("tr", table.open.has(row.stack) ? "row open" : "row");
+// The elements of a row, without what they show.
+function makeRow(number) {
+	const made = element("tr", "row"), shown = { element: made, cells: [], stack: -1, frames: null };
 	made.append(element("td", "", String(number)));
 	for (const column of columns) {
 		const cell = element("td", column.text ? "text" : "");
 		const label = column.key === "value" && !isDiff ? "" : column.label;
 		if (label && column.key !== "title")
 			cell.dataset.label = label;
-		fillCell(cell, column, row);
+		if (["value", "file"].includes(column.key))
+			cell.classList.add(column.key);
+		if (column.key === "title")
+			cell.classList.add("stack");
+		cell.append(document.createTextNode(""));
+		if (column.key === "value" && !isDiff)
+			cell.append(element("span", "bar"));
 		made.append(cell);
+		shown.cells.push(cell);
 	}
 	made.addEventListener("click", () => {
-		const top = made.getBoundingClientRect().top;
-		table.open.has(row.stack) ? table.open.delete(row.stack) : table.open.add(row.stack);
-		drawTable();
-		const again = find("table-body").querySelector(`[data-stack="${row.stack}"]`);
-		scrollBy(0, again.getBoundingClientRect().top - top);
-		again.querySelector("button").focus({ preventScroll: true });
+		table.open.has(shown.stack) ? table.open.delete(shown.stack) : table.open.add(shown.stack);
+		fillRow(shown, rowOf(shown.stack));
+		made.querySelector("button").focus({ preventScroll: true });
 	});
-	made.dataset.stack = String(row.stack);
-	body.append(made);
-	if (table.open.has(row.stack))
-		body.append(framesRow(row));
+	return shown;
+}
+
+function fillRow(shown, row) {
+	const isOpen = table.open.has(row.stack), isOther = shown.stack !== row.stack;
+	columns.forEach((column, i) => {
+		if (column.key !== "title")
+			fillCell(shown.cells[i], column, row);
+		else if (isOther)
+			fillTitle(shown.cells[i], row.stack);
+	});
+	shown.stack = row.stack;
+	setIfNew(shown.element.dataset, "stack", String(row.stack));
+	setIfNew(shown.element, "className", isOpen ? "row open" : "row");
+	shown.element.querySelector("button").setAttribute("aria-expanded", String(isOpen));
+	if (shown.frames)
+		shown.frames.remove();
+	shown.frames = isOpen ? framesRow(row) : null;
+	if (isOpen)
+		shown.element.after(shown.frames);
+}
+
+function setRowCount(count) {
+	while (table.rows.length > count) {
+		const { element: row, frames: below } = table.rows.pop();
+		row.remove();
+		if (below)
+			below.remove();
+	}
+	const added = document.createDocumentFragment(), first = table.rows.length;
+	while (table.rows.length < count)
+		table.rows.push(makeRow(table.rows.length + 1));
+	table.rows.slice(first).forEach((shown) => added.append(shown.element));
+	find("table-body").append(added);
 }
 
 function drawTable() {
-	const started = performance.now();
-	const list = sortRows(chooseRows()), body = document.createDocumentFragment();
-	makeHead();
-	list.slice(0, table.shown).forEach((stack, i) => addRow(body, rowOf(stack), i + 1));
-	find("table-body").textContent = "";
-	find("table-body").append(body);
+	const started = performance.now(), list = sortRows(chooseRows());
+	fillHead();
+	setRowCount(Math.min(list.length, table.shown));
+	table.rows.forEach((shown, i) => fillRow(shown, rowOf(list[i])));
 	const rest = list.length - table.shown, more = find("more");
 	more.hidden = rest <= 0;
 	more.textContent = "Show " + formatCount(Math.min(rest, ROWS_AT_ONCE)) + " more of " + formatCount(rest);
@@ -289,6 +339,7 @@ function drawTable() {
 }
 
 function startTable() {
+	makeHead();
 	find("more").addEventListener("click", () => {
 		table.shown += ROWS_AT_ONCE;
 		drawTable();
