@@ -116,7 +116,7 @@ _mmtrace()
 			return
 			;;
 		--by)
-			_mmtrace_words "stack function module file class process thread"
+			_mmtrace_list "stack function module file class process thread"
 			return
 			;;
 		-s | --sort)

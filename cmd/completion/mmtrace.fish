@@ -65,7 +65,7 @@ complete -c mmtrace -n '__mmtrace_command report' -l focus -x -d 'only memory ma
 complete -c mmtrace -n '__mmtrace_command report' -l ignore -x -d 'leave out memory that matches, as with --focus; may be repeated'
 complete -c mmtrace -n '__mmtrace_command report' -l hide -x -d 'hide frames of this function or module, which may be a pattern (malloc, \'libc.so*\'); may be repeated'
 complete -c mmtrace -n '__mmtrace_command report' -l no-demangle -d 'show mangled C++ and Rust names'
-complete -c mmtrace -n '__mmtrace_command report' -l by -x -a 'stack function module file class process thread' -d 'what a row stands for (default stack)'
+complete -c mmtrace -n '__mmtrace_command report' -l by -x -a '(__fish_append , stack function module file class process thread)' -d 'what a row stands for (default stack); with two keys, such as function,thread, rows inside rows'
 complete -c mmtrace -n '__mmtrace_command report' -l every -x -d 'also show the totals over time, in steps of TIME (10s, 5m)'
 complete -c mmtrace -n '__mmtrace_command report' -l sort -s s -x -a 'unfreed count resident committed allocated freed age peak memory mappings' -d 'sort by this figure, largest first (default memory); age: oldest first'
 complete -c mmtrace -n '__mmtrace_command report' -l csv -d 'write CSV for spreadsheets: a record for each row or, with --every, for each step'

@@ -86,6 +86,9 @@ struct mmt_report_options {
 	const char *const *hide;
 	size_t hide_count;
 	enum mmt_group_by by;
+	/* Divide each group by a second key: MMT_BY_STACK, the default, does not. Otherwise neither key is
+	   MMT_BY_STACK, both differ, MMT_BY_THREAD means the thread, and lifetime_steps is 0. */
+	enum mmt_group_by then_by;
 	uint32_t classes; /* bits 1 << enum mmt_class of the classes to report; 0: all */
 	/*
 	 * The time window. Mappings count if they were mapped in [from, to - min_age - tail). They count as freed if
@@ -277,6 +280,12 @@ struct mmt_group {
 	size_t thread_count;
 	const int32_t *pids;
 	size_t pid_count;
+	/*
+	 * With `then_by`: its groups by the second key, by id, which counts from 1 in each group. Their figures add up
+	 * to those of the group, except peaks. Memory belongs to whom the first key gives it.
+	 */
+	const struct mmt_group *inner_groups;
+	size_t inner_group_count;
 };
 
 #define MMT_STILL_MAPPED UINT32_MAX
@@ -537,7 +546,7 @@ struct mmt_report {
 	uint64_t from_ns, to_ns;    /* the window */
 	uint64_t allocations_to_ns; /* mappings made in [from_ns, allocations_to_ns) count */
 	bool windowed;		    /* the options select a part of the recording */
-	enum mmt_group_by by;
+	enum mmt_group_by by, then_by;
 	uint32_t classes;	 /* of the options */
 	const char *const *hide; /* as asked for */
 	size_t hide_count;

@@ -73,13 +73,20 @@ static void hide_group(struct selection *selection, const struct mmt_group *grou
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret)
 {
-	struct selection selection = {.groups = calloc(report->group_count + 1, sizeof(const struct mmt_group *))};
+	return selection_of_groups(report->groups, report->group_count, options, freed_too, selection_ret);
+}
+
+struct mmt_error *selection_of_groups(const struct mmt_group *groups, size_t count,
+				      const struct mmt_text_options *options, bool freed_too,
+				      struct selection *selection_ret)
+{
+	struct selection selection = {.groups = calloc(count + 1, sizeof(const struct mmt_group *))};
 	enum mmt_sort sort = options->sort;
 
 	if (!selection.groups)
 		return &error_no_memory;
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_group *group = &groups[i];
 
 		if (!freed_too && (!held_bytes(group) || (sort == MMT_SORT_MEMORY && group->joined_to)))
 			continue;

@@ -26,6 +26,12 @@ struct selection {
  */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
+
+/* The same of these groups, such as the inner ones of a group. */
+struct mmt_error *selection_of_groups(const struct mmt_group *groups, size_t count,
+				      const struct mmt_text_options *options, bool freed_too,
+				      struct selection *selection_ret) MMT_MUST_CHECK;
+
 void selection_deinit(struct selection *selection);
 
 struct diff_selection {

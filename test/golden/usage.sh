@@ -45,6 +45,14 @@ refuse 2 " record: --tree needs -p or --comm: -t records single threads, the oth
 refuse 2 " record: --tree records children, --no-inherit does not: give one of them" record --tree --no-inherit -p 1
 refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names" \
 	record --comm no-such-name
+keys="stack|function|module|file|class|process|thread[,KEY]"
+refuse 2 " report: --by: 'sort' is not $keys" report --by sort leak.data
+refuse 2 " report: --by: 'class,' is not $keys" report --by class, leak.data
+refuse 2 " report: --by: 'class,kind' is not $keys" report --by class,kind leak.data
+refuse 2 " report: --by: 'class,class' is not two different keys" report --by class,class leak.data
+refuse 2 " report: --by: 'class,file,thread' is not one key or two" report --by class,file,thread leak.data
+refuse 2 " report: --by: 'class,stack' is not a pair of function|module|file|class|process|thread: stack is used alone" \
+	report --by class,stack leak.data
 refuse 2 " record: --tid: 'abc' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -t abc
 refuse 2 " report: --limit: '-1' is not a number such as 0 or 20" report --limit -1 leak.data
 refuse 2 " report: --limit: '99999999999999999999' is not a number such as 0 or 20" report --limit 99999999999999999999 leak.data

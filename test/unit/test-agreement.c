@@ -147,6 +147,145 @@ static bool check_report(const struct mmt_report_options *options)
 	return true;
 }
 
+struct inner_sums {
+	uint64_t memory, unfreed, unfreed_count, original, committed, committed_before, reserved, resident,
+	    resident_before, allocated, allocated_count, freed, freed_count, mappings, peaks;
+	uint64_t smallest, largest, first_ns, last_ns;
+	uint64_t classes[MMT_CLASS_KINDS], trend[MMT_TREND_POINTS], survivors[MMT_TREND_POINTS];
+};
+
+static void add_inner(struct inner_sums *sums, const struct mmt_group *group)
+{
+	sums->memory += group->memory_bytes;
+	sums->unfreed += group->unfreed_bytes;
+	sums->unfreed_count += group->unfreed_count;
+	sums->original += group->original_bytes;
+	sums->committed += group->committed_bytes;
+	sums->committed_before += group->committed_before_bytes;
+	sums->reserved += group->reserved_bytes;
+	sums->resident += group->resident_bytes;
+	sums->resident_before += group->resident_before_bytes;
+	sums->allocated += group->allocated_bytes;
+	sums->allocated_count += group->allocated_count;
+	sums->freed += group->freed_bytes;
+	sums->freed_count += group->freed_count;
+	sums->mappings += group->mapping_count;
+	sums->peaks += group->peak_bytes;
+	if (group->unfreed_count) {
+		sums->smallest = group->smallest_bytes < sums->smallest ? group->smallest_bytes : sums->smallest;
+		sums->largest = group->largest_bytes > sums->largest ? group->largest_bytes : sums->largest;
+		sums->first_ns = group->first_ns < sums->first_ns ? group->first_ns : sums->first_ns;
+		sums->last_ns = group->last_ns > sums->last_ns ? group->last_ns : sums->last_ns;
+	}
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		sums->classes[kind] += group->class_bytes[kind];
+	for (unsigned point = 0; point < MMT_TREND_POINTS; point++) {
+		sums->trend[point] += group->trend[point];
+		sums->survivors[point] += group->survivor_trend[point];
+	}
+}
+
+/* In every measure that can be added up, and the others within their bounds. */
+static void check_inner_sums(const struct mmt_group *outer, const struct inner_sums *sums)
+{
+	ck_assert_uint_eq(sums->memory, outer->memory_bytes);
+	ck_assert_uint_eq(sums->unfreed, outer->unfreed_bytes);
+	ck_assert_uint_eq(sums->unfreed_count, outer->unfreed_count);
+	ck_assert_uint_eq(sums->original, outer->original_bytes);
+	ck_assert_uint_eq(sums->committed, outer->committed_bytes);
+	ck_assert_uint_eq(sums->committed_before, outer->committed_before_bytes);
+	ck_assert_uint_eq(sums->reserved, outer->reserved_bytes);
+	ck_assert_uint_eq(sums->allocated, outer->allocated_bytes);
+	ck_assert_uint_eq(sums->allocated_count, outer->allocated_count);
+	ck_assert_uint_eq(sums->freed, outer->freed_bytes);
+	ck_assert_uint_eq(sums->freed_count, outer->freed_count);
+	ck_assert_uint_eq(sums->mappings, outer->mapping_count);
+	ck_assert_uint_ge(sums->peaks, outer->peak_bytes);
+	if (outer->resident_bytes != MMT_UNKNOWN) {
+		ck_assert_uint_eq(sums->resident, outer->resident_bytes);
+		ck_assert_uint_eq(sums->resident_before, outer->resident_before_bytes);
+	}
+	if (outer->unfreed_count) {
+		ck_assert_uint_eq(sums->smallest, outer->smallest_bytes);
+		ck_assert_uint_eq(sums->largest, outer->largest_bytes);
+		ck_assert_uint_eq(sums->first_ns, outer->first_ns);
+		ck_assert_uint_eq(sums->last_ns, outer->last_ns);
+	}
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		ck_assert_uint_eq(sums->classes[kind], outer->class_bytes[kind]);
+	for (unsigned point = 0; point < MMT_TREND_POINTS; point++) {
+		ck_assert_uint_eq(sums->trend[point], outer->trend[point]);
+		ck_assert_uint_eq(sums->survivors[point], outer->survivor_trend[point]);
+	}
+}
+
+static void check_outer(const struct mmt_group *outer)
+{
+	struct inner_sums sums = {.smallest = UINT64_MAX, .first_ns = UINT64_MAX};
+
+	ck_assert_uint_gt(outer->inner_group_count, 0);
+	for (size_t i = 0; i < outer->inner_group_count; i++) {
+		const struct mmt_group *inner = &outer->inner_groups[i];
+
+		ck_assert_uint_eq(inner->id, i + 1);
+		ck_assert_ptr_nonnull(inner->name);
+		ck_assert(i == 0 || inner->memory_bytes <= inner[-1].memory_bytes);
+		ck_assert_uint_le(inner->peak_bytes, outer->peak_bytes);
+		ck_assert_uint_ge(inner->peak_bytes, inner->unfreed_bytes);
+		ck_assert_uint_eq(inner->inner_group_count, 0);
+		add_inner(&sums, inner);
+	}
+	check_inner_sums(outer, &sums);
+}
+
+/* The outer groups are those of a report by the first key alone. */
+static void check_same_group(const struct mmt_group *outer, const struct mmt_group *alone)
+{
+	ck_assert_str_eq(outer->name, alone->name);
+	ck_assert_uint_eq(outer->memory_bytes, alone->memory_bytes);
+	ck_assert_uint_eq(outer->unfreed_bytes, alone->unfreed_bytes);
+	ck_assert_uint_eq(outer->committed_bytes, alone->committed_bytes);
+	ck_assert_uint_eq(outer->allocated_bytes, alone->allocated_bytes);
+	ck_assert_uint_eq(outer->peak_bytes, alone->peak_bytes);
+	ck_assert_uint_eq(outer->peak_ns, alone->peak_ns);
+	ck_assert_int_eq(outer->verdict, alone->verdict);
+	ck_assert_uint_eq(outer->outlived_ns, alone->outlived_ns);
+	ck_assert_uint_eq(outer->memory_class, alone->memory_class);
+	ck_assert_uint_eq(outer->file_count, alone->file_count);
+	ck_assert_uint_eq(outer->step_count, alone->step_count);
+	for (size_t i = 0; i < outer->step_count; i++)
+		ck_assert_uint_eq(outer->step_bytes[i], alone->step_bytes[i]);
+}
+
+static void check_pair(struct mmt_report_options options, enum mmt_group_by by, enum mmt_group_by then_by)
+{
+	struct mmt_report *pair = NULL, *alone = NULL;
+	struct mmt_error *error;
+
+	options.by = by;
+	error = mmt_report_create(&options, &alone);
+	if (error) {
+		mmt_error_destroy(error);
+		return;
+	}
+	options.then_by = then_by;
+	ck_assert_ptr_null(mmt_report_create(&options, &pair));
+	check_groups(pair);
+	check_threads(pair);
+	ck_assert_uint_eq(pair->unfreed_bytes, alone->unfreed_bytes);
+	ck_assert_uint_eq(pair->completeness.complete_stacks, alone->completeness.complete_stacks);
+	ck_assert_uint_eq(pair->cause_count, 0);
+	for (size_t i = 0; i < pair->group_count; i++) {
+		check_outer(&pair->groups[i]);
+		if (by != MMT_BY_THREAD)
+			check_same_group(&pair->groups[i], &alone->groups[i]);
+	}
+	if (by != MMT_BY_THREAD)
+		ck_assert_uint_eq(pair->group_count, alone->group_count);
+	mmt_report_destroy(pair);
+	mmt_report_destroy(alone);
+}
+
 /* Per mille of the recording: from, to, age, tail. */
 static const unsigned windows[][4] = {
     {0, 1000, 0, 0},   {0, 500, 0, 0},	 {500, 1000, 0, 0},  {250, 750, 0, 0},	   {0, 1000, 300, 0},
@@ -205,6 +344,51 @@ START_TEST(figures_agree)
 }
 END_TEST
 
+START_TEST(pairs_of_keys_agree)
+{
+	struct mmt_report_options options;
+	struct mmt_report *whole = NULL;
+
+	mmt_report_options_init(&options);
+	options.input = recordings[_i];
+	ck_assert_ptr_null(mmt_report_create(&options, &whole));
+	for (size_t window = 0; window < WINDOWS; window++) {
+		options = describe(recordings[_i], whole, window, 0);
+		options.every_ns = (whole->end_ns - whole->start_ns) / 7 + 1;
+		for (unsigned by = MMT_BY_FUNCTION; by <= MMT_BY_THREAD; by++) {
+			for (unsigned then_by = MMT_BY_FUNCTION; then_by <= MMT_BY_THREAD; then_by++) {
+				if (by != then_by)
+					check_pair(options, (enum mmt_group_by)by, (enum mmt_group_by)then_by);
+			}
+		}
+	}
+	mmt_report_destroy(whole);
+}
+END_TEST
+
+START_TEST(keys_that_do_not_combine)
+{
+	static const struct {
+		enum mmt_group_by by, then_by;
+		uint32_t lifetime_steps;
+	} refused[] = {
+	    {MMT_BY_STACK, MMT_BY_CLASS, 0}, {MMT_BY_CLASS, MMT_BY_CLASS, 0}, {MMT_BY_CLASS, MMT_BY_FILE, 16}};
+	struct mmt_report_options options;
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+
+	mmt_report_options_init(&options);
+	options.input = recordings[0];
+	options.by = refused[_i].by;
+	options.then_by = refused[_i].then_by;
+	options.lifetime_steps = refused[_i].lifetime_steps;
+	error = mmt_report_create(&options, &report);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
+	mmt_error_destroy(error);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("agreement");
@@ -216,6 +400,8 @@ int main(int argc, char **argv)
 		recording_count = argc - 1;
 	}
 	tcase_add_loop_test(tcase, figures_agree, 0, recording_count);
+	tcase_add_loop_test(tcase, pairs_of_keys_agree, 0, recording_count);
+	tcase_add_loop_test(tcase, keys_that_do_not_combine, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

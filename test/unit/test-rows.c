@@ -2,6 +2,7 @@
 /* Every stack of a report is named, shown or not; each frame of them is looked at once. In other reports, as little as
  * tells the row. */
 #include <check.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "analysis/resolver/code-view.h"
@@ -241,6 +242,98 @@ START_TEST(deep_stacks_of_the_library_are_looked_through_once)
 }
 END_TEST
 
+enum { WORKERS = 3, ROUNDS = 4 };
+
+static void call_of(struct recording_builder *builder, enum call call, uint64_t time_ns, int32_t tid, uint64_t caller,
+		    uint64_t address, uint64_t bytes, uint64_t protection)
+{
+	bool maps = call == CALL_MMAP;
+
+	builder_call(builder,
+		     &(struct builder_call){.call = call,
+					    .time_ns = time_ns,
+					    .pid = PID,
+					    .tid = tid,
+					    .arguments = {maps ? 0 : address, bytes, protection, 0x22, UINT64_MAX, 0},
+					    .result = maps ? (int64_t)address : 0,
+					    .instruction_pointer = caller,
+					    .callchain = &caller,
+					    .callchain_count = 1});
+}
+
+/* Two functions map memory in three threads each; one thread makes accessible what another has reserved, and unmaps. */
+static void record_workers(void)
+{
+	const struct event_mapping program = {.start = CALLER,
+					      .length = MEBIBYTE,
+					      .protection = PROT_READ | PROT_EXEC,
+					      .flags = MAP_PRIVATE,
+					      .path = "/nowhere/program"};
+	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
+	uint64_t time_ns = 2000;
+
+	builder_comm(builder, 1000, PID, PID, "pool");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, &program, 1);
+	for (int32_t worker = 0; worker < WORKERS; worker++) {
+		for (uint64_t i = 0; i < ROUNDS * (uint64_t)(worker + 1); i++) {
+			uint64_t place = ADDRESS + ((uint64_t)worker << 32) + i * 4 * MEBIBYTE;
+
+			call_of(builder, CALL_MMAP, time_ns++, PID + worker, CALLER + 16 + i % 2 * 256, place,
+				2 * MEBIBYTE, i % 3 ? PROT_READ | PROT_WRITE : PROT_NONE);
+			if (i % 3 == 0)
+				call_of(builder, CALL_MPROTECT, time_ns++, PID + (worker + 1) % WORKERS, CALLER + 512,
+					place, MEBIBYTE, PROT_READ | PROT_WRITE);
+			if (i % 4 == 3)
+				call_of(builder, CALL_MUNMAP, time_ns++, PID + (worker + 2) % WORKERS, CALLER + 768,
+					place, 2 * MEBIBYTE, 0);
+		}
+	}
+	builder_round(builder);
+	builder_finish(builder, 10000);
+}
+
+/* unit-agreement checks that they add up. */
+START_TEST(threads_within_functions)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	uint64_t unfreed = 0, peak = 0, committed, memory, mappings;
+
+	record_workers();
+	mmt_report_options_init(&options);
+	options.by = MMT_BY_FUNCTION;
+	options.then_by = MMT_BY_THREAD;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->group_count, 3);
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *outer = &report->groups[i];
+
+		ck_assert_ptr_nonnull(strstr(outer->name, "program+0x"));
+		ck_assert_uint_eq(outer->inner_group_count, WORKERS);
+		committed = memory = mappings = 0;
+		for (size_t j = 0; j < outer->inner_group_count; j++) {
+			const struct mmt_group *inner = &outer->inner_groups[j];
+
+			ck_assert_ptr_nonnull(strstr(inner->name, " (10"));
+			ck_assert(!inner->unfreed_count || inner->thread_count == 1);
+			unfreed += inner->unfreed_bytes;
+			committed += inner->committed_bytes;
+			memory += inner->memory_bytes;
+			mappings += inner->mapping_count;
+		}
+		ck_assert_uint_gt(committed, 0);
+		ck_assert_uint_eq(committed, outer->committed_bytes);
+		ck_assert_uint_eq(memory, outer->memory_bytes);
+		ck_assert_uint_eq(mappings, outer->mapping_count);
+		peak += outer->peak_bytes;
+	}
+	ck_assert_uint_eq(unfreed, report->unfreed_bytes);
+	ck_assert_uint_eq(unfreed, (4 + 8 + 12 - 1 - 2 - 3) * 2 * MEBIBYTE);
+	ck_assert_uint_gt(peak, unfreed);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rows");
@@ -251,6 +344,7 @@ int main(void)
 	tcase_add_test(tcase, many_frames_are_looked_up_once);
 	tcase_add_test(tcase, rows_that_are_no_stacks_name_what_they_need);
 	tcase_add_test(tcase, deep_stacks_of_the_library_are_looked_through_once);
+	tcase_add_test(tcase, threads_within_functions);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

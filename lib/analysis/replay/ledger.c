@@ -8,9 +8,6 @@
 #include "base/cold.h"
 #include "model/space/space.h"
 
-/* The rows of a ledger: the current and peak unfreed bytes of each, and their trend. Only the ledger's own files use
- * this. */
-
 #define LEDGER_FIRST_BUCKET_NS 1000000
 
 static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns);
@@ -247,7 +244,7 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 static inline void note_lifetime(struct ledger *ledger, const struct allocation *allocation, uint32_t row,
 				 uint64_t time_ns)
 {
-	if (row != LEDGER_NO_ROW && !allocation->found)
+	for (; row != LEDGER_NO_ROW && !allocation->found; row = ledger_outer_row(ledger, row))
 		lifetime_histogram_add(&ledger->trends.items[row].freed,
 				       time_ns > allocation->time_ns ? time_ns - allocation->time_ns : 0);
 }
@@ -571,6 +568,8 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 		if (!vector_append(&ledger->trends) || !vector_append(&ledger->rows))
 			return &error_no_memory;
 	}
+	if (!error && account->row != LEDGER_NO_ROW && options->find_outer_row)
+		ledger->trends.items[account->row].outer_row = options->find_outer_row(options->context, account->row);
 	return error;
 }
 
@@ -860,7 +859,8 @@ static void make_change(struct ledger *ledger, const struct row_change *change)
 		ledger_rows_reserve(ledger, change->row, change->step_ns, change->reserved);
 	if (!change->bytes)
 		return;
-	change_row(ledger, change->row, change);
+	for (uint32_t row = change->row; row != LEDGER_NO_ROW; row = ledger_outer_row(ledger, row))
+		change_row(ledger, row, change);
 	change_row(ledger, LEDGER_ROW_TOTAL, change);
 }
 

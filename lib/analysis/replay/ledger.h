@@ -88,6 +88,7 @@ struct row_trend {
 	uint64_t change[LEDGER_BUCKETS]; /* change of unfreed bytes, by time since from_ns (modulo 2^64: a decrease is a
 					    large number) */
 	struct lifetime_histogram freed; /* lifetimes of freed allocations */
+	uint32_t outer_row;		 /* see find_outer_row of the options */
 };
 
 struct failure {
@@ -125,6 +126,9 @@ struct ledger_options {
 	bool by_thread;		 /* each thread has its own accounts */
 	/* Returns the row of a new account, from 1; LEDGER_NO_ROW excludes it. NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
+	/* Returns the lower number of the row that a new row is a part of, which counts everything that this one does;
+	 * 0: none. NULL: no row has one. */
+	uint32_t (*find_outer_row)(void *context, uint32_t row);
 	void *context;
 };
 
@@ -235,6 +239,14 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 
 /* The account with this number if a row counts it, else NULL. */
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
+
+/* LEDGER_NO_ROW: it is part of no other. */
+static inline uint32_t ledger_outer_row(const struct ledger *ledger, uint32_t row)
+{
+	uint32_t outer = ledger->options.find_outer_row ? ledger->trends.items[row].outer_row : 0;
+
+	return outer ? outer : LEDGER_NO_ROW;
+}
 
 /* Prefetch an allocation that is used soon. */
 void ledger_fetch(const struct ledger *ledger, uint32_t allocation);

@@ -31,9 +31,9 @@ bool continues_mapping(const struct space_interval *left, const struct space_int
 	       a->inode == b->inode && a->attachment == b->attachment && offset_follows;
 }
 
-static uint64_t account_key(const struct account *account)
+static uint64_t account_key(const struct rows *rows, const struct account *account)
 {
-	return (uint64_t)(account->row - 1) << 32 | account->kind;
+	return (uint64_t)(rows_shown(rows, account) - 1) << 32 | account->kind;
 }
 
 static uint64_t unfreed_bytes(const struct account *account)
@@ -70,8 +70,8 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
-		sum = map_get(sums, account_key(account));
-		if (!map_put(sums, account_key(account), (sum ? *sum : 0) + unfreed_bytes(account)))
+		sum = map_get(sums, account_key(rows, account));
+		if (!map_put(sums, account_key(rows, account), (sum ? *sum : 0) + unfreed_bytes(account)))
 			return &error_no_memory;
 	}
 	while (map_next(sums, &position, &key, &bytes))
@@ -79,14 +79,16 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		struct mmt_error *error;
+		uint32_t row;
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
-		bytes = *map_get(sums, account_key(account));
-		if (bytes < most[account->row - 1])
+		bytes = *map_get(sums, account_key(rows, account));
+		row = rows_shown(rows, account);
+		if (bytes < most[row - 1])
 			continue;
-		most[account->row - 1] = bytes + 1;
-		error = describe_kind(rows, arena, account, &groups[account->row - 1]);
+		most[row - 1] = bytes + 1;
+		error = describe_kind(rows, arena, account, &groups[row - 1]);
 		if (error)
 			return error;
 	}
@@ -94,12 +96,15 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 }
 
 /* The row of an unfreed allocation whose time is known; LEDGER_NO_ROW: it is none. */
-static uint32_t row_of(const struct ledger *ledger, const struct allocation *allocation)
+static uint32_t row_of(const struct ledger *ledger, const struct rows *rows, const struct allocation *allocation)
 {
+	const struct account *account;
+
 	if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT || !allocation->live_bytes ||
 	    allocation->found)
 		return LEDGER_NO_ROW;
-	return ledger->accounts.items[allocation->account].row;
+	account = &ledger->accounts.items[allocation->account];
+	return account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : rows_shown(rows, account);
 }
 
 static void add_to_trend(struct mmt_group *group, const struct mmt_report *report, const struct allocation *allocation)
@@ -112,12 +117,13 @@ static void add_to_trend(struct mmt_group *group, const struct mmt_report *repor
 	    allocation->live_bytes;
 }
 
-static struct mmt_error *add_survivors(const struct ledger *ledger, size_t row_count, const struct mmt_report *report,
-				       struct mmt_group *groups)
+static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
+				       const struct mmt_report *report, struct mmt_group *groups)
 {
 	const struct survivors_window window = {
 	    .from_ns = report->from_ns, .to_ns = report->allocations_to_ns, .end_ns = report->to_ns};
 	const struct lifetime_histogram none = {0};
+	size_t row_count = rows->items.count;
 	CLEANUP(free) struct survivors *survivors = calloc(row_count + 1, sizeof(*survivors));
 
 	if (!survivors)
@@ -128,7 +134,7 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, size_t row_c
 				groups[i].unfreed_count);
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
 		const struct allocation *allocation = &ledger->allocations.items[i];
-		uint32_t row = row_of(ledger, allocation);
+		uint32_t row = row_of(ledger, rows, allocation);
 
 		if (row == LEDGER_NO_ROW)
 			continue;
@@ -152,5 +158,5 @@ struct mmt_error *group_details_add(const struct replay *replay, const struct ro
 	struct mmt_error *error = add_kinds(&replay->ledger, rows, arena, groups, &sums);
 
 	map_deinit(&sums);
-	return error ? error : add_survivors(&replay->ledger, rows->items.count, report, groups);
+	return error ? error : add_survivors(&replay->ledger, rows, report, groups);
 }

@@ -38,6 +38,7 @@ struct grouping {
 	struct mmt_group *groups; /* by row number - 1 */
 	size_t row_count;
 	struct survivor_sums sums;
+	bool is_inner;		 /* of the second key */
 	size_t step_figures;	 /* of all groups so far */
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
@@ -71,12 +72,13 @@ static void add_account(struct grouping *grouping, const struct account *account
 
 	if (account->row == LEDGER_NO_ROW)
 		return;
-	group = &grouping->groups[account->row - 1];
+	group = &grouping->groups[rows_shown(grouping->rows, account) - 1];
 	add_bytes(&group->allocated_bytes, wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX));
 	group->allocated_count += account->allocated_count;
 	add_bytes(&group->freed_bytes, wide_sum_get(&account->freed_bytes, MMT_BYTES_MAX));
 	group->freed_count += account->freed_count;
-	count_stacks(grouping, account);
+	if (!grouping->is_inner)
+		count_stacks(grouping, account);
 }
 
 /* What the ledger and the rows know of each group. */
@@ -110,20 +112,39 @@ static struct mmt_error *start_groups(struct grouping *grouping)
 	return NULL;
 }
 
-static struct mmt_error *name_processes(struct grouping *grouping)
+/* "name (123)"; the caller frees it. */
+static char *name_task(const struct replay *replay, const struct row_description *row)
 {
-	const struct replay *replay = grouping->replay;
+	const struct process *process = processes_at(replay->processes, row->process);
+	const char *name = process_name(replay->processes, process), *kind = "process";
+	int32_t id = process->pid;
+	char *text;
+
+	if (row->by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
+		return strdup("[unknown thread]");
+	if (row->by == MMT_BY_THREAD) {
+		const struct replay_thread *thread = &replay->threads.items[row->thread];
+
+		name = processes_name(replay->processes, thread->thread->name);
+		kind = "thread";
+		id = thread->tid;
+	}
+	return asprintf(&text, "%s (%" PRId32 ")", *name ? name : kind, id) < 0 ? NULL : text;
+}
+
+/* Their names are those at the end. */
+static struct mmt_error *name_tasks(struct grouping *grouping)
+{
+	bool is_pair = grouping->report->then_by != MMT_BY_STACK;
 
 	for (size_t i = 0; i < grouping->row_count; i++) {
-		const struct process *process = processes_at(replay->processes, grouping->rows->items.items[i].process);
-		const char *name = process_name(replay->processes, process);
+		const struct row_description *row = &grouping->rows->items.items[i];
 		CLEANUP(free) char *text = NULL;
 
-		if (asprintf(&text, "%s (%" PRId32 ")", *name ? name : "process", process->pid) < 0) {
-			text = NULL;
-			return &error_no_memory;
-		}
-		grouping->groups[i].name = arena_string(grouping->arena, text);
+		if (row->by != MMT_BY_PROCESS && (row->by != MMT_BY_THREAD || !is_pair))
+			continue;
+		text = name_task(grouping->replay, row);
+		grouping->groups[i].name = text ? arena_string(grouping->arena, text) : NULL;
 		if (!grouping->groups[i].name)
 			return &error_no_memory;
 	}
@@ -168,6 +189,7 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 		row = ledger->accounts.items[allocation->account].row;
 		if (row == LEDGER_NO_ROW)
 			continue;
+		row = rows_shown(grouping->rows, &ledger->accounts.items[allocation->account]);
 		error = add_allocation(grouping, allocation, row);
 		if (error)
 			return error;
@@ -361,6 +383,13 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_group 
 	return NULL;
 }
 
+/* The groups of this level; the rows of the other level have none. */
+static bool is_group(const struct grouping *grouping, size_t row)
+{
+	return grouping->report->then_by == MMT_BY_STACK ||
+	       !grouping->rows->items.items[row].outer != grouping->is_inner;
+}
+
 /* Each to the place that its id says, one for one: there may be many, and they are large. */
 static void sort_groups(struct mmt_group *groups, size_t count)
 {
@@ -374,30 +403,91 @@ static void sort_groups(struct mmt_group *groups, size_t count)
 	}
 }
 
-static struct mmt_error *rank(struct grouping *grouping)
+/* The same where only some rows are groups. */
+static struct mmt_error *copy_groups(struct grouping *grouping, const uint32_t *order, size_t count)
 {
-	size_t count = grouping->row_count;
-	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
-	uint32_t *ids = arena_alloc(grouping->arena, count + 1, sizeof(*ids));
-	struct mmt_error *error;
+	struct mmt_group *groups = arena_alloc(grouping->arena, count, sizeof(*groups));
 
-	if (!order || !ids)
+	if (!groups)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
+		groups[i] = grouping->groups[order[i]];
+	grouping->groups = groups;
+	return NULL;
+}
+
+/* Rows in the order of their groups, each with its steps; the caller frees them. */
+static struct mmt_error *order_rows(struct grouping *grouping, uint32_t **order_ret, size_t *count_ret)
+{
+	uint32_t *order = *order_ret = calloc(grouping->row_count + 1, sizeof(*order));
+	struct mmt_error *error = NULL;
+	size_t count = 0;
+
+	if (!order)
+		return &error_no_memory;
+	for (size_t i = 0; i < grouping->row_count; i++) {
+		if (is_group(grouping, i))
+			order[count++] = (uint32_t)i;
+	}
 	qsort_r(order, count, sizeof(*order), compare_groups, grouping->groups);
-	for (size_t i = 0; i < count; i++)
-		ids[order[i]] = (uint32_t)i + 1;
-	grouping->rows->group_ids = ids;
-	error = link_reservers(grouping, ids);
 	for (size_t i = 0; !error && i < count; i++)
 		error = copy_steps(grouping, &grouping->groups[order[i]], order[i] + 1);
+	*count_ret = count;
+	return error;
+}
+
+static struct mmt_error *rank(struct grouping *grouping)
+{
+	CLEANUP(free) uint32_t *order = NULL;
+	uint32_t *ids = arena_alloc(grouping->arena, grouping->row_count + 1, sizeof(*ids));
+	size_t count;
+	struct mmt_error *error = order_rows(grouping, &order, &count);
+
+	if (error || !ids)
+		return error ? error : &error_no_memory;
 	for (size_t i = 0; i < count; i++)
-		grouping->groups[i].id = ids[i];
-	sort_groups(grouping->groups, count);
+		grouping->groups[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
+	grouping->rows->group_ids = ids;
+	error = link_reservers(grouping, ids);
+	if (count == grouping->row_count)
+		sort_groups(grouping->groups, count);
+	else if (!error)
+		error = copy_groups(grouping, order, count);
 	grouping->report->groups = grouping->groups;
 	grouping->report->group_count = count;
 	return error ? error : row_causes_build(grouping->report, grouping->groups, grouping->arena);
+}
+
+/* Hand the groups of the second key, the largest first, to those of the first key that they are part of. */
+static struct mmt_error *rank_inner(struct grouping *grouping, struct mmt_group *outer_groups)
+{
+	CLEANUP(free) uint32_t *order = NULL;
+	size_t count;
+	struct mmt_error *error = order_rows(grouping, &order, &count);
+	const uint32_t *outer_ids = grouping->rows->group_ids;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		uint32_t outer = grouping->rows->items.items[order[i]].outer;
+
+		outer_groups[outer_ids[outer - 1] - 1].inner_group_count++;
+	}
+	for (size_t i = 0; !error && i < grouping->report->group_count; i++) {
+		struct mmt_group *outer = &outer_groups[i];
+
+		outer->inner_groups = arena_alloc(grouping->arena, outer->inner_group_count, sizeof(struct mmt_group));
+		outer->inner_group_count = 0;
+		if (!outer->inner_groups)
+			return &error_no_memory;
+	}
+	for (size_t i = 0; !error && i < count; i++) {
+		uint32_t row = grouping->rows->items.items[order[i]].outer;
+		struct mmt_group *outer = &outer_groups[outer_ids[row - 1] - 1];
+		struct mmt_group *inner = (struct mmt_group *)&outer->inner_groups[outer->inner_group_count++];
+
+		*inner = grouping->groups[order[i]];
+		inner->id = (uint32_t)outer->inner_group_count;
+	}
+	return error;
 }
 
 static void set_residency_unknown(struct mmt_group *group)
@@ -431,19 +521,9 @@ static uint64_t count_live_threads(const struct replay *replay, const struct mmt
 	return count;
 }
 
-static struct mmt_error *publish(struct grouping *grouping)
+/* Figures that follow from the sums. */
+static struct mmt_error *complete_groups(struct grouping *grouping)
 {
-	const struct ledger *ledger = &grouping->replay->ledger;
-	struct mmt_report *report = grouping->report;
-	bool resident = grouping->replay->metadata->has_residency && !grouping->replay->window.ends_early;
-
-	report->resident_bytes = resident ? 0 : MMT_UNKNOWN;
-	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
-	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;
-	if (ledger->rows.count) {
-		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
-		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
-	}
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_group *group = &grouping->groups[i];
 		struct mmt_error *error = groups_verify(group);
@@ -456,40 +536,100 @@ static struct mmt_error *publish(struct grouping *grouping)
 			set_residency_unknown(group);
 		if (!group->unfreed_count)
 			group->smallest_bytes = 0;
-		group->bytes_per_minute = per_minute(report, group->memory_bytes);
+		group->bytes_per_minute = per_minute(grouping->report, group->memory_bytes);
 		if (group->pattern)
 			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group));
-		add_to_report(report, group);
 	}
-	return rank(grouping);
+	return NULL;
+}
+
+static struct mmt_error *build_level(struct grouping *grouping)
+{
+	struct mmt_error *error;
+
+	grouping->groups = arena_alloc(grouping->arena, grouping->row_count, sizeof(*grouping->groups));
+	grouping->sums.groups = grouping->groups;
+	grouping->sums.resident_known = arena_alloc(grouping->arena, grouping->row_count, sizeof(bool));
+	if (!grouping->groups || !grouping->sums.resident_known)
+		return &error_no_memory;
+	error = start_groups(grouping);
+	if (!error)
+		error = name_tasks(grouping);
+	if (!error)
+		error = add_unfreed_sums(grouping->replay, grouping->rows, &grouping->sums);
+	if (!error)
+		error = add_allocations(grouping);
+	if (!error)
+		error = group_details_add(grouping->replay, grouping->rows, grouping->arena, grouping->report,
+					  grouping->groups);
+	return error ? error : add_threads(grouping);
+}
+
+static void grouping_deinit(struct grouping *grouping)
+{
+	map_deinit(&grouping->sums.reservers);
+	map_deinit(&grouping->thread_bytes);
+}
+
+static struct mmt_error *publish(struct grouping *grouping)
+{
+	const struct ledger *ledger = &grouping->replay->ledger;
+	struct mmt_report *report = grouping->report;
+	bool resident = grouping->replay->metadata->has_residency && !grouping->replay->window.ends_early;
+	struct mmt_error *error;
+
+	report->resident_bytes = resident ? 0 : MMT_UNKNOWN;
+	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
+	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;
+	if (ledger->rows.count) {
+		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
+		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
+	}
+	error = complete_groups(grouping);
+	for (size_t i = 0; !error && i < grouping->row_count; i++)
+		add_to_report(report, &grouping->groups[i]);
+	return error ? error : rank(grouping);
+}
+
+/* What is known of the resident bytes of an outer group is known of its parts, so that they add up. */
+static void share_residency(struct grouping *inner, const struct grouping *outer)
+{
+	for (size_t i = 0; i < inner->row_count; i++) {
+		uint32_t row = inner->rows->items.items[i].outer;
+
+		inner->sums.resident_known[i] = row && outer->sums.resident_known[row - 1];
+	}
+}
+
+static struct mmt_error *build_inner(struct grouping *inner, const struct grouping *outer)
+{
+	struct mmt_error *error = build_level(inner);
+
+	if (error)
+		return error;
+	share_residency(inner, outer);
+	error = complete_groups(inner);
+	return error ? error : rank_inner(inner, outer->groups);
 }
 
 struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct arena *arena, struct mmt_report *report)
 {
 	struct grouping grouping = {
 	    .replay = replay, .rows = rows, .arena = arena, .report = report, .row_count = rows->items.count};
+	struct grouping inner = grouping;
+	bool is_pair = report->then_by != MMT_BY_STACK;
 	struct mmt_error *error;
 
-	grouping.groups = arena_alloc(arena, grouping.row_count, sizeof(*grouping.groups));
-	grouping.sums.groups = grouping.groups;
-	grouping.sums.resident_known = arena_alloc(arena, grouping.row_count, sizeof(bool));
-	if (!grouping.groups || !grouping.sums.resident_known)
-		return &error_no_memory;
-	error = start_groups(&grouping);
-	if (!error && report->by == MMT_BY_PROCESS)
-		error = name_processes(&grouping);
-	if (!error)
-		error = add_unfreed_sums(replay, rows, &grouping.sums);
-	if (!error)
-		error = add_allocations(&grouping);
-	if (!error)
-		error = group_details_add(replay, rows, arena, report, grouping.groups);
-	if (!error)
-		error = add_threads(&grouping);
+	inner.is_inner = true;
+	rows->shows_outer = is_pair;
+	error = build_level(&grouping);
 	if (!error)
 		error = publish(&grouping);
-	map_deinit(&grouping.sums.reservers);
-	map_deinit(&grouping.thread_bytes);
+	rows->shows_outer = false;
+	if (!error && is_pair)
+		error = build_inner(&inner, &grouping);
+	grouping_deinit(&inner);
+	grouping_deinit(&grouping);
 	return error;
 }
 
@@ -576,7 +716,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 		      const struct allocation *allocation)
 {
 	uint64_t bytes = interval->end - interval->start;
-	struct mmt_group *group = &sums->groups[owner->row - 1];
+	struct mmt_group *group = &sums->groups[rows_shown(rows, owner) - 1];
 	const struct account *committer = find_holder(replay, rows, interval, owner);
 	const struct account *reserver = allocation ? ledger_counted(&replay->ledger, allocation->reserver) : NULL;
 	bool is_reserved = !interval->attributes.protection;
@@ -594,10 +734,10 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 		group->reserved_bytes += bytes;
 		return true;
 	}
-	sums->groups[committer->row - 1].committed_bytes += bytes;
-	if (!add_reserver(sums, committer->row, owner->row, bytes))
+	sums->groups[rows_shown(rows, committer) - 1].committed_bytes += bytes;
+	if (!add_reserver(sums, rows_shown(rows, committer), rows_shown(rows, owner), bytes))
 		return false;
-	return !reserver || add_reserver(sums, owner->row, reserver->row, bytes);
+	return !reserver || add_reserver(sums, rows_shown(rows, owner), rows_shown(rows, reserver), bytes);
 }
 
 /* The mapping itself is not in this report: it was made before the window, or the options exclude it. */
@@ -623,14 +763,14 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 		return true;
 	if (!find_part(replay, committer, NULL, &part))
 		return false;
-	sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
+	sums->groups[rows_shown(rows, committer) - 1].committed_before_bytes += interval->end - interval->start;
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
 	if (residency) {
 		uint64_t bytes = resident_bytes(residency, run, interval);
 
-		sums->resident_known[committer->row - 1] = true;
-		sums->groups[committer->row - 1].resident_before_bytes += bytes;
+		sums->resident_known[rows_shown(rows, committer) - 1] = true;
+		sums->groups[rows_shown(rows, committer) - 1].resident_before_bytes += bytes;
 		if (part) {
 			part->resident_known = true;
 			part->resident_before_bytes += bytes;
@@ -649,8 +789,8 @@ static bool add_resident(struct replay *replay, const struct rows *rows, struct 
 
 	if (!find_part(replay, holder, ledger_allocation(&replay->ledger, interval->allocation), &part))
 		return false;
-	sums->resident_known[holder->row - 1] = true;
-	sums->groups[holder->row - 1].resident_bytes += bytes;
+	sums->resident_known[rows_shown(rows, holder) - 1] = true;
+	sums->groups[rows_shown(rows, holder) - 1].resident_bytes += bytes;
 	if (part) {
 		part->resident_known = true;
 		part->resident_bytes += bytes;
@@ -704,7 +844,7 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 				return &error_no_memory;
 			continue;
 		}
-		sums->groups[owner->row - 1].mapping_count += !continues;
+		sums->groups[rows_shown(rows, owner) - 1].mapping_count += !continues;
 		if (!add_owned(replay, rows, sums, interval, owner, allocation))
 			return &error_no_memory;
 		if (residency && !add_resident(replay, rows, sums, interval, resident_bytes(residency, &run, interval)))

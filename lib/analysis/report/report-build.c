@@ -322,6 +322,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	if (report->replay.window.ends_early)
 		result->end_ns = end_of_recording(metadata, result->to_ns);
 	result->by = options->by;
+	result->then_by = options->then_by;
 	result->classes = options->classes;
 	result->hide_count = options->hide_count;
 	result->hide = copy_texts(&report->arena, options->hide, options->hide_count);
@@ -460,6 +461,16 @@ static struct mmt_error *check_lifetime_steps(uint32_t steps)
 			    LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
 }
 
+static struct mmt_error *check_keys(const struct mmt_report_options *options)
+{
+	if (options->then_by == MMT_BY_STACK)
+		return NULL;
+	if (options->by == MMT_BY_STACK || options->by == options->then_by || options->lifetime_steps)
+		return error_create(MMT_ERROR_INVALID,
+				    "then_by: needs a different key in `by`, not stacks, and no lifetime_steps");
+	return NULL;
+}
+
 struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, struct mmt_report **report_ret)
 {
 	struct report *report = calloc(1, sizeof(*report));
@@ -472,6 +483,8 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	error = options_copy(asked, &report->options, sizeof(report->options), "mmt_report_options");
 	if (!error)
 		error = check_lifetime_steps(report->options.lifetime_steps);
+	if (!error)
+		error = check_keys(&report->options);
 	if (error) {
 		free(report);
 		return error;
@@ -479,6 +492,7 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	replay.report = options = &report->options;
 	error = rows_init(&report->rows, options, &report->arena);
 	steps_init(&report->steps, options, &report->rows);
+	replay.find_outer_row = options->then_by == MMT_BY_STACK ? NULL : rows_find_outer;
 	replay.context = &report->rows;
 	replay.by_thread = rows_need_threads(&report->rows);
 	if (!error)

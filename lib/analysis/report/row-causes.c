@@ -210,7 +210,7 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 	struct mmt_cause *kept;
 	struct mmt_error *error;
 
-	if (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD)
+	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return NULL;
 	if (!of_groups || !leaking_bytes || !largest_bytes || !items)
 		return &error_no_memory;

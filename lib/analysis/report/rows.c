@@ -52,9 +52,25 @@ bool rows_are_filtered(const struct rows *rows)
 	return rows->options->classes || filters_are_given(&rows->filters);
 }
 
+static bool is_pair(const struct rows *rows)
+{
+	return rows->options->then_by != MMT_BY_STACK;
+}
+
+static bool are_stacks(const struct rows *rows)
+{
+	return !is_pair(rows) && (rows->options->by == MMT_BY_STACK || rows->options->by == MMT_BY_THREAD);
+}
+
+/* One of the keys, or the only one. */
+static bool is_by(const struct rows *rows, enum mmt_group_by by)
+{
+	return rows->options->by == by || (is_pair(rows) && rows->options->then_by == by);
+}
+
 bool rows_need_threads(const struct rows *rows)
 {
-	return rows->filters.by_threads;
+	return rows->filters.by_threads || (is_pair(rows) && is_by(rows, MMT_BY_THREAD));
 }
 
 /* Numbers of the names of a frame, as many as it has names. NULL: out of memory. */
@@ -126,7 +142,7 @@ static bool is_decided(const struct rows *rows, size_t *origin, size_t *looked)
 
 	if (!patterns_are_decided(rows->frames.items, rows->frames.count, origin))
 		return false;
-	return rows->options->by != MMT_BY_FUNCTION ||
+	return !is_by(rows, MMT_BY_FUNCTION) ||
 	       origin_find_function(rows->frames.items, rows->frames.count, *origin, looked, &place);
 }
 
@@ -222,7 +238,7 @@ struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_descri
 	struct mmt_error *error;
 
 	*row_ret = rows->items.items[row];
-	if (rows->options->by != MMT_BY_STACK && rows->options->by != MMT_BY_THREAD)
+	if (!are_stacks(rows))
 		return NULL;
 	error = rows_name_stack(rows, row_ret->stack, &stack);
 	row_ret->frames = stack.frames;
@@ -271,18 +287,19 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 	return asprintf(&name, "[%s]", mmt_class_name(memory_class)) < 0 ? NULL : name;
 }
 
-/* What the account's row is called; the stack's names are in the scratch vectors. */
-static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+/* What the account's row of a key is called; the stack's names are in the scratch vectors. */
+static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class,
+		      enum mmt_group_by by)
 {
 	size_t count = rows->frames.count, looked = 0;
 	size_t origin = origin_find(rows->frames.items, count), place = origin;
 	const struct mmt_frame *frame;
 
-	if (rows->options->by == MMT_BY_FUNCTION)
+	if (by == MMT_BY_FUNCTION)
 		(void)origin_find_function(rows->frames.items, count, origin, &looked, &place);
 	frame = place < count ? rows->frames.items[place] : NULL;
 
-	switch (rows->options->by) {
+	switch (by) {
 	case MMT_BY_FUNCTION:
 		return function_name(frame);
 	case MMT_BY_MODULE:
@@ -310,8 +327,8 @@ static struct mmt_error *start_row(struct rows *rows, const struct row_descripti
 static struct mmt_error *find_named_row(struct rows *rows, const struct account *account, enum mmt_class memory_class,
 					uint32_t *row_ret)
 {
-	CLEANUP(free) char *name = row_name(rows, account, memory_class);
-	struct row_description row = {.name = name};
+	CLEANUP(free) char *name = row_name(rows, account, memory_class, rows->options->by);
+	struct row_description row = {.name = name, .by = rows->options->by};
 
 	if (!name)
 		return &error_no_memory;
@@ -326,7 +343,7 @@ static struct mmt_error *find_numbered_row(struct rows *rows, const struct accou
 					   const struct row_description *stack, uint32_t *row_ret)
 {
 	bool by_process = rows->options->by == MMT_BY_PROCESS;
-	struct row_description row = {.process = account->process};
+	struct row_description row = {.process = account->process, .by = rows->options->by};
 	uint32_t key[2] = {account->process, 0};
 
 	if (!by_process) {
@@ -342,6 +359,54 @@ static struct mmt_error *find_numbered_row(struct rows *rows, const struct accou
 	if (*row_ret == INTERN_NONE)
 		return &error_no_memory;
 	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
+}
+
+/* With two keys: the row of one of them, inside `outer`. Names of processes and threads may still change. */
+static struct mmt_error *find_row_of_key(struct rows *rows, const struct account *account, enum mmt_class memory_class,
+					 enum mmt_group_by by, uint32_t outer, uint32_t *row_ret)
+{
+	bool is_named = by != MMT_BY_PROCESS && by != MMT_BY_THREAD;
+	uint32_t number = by == MMT_BY_PROCESS ? account->process : account->thread, id;
+	CLEANUP(free) char *name = is_named ? row_name(rows, account, memory_class, by) : NULL;
+	CLEANUP(free) char *key = NULL;
+	struct row_description row = {
+	    .name = name, .by = by, .outer = outer, .process = account->process, .thread = account->thread};
+	struct mmt_error *error = NULL;
+
+	if (is_named && !name)
+		return &error_no_memory;
+	if (asprintf(&key, "%" PRIu32 " %" PRIu32 " %s", outer, is_named ? 0 : number, is_named ? name : "") < 0) {
+		key = NULL;
+		return &error_no_memory;
+	}
+	id = intern_put_string(&rows->keys, key);
+	if (id == INTERN_NONE)
+		return &error_no_memory;
+	if (id == rows->items.count)
+		error = start_row(rows, &row);
+	*row_ret = id + 1;
+	return error;
+}
+
+static struct mmt_error *find_pair(struct rows *rows, const struct account *account, enum mmt_class memory_class,
+				   uint32_t *row_ret)
+{
+	uint32_t outer;
+	struct mmt_error *error = find_row_of_key(rows, account, memory_class, rows->options->by, 0, &outer);
+
+	return error ? error : find_row_of_key(rows, account, memory_class, rows->options->then_by, outer, row_ret);
+}
+
+uint32_t rows_find_outer(void *context, uint32_t row)
+{
+	const struct rows *rows = context;
+
+	return rows->items.items[row - 1].outer;
+}
+
+uint32_t rows_shown(const struct rows *rows, const struct account *account)
+{
+	return rows->shows_outer ? rows->items.items[account->row - 1].outer : account->row;
 }
 
 static uint64_t fact_key(const struct account *account)
@@ -396,24 +461,16 @@ static bool needs_whole_stack(const struct rows *rows)
 {
 	if (rows->filters.by_frames)
 		return true;
-	switch (rows->options->by) {
-	case MMT_BY_STACK:
-	case MMT_BY_THREAD:
+	if (are_stacks(rows))
 		return true;
-	case MMT_BY_FUNCTION:
-	case MMT_BY_MODULE:
-		return rows->options->hide_count;
-	default:
-		return false;
-	}
+	return rows->options->hide_count && (is_by(rows, MMT_BY_FUNCTION) || is_by(rows, MMT_BY_MODULE));
 }
 
 struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret)
 {
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
-	enum mmt_group_by by = rows->options->by;
-	struct row_description stack = {0};
+	struct row_description stack = {.by = rows->options->by};
 	bool wanted;
 	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, true, &stack.stack_end)
 							  : name_near(rows, account->stack, &stack.stack_end);
@@ -431,7 +488,9 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	*row_ret = LEDGER_NO_ROW;
 	if (!wanted)
 		return NULL;
-	if (by == MMT_BY_STACK || by == MMT_BY_THREAD || by == MMT_BY_PROCESS)
+	if (is_pair(rows))
+		return find_pair(rows, account, memory_class, row_ret);
+	if (are_stacks(rows) || rows->options->by == MMT_BY_PROCESS)
 		error = find_numbered_row(rows, account, &stack, row_ret);
 	else
 		error = find_named_row(rows, account, memory_class, row_ret);

@@ -23,13 +23,16 @@
 #include "model/processes.h"
 
 struct row_description {
-	const char *name;		       /* NULL: a stack, or a process */
+	const char *name;		       /* NULL: a stack, process or thread */
+	enum mmt_group_by by;		       /* its key */
+	uint32_t outer;			       /* with two keys, the number of the row that it is part of; 0: none */
 	uint32_t stack;			       /* by stack: the first of those that are this row */
 	const struct mmt_frame *const *frames; /* only where it is described for the report, as is their number */
 	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint32_t process; /* by process: its index */
+	uint32_t thread;  /* by thread, with two keys: its number, or LEDGER_NO_THREAD */
 	bool lost;
 };
 
@@ -41,6 +44,7 @@ struct rows {
 	struct processes *processes;
 	const struct replay *replay; /* for its threads; needed only with accounts by thread */
 	struct filters filters;
+	bool shows_outer;    /* with two keys: rows_shown() finds rows of the first key */
 	uint32_t lost_stack; /* of calls that were lost; STACKS_NONE: none */
 	struct arena *arena;
 	struct names names;
@@ -74,8 +78,12 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 /* The name that --by function gives a stack; NULL: out of memory. The caller frees it. */
 char *rows_function_name(const struct mmt_frame *const *frames, size_t count);
 
-/* For the ledger; `context` is the rows. */
+/* For the ledger; `context` is the rows. With two keys, the row of both, which is part of the row of the first. */
 struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret) MMT_MUST_CHECK;
+uint32_t rows_find_outer(void *context, uint32_t row);
+
+/* The row in which the groups that are being built count an account that has a row. */
+uint32_t rows_shown(const struct rows *rows, const struct account *account);
 
 /* What kind of memory an account's is, its stack taken into account. */
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);

@@ -102,8 +102,11 @@ static struct mmt_error *take_back_space(const struct steps *steps, struct repla
 		const struct account *account = process_totals_owner(replay, interval);
 		uint64_t bytes = account ? interval->end - interval->start : 0;
 
-		if (account && !take_back(steps, &ledger->steps, account->row, step, bytes))
-			return &error_no_memory;
+		for (uint32_t row = account ? account->row : LEDGER_NO_ROW; row != LEDGER_NO_ROW;
+		     row = ledger_outer_row(ledger, row)) {
+			if (!take_back(steps, &ledger->steps, row, step, bytes))
+				return &error_no_memory;
+		}
 		total += bytes;
 		reserved += interval->attributes.protection ? 0 : bytes;
 	}

@@ -21,7 +21,7 @@ struct mmt_error *mmt_report_write_html(const struct mmt_report *report, const s
 {
 	const struct page_source source = {.after = report, .options = options};
 
-	if (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD)
+	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return error_create(MMT_ERROR_INVALID, "an HTML page shows stacks: the report must not be grouped");
 	return write_page(&source, stream);
 }

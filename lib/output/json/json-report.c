@@ -258,9 +258,8 @@ static void put_thread(struct document *document, const char *key, const struct 
 	document_close(document);
 }
 
-static void json_report_group(struct document *document, const char *key, const struct mmt_group *group)
+static void put_group_content(struct document *document, const struct mmt_group *group)
 {
-	document_open_object(document, key);
 	put_group_figures(document, group);
 	put_group_steps(document, group);
 	document_open_array(document, "threads");
@@ -269,6 +268,12 @@ static void json_report_group(struct document *document, const char *key, const 
 	document_close(document);
 	put_pids(document, group->pids, group->pid_count);
 	put_stack(document, group->stack_end, group->hidden_frame_count, group->frames, group->frame_count);
+}
+
+static void json_report_group(struct document *document, const char *key, const struct mmt_group *group)
+{
+	document_open_object(document, key);
+	put_group_content(document, group);
 	document_close(document);
 }
 
@@ -455,6 +460,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
 	document_unsigned(document, "mapping_limit", report->mapping_limit ? report->mapping_limit : MMT_UNKNOWN);
 	document_string(document, "by", group_by_word(report->by));
+	document_string(document, "then_by", report->then_by == MMT_BY_STACK ? NULL : group_by_word(report->then_by));
 	put_words(document, "hide", report->hide, report->hide_count);
 	put_words(document, "focus", report->focus, report->focus_count);
 	put_words(document, "ignore", report->ignore, report->ignore_count);
@@ -508,14 +514,40 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 	document_close(document);
 }
 
-static void put_groups(struct document *document, const struct selection *selection)
+static struct mmt_error *put_inner_groups(struct document *document, const struct mmt_group *outer,
+					  const struct mmt_text_options *options)
 {
+	struct selection selection;
+	struct mmt_error *error =
+	    selection_of_groups(outer->inner_groups, outer->inner_group_count, options, true, &selection);
+
+	if (error)
+		return error;
+	document_open_array(document, "inner_groups");
+	for (size_t i = 0; i < selection.count; i++)
+		json_report_group(document, NULL, selection.groups[i]);
+	document_close(document);
+	selection_deinit(&selection);
+	return NULL;
+}
+
+static struct mmt_error *put_groups(struct document *document, const struct mmt_report *report,
+				    const struct mmt_text_options *options, const struct selection *selection)
+{
+	struct mmt_error *error = NULL;
+
 	document_unsigned(document, "hidden_count", selection->hidden.count);
 	document_unsigned(document, "hidden_bytes", selection->hidden.bytes);
 	document_open_array(document, "groups");
-	for (size_t i = 0; i < selection->count; i++)
-		json_report_group(document, NULL, selection->groups[i]);
+	for (size_t i = 0; !error && i < selection->count; i++) {
+		document_open_object(document, NULL);
+		put_group_content(document, selection->groups[i]);
+		if (report->then_by != MMT_BY_STACK)
+			error = put_inner_groups(document, selection->groups[i], options);
+		document_close(document);
+	}
 	document_close(document);
+	return error;
 }
 
 struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
@@ -533,9 +565,10 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		json_report_recording(document, report);
 		put_steps(document, report);
 		put_causes(document, report);
-		put_groups(document, &selection);
+		error = put_groups(document, report, options, &selection);
 		put_side_figures(document, report);
-		error = document_finish(document);
+		if (!error)
+			error = document_finish(document);
 	}
 	selection_deinit(&selection);
 	document_destroy(document);

@@ -31,6 +31,7 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
+#define INNER_INDENT 10
 #define COMMITTED_FLOOR_BYTES 262144 /* what is made accessible up to this is no growth, where nothing else tells */
 #define LABEL_COLUMNS 26
 #define FILE_COLUMNS 48
@@ -127,7 +128,7 @@ static void put_share(struct text *text, const struct mmt_group *group, uint64_t
 }
 
 /* "24.00 KiB resident": what the row holds in memory or, if that is nothing, of addresses. */
-static void put_lead(struct text *text, const struct mmt_group *group)
+static void put_lead(struct text *text, const struct mmt_group *group, const char *number)
 {
 	const char *what = group->resident_bytes == MMT_UNKNOWN ? "committed" : "resident";
 	uint64_t bytes = group->memory_bytes;
@@ -138,7 +139,7 @@ static void put_lead(struct text *text, const struct mmt_group *group)
 		bytes = group->unfreed_bytes ? group->unfreed_bytes
 					     : group->committed_bytes + group->committed_before_bytes;
 	}
-	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", group->id, mmt_format_bytes(bytes, size));
+	text_format(text, TEXT_STRONG, "%s%9s", number, mmt_format_bytes(bytes, size));
 	text_format(text, TEXT_PLAIN, " %s", what);
 }
 
@@ -248,18 +249,14 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 			  text_plural(group->mapping_count, "mapping", "mappings"));
 }
 
-/* `memory_bytes`: of all rows. */
 static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
-			enum mmt_sort sort, uint64_t memory_bytes)
+			enum mmt_sort sort, bool with_kind)
 {
 	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
 
-	text->indent = ROW_INDENT;
-	put_lead(text, group);
-	put_share(text, group, memory_bytes);
-	put_sort_key(text, report, group, sort);
 	put_verdict(text, report, group);
-	put_kind(text, group);
+	if (with_kind)
+		put_kind(text, group);
 	text_group_sizes(text, group);
 	text_group_given_back(text, group);
 	if (group->allocated_count)
@@ -267,9 +264,66 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 			  mmt_format_count(group->allocated_count, of));
 	put_sizes_of_kinds(text, report, group, sort);
 	put_times(text, report, group);
+}
+
+/* `memory_bytes`: of all rows. */
+static void put_row(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+		    enum mmt_sort sort, uint64_t memory_bytes)
+{
+	char number[16];
+
+	text->indent = ROW_INDENT;
+	snprintf(number, sizeof(number), "%2" PRIu32 "  ", group->id);
+	put_lead(text, group, number);
+	put_share(text, group, memory_bytes);
+	put_sort_key(text, report, group, sort);
+	put_figures(text, report, group, sort, true);
 	text_group_trend(text, group);
 	text_group_threads(text, report, group);
 	text_end_line(text);
+}
+
+/* A row of the second key: one line, with its name in front of the figures. */
+static void put_inner_row(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+			  enum mmt_sort sort, uint64_t memory_bytes)
+{
+	const char *name = group->name ? group->name : "";
+
+	text->indent = INNER_INDENT;
+	text_pad_to(text, STACK_INDENT);
+	put_lead(text, group, "");
+	put_share(text, group, memory_bytes);
+	text_begin_part(text, text_name_columns(text, name));
+	text_put_name(text, TEXT_STRONG, name, 0);
+	put_sort_key(text, report, group, sort);
+	put_figures(text, report, group, sort, report->then_by != MMT_BY_CLASS && report->then_by != MMT_BY_FILE);
+	text_end_line(text);
+}
+
+static struct mmt_error *put_inner_rows(struct text *text, const struct mmt_report *report,
+					const struct mmt_group *outer, bool freed_too, uint64_t memory_bytes)
+{
+	const struct mmt_text_options *options = text->options;
+	struct selection selection;
+	struct mmt_error *error =
+	    selection_of_groups(outer->inner_groups, outer->inner_group_count, options, freed_too, &selection);
+	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < selection.count; i++)
+		put_inner_row(text, report, selection.groups[i], options->sort, memory_bytes);
+	if (selection.hidden.count) {
+		text_pad_to(text, STACK_INDENT);
+		text_format(text, TEXT_PLAIN, "%9s in %s more",
+			    mmt_format_bytes(selection.hidden.memory_bytes ? selection.hidden.memory_bytes
+									   : selection.hidden.bytes,
+					     size),
+			    mmt_format_count(selection.hidden.count, count));
+		text_end_line(text);
+	}
+	selection_deinit(&selection);
+	return NULL;
 }
 
 static void put_line(struct text *text, const char *line)
@@ -310,8 +364,11 @@ static void put_heading(struct text *text, const struct selection *selection, si
 	text_end_line(text);
 }
 
-static void put_hidden(struct text *text, const struct selection *selection, enum mmt_sort sort)
+static void put_hidden(struct text *text, const struct selection *selection, const struct mmt_report *report,
+		       enum mmt_sort sort)
 {
+	bool are_stacks =
+	    report->then_by == MMT_BY_STACK && (report->by == MMT_BY_STACK || report->by == MMT_BY_THREAD);
 	const struct hidden_groups *hidden = &selection->hidden;
 	bool of_memory;
 	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
@@ -323,7 +380,8 @@ static void put_hidden(struct text *text, const struct selection *selection, enu
 		return;
 	text_end_line(text);
 	text_format(text, TEXT_PLAIN, "%s more %s %s %s", mmt_format_count(hidden->count, count),
-		    text_plural(hidden->count, "stack", "stacks"),
+		    are_stacks ? text_plural(hidden->count, "stack", "stacks")
+			       : text_plural(hidden->count, "row", "rows"),
 		    sort == MMT_SORT_FREED	 ? "that freed"
 		    : sort == MMT_SORT_ALLOCATED ? "that mapped"
 						 : "with",
@@ -356,23 +414,24 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text_classes(&text, report);
 	text_processes(&text, report);
 	text_steps(&text, report, &selection);
-	if (report->by == MMT_BY_THREAD)
+	if (report->by == MMT_BY_THREAD && report->then_by == MMT_BY_STACK)
 		text_threads(&text, report);
-	for (size_t i = 0; i < selection.count; i++) {
+	for (size_t i = 0; !error && i < selection.count; i++) {
 		text_end_line(&text);
 		put_heading(&text, &selection, i, options->sort);
-		put_figures(&text, report, selection.groups[i], options->sort, memory_bytes);
+		put_row(&text, report, selection.groups[i], options->sort, memory_bytes);
 		put_identity(&text, selection.groups[i], &explanations);
+		error = put_inner_rows(&text, report, selection.groups[i], freed_too, memory_bytes);
 	}
 	if (!report->unfreed_bytes)
 		text_nothing_unfreed(&text, report);
-	put_hidden(&text, &selection, options->sort);
+	put_hidden(&text, &selection, report, options->sort);
 	text_failures(&text, report, &explanations.marks);
 	text_explanations_add(&explanations, report);
 	text_explanations(&text, &explanations);
 	text_end(&text);
 	selection_deinit(&selection);
-	return NULL;
+	return error;
 }
 
 #define THREADS_NAMED 3
