@@ -501,11 +501,12 @@ struct mmt_growth {
 	uint64_t floor_bytes;			     /* smaller changes are noise; 0: unknown */
 	uint64_t settled_ns;			     /* MMT_VERDICT_PLATEAU: when it was reached */
 	uint64_t advised_ns;			     /* MMT_VERDICT_TOO_SHORT: how long to record */
-	/* True if residency was recorded at the start and at the end. Then pages_end_bytes - pages_start_bytes is the
-	 * sum of the parts and unexplained_bytes. */
+	/* True if residency was recorded at the start and at the end. Then end_bytes - start_bytes is the sum of the
+	 * parts, changing_bytes and unexplained_bytes. */
 	bool parts_known;
-	uint64_t pages_start_bytes, pages_end_bytes;
-	int64_t unexplained_bytes;
+	uint64_t pages_start_bytes, pages_end_bytes; /* resident sizes while the resident pages were read */
+	int64_t changing_bytes;	   /* what the process gained or lost between the readings of its size and of its pages */
+	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
 };

@@ -812,6 +812,7 @@ START_TEST(parts_of_growth)
 	report.growth.parts_known = true;
 	report.growth.parts = parts;
 	report.growth.part_count = sizeof(parts) / sizeof(parts[0]);
+	report.growth.changing_bytes = 1 << 20;
 	report.growth.unexplained_bytes = -8192;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n    +40.00 MiB  touched in malloc arenas, mapped before this recording began\n");
@@ -820,6 +821,7 @@ START_TEST(parts_of_growth)
 	ASSERT_HAS(text, "\n     +3.00 MiB  in memory mapped before, made accessible in this recording: ");
 	ASSERT_HAS(text, "\n     -2.00 MiB  by unmapping what was mapped before this recording began\n");
 	ASSERT_HAS(text, "\n     +1.00 MiB  in other memory (--json has all)\n");
+	ASSERT_HAS(text, "\n     +1.00 MiB  changed while the resident pages were read, outside of the recording\n");
 	ASSERT_HAS(text, "\n     -8.00 KiB  not explained: ");
 	free(text);
 }

@@ -258,16 +258,38 @@ static void name_part(const struct replay *replay, uint64_t key, struct mmt_grow
 	part->pattern = find_pattern(part);
 }
 
+/*
+ * A running process changes between the reading of its size and that of its pages, which may find new pages in known
+ * mappings and miss new mappings. So its growth is known as an interval: what lies outside of it is unexplained.
+ */
+static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_bytes)
+{
+	bool sizes_known = growth->start_bytes != MMT_UNKNOWN && growth->end_bytes != MMT_UNKNOWN;
+	int64_t start_first = (int64_t)(sizes_known ? growth->start_bytes : growth->pages_start_bytes);
+	int64_t end_first = (int64_t)(sizes_known ? growth->end_bytes : growth->pages_end_bytes);
+	int64_t start_change = (int64_t)growth->pages_start_bytes - start_first;
+	int64_t end_change = (int64_t)growth->pages_end_bytes - end_first;
+	int64_t least =
+	    end_first - start_first + (end_change < 0 ? end_change : 0) - (start_change > 0 ? start_change : 0);
+	int64_t most =
+	    end_first - start_first + (end_change > 0 ? end_change : 0) - (start_change < 0 ? start_change : 0);
+
+	growth->unexplained_bytes = explained_bytes < least  ? least - explained_bytes
+				    : explained_bytes > most ? most - explained_bytes
+							     : 0;
+	growth->changing_bytes = end_first - start_first - explained_bytes - growth->unexplained_bytes;
+}
+
 static struct mmt_error *publish(const struct sums *sums, struct arena *arena, struct mmt_growth *growth)
 {
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
 	uint64_t key, bytes;
+	int64_t explained_bytes = 0;
 
 	if (!parts)
 		return &error_no_memory;
 	growth->pages_start_bytes = sums->start_bytes;
 	growth->pages_end_bytes = sums->end_bytes;
-	growth->unexplained_bytes = (int64_t)(sums->end_bytes - sums->start_bytes);
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
@@ -278,9 +300,10 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, s
 			return &error_no_memory;
 		part->bytes = (int64_t)bytes;
 		part->hint = hints_of_growth(part);
-		growth->unexplained_bytes -= part->bytes;
+		explained_bytes += part->bytes;
 		growth->part_count++;
 	}
+	compare_with_sizes(growth, explained_bytes);
 	qsort(parts, growth->part_count, sizeof(*parts), compare_parts);
 	growth->parts = parts;
 	growth->parts_known = true;

@@ -350,10 +350,13 @@ static void put_growth_parts(struct document *document, const struct mmt_growth 
 {
 	document_unsigned(document, "pages_start_bytes", growth->parts_known ? growth->pages_start_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "pages_end_bytes", growth->parts_known ? growth->pages_end_bytes : MMT_UNKNOWN);
-	if (growth->parts_known)
+	if (growth->parts_known) {
+		document_signed(document, "changing_bytes", growth->changing_bytes);
 		document_signed(document, "unexplained_bytes", growth->unexplained_bytes);
-	else
+	} else {
+		document_null(document, "changing_bytes");
 		document_null(document, "unexplained_bytes");
+	}
 	document_open_array(document, "parts");
 	for (size_t i = 0; i < growth->part_count; i++) {
 		const struct mmt_growth_part *part = &growth->parts[i];

@@ -289,9 +289,9 @@ static void put_rest(struct text *text, int64_t bytes, const char *what)
 	text_end_line(text);
 }
 
-static bool is_shown(const struct mmt_growth_part *part, size_t index)
+static bool is_large(int64_t bytes)
 {
-	return index < PARTS_SHOWN && (part->bytes >= PART_FLOOR_BYTES || part->bytes <= -PART_FLOOR_BYTES);
+	return bytes >= PART_FLOOR_BYTES || bytes <= -PART_FLOOR_BYTES;
 }
 
 /* What the growth consists of, largest first; the last lines make the sum complete. */
@@ -300,12 +300,15 @@ static void put_parts(struct text *text, const struct mmt_growth *growth)
 	int64_t rest = 0;
 
 	for (size_t i = 0; i < growth->part_count; i++) {
-		if (is_shown(&growth->parts[i], i))
+		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
 			put_part(text, &growth->parts[i]);
 		else
 			rest += growth->parts[i].bytes;
 	}
 	put_rest(text, rest, "in other memory (--json has all)");
+	if (is_large(growth->changing_bytes))
+		put_rest(text, growth->changing_bytes,
+			 "changed while the resident pages were read, outside of the recording");
 	put_rest(text, growth->unexplained_bytes, "not explained: the kernel's own count of pages differs");
 }
 
