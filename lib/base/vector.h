@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define VECTOR(type)                                                                                                   \
 	struct {                                                                                                       \
@@ -39,12 +40,21 @@
 
 /* Helpers of the macros. The capacity check is inline because an append rarely has to reallocate. */
 #define vector_has_room(vector)                                                                                        \
-	((vector)->count < (vector)->capacity ||                                                                       \
-	 vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \
-			      sizeof(*(vector)->items)))
+	((vector)->count < (vector)->capacity || vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity,  \
+								      (vector)->count + 1, sizeof(*(vector)->items)))
 void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size);
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size);
 void *vector_zero(void *element, size_t size);
 void vector_free(void *items);
+
+/* Radix sort: faster than a comparison sort for many small numbers. */
+
+struct sort_key {
+	uint64_t key;
+	uint64_t value; /* not interpreted */
+};
+
+/* Stable sort by key. False: out of memory, and the items are unchanged. */
+bool radix_sort(struct sort_key *items, size_t count);
 
 #endif

@@ -12,7 +12,7 @@
 #include "capture/ring-reader.h"
 #include "capture/jit-code/jit-code.h"
 #include "capture/process/process-table.h"
-#include "capture/session.h"
+#include "capture/recorder.h"
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
 #include "capture/proc/snapshot.h"

@@ -8,18 +8,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/sized-options.h"
+#include "base/api.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
-#include "capture/session.h"
+#include "capture/recorder.h"
 #include "capture/loop.h"
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
 #include "capture/proc/residency.h"
-#include "capture/recorder.h"
 #include "capture/proc/snapshot.h"
 #include "capture/process/targets.h"
-#include "capture/proc/text-file.h"
 #include "capture/perf/tracefs.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127

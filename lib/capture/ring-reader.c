@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/thread.h"
+#include "base/api.h"
 #include "base/syscall-table.h"
 #include "capture/perf/clock.h"
-#include "capture/process/process-events.h"
-#include "capture/session.h"
+#include "capture/process/process-table.h"
+#include "capture/recorder.h"
 #include "capture/proc/proc.h"
 #include "trace/format/sample-layout.h"
 

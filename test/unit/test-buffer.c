@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/vector.h"
 #include "support/run-suite.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "support/run-suite.h"
-#include "trace/read/decode-ahead.h"
+#include "trace/read/decode.h"
 
 #define MANY 20000 /* more than are remembered */
 #define LONGEST 256

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "support/run-suite.h"
-#include "trace/sections/code-copies.h"
+#include "trace/sections/copies.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "capture/jit-code/code-pages.h"
-#include "capture/jit-code/code-ranges.h"
 #include "support/run-suite.h"
 
 enum { PAGE = 4096, AGAIN = CODE_PAGE_AGAIN_NS };

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "capture/jit-code/code-ranges.h"
+#include "capture/jit-code/code-pages.h"
 #include "support/run-suite.h"
 
 static void expect_ranges(const struct code_ranges *ranges, size_t count, const struct code_range *expected)

@@ -10,7 +10,7 @@
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/read/decode-ahead.h"
+#include "trace/read/decode.h"
 #include "trace/read/readahead.h"
 #include "trace/read/metadata.h"
 

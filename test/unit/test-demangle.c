@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/dwarf/synthesized-names.h"
+#include "code/dwarf/symbols.h"
 
 #include <check.h>
 #include <stdio.h>

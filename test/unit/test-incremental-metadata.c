@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"

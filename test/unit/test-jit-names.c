@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "support/run-suite.h"
 
 #define PID 100

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "support/run-suite.h"
 
 #define NO_END UINT64_MAX

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "code/dwarf/dwarf-names.h"
 #include "support/run-suite.h"
 

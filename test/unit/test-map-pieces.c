@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/session.h"
+#include "capture/recorder.h"
 #include "capture/runtimes/perf-map-files.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "capture/modules/build-id-notes.h"
 #include "support/host.h"

@@ -7,7 +7,7 @@
 
 #include "support/run-suite.h"
 #include "trace/write/compress.h"
-#include "trace/sections/module-copies.h"
+#include "trace/sections/copies.h"
 
 static const char content[] = "what the program file held, and some more of it";
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The queue between the ring reader and the process table. */
-#include "capture/process/process-events.h"
+#include "capture/process/process-table.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/radix-sort.h"
+#include "base/vector.h"
 #include "support/run-suite.h"
 
 #define MANY 20000u

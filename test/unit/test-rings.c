@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "capture/ring-reader.h"
 #include "capture/perf/rings.h"
 #include "support/run-suite.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "capture/ring-reader.h"
-#include "capture/session.h"
+#include "capture/recorder.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
 #include "trace/read/reorder.h"

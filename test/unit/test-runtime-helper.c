@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "capture/proc/proc.h"
-#include "capture/runtimes/runtime-helper.h"
+#include "capture/runtimes/ask-runtime.h"
 #include "support/run-suite.h"
 
 static struct helper helper;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "support/run-suite.h"
 #include "trace/format/format.h"
 #include "trace/format/sample-layout.h"

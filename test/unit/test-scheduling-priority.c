@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "capture/perf/clock.h"
-#include "capture/perf/scheduling-priority.h"
 #include "support/run-suite.h"
 
 static int own_nice(void)

@@ -16,9 +16,9 @@
 #include "analysis/report/steps.h"
 #include "analysis/report/warnings.h"
 #include "analysis/resolver/code-view.h"
+#include "base/api.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/sized-options.h"
 #include "code/elf/disassembly.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Copied pages of JIT code with their changes, in a compressed store. */
+/* Where programs have JIT code, and the copies of its pages with their changes. */
 #ifndef CAPTURE_JIT_CODE_CODE_PAGES_H
 #define CAPTURE_JIT_CODE_CODE_PAGES_H
 
@@ -7,11 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "trace/sections/code-copies.h"
+#include "trace/sections/copies.h"
+
+/* Copied pages of JIT code with their changes, in a compressed store. */
 
 /* JIT code that is kept until recording ends. Each piece is compressed separately, so that it can be replaced. Pure. */
 
@@ -43,14 +45,6 @@ struct mmt_error *code_store_init(struct code_store *store, size_t plain_bytes_m
 
 /* Accepts a zeroed value. */
 void code_store_deinit(struct code_store *store);
-
-/* Replaces the piece at `*index`; CODE_STORE_NONE: uses a new slot. *kept_ret is false if the store is full; then
- * nothing changes. */
-struct mmt_error *code_store_put(struct code_store *store, size_t *index, const void *code, size_t size,
-				 bool *kept_ret) MMT_MUST_CHECK;
-
-/* Frees the piece, whose slot may be reused. CODE_STORE_NONE: does nothing. */
-void code_store_remove(struct code_store *store, size_t index);
 
 /* Appends the piece to `plain`. */
 struct mmt_error *code_store_get(const struct code_store *store, size_t index, struct buffer *plain) MMT_MUST_CHECK;
@@ -105,5 +99,45 @@ uint64_t code_pages_due(const struct code_pages *pages, uint64_t start, uint64_t
  */
 struct mmt_error *code_pages_put(struct code_pages *pages, struct code_store *store, uint64_t address,
 				 const uint8_t *page, uint64_t now_ns) MMT_MUST_CHECK;
+
+/*
+ * Where a process has executable memory that belongs to no module: ranges that come and go. Pure.
+ *
+ * The ranges are stored in blocks of bounded size, so that an insertion moves few of them. Two neighbouring blocks with
+ * few ranges are merged, so there are never many more blocks than needed.
+ */
+
+#define CODE_RANGES_MAX 16384
+#define CODE_RANGES_BLOCK 128 /* most ranges in a block; two neighbours together have more than half as many */
+
+struct code_range {
+	uint64_t start, end;
+	uint64_t noted_ns; /* when it was seen */
+};
+
+struct code_ranges_block {
+	VECTOR(struct code_range) items;
+};
+
+struct code_ranges {
+	VECTOR(struct code_ranges_block) blocks; /* none empty; all their ranges are ascending, disjoint */
+	size_t count;				 /* number of ranges: at most CODE_RANGES_MAX */
+	bool cut;				 /* ranges were dropped because of the limit */
+};
+
+/* Accepts a zeroed value. */
+void code_ranges_deinit(struct code_ranges *ranges);
+
+/* Adds a range. Ranges may be noted in any order of time: a range replaces those noted for an earlier time. False: out
+ * of memory. */
+bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t noted_ns);
+/* Something else was mapped there at that time. */
+bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t time_ns);
+/* The ranges added next are the complete list. */
+void code_ranges_clear(struct code_ranges *ranges);
+/* The first range that ends above `address`; NULL: none. */
+const struct code_range *code_ranges_from(const struct code_ranges *ranges, uint64_t address);
+/* Ranges noted up to this time are gone. */
+void code_ranges_forget(struct code_ranges *ranges, uint64_t until_ns);
 
 #endif

@@ -1,13 +1,450 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/jit-code/jit-code.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include "capture/jit-code/code-reader.h"
+#include "base/cleanup.h"
 #include "capture/perf/clock.h"
+#include "capture/proc/proc.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
+#include "capture/ring-reader.h"
+
+/* Reads the JIT code of all programs, one bounded pass at a time. */
+struct code_pass {
+	struct recorder *recorder;
+	uint64_t now_ns;
+	uint64_t due_ns;   /* pages due by then are read */
+	uint64_t spent_ns; /* CPU time of this thread, without reading rings */
+	uint64_t spent_ns_max;
+	bool at_end;
+	bool trust_ranges; /* do not check that ranges are still executable if the kernel has no query for it */
+	/* State of the pass itself. */
+	uint64_t work_ns; /* start of the work that is not yet in `spent_ns` */
+	uint8_t *piece;
+};
+
+/* The process cannot map memory during a read. Between two reads the rings and other programs get their turn. */
+#define PIECE_BYTES (64u << 10)
+
+static void begin_work(struct code_pass *pass)
+{
+	pass->work_ns = clock_thread_ns();
+}
+
+static void end_work(struct code_pass *pass)
+{
+	pass->spent_ns += clock_thread_ns() - pass->work_ns;
+}
+
+static bool is_over(const struct code_pass *pass)
+{
+	return pass->spent_ns + (clock_thread_ns() - pass->work_ns) >= pass->spent_ns_max;
+}
+
+static struct mmt_error *keep_up(struct code_pass *pass)
+{
+	struct mmt_error *error;
+
+	end_work(pass);
+	error = ring_reader_keep_up(pass->recorder);
+	begin_work(pass);
+	return error;
+}
+
+/*
+ * Find the program whose code is evicted in favour of `program`, which lives: ended programs before living ones, then
+ * programs that were not requested before requested ones; the oldest of several ended ones. For a program that was not
+ * requested, neither a requested nor a living program is evicted.
+ */
+static struct generating_program *find_victim(const struct jit_code *generated,
+					      const struct generating_program *program)
+{
+	struct generating_program *ended = NULL, *living = NULL;
+
+	for (size_t i = 0; i < generated->programs.count; i++) {
+		struct generating_program *other = &generated->programs.items[i];
+
+		if (other == program || !other->pages.items.count)
+			continue;
+		if (other->ended && !other->asked_for)
+			return other;
+		if (other->ended)
+			ended = ended ? ended : other;
+		else if (!other->asked_for)
+			living = other;
+	}
+	if (!program->asked_for)
+		return NULL;
+	return ended ? ended : living;
+}
+
+static bool make_room(void *context)
+{
+	struct jit_code *generated = context;
+	const struct generating_program *program = generated->reading;
+	struct generating_program *victim = generated->nothing_gives_way ? NULL : find_victim(generated, program);
+
+	generated->nothing_gives_way |= !victim && program->asked_for;
+	if (!victim)
+		return false;
+	code_pages_give_up(&victim->pages, &generated->store);
+	victim->gave_way = true;
+	return true;
+}
+
+static struct mmt_error *keep_pages(struct code_pass *pass, struct generating_program *program, uint64_t start,
+				    uint64_t end, const uint8_t *code)
+{
+	size_t page_bytes = program->pages.page_bytes;
+	struct mmt_error *error = NULL;
+
+	for (; !error && start + page_bytes <= end; start += page_bytes, code += page_bytes)
+		error = code_pages_put(&program->pages, &pass->recorder->generated.store, start, code, pass->now_ns);
+	return error;
+}
+
+static enum mapped_kind query_mapping(const struct code_pass *pass, const struct generating_program *program,
+				      uint64_t address, uint64_t *end_ret)
+{
+	enum mapped_kind kind;
+
+	ring_reader_begin_wait(pass->recorder);
+	kind = mapping_query(program->maps, address, end_ret);
+	ring_reader_end_wait(pass->recorder);
+	return kind;
+}
+
+/*
+ * Keep only those parts of what was read that are still executable. Unmapping is noticed late or never, so data may be
+ * mapped there by now: it must not get into the recording.
+ */
+static struct mmt_error *keep_code(struct code_pass *pass, struct generating_program *program, uint64_t start,
+				   uint64_t end)
+{
+	struct mmt_error *error = NULL;
+	uint64_t position = start, part_end;
+
+	for (; !error && position < end; position = part_end) {
+		enum mapped_kind kind = query_mapping(pass, program, position, &part_end);
+
+		if (part_end > end)
+			part_end = end;
+		if (kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges))
+			error = keep_pages(pass, program, position, part_end, pass->piece + (position - start));
+	}
+	return error;
+}
+
+/* *position: address reached; the end of the run if nothing more can be read. */
+static struct mmt_error *read_piece(struct code_pass *pass, struct generating_program *program,
+				    const struct resident_run *run, uint64_t *position)
+{
+	uint64_t start, size = code_pages_due(&program->pages, *position, run->end, PIECE_BYTES, pass->due_ns, &start);
+	ssize_t count = 0;
+
+	*position = size ? start + size : run->end;
+	if (size) {
+		ring_reader_begin_wait(pass->recorder);
+		count = pread(program->memory, pass->piece, (size_t)size, (off_t)start);
+		ring_reader_end_wait(pass->recorder);
+	}
+	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
+}
+
+/* Read the resident pages of START to END, or of a part; *position_ret: address reached. */
+static struct mmt_error *read_range(struct code_pass *pass, struct generating_program *program, uint64_t start,
+				    uint64_t end, uint64_t *position_ret)
+{
+	struct process_residency pages = {0};
+	struct mmt_error *error;
+
+	ring_reader_begin_wait(pass->recorder);
+	error = residency_step(&program->pagemap, start, end, &pages, &end);
+	ring_reader_end_wait(pass->recorder);
+
+	*position_ret = end;
+	if (!error)
+		error = keep_up(pass);
+	for (size_t i = 0; !error && *position_ret == end && i < pages.runs.count; i++) {
+		uint64_t position = pages.runs.items[i].start;
+
+		while (!error && position < pages.runs.items[i].end) {
+			if (is_over(pass)) {
+				*position_ret = position;
+				break;
+			}
+			error = read_piece(pass, program, &pages.runs.items[i], &position);
+			if (!error)
+				error = keep_up(pass);
+		}
+	}
+	vector_deinit(&pages.runs);
+	return error;
+}
+
+/* The next executable mapping, or a part of it, from `start` on. If there is none, *end is where to continue. */
+static bool find_code(const struct code_pass *pass, struct generating_program *program, uint64_t start, uint64_t *end)
+{
+	uint64_t now_ns = clock_now_ns(), mapped_end;
+	enum mapped_kind kind = query_mapping(pass, program, start, &mapped_end);
+
+	if (mapped_end < *end || kind == MAPPED_NOTHING)
+		*end = mapped_end;
+	/* Out of memory: the next pass tries again. */
+	if (kind == MAPPED_NOTHING)
+		(void)code_ranges_remove(&program->ranges, start, mapped_end, now_ns);
+	return kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges);
+}
+
+/*
+ * Read all ranges of the program once, starting where the last pass ended. Check each mapping separately: a neighbour
+ * may temporarily be writable data and become executable again without any record.
+ */
+static struct mmt_error *read_ranges(struct code_pass *pass, struct generating_program *program)
+{
+	uint64_t begin = program->position, position = begin;
+	struct mmt_error *error = NULL;
+	bool again = false; /* start over at the lowest address */
+
+	while (!error && !is_over(pass)) {
+		const struct code_range *range = code_ranges_from(&program->ranges, position);
+		uint64_t start, end;
+
+		if (!range && again)
+			break;
+		if (!range) {
+			again = true;
+			position = 0;
+			continue;
+		}
+		start = range->start > position ? range->start : position;
+		end = range->end;
+		if (again && end > begin)
+			end = begin;
+		if (start >= end)
+			break;
+		if (find_code(pass, program, start, &end))
+			error = read_range(pass, program, start, end, &position);
+		else
+			position = end;
+	}
+	program->position = position;
+	return error;
+}
+
+static bool is_due_for_reading(const struct code_pass *pass, const struct generating_program *program, bool asked_for)
+{
+	return !program->ended && !program->gave_way && program->asked_for == asked_for &&
+	       (pass->at_end || program->from_ns <= pass->now_ns);
+}
+
+static void generating_program_close(struct generating_program *program)
+{
+	if (program->memory >= 0)
+		close(program->memory);
+	if (program->maps >= 0)
+		close(program->maps);
+	if (program->pagemap.fd >= 0)
+		residency_close(&program->pagemap);
+	program->memory = program->maps = -1;
+	mapping_scan_end(&program->scan);
+}
+
+/* *short_ret: descriptors are short. */
+static int spare(int fd, bool at_end, bool *short_ret)
+{
+	bool is_open = fd >= 0;
+
+	if (!at_end)
+		fd = process_table_spare(fd);
+	*short_ret |= fd < 0 && (is_open || errno == EMFILE || errno == ENFILE);
+	return fd;
+}
+
+/* Opens its current memory. When recording ends, no descriptors are reserved for other uses. */
+static void generating_program_open(struct generating_program *program, bool at_end)
+{
+	pid_t tid = proc_living_thread(program->pid);
+	char path[64];
+
+	program->opened = true;
+	program->opened_ns = clock_now_ns();
+	program->descriptors_short = false;
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	program->memory = spare(open(path, O_RDONLY | O_CLOEXEC), at_end, &program->descriptors_short);
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	program->maps = spare(open(path, O_RDONLY | O_CLOEXEC), at_end, &program->descriptors_short);
+	if (!residency_open(&program->pagemap, tid))
+		program->pagemap.fd = -1;
+	program->pagemap.fd = spare(program->pagemap.fd, at_end, &program->descriptors_short);
+	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
+		generating_program_close(program);
+}
+
+static struct mmt_error *read_program(struct code_pass *pass, struct generating_program *program)
+{
+	struct jit_code *generated = &pass->recorder->generated;
+	struct mmt_error *error;
+
+	if (!program->opened || (pass->at_end && program->memory < 0))
+		generating_program_open(program, pass->at_end);
+	generated->reading = program;
+	program->pagemap.gave_up = false;
+	program->pagemap.bytes = program->pagemap.begin_ns = 0;
+	if (program->memory < 0)
+		return NULL;
+	error = read_ranges(pass, program);
+	generated->out_of_time |= pass->at_end && program->pagemap.gave_up;
+	return error;
+}
+
+/* Read the programs of one kind (requested or not), starting with the first that had no time left in the last pass. */
+static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
+{
+	struct jit_code *generated = &pass->recorder->generated;
+	size_t count = generated->programs.count, first = generated->turns[asked_for];
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		size_t index = (first + i) % count;
+
+		struct generating_program *program = &generated->programs.items[index];
+
+		if (!is_due_for_reading(pass, program, asked_for))
+			continue;
+		if (is_over(pass)) {
+			generated->turns[asked_for] = index;
+			return NULL;
+		}
+		error = read_program(pass, program);
+	}
+	return error;
+}
+
+/* Gives all programs a turn until `spent_ns_max` is spent; the next pass continues there. Keeps up with the rings.
+ * Errors: reading the rings failed, or out of memory. */
+static struct mmt_error *code_pass_read(struct code_pass *pass)
+{
+	struct jit_code *generated = &pass->recorder->generated;
+	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
+	bool asked_for = pass->at_end || !generated->others_first;
+	struct mmt_error *error = piece ? NULL : &error_no_memory;
+
+	if (!error && !generated->store.compressor)
+		error = code_store_init(&generated->store, CODE_BYTES_MAX, CODE_KEPT_BYTES_MAX);
+	generated->store.make_room = make_room;
+	generated->store.context = generated;
+	pass->piece = piece;
+	begin_work(pass);
+	if (!error)
+		error = read_kind(pass, asked_for);
+	if (!error)
+		error = read_kind(pass, !asked_for);
+	end_work(pass);
+	generated->others_first = asked_for;
+	return error;
+}
+
+static void generating_program_init(struct generating_program *program, pid_t pid)
+{
+	*program = (struct generating_program){.pid = pid,
+					       .until_ns = UINT64_MAX,
+					       .memory = -1,
+					       .maps = -1,
+					       .pagemap.fd = -1,
+					       .pages.page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
+}
+
+static void generating_program_deinit(struct generating_program *program)
+{
+	generating_program_close(program);
+	code_ranges_deinit(&program->ranges);
+	code_pages_deinit(&program->pages);
+}
+
+/* Query the mapping at `address`. Linux before 6.11 cannot answer this, so the list of all mappings is read instead.
+ * *time_ns: the answer applies to code noted before this time. False: out of memory. */
+static bool ask(struct generating_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
+		uint64_t *end_ret, uint64_t *time_ns)
+{
+	*kind_ret = mapping_query(program->maps, address, end_ret);
+	if (*kind_ret != MAPPED_UNTOLD)
+		return true;
+	if (!program->scan.text && !mapping_scan_begin(&program->scan, program->maps))
+		return false;
+	*kind_ret = mapping_scan_query(&program->scan, program->maps, address, lines_left, end_ret);
+	*time_ns = program->scan.begin_ns;
+	return true;
+}
+
+/* False: out of memory. */
+static bool tidy_step(struct generating_program *program, uint64_t now_ns)
+{
+	const struct code_range *range = NULL;
+	size_t before = program->ranges.count, lines_left = TIDY_STEP_LINES;
+
+	if (!program->tidy_position) {
+		program->tidied = 0;
+		program->tidied_in_vain = false;
+	}
+	for (size_t i = 0; program->maps >= 0 && i < TIDY_STEP_RANGES; i++) {
+		uint64_t start = program->tidy_position, end, time_ns = now_ns;
+		enum mapped_kind kind;
+
+		range = code_ranges_from(&program->ranges, start);
+		if (!range)
+			break;
+		start = range->start > start ? range->start : start;
+		if (!ask(program, start, &lines_left, &kind, &end, &time_ns))
+			return false;
+		if (kind == MAPPED_UNTOLD)
+			break; /* the next step continues here */
+		if (kind != MAPPED_CODE && !code_ranges_remove(&program->ranges, start, end, time_ns))
+			return false;
+		program->tidy_position = end;
+	}
+	program->tidied += before > program->ranges.count ? before - program->ranges.count : 0;
+	program->tidy_ns = clock_now_ns() + TIDY_STEP_NS;
+	if (range)
+		return true;
+	/* If the search freed enough, search again as soon as needed. */
+	mapping_scan_end(&program->scan);
+	program->tidy_position = 0;
+	program->tidied_in_vain = program->tidied < TIDY_WORTH_RANGES;
+	if (program->ranges.count >= TIDY_FROM)
+		program->tidy_ns += TIDY_INTERVAL_NS;
+	return true;
+}
+
+/*
+ * Call this before adding a range. The kernel does not report unmapping of JIT code, so while there are many ranges,
+ * each call checks some of them and drops those that are unmapped or no longer executable; memory that becomes
+ * executable again is reported. Adds the CPU time of this thread that it takes to *spent_ns. False: out of memory.
+ */
+static bool generating_program_tidy(struct generating_program *program, int64_t *spent_ns)
+{
+	uint64_t now_ns, begin_ns;
+	bool done;
+
+	if (program->ended || program->ranges.count < TIDY_FROM)
+		return true;
+	now_ns = clock_now_ns();
+	/* Records come from a ring in bursts: while they exceed the free ranges, do not wait between steps. */
+	if (now_ns < program->tidy_ns && (program->ranges.count < CODE_RANGES_MAX || program->tidied_in_vain))
+		return true;
+	begin_ns = clock_thread_ns();
+	if (!program->opened)
+		generating_program_open(program, false);
+	done = tidy_step(program, now_ns);
+	*spent_ns += (int64_t)(clock_thread_ns() - begin_ns);
+	return done;
+}
 
 #define INTERVAL_NS 50000000ULL	     /* shortest time between two passes */
 #define PASS_NS_MAX 5000000ULL	     /* CPU time of this thread per pass; the next pass continues there */

@@ -10,14 +10,46 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/jit-code/code-pages.h"
-#include "capture/jit-code/code-reader.h"
+#include "capture/proc/proc.h"
+#include "capture/proc/residency.h"
 
 struct recorder;
+
+/* A program of a process: where it has JIT code, its memory, and which of its pages have been read. */
+
+#define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with this many ranges it begins to drop unmapped ones */
+#define TIDY_STEP_RANGES 256		    /* ranges checked in one step: the rings fill in the meantime */
+#define TIDY_STEP_LINES 1024		    /* of /proc/PID/maps in one step, on kernels without mapping_query() */
+#define TIDY_WORTH_RANGES 2048		    /* a search that drops fewer ranges than this was in vain */
+#define TIDY_STEP_NS 1000000ULL		    /* shortest time between two steps while there is room */
+#define TIDY_INTERVAL_NS 1000000000ULL	    /* pause after a complete search in vain */
+
+struct generating_program {
+	pid_t pid;
+	uint64_t until_ns; /* as in struct process_code */
+	uint64_t from_ns;  /* do not read it before this time */
+	bool asked_for;	   /* its process was requested by the user: while it lives, its code is never evicted */
+	bool opened;	   /* the open() was tried */
+	uint64_t opened_ns;
+	bool descriptors_short; /* it could not be opened because descriptors were short */
+	bool ended;
+	bool gave_way;	  /* its code was evicted for others */
+	int memory, maps; /* of the address space that it had at that time, even after an exec; -1: none */
+	struct residency_reader pagemap;
+	struct code_ranges ranges;
+	struct code_pages pages;
+	uint64_t position;	  /* address up to which ranges were read last */
+	uint64_t tidy_ns;	  /* before this time its ranges are not searched again for unmapped ones to drop */
+	uint64_t tidy_position;	  /* address that this search has reached */
+	struct mapping_scan scan; /* of this search, on kernels without mapping_query() */
+	size_t tidied;		  /* ranges that this search found unmapped */
+	bool tidied_in_vain;	  /* a complete search found hardly any unmapped */
+};
 
 struct jit_code {
 	VECTOR(struct generating_program) programs;

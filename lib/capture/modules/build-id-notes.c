@@ -14,7 +14,6 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "capture/proc/proc.h"
-#include "capture/proc/text-file.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 #include "capture/runtimes/perf-map-files.h"

@@ -10,11 +10,11 @@
 
 #include <mmtrace/record.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "trace/sections/module-copies.h"
+#include "trace/sections/copies.h"
 #include "trace/sections/sections.h"
 
 /*
@@ -79,7 +79,7 @@ struct build_id_notes {
 	struct intern seen; /* device, inode, path */
 	VECTOR(struct wanted_build_id) wanted;
 	struct build_ids found;
-	size_t in_pieces; /* number of `found` already written, see session.h */
+	size_t in_pieces; /* number of `found` already written, see recorder.h */
 };
 
 /* Accepts a zeroed value. */

@@ -11,7 +11,6 @@
 
 #include "capture/perf/clock.h"
 #include "capture/proc/proc.h"
-#include "capture/proc/text-file.h"
 
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Opens the perf events of the recorded threads or CPUs, and attaches to every thread of a running process while the
- * process creates more. Also switches the events of large stack dumps (attach-switch.c).
+ * process creates more.
  */
 #ifndef CAPTURE_PERF_ATTACH_H
 #define CAPTURE_PERF_ATTACH_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +14,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/perf/cpu-hotplug.h"
+#include "capture/perf/large-dumps.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/rings.h"
 
@@ -86,17 +86,6 @@ struct attached_root {
 	/* The thread was seen outside of clone() since then: threads that it creates from now on inherit the complete
 	 * set. Threads that it created before have inherited only part of the set, or none of it. */
 	bool seen_outside;
-};
-
-/* See attach_begin_switch(). */
-struct event_switch {
-	VECTOR(int) fds;
-	pthread_t thread;
-	bool has_thread, on;
-	/* Atomic. */
-	bool is_complete; /* every event was switched */
-	bool has_ended;	  /* the thread has ended, complete or not */
-	bool must_end;
 };
 
 /* A record about a thread, kept until all older records have been seen. */
@@ -212,23 +201,6 @@ void attach_close_fences(struct attachment *attachment);
 /* Disable some events from index `next` on, including inherited ones. With many events this takes long, and the others
  * keep recording. False: these were the last. */
 bool attach_disable_some(struct attachment *attachment, size_t *next);
-
-/*
- * Switch large stack dumps on or off, including inherited events, in another thread: if thousands of threads have
- * inherited an event, the kernel takes a tenth of a second for it.
- */
-struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
-
-enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
-
-enum switch_state attach_switch_state(const struct attachment *attachment);
-
-/* Ask the thread to end early, without waiting for it. True: it has ended, or there is no thread. */
-bool attach_stop_switch(struct attachment *attachment);
-
-/* Stop switching early and wait for the thread; only some events are switched then. Required before descriptors are
- * closed. */
-void attach_end_switch(struct attachment *attachment);
 
 /* Add the kernel's lost counts by event, including inherited events. `lost` has an element per event of the set. */
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/perf/clock.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/proc/text-file.h"
+#include "capture/proc/proc.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -70,4 +73,89 @@ bool time_budget_allows(struct time_budget *budget, uint64_t now_ns)
 void time_budget_spend(struct time_budget *budget, uint64_t spent_ns)
 {
 	budget->left_ns -= (int64_t)spent_ns;
+}
+
+static bool set_policy(int policy, int realtime_priority)
+{
+	const struct sched_param parameters = {.sched_priority = realtime_priority};
+
+	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters) == 0;
+}
+
+static bool set_nice(void)
+{
+	return setpriority(PRIO_PROCESS, 0, PRIORITY_NICE) == 0;
+}
+
+const char *priority_take(struct priority *priority)
+{
+	int policy = sched_getscheduler(0);
+
+	errno = 0;
+	priority->nice_before = getpriority(PRIO_PROCESS, 0);
+	priority->policy_before = policy;
+	priority_begin_work(priority, clock_now_ns());
+	/* The user has chosen another policy: keep it. */
+	if (errno || policy != SCHED_OTHER)
+		return "the scheduling policy that it was started with";
+	priority->raised = true;
+	if (set_policy(SCHED_RR, PRIORITY_REALTIME))
+		return "real-time priority";
+	if (set_policy(SCHED_OTHER, 0) && set_nice())
+		return "nice -20";
+	priority->raised = false;
+	return "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
+}
+
+void priority_take_nice(void)
+{
+	(void)set_nice();
+}
+
+void priority_take_same(const struct priority *priority)
+{
+	if (priority->raised && !set_policy(SCHED_RR, PRIORITY_REALTIME))
+		priority_take_nice();
+}
+
+void priority_ease(struct priority *priority)
+{
+	if (priority->raised && set_policy(SCHED_OTHER, 0))
+		(void)set_nice();
+}
+
+void priority_give_up(struct priority *priority)
+{
+	const struct sched_param none = {0};
+
+	if (!priority->raised)
+		return;
+	/* Without SCHED_RESET_ON_FORK: the kernel lets only a thread with CAP_SYS_NICE clear the flag. */
+	(void)sched_setscheduler(0, priority->policy_before, &none);
+	(void)setpriority(PRIO_PROCESS, 0, priority->nice_before);
+	priority->raised = false;
+}
+
+void priority_begin_work(struct priority *priority, uint64_t now_ns)
+{
+	priority->work_began_ns = now_ns;
+}
+
+bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns)
+{
+	return priority->raised && now_ns - priority->work_began_ns >= PRIORITY_WORK_NS;
+}
+
+void priority_pause(struct priority *priority)
+{
+	const struct timespec pause = {.tv_nsec = PRIORITY_PAUSE_NS};
+
+	nanosleep(&pause, NULL);
+	priority_begin_work(priority, clock_now_ns());
+}
+
+void priority_pause_if_due(struct priority *priority)
+{
+	if (priority_pause_is_due(priority, clock_now_ns()))
+		priority_pause(priority);
 }

@@ -35,4 +35,44 @@ bool time_budget_allows(struct time_budget *budget, uint64_t now_ns);
 
 void time_budget_spend(struct time_budget *budget, uint64_t spent_ns);
 
+/*
+ * The recorder's scheduling priority. Records that are not read in time are lost, and thousands of runnable threads can
+ * fill the rings. So, if permitted, the recorder runs before them. It works in slices with pauses in between, so that
+ * it does not delay calls of a target for long; and the kernel limits real-time threads to kernel.sched_rt_runtime_us.
+ */
+
+#define PRIORITY_REALTIME 1 /* of SCHED_RR: above all ordinary threads, below all other real-time threads */
+#define PRIORITY_NICE (-20)
+#define PRIORITY_WORK_NS 300000	 /* longest slice without a pause */
+#define PRIORITY_PAUSE_NS 300000 /* so that others get at least half of the recorder's CPU */
+
+/* Zero-initialise one with the priority not raised. */
+struct priority {
+	int policy_before;
+	int nice_before;
+	bool raised;
+	uint64_t work_began_ns;
+};
+
+/* Raise the priority of this thread as far as permitted; child processes and new threads do not inherit it. Returns the
+ * new priority as a text for messages. */
+const char *priority_take(struct priority *priority);
+/* For other threads of the recorder, which call this themselves: nice -20 if permitted, or the priority of the
+ * recorder's own thread. */
+void priority_take_nice(void);
+void priority_take_same(const struct priority *priority);
+/* No ring can overflow any more: switch from the real-time policy to nice -20. */
+void priority_ease(struct priority *priority);
+/* Restore the original priority. */
+void priority_give_up(struct priority *priority);
+
+/* The recorder was idle until now. */
+void priority_begin_work(struct priority *priority, uint64_t now_ns);
+/* Has a recorder with raised priority worked long enough that others should run? */
+bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);
+/* Pause, then begin a new slice. */
+void priority_pause(struct priority *priority);
+/* Pause if a pause is due. */
+void priority_pause_if_due(struct priority *priority);
+
 #endif

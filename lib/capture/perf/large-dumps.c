@@ -1,11 +1,93 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/perf/large-dumps.h"
 
+#include <linux/perf_event.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
+#include "base/api.h"
+#include "capture/perf/attach.h"
 #include "capture/perf/clock.h"
-#include "capture/session.h"
 #include "capture/recorder.h"
+
+enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
+
+/* No other thread closes the descriptors before this one has ended. */
+static void *switch_events(void *context)
+{
+	struct event_switch *switching = context;
+	unsigned long request = switching->on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+	size_t done = 0;
+
+	/* The recorder waits for this thread before it closes events, and the rings fill during that wait. */
+	priority_take_nice();
+	for (size_t i = 0; i < switching->fds.count; i++) {
+		if (__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))
+			break;
+		ioctl(switching->fds.items[i], request, 0);
+		done = i + 1;
+	}
+	__atomic_store_n(&switching->is_complete, done == switching->fds.count, __ATOMIC_RELEASE);
+	__atomic_store_n(&switching->has_ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * Switch large stack dumps on or off, including inherited events, in another thread: if thousands of threads have
+ * inherited an event, the kernel takes a tenth of a second for it.
+ */
+static struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
+{
+	struct event_switch *switching = &attachment->switching;
+
+	attach_end_switch(attachment);
+	switching->fds.count = 0;
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		const struct attached_event *event = &attachment->events.items[i];
+
+		if (attachment->set->items.items[event->event].role == ROLE_LARGE_DUMP &&
+		    !vector_push(&switching->fds, event->fd))
+			return &error_no_memory;
+	}
+	switching->on = on;
+	switching->is_complete = switching->has_ended = switching->must_end = false;
+	switching->has_thread = thread_start(&switching->thread, switch_events, switching) == 0;
+	/* Without a thread, switch here. */
+	if (!switching->has_thread)
+		switch_events(switching);
+	return NULL;
+}
+
+static enum switch_state attach_switch_state(const struct attachment *attachment)
+{
+	const struct event_switch *switching = &attachment->switching;
+
+	if (__atomic_load_n(&switching->is_complete, __ATOMIC_ACQUIRE))
+		return SWITCH_COMPLETE;
+	return switching->has_thread ? SWITCH_AT_WORK : SWITCH_CUT_SHORT;
+}
+
+/* Ask the thread to end early, without waiting for it. True: it has ended, or there is no thread. */
+static bool attach_stop_switch(struct attachment *attachment)
+{
+	struct event_switch *switching = &attachment->switching;
+
+	if (!switching->has_thread)
+		return true;
+	__atomic_store_n(&switching->must_end, true, __ATOMIC_RELEASE);
+	return __atomic_load_n(&switching->has_ended, __ATOMIC_ACQUIRE);
+}
+
+void attach_end_switch(struct attachment *attachment)
+{
+	struct event_switch *switching = &attachment->switching;
+
+	if (!switching->has_thread)
+		return;
+	__atomic_store_n(&switching->must_end, true, __ATOMIC_RELEASE);
+	pthread_join(switching->thread, NULL);
+	switching->has_thread = false;
+}
 
 #define SECOND_NS 1000000000ULL
 #define CALL_NS (SECOND_NS / LARGE_DUMPS_RATE)
@@ -66,7 +148,7 @@ static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64
 	return notes_large_dumps(recorder, now_ns);
 }
 
-static struct mmt_error *switch_events(struct recorder *recorder, uint64_t now_ns)
+static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
 {
 	struct large_dumps *large = &recorder->large_dumps;
 
@@ -100,7 +182,7 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	/* A switch in progress ends after its current ioctl(); the next step starts another. */
 	if (on != large->on && attach_stop_switch(&recorder->attachment))
 		error = begin_switch(recorder, on, now_ns);
-	return error ? error : switch_events(recorder, now_ns);
+	return error ? error : continue_switch(recorder, now_ns);
 }
 
 struct mmt_error *large_dumps_begin(struct recorder *recorder)

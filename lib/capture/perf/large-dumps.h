@@ -7,12 +7,15 @@
 #ifndef CAPTURE_PERF_LARGE_DUMPS_H
 #define CAPTURE_PERF_LARGE_DUMPS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/errors.h"
+#include "base/vector.h"
 
+struct attachment;
 struct recorder;
 
 #define LARGE_DUMPS_RATE 1000  /* calls a second with large dumps, sustained */
@@ -52,5 +55,20 @@ struct mmt_error *large_dumps_step(struct recorder *recorder) MMT_MUST_CHECK;
  * recording. */
 struct mmt_error *large_dumps_begin(struct recorder *recorder) MMT_MUST_CHECK;
 void large_dumps_end(struct recorder *recorder);
+
+/* A thread that switches the events of large dumps on or off. */
+struct event_switch {
+	VECTOR(int) fds;
+	pthread_t thread;
+	bool has_thread, on;
+	/* Atomic. */
+	bool is_complete; /* every event was switched */
+	bool has_ended;	  /* the thread has ended, complete or not */
+	bool must_end;
+};
+
+/* Stop switching early and wait for the thread; only some events are switched then. Required before descriptors are
+ * closed. */
+void attach_end_switch(struct attachment *attachment);
 
 #endif

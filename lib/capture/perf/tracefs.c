@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
-#include "capture/proc/text-file.h"
+#include "capture/proc/proc.h"
 
 /* Returns a descriptor or -errno. */
 static int open_mounted(const char *path)

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/errors.h"
 #include "base/vector.h"
+#include "trace/format/format.h"
 
 #define PROC_NAME_BYTES 64
 
@@ -113,5 +115,89 @@ bool proc_is_32_bit_program(int fd);
 /* Returns the offset of the strings in a copy of `size` bytes of a stack at `address`; everything above is strings,
  * too. `size`: there are none. */
 size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address);
+
+/* Reads small text files of /proc, sysfs and tracefs, and opens files of a target that must be regular files. */
+
+/* Small text files of the kernel (/proc, tracefs), read completely. */
+
+#define TEXT_FILE_BYTES_MAX (1u << 20)
+
+/* The content with a NUL behind it; the caller frees it. -ENOENT, -EACCES ... on failure, -EFBIG beyond the maximum. */
+int text_file_read(int directory, const char *path, char **text_ret);
+
+/* The number at the start of the file; `fallback` if it cannot be read. */
+int64_t text_file_number(int directory, const char *path, int64_t fallback);
+
+/* The text after "NAME:" and blanks at the start of a line, up to its end, cut to fit. False: no such line. */
+bool text_file_field(const char *text, const char *name, char *value, size_t value_size);
+
+/*
+ * Files whose path the target chose. Opening a device has side effects and opening a FIFO may block: check what a path
+ * refers to before opening it.
+ */
+
+/* Opens for reading; returns -1 and errno, EINVAL if it is not a regular file. Symbolic links are followed. */
+int regular_file_open(const char *path);
+
+/* The same for the file of an O_PATH descriptor (-1: none, errno is preserved). Closes the descriptor. */
+int regular_file_open_found(int found);
+
+/*
+ * Whether the file is the mapped one. On some file systems, such as btrfs and overlayfs, fstat() returns another device
+ * than the kernel's MMAP2 records, and one of the two is anonymous (major number 0): then only the inodes are compared.
+ */
+bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, uint32_t device_minor, uint64_t inode);
+
+/* Parsing /proc/PID/maps, and asking the kernel about single mappings (PROCMAP_QUERY, Linux 6.11). */
+
+/* Lines of /proc/PID/maps. */
+
+struct procmaps_line {
+	uint64_t start, end;
+	uint32_t protection; /* PROT_* */
+	bool shared;
+	uint64_t file_offset;
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	char path[LIMIT_PATH_BYTES]; /* "//anon" for none; newlines unescaped; cut to fit */
+};
+
+/* Parses one line without its newline; false: not in the kernel's format. */
+bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret);
+
+/* What a process has mapped at an address, asked from the kernel without reading all of /proc/PID/maps. */
+
+enum mapped_kind {
+	MAPPED_NOTHING,
+	MAPPED_DATA,  /* or the process has ended */
+	MAPPED_CODE,  /* it is executable */
+	MAPPED_UNTOLD /* Linux before 6.11 has no such query */
+};
+
+/* `maps`: an open /proc/PID/maps. The answer holds from `address` up to *end_ret, which is above `address`. */
+enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret);
+
+/* The equivalent of mapping_query() on kernels without that query: reads /proc/PID/maps line by line. */
+
+struct mapping_scan {
+	uint64_t begin_ns; /* mappings made later may be missing */
+	char *text;	   /* read but not parsed yet; NULL: no scan in progress */
+	size_t position, size;
+	uint64_t start, end; /* of the last line; UINT64_MAX: no more lines */
+	bool executable;
+};
+
+/* Starts at the first line of `maps`, which no other code may read during the scan. False: out of memory. */
+bool mapping_scan_begin(struct mapping_scan *scan, int maps);
+
+/*
+ * Addresses must ascend from one query to the next. Reads at most *lines_left lines and subtracts them. If these are
+ * not enough, the answer is MAPPED_UNTOLD; repeat the query to continue there.
+ */
+enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_t address, size_t *lines_left,
+				    uint64_t *end_ret);
+
+/* Accepts a zeroed value. */
+void mapping_scan_end(struct mapping_scan *scan);
 
 #endif

@@ -11,10 +11,8 @@
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
 #include "capture/proc/proc.h"
-#include "capture/proc/text-file.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
-#include "capture/session.h"
 
 #define PIECE_BYTES (64ull << 20)
 #define STEP_BYTES (4ull << 30) /* the kernel skips sparse ranges quickly */

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
-#include "capture/session.h"
+#include "capture/recorder.h"
 #include "capture/proc/proc.h"
 
 #define READ_BYTES 4096 /* what the kernel returns at once, while it holds the lock */

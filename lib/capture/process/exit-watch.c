@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/api.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "base/thread.h"
-#include "capture/perf/scheduling-priority.h"
+#include "capture/perf/clock.h"
 #include "capture/proc/proc.h"
 
 #define OPTIONS (PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/process/children.h"
+#include "capture/process/find-processes.h"
 #include "capture/perf/scope.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"

@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/proc/proc.h"
-#include "capture/runtimes/runtime-helper.h"
 
 #define WAIT_NS 5000000000ULL
 #define MAGIC "DOTNET_IPC_V1"

@@ -17,7 +17,6 @@
 #include "capture/perf/clock.h"
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
-#include "capture/runtimes/runtime-helper.h"
 
 #define ATTACH_NS 5000000000ULL
 #define ANSWER_NS 10000000000ULL

@@ -16,7 +16,6 @@
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
 #include "capture/recorder.h"
-#include "capture/proc/text-file.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 

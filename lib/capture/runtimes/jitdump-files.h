@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "base/vector.h"
 #include "capture/modules/build-id-notes.h"
@@ -23,7 +23,7 @@ struct noted_jitdump {
 	uint32_t device_major, device_minor;
 	uint64_t inode;
 	int fd;		     /* -1: refused, or its program has ended */
-	uint64_t in_pieces;  /* see session.h */
+	uint64_t in_pieces;  /* see recorder.h */
 	uint64_t program_ns; /* start of its program: the last start before the mapping; 0: before the recording */
 	uint64_t mapped_ns;  /* when it was last seen mapped */
 	bool knows_program;  /* else it may belong to any program of its process */

@@ -16,8 +16,7 @@
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
 #include "capture/proc/proc.h"
-#include "capture/proc/text-file.h"
-#include "capture/runtimes/runtime-helper.h"
+#include "capture/runtimes/ask-runtime.h"
 #include "trace/format/format.h"
 
 #define GROWTH_MAX (1u << 16)	    /* readings of one map */

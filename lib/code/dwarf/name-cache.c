@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/map.h"

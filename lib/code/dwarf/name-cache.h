@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/map.h"
 #include "base/vector.h"

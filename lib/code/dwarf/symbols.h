@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
 #include "code/dwarf/name-cache.h"
 #include "code/elf/module.h"
 
@@ -53,5 +56,31 @@ enum program_state symbols_debug_state(const struct symbols *symbols);
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret);
 
 const char *symbols_library_version(void);
+
+/* Names derived from those of a module, each stored once: demangled names and full paths. */
+
+/* An all-zero value is empty. */
+struct synthesized_names {
+	struct intern keys;	    /* addresses of the arguments */
+	VECTOR(const char *) texts; /* by number of the key; NULL: none */
+	struct arena arena;
+};
+
+void synthesized_names_deinit(struct synthesized_names *names);
+
+/* Arguments are identified by their addresses, so they must live as long as `names`, as do results. NULL: out of
+ * memory. */
+
+/* Also NULL if the name is not mangled. */
+const char *synthesized_names_demangle(struct synthesized_names *names, const char *name);
+
+const char *synthesized_names_path(struct synthesized_names *names, const char *directory, const char *file);
+
+/* A symbol's name without its version, which begins at `end`. */
+const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end);
+
+/* Demangle a C++, Rust or D name with libiberty, in bounded time and memory; NULL if it is not mangled. The caller
+ * frees it. */
+char *demangle(const char *name);
 
 #endif

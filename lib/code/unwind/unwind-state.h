@@ -13,7 +13,7 @@
 
 #include "code/unwind/unwind.h"
 
-/* Porting: fill one in for the new architecture (see unwind-x86-64.c). */
+/* Porting: fill one in for the new architecture (see unwind.c). */
 struct unwind_rules {
 	uint16_t elf_machine;
 	uint8_t register_count;					   /* the tracked registers are 0 to this, exclusive */

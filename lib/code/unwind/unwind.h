@@ -2,7 +2,7 @@
 /*
  * The unwinder: makes the backtrace of a sample from its registers, its stack dump and the kernel's frame-pointer
  * callchain. It knows neither processes nor files and asks for code through callbacks. For each frame, in this order
- * (unwind-x86-64.c and unwind-aarch64.c have what depends on the architecture):
+ * (struct unwind_rules has what depends on the architecture):
  *   1. follow the CFI of the address; without CFI, a row deduced from the instructions (instruction-analysis.h), if the
  *      return address that it gives follows a call;
  *   2. at a signal return trampoline, take the registers from the signal frame;
@@ -109,9 +109,9 @@ struct unwind_frame {
 
 struct unwind_input {
 	const struct register_values *registers; /* known == 0: none */
-	const uint8_t *stack;	   /* stack dump, from the stack pointer on; NULL: none was requested */
-	size_t stack_size;	   /* 0: the dump is empty */
-	const uint64_t *callchain; /* NULL: none; [0] is the instruction pointer */
+	const uint8_t *stack;			 /* stack dump, from the stack pointer on; NULL: none was requested */
+	size_t stack_size;			 /* 0: the dump is empty */
+	const uint64_t *callchain;		 /* NULL: none; [0] is the instruction pointer */
 	size_t callchain_count;
 	uint64_t callchain_number; /* the caller's number; equal numbers mean equal callchains; 0: unknown */
 	bool callchain_full;
@@ -141,7 +141,7 @@ struct unwind_read {
 
 struct unwind_rules; /* of one architecture */
 
-extern const struct unwind_rules unwind_rules_x86_64, unwind_rules_aarch64;
+extern const struct unwind_rules unwind_rules_x86_64;
 
 struct unwind_result {
 	const struct unwind_rules *rules; /* of the architecture */

@@ -5,7 +5,7 @@
 #include <mmtrace/output.h>
 #include <string.h>
 
-#include "base/sized-options.h"
+#include "base/api.h"
 #include "base/wide-sum.h"
 #include "output/escape.h"
 #include "output/export/formats.h"

@@ -8,7 +8,7 @@
 
 #include <mmtrace/export.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 
 struct export

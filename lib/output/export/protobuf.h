@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 
 /* A number without a field, as packed fields have them. */
 void protobuf_varint(struct buffer *buffer, uint64_t value);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/vector.h"

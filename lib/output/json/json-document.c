@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "output/escape.h"
 
 #define DEPTH_MAX 16

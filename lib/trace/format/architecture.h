@@ -28,7 +28,6 @@ struct architecture {
 };
 
 extern const struct architecture architecture_x86_64;
-extern const struct architecture architecture_aarch64;
 
 /* By the ARCH feature's text; NULL: none. */
 const struct architecture *architecture_find(const char *name);

@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/syscall-table.h"
 #include "base/errors.h"

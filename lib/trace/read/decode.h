@@ -4,12 +4,17 @@
 #define TRACE_READ_DECODE_H
 
 #include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/errors.h"
 #include "trace/format/event.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
+#include "trace/read/reorder.h"
 
 /* The RAW fields in a sample of one call or task attribute. */
 struct decode_fields {
@@ -28,7 +33,7 @@ struct decode_fields {
 	uint8_t argument_places[6]; /* index in the sample's registers */
 	size_t arguments_known;	    /* all arguments of the call, or 0 */
 	bool uses_stack;	    /* its stack is needed even if it did not fail */
-	bool usual;		    /* see decode-ahead.h */
+	bool usual;		    /* see decode_ahead() */
 };
 
 #define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
@@ -65,34 +70,55 @@ static inline uint64_t decode_word(const uint8_t *words, size_t index)
 	return le64toh(word);
 }
 
-/* The usual callchain: one marker, then user addresses. It can be used in place. */
-bool decode_is_plain_callchain(const uint8_t *data, uint64_t count);
+/* Decodes samples on the readahead thread, and numbers equal callchains. */
 
-/* The same for a callchain whose words after the first are known to be addresses. */
-static inline bool decode_begins_plainly(const uint8_t *data, uint64_t count)
-{
-	return count >= 2 && decode_word(data, 0) == (uint64_t)PERF_CONTEXT_USER &&
-	       (uintptr_t)data % sizeof(uint64_t) == 0 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-}
+/*
+ * Gives equal callchains equal numbers, so that each needs to be examined only once. Memory is bounded: a callchain
+ * that was not seen for long may get another number when it comes again. Different callchains never have the same
+ * number.
+ */
 
-/* The addresses of such a callchain. */
-static inline const uint64_t *decode_plain_callchain(const uint8_t *data, uint64_t count, uint32_t *count_ret)
-{
-	*count_ret = (uint32_t)(count - 1);
-	return (const uint64_t *)data + 1;
-}
+struct callchain_numbers;
 
-/* Whether the kernel may have truncated a callchain of this length. */
-static inline bool decode_is_full_callchain(const struct decoder *decoder, uint64_t count)
-{
-	uint64_t limit = decoder->metadata->info.callchain_limit;
+struct mmt_error *callchain_numbers_create(struct callchain_numbers **numbers_ret) MMT_MUST_CHECK;
 
-	return count >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
-}
+/* Accepts NULL. */
+void callchain_numbers_destroy(struct callchain_numbers *numbers);
 
-/* Decodes a sample; in a file of its own because samples have so many fields. `bytes` is positioned behind the record's
- * header. */
-void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
-		   struct event *event);
+/* Its number, from 1. 0: no number yet, and *hash_ret is for callchain_numbers_add(); or it cannot have one. */
+uint64_t callchain_numbers_find(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+				uint64_t *hash_ret);
+
+/* Assigns a number to a callchain without one; 0: it is empty or too long, or out of memory. */
+uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+			       uint64_t hash);
+
+/*
+ * Samples of calls, the bulk of a long recording, decoded into a compact form by the thread that has just decompressed
+ * them. Samples of unusual shape and all damaged ones are left to decoder_decode().
+ */
+
+struct ahead_call {
+	bool ready; /* false: the other members are invalid */
+	bool callchain_full;
+	uint32_t callchain_count, resolved;
+	int32_t pid, tid, cpu;
+	uint64_t id;
+	int64_t result;
+	uint64_t arguments[6];
+	const uint64_t *callchain; /* in the record, like the next two; NULL: none, or not needed */
+	uint64_t callchain_number;
+	const uint8_t *registers; /* NULL: none, or not needed */
+	const uint8_t *bytes;
+	uint32_t byte_count, bytes_wanted;
+};
+
+/* Decodes each item. */
+void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *items,
+		  size_t count, struct ahead_call *calls_ret);
+
+/* The event as decoder_decode() would return it. */
+void decode_ahead_expand(const struct decoder *decoder, const struct order_item *item, const struct ahead_call *call,
+			 struct event *event_ret);
 
 #endif

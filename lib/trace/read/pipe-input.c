@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/vector.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/api.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/thread.h"
 #include "trace/read/records.h"
 #include "trace/write/compress.h"
 

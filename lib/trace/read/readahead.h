@@ -9,7 +9,7 @@
 
 #include "base/errors.h"
 #include "trace/format/sample-layout.h"
-#include "trace/read/decode-ahead.h"
+#include "trace/read/decode.h"
 #include "trace/read/recording-file.h"
 #include "trace/read/reorder.h"
 

@@ -2,20 +2,167 @@
 #include "trace/read/reader.h"
 
 #include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/cold.h"
-#include "trace/read/dedup.h"
-#include "trace/read/decode.h"
-#include "trace/read/readahead.h"
-#include "trace/read/reorder.h"
+#include "base/map.h"
+#include "base/vector.h"
 #include "trace/format/sample-layout.h"
+#include "trace/read/decode.h"
 #include "trace/read/metadata.h"
+#include "trace/read/readahead.h"
 #include "trace/read/recording-file.h"
 #include "trace/read/records.h"
+#include "trace/read/reorder.h"
+
+/* Event dedup: drops the copies of an event that a thread inherited through several roots. */
+
+/*
+ * A thread created while mmtrace attached to its process can inherit an event from several roots. Each of these fires,
+ * so one call produces several records. Of the roots that fire for one (thread, attribute, CPU), only the first counts;
+ * ids are per root and CPU.
+ */
+
+#define COPIES_RECENT 256 /* a power of two */
+
+struct dedup_root {
+	uint64_t key; /* (thread, attribute, CPU) */
+	uint64_t id;
+	uint64_t time_ns; /* of its last record */
+};
+
+/* Zero-initialise an empty value. */
+struct dedup {
+	VECTOR(struct dedup_root) roots;
+	struct map places;		/* key -> place in `roots` */
+	struct map allocations;		/* thread -> when its TID was last reused */
+	uint32_t recent[COPIES_RECENT]; /* places + 1 of some, by key */
+	size_t sweep_at;
+	uint16_t epoch; /* of the clock, see reorder.h */
+};
+
+static inline size_t dedup_recent_place(uint64_t key)
+{
+	return key * 0x9e3779b97f4a7c15ULL >> 32 & (COPIES_RECENT - 1);
+}
+
+/* Copies are microseconds apart. A root that was silent for so long is not preferred any more, so that a thread whose
+   number was used before never loses its records to one that is gone. */
+#define WINDOW_NS 1000000000ULL
+#define SWEEP_MINIMUM (1u << 16)
+
+static void dedup_deinit(struct dedup *dedup)
+{
+	vector_deinit(&dedup->roots);
+	map_deinit(&dedup->places);
+	map_deinit(&dedup->allocations);
+}
+
+/* The clock has jumped: times from before the jump are no longer comparable, so drop the entries that have them. */
+static void dedup_begin_epoch(struct dedup *dedup, uint16_t epoch)
+{
+	dedup_deinit(dedup);
+	*dedup = (struct dedup){.epoch = epoch};
+}
+
+static bool is_recent(uint64_t then_ns, uint64_t now_ns)
+{
+	return now_ns < then_ns || now_ns - then_ns <= WINDOW_NS;
+}
+
+static bool add_root(struct dedup *dedup, const struct dedup_root *root)
+{
+	return map_put(&dedup->places, root->key, dedup->roots.count) && vector_push(&dedup->roots, *root);
+}
+
+/* Old entries are not used, so memory need not grow with the recording. */
+static void sweep(struct dedup *dedup, uint64_t now_ns)
+{
+	struct dedup kept = {.epoch = dedup->epoch};
+	uint64_t tid, time_ns;
+
+	for (size_t i = 0; i < dedup->roots.count; i++) {
+		if (is_recent(dedup->roots.items[i].time_ns, now_ns))
+			(void)add_root(&kept, &dedup->roots.items[i]);
+	}
+	for (size_t i = 0; map_next(&dedup->allocations, &i, &tid, &time_ns);) {
+		if (is_recent(time_ns, now_ns))
+			(void)map_put(&kept.allocations, tid, time_ns);
+	}
+	kept.sweep_at = 2 * (kept.roots.count + kept.allocations.count);
+	dedup_deinit(dedup);
+	*dedup = kept;
+}
+
+/* NULL: none yet. */
+static struct dedup_root *find_root(struct dedup *dedup, uint64_t key)
+{
+	uint32_t *recent = &dedup->recent[dedup_recent_place(key)];
+	const uint64_t *place;
+
+	if (*recent && dedup->roots.items[*recent - 1].key == key)
+		return &dedup->roots.items[*recent - 1];
+	place = map_get(&dedup->places, key);
+	if (!place || *place >= dedup->roots.count)
+		return NULL;
+	*recent = (uint32_t)*place + 1;
+	return &dedup->roots.items[*place];
+}
+
+static bool is_older_than_allocation(const struct dedup *dedup, const struct dedup_root *root, int32_t tid)
+{
+	const uint64_t *allocation = map_get(&dedup->allocations, (uint32_t)tid);
+
+	return allocation && root->time_ns < *allocation;
+}
+
+static bool dedup_check_cold(struct dedup *dedup, const struct dedup_root *fresh)
+{
+	struct dedup_root *root = find_root(dedup, fresh->key);
+
+	if (root && root->id != fresh->id && is_recent(root->time_ns, fresh->time_ns) &&
+	    !is_older_than_allocation(dedup, root, (int32_t)(fresh->key >> 32)))
+		return true;
+	if (root) {
+		*root = *fresh;
+		return false;
+	}
+	if (dedup->roots.count >= SWEEP_MINIMUM && dedup->roots.count >= dedup->sweep_at)
+		sweep(dedup, fresh->time_ns);
+	(void)add_root(dedup, fresh);
+	return false;
+}
+
+/* True: a copy of a record already seen. If out of memory, returns false: one copy too many is better than aborting.
+ * Most records come from the root that fired for their thread before. */
+static bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attribute, int32_t cpu, uint64_t id,
+			uint64_t time_ns)
+{
+	/* Attributes are fewer than 2^12, processors than 2^20. */
+	const uint64_t key =
+	    (uint64_t)(uint32_t)tid << 32 | (uint64_t)(attribute & 0xfff) << 20 | ((uint32_t)cpu & 0xfffff);
+	const uint32_t recent = dedup->recent[dedup_recent_place(key)];
+	struct dedup_root *root = recent ? &dedup->roots.items[recent - 1] : NULL;
+
+	if (!root || root->key != key || root->id != id)
+		return dedup_check_cold(dedup, &(struct dedup_root){.key = key, .id = id, .time_ns = time_ns});
+	root->time_ns = time_ns;
+	return false;
+}
+
+/* A new thread now has this TID. */
+static void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns)
+{
+	if (dedup->allocations.count >= SWEEP_MINIMUM && dedup->allocations.count >= dedup->sweep_at)
+		sweep(dedup, time_ns);
+	(void)map_put(&dedup->allocations, (uint32_t)tid, time_ns);
+}
 
 #define FETCH_AHEAD_RECORDS 6
 

@@ -11,13 +11,12 @@
 
 #include "base/errors.h"
 #include "trace/format/architecture.h"
-#include "trace/sections/code-copies.h"
 #include "trace/format/event.h"
-#include "trace/sections/module-copies.h"
+#include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"
+#include "trace/sections/copies.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/sections/sections.h"
-#include "trace/format/tracepoint.h"
 
 struct reader;
 

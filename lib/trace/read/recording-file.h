@@ -11,7 +11,7 @@
 
 #include <mmtrace/progress.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "base/vector.h"
 #include "trace/format/format.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "trace/write/compress.h"

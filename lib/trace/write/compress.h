@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 
 struct compressor;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The state of the writer, shared by writer.c and writer-sections.c. */
+/* The state of the writer, for writer.c and its tests. */
 #ifndef TRACE_WRITE_WRITER_STATE_H
 #define TRACE_WRITE_WRITER_STATE_H
 
 #include <stdbool.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/vector.h"
 #include "trace/write/compress.h"
 #include "trace/write/output-file.h"
@@ -65,11 +65,5 @@ struct writer {
 
 /* Choose the size of the next frame, after one limited to `frame_bytes` held `size` bytes and took `compressed`. */
 size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed);
-
-void writer_put_record_header(struct buffer *buffer, uint32_t type, size_t size);
-
-/* For a stream: see writer_write_head() and writer_finish(). */
-struct mmt_error *writer_write_stream_head(struct writer *writer) MMT_MUST_CHECK;
-struct mmt_error *writer_finish_stream(struct writer *writer) MMT_MUST_CHECK;
 
 #endif

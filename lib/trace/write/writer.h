@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "trace/format/format.h"
 #include "trace/write/output-file.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/syscall-table.h"
 #include "trace/format/architecture.h"
 #include "trace/format/tracepoint.h"

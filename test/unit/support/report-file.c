@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "support/marks.h"
 #include "support/temporary.h"
 

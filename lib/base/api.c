@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "base/sized-options.h"
+#include "base/api.h"
 
+#include <signal.h>
 #include <string.h>
 
 void options_init(void *options, size_t size, const void *defaults, size_t defaults_size)
@@ -27,4 +28,18 @@ struct mmt_error *options_copy(const void *options, void *copy_ret, size_t copy_
 	memcpy(copy_ret, options, size < copy_size ? size : copy_size);
 	memcpy(copy_ret, &copy_size, sizeof(copy_size));
 	return NULL;
+}
+
+int thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context)
+{
+	sigset_t all, before;
+	int failure;
+
+	sigfillset(&all);
+	failure = pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits the mask */
+	if (failure)
+		return failure;
+	failure = pthread_create(thread_ret, NULL, run, context);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failure;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the library owes to the programs that call it: structs of any version, and their signals. */
+#ifndef BASE_API_H
+#define BASE_API_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "base/errors.h"
+
 /*
  * Option structs of the public API. A caller may be compiled against an older header, with shorter structs, or a newer
  * one. Each struct begins with a size_t: its size in the caller.
  */
-#ifndef BASE_SIZED_OPTIONS_H
-#define BASE_SIZED_OPTIONS_H
-
-#include <stddef.h>
-
-#include "base/errors.h"
 
 /* Fill the caller's struct with the defaults, up to its size. `defaults` begin with `size`. */
 void options_init(void *options, size_t size, const void *defaults, size_t defaults_size);
@@ -18,5 +21,10 @@ void options_init(void *options, size_t size, const void *defaults, size_t defau
  * MMT_ERROR_UNSUPPORTED: the caller sets an option that this library does not know. `name` is the name of the struct.
  */
 struct mmt_error *options_copy(const void *options, void *copy_ret, size_t copy_size, const char *name) MMT_MUST_CHECK;
+
+/* Starts threads of the library. They block all signals, so that the threads of the program handle them. */
+
+/* Returns 0, or an errno value if no thread was started. */
+int thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context);
 
 #endif

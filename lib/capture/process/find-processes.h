@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Children that processes have when recording begins. Later ones are reported by events. */
-#ifndef CAPTURE_PROCESS_CHILDREN_H
-#define CAPTURE_PROCESS_CHILDREN_H
+/* Finds the children that processes have when recording begins; later ones are reported by events. The same file finds
+ * processes by name: mmt_find_processes(). */
+#ifndef CAPTURE_PROCESS_FIND_PROCESSES_H
+#define CAPTURE_PROCESS_FIND_PROCESSES_H
 
 #include "base/errors.h"
 #include "base/vector.h"

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. Other code seen at the same address
- * before is among the changes.
- */
-#ifndef TRACE_SECTIONS_CODE_COPIES_H
-#define TRACE_SECTIONS_CODE_COPIES_H
+/* The sections with copies: of JIT code (FEATURE_MMTRACE_CODE) and of modules (FEATURE_MMTRACE_IMAGES). */
+#ifndef TRACE_SECTIONS_COPIES_H
+#define TRACE_SECTIONS_COPIES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "base/vector.h"
+#include "trace/read/recording-file.h"
+
+/*
+ * FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. Other code seen at the same address
+ * before is among the changes.
+ */
 
 /* Contiguous bytes. */
 struct code_run {
@@ -79,5 +81,45 @@ size_t code_copies_at(const struct code_copies *copies, const struct process_cod
 /* At most `size` bytes that end at `address`. */
 size_t code_copies_before(const struct code_copies *copies, const struct process_code *process, uint64_t address,
 			  size_t size, const uint8_t **code_ret);
+
+/*
+ * FEATURE_MMTRACE_IMAGES: the mapped modules, by device and inode, which do not depend on the root in which a path is
+ * resolved; and copies of modules that cannot be found by their path on the recording machine.
+ */
+
+struct module_copy {
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	char *path; /* owned; as in MMAP2 records or the snapshot */
+	uint8_t build_id[20];
+	uint8_t build_id_size;	 /* 0: no build-id */
+	uint64_t size;		 /* of the file; 0: no copy */
+	uint32_t offset, stored; /* the compressed copy in the section */
+};
+
+struct module_copies {
+	VECTOR(struct module_copy) images;
+	const struct recording_file *file; /* NULL: not read from a file */
+};
+
+void module_copies_deinit(struct module_copies *copies);
+
+/* The size of an image's index entry. */
+uint64_t module_copies_entry_bytes(const struct module_copy *image);
+
+/*
+ * The section begins with the index. The copies are appended to the same buffer, and then entered in the index: image
+ * `number` has `stored` bytes at `offset`, which are `size` bytes uncompressed. `places` has an element for each image.
+ */
+void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer, size_t *places);
+void module_copies_patch(struct buffer *buffer, size_t place, size_t offset, size_t stored, uint64_t size);
+
+/* Decodes the index; on error the value is empty. The file must outlive it. */
+struct mmt_error *module_copies_load(const struct recording_file *file,
+				     struct module_copies *copies_ret) MMT_MUST_CHECK;
+
+/* Reads the content of a copied file; the caller owns it. Exactly image->size bytes. */
+struct mmt_error *module_copies_extract(const struct module_copies *copies, const struct module_copy *image,
+					uint8_t **data_ret) MMT_MUST_CHECK;
 
 #endif
