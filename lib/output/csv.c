@@ -71,24 +71,14 @@ static void put_date(const struct mmt_report *report, uint64_t ns, FILE *stream)
 	fprintf(stream, "%s.%03" PRIu64 "%.3s:%s", date, realtime_ns / 1000000 % 1000, zone, zone + 3);
 }
 
-static bool is_c_library(const struct mmt_frame *frame)
-{
-	return frame->module && (!strncmp(frame->module, "libc.so", 7) || !strncmp(frame->module, "libc-", 5) ||
-				 !strncmp(frame->module, "ld-", 3));
-}
-
-/* The name of a group or, of a stack, its innermost function outside the C library. */
+/* The name of a group or, of a stack, its innermost function of the program. */
 static const char *group_name(const struct mmt_group *group, char room[EXPORT_NAME_BYTES])
 {
 	if (group->name)
 		return group->name;
-	for (size_t i = 0; i < group->frame_count; i++) {
-		if (!is_c_library(group->frames[i]))
-			return export_frame_name(group->frames[i], room);
-	}
-	if (group->frame_count)
-		return export_frame_name(group->frames[0], room);
-	return group->lost ? "[lost]" : "[no stack]";
+	if (!group->frame_count)
+		return group->lost ? "[lost]" : "[no stack]";
+	return export_frame_name(export_origin(group), room);
 }
 
 /* As flamegraph.pl has it: from the outermost function to the innermost. */

@@ -63,6 +63,7 @@ START_TEST(names_of_frames)
 
 	group.frames = frames;
 	group.frame_count = 2;
+	group.origin = 0;
 	report.groups = &group;
 	report.group_count = 1;
 	text = render(&report);

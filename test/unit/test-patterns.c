@@ -179,6 +179,7 @@ START_TEST(function_of_the_program)
 		}
 		ck_assert_int_eq(origin_find_function(stack.frames, count, first, &looked, &place), stacks[i].found);
 		ck_assert_uint_eq(place, stacks[i].place);
+		ck_assert_uint_eq(origin_of_stack(stack.frames, count), stacks[i].place);
 		/* The same once more: nothing is looked at again where nothing was found. */
 		if (!stacks[i].found && first < count) {
 			ck_assert_uint_eq(looked, count);

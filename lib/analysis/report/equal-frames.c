@@ -174,3 +174,11 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 		place++;
 	return place;
 }
+
+size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count)
+{
+	size_t looked = 0, place;
+
+	(void)origin_find_function(frames, frame_count, origin_find(frames, frame_count), &looked, &place);
+	return place;
+}

@@ -96,6 +96,7 @@ static struct mmt_error *start_groups(struct grouping *grouping)
 		group->name = description.name;
 		group->frames = description.frames;
 		group->frame_count = description.frame_count;
+		group->origin = origin_of_stack(description.frames, description.frame_count);
 		group->hidden_frame_count = description.hidden_frame_count;
 		group->stack_end = description.stack_end;
 		group->pattern = description.pattern;

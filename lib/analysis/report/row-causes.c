@@ -45,6 +45,11 @@ static const struct mmt_group *find_cause_group(const struct causes *causes, con
 	return &causes->groups[group->reserved_by - 1];
 }
 
+static char *function_of_group(const struct mmt_group *group)
+{
+	return rows_function_name(group->origin < group->frame_count ? group->frames[group->origin] : NULL);
+}
+
 /* Leaks of a function are apart from what else it maps: it may be a wrapper that others call. */
 static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
 {
@@ -56,7 +61,7 @@ static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
 		return intern_put_string(&causes->names, pattern);
 	if (origin->lost)
 		return intern_put_string(&causes->names, LOST_NAME);
-	name = rows_function_name(origin->frames, origin->frame_count);
+	name = function_of_group(origin);
 	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? "leak " : "", name) < 0) {
 		key = NULL;
 		return INTERN_NONE;
@@ -79,7 +84,7 @@ static struct mmt_error *start_cause(struct causes *causes, const struct mmt_gro
 				    .first_ns = UINT64_MAX};
 	if (mmt_pattern_is_by_design(origin->pattern))
 		return NULL;
-	name = origin->lost ? strdup(LOST_NAME) : rows_function_name(origin->frames, origin->frame_count);
+	name = origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
 	cause->name = name ? arena_string(arena, name) : NULL;
 	return cause->name ? NULL : &error_no_memory;
 }

@@ -247,7 +247,7 @@ struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_descri
 }
 
 /* "function (module)", "module+0x1234", "[no stack]" */
-static char *function_name(const struct mmt_frame *frame)
+char *rows_function_name(const struct mmt_frame *frame)
 {
 	char *name = NULL;
 	int length;
@@ -263,14 +263,6 @@ static char *function_name(const struct mmt_frame *frame)
 	else
 		length = asprintf(&name, "%s", frame->module);
 	return length < 0 ? NULL : name;
-}
-
-char *rows_function_name(const struct mmt_frame *const *frames, size_t count)
-{
-	size_t looked = 0, origin = origin_find(frames, count), place = origin;
-
-	(void)origin_find_function(frames, count, origin, &looked, &place);
-	return function_name(place < count ? frames[place] : NULL);
 }
 
 static char *module_name(const struct mmt_frame *frame)
@@ -291,17 +283,14 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class,
 		      enum mmt_group_by by)
 {
-	size_t count = rows->frames.count, looked = 0;
-	size_t origin = origin_find(rows->frames.items, count), place = origin;
-	const struct mmt_frame *frame;
-
-	if (by == MMT_BY_FUNCTION)
-		(void)origin_find_function(rows->frames.items, count, origin, &looked, &place);
-	frame = place < count ? rows->frames.items[place] : NULL;
+	size_t count = rows->frames.count;
+	size_t place = by == MMT_BY_FUNCTION ? origin_of_stack(rows->frames.items, count)
+					     : origin_find(rows->frames.items, count);
+	const struct mmt_frame *frame = place < count ? rows->frames.items[place] : NULL;
 
 	switch (by) {
 	case MMT_BY_FUNCTION:
-		return function_name(frame);
+		return rows_function_name(frame);
 	case MMT_BY_MODULE:
 		return module_name(frame);
 	case MMT_BY_FILE:

@@ -75,8 +75,8 @@ bool rows_need_threads(const struct rows *rows);
 /* Of a stack that is in no account: the calls failed. By functions and modules alone. */
 struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret) MMT_MUST_CHECK;
 
-/* The name that --by function gives a stack; NULL: out of memory. The caller frees it. */
-char *rows_function_name(const struct mmt_frame *const *frames, size_t count);
+/* The name that --by function gives a stack with this origin (NULL: none). NULL: out of memory. The caller frees it. */
+char *rows_function_name(const struct mmt_frame *origin);
 
 /* For the ledger; `context` is the rows. With two keys, the row of both, which is part of the row of the first. */
 struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret) MMT_MUST_CHECK;

@@ -77,6 +77,11 @@ const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NA
 	return text;
 }
 
+const struct mmt_frame *export_origin(const struct mmt_group *group)
+{
+	return group->frames[group->origin < group->frame_count ? group->origin : 0];
+}
+
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES])
 {
 	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")",

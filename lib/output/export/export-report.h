@@ -22,6 +22,9 @@ struct export
 /* Name of the function, or module and offset. Only the latter is written to `text`, truncated if longer. */
 const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES]);
 
+/* The frame that stands for a stack that has frames: its origin, or the first. */
+const struct mmt_frame *export_origin(const struct mmt_group *group);
+
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
 const char *export_thread_name(const struct mmt_thread *thread, char text[EXPORT_NAME_BYTES]);

@@ -568,16 +568,9 @@ static int compare_regions(const void *left, const void *right, void *context)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Which frame says most of a stack: the innermost of the program. */
 static const char *region_name(const struct mmt_group *group, char text[EXPORT_NAME_BYTES])
 {
-	for (size_t i = 0; i < group->frame_count; i++) {
-		const struct mmt_frame *frame = group->frames[i];
-
-		if (frame->function && frame->source_file && !mmt_frame_is_runtime(frame))
-			return frame->function;
-	}
-	return group->frame_count ? export_frame_name(group->frames[0], text) : export_no_frames(group);
+	return group->frame_count ? export_frame_name(export_origin(group), text) : export_no_frames(group);
 }
 
 /* Slices of one track have to nest, so each region has its own; the viewer shows tracks of the same name as one. */

@@ -495,6 +495,7 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_string(page->document, "pattern", group->hint);
 	put_verdict(page, stack);
 	put_times(page, stack);
+	document_unsigned(page->document, "title", group->origin);
 	put_frames(page, group);
 	document_close(page->document);
 }

@@ -47,6 +47,7 @@ const struct mmt_group sample_groups[2] = {
     {.id = 1,
      .frames = leak_frames,
      .frame_count = sizeof(leak_frames) / sizeof(leak_frames[0]),
+     .origin = 1,
      .unfreed_bytes = 1024 * MIB,
      .unfreed_count = 256,
      .committed_bytes = 1024 * MIB,

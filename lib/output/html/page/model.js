@@ -270,10 +270,10 @@ function isPlumbing(frame) {
 
 const TITLE_CALLERS = 4;
 
-// What a stack is called in one line: its innermost function outside the C library, and who called that.
+// What a stack is called in one line: the innermost function of the program, and who called that.
 function stackTitle(stack) {
 	const list = stack.frames.map((number) => frames[number]);
-	const others = list.filter((frame) => !isPlumbing(frame));
+	const others = list.slice(stack.title).filter((frame, i) => i === 0 || !isPlumbing(frame));
 	const own = others.filter((frame, i) => i === 0 || !(frame.flags & FRAME_RUNTIME));
 	const named = own.length > 1 ? own : others.length ? others : list;
 	const names = named.map((frame) => frame.name).filter((name, i, all) => name !== all[i - 1]);
