@@ -378,6 +378,84 @@ START_TEST(order_of_events)
 }
 END_TEST
 
+#define PROCESSES 1000
+#define ROUNDS 3
+
+static size_t process_of_item(const void *context, size_t place)
+{
+	++*(size_t *)context;
+	return (place * 7 + place / PROCESSES) % PROCESSES;
+}
+
+/* Each item once, in order; and with a thousand processes the list is not read a thousand times. */
+START_TEST(items_by_process)
+{
+	const struct mmt_report report = {.process_count = PROCESSES};
+	const size_t count = ROUNDS * PROCESSES;
+	struct export_by_process by_process;
+	size_t calls = 0, ignored = 0;
+
+	ck_assert(export_by_process_create(&report, count, process_of_item, &calls, &by_process));
+	ck_assert_uint_le(calls, 2 * count);
+	ck_assert_uint_eq(by_process.starts[0], 0);
+	ck_assert_uint_eq(by_process.starts[PROCESSES], count);
+	for (size_t owner = 0; owner < PROCESSES; owner++) {
+		ck_assert_uint_eq(by_process.starts[owner + 1] - by_process.starts[owner], ROUNDS);
+		for (size_t i = by_process.starts[owner]; i < by_process.starts[owner + 1]; i++) {
+			ck_assert_uint_eq(process_of_item(&ignored, by_process.places[i]), owner);
+			ck_assert(i == by_process.starts[owner] || by_process.places[i - 1] < by_process.places[i]);
+		}
+	}
+	export_by_process_deinit(&by_process);
+}
+END_TEST
+
+/* Each process has one mapping, of a size of its own. */
+START_TEST(many_processes)
+{
+	static struct mmt_process processes[PROCESSES];
+	static struct mmt_lifetime mapped[PROCESSES];
+	static struct mmt_part process_parts[PROCESSES];
+	struct mmt_report report = hostile_report();
+	json_t *document, *threads;
+	json_error_t error;
+	size_t size;
+	char *text;
+
+	for (size_t i = 0; i < PROCESSES; i++) {
+		processes[i] = (struct mmt_process){.pid = (int32_t)i + 1, .name = "worker"};
+		mapped[i] = (struct mmt_lifetime){1, MMT_STILL_MAPPED, 4096 * (i + 1), 1};
+		process_parts[i] = (struct mmt_part){.group = 0,
+						     .process = i,
+						     .thread = {(int32_t)i + 1, (int32_t)i + 1, "worker"},
+						     .unfreed_bytes = mapped[i].bytes,
+						     .unfreed_count = 1,
+						     .allocated_bytes = mapped[i].bytes,
+						     .allocated_count = 1,
+						     .lifetimes = &mapped[i],
+						     .lifetime_count = 1};
+	}
+	report.processes = processes;
+	report.process_count = PROCESSES;
+	report.parts = process_parts;
+	report.part_count = PROCESSES;
+	check_protobuf(&report, "perfetto", false);
+	text = export_report(&report, "firefox", MMT_WEIGHT_UNFREED, &size);
+	document = json_loadb(text, size, 0, &error);
+	threads = json_object_get(document, "threads");
+	ck_assert_uint_eq(json_array_size(threads), PROCESSES);
+	for (size_t i = 0; i < PROCESSES; i++) {
+		const json_t *thread = json_array_get(threads, i);
+		const json_t *weights = json_object_get(json_object_get(thread, "nativeAllocations"), "weight");
+
+		ck_assert_uint_eq(json_array_size(weights), 1);
+		ck_assert_int_eq(json_integer_value(json_array_get(weights, 0)), 4096 * ((json_int_t)i + 1));
+	}
+	json_decref(document);
+	free(text);
+}
+END_TEST
+
 START_TEST(protobuf_encoding)
 {
 	struct buffer buffer, message;
@@ -522,6 +600,8 @@ int main(void)
 	tcase_add_test(tests, huge_figures);
 	tcase_add_test(tests, heaptrack_lines);
 	tcase_add_test(tests, order_of_events);
+	tcase_add_test(tests, items_by_process);
+	tcase_add_test(tests, many_processes);
 	tcase_add_test(tests, protobuf_encoding);
 	tcase_add_test(tests, compressed_stream);
 	tcase_add_loop_test(tests, marks_of_the_window, 0, 2);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <mmtrace/output.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/api.h"
@@ -13,17 +14,6 @@
 #define SUMS_ONLY 16 /* steps: as few as can be asked for */
 #define TIMES MMT_LIFETIME_STEPS_MAX
 
-static const struct mmt_export_format formats[] = {
-    {"folded", "one line per stack, as flamegraph.pl reads it", .weighted = true, .lifetime_steps = SUMS_ONLY},
-    {"pprof", "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY},
-    {"speedscope", "speedscope.app", .lifetime_steps = SUMS_ONLY},
-    {"firefox", "profiler.firefox.com", .lifetime_steps = TIMES},
-    {"heaptrack", "heaptrack_gui", .binary = true, .lifetime_steps = TIMES},
-    {"massif", "ms_print, massif-visualizer", .lifetime_steps = TIMES},
-    {"perfetto", "ui.perfetto.dev", .binary = true, .lifetime_steps = TIMES},
-    {"html", "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS},
-};
-
 static struct mmt_error *export_html(const struct export *export, FILE *stream)
 {
 	const struct mmt_text_options options = {.limit = MMT_HTML_LIMIT_DEFAULT, .sort = MMT_SORT_MEMORY};
@@ -31,13 +21,24 @@ static struct mmt_error *export_html(const struct export *export, FILE *stream)
 	return mmt_report_write_html(export->report, &options, stream);
 }
 
-static export_function *const functions[] = {
-    export_folded,    export_pprof,  export_speedscope, export_firefox,
-    export_heaptrack, export_massif, export_perfetto,	export_html,
-};
+/* Each format: its function is export_NAME(). */
+#define FORMATS(FORMAT)                                                                                                \
+	FORMAT(folded, "one line per stack, as flamegraph.pl reads it", .weighted = true, .lifetime_steps = SUMS_ONLY) \
+	FORMAT(pprof, "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY)   \
+	FORMAT(speedscope, "speedscope.app", .lifetime_steps = SUMS_ONLY)                                              \
+	FORMAT(firefox, "profiler.firefox.com", .lifetime_steps = TIMES)                                               \
+	FORMAT(heaptrack, "heaptrack_gui", .binary = true, .lifetime_steps = TIMES)                                    \
+	FORMAT(massif, "ms_print, massif-visualizer", .lifetime_steps = TIMES)                                         \
+	FORMAT(perfetto, "ui.perfetto.dev", .binary = true, .lifetime_steps = TIMES)                                   \
+	FORMAT(html, "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
+
+#define DESCRIBE(name_, opens_, ...) {#name_, opens_, __VA_ARGS__},
+#define NAME_FUNCTION(name_, ...) export_##name_,
+
+static const struct mmt_export_format formats[] = {FORMATS(DESCRIBE)};
+static export_function *const functions[] = {FORMATS(NAME_FUNCTION)};
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
-_Static_assert(sizeof(functions) / sizeof(*functions) == FORMAT_COUNT, "one function for each format");
 
 const struct mmt_export_format *mmt_export_formats(size_t *count_ret)
 {
@@ -167,6 +168,51 @@ void export_put_escaped(struct buffer *buffer, const char *text)
 
 	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
 		buffer_put(buffer, piece.text, piece.size);
+}
+
+void export_begin_buffers(struct buffer *const *buffers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buffer_init(buffers[i], EXPORT_BUFFER_MAX);
+}
+
+struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count, struct mmt_error *error)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_error *next = buffer_finish(buffers[i]);
+
+		if (error)
+			mmt_error_destroy(next);
+		else
+			error = next;
+		buffer_deinit(buffers[i]);
+	}
+	return error;
+}
+
+bool export_by_process_create(const struct mmt_report *report, size_t count, export_process_of *process_of,
+			      const void *context, struct export_by_process *by_process_ret)
+{
+	size_t *starts = calloc(report->process_count + 2, sizeof(*starts));
+	size_t *places = calloc(count + 1, sizeof(*places));
+
+	*by_process_ret = (struct export_by_process){starts, places};
+	if (!starts || !places)
+		return false;
+	/* starts[process + 1] is the next free place of a process at first, and then its end. */
+	for (size_t i = 0; i < count; i++)
+		starts[process_of(context, i) + 2]++;
+	for (size_t i = 1; i <= report->process_count + 1; i++)
+		starts[i] += starts[i - 1];
+	for (size_t i = 0; i < count; i++)
+		places[starts[process_of(context, i) + 1]++] = i;
+	return true;
+}
+
+void export_by_process_deinit(struct export_by_process *by_process)
+{
+	free(by_process->starts);
+	free(by_process->places);
 }
 
 struct mmt_error *export_close_gzip(FILE *stream, FILE *below)

@@ -42,6 +42,27 @@ uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 /* Appended without NUL: control characters and what is no UTF-8 as \xNN. */
 void export_put_escaped(struct buffer *buffer, const char *text);
 
+/* What a format puts together in several buffers: all of them begin empty, with EXPORT_BUFFER_MAX. */
+void export_begin_buffers(struct buffer *const *buffers, size_t count);
+
+/* Frees them. Returns `error`, or if that is NULL the first error of a buffer. */
+struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count,
+				     struct mmt_error *error) MMT_MUST_CHECK;
+
+/* The items of a list, such as events, in the order of the processes that they belong to. */
+struct export_by_process {
+	size_t *starts; /* by process: the first of its items in `places`; they end where the next process starts */
+	size_t *places; /* of the items in the list; those of one process keep their order */
+};
+
+/* The process of an item, as place in the report's processes. */
+typedef size_t export_process_of(const void *context, size_t place);
+
+/* False: out of memory. Call export_by_process_deinit() in any case. */
+bool export_by_process_create(const struct mmt_report *report, size_t count, export_process_of *process_of,
+			      const void *context, struct export_by_process *by_process_ret);
+void export_by_process_deinit(struct export_by_process *by_process);
+
 /* Closes a stream of gzip_open(). Not an error: one of `below`, which the caller finds. */
 struct mmt_error *export_close_gzip(FILE *stream, FILE *below) MMT_MUST_CHECK;
 

@@ -36,6 +36,7 @@ struct firefox {
 	struct document *document;
 	struct export_events events;
 	struct export_levels levels;
+	struct export_by_process by_process;				      /* events */
 	struct intern strings, functions, frames, stacks, resources, sources; /* the last two: of string ids */
 	uint32_t *group_stacks;						      /* the innermost of each group */
 	bool failed;
@@ -163,23 +164,12 @@ static void put_cell(const struct firefox *firefox, enum column column, const st
 
 static void put_column(const struct firefox *firefox, size_t process, const char *key, enum column column)
 {
+	const struct export_by_process *events = &firefox->by_process;
+
 	document_open_array(firefox->document, key);
-	for (size_t i = 0; i < firefox->events.count; i++) {
-		const struct export_event *event = &firefox->events.items[i];
-
-		if (firefox->export->report->parts[event->part].process == process)
-			put_cell(firefox, column, event);
-	}
+	for (size_t i = events->starts[process]; i < events->starts[process + 1]; i++)
+		put_cell(firefox, column, &firefox->events.items[events->places[i]]);
 	document_close(firefox->document);
-}
-
-static size_t count_events(const struct firefox *firefox, size_t process)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < firefox->events.count; i++)
-		count += firefox->export->report->parts[firefox->events.items[i].part].process == process;
-	return count;
 }
 
 static void put_allocations(const struct firefox *firefox, size_t process, size_t count)
@@ -265,7 +255,7 @@ static void put_thread(const struct firefox *firefox, size_t place)
 {
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_process *process = &report->processes[place];
-	size_t count = count_events(firefox, place);
+	size_t count = firefox->by_process.starts[place + 1] - firefox->by_process.starts[place];
 	struct document *document = firefox->document;
 
 	document_open_object(document, NULL);
@@ -614,10 +604,19 @@ static void put_shared(const struct firefox *firefox)
 	document_close(document);
 }
 
+static size_t process_of_event(const void *context, size_t place)
+{
+	const struct firefox *firefox = context;
+
+	return firefox->export->report->parts[firefox->events.items[place].part].process;
+}
+
 static struct mmt_error *put_document(struct firefox *firefox)
 {
 	const struct mmt_report *report = firefox->export->report;
 
+	firefox->failed |=
+	    !export_by_process_create(report, firefox->events.count, process_of_event, firefox, &firefox->by_process);
 	(void)put_text(firefox, "mark");
 	for (size_t i = 0; i < report->group_count; i++)
 		put_group(firefox, i);
@@ -650,6 +649,7 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 	firefox.group_stacks = calloc(export->report->group_count + 1, sizeof(*firefox.group_stacks));
 	if (!error)
 		error = firefox.group_stacks ? put_document(&firefox) : &error_no_memory;
+	export_by_process_deinit(&firefox.by_process);
 	export_levels_deinit(&firefox.levels);
 	export_events_deinit(&firefox.events);
 	document_destroy(firefox.document);

@@ -129,11 +129,18 @@ struct perfetto_frame {
 	uint64_t function, mapping, rel_pc;
 };
 
+/* Parts [first, end) of the report, which are of one group and process. */
+struct part_run {
+	size_t first, end;
+};
+
 struct perfetto {
 	const struct export *export;
 	FILE *stream;
 	struct export_events events;
 	struct export_levels levels;
+	VECTOR(struct part_run) runs;
+	struct export_by_process by_process; /* runs */
 	struct map build_ids; /* report's modules by their paths in `paths` */
 	struct intern paths;
 	struct perfetto_names names; /* of the sequence at work */
@@ -342,12 +349,12 @@ static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *su
 	protobuf_message(&perfetto->message, DUMP_SAMPLES, &perfetto->inner);
 }
 
-/* Of the parts in [first, end), which are of one group and process, those of a class. */
-static bool sum_class(const struct mmt_report *report, size_t first, size_t end, enum mmt_class memory_class,
+/* Of the parts of a run, those of a class. */
+static bool sum_class(const struct mmt_report *report, const struct part_run *run, enum mmt_class memory_class,
 		      struct mmt_part *sum)
 {
-	*sum = (struct mmt_part){.group = report->parts[first].group};
-	for (size_t i = first; i < end; i++) {
+	*sum = (struct mmt_part){.group = report->parts[run->first].group};
+	for (size_t i = run->first; i < run->end; i++) {
 		const struct mmt_part *part = &report->parts[i];
 
 		if (part->memory_class != memory_class)
@@ -376,13 +383,15 @@ static const char *heap_name(enum mmt_class memory_class, char text[HEAP_NAME_BY
 static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class memory_class, struct buffer *profile)
 {
 	const struct mmt_report *report = perfetto->export->report;
-	size_t position = 0, first, samples = 0;
+	const struct export_by_process *runs = &perfetto->by_process;
 	char text[HEAP_NAME_BYTES];
-	struct mmt_part sum;
+	size_t samples = 0;
 
 	buffer_clear(&perfetto->message);
-	while (export_next(report, &position, &first, &sum)) {
-		if (sum.process != process || !sum_class(report, first, position, memory_class, &sum))
+	for (size_t i = runs->starts[process]; i < runs->starts[process + 1]; i++) {
+		struct mmt_part sum;
+
+		if (!sum_class(report, &perfetto->runs.items[runs->places[i]], memory_class, &sum))
 			continue;
 		put_heap_sample(perfetto, &sum);
 		samples++;
@@ -425,11 +434,33 @@ static void put_heap(struct perfetto *perfetto, enum mmt_class memory_class, str
 	end_packet(perfetto);
 }
 
+static size_t process_of_run(const void *context, size_t place)
+{
+	const struct perfetto *perfetto = context;
+
+	return perfetto->export->report->parts[perfetto->runs.items[place].first].process;
+}
+
+static bool find_runs(struct perfetto *perfetto)
+{
+	const struct mmt_report *report = perfetto->export->report;
+	struct part_run run = {0};
+	struct mmt_part sum;
+
+	while (export_next(report, &run.end, &run.first, &sum)) {
+		if (!vector_push(&perfetto->runs, run))
+			return false;
+	}
+	return export_by_process_create(report, perfetto->runs.count, process_of_run, perfetto, &perfetto->by_process);
+}
+
 static struct mmt_error *put_heaps(struct perfetto *perfetto)
 {
 	struct buffer profile;
 	struct mmt_error *error;
 
+	if (!find_runs(perfetto))
+		return &error_no_memory;
 	buffer_init(&profile, EXPORT_BUFFER_MAX);
 	for (enum mmt_class memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++)
 		put_heap(perfetto, memory_class, &profile);
@@ -626,10 +657,10 @@ static struct mmt_error *put_trace(struct perfetto *perfetto)
 {
 	struct buffer *buffers[] = {&perfetto->packet,	 &perfetto->message, &perfetto->inner,
 				    &perfetto->interned, &perfetto->frames,  &perfetto->out};
+	size_t count = sizeof(buffers) / sizeof(*buffers);
 	struct mmt_error *error;
 
-	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
-		buffer_init(buffers[i], EXPORT_BUFFER_MAX);
+	export_begin_buffers(buffers, count);
 	find_modules(perfetto);
 	put_clocks(perfetto);
 	put_processes(perfetto);
@@ -638,15 +669,7 @@ static struct mmt_error *put_trace(struct perfetto *perfetto)
 	put_counters(perfetto);
 	put_marks(perfetto);
 	put_regions(perfetto);
-	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++) {
-		struct mmt_error *next = buffer_finish(buffers[i]);
-
-		if (error)
-			mmt_error_destroy(next);
-		else
-			error = next;
-		buffer_deinit(buffers[i]);
-	}
+	error = export_end_buffers(buffers, count, error);
 	return error || !perfetto->failed ? error : &error_no_memory;
 }
 
@@ -660,6 +683,8 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 	if (!error)
 		error = put_trace(&perfetto);
 	begin_sequence(&perfetto);
+	export_by_process_deinit(&perfetto.by_process);
+	vector_deinit(&perfetto.runs);
 	export_levels_deinit(&perfetto.levels);
 	export_events_deinit(&perfetto.events);
 	map_deinit(&perfetto.build_ids);

@@ -338,22 +338,14 @@ static void put_strings(struct pprof *pprof)
 static struct mmt_error *write_profile(struct pprof *pprof)
 {
 	struct buffer *buffers[] = {&pprof->message, &pprof->inner, &pprof->key, &pprof->names};
-	struct mmt_error *error = NULL;
+	size_t count = sizeof(buffers) / sizeof(*buffers);
+	struct mmt_error *error;
 
-	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
-		buffer_init(buffers[i], EXPORT_BUFFER_MAX);
+	export_begin_buffers(buffers, count);
 	put_head(pprof);
 	put_samples(pprof);
 	put_strings(pprof);
-	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++) {
-		struct mmt_error *next = buffer_finish(buffers[i]);
-
-		if (error)
-			mmt_error_destroy(next);
-		else
-			error = next;
-		buffer_deinit(buffers[i]);
-	}
+	error = export_end_buffers(buffers, count, NULL);
 	return error || !pprof->failed ? error : &error_no_memory;
 }
 
