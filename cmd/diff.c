@@ -9,7 +9,6 @@
 #include "cli/terminal.h"
 #include "cli/message.h"
 #include "cli/pager.h"
-#include "cli/progress-line.h"
 #include "cli/result-file.h"
 
 struct diff_settings {
@@ -132,19 +131,17 @@ static int check_growth(const struct command *command, const struct diff_setting
 	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
 }
 
-static int write_page(const struct command *command, const struct diff_settings *settings, const struct mmt_diff *diff)
-{
-	struct result_file file;
-	struct mmt_error *error;
-	bool written;
+/* What the page is made from. */
+struct diff_page {
+	const struct mmt_diff *diff;
+	const struct mmt_text_options *options;
+};
 
-	if (!result_file_open(command, settings->display.html, &file))
-		return EXIT_UNUSABLE;
-	error = mmt_diff_write_html(diff, &settings->display.text, file.stream);
-	written = result_file_finish(command, &file, !error);
-	if (error)
-		message_error(command, error);
-	return written && !error ? EXIT_OK : EXIT_UNUSABLE;
+static struct mmt_error *write_page(const void *context, FILE *stream)
+{
+	const struct diff_page *page = context;
+
+	return mmt_diff_write_html(page->diff, page->options, stream);
 }
 
 static struct mmt_error *write_diff(const struct diff_settings *settings, const struct mmt_diff *diff)
@@ -152,17 +149,6 @@ static struct mmt_error *write_diff(const struct diff_settings *settings, const 
 	if (settings->display.json)
 		return mmt_diff_write_json(diff, &settings->display.text, stdout);
 	return mmt_diff_write_text(diff, &settings->display.text, stdout);
-}
-
-static struct mmt_error *read_recording(struct mmt_report_options *options, struct mmt_report **report_ret)
-{
-	struct progress progress;
-	struct mmt_error *error;
-
-	options->progress = progress_begin(&progress, options->input);
-	error = mmt_report_create(options, report_ret);
-	progress_end(&progress);
-	return error;
 }
 
 /* Text has it, too. */
@@ -181,9 +167,9 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	int status = EXIT_OK;
 
 	truncated_files_ignore();
-	error = read_recording(&settings->before, &before);
+	error = report_create(&settings->before, &before);
 	if (!error)
-		error = read_recording(&settings->after, &after);
+		error = report_create(&settings->after, &after);
 	if (!error)
 		error = mmt_diff_create(before, after, &diff);
 	if (!error)
@@ -191,7 +177,8 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	if (!error)
 		display_start(command, &settings->display);
 	if (!error && settings->display.html)
-		status = write_page(command, settings, diff);
+		status = result_file_write(command, settings->display.html, write_page,
+					   &(struct diff_page){diff, &settings->display.text});
 	else if (!error)
 		error = write_diff(settings, diff);
 	if (error) {

@@ -8,7 +8,6 @@
 
 #include "cli/message.h"
 #include "cli/pager.h"
-#include "cli/progress-line.h"
 #include "cli/report-files.h"
 #include "cli/report-selection.h"
 #include "cli/result-file.h"
@@ -29,18 +28,6 @@ struct export_settings {
 	char format_words[256]; /* for --help: "folded|pprof" */
 };
 
-static struct mmt_error *create_report(struct export_settings *settings, struct mmt_report **report_ret)
-{
-	struct mmt_report_options *options = &settings->selection.report;
-	struct progress progress;
-	struct mmt_error *error;
-
-	options->progress = progress_begin(&progress, options->input);
-	error = mmt_report_create(options, report_ret);
-	progress_end(&progress);
-	return error;
-}
-
 /* "heap.pb.gz" becomes "heap.0001.pb.gz". The caller frees it; NULL: out of memory. */
 static char *series_name(const char *path, uint64_t number)
 {
@@ -52,20 +39,23 @@ static char *series_name(const char *path, uint64_t number)
 	return asprintf(&name, "%.*s.%04" PRIu64 "%s", stem, path, number, path + stem) < 0 ? NULL : name;
 }
 
+/* What a file is made from. */
+struct exported {
+	const struct mmt_report *report;
+	const struct mmt_export_options *options;
+};
+
+static struct mmt_error *write_exported(const void *context, FILE *stream)
+{
+	const struct exported *exported = context;
+
+	return mmt_export(exported->report, exported->options, stream);
+}
+
 static int write_file(const struct command *command, const struct export_settings *settings,
 		      const struct mmt_report *report, const char *path)
 {
-	struct result_file file;
-	struct mmt_error *error;
-	bool written;
-
-	if (!result_file_open(command, path, &file))
-		return EXIT_UNUSABLE;
-	error = mmt_export(report, &settings->options, file.stream);
-	written = result_file_finish(command, &file, !error);
-	if (error)
-		message_error(command, error);
-	return written && !error ? EXIT_OK : EXIT_UNUSABLE;
+	return result_file_write(command, path, write_exported, &(struct exported){report, &settings->options});
 }
 
 static int write_numbered(const struct command *command, const struct export_settings *settings,
@@ -109,7 +99,7 @@ static int write_series(const struct command *command, struct export_settings *s
 
 		settings->selection.report.to =
 		    (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, from_ns + i * settings->every_ns};
-		error = create_report(settings, &report);
+		error = report_create(&settings->selection.report, &report);
 		if (error) {
 			message_input_error(command, settings->selection.report.input, error);
 			return EXIT_UNUSABLE;
@@ -147,7 +137,7 @@ static int run_export(const struct command *command, struct export_settings *set
 	int status;
 
 	truncated_files_ignore();
-	error = create_report(settings, &report);
+	error = report_create(&settings->selection.report, &report);
 	if (error) {
 		message_input_error(command, settings->selection.report.input, error);
 		return EXIT_UNUSABLE;

@@ -11,7 +11,6 @@
 #include "cli/terminal.h"
 #include "cli/message.h"
 #include "cli/pager.h"
-#include "cli/progress-line.h"
 #include "cli/result-file.h"
 
 struct report_settings {
@@ -209,20 +208,17 @@ static int check_report(const struct command *command, const struct mmt_report *
 	return unread || (alive && !any_checked) ? EXIT_UNUSABLE : EXIT_OK;
 }
 
-static int write_page(const struct command *command, const struct report_settings *settings,
-		      const struct mmt_report *report)
-{
-	struct result_file file;
-	struct mmt_error *error;
-	bool written;
+/* What the page is made from. */
+struct report_page {
+	const struct mmt_report *report;
+	const struct mmt_text_options *options;
+};
 
-	if (!result_file_open(command, settings->display.html, &file))
-		return EXIT_UNUSABLE;
-	error = mmt_report_write_html(report, &settings->display.text, file.stream);
-	written = result_file_finish(command, &file, !error);
-	if (error)
-		message_error(command, error);
-	return written && !error ? EXIT_OK : EXIT_UNUSABLE;
+static struct mmt_error *write_page(const void *context, FILE *stream)
+{
+	const struct report_page *page = context;
+
+	return mmt_report_write_html(page->report, page->options, stream);
 }
 
 static struct mmt_error *write_report(const struct report_settings *settings, struct mmt_report *report)
@@ -240,21 +236,19 @@ static int run_report(const struct command *command, struct report_settings *set
 {
 	struct mmt_report_options *options = &settings->selection.report;
 	struct mmt_report *report = NULL;
-	struct progress progress;
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
 	truncated_files_ignore();
-	options->progress = progress_begin(&progress, options->input);
-	error = mmt_report_create(options, &report);
-	progress_end(&progress);
+	error = report_create(options, &report);
 	if (error) {
 		message_input_error(command, options->input, error);
 		return EXIT_UNUSABLE;
 	}
 	display_start(command, &settings->display);
 	if (settings->display.html)
-		status = write_page(command, settings, report);
+		status = result_file_write(command, settings->display.html, write_page,
+					   &(struct report_page){report, &settings->display.text});
 	else
 		error = write_report(settings, report);
 	if (error) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/message.h"
+#include "cli/progress-line.h"
 #include "cli/report-files.h"
 
 const char *report_selection_parse_classes(const char *text, void *value)
@@ -73,4 +74,15 @@ int report_selection_finish(const struct command *command, struct report_selecti
 	report->input = argument_count ? arguments[0] : selection->input ? selection->input : DEFAULT_FILE;
 	report_selection_apply(selection, no_cache);
 	return -1;
+}
+
+struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret)
+{
+	struct progress progress;
+	struct mmt_error *error;
+
+	options->progress = progress_begin(&progress, options->input);
+	error = mmt_report_create(options, report_ret);
+	progress_end(&progress);
+	return error;
 }

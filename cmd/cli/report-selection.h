@@ -71,6 +71,9 @@ void report_selection_apply(struct report_selection *selection, bool no_cache);
 int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
 			    int argument_count, char **arguments);
 
+/* mmt_report_create() with a progress line. `options` are those of one report. */
+struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret);
+
 const char *report_selection_parse_classes(const char *text, void *value);
 const char *report_selection_parse_timestamp(const char *text, void *value);
 const char *report_selection_parse_share(const char *text, void *value);

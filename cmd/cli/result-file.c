@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,14 @@
 
 #define MODE 0666 /* and the umask */
 #define RECORDING_MAGIC "PERFILE2"
+
+struct result_file {
+	const char *path; /* as the user gave it */
+	FILE *stream;
+	char *target;	 /* what gets replaced, symbolic links resolved; NULL: written directly */
+	char *temporary; /* beside the target; in the file system only while `named` */
+	bool named;
+};
 
 static void deinit(struct result_file *file)
 {
@@ -74,7 +83,8 @@ static int open_replacement(struct result_file *file)
 	return fd;
 }
 
-bool result_file_open(const struct command *command, const char *path, struct result_file *file_ret)
+/* False after a message. Then there is nothing to finish. */
+static bool open_result(const struct command *command, const char *path, struct result_file *file_ret)
 {
 	struct result_file file = {.path = path};
 	bool replaced;
@@ -116,7 +126,8 @@ static bool take_name(struct result_file *file)
 	return rename(file->temporary, file->target) == 0;
 }
 
-bool result_file_finish(const struct command *command, struct result_file *file, bool complete)
+/* `complete`: let the file take its name; otherwise remove it. False after a message: it could not be written. */
+static bool finish_result(const struct command *command, struct result_file *file, bool complete)
 {
 	bool written = fflush(file->stream) == 0 && !ferror(file->stream);
 
@@ -134,4 +145,20 @@ bool result_file_finish(const struct command *command, struct result_file *file,
 	}
 	deinit(file);
 	return !complete || written;
+}
+
+int result_file_write(const struct command *command, const char *path,
+		      struct mmt_error *(*write)(const void *context, FILE *stream), const void *context)
+{
+	struct result_file file;
+	struct mmt_error *error;
+	bool written;
+
+	if (!open_result(command, path, &file))
+		return EXIT_UNUSABLE;
+	error = write(context, file.stream);
+	written = finish_result(command, &file, !error);
+	if (error)
+		message_error(command, error);
+	return written && !error ? EXIT_OK : EXIT_UNUSABLE;
 }
