@@ -1,25 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What mmtrace export writes where: a file that exists is replaced only when the new one is complete.
-set -u
-directory=$(mktemp -d) || exit 1
-trap 'rm -rf "$directory"' EXIT
-cd "$directory" || exit 1
-data=$SOURCE/test/data
-failed=0
-
-complain() {
-	echo "$1" >&2
-	failed=1
-}
-
-# run STATUS OPTION...: mmtrace export must end with this status.
-run() {
-	local expected=$1 status=0
-	shift
-	"$MMTRACE" export "$@" >output 2>messages || status=$?
-	[ "$status" = "$expected" ] || complain "mmtrace export $*: status $status instead of $expected: $(cat messages)"
-}
+source "$SOURCE/test/golden/written-files.bash" || exit 2
 
 # says WORD...: in the messages of the last run.
 says() {
@@ -31,40 +13,40 @@ is_old() {
 	[ "$(cat file)" = old ] && [ "$(echo file*)" = file ]
 }
 
-run 0 -f folded -o file "$data/more.data"
+run 0 export -f folded -o file "$data/more.data"
 [ ! -s output ] && [ ! -s messages ] || complain "export -o FILE prints: $(cat output messages)"
-run 0 -f folded "$data/more.data"
+run 0 export -f folded "$data/more.data"
 cmp -s output file || complain "standard output and FILE differ"
 echo old >file
-run 2 -f folded -o file "$SOURCE/README"
+run 2 export -f folded -o file "$SOURCE/README"
 is_old || complain "a file that is no recording: FILE changed"
-run 2 -f folded -o file --from 1000s "$data/more.data"
+run 2 export -f folded -o file --from 1000s "$data/more.data"
 is_old || complain "an empty window: FILE changed"
-run 2 -f folded -o missing/file "$data/more.data"
-run 0 -f pprof -o file "$data/more.data"
+run 2 export -f folded -o missing/file "$data/more.data"
+run 0 export -f pprof -o file "$data/more.data"
 [ "$(head -c 2 file | od -An -tx1)" = ' 1f 8b' ] || complain "pprof is not compressed"
 [ ! -c /dev/full ] || "$MMTRACE" export -f folded "$data/more.data" >/dev/full 2>messages
 says 'No space left'
 
 cp "$data/more.data" file
-run 2 -f folded -o file "$data/more.data"
+run 2 export -f folded -o file "$data/more.data"
 says 'file is a recording, which would be replaced'
 cmp -s file "$data/more.data" || complain "export replaced a recording"
 
 rm file
-run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
+run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ "$(echo file*)" = 'file.0001.pb.gz file.0002.pb.gz file.0003.pb.gz' ] || complain "the series is $(echo file*)"
-run 0 -f pprof -o whole "$data/more.data"
+run 0 export -f pprof -o whole "$data/more.data"
 cmp -s whole file.0003.pb.gz || complain "the last of a series is not the state at the end"
 start=$("$MMTRACE" report --json --to 200ms "$data/more.data" | jq .to_ns)
-run 0 -f pprof --to "@$start" -o at "$data/more.data"
+run 0 export -f pprof --to "@$start" -o at "$data/more.data"
 cmp -s at file.0001.pb.gz || complain "a file of a series is not the state at its time"
 
 touch file.0004.pb.gz
-run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
+run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 says 'file.0004.pb.gz is of an earlier series'
 rm file.0004.pb.gz
-run 0 -f pprof --every 200ms -o file.pb.gz "$data/more.data"
+run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ ! -s messages ] || complain "a series without older files: $(cat messages)"
 
 # The page of report --html, of the same selection; the viewer chooses the weight.
@@ -72,26 +54,26 @@ for selection in "" "--to 300ms --class anon,file --hide main" "--focus *mmap* -
 	# shellcheck disable=SC2086
 	"$MMTRACE" report --html page.html $selection "$data/more.data"
 	# shellcheck disable=SC2086
-	run 0 -f html -o file.html $selection "$data/more.data"
+	run 0 export -f html -o file.html $selection "$data/more.data"
 	cmp -s page.html file.html || complain "export -f html $selection differs from report --html"
 done
-run 0 -f html "$data/more.data"
+run 0 export -f html "$data/more.data"
 "$MMTRACE" report --html - "$data/more.data" | cmp -s - output || complain "export -f html to standard output differs from report --html"
-run 2 -f html --weight count "$data/more.data"
+run 2 export -f html --weight count "$data/more.data"
 says 'html has all figures'
-run 2 -f html --every 1s -o file.html "$data/more.data"
+run 2 export -f html --every 1s -o file.html "$data/more.data"
 says 'only a pprof file is the state at one time'
 
-run 2 -f folded --every 1s -o file "$data/more.data"
+run 2 export -f folded --every 1s -o file "$data/more.data"
 says 'only a pprof file is the state at one time'
-run 2 -f pprof --every 1s "$data/more.data"
+run 2 export -f pprof --every 1s "$data/more.data"
 says '--every writes several files'
-run 2 -f pprof --weight count -o file "$data/more.data"
+run 2 export -f pprof --weight count -o file "$data/more.data"
 says 'pprof has all figures'
-run 2 -f flamegraph "$data/more.data"
+run 2 export -f flamegraph "$data/more.data"
 says 'folded'
-run 2 "$data/more.data"
+run 2 export "$data/more.data"
 says 'choose a format'
-run 0 -f folded --weight resident "$data/perf.data"
+run 0 export -f folded --weight resident "$data/perf.data"
 says 'no resident sizes'
 exit $failed

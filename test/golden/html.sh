@@ -2,26 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Where report --html and diff --html write: an existing file is replaced when the page is complete, and in no other case.
 # The tests of test/html open the pages.
-set -u
-export LC_ALL=C.UTF-8
-directory=$(mktemp -d)
-trap 'rm -rf "$directory"' EXIT
-cd "$directory" || exit 1
-data=$SOURCE/test/data
-failed=0
-
-complain() {
-	echo "$1" >&2
-	failed=1
-}
-
-# run STATUS COMMAND...: mmtrace must end with this status.
-run() {
-	local expected=$1 status=0
-	shift
-	"$MMTRACE" "$@" >output 2>messages || status=$?
-	[ "$status" = "$expected" ] || complain "mmtrace $*: status $status instead of $expected: $(cat messages)"
-}
+source "$SOURCE/test/golden/written-files.bash" || exit 2
 
 # is_page FILE
 is_page() {
