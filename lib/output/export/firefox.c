@@ -5,7 +5,9 @@
  * thread frees. So each lifetime has an address of its own, which is its number.
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "output/export/events.h"
@@ -447,17 +449,33 @@ static void put_tracks(const struct firefox *firefox)
 	document_close(firefox->document);
 }
 
+enum zero { ZERO_IS_NUMBER, ZERO_IS_NULL };
+
+/* A column of a table: the uint32_t at `offset` of each key, less `base`. */
+static void put_members(struct document *document, const char *key, const struct intern *table, size_t offset,
+			int64_t base, enum zero zero)
+{
+	document_open_array(document, key);
+	for (uint32_t i = 0; i < table->count; i++) {
+		const char *members = intern_get(table, i, NULL);
+		uint32_t value;
+
+		memcpy(&value, members + offset, sizeof(value));
+		if (!value && zero == ZERO_IS_NULL)
+			document_null(document, NULL);
+		else
+			document_signed(document, NULL, value - base);
+	}
+	document_close(document);
+}
+
 static void put_stacks(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
 	uint32_t count = (uint32_t)firefox->stacks.count;
 
 	document_open_object(document, "stackTable");
-	document_open_array(document, "frame");
-	for (uint32_t i = 0; i < count; i++)
-		document_unsigned(document, NULL,
-				  ((const struct firefox_stack *)intern_get(&firefox->stacks, i, NULL))->frame);
-	document_close(document);
+	put_members(document, "frame", &firefox->stacks, offsetof(struct firefox_stack, frame), 0, ZERO_IS_NUMBER);
 	document_open_array(document, "prefixOffset");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct firefox_stack *key = intern_get(&firefox->stacks, i, NULL);
@@ -473,27 +491,16 @@ static void put_frames(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
 	uint32_t count = (uint32_t)firefox->frames.count;
-	const struct firefox_frame *key;
 
 	document_open_object(document, "frameTable");
 	put_repeated(document, "address", count, -1);
 	put_repeated(document, "inlineDepth", count, 0);
 	put_repeated(document, "category", count, 0);
 	put_repeated(document, "subcategory", count, 0);
-	document_open_array(document, "func");
-	for (uint32_t i = 0; i < count; i++) {
-		key = intern_get(&firefox->frames, i, NULL);
-		document_unsigned(document, NULL, key->function);
-	}
-	document_close(document);
+	put_members(document, "func", &firefox->frames, offsetof(struct firefox_frame, function), 0, ZERO_IS_NUMBER);
 	put_nulls(document, "nativeSymbol", count);
 	put_repeated(document, "innerWindowID", count, 0);
-	document_open_array(document, "line");
-	for (uint32_t i = 0; i < count; i++) {
-		key = intern_get(&firefox->frames, i, NULL);
-		document_unsigned(document, NULL, key->line ? key->line : MMT_UNKNOWN);
-	}
-	document_close(document);
+	put_members(document, "line", &firefox->frames, offsetof(struct firefox_frame, line), 0, ZERO_IS_NULL);
 	put_nulls(document, "column", count);
 	put_nulls(document, "originalLocation", count);
 	document_unsigned(document, "length", count);
@@ -503,43 +510,19 @@ static void put_frames(const struct firefox *firefox)
 static void put_functions(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
-	uint32_t count = (uint32_t)firefox->functions.count;
-	const struct firefox_function *key;
+	const struct intern *functions = &firefox->functions;
+	size_t count = functions->count;
 
 	document_open_object(document, "funcTable");
-	document_open_array(document, "name");
-	for (uint32_t i = 0; i < count; i++) {
-		key = intern_get(&firefox->functions, i, NULL);
-		document_unsigned(document, NULL, key->name);
-	}
-	document_close(document);
+	put_members(document, "name", functions, offsetof(struct firefox_function, name), 0, ZERO_IS_NUMBER);
 	put_falses(document, "isJS", count);
 	put_falses(document, "relevantForJS", count);
-	document_open_array(document, "resource");
-	for (uint32_t i = 0; i < count; i++) {
-		key = intern_get(&firefox->functions, i, NULL);
-		document_signed(document, NULL, (int64_t)key->resource - 1);
-	}
-	document_close(document);
-	document_open_array(document, "source");
-	for (uint32_t i = 0; i < count; i++) {
-		key = intern_get(&firefox->functions, i, NULL);
-		document_unsigned(document, NULL, key->source ? key->source - 1 : MMT_UNKNOWN);
-	}
-	document_close(document);
+	put_members(document, "resource", functions, offsetof(struct firefox_function, resource), 1, ZERO_IS_NUMBER);
+	put_members(document, "source", functions, offsetof(struct firefox_function, source), 1, ZERO_IS_NULL);
 	put_nulls(document, "lineNumber", count);
 	put_nulls(document, "columnNumber", count);
 	put_nulls(document, "originalLocation", count);
 	document_unsigned(document, "length", count);
-	document_close(document);
-}
-
-/* Ids of strings that a table lists. */
-static void put_names(struct document *document, const char *key, const struct intern *table)
-{
-	document_open_array(document, key);
-	for (uint32_t i = 0; i < table->count; i++)
-		document_unsigned(document, NULL, *(const uint32_t *)intern_get(table, i, NULL));
 	document_close(document);
 }
 
@@ -550,7 +533,7 @@ static void put_resources(const struct firefox *firefox)
 
 	document_open_object(document, "resourceTable");
 	put_nulls(document, "lib", count);
-	put_names(document, "name", &firefox->resources);
+	put_members(document, "name", &firefox->resources, 0, 0, ZERO_IS_NUMBER);
 	put_nulls(document, "host", count);
 	put_repeated(document, "type", count, RESOURCE_LIBRARY);
 	document_unsigned(document, "length", count);
@@ -564,7 +547,7 @@ static void put_sources(const struct firefox *firefox)
 
 	document_open_object(document, "sources");
 	put_nulls(document, "id", count);
-	put_names(document, "filename", &firefox->sources);
+	put_members(document, "filename", &firefox->sources, 0, 0, ZERO_IS_NUMBER);
 	put_repeated(document, "startLine", count, 1);
 	put_repeated(document, "startColumn", count, 1);
 	put_nulls(document, "sourceMapURL", count);
