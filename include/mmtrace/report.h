@@ -278,6 +278,7 @@ struct mmt_group {
 	const uint64_t *step_bytes; /* unfreed bytes at each step of the report */
 	size_t step_count;	    /* as in the report; 0: not requested, or too many for all groups */
 
+	uint32_t cause; /* place in the report's causes, from 1; 0: none */
 	const struct mmt_thread *threads; /* threads that mapped the unfreed bytes, most bytes first */
 	size_t thread_count;
 	const int32_t *pids;
@@ -333,6 +334,7 @@ struct mmt_cause {
 	enum mmt_class memory_class; /* of the first group, as is the file */
 	const char *file;
 	enum mmt_lifetime_verdict verdict; /* a leak, if that is a fair part; otherwise of the largest group */
+	bool leaks_together; /* while RSS grows, the groups are a leak together, although none is one by itself */
 	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */
 	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */
 	uint64_t unfreed_count, mapping_count;

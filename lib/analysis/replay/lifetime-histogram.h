@@ -32,6 +32,15 @@ static inline void lifetime_histogram_add(struct lifetime_histogram *histogram, 
 	*count += *count != UINT32_MAX;
 }
 
+static inline void lifetime_histogram_join(struct lifetime_histogram *histogram, const struct lifetime_histogram *other)
+{
+	for (unsigned i = 0; i < LIFETIME_BUCKETS; i++) {
+		uint64_t sum = (uint64_t)histogram->counts[i] + other->counts[i];
+
+		histogram->counts[i] = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+	}
+}
+
 /* Lifetimes in the bucket are shorter than this. */
 static inline uint64_t lifetime_bucket_end_ns(unsigned bucket)
 {

@@ -94,10 +94,17 @@ static bool is_library(const char *module)
 static bool is_wrapper(const char *function)
 {
 	static const char *const wrappers[] = {"mmap64", "sbrk", "syscall"};
+	/* Allocators that only call malloc, with their parameters. */
+	static const char *const allocators[] = {"operator new(", "operator new[](", "os::malloc(", "os::realloc(",
+						 "AllocateHeap("};
 	enum call call;
 
 	if (!function)
 		return false;
+	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {
+		if (starts_with(function, allocators[i]))
+			return true;
+	}
 	function += strspn(function, "_");
 	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++) {
 		if (!strcmp(function, wrappers[i]))

@@ -33,8 +33,8 @@ uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count);
 
 bool origin_is_loader(const struct mmt_frame *frame);
 
-/* Of the C library (its threads too) or the loader; in static programs the wrappers of the memory calls count as well.
- */
+/* Of the C library (its threads too) or the loader; or, in any module, a wrapper of a memory call or an allocator that
+ * only calls malloc. */
 bool origin_is_c_library(const struct mmt_frame *frame);
 
 /* Place of the innermost frame outside these; frame_count: there is none. */

@@ -117,21 +117,31 @@ static void add_to_trend(struct mmt_group *group, const struct mmt_report *repor
 	    allocation->live_bytes;
 }
 
+static struct survivors_window window_of(const struct mmt_report *report)
+{
+	return (struct survivors_window){
+	    .from_ns = report->from_ns, .to_ns = report->allocations_to_ns, .end_ns = report->to_ns};
+}
+
+/* By row number - 1. */
+static const struct lifetime_histogram *freed_of(const struct ledger *ledger, size_t row)
+{
+	static const struct lifetime_histogram none;
+
+	return row + 1 < ledger->trends.count ? &ledger->trends.items[row + 1].freed : &none;
+}
+
 static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
-	const struct survivors_window window = {
-	    .from_ns = report->from_ns, .to_ns = report->allocations_to_ns, .end_ns = report->to_ns};
-	const struct lifetime_histogram none = {0};
+	const struct survivors_window window = window_of(report);
 	size_t row_count = rows->items.count;
 	CLEANUP(free) struct survivors *survivors = calloc(row_count + 1, sizeof(*survivors));
 
 	if (!survivors)
 		return &error_no_memory;
 	for (size_t i = 0; i < row_count; i++)
-		survivors_begin(&survivors[i], &window,
-				i + 1 < ledger->trends.count ? &ledger->trends.items[i + 1].freed : &none,
-				groups[i].unfreed_count);
+		survivors_begin(&survivors[i], &window, freed_of(ledger, i), groups[i].unfreed_count);
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
 		const struct allocation *allocation = &ledger->allocations.items[i];
 		uint32_t row = row_of(ledger, rows, allocation);
@@ -159,4 +169,40 @@ struct mmt_error *group_details_add(const struct replay *replay, const struct ro
 
 	map_deinit(&sums);
 	return error ? error : add_survivors(&replay->ledger, rows, report, groups);
+}
+
+struct mmt_error *group_details_judge_sets(const struct ledger *ledger, const struct rows *rows,
+					   const struct mmt_report *report, const uint32_t *sets, size_t set_count,
+					   enum mmt_lifetime_verdict *verdicts_ret)
+{
+	const struct survivors_window window = window_of(report);
+	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
+	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
+	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
+
+	if (!freed || !survivors || !counts)
+		return &error_no_memory;
+	for (size_t i = 0; i < rows->items.count; i++) {
+		if (sets[i] != GROUP_DETAILS_NO_SET)
+			lifetime_histogram_join(&freed[sets[i]], freed_of(ledger, i));
+	}
+	/* Twice: how many there are decides which are old. */
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ledger->allocations.count; i++) {
+			uint32_t row = row_of(ledger, rows, &ledger->allocations.items[i]);
+			uint32_t set = row == LEDGER_NO_ROW ? GROUP_DETAILS_NO_SET : sets[row - 1];
+
+			if (set == GROUP_DETAILS_NO_SET)
+				continue;
+			if (round)
+				survivors_add(&survivors[set], &window, ledger->allocations.items[i].time_ns);
+			else
+				counts[set]++;
+		}
+		for (size_t i = 0; !round && i < set_count; i++)
+			survivors_begin(&survivors[i], &window, &freed[i], counts[i]);
+	}
+	for (size_t i = 0; i < set_count; i++)
+		verdicts_ret[i] = survivors_judge(&survivors[i], &window);
+	return NULL;
 }

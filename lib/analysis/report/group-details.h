@@ -16,4 +16,14 @@ bool continues_mapping(const struct space_interval *left, const struct space_int
 struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
 				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;
 
+#define GROUP_DETAILS_NO_SET UINT32_MAX
+
+/*
+ * Judges the lifetimes of the mappings of all rows of a set together. `sets` has the set of each row, by row number - 1,
+ * or GROUP_DETAILS_NO_SET; `verdicts_ret` has room for `set_count`.
+ */
+struct mmt_error *group_details_judge_sets(const struct ledger *ledger, const struct rows *rows,
+					   const struct mmt_report *report, const uint32_t *sets, size_t set_count,
+					   enum mmt_lifetime_verdict *verdicts_ret) MMT_MUST_CHECK;
+
 #endif

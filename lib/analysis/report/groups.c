@@ -456,7 +456,8 @@ static struct mmt_error *rank(struct grouping *grouping)
 		error = copy_groups(grouping, order, count);
 	grouping->report->groups = grouping->groups;
 	grouping->report->group_count = count;
-	return error ? error : row_causes_build(grouping->report, grouping->groups, grouping->arena);
+	return error ? error : row_causes_build(grouping->report, grouping->groups, &grouping->replay->ledger,
+					grouping->rows, grouping->arena);
 }
 
 /* Hand the groups of the second key, the largest first, to those of the first key that they are part of. */

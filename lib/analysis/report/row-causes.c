@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/rows.h"
+#include "analysis/report/group-details.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/wide-sum.h"
 
+#define LEAK_PREFIX "leak "
 #define LOST_NAME "[lost calls]"
 #define LEAK_SHARE 16 /* a cause is a leak if at least 1/16 of its memory leaks */
 
@@ -62,7 +63,7 @@ static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
 	if (origin->lost)
 		return intern_put_string(&causes->names, LOST_NAME);
 	name = function_of_group(origin);
-	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? "leak " : "", name) < 0) {
+	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? LEAK_PREFIX : "", name) < 0) {
 		key = NULL;
 		return INTERN_NONE;
 	}
@@ -163,6 +164,52 @@ static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
 	return NULL;
 }
 
+/* True if a leak of the same function is a cause of its own. */
+static int has_leaking_sibling(const struct causes *causes, const struct mmt_cause *cause)
+{
+	CLEANUP(free) char *key = NULL;
+
+	if (!cause->name)
+		return false;
+	if (asprintf(&key, LEAK_PREFIX "%s", cause->name) < 0) {
+		key = NULL;
+		return -1;
+	}
+	return intern_find(&causes->names, key, strlen(key) + 1) != INTERN_NONE;
+}
+
+/*
+ * A path whose JIT code is compiled again while it runs has several stacks one after another, each of which looks like a
+ * cache by itself. So while RSS grows, judge the mappings of a cause together.
+ */
+static struct mmt_error *judge_together(struct causes *causes, const struct ledger *ledger, const struct rows *rows)
+{
+	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
+	CLEANUP(free) enum mmt_lifetime_verdict *verdicts = calloc(causes->count + 1, sizeof(*verdicts));
+	struct mmt_error *error;
+
+	if (!sets || !verdicts)
+		return &error_no_memory;
+	for (size_t i = 0; i < rows->items.count; i++) {
+		uint32_t group = rows->group_ids[i];
+
+		sets[i] = group ? causes->of_groups[group - 1] : INTERN_NONE;
+	}
+	error = group_details_judge_sets(ledger, rows, causes->report, sets, causes->count, verdicts);
+	for (size_t i = 0; !error && i < causes->count; i++) {
+		struct mmt_cause *cause = &causes->items[i];
+		int leaking_sibling = has_leaking_sibling(causes, cause);
+
+		if (leaking_sibling < 0)
+			return &error_no_memory;
+		if (leaking_sibling || cause->verdict == MMT_LIFETIME_LEAK || verdicts[i] != MMT_LIFETIME_LEAK)
+			continue;
+		cause->verdict = MMT_LIFETIME_LEAK;
+		cause->leaks_together = true;
+	}
+	return error;
+}
+
 /* The ids of the groups of each cause. */
 static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
 {
@@ -199,7 +246,8 @@ static int compare_causes(const void *left, const void *right)
 	return a->groups[0] < b->groups[0] ? -1 : a->groups[0] > b->groups[0];
 }
 
-struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, struct arena *arena)
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
+				   const struct rows *rows, struct arena *arena)
 {
 	size_t count = report->group_count;
 	CLEANUP(free) uint32_t *of_groups = calloc(count + 1, sizeof(*of_groups));
@@ -223,16 +271,24 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 	error = add_groups(&causes, arena);
 	if (!error)
 		error = list_groups(&causes, arena);
+	if (!error) {
+		decide(&causes);
+		if (report->growth.verdict == MMT_VERDICT_GROWING)
+			error = judge_together(&causes, ledger, rows);
+	}
 	intern_deinit(&causes.names);
 	if (error)
 		return error;
-	decide(&causes);
 	kept = arena_alloc(arena, causes.count, sizeof(*kept));
 	if (!kept)
 		return &error_no_memory;
 	qsort(items, causes.count, sizeof(*items), compare_causes);
 	if (causes.count)
 		memcpy(kept, items, causes.count * sizeof(*items));
+	for (size_t i = 0; i < causes.count; i++) {
+		for (size_t j = 0; j < kept[i].group_count; j++)
+			groups[kept[i].groups[j] - 1].cause = (uint32_t)i + 1;
+	}
 	report->causes = kept;
 	report->cause_count = causes.count;
 	return NULL;

@@ -8,6 +8,7 @@
 
 #include <mmtrace/report.h>
 
+#include "analysis/report/rows.h"
 #include "base/arena.h"
 #include "base/errors.h"
 
@@ -15,7 +16,7 @@
  * When the groups are sorted: `groups` are those of the report, of which joined_to is set. No causes where groups are
  * no stacks.
  */
-struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups,
-				   struct arena *arena) MMT_MUST_CHECK;
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
+				   const struct rows *rows, struct arena *arena) MMT_MUST_CHECK;
 
 #endif

@@ -477,7 +477,7 @@ static void put_verdict(struct page *page, const struct page_stack *stack)
 		return;
 	document_string(page->document, "verdict", mmt_lifetime_verdict_name(group->verdict));
 	document_string(page->document, "verdictWord",
-			row_verdict(report, group->verdict, group->pattern, group->unfreed_count).word);
+			row_verdict_of_group(report, group).word);
 }
 
 static void put_stack(struct page *page, const struct page_stack *stack)

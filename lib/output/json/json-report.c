@@ -498,6 +498,7 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 		document_string(document, "memory_class", mmt_class_name(cause->memory_class));
 		document_string(document, "file", cause->file);
 		document_string(document, "verdict", mmt_lifetime_verdict_name(cause->verdict));
+		document_bool(document, "leaks_together", cause->leaks_together);
 		document_unsigned(document, "memory_bytes", cause->memory_bytes);
 		document_unsigned(document, "unfreed_bytes", cause->unfreed_bytes);
 		document_unsigned(document, "committed_bytes", cause->committed_bytes);

@@ -25,3 +25,14 @@ struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetim
 		return (struct row_verdict){NULL, TEXT_PLAIN};
 	}
 }
+
+struct row_verdict row_verdict_of_group(const struct mmt_report *report, const struct mmt_group *group)
+{
+	bool open = group->verdict == MMT_LIFETIME_TOO_SHORT || group->verdict == MMT_LIFETIME_CACHE;
+
+	if (!open || !group->cause || !report->causes[group->cause - 1].leaks_together)
+		return row_verdict(report, group->verdict, group->pattern, group->unfreed_count);
+	if (mmt_pattern_is_by_design(group->pattern))
+		return row_verdict(report, MMT_LIFETIME_LEAK, group->pattern, group->unfreed_count);
+	return (struct row_verdict){"part of a LEAK", TEXT_BAD};
+}

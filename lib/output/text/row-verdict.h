@@ -13,4 +13,7 @@ struct row_verdict {
 struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
 			       enum mmt_pattern pattern, uint64_t unfreed_count);
 
+/* Of a row, which may be a leak only together with others. */
+struct row_verdict row_verdict_of_group(const struct mmt_report *report, const struct mmt_group *group);
+
 #endif

@@ -145,7 +145,7 @@ static void put_lead(struct text *text, const struct mmt_group *group, const cha
 
 static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
 {
-	struct row_verdict verdict = row_verdict(report, group->verdict, group->pattern, group->unfreed_count);
+	struct row_verdict verdict = row_verdict_of_group(report, group);
 	char rate[MMT_SIZE_TEXT];
 
 	if (!verdict.word)
