@@ -33,6 +33,19 @@ grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' 
 	fail "check does not say what is missing: $(cat check.txt)"
 expect_refusal 2 'root' as_user ./mmtrace-for-all setup
 
+# test/demo names what root must run for such a user, who cannot use sudo here; Debian's kernels set 3.
+mkdir -p demo/test bin && cp -r "$SOURCE"/test/{demo,workload} demo/test && printf '#!/bin/sh\nexit 1\n' >bin/sudo && chmod 755 bin/sudo
+expect_demo_asks() {
+	as_user env TMPDIR="$directory/theirs" PATH="$directory/bin:$PATH" MMTRACE="$directory/mmtrace-for-all" demo/test/demo \
+		>demo.txt 2>&1 && fail "a user without permissions records the demo: $(cat demo.txt)"
+	[ "$(sed -nE 's/.*Ask root to run `([^`]*)`.*/\1/p' demo.txt)" = "$1" ] || fail "not asked for '$1': $(cat demo.txt)"
+}
+expect_demo_asks "$directory/mmtrace-for-all setup"
+echo 3 >paranoid
+mount --bind paranoid /proc/sys/kernel/perf_event_paranoid || fail "cannot replace the kernel's setting"
+expect_demo_asks "sysctl kernel.perf_event_paranoid=2 && $directory/mmtrace-for-all setup"
+umount /proc/sys/kernel/perf_event_paranoid
+
 "$MMTRACE" setup 2>setup.log || fail "setup: $(cat setup.log)"
 saved=/run/mmtrace/tracepoints
 [ "$(stat -c '%U %a' $saved)" = "root 644" ] && [ "$(stat -c '%U %a' /run/mmtrace)" = "root 755" ] ||
