@@ -129,19 +129,19 @@ bool classes_kind_is_range(uint32_t kind)
 	return classes_kind_class(kind) == MMT_CLASS_ANON && kind & KIND_RANGE;
 }
 
-#define DEPTH 12 /* frames that are looked at: an allocator's work lies near the call */
+#define DEPTH 12 /* number of inner frames that are examined: an allocator's frames are near the call */
 
 #define ALL_CLASSES ((1u << MMT_CLASS_KINDS) - 1)
 #define PRIVATE_MEMORY (1u << MMT_CLASS_ANON | 1u << MMT_CLASS_GC_RESERVE | 1u << MMT_CLASS_JIT)
 
-/* A function that gives its pattern away. The first rule that any of the inner frames matches counts. */
+/* A function that identifies a pattern. The first rule that matches any of the inner frames applies. */
 static const struct rule {
 	const char *module;   /* start of its name; NULL: any */
-	const char *function; /* start of its name, a last '$' also its end */
+	const char *function; /* prefix of its name; with '$' at the end, the complete name */
 	uint32_t classes;
-	enum mmt_pattern pattern; /* MMT_PATTERN_NONE: looks like one below but is the program's own */
+	enum mmt_pattern pattern; /* MMT_PATTERN_NONE: matches a rule below but is the program's own memory */
 } rules[] = {
-    /* V8 keeps the contents of ArrayBuffers apart from its heap. */
+    /* V8 allocates the contents of ArrayBuffers outside its heap. */
     {NULL, "v8::internal::BackingStore", ALL_CLASSES, MMT_PATTERN_ARRAY_BUFFER},
     {NULL, "node::NodeArrayBufferAllocator::", ALL_CLASSES, MMT_PATTERN_ARRAY_BUFFER},
     {NULL, "v8::internal::CodeRange", ALL_CLASSES, MMT_PATTERN_CODE},
@@ -149,7 +149,7 @@ static const struct rule {
     {NULL, "v8::internal::Heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {NULL, "v8::internal::IsolateAllocator", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {NULL, "v8::base::BoundedPageAllocator", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    /* HotSpot: what takes memory for code asks the same functions as what takes it for the heap. */
+    /* HotSpot uses the same functions to map memory for code and for the heap. */
     {"libjvm.so", "CodeHeap::", ALL_CLASSES, MMT_PATTERN_CODE},
     {"libjvm.so", "CodeCache::", ALL_CLASSES, MMT_PATTERN_CODE},
     {"libjvm.so", "metaspace::", ALL_CLASSES, MMT_PATTERN_CODE},
@@ -182,12 +182,12 @@ static const struct rule {
     {NULL, "__default_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
     {NULL, "__glibc_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
     {NULL, "sysmalloc", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
-    /* What HotSpot allocates with malloc, when it is large enough for a mapping of its own */
+    /* HotSpot's own malloc allocations that are large enough for a separate mapping */
     {"libjvm.so", "Unsafe_AllocateMemory", 1u << MMT_CLASS_ANON, MMT_PATTERN_DIRECT_BUFFER},
     {"libjvm.so", "Unsafe_ReallocateMemory", 1u << MMT_CLASS_ANON, MMT_PATTERN_DIRECT_BUFFER},
     {"libjvm.so", "os::malloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
     {"libjvm.so", "os::realloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
-    /* Other allocators' pools, which any of their callers may happen to extend */
+    /* pools of other allocators: the caller that extends one is not the cause */
     {NULL, "_PyObject_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
     {NULL, "_PyMem_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
     {"libjemalloc.so", "", ALL_CLASSES, MMT_PATTERN_HEAP},
@@ -249,7 +249,7 @@ static bool is_thread_creation(const char *function)
 	return function && (has_prefix(function, "pthread_create") || has_prefix(function, "__pthread_create"));
 }
 
-/* Of all that malloc does only an arena's growth changes permissions. */
+/* malloc changes permissions only to grow an arena. */
 static bool is_grown_arena(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
 {
 	if (!frame_count || !(PRIVATE_MEMORY >> memory_class & 1) || !is_call(frames[0], "mprotect"))
@@ -261,7 +261,7 @@ static bool is_grown_arena(const struct mmt_frame *const *frames, size_t frame_c
 	return false;
 }
 
-/* A stripped C library names only the function it was entered by: that and the kind of memory must do. */
+/* A stripped C library has a name only for its exported function; decide from that and the class. */
 static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, size_t frame_count,
 				      enum mmt_class memory_class)
 {
@@ -277,7 +277,7 @@ static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, siz
 	return MMT_PATTERN_NONE;
 }
 
-/* And a stripped runtime only its file. */
+/* A stripped runtime is recognized by its module only. */
 static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, size_t frame_count,
 				       enum mmt_class memory_class)
 {
@@ -291,7 +291,7 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
 		if (!has_prefix(frames[origin]->module, runtimes[i]))
 			continue;
-		/* .NET makes parts of its heap's range accessible as it needs them. */
+		/* .NET commits parts of its heap's range when it needs them. */
 		if (memory_class == MMT_CLASS_GC_RESERVE ||
 		    (memory_class == MMT_CLASS_ANON && is_call(frames[0], "mprotect")))
 			return MMT_PATTERN_GC_HEAP;
@@ -305,7 +305,7 @@ enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t fra
 	size_t depth = frame_count < DEPTH ? frame_count : DEPTH;
 	enum mmt_pattern pattern = find_by_entry(frames, frame_count, memory_class);
 
-	/* Whatever made the C library take it. */
+	/* glibc extended the heap; the caller does not matter. */
 	if (pattern || is_grown_arena(frames, frame_count, memory_class))
 		return pattern ? pattern : MMT_PATTERN_ARENA;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
@@ -329,7 +329,7 @@ enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *pat
 		return MMT_PATTERN_AIO;
 	if (starts_with(path, "/memfd:"))
 		return MMT_PATTERN_MEMFD;
-	/* Of devices and rings of the kernel nothing is known. */
+	/* Nothing is known about device mappings and the kernel's rings. */
 	return path[0] == '/' && path[1] != '[' && !starts_with(path, "/dev/") ? MMT_PATTERN_FILE : MMT_PATTERN_NONE;
 }
 

@@ -19,31 +19,30 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 /* The class, knowing the pattern of the stack that mapped it. */
 enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern);
 
-/* Place of the word of mmt_class_name() in enum mmt_class; MMT_CLASS_KINDS: no such word. */
+/* The class with this mmt_class_name(); MMT_CLASS_KINDS: none. */
 enum mmt_class classes_find(const char *word);
 
-/* The kinds of the ledger: a class, and for files which one (number of the path). */
+/* The ledger's `kind`: a class and, for files, the number of the path. */
 uint32_t classes_kind(enum mmt_class memory_class, const struct space_interval *interval);
 
 enum mmt_class classes_kind_class(uint32_t kind);
 
 uint32_t classes_kind_path(uint32_t kind); /* 0: no file */
 
-/* Anonymous, mapped without access rights and as large as the range of a managed heap: its stack tells whether it is
+/* Whether the memory is anonymous, PROT_NONE and as large as a managed heap's range; the stack decides whether it is
  * one. */
 bool classes_kind_is_range(uint32_t kind);
 
-/* Which known habit of an allocator or a runtime a stack belongs to: such memory grows and stays without being a leak.
- * Pure. */
+/* Patterns: known behaviour of allocators and runtimes whose memory grows and stays without being a leak. Pure. */
 
-/* Of a stack, innermost frame first, that mapped or made accessible memory of this class (classes_of_interval()). */
+/* The pattern of a stack (innermost frame first) that mapped or committed memory of this class. */
 enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class);
 
-/* What a mapping of a file or shared memory is, where its stack does not show a pattern. `path`: as above. */
+/* The pattern of a file or shared mapping whose stack has none. `path`: as above. */
 enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *path);
 
-/* Whatever frames follow these, it finds the same. `origin`: 0 for a stack's first frames; how far they have been
- * looked at, so that asking again with more of them looks at these alone. */
+/* Whether patterns_find() returns the same for any continuation of these frames. Set `*origin` to 0 for a new stack; it
+ * counts the frames already examined, so that a call with more frames examines only the new ones. */
 bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin);
 
 #endif

@@ -12,7 +12,7 @@ void names_deinit(struct names *names)
 	intern_deinit(&names->stacks);
 }
 
-/* Where a frame without function is. */
+/* The address that identifies a frame without a function. */
 static uint64_t place_of(const struct names *names, const struct mmt_frame *frame)
 {
 	if (frame->function)

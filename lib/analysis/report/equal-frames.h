@@ -29,7 +29,7 @@ uint32_t names_frame(struct names *names, const struct mmt_frame *frame);
 /* Number of a sequence of frame numbers. */
 uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count);
 
-/* Which frame of a stack stands for it in one line: the innermost function that is the program's own. Pure. */
+/* The origin of a stack, which stands for it in one line: the innermost frame of the program itself. Pure. */
 
 bool origin_is_loader(const struct mmt_frame *frame);
 
@@ -37,7 +37,7 @@ bool origin_is_loader(const struct mmt_frame *frame);
  * only calls malloc. */
 bool origin_is_c_library(const struct mmt_frame *frame);
 
-/* Place of the innermost frame outside these; frame_count: there is none. */
+/* Place of the innermost frame outside the C library and the loader; frame_count: none. */
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 /*

@@ -9,7 +9,7 @@
 
 #include "base/errors.h"
 
-#define DELETED " (deleted)" /* the kernel appends it to the path of a file that has no name any more */
+#define DELETED " (deleted)" /* the kernel appends this to the path of an unlinked file */
 #define FRAME_KEYS (1u << FILTER_NAME | 1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
 #define ALL_KEYS ((1u << FILTER_KEYS) - 1)
 
@@ -165,7 +165,7 @@ static bool matches(const struct filter *filter, const struct filter_subject *su
 	return false;
 }
 
-/* `considered`: bits 1 << enum filter_key; patterns of other keys are as if they were not given. */
+/* `considered`: bits 1 << enum filter_key; patterns with other keys are ignored. */
 static bool select_by(const struct filters *filters, const struct filter_subject *subject, unsigned considered)
 {
 	unsigned asked = 0, matched = 0; /* keys, as bits */

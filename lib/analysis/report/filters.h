@@ -33,7 +33,7 @@ struct filters {
 	bool by_threads;
 };
 
-/* What the patterns are compared with. */
+/* The values that patterns are compared with. */
 struct filter_subject {
 	const struct mmt_frame *const *frames;
 	size_t frame_count;
@@ -54,10 +54,10 @@ static inline bool filters_are_given(const struct filters *filters)
 
 bool filters_select(const struct filters *filters, const struct filter_subject *subject);
 
-/* The same by the patterns of functions and modules alone: for what has neither a class nor a file. */
+/* The same, with only the patterns of functions and modules: for calls without a class or file. */
 bool filters_select_stack(const struct filters *filters, const struct mmt_frame *const *frames, size_t frame_count);
 
-/* Equal, or matched as a pattern of the shell. `name` may be NULL. */
+/* Whether the name equals the pattern or matches it as a shell pattern. `name` may be NULL. */
 bool filters_match(const char *pattern, const char *name);
 
 #endif

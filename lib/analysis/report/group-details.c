@@ -54,7 +54,7 @@ static struct mmt_error *describe_kind(const struct rows *rows, struct arena *ar
 	return path && !group->file ? &error_no_memory : NULL;
 }
 
-/* The kind of which each row holds most, and its files. */
+/* The kind with most bytes of each row, and its files. */
 static struct mmt_error *add_kinds(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
 				   struct mmt_group *groups, struct map *sums)
 {
@@ -95,7 +95,7 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 	return NULL;
 }
 
-/* The row of an unfreed allocation whose time is known; LEDGER_NO_ROW: it is none. */
+/* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
 static uint32_t row_of(const struct ledger *ledger, const struct rows *rows, const struct allocation *allocation)
 {
 	const struct account *account;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the unfreed mappings of each group are, how they came over time, and what their lifetimes show. */
+/* The unfreed mappings of each group: class and file, when they were mapped, and the verdict on their lifetimes. */
 #ifndef ANALYSIS_REPORT_GROUP_DETAILS_H
 #define ANALYSIS_REPORT_GROUP_DETAILS_H
 
@@ -12,7 +12,7 @@
 /* Whether the kernel counts `right`, the next interval after `left`, as a part of the same mapping. */
 bool continues_mapping(const struct space_interval *left, const struct space_interval *right);
 
-/* When the survivors have been added to the groups, which are by row number - 1. */
+/* Call this after the unfreed bytes have been added to `groups`, which is indexed by row number - 1. */
 struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
 				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;
 

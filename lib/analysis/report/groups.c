@@ -15,16 +15,16 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 
-/* What is mapped at the end, added up by row: who mapped it, who made it accessible, what of it is resident. */
+/* Sums of what is mapped at the end, by row: mapped bytes, committed bytes, and how many of them are resident. */
 
 struct survivor_sums {
 	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
 	struct mmt_group *groups;		 /* by row number - 1; figures are added */
 	bool *resident_known;			 /* likewise */
-	struct map reservers; /* (row of who made accessible) << 32 | row of who had reserved -> bytes */
+	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
 };
 
-/* `sums` has room for every row. Adds to the parts of the ledger's lifetimes, too, where they are kept. */
+/* `sums` has an element for every row. Also adds to the parts of the ledger's lifetimes, if it keeps them. */
 static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
 
 #define SECOND_NS 1000000000u
@@ -81,7 +81,7 @@ static void add_account(struct grouping *grouping, const struct account *account
 		count_stacks(grouping, account);
 }
 
-/* What the ledger and the rows know of each group. */
+/* Fill in what the ledger and the rows know about each group. */
 static struct mmt_error *start_groups(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -133,7 +133,7 @@ static char *name_task(const struct replay *replay, const struct row_description
 	return asprintf(&text, "%s (%" PRId32 ")", *name ? name : kind, id) < 0 ? NULL : text;
 }
 
-/* Their names are those at the end. */
+/* Processes have the names that they have at the end. */
 static struct mmt_error *name_tasks(struct grouping *grouping)
 {
 	bool is_pair = grouping->report->then_by != MMT_BY_STACK;
@@ -183,7 +183,7 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 		struct mmt_error *error;
 		uint32_t row;
 
-		/* Of what was found nobody knows how many calls it was, when and whose. */
+		/* For lost calls, the number of calls, their times and their threads are unknown. */
 		if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT || !allocation->live_bytes ||
 		    allocation->found)
 			continue;
@@ -257,7 +257,7 @@ static struct mmt_error *list_threads(struct grouping *grouping, struct mmt_grou
 	return list_pids(grouping, group);
 }
 
-/* Hand the (group, thread) sums out to their groups. */
+/* Add the sums of (group, thread) pairs to their groups. */
 static struct mmt_error *add_threads(struct grouping *grouping)
 {
 	size_t total = grouping->thread_bytes.count, first = 0, position = 0;
@@ -282,7 +282,8 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	return error;
 }
 
-/* Of groups with equal memory, mostly none: what they hold, or use of the memory that others reserved. */
+/* The second sort key, for groups with equal memory (usually none): unfreed bytes, or bytes used in memory that others
+ * reserved. */
 static uint64_t rank_bytes(const struct mmt_group *group)
 {
 	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
@@ -290,7 +291,7 @@ static uint64_t rank_bytes(const struct mmt_group *group)
 	return group->unfreed_bytes > committed ? group->unfreed_bytes : committed;
 }
 
-/* Of groups by their numbers. */
+/* `left`, `right`: group numbers. */
 static int compare_groups(const void *left, const void *right, void *context)
 {
 	const struct mmt_group *groups = context;
@@ -332,7 +333,7 @@ static void add_to_report(struct mmt_report *report, const struct mmt_group *gro
 
 struct mmt_error *groups_verify(const struct mmt_group *group)
 {
-	/* The difference is unknown if a sum has reached its maximum. */
+	/* A sum that has reached its maximum cannot be verified. */
 	if (group->allocated_bytes == MMT_BYTES_MAX ||
 	    group->allocated_bytes - group->freed_bytes == group->unfreed_bytes)
 		return NULL;
@@ -344,7 +345,7 @@ struct mmt_error *groups_verify(const struct mmt_group *group)
 			    group->frame_count && group->frames[0]->function ? group->frames[0]->function : "");
 }
 
-/* The row that had reserved most of what each row made accessible; row_count: none. */
+/* For each row, the row that had reserved most of the bytes it committed; row_count: none. */
 static struct mmt_error *link_reservers(struct grouping *grouping, const uint32_t *ids)
 {
 	uint64_t *most = calloc(grouping->row_count + 1, sizeof(*most));
@@ -366,7 +367,7 @@ static struct mmt_error *link_reservers(struct grouping *grouping, const uint32_
 	return NULL;
 }
 
-/* Those of the largest groups, when all would be too many. */
+/* Only the largest groups have steps if there are too many groups for all. */
 static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_group *group, uint32_t row)
 {
 	size_t count = grouping->report->step_count;
@@ -391,7 +392,7 @@ static bool is_group(const struct grouping *grouping, size_t row)
 	       !grouping->rows->items.items[row].outer != grouping->is_inner;
 }
 
-/* Each to the place that its id says, one for one: there may be many, and they are large. */
+/* Move each group to the place of its id, one at a time: there may be many, and they are large. */
 static void sort_groups(struct mmt_group *groups, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -523,7 +524,7 @@ static uint64_t count_live_threads(const struct replay *replay, const struct mmt
 	return count;
 }
 
-/* Figures that follow from the sums. */
+/* Figures that are computed from the sums. */
 static struct mmt_error *complete_groups(struct grouping *grouping)
 {
 	for (size_t i = 0; i < grouping->row_count; i++) {
@@ -648,7 +649,7 @@ static const struct process_residency *find_residency(const struct replay *repla
 	return NULL;
 }
 
-/* Both ascend, so `*run` only moves forward. */
+/* Runs and intervals are in ascending order, so `*run` only moves forward. */
 static uint64_t resident_bytes(const struct process_residency *residency, size_t *run,
 			       const struct space_interval *interval)
 {
@@ -669,7 +670,7 @@ static uint64_t resident_bytes(const struct process_residency *residency, size_t
 	return bytes;
 }
 
-/* Who made it accessible, where that is not the call that mapped it. */
+/* The account that committed the interval, if that is not the one that mapped it. */
 static const struct account *find_committer(const struct replay *replay, const struct space_interval *interval)
 {
 	uint32_t commit = interval->commit;
@@ -679,8 +680,8 @@ static const struct account *find_committer(const struct replay *replay, const s
 	return ledger_counted(&replay->ledger, replay->ledger.commits.items[commit - COMMIT_FIRST]);
 }
 
-/* Whose figures the accessible bytes of an interval, and what is resident of them, belong to: who made them so. Where
- * rows are kinds of memory, they are the memory's. */
+/* The account that the accessible bytes of an interval and its resident pages count for: the one that committed them.
+ * If rows are kinds of memory, the one that mapped them. */
 static const struct account *find_holder(const struct replay *replay, const struct rows *rows,
 					 const struct space_interval *interval, const struct account *owner)
 {
@@ -698,7 +699,7 @@ static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t rese
 	return row == reserver || map_put(&sums->reservers, key, (sum ? *sum : 0) + bytes);
 }
 
-/* The part that accessible bytes of an interval belong to, or NULL: none are kept. False: out of memory. */
+/* The part that the accessible bytes of an interval count for; NULL: parts are not kept. False: out of memory. */
 static bool find_part(struct replay *replay, const struct account *account, const struct allocation *allocation,
 		      struct lifetime_part **part_ret)
 {
@@ -742,7 +743,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 	return !reserver || add_reserver(sums, rows_shown(rows, owner), rows_shown(rows, reserver), bytes);
 }
 
-/* The mapping itself is not in this report: it was made before the window, or the options exclude it. */
+/* The mapping itself is not in this report: it was mapped before the window, or the options exclude it. */
 static bool is_of_others(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
 			 const struct allocation *allocation)
 {
@@ -753,7 +754,7 @@ static bool is_of_others(const struct replay *replay, const struct rows *rows, c
 	return allocation && !rows_selects(rows, processes_at(replay->processes, allocation->process));
 }
 
-/* Made accessible in the window by a stack of this report. */
+/* Committed in the window by a stack of this report. */
 static bool add_unowned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 			const struct space_interval *interval, const struct allocation *allocation,
 			const struct process_residency *residency, size_t *run)
@@ -781,7 +782,7 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	return true;
 }
 
-/* Of an interval that is in a group: what of it is resident. */
+/* Add the resident bytes of an interval that is in a group. */
 static bool add_resident(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 			 const struct space_interval *interval, uint64_t bytes)
 {
@@ -808,7 +809,7 @@ static bool is_account_of(const struct replay *replay, const struct rows *rows, 
 	       rows_selects(rows, processes_at(replay->processes, ledger->accounts.items[number].process));
 }
 
-/* To the sums without classes, focus and ignore. */
+/* Add to the sums that ignore --class, --focus and --ignore. */
 static void add_unfiltered(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 			   const struct space_interval *interval, const struct allocation *allocation)
 {
@@ -859,7 +860,7 @@ static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct ro
 {
 	struct mmt_error *error = NULL;
 
-	/* A space may hold bytes of any process that ever shared it: the rows know whose are asked for. */
+	/* A space may contain bytes of any process that ever shared it; the rows decide which are selected. */
 	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 

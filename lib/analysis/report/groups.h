@@ -9,14 +9,12 @@
 #include "analysis/report/rows.h"
 #include "base/arena.h"
 
-/*
- * Fill groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is
- * allocated in `arena`. An error when bytes mapped, freed and unfreed do not agree.
- */
+/* Fill in groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is
+ * allocated in `arena`. Fails if allocated, freed and unfreed bytes do not agree. */
 struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct arena *arena,
 			       struct mmt_report *report) MMT_MUST_CHECK;
 
-/* NULL when allocated - freed = unfreed in this group. */
+/* Fails unless allocated - freed = unfreed in this group. */
 struct mmt_error *groups_verify(const struct mmt_group *group) MMT_MUST_CHECK;
 
 #endif

@@ -11,13 +11,13 @@
 #include "analysis/resolver/code-view.h"
 #include "base/map.h"
 
-#define ARENA_BYTES (64ULL << 20) /* malloc of glibc reserves so much for an arena, at a multiple of it */
+#define ARENA_BYTES (64ULL << 20) /* glibc's malloc reserves this much for an arena, aligned to it */
 #define PLACE_SHIFT 60
 #define ARENA_BIT (1ULL << 59)
 #define JAVA_BIT (1ULL << 58)
 #define GO_BIT (1ULL << 57)
 
-/* Where runtimes place their heaps: HotSpot as long as 32 bits tell its objects apart, and Go its first TiB. */
+/* Address ranges of heaps: HotSpot's with compressed pointers (32 bits), and Go's first TiB. */
 #define JAVA_HEAP_START (2ULL << 30)
 #define JAVA_HEAP_END (32ULL << 30)
 #define GO_HEAP_START 0xc000000000ULL
@@ -35,15 +35,15 @@ const char *mmt_growth_place_name(enum mmt_growth_place place)
 
 struct sums {
 	const struct replay *replay;
-	struct map bytes; /* of a place and what is mapped there: int64_t as uint64_t */
+	struct map bytes; /* place and what is mapped there -> int64_t as uint64_t */
 	uint64_t start_bytes, end_bytes;
 };
 
-/* Moves forward with the addresses that are asked for. */
+/* Iterates over resident runs; requested addresses ascend. */
 struct runs {
 	const struct process_residency *residency; /* NULL: nothing is resident */
 	size_t next;
-	uint64_t counted_bytes; /* of all that was asked for */
+	uint64_t counted_bytes; /* in all requested ranges */
 };
 
 static uint64_t count_resident(struct runs *runs, uint64_t start, uint64_t end)
@@ -93,7 +93,7 @@ static enum mmt_growth_place find_place(const struct replay *replay, const struc
 	return interval->allocation == ALLOCATION_KERNEL ? MMT_GROWTH_KERNEL : MMT_GROWTH_BEFORE;
 }
 
-/* The accessible beginning of 64 MiB of anonymous memory, of which the rest is reserved. */
+/* Whether the interval is the accessible start of 64 MiB of anonymous memory whose rest is reserved. */
 static bool is_arena(const struct space *space, const struct space_interval *interval, enum mmt_class memory_class)
 {
 	uint64_t end = interval->start + ARENA_BYTES;
@@ -107,7 +107,7 @@ static bool is_arena(const struct space *space, const struct space_interval *int
 	return next && next->start == interval->end && !next->attributes.protection && next->end >= end;
 }
 
-/* A bit of the key; 0: not known to be the heap of a runtime. */
+/* A bit of the key; 0: not recognized as the heap of a runtime. */
 static uint64_t find_heap(const struct space_interval *interval, enum mmt_class memory_class,
 			  const struct runtime *runtime)
 {
@@ -169,7 +169,7 @@ static const struct process_residency *find_residency(const process_residencies 
 	return NULL;
 }
 
-/* False: what it had at the start or the end is not known. */
+/* `*known_ret` false: its resident pages at the start or the end are unknown. */
 static struct mmt_error *add_process(struct sums *sums, const struct process *process, bool *known_ret)
 {
 	const struct reader_metadata *metadata = sums->replay->metadata;
@@ -189,7 +189,8 @@ static struct mmt_error *add_process(struct sums *sums, const struct process *pr
 			   -(int64_t)(count_all(start.residency) - start.counted_bytes));
 }
 
-/* One that began and ended meanwhile had nothing at either time, and a child of vfork has what its parent has. */
+/* A process that began and ended during the recording has no pages at either time; a child of vfork shares those of its
+ * parent. */
 static bool is_nothing(const struct replay *replay, const struct process *process)
 {
 	return process->borrows_space ||

@@ -8,48 +8,49 @@
 #define HALF (WINDOWS / 2)
 #define QUARTER (WINDOWS / 4)
 
-/* Recordings with less say nothing. */
+/* Shorter recordings have no verdict. */
 #define READINGS_MIN 48
 #define SPAN_NS_MIN 2000000000ULL
-#define ADVISED_NS_MIN 10000000000ULL /* what is advised is at least this long */
+#define ADVISED_NS_MIN 10000000000ULL /* the shortest recording time that is advised */
 
-/* Changes that are not worth a verdict. */
+/* Changes below these are ignored. */
 #define FLOOR_BYTES 262144.0
 #define FLOOR_SHARE 0.001 /* of the largest size */
 #define NOISE_FLOOR 3.0	  /* standard deviations of the noise */
 #define NORMAL_BEND 1.652 /* median of the absolute second difference of a normal variable, in standard deviations */
 
 /* Shares of all growth. */
-#define TOOTH_SHARE 0.25	 /* falls and rises that are smaller are noise */
+#define TOOTH_SHARE 0.25	 /* smaller falls and rises are noise */
 #define LEVEL_SHARE 0.1		 /* of the second half: level */
 #define LEVEL_QUARTER_SHARE 0.15 /* of the last quarter: level; a straight line has a third */
 #define TREND_QUARTER_SHARE 0.2	 /* ... still growing */
-#define NOISY_SHARE 0.25	 /* of noise: then nothing is called level */
-#define STEP_SHARE 0.6		 /* one step has so much of the second half's growth: no trend */
-#define SLOWING_SHARE 0.6	 /* the last quarter's growth, of that of the quarter before: less is slowing down */
+#define NOISY_SHARE 0.25	 /* noise above this share: no level verdict */
+#define STEP_SHARE 0.6		 /* if one step has this share of the second half's growth, there is no trend */
+#define SLOWING_SHARE 0.6	 /* of the growth of the quarter before: with less, the growth slows down */
 
 /* Trends, in standard deviations of Kendall's S. */
 #define TREND_HALF_Z 2.4  /* the second half rises */
-#define TREND_MAYBE_Z 2.5 /* there may be a trend */
-#define TREND_Z 4.0	  /* there is one */
+#define TREND_MAYBE_Z 2.5 /* a possible trend */
+#define TREND_Z 4.0	  /* a trend */
 
-/* Where the parts differ by no more than so many times what happens within a part, all of it may be noise. */
+/* If the parts differ by no more than this multiple of the range within a part, the differences may be noise. */
 #define BUSY_SPREADS 4.0
-#define BUSY_CHANGE_SHARE 0.5 /* of what happens within a part: a trend must be as large */
+#define BUSY_CHANGE_SHARE 0.5 /* of the range within a part: the minimum size of a trend */
 
 /* Saw-teeth. */
 #define TEETH_MAX WINDOWS
-#define TEETH_MIN 3	    /* falls, so that two whole teeth lie between the lows */
-#define TEETH_MANY 6	    /* whose lows cannot all rise by chance */
-#define LOWS_RISE 0.5	    /* of a tooth's height: this much is a leak with few teeth */
+#define TEETH_MIN 3	    /* number of falls, so that two complete teeth lie between the lows */
+#define TEETH_MANY 6	    /* enough that the lows do not all rise by chance */
+#define LOWS_RISE 0.5	    /* of a tooth's height: a larger rise of the lows is a leak, with few teeth */
 #define LOWS_RISE_MANY 0.15 /* ... and with many */
 
-/* The lowest sizes of equal parts of the recording: what a garbage collector or a cache gives back is not in them. */
+/* The lowest sizes in equal parts of the recording, which exclude memory that a garbage collector or a cache gives
+ * back. */
 struct troughs {
 	double bytes[WINDOWS];
 	double highest, lowest; /* of them */
 	double least;		/* changes up to this do not count, */
-	double floor;		/* and up to this they may be noise */
+	double floor;		/* and changes up to this may be noise */
 	double spread;		/* from the lowest to the highest size of a part, as a rule */
 	double end;		/* the last reading */
 	double before_end;	/* the highest before the last part */
@@ -98,7 +99,9 @@ static double median(const double *values, size_t count)
 	return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-/* Standard deviation of the troughs about a smooth line, from their second differences, in which a slope is 0. */
+/*
+ * Standard deviation of the troughs from a smooth line, computed from their second differences, which ignore a slope.
+ */
 static double estimate_noise(const double *bytes)
 {
 	double bends[WINDOWS - 2];
@@ -146,7 +149,7 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 	return true;
 }
 
-/* Each trough but the outer ones becomes the median of itself and its neighbours: steps stay, single spikes go. */
+/* Replace each inner trough by the median of itself and its neighbours: this keeps steps and removes single spikes. */
 static void smooth(const double *bytes, double smoothed[WINDOWS])
 {
 	smoothed[0] = bytes[0];
@@ -213,10 +216,10 @@ static bool falls_by(const double *bytes, size_t count, double z)
 	return falls > 0 && falls * falls >= z * z * n * (n - 1) * (2 * n + 5) / 18;
 }
 
-/* The low ends of saw-teeth: between two of them the size rose, and fell again, by `tooth`. */
+/* The lows of saw-teeth: between two lows the size rose by `tooth` and fell again. */
 struct teeth {
 	double lows[TEETH_MAX];
-	size_t count; /* of the falls, after each of which there is a low */
+	size_t count; /* number of falls; a low follows each */
 	double height;
 };
 
@@ -247,7 +250,7 @@ static struct teeth find_teeth(const double *bytes, double tooth)
 	return teeth;
 }
 
-/* The size rises and falls; whether the low ends rise is all that counts. */
+/* The size rises and falls: only a rise of the lows counts. */
 static enum mmt_verdict judge_teeth(const struct troughs *troughs, const struct teeth *teeth)
 {
 	double change = teeth->lows[teeth->count - 1] - teeth->lows[0];
@@ -267,7 +270,7 @@ static enum mmt_verdict judge_teeth(const struct troughs *troughs, const struct 
 	return all_rise && change >= LOWS_RISE_MANY * teeth->height ? MMT_VERDICT_TOO_SHORT : MMT_VERDICT_STEADY;
 }
 
-/* Whether the last quarter stays where it is. */
+/* Whether the last quarter is level. */
 static bool is_level_at_end(const double *bytes, double level)
 {
 	const double *last = &bytes[WINDOWS - QUARTER];
@@ -275,7 +278,7 @@ static bool is_level_at_end(const double *bytes, double level)
 	return largest_rise(last, QUARTER) <= level && largest_fall(last, QUARTER) <= level;
 }
 
-/* The trough that is highest above the one before it, of the second half. */
+/* The trough of the second half with the largest rise from the one before it. */
 static size_t find_step(const double *bytes)
 {
 	size_t step = HALF;
@@ -287,7 +290,7 @@ static size_t find_step(const double *bytes)
 	return step;
 }
 
-/* The size rises, with no fall that counts. Whether it still does. */
+/* The size rose without significant falls: judge whether it still rises. */
 static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *bytes)
 {
 	double all = troughs->highest - troughs->lowest, level = larger(troughs->floor, LEVEL_SHARE * all);
@@ -311,7 +314,7 @@ static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *
 	return fourth <= LEVEL_SHARE * all && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
 }
 
-/* The parts differ by no more than what happens within one: only a trend that runs through all of them is one. */
+/* The parts differ by no more than the range within one: only a trend through all of them counts. */
 static enum mmt_verdict judge_busy(const struct troughs *troughs)
 {
 	const double *bytes = troughs->bytes;
@@ -328,7 +331,7 @@ static enum mmt_verdict judge_busy(const struct troughs *troughs)
 	return MMT_VERDICT_TOO_SHORT;
 }
 
-/* Too few teeth for a trend; but if the end is level, what came before it is over. */
+/* There are too few teeth for a trend; but if the end is level, the growth is over. */
 static enum mmt_verdict judge_end(const struct troughs *troughs)
 {
 	double level = larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
@@ -347,7 +350,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	double smoothed[WINDOWS], change;
 	struct teeth teeth;
 
-	/* Higher than ever, and nothing shows yet whether it stays there. */
+	/* The size is at its maximum, and it is too early to tell whether it stays there. */
 	if (range <= troughs->floor && troughs->end - troughs->before_end > larger(troughs->floor, troughs->spread))
 		return MMT_VERDICT_TOO_SHORT;
 	if (range <= troughs->least)
@@ -364,7 +367,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	return teeth.count < TEETH_MIN ? judge_end(troughs) : judge_teeth(troughs, &teeth);
 }
 
-/* When it first was within a tenth of its growth of where it is at the end. */
+/* When the size first came within a tenth of the total growth of its final value. */
 static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t count, const struct troughs *troughs)
 {
 	double end = troughs->bytes[WINDOWS - 1];

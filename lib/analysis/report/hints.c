@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#define FLOOR_BYTES (1ull << 20) /* less is not worth a hint */
-#define MAPPINGS_MIN 8		 /* of one stack: fewer are no leak of mappings */
+#define FLOOR_BYTES (1ull << 20) /* smaller amounts have no hint */
+#define MAPPINGS_MIN 8		 /* of one stack: fewer mappings are no leak */
 #define CODE_MAPPINGS_MIN 32	 /* every program loads some libraries */
 #define CODE_BYTES_MIN (32ull << 20)
-#define STACK_CACHE_BYTES (40ull << 20) /* glibc keeps so much of finished threads' stacks */
+#define STACK_CACHE_BYTES (40ull << 20) /* glibc caches up to this much of finished threads' stacks */
 
 const char *mmt_pattern_name(enum mmt_pattern pattern)
 {
@@ -107,8 +107,8 @@ static const char touched_file[] = "pages of a mapped file are page cache, which
 
 /* Managed heaps, and allocators that malloc calls or that replace it. */
 static const struct {
-	const char *module, *function; /* starts of a frame's names; NULL: any */
-	const char *label;	       /* of a growth part's runtime; NULL: none */
+	const char *module, *function; /* prefixes of a frame's names; NULL: any */
+	const char *label;	       /* name of a growth part's runtime; NULL: none */
 	enum mmt_pattern pattern;
 	const char *hint;
 } variants[] = {
@@ -188,7 +188,9 @@ static const char *hint_of_stacks(const struct mmt_group *group, uint64_t live_t
 	return finished ? mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK) : stacks_of_running;
 }
 
-/* Most of what the stack mapped is still there, in many mappings, and it is what the pattern is about. */
+/*
+ * Whether most of what the stack mapped is still mapped, in many mappings, and of the class that the pattern is about.
+ */
 static bool is_hoard(const struct mmt_group *group)
 {
 	enum mmt_class memory_class = group->pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE;

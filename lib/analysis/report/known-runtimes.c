@@ -68,7 +68,7 @@ static const struct runtime runtimes[] = {
 			   "names the functions that it compiles"},
 };
 
-/* Beginnings of the files' names; a version may follow. Libraries first: a program may link to one of another name. */
+/* Prefixes of file names; a version may follow. Libraries come first: a program may link to one under another name. */
 static const struct {
 	const char *prefix, *runtime;
 } files[] = {
@@ -102,7 +102,9 @@ const struct runtime *runtimes_find(const char *name)
 	return NULL;
 }
 
-/* Digits, points and dashes, or what the package of a library appends: ".so.72", "-2.0.so.1.0.0". */
+/*
+ * Whether the text is a version: digits, dots and dashes, or a suffix of a library such as ".so.72" or "-2.0.so.1.0.0".
+ */
 static bool is_version(const char *text)
 {
 	const char *library = strstr(text, ".so");

@@ -11,29 +11,30 @@
 #include "model/space/space.h"
 
 struct runtime {
-	const char *name;	    /* a word for documents: "dotnet" */
+	const char *name;	    /* for machine-readable output: "dotnet" */
 	const char *label;	    /* for people: ".NET" */
-	const char *advice;	    /* how to get a perf map from it, the rest of a sentence: "start it with ..." */
-	const char *frame_pointers; /* option without which its code keeps none; NULL: it does, or none makes it */
-	bool in_environment;	    /* that option is a variable */
-	const char *interpreter;    /* function in whose frame its code runs; NULL: that has its own */
-	const char
-	    *complete_stacks; /* how to unwind beyond its code, or why nothing can; NULL: stacks do not end there */
+	const char *advice;	    /* how to get a perf map from it, as the end of a sentence: "start it with ..." */
+	const char *frame_pointers; /* option that makes its code keep frame pointers; NULL: it always does, or has no
+				       such option */
+	bool in_environment;	    /* that option is an environment variable */
+	const char *interpreter;    /* function in whose frame its code runs; NULL: its code has frames of its own */
+	const char *
+	    complete_stacks; /* how to unwind past its code, or why that is impossible; NULL: stacks do not end there */
 	/*
 	 * Frames of its interpreter, which do not show the program's functions. `interpreted`: prefix of the function
-	 * names of such frames, "" for any function in its files; NULL: not known. `interpreted_advice`: how to get names
-	 * for these frames. `interpreted_named`: prefix of these names in the perf map; "" for any name.
+	 * names of such frames, "" for any function in its files; NULL: not known. `interpreted_advice`: how to get
+	 * names for these frames. `interpreted_named`: prefix of these names in the perf map; "" for any name.
 	 */
 	const char *interpreted, *interpreted_named, *interpreted_advice;
 };
 
-/* NULL: the file is none of a runtime that is known. */
+/* The runtime that a file belongs to; NULL: none of the known ones. */
 const struct runtime *runtimes_of_file(const char *path);
 
-/* By its word; NULL: unknown. */
+/* The runtime with this `name`; NULL: unknown. */
 const struct runtime *runtimes_find(const char *name);
 
-/* What runs in the space; `path_name` tells the paths of its mappings. NULL: none that is known. */
+/* The runtime that runs in the space; NULL: none of the known ones. `path_name` returns the path of a mapping. */
 const struct runtime *runtimes_of_space(const struct space *space,
 					const char *(*path_name)(const void *context, uint32_t path),
 					const void *context);

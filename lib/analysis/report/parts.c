@@ -9,7 +9,7 @@
 
 #define NO_PLACE SIZE_MAX
 
-/* What is one part: accounts differ by address and by flags of mappings, too. */
+/* The identity of a part. Several accounts can belong to one part, because they also differ in addresses and flags. */
 struct part_key {
 	uint32_t group, process, thread, path, memory_class;
 };
@@ -20,13 +20,13 @@ struct parts {
 	struct arena *arena;
 	struct mmt_report *report;
 	size_t *processes;	/* by index of the replay: place in the report, or NO_PLACE */
-	struct intern keys;	/* struct part_key; its ids are places in what follows, before they are sorted */
+	struct intern keys;	/* struct part_key; IDs are indexes into the arrays below, before sorting */
 	uint32_t *numbers;	/* by place in the ledger's lifetimes */
 	struct mmt_part *items; /* by id */
 	uint32_t *places;	/* by id: place in the report */
 };
 
-/* The report's processes are those of the replay that are asked for, in the same order. */
+/* The report's processes are the selected ones of the replay, in the same order. */
 static void find_processes(const struct parts *parts)
 {
 	size_t place = 0;
@@ -164,7 +164,7 @@ static void add_lifetime(struct mmt_part *part, const struct mmt_lifetime *lifet
 	}
 }
 
-/* Those of accounts that are one part come together; `cells` are sorted. */
+/* Merge the lifetimes of accounts that belong to one part; `cells` are sorted. */
 static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cell *cells, size_t count)
 {
 	struct mmt_lifetime *lifetimes = arena_alloc(parts->arena, count, sizeof(*lifetimes));
@@ -245,7 +245,7 @@ struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, st
 	free(parts.places);
 	free(parts.items);
 	intern_deinit(&parts.keys);
-	/* The cells are not needed any more. */
+	/* The cells are no longer needed. */
 	lifetimes_deinit(lifetimes);
 	return error;
 }

@@ -9,7 +9,7 @@
 #include "analysis/report/rows.h"
 #include "base/arena.h"
 
-/* When the groups are built, and the processes described. Nothing, where no lifetimes are kept. */
+/* Call this after groups and processes are complete. Does nothing if lifetimes are not kept. */
 struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, struct arena *arena,
 			      struct mmt_report *report) MMT_MUST_CHECK;
 

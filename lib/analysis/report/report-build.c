@@ -21,10 +21,8 @@
 #include "base/cleanup.h"
 #include "code/elf/disassembly.h"
 
-/*
- * See mmt_report_annotate(). `ends_early`: the report ends before the recording does, whose copies of code may be those
- * of a program that its process executed only then.
- */
+/* See mmt_report_annotate(). `ends_early`: the report ends before the recording, so copies of code may belong to a
+ * program that the process executed later. */
 static struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, const struct mmt_frame *frame,
 					size_t around, bool ends_early, struct mmt_annotation *annotation_ret);
 
@@ -36,7 +34,7 @@ static struct mmt_error *totals_of_failures(const struct replay *replay, struct 
 
 #define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
 
-/* The public value and what it borrows from. */
+/* The public report and the memory that it borrows. */
 struct report {
 	struct mmt_report result;
 	struct mmt_report_options options;
@@ -84,10 +82,8 @@ static bool has_memory_events(const struct reader_metadata *metadata)
 	return false;
 }
 
-/*
- * Processes that ended before the recording did gave everything back. When all have ended, each counts as it was just
- * before its end, and so does one that was asked for by number.
- */
+/* Processes that ended before the recording hold nothing. If all have ended, each counts as just before its end, and so
+ * does a process that was selected by PID. */
 static struct mmt_error *release_ended(struct report *report, const struct mmt_report_options *options)
 {
 	struct replay *replay = &report->replay;
@@ -98,7 +94,7 @@ static struct mmt_error *release_ended(struct report *report, const struct mmt_r
 	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 
-		/* Those released when they ended are empty. */
+		/* Spaces that were released at the end of their process are empty. */
 		if (process->ended)
 			error = process_totals_release(replay, process);
 	}
@@ -122,7 +118,7 @@ static uint64_t sum_residency(const struct replay *replay, const struct process 
 	return MMT_UNKNOWN;
 }
 
-/* When the checked program ended. */
+/* The time when the checked program ended. */
 static uint64_t end_of_checked(const struct report *report, const struct process *process,
 			       const struct space_check *check)
 {
@@ -153,7 +149,7 @@ static void describe_check(const struct report *report, const struct process *pr
 	described->compared_bytes = check.compared_bytes;
 }
 
-/* In the model, where the kernel's own list is of another time. */
+/* The count of the model, if the kernel's list is of another time. */
 static uint64_t count_mappings(const struct process *process)
 {
 	const struct space_interval *interval, *previous = NULL;
@@ -191,7 +187,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	report->result.ended_bytes += ended->unfreed;
 	report->result.before_bytes += now->older;
 	report->result.kernel_bytes += now->kernel;
-	/* What a child inherited is its parent's, where the report is about that one too. */
+	/* Memory that a child inherited counts for its parent, if the report includes the parent. */
 	if (!process->parent_pid || !rows_selects_pid(&report->rows, process->parent_pid))
 		report->result.before_bytes += now->inherited;
 	report->result.too_recent_bytes += now->younger;
@@ -208,7 +204,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	return NULL;
 }
 
-/* A child of vfork or clone(CLONE_VM) is as right as the space it shares, while it does. */
+/* The check of a child of vfork or clone(CLONE_VM) is that of the space it shares, as long as it shares it. */
 static void share_check(const struct report *report, const struct process *process, struct mmt_process *described)
 {
 	struct space_check check = space_check_result(process->space);
@@ -243,7 +239,7 @@ static struct mmt_error *describe_processes(struct report *report, struct mmt_pr
 	return NULL;
 }
 
-/* A window that ends early leaves the rest unread. */
+/* If the window ends early, the rest of the recording is not read. */
 static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_t to_ns)
 {
 	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : metadata->last_ns;
@@ -366,7 +362,7 @@ static void describe_loss(struct report *report)
 		else
 			completeness->lost_events += metadata->loss.lost.items[i];
 	}
-	/* A file without the recorder's own count has only what the rings wrote down. */
+	/* Without the recorder's count, only the LOST records of the rings are known. */
 	if (!metadata->has_loss)
 		completeness->lost_events = report->replay.lost_events;
 	completeness->reconciled_by_loss = completeness->reconciled_bytes && completeness->lost_events;
@@ -393,7 +389,7 @@ static struct mmt_error *add_figures(struct report *report)
 	return error ? error : warnings_describe(replay, &report->arena, result);
 }
 
-/* Where all large dumps are there nothing larger can be recommended. */
+/* If all large dumps are present, no larger size can be recommended. */
 static void describe_large_dumps(struct report *report)
 {
 	const struct reader_metadata *metadata = report->replay.metadata;
@@ -407,7 +403,7 @@ static void describe_large_dumps(struct report *report)
 	}
 }
 
-/* When the frames have been named. */
+/* Call this after the frames have been symbolized. */
 static void describe_jit_code(struct report *report, struct mmt_process *described)
 {
 	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
@@ -616,7 +612,7 @@ static struct mmt_error *describe_thread(const struct replay *replay, struct are
 	return total->thread.name ? NULL : &error_no_memory;
 }
 
-/* Numbers of threads; `context`: the accounts. */
+/* `left`, `right`: thread numbers; `context`: the accounts. */
 static int compare_totals(const void *left, const void *right, void *context)
 {
 	const struct thread_account *accounts = context;
@@ -641,7 +637,7 @@ static int compare_releases(const void *left, const void *right)
 	return a->releaser < b->releaser ? -1 : a->releaser > b->releaser;
 }
 
-/* `places`: by thread number, where it stands in the totals. */
+/* `places`: by thread number, its index in the totals. */
 static struct mmt_error *list_releases(const struct replay *replay, const size_t *places, struct arena *arena,
 				       struct mmt_report *report)
 {

@@ -16,7 +16,7 @@ struct diff {
 	VECTOR(struct mmt_diff_entry) entries;
 };
 
-/* Groups of `before` by the number of their stack's names; several may differ only in addresses that have no name. */
+/* Groups of `before` by the number of their stack; several may differ only in addresses without a name. */
 struct matching {
 	struct names names;
 	VECTOR(uint32_t) frame_names; /* scratch */
@@ -38,12 +38,12 @@ const char *mmt_diff_relation_name(enum mmt_diff_relation relation)
 	return relation <= MMT_DIFF_OTHER_PROGRAM ? names[relation] : "unknown";
 }
 
-/* Where unnamed JIT code lies differs from run to run: such frames are equal to each other. */
+/* Addresses of unnamed JIT code differ between runs: all such frames are equal. */
 static uint32_t name_group(struct matching *matching, const struct mmt_group *group)
 {
 	matching->frame_names.count = 0;
-	/* Neither lost calls nor those whose stack was not recorded have frames: what no frame is called tells them
-	 * apart. */
+	/* Lost calls and calls without a recorded stack both have no frames: distinguish them by a name that no frame
+	 * has. */
 	if (group->lost && !vector_push(&matching->frame_names, NAMES_NONE))
 		return NAMES_NONE;
 	for (size_t i = 0; i < group->frame_count; i++) {
@@ -60,13 +60,13 @@ static uint64_t committed_of(const struct mmt_group *group)
 	return group ? group->committed_bytes + group->committed_before_bytes : 0;
 }
 
-/* Holds memory, or uses what others reserved. */
+/* Whether the group holds memory, or uses memory that others reserved. */
 static bool is_there(const struct mmt_group *group)
 {
 	return group->unfreed_bytes || committed_of(group);
 }
 
-/* From the last to the first, so that equal names are found in the order of their rank. */
+/* Insert from the last to the first, so that equal stacks are found by rank. */
 static struct mmt_error *index_groups(struct matching *matching, const struct mmt_report *report)
 {
 	for (size_t i = 0; i < report->group_count; i++) {
@@ -86,7 +86,7 @@ static struct mmt_error *index_groups(struct matching *matching, const struct mm
 	return NULL;
 }
 
-/* Takes the match out, so that the next group of equal names gets the next one. */
+/* Remove the match, so that the next group with an equal stack gets the next one. */
 static const struct mmt_group *take_match(struct matching *matching, const struct mmt_report *before, uint32_t name)
 {
 	uint64_t *first = map_get(&matching->first, name);
@@ -163,7 +163,7 @@ static struct mmt_error *match_groups(struct diff *diff, struct matching *matchi
 			return &error_no_memory;
 		error = add_entry(diff, take_match(matching, before, after_name), &after->groups[i]);
 	}
-	/* Whether one process still holds what the first recording shows is not known by stack. */
+	/* Whether the process still holds what the first recording shows is unknown for single stacks. */
 	if (diff->result.relation == MMT_DIFF_SAME_PROCESS)
 		return error;
 	while (!error && map_next(&matching->first, &position, &name, &first)) {
@@ -182,7 +182,7 @@ static int compare_entries(const void *left, const void *right)
 		return growth(a) < growth(b) ? 1 : -1;
 	if (group_a->id != group_b->id)
 		return group_a->id < group_b->id ? -1 : 1;
-	/* Of two reports: each gives its ids once. */
+	/* Match the groups of two reports; each group is used once. */
 	return !a->after - !b->after;
 }
 

@@ -33,7 +33,7 @@ static void join_halves(struct mmt_group *groups, size_t count)
 		if (!reserver || !groups[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
 			continue;
 		reserver->joined_to = groups[i].id;
-		/* How many mappings there are only the reserving half shows. */
+		/* Only the reserving row has the number of mappings. */
 		if (!groups[i].hint)
 			groups[i].hint = reserver->hint;
 	}
@@ -51,7 +51,7 @@ static char *function_of_group(const struct mmt_group *group)
 	return rows_function_name(group->origin < group->frame_count ? group->frames[group->origin] : NULL);
 }
 
-/* Leaks of a function are apart from what else it maps: it may be a wrapper that others call. */
+/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. */
 static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
 {
 	const struct mmt_group *origin = find_cause_group(causes, group);
@@ -70,7 +70,7 @@ static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
 	return intern_put_string(&causes->names, key);
 }
 
-/* Its first group: the largest. */
+/* Start a cause with its first group, which is the largest. */
 static struct mmt_error *start_cause(struct causes *causes, const struct mmt_group *group, struct arena *arena)
 {
 	const struct mmt_group *origin = find_cause_group(causes, group);
@@ -127,7 +127,7 @@ static void add_group(struct causes *causes, uint32_t number, const struct mmt_g
 	}
 }
 
-/* A leak that is no small part decides; else the largest row that has a verdict. */
+/* A leak decides unless it is a small part; otherwise the largest row with a verdict does. */
 static void decide(struct causes *causes)
 {
 	for (size_t i = 0; i < causes->count; i++) {
@@ -210,7 +210,7 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 	return error;
 }
 
-/* The ids of the groups of each cause. */
+/* List the IDs of the groups of each cause. */
 static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
 {
 	for (size_t i = 0; i < causes->count; i++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The causes of a report: rows of one function, or of one pattern, together. A row that only made accessible what
- * another one reserved has the cause of that one.
- */
+/* The causes of a report: each combines the rows of one function or one pattern. A row that only committed what another
+ * row reserved has the cause of that row. */
 #ifndef ANALYSIS_REPORT_ROW_CAUSES_H
 #define ANALYSIS_REPORT_ROW_CAUSES_H
 
@@ -12,10 +10,8 @@
 #include "base/arena.h"
 #include "base/errors.h"
 
-/*
- * When the groups are sorted: `groups` are those of the report, of which joined_to is set. No causes where groups are
- * no stacks.
- */
+/* Call this after sorting. `groups` are those of the report; this sets their joined_to. Without stacks there are no
+ * causes. */
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
 				   const struct rows *rows, struct arena *arena) MMT_MUST_CHECK;
 

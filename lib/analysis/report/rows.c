@@ -92,7 +92,7 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
 }
 
-/* Into the scratch vectors; `by_name`: with the numbers of the names. */
+/* Append to the scratch vectors; `by_name`: also the numbers of the names. */
 static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name)
 {
 	const struct mmt_frame *frames;
@@ -119,7 +119,7 @@ static void begin_stack(struct rows *rows)
 	rows->frame_names.count = 0;
 }
 
-/* Names of a stack into the scratch vectors; `by_name`: with the numbers of the names. */
+/* Put the names of a stack into the scratch vectors; `by_name`: also the numbers of the names. */
 static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool by_name, enum mmt_stack_end *end_ret)
 {
 	size_t count;
@@ -146,7 +146,7 @@ static bool is_decided(const struct rows *rows, size_t *origin, size_t *looked)
 	       origin_find_function(rows->frames.items, rows->frames.count, *origin, looked, &place);
 }
 
-/* The same for a row that is told by what lies near the call: only so many frames. */
+/* The same for a row that the frames near the call determine: name only as many frames as needed. */
 static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
 	size_t count, origin = 0, looked = 0;
@@ -279,7 +279,7 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 	return asprintf(&name, "[%s]", mmt_class_name(memory_class)) < 0 ? NULL : name;
 }
 
-/* What the account's row of a key is called; the stack's names are in the scratch vectors. */
+/* The name of the account's row for a key; the stack's names are in the scratch vectors. */
 static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class,
 		      enum mmt_group_by by)
 {
@@ -327,7 +327,7 @@ static struct mmt_error *find_named_row(struct rows *rows, const struct account 
 	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
 }
 
-/* `stack` says what is known of it. */
+/* `stack` describes the row's stack. */
 static struct mmt_error *find_numbered_row(struct rows *rows, const struct account *account,
 					   const struct row_description *stack, uint32_t *row_ret)
 {
@@ -403,7 +403,7 @@ static uint64_t fact_key(const struct account *account)
 	return (uint64_t)account->stack << 32 | account->kind;
 }
 
-/* The stack's names are in the scratch vectors, hidden ones too. */
+/* The scratch vectors contain the stack's names, including hidden ones. */
 static bool is_selected(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
 {
 	uint32_t path = memory_class == MMT_CLASS_FILE ? classes_kind_path(account->kind) : 0;
@@ -430,7 +430,7 @@ static bool is_wanted(const struct rows *rows, const struct account *account, en
 	return !filters_are_given(&rows->filters) || is_selected(rows, account, memory_class);
 }
 
-/* Not every runtime maps its heap's range with MAP_NORESERVE. */
+/* Some runtimes map the range of their heap without MAP_NORESERVE. */
 static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enum mmt_class *memory_class)
 {
 	const struct mmt_frame *const *frames = rows->frames.items;
@@ -445,7 +445,7 @@ static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enu
 		       : patterns_of_shared(*memory_class, path ? code_view_path_name(rows->code, path) : "");
 }
 
-/* What is hidden is not where a stack comes from, but what stands above it may be. */
+/* Hidden frames are not the origin of a stack; frames around them may be. */
 static bool needs_whole_stack(const struct rows *rows)
 {
 	if (rows->filters.by_frames)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which accounts are one row of a report, and which are left out: decided when an account is made, so that the ledger
- * can keep each row's peak. Stacks with equal names are one row, whatever their addresses.
+ * Assigns accounts to the rows of a report, or excludes them, when they are created, so that the ledger can keep each
+ * row's peak. Stacks with equal names are one row, whatever their addresses.
  *
- * So every stack is named, also one that is not shown in the end: a row's peak is not that of its stacks, and a stack
- * without a name could belong to any row. The report counts the frames without a name, too. But each frame is looked up
- * and compared once, however many stacks it is in: test/README has what that costs. Where rows are no stacks, only the
- * frames near the call are named, which tell what kind of memory it is and whose.
+ * Therefore every stack is symbolized, even if it is not shown in the end: a row's peak is not the sum of its stacks'
+ * peaks. Each frame is symbolized and compared once, in however many stacks it is; test/README has the cost. If rows
+ * are no stacks, only the frames near the call are symbolized, which determine the kind of memory and the origin.
  */
 #ifndef ANALYSIS_REPORT_ROWS_H
 #define ANALYSIS_REPORT_ROWS_H
@@ -27,7 +26,7 @@ struct row_description {
 	enum mmt_group_by by;		       /* its key */
 	uint32_t outer;			       /* with two keys, the number of the row that it is part of; 0: none */
 	uint32_t stack;			       /* by stack: the first of those that are this row */
-	const struct mmt_frame *const *frames; /* only where it is described for the report, as is their number */
+	const struct mmt_frame *const *frames; /* like their number, set only by rows_describe() */
 	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
@@ -45,7 +44,7 @@ struct rows {
 	const struct replay *replay; /* for its threads; needed only with accounts by thread */
 	struct filters filters;
 	bool shows_outer;    /* with two keys: rows_shown() finds rows of the first key */
-	uint32_t lost_stack; /* of calls that were lost; STACKS_NONE: none */
+	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
 	struct arena *arena;
 	struct names names;
 	struct intern keys;		      /* its ids are row numbers - 1 */
@@ -58,7 +57,7 @@ struct rows {
 	const uint32_t *group_ids;		 /* of the report's groups, by row number - 1, when they are built */
 };
 
-/* Borrows everything; the rest of the value starts out as zero. On error too the value has to be deinitialised. */
+/* Borrows all arguments; the other fields become zero. Deinitialise the value on errors, too. */
 struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options,
 			    struct arena *arena) MMT_MUST_CHECK;
 void rows_deinit(struct rows *rows);
@@ -66,13 +65,13 @@ void rows_deinit(struct rows *rows);
 bool rows_selects_pid(const struct rows *rows, int32_t pid);
 bool rows_selects(const struct rows *rows, const struct process *process);
 
-/* Whether classes or patterns leave memory out. */
+/* Whether --class, --focus or --ignore exclude memory. */
 bool rows_are_filtered(const struct rows *rows);
 
 /* The ledger must keep accounts by thread. */
 bool rows_need_threads(const struct rows *rows);
 
-/* Of a stack that is in no account: the calls failed. By functions and modules alone. */
+/* Whether a stack of failed calls, which is in no account, is selected: only by functions and modules. */
 struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret) MMT_MUST_CHECK;
 
 /* The name that --by function gives a stack with this origin (NULL: none). NULL: out of memory. The caller frees it. */
@@ -85,15 +84,15 @@ uint32_t rows_find_outer(void *context, uint32_t row);
 /* The row in which the groups that are being built count an account that has a row. */
 uint32_t rows_shown(const struct rows *rows, const struct account *account);
 
-/* What kind of memory an account's is, its stack taken into account. */
+/* The class of an account's memory, taking its stack into account. */
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
 bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
 
-/* A row as the report shows it, by its number - 1. */
+/* Describe a row for the report. `row`: its number - 1. */
 struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret) MMT_MUST_CHECK;
 
-/* Name a stack; of the description only what concerns its frames is set. The list of them is in the arena. */
+/* Symbolize a stack. Sets only the fields about its frames; their list is in the arena. */
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret) MMT_MUST_CHECK;
 
 #endif

@@ -17,10 +17,8 @@ void steps_deinit(struct steps *steps)
 	vector_deinit(&steps->others_live);
 }
 
-/*
- * A process that has ended gave everything back, while any other lives: as a report at that moment has it. One that was
- * asked for by number counts as before its end.
- */
+/* A process that has ended holds nothing while another one lives, as in a report at that time. One that was selected by
+ * PID counts as before its end. */
 static bool find_living(const struct steps *steps, const struct replay *replay)
 {
 	bool living = replay->has_survivors;
@@ -32,7 +30,7 @@ static bool find_living(const struct steps *steps, const struct replay *replay)
 	return living;
 }
 
-/* The next step is one at which others live. */
+/* Note that other processes live at the next step. */
 static bool note_living(struct steps *steps)
 {
 	struct step_range *last =
@@ -45,7 +43,7 @@ static bool note_living(struct steps *steps)
 	return true;
 }
 
-/* Everything before `time_ns` has been applied: the moments up to it are those of now. */
+/* All events before `time_ns` have been applied: the steps up to it have the present state. */
 static struct mmt_error *pass_timestamps(void *context, struct replay *replay, uint64_t time_ns)
 {
 	struct steps *steps = context;
@@ -54,7 +52,7 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
 	bool others_live;
 
-	/* A clock that jumps forward makes no steps behind the end. */
+	/* Add no steps after the end if the clock jumps forward. */
 	if (stop_ns && time_ns >= stop_ns)
 		time_ns = stop_ns - 1;
 	if (!replay->watch.timestamp_ns) {
@@ -75,7 +73,7 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	return NULL;
 }
 
-/* A row did not have these bytes at the moments from `step` on at which others lived. */
+/* Subtract bytes of a row at the steps from `step` on at which other processes lived. */
 static bool take_back(const struct steps *steps, struct steps_of_rows *rows, uint32_t row, uint64_t step,
 		      uint64_t bytes)
 {
@@ -116,7 +114,8 @@ static struct mmt_error *take_back_space(const struct steps *steps, struct repla
 	return NULL;
 }
 
-/* What has ended and still counts in the report, since nothing lived on, did not count while others lived. */
+/* Ended processes that count in the report, because no process lives at its end, do not count at steps at which others
+ * lived. */
 static struct mmt_error *take_back_ended(const struct steps *steps, struct replay *replay)
 {
 	struct mmt_error *error = NULL;
@@ -132,7 +131,8 @@ static struct mmt_error *take_back_ended(const struct steps *steps, struct repla
 
 #define CHOSEN_MAX 200 /* steps per report without --every; each group has this many figures */
 
-/* Beside lifetimes, totals over time: in steps that divide a window whose end is known before it is read. 0: it is not. */
+/* With lifetimes, the report also has totals over time, in steps that divide the window. 0: its end is unknown before
+ * it is read. */
 static uint64_t choose_length(const struct steps *steps, const struct replay *replay)
 {
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;

@@ -15,23 +15,23 @@ struct step_range {
 };
 
 struct steps {
-	uint64_t every_ns;	 /* 0: nobody asks */
-	uint32_t lifetime_steps; /* as asked for */
+	uint64_t every_ns;	 /* 0: not requested */
+	uint32_t lifetime_steps; /* as requested */
 	const struct rows *rows;
 	VECTOR(struct mmt_step) items;
-	VECTOR(struct step_range) others_live; /* ascending: what had ended does not count then */
+	VECTOR(struct step_range) others_live; /* ascending; ended processes do not count at these steps */
 };
 
 void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows);
 void steps_deinit(struct steps *steps);
 
-/* Have the replay tell when a step is over. */
+/* Make the replay call at the end of each step. */
 void steps_watch(struct steps *steps, struct replay *replay);
 
-/* After the pass: quiet time at the end has its moments too, and the report knows how many there are. */
+/* Call this after the pass: adds the steps after the last event, and sets their number in the report. */
 struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct mmt_report *report) MMT_MUST_CHECK;
 
-/* When the report has its sums, which are those of the last step. */
+/* Call this after the report has its sums, which are those of the last step. */
 struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,
 				struct mmt_report *report) MMT_MUST_CHECK;
 

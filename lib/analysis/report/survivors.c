@@ -4,13 +4,13 @@
 #define SHORTEST_NS 2000000000u /* as for the verdict about RSS */
 #define LEAK_COUNT_MIN 8	/* fewer survivors show no pattern */
 #define OUTLIVED_PERCENT 99
-#define TOLERATED_PERCENT 5 /* of the survivors: so many freed ones may have lived longer */
-#define WINDOW_SHARE 3	    /* freed mappings must have lived less than this part of the window */
+#define TOLERATED_PERCENT 5 /* of the survivors: this many freed mappings may have lived longer */
+#define WINDOW_SHARE 3	    /* freed mappings must have lived for less than this share of the window */
 #define LONG_LIVED_SHARE 3
-#define TRAFFIC_RATIO 10 /* as many freed mappings for each survivor show lifetimes well, however uneven */
-#define THIRD_PERCENT 12 /* of the old survivors: the least in each third of the time */
+#define TRAFFIC_RATIO 10 /* freed mappings per survivor that show lifetimes well even if they vary */
+#define THIRD_PERCENT 12 /* of the old survivors: the minimum in each third of the time */
 #define LAST_THIRD_PERCENT 16
-#define FREED_SHARE 4	/* for each long-lived one that was freed so many are left */
+#define FREED_SHARE 4	/* for each long-lived mapping that was freed, this many are left */
 #define LATE_PERCENT 10 /* of the old survivors of a cache */
 #define OLD_PERCENT 10	/* of the survivors of a cache; traffic has fewer than half of that */
 
@@ -65,7 +65,8 @@ void survivors_add(struct survivors *survivors, const struct survivors_window *w
 	survivors->old_thirds[third < 3 ? third : 2]++;
 }
 
-/* Old survivors were made throughout, and do not become fewer; mappings of their age are hardly ever freed. */
+/* A leak: old survivors were mapped throughout the window and do not become fewer; mappings of their age are hardly
+ * ever freed. */
 static bool is_leak(const struct survivors *survivors)
 {
 	uint64_t least = percent_of(survivors->old_count, THIRD_PERCENT);
@@ -80,15 +81,15 @@ static bool is_leak(const struct survivors *survivors)
 	       survivors->long_lived_freed <= survivors->long_lived_count / FREED_SHARE;
 }
 
-/* A fair part of the survivors is old, and hardly any of these was made later than in the first half. */
+/* A cache: many survivors are old, and hardly any of these was mapped after the first half. */
 static bool is_cache(const struct survivors *survivors)
 {
 	return survivors->old_count && survivors->old_count >= percent_of(survivors->count, OLD_PERCENT) &&
 	       survivors->old_count - survivors->old_early_count <= percent_of(survivors->old_count, LATE_PERCENT);
 }
 
-/* What was made in the first half is gone, and hardly any survivor is older than freed mappings became. Survivors of
- * uneven lifetimes are mostly long-lived ones; then some old ones do not count if many have been freed. */
+/* Traffic: mappings of the first half are gone, and hardly any survivor is older than freed mappings became. If
+ * lifetimes vary, survivors are mostly long-lived; some old ones then do not count if many mappings have been freed. */
 static bool is_traffic(const struct survivors *survivors)
 {
 	uint64_t few = percent_of(survivors->count, OLD_PERCENT / 2);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Whether the unfreed mappings of a row are a leak, a cache or traffic, from when they were made and how long their
- * freed siblings lived. mmtrace-report(1) has the rule. Pure.
- */
+/* Whether the unfreed mappings of a row (the survivors) are a leak, a cache or traffic, from the times when they were
+ * mapped and the lifetimes of the freed ones. mmtrace-report(1) describes the rule. Pure. */
 #ifndef ANALYSIS_REPORT_SURVIVORS_H
 #define ANALYSIS_REPORT_SURVIVORS_H
 
@@ -14,7 +12,7 @@
 
 struct survivors_window {
 	uint64_t from_ns, to_ns; /* allocations of [from, to) count */
-	uint64_t end_ns;	 /* what is not freed until then survives */
+	uint64_t end_ns;	 /* mappings that are not freed before this time survive */
 };
 
 struct survivors {
@@ -29,7 +27,7 @@ struct survivors {
 	uint64_t old_thirds[3];	   /* of these, by third of the time in which such mappings could be made */
 };
 
-/* `count`: how many survivors will be added. */
+/* `count`: the number of survivors that will be added. */
 void survivors_begin(struct survivors *survivors, const struct survivors_window *window,
 		     const struct lifetime_histogram *freed, uint64_t count);
 

@@ -111,7 +111,7 @@ static bool has_role(const struct reader_metadata *metadata, enum attribute_role
 	return false;
 }
 
-/* What each call would have told. */
+/* What the events of each call would have shown. */
 static void find_missing_calls(const struct reader_metadata *metadata, struct warnings *warnings)
 {
 	for (unsigned call = 0; call < CALL_KINDS; call++) {
@@ -143,7 +143,7 @@ static void find_missing_sources(const struct replay *replay, struct warnings *w
 			    "no residency, no copies of perf maps: `mmtrace record` has them");
 }
 
-/* Names that are there, but not as they should be. */
+/* Names that are present but incomplete. */
 static void find_poor_names(int32_t pid, const struct jit_names_state *names, struct warnings *warnings)
 {
 	if (names->dropped_lines)
@@ -173,7 +173,7 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 			    "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
 }
 
-/* Whether there is an option that makes the runtime keep frame pointers, and it may not have been given. */
+/* Whether the runtime has an option to keep frame pointers that may not have been set. */
 static bool may_lack_frame_pointers(const struct replay *replay, const struct runtime *runtime)
 {
 	const char *command_line = replay->metadata->command_line;
@@ -181,7 +181,7 @@ static bool may_lack_frame_pointers(const struct replay *replay, const struct ru
 	return runtime && runtime->frame_pointers && !(command_line && strstr(command_line, runtime->frame_pointers));
 }
 
-/* Without frame pointers a chain of them leads past callers, and nothing in the recording shows where. */
+/* Unwinding by frame pointers skips callers that keep none, and the recording does not show where. */
 static void find_skipped_frames(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
 {
 	add_warning(warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
@@ -199,10 +199,8 @@ static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct
 			    runtime->complete_stacks);
 }
 
-/*
- * No more is known than that a program was executed and that the events of its thread ended before its first mapping.
- * Where records were lost, that mapping may have been among them.
- */
+/* All that is known: a program was executed, and the events of its thread ended before its first mapping. If records
+ * were lost, that mapping may be among them. */
 static void find_setuid_execs_programs(const struct replay *replay, const struct mmt_completeness *completeness,
 				       struct warnings *warnings)
 {
@@ -229,7 +227,7 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 		    count.programs, name, lossy ? "their records were lost, or " : "");
 }
 
-/* `frames_told`: the option for whole stacks is said already. */
+/* `frames_told`: a warning has named the option for complete stacks already. */
 static void find_missing_names(const struct replay *replay, int32_t pid, const struct jit_code_state *code,
 			       bool frames_told, struct warnings *warnings)
 {
@@ -386,7 +384,7 @@ static bool is_any_wrong(const struct mmt_report *report)
 	return false;
 }
 
-/* Calls that are counted although their events do not tell what they did. */
+/* Calls that are counted although their events do not show their effect. */
 static void find_unknown_effects(const struct mmt_report *report, struct warnings *warnings)
 {
 	for (unsigned call = 0; call < CALL_KINDS; call++) {
@@ -399,7 +397,7 @@ static void find_unknown_effects(const struct mmt_report *report, struct warning
 	}
 }
 
-/* Calls that a seccomp filter or a tracer answered in the kernel's place. */
+/* Calls that a seccomp filter or a tracer answered instead of the kernel. */
 static void find_faked_calls(const struct replay *replay, const struct mmt_report *report, struct warnings *warnings)
 {
 	const struct mmt_completeness *completeness = &report->completeness;

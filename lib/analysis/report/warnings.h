@@ -6,7 +6,7 @@
 #include "analysis/replay/replay.h"
 #include "base/arena.h"
 
-/* When all else in the report has been described. */
+/* Call this last, when the rest of the report is complete. */
 struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena,
 				    struct mmt_report *report) MMT_MUST_CHECK;
 
