@@ -44,7 +44,7 @@ struct command {
 extern const struct command commands[];
 
 const struct command *command_find(const char *name);
-/* The command a mistyped name means, or NULL. */
+/* The command with the most similar name, or NULL. */
 const char *command_suggest(const char *name);
 
 int cmd_record(const struct command *command, int argc, char **argv);

@@ -19,7 +19,7 @@ struct diff_settings {
 	bool fail_above_given;
 };
 
-/* What new and grown stacks hold more than before; shrinking elsewhere does not make up for it. */
+/* The bytes by which stacks are new or have grown; stacks that shrank do not compensate for it. */
 static uint64_t sum_growth(const struct mmt_diff *diff)
 {
 	uint64_t growth = 0;
@@ -30,7 +30,7 @@ static uint64_t sum_growth(const struct mmt_diff *diff)
 	return growth;
 }
 
-/* The same for memory that they made accessible, also in what was mapped before. */
+/* The same for committed memory, also in mappings from before the recording. */
 static uint64_t sum_committed_growth(const struct mmt_diff *diff)
 {
 	uint64_t growth = 0;
@@ -69,7 +69,7 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	return growth < (double)INT64_MAX ? (uint64_t)growth : INT64_MAX;
 }
 
-/* Why figures of this recording may be wrong, NULL when nothing says so. */
+/* Why figures of this recording may be wrong; NULL: no reason is known. */
 static const char *find_fault(const struct mmt_report *report)
 {
 	if (report->completeness.damaged)
@@ -125,7 +125,7 @@ static int check_growth(const struct command *command, const struct diff_setting
 	exceeded = is_exceeded(command, "new and grown stacks hold", sum_growth(diff), settings->fail_above);
 	exceeded |= is_exceeded(command, "new and grown stacks made accessible", sum_committed_growth(diff),
 				settings->fail_above);
-	/* RSS is that of all memory, also of what the options leave out. */
+	/* RSS covers all memory, including what the options exclude. */
 	if (!diff->after->focus_count && !diff->after->ignore_count)
 		exceeded |= is_exceeded(command, "RSS grew by", sum_resident_growth(diff), settings->fail_above);
 	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
@@ -151,7 +151,7 @@ static struct mmt_error *write_diff(const struct diff_settings *settings, const 
 	return mmt_diff_write_text(diff, &settings->display.text, stdout);
 }
 
-/* Text has it, too. */
+/* The text output contains this warning itself. */
 static void warn_of_programs(const struct command *command, const struct diff_settings *settings,
 			     const struct mmt_diff *diff)
 {

@@ -9,7 +9,7 @@
 #include "cli/pager.h"
 #include "cli/progress-line.h"
 
-/* Where the events go to the terminal, they are the progress. */
+/* If the events go to the terminal, they show the progress themselves. */
 static bool goes_to_file(void)
 {
 	struct stat status;

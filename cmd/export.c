@@ -150,7 +150,7 @@ static int run_export(const struct command *command, struct export_settings *set
 	return status;
 }
 
-/* Negative: go on. */
+/* Returns the exit status; negative: continue. */
 static int take_arguments(const struct command *command, struct export_settings *settings, int argument_count,
 			  char **arguments)
 {

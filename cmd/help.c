@@ -43,7 +43,7 @@ static bool has_page(const char *page)
 	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The manual page, or what --help says where there is none. */
+/* Show the manual page, or the output of --help if it is not installed. */
 static int show_command(const struct command *subject)
 {
 	char page[64];

@@ -115,8 +115,7 @@ static int run(int argc, char **argv)
 	return command->run(command, argc - 1, argv + 1);
 }
 
-/* Tables that grow are moved by the kernel, not copied, and leave no holes behind: a report's memory is what it uses.
- */
+/* Allocate large tables with mmap(): they grow by mremap() without being copied, and leave no holes in the heap. */
 static void keep_memory_whole(void)
 {
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
@@ -129,12 +128,13 @@ int main(int argc, char **argv)
 	out_of_memory_ends("mmtrace: out of memory: the output is incomplete\n");
 	keep_memory_whole();
 	stop_signals_note_inherited();
-	/* Whoever signals every mmtrace to have a mark in its recordings does not mean to end reports. */
+	/* A script may send the signal for marks to every process named mmtrace; reports ignore it. */
 	stop_signals_survive(SIGUSR1);
-	/* A file that may not grow is one that cannot be written: names need not be kept, other failures are told. */
+	/* Writing beyond RLIMIT_FSIZE then fails like any other write: the name cache does without, other commands
+	 * report it. */
 	stop_signals_survive(SIGXFSZ);
 	setlocale(LC_ALL, "");
 	status = run(argc, argv);
-	/* Commands with much output have finished it already; this finds failures of the others. */
+	/* Commands with much output have called this already; it detects write errors of the others. */
 	return pager_finish(NULL, status);
 }

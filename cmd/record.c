@@ -24,11 +24,11 @@
 /* -o -: the recording goes to standard output. */
 static bool record_summary_is_stream(const struct mmt_record_options *options);
 
-/* The one summary of a recording, which is `file` by now, on standard error. */
+/* Print the summary of the recording, which is in `file`, on standard error. */
 static void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
 				 const char *file);
 
-/* What stands on the command line. */
+/* The settings from the command line. */
 struct record_arguments {
 	struct mmt_record_options options;
 	struct value_pids pids, tids;
@@ -41,8 +41,8 @@ struct record_context {
 	const struct command *command;
 	const struct mmt_record_options *options;
 	bool quiet;
-	bool chosen_by_name; /* then the user sees which processes that are */
-	bool progress_shown; /* and stands in the last line of the terminal */
+	bool chosen_by_name; /* then the user is shown the processes found */
+	bool progress_shown; /* and it is in the last line of the terminal */
 };
 
 #define RING_BYTES_MIN 8192
@@ -114,7 +114,7 @@ static void clear_progress(struct record_context *record)
 	record->progress_shown = false;
 }
 
-/* Parts of a line for the last row of the terminal. Leaves out what does not fit. */
+/* The parts of the status line in the last row of the terminal. Omits parts that do not fit. */
 struct status_line {
 	char text[256];
 	size_t length, width;
@@ -131,7 +131,7 @@ __attribute__((format(printf, 2, 3))) static void put_status(struct status_line 
 	length = vsnprintf(part, sizeof(part), format, arguments);
 	va_end(arguments);
 	if (length < 0 || (size_t)length >= sizeof(part) || line->length + (size_t)(gap + length) > line->width) {
-		line->width = line->length; /* later parts are left out too */
+		line->width = line->length; /* later parts are omitted, too */
 		return;
 	}
 	line->length +=
@@ -154,7 +154,7 @@ static const char *describe_verdict(enum mmt_verdict verdict)
 	}
 }
 
-/* A verdict means that the recording is long enough for one. */
+/* If there is a verdict, the recording is long enough for one. */
 static void put_growth(struct status_line *line, const struct mmt_record_progress *progress)
 {
 	struct mmt_growth growth = mmt_growth_judge(progress->resident_readings, progress->resident_reading_count);
@@ -175,7 +175,7 @@ static size_t terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-/* One line that is written again each second. */
+/* The status line, rewritten every second. */
 static void show_progress(void *context, const struct mmt_record_progress *progress)
 {
 	struct record_context *record = context;
@@ -211,7 +211,7 @@ static void show_message(void *context, bool warning, const char *text)
 		message(record->command, "%s", text);
 }
 
-/* False: it has ended by now. */
+/* False: it has ended. */
 static bool put_process_name(const char *before, pid_t pid)
 {
 	char path[64], name[64] = "";
@@ -268,7 +268,7 @@ static int exit_status(const struct mmt_record_options *options, const struct mm
 	return WIFEXITED(summary->command_status) ? WEXITSTATUS(summary->command_status) : EXIT_OK;
 }
 
-/* Said, and the status a shell would give for a command it cannot run. */
+/* Prints the error; returns the status that a shell returns for a command that it cannot run. */
 static int report_failure(const struct command *command, const struct mmt_record_options *options,
 			  struct mmt_error *error)
 {
@@ -282,7 +282,7 @@ static int report_failure(const struct command *command, const struct mmt_record
 	return status;
 }
 
-/* "mmtrace" and the words from the command on. Owned array of borrowed words; NULL when out of memory. */
+/* "mmtrace" and the words of the command. An owned array of borrowed words; NULL: out of memory. */
 static const char **make_command_line(char **words)
 {
 	const char **line;
@@ -298,7 +298,7 @@ static const char **make_command_line(char **words)
 	return line;
 }
 
-/* What was recorded stays as it is when that fails. */
+/* If packing fails, the recording stays as it is. */
 static int pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments,
 			 int status)
 {
@@ -313,7 +313,7 @@ static int pack_recorded(const struct command *command, const char *file, const 
 	return EXIT_EXCEEDED;
 }
 
-/* The name that the recording has by now, owned. NULL: none that is known, or out of memory. */
+/* The present name of the recording, owned. NULL: it has no known name, or out of memory. */
 static char *find_file(const struct command *command, const struct mmt_record_options *options,
 		       const struct mmt_record_summary *summary)
 {
@@ -332,7 +332,7 @@ static char *find_file(const struct command *command, const struct mmt_record_op
 	return file;
 }
 
-/* What there is to say of a recording, and to do with it. The exit status. */
+/* Report on a finished recording, and pack it if requested. Returns the exit status. */
 static int conclude(const struct command *command, const struct record_arguments *arguments,
 		    const struct mmt_record_summary *summary, struct mmt_error *write_error)
 {
@@ -373,7 +373,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	options->command_line = command_line;
 	options->message = show_message;
 	options->started = show_start;
-	/* A command may have the same terminal. */
+	/* The recorded command may use the same terminal. */
 	if (!quiet && !options->command && isatty(STDERR_FILENO))
 		options->progress = show_progress;
 	options->context = &context;
@@ -386,7 +386,7 @@ static int record(const struct command *command, struct record_arguments *argume
 		message(command, "cannot prepare for signals: %s", strerror(errno));
 		return EXIT_UNUSABLE;
 	}
-	/* A pipe that nobody reads any more is then a write that fails, as on a full disk. */
+	/* Writing to a closed pipe then fails like writing to a full disk. */
 	stop_signals_survive(SIGPIPE);
 	out_of_memory_returns();
 	error = mmt_record(options, &summary, &write_error);
@@ -397,7 +397,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	return conclude(command, arguments, &summary, write_error);
 }
 
-/* Negative: go on, with the processes of these command names among the others. */
+/* Add the processes with these command names. Returns the exit status; negative: continue. */
 static int find_named(const struct command *command, struct record_arguments *arguments)
 {
 	for (size_t i = 0; i < arguments->names.count; i++) {
@@ -428,7 +428,7 @@ static int find_named(const struct command *command, struct record_arguments *ar
 	return -1;
 }
 
-/* Negative: go on. */
+/* Returns the exit status; negative: continue. */
 static int check_arguments(const struct command *command, struct record_arguments *given, char **arguments)
 {
 	struct mmt_record_options *options = &given->options;
@@ -489,7 +489,7 @@ static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE]
 static const char *const scope_words[] = {
     [MMT_SCOPE_AUTO] = "auto", [MMT_SCOPE_THREADS] = "threads", [MMT_SCOPE_CPUS] = "cpus", NULL};
 
-/* As options_parse(). */
+/* Returns the same as options_parse(). */
 static int parse_arguments(const struct command *command, struct record_arguments *arguments, int argc, char **argv,
 			   int *first_ret)
 {
@@ -620,7 +620,7 @@ static void put_events(const struct mmt_record_summary *summary)
 	fprintf(stderr, "; %s lost\n", count_text(summary->lost_events, text));
 }
 
-/* Not written, but they cost those processes something. */
+/* They are not written, but they cost these processes time. */
 static void put_scope(const struct mmt_record_summary *summary)
 {
 	if (!summary->on_cpus)
@@ -680,7 +680,7 @@ static void put_own_cost(const struct mmt_record_summary *summary)
 	char memory[MMT_SIZE_TEXT], rings[MMT_SIZE_TEXT], cpu[MMT_SIZE_TEXT];
 
 	fprintf(stderr, "  recorder: %s of processor time", mmt_format_duration(summary->recorder_cpu_ns, cpu));
-	/* What it takes to begin and to end is in it too: of a short recording the share says nothing. */
+	/* It includes starting and finishing, so the share means nothing for a short recording. */
 	if (summary->duration_ns >= SHARE_NS_MIN)
 		fprintf(stderr, ", %.1f %% of one",
 			100.0 * (double)summary->recorder_cpu_ns / (double)summary->duration_ns);
@@ -738,7 +738,7 @@ static bool is_plain(const char *word)
 	return *word && word[strspn(word, plain)] == '\0';
 }
 
-/* Does it have bytes that a terminal is not given? True as well when out of memory. */
+/* Whether the word has bytes that must not be written to a terminal. Also true when out of memory. */
 static bool needs_escapes(const char *word)
 {
 	char *shown = NULL;
@@ -754,7 +754,7 @@ static bool needs_escapes(const char *word)
 	return differs;
 }
 
-/* One word for a shell; $'...' where it has control characters and the like. */
+/* Quote a word for the shell; with $'...' if it has control characters or invalid UTF-8. */
 static void put_shell_word(const char *word)
 {
 	bool escape = needs_escapes(word);

@@ -95,10 +95,8 @@ static const char *process_name(const struct mmt_process *process)
 	return process->name ? process->name : "";
 }
 
-/*
- * If no reading shows a larger part, one of so many, of what the kernel's maps list, the check is not meaningful. Calls
- * that were in flight during the last reading are no such doubt: their effect is recorded.
- */
+/* The check is not meaningful if more than one part in UNREAD_SHARE of the mapped bytes moved while the first maps were
+ * read. Calls in flight during the last reading do not matter: their effect is recorded. */
 #define UNREAD_SHARE 10
 
 static bool is_checked(const struct mmt_process *process)
@@ -106,7 +104,8 @@ static bool is_checked(const struct mmt_process *process)
 	return process->checked && process->unread_bytes <= process->compared_bytes / UNREAD_SHARE;
 }
 
-/* A process that ended by itself may have no maps: mostly a short-lived child, not reported if others were checked. */
+/* A process that ended by itself may have no maps. Usually it is a short-lived child: not reported if others were
+ * checked. */
 static bool is_listed_unchecked(const struct mmt_process *process, bool any_checked)
 {
 	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
@@ -148,7 +147,7 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 			process_name(process), mmt_format_bytes(process->reconciled_bytes, size));
 }
 
-/* Whether the recording misses anything that happened; prints what. */
+/* Whether calls are missing in the recording; prints which. */
 static bool say_missing_calls(const struct command *command, const struct mmt_completeness *completeness)
 {
 	if (completeness->lost_events)
@@ -263,7 +262,7 @@ static int run_report(const struct command *command, struct report_settings *set
 	return status;
 }
 
-/* Negative: go on. */
+/* Returns the exit status; negative: continue. */
 static int take_arguments(const struct command *command, struct report_settings *settings, int argument_count,
 			  char **arguments)
 {

@@ -64,7 +64,7 @@ static const char ending[] = "	esac\n"
 			     "	compdef _mmtrace mmtrace\n"
 			     "fi\n";
 
-/* For single quotes, with a backslash before characters that are special in a specification. */
+/* Put the text in single quotes, with a backslash before characters that are special in a specification. */
 static void put_quoted(const char *text, const char *special)
 {
 	for (; *text; text++) {

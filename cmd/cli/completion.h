@@ -17,9 +17,9 @@ void completion_print(int shell);
 /* Prints the part of one command; completion_print() runs each command for this. Returns the exit status. */
 int completion_print_command(const struct command *command, const struct option_entry *table, const char *shell);
 
-/* For the writers of the scripts: how to complete the value of an option. */
+/* How to complete the value of an option. */
 enum completion_kind {
-	COMPLETION_NONE, /* nothing that can be listed: sizes, times, names */
+	COMPLETION_NONE, /* sizes, times, names: there is no list of them */
 	COMPLETION_WORDS,
 	COMPLETION_WORD_LIST, /* of words, with commas between */
 	COMPLETION_FILES,
@@ -34,7 +34,7 @@ enum completion_kind completion_classify(const struct option_entry *entry, char 
 
 struct completion_writer {
 	void (*begin)(void);
-	/* The table ends with --help, which every command has. */
+	/* The last entry of the table is --help. */
 	void (*add_command)(const struct command *command, const struct option_entry *table);
 	void (*end)(void);
 };

@@ -26,7 +26,7 @@ static void add_name(struct tables *tables, size_t *count, const char *name, boo
 		    (struct option){.name = name, .has_arg = argument ? required_argument : no_argument, .val = value};
 }
 
-/* What getopt_long() wants, made from ours. */
+/* The arguments for getopt_long(), made from the option table. */
 static void build_tables(const struct option_entry *table, enum options_order order, struct tables *tables)
 {
 	size_t count = 0;
@@ -35,7 +35,7 @@ static void build_tables(const struct option_entry *table, enum options_order or
 	memset(tables, 0, sizeof(*tables));
 	if (order == OPTIONS_FIRST)
 		*letter++ = '+';
-	*letter++ = ':'; /* tells a missing argument from an unknown option */
+	*letter++ = ':'; /* distinguishes a missing argument from an unknown option */
 	*letter++ = 'h';
 	add_name(tables, &count, "help", false, VALUE_HELP);
 	add_name(tables, &count, "list-options", false, VALUE_LIST);
@@ -75,7 +75,7 @@ static const char *read_choice(const struct option_entry *entry, const char *tex
 	return entry->argument;
 }
 
-/* NULL, or what the text should have been. */
+/* Returns NULL, or a description of what is expected. */
 static const char *read_value(const struct option_entry *entry, const char *text)
 {
 	if (entry->given)
@@ -103,7 +103,7 @@ static const char *read_value(const struct option_entry *entry, const char *text
 	return entry->parse(text, entry->value);
 }
 
-/* The option that a mistyped one means, or NULL. */
+/* The option with the most similar name, or NULL. */
 static const char *suggest(const struct option_entry *table, const char *name)
 {
 	unsigned best = strlen(name) > 4 ? 3 : 2;
@@ -159,7 +159,7 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 	int value;
 
 	build_tables(table, order, &tables);
-	optind = 0; /* glibc: start afresh */
+	optind = 0; /* glibc: start again */
 	opterr = 0;
 	while ((value = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
 		const struct option_entry *entry;
@@ -187,7 +187,7 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 
 const struct option_entry options_help_entry = {.letter = 'h', .name = "help", .help = "show this list"};
 
-/* Words from `column` on, wrapped and indented to it; the cursor stands there. */
+/* Print words from `column` on, where the cursor is; further lines are indented to it. */
 static void put_wrapped(const char *words, int column)
 {
 	int at = column;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Options of a command as a table: it drives parsing, --help, --list-options and the completion of shells. --help, -h
- * and --list-options are understood by every command without being in its table.
- */
+/* The options of a command as a table: it drives parsing, --help, --list-options and shell completion. Every command
+ * also has --help, -h and --list-options, which are not in its table. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -27,7 +25,7 @@ enum option_kind {
 struct option_entry {
 	char letter;	   /* 0: none */
 	const char *name;  /* NULL ends the table */
-	const char *alias; /* another spelling, not listed; may be NULL */
+	const char *alias; /* another spelling, which --help does not list; may be NULL */
 	enum option_kind kind;
 	void *value;
 	/* NULL for flags. Shells complete files for "FILE", directories for "PATH", IDs for "PID" and "TID", and the
@@ -35,11 +33,11 @@ struct option_entry {
 	const char *argument;
 	const char *help;
 	const char *const *choices; /* NULL-terminated; OPTION_OTHER: the words of a list, for completion */
-	const char *(*parse)(const char *text, void *value); /* NULL, or what the text should have been */
+	const char *(*parse)(const char *text, void *value); /* returns NULL, or a description of what is expected */
 	bool *given;					     /* set when the option was used; may be NULL */
 };
 
-/* A row of a table; what only some rows have follows as designated initialisers: OPTION(..., .choices = names). */
+/* A row of a table; optional fields follow as designated initialisers: OPTION(..., .choices = names). */
 #define OPTION(letter_, name_, kind_, value_, argument_, help_, ...)                                                   \
 	{                                                                                                              \
 		.letter = (letter_), .name = (name_), .kind = OPTION_##kind_, .value = (value_),                       \
@@ -55,14 +53,12 @@ enum options_order {
 	OPTIONS_FIRST,	  /* the first argument ends them */
 };
 
-/*
- * Go through argv. Negative: go on, the arguments that are no options stand from argv[*first_ret] on. Otherwise all is
- * said (help, or what is wrong) and this is the exit status.
- */
+/* Parse argv. Returns a negative number to continue: the arguments after the options start at argv[*first_ret].
+ * Otherwise help or an error has been printed, and the exit status is returned. */
 int options_parse(const struct command *command, const struct option_entry *table, enum options_order order, int argc,
 		  char **argv, int *first_ret);
 
-/* An option table, told to people and to programs. Both return the exit status. */
+/* Print an option table, for people and for programs. Both return the exit status. */
 
 extern const struct option_entry options_help_entry; /* of --help */
 

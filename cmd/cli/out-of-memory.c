@@ -15,7 +15,7 @@
 #include "cli/pager.h"
 #include "cli/progress-line.h"
 
-/* A larger request may come from a damaged file: it fails without ending the tool. */
+/* Larger requests may come from a damaged file: they fail without ending the tool. */
 #define PLAUSIBLE_BYTES ((size_t)256 << 20)
 
 static _Atomic(const char *) last_words; /* NULL: callers get NULL */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * What the tool does when memory cannot be allocated. libmmtrace returns an error, but the libraries that it uses may
- * crash, exit with another status, or silently drop data. So that a report does none of these, the first failing allocation
- * anywhere ends the tool with a message and EXIT_UNUSABLE.
- */
+/* Handles failing allocations. libmmtrace returns an error, but the libraries that it uses may crash, exit with another
+ * status, or silently drop data. To prevent that in reports, the first failing allocation anywhere ends the tool with a
+ * message and EXIT_UNUSABLE. */
 #ifndef CLI_OUT_OF_MEMORY_H
 #define CLI_OUT_OF_MEMORY_H
 

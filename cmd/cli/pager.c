@@ -34,7 +34,7 @@ static bool is_installed(const char *program, int length)
 	return false;
 }
 
-/* Whether the shell can find it. True as well if only the shell can tell: for paths, and for more than plain words. */
+/* Whether the shell can find the program. Also true for paths and shell syntax, which only the shell can check. */
 static bool can_run(const char *program)
 {
 	int length = (int)strcspn(program, " \t");
@@ -84,10 +84,8 @@ void pager_end(void)
 		;
 }
 
-/*
- * Ctrl-C: nothing more comes. The pager, which got it too, has the terminal until its user ends it, so the shell must
- * not have it back before. Of the threads only this one takes signals, and it stays here.
- */
+/* Ctrl-C ends the output. The pager, which gets the signal too, keeps the terminal until its user quits, so mmtrace
+ * must not exit before. Only this thread receives signals, and it waits here. */
 static void end_with_pager(int number)
 {
 	pager_end();
@@ -128,7 +126,7 @@ void pager_start(const struct command *command, bool wanted)
 		pager.pid = child;
 		pager.program = program;
 		take_interrupts();
-		signal(SIGPIPE, SIG_IGN); /* who ends the pager has seen enough */
+		signal(SIGPIPE, SIG_IGN); /* it is no error to quit the pager early */
 	} else {
 		message(command, "cannot start the pager '%s': %s", program, strerror(errno));
 	}

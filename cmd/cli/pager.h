@@ -7,16 +7,14 @@
 
 #include "cmd.h"
 
-/* Before the first output. Does nothing where no pager is wanted or there is none. */
+/* Call this before the first output. Does nothing if no pager is wanted or installed. */
 void pager_start(const struct command *command, bool wanted);
 
-/*
- * Flush standard output, end it and wait for the pager. Returns `status`, or EXIT_UNUSABLE when the output could not be
- * written, which is said; a reader that had enough is no failure.
- */
+/* Flush standard output and wait for the pager. Returns `status`, or EXIT_UNUSABLE after a message if the output could
+ * not be written; quitting the pager early is no failure. */
 int pager_finish(const struct command *command, int status);
 
-/* For signal handlers and when out of memory: closes standard output and waits for the pager, which has the terminal. */
+/* For signal handlers and when out of memory: close standard output and wait for the pager. */
 void pager_end(void);
 
 #endif

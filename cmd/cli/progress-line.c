@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #define SECOND_NS ((uint64_t)1000000000)
-#define PATIENCE_NS SECOND_NS		 /* until the first line */
-#define AGAIN_NS (SECOND_NS / 5)	 /* and from one to the next */
-#define ESTIMATE_FROM_NS (SECOND_NS / 2) /* too short a time tells nothing */
-#define NAME_BYTES_MAX 40		 /* with the rest no line of 80 columns becomes full */
+#define PATIENCE_NS SECOND_NS		 /* before the first line */
+#define AGAIN_NS (SECOND_NS / 5)	 /* between lines */
+#define ESTIMATE_FROM_NS (SECOND_NS / 2) /* earlier estimates are too uncertain */
+#define NAME_BYTES_MAX 40		 /* so that the line has less than 80 columns */
 
 #define WIPE "\r\033[K"
 
@@ -29,15 +29,15 @@ void progress_wipe(void)
 	(void)written;
 }
 
-/* What the shell writes next shall not stand behind it. */
+/* Remove the line, so that the shell's prompt does not appear behind it. */
 static void wipe_and_die(int number)
 {
 	progress_wipe();
 	signal(number, SIG_DFL);
-	raise(number); /* taken when this returns */
+	raise(number); /* delivered when this returns */
 }
 
-/* Where nothing else is done about it. */
+/* Wipe the line at a signal that has its default action. */
 static void wipe_at(int number)
 {
 	struct sigaction action = {.sa_handler = wipe_and_die}, before;
@@ -55,7 +55,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
 }
 
-/* What is left when it goes on as it went. */
+/* The remaining time if the rate stays the same. */
 static uint64_t estimate_ns(uint64_t elapsed_ns, uint64_t done, uint64_t total)
 {
 	return done && total > done ? (uint64_t)((double)elapsed_ns * (double)(total - done) / (double)done) : 0;
@@ -94,7 +94,7 @@ static void tell(void *context, uint64_t done, uint64_t total)
 	fflush(stderr);
 }
 
-/* The last part of a path, when it is short enough. */
+/* The last component of a path, if it is short enough. */
 static const char *short_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

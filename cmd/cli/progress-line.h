@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One line on the terminal while a recording is read that takes more than a second, with an estimate; it is wiped out
+/* A progress line on the terminal, with an estimate, while reading a recording takes more than a second. It is removed
  * before anything else is written. */
 #ifndef CLI_PROGRESS_LINE_H
 #define CLI_PROGRESS_LINE_H
@@ -9,12 +9,12 @@
 
 struct progress {
 	struct mmt_progress watch;
-	const char *name; /* of what is read */
+	const char *name; /* of the recording */
 	uint64_t start_ns, told_ns;
 	bool shown;
 };
 
-/* For the options of a report: NULL where nobody looks, standard error is no terminal or belongs to another job. */
+/* For the options of a report. NULL: standard error is no terminal, or another job owns it. */
 const struct mmt_progress *progress_begin(struct progress *progress, const char *name);
 void progress_end(struct progress *progress);
 

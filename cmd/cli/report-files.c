@@ -13,7 +13,7 @@
 
 static volatile sig_atomic_t happened;
 
-/* Anything but a read behind the end of a file is as deadly as ever. */
+/* Other causes than a read beyond the end of a file still end the process. */
 static void handle_bus_error(int number, siginfo_t *info, void *context)
 {
 	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -51,7 +51,7 @@ char *cache_directory(void)
 	const char *below = "/mmtrace";
 	char *directory = NULL;
 
-	/* A relative one is to be ignored. */
+	/* The specification says to ignore relative paths. */
 	if (!base || *base != '/') {
 		base = getenv("HOME");
 		below = "/.cache/mmtrace";

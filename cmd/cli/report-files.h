@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Program and debug files are read through mappings, by libraries that know no other way. When somebody cuts such a
- * file short meanwhile the kernel sends SIGBUS for the pages that are gone. They read as zeros from then on, as a
- * damaged file does, and the command ends as it would.
- */
+/* Libraries read ELF and debug files through mappings. If such a file is truncated meanwhile, the kernel sends SIGBUS
+ * for the missing pages. This maps zeros in their place, so that the file reads like a damaged one. */
 #ifndef CLI_REPORT_FILES_H
 #define CLI_REPORT_FILES_H
 
@@ -11,10 +8,10 @@
 
 void truncated_files_ignore(void);
 
-/* Says so when it has happened. */
+/* Print a warning if that has happened. */
 void truncated_files_report(const struct command *command);
 
-/* Where names of functions are kept from one report to the next. */
+/* The directory of the name cache. */
 
 /* $XDG_CACHE_HOME/mmtrace, or ~/.cache/mmtrace; NULL: neither is set. The caller frees it. */
 char *cache_directory(void);

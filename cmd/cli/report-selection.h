@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which part of a recording a command is about: the options that the commands share which make reports. */
+/* The options that select a part of the recording, which all commands that make reports share. */
 #ifndef CLI_REPORT_SELECTION_H
 #define CLI_REPORT_SELECTION_H
 
@@ -41,7 +41,7 @@ struct report_selection {
 		   .parse = report_selection_parse_share),                                                             \
 	    NAME_OPTIONS(selection)
 
-/* The part of these that selects by names, for commands with several recordings. */
+/* The options among these that select by name, for commands with several recordings. */
 #define NAME_OPTIONS(selection)                                                                                        \
 	OPTION(0, "focus", OTHER, &(selection)->focus, "[KEY=]PATTERN",                                                \
 	       "only memory mapped through this function or module ('std::*'), or whose KEY (function, module, file, " \
@@ -56,18 +56,16 @@ struct report_selection {
 		   .parse = report_selection_parse_word),                                                              \
 	    OPTION(0, "no-demangle", FLAG, &(selection)->report.no_demangle, NULL, "show mangled C++ and Rust names")
 
-/* Before the table, which points into it. */
+/* Call this before using the table, which points into the selection. */
 void report_selection_init(struct report_selection *selection);
 void report_selection_deinit(struct report_selection *selection);
 
-/* After parsing: fills in `report`, but for its input. It is valid until report_selection_deinit(). `no_cache`: do not
- * keep names. */
+/* Call this after parsing: fills in `report` except for its input. It is valid until report_selection_deinit().
+ * `no_cache`: do not use the name cache. */
 void report_selection_apply(struct report_selection *selection, bool no_cache);
 
-/*
- * The same with the arguments that are no options: at most one, the recording. Negative: go on; otherwise the exit
- * status, after a message.
- */
+/* The same with the arguments after the options: at most one, the recording. Returns a negative number to continue;
+ * otherwise the exit status, after a message. */
 int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
 			    int argument_count, char **arguments);
 

@@ -38,7 +38,7 @@ static bool is_replaced(const char *path)
 	return stat(path, &status) < 0 ? errno == ENOENT : S_ISREG(status.st_mode) != 0;
 }
 
-/* A recording cannot be made again, and its name can be given as that of the result by mistake. */
+/* A user may pass the recording as the output by mistake, and it cannot be made again. */
 static bool is_recording(const char *path)
 {
 	char magic[sizeof(RECORDING_MAGIC) - 1];
@@ -83,7 +83,7 @@ static int open_replacement(struct result_file *file)
 	return fd;
 }
 
-/* False after a message. Then there is nothing to finish. */
+/* False after a message; then do not call finish_result(). */
 static bool open_result(const struct command *command, const char *path, struct result_file *file_ret)
 {
 	struct result_file file = {.path = path};
@@ -126,7 +126,7 @@ static bool take_name(struct result_file *file)
 	return rename(file->temporary, file->target) == 0;
 }
 
-/* `complete`: let the file take its name; otherwise remove it. False after a message: it could not be written. */
+/* `complete`: give the file its name; otherwise remove it. False after a message: it could not be written. */
 static bool finish_result(const struct command *command, struct result_file *file, bool complete)
 {
 	bool written = fflush(file->stream) == 0 && !ferror(file->stream);

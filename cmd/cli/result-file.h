@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A file that a command writes for the user, such as report --html FILE. It takes its name when it is complete: until
- * then an earlier FILE stays as it is, and nothing is left behind if the command fails or is killed. "-" is standard
- * output; devices and pipes are written directly.
- */
+/* A file that a command writes for the user, such as report --html FILE. It gets its name when it is complete: until
+ * then an existing FILE stays as it is, and nothing is left behind if the command fails or is killed. "-" is standard
+ * output; devices and pipes are written directly. */
 #ifndef CLI_RESULT_FILE_H
 #define CLI_RESULT_FILE_H
 

@@ -25,7 +25,7 @@ void stop_signals_note_inherited(void)
 		if (sigismember(&mask, number) == 1)
 			blocked[blocked_count++] = number;
 	}
-	/* Who ignores this is not told how a child has ended. */
+	/* A process that ignores SIGCHLD does not get the status of its children. */
 	signal(SIGCHLD, SIG_DFL);
 }
 
@@ -44,11 +44,11 @@ static void handle_signal(int number)
 	int saved = errno;
 	ssize_t written = write(write_end, &(char){(char)number}, 1);
 
-	(void)written; /* a full pipe is readable already */
+	(void)written; /* if the pipe is full, it is readable already */
 	errno = saved;
 }
 
-/* The recorder may have other work just now: the time is that of the signal. */
+/* Take the time here: the recorder may read the pipe later. */
 static void handle_mark(int number)
 {
 	int saved = errno;
@@ -60,13 +60,13 @@ static void handle_mark(int number)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	written = write(mark_end, &time_ns, sizeof(time_ns));
-	(void)written; /* a full pipe holds 8192 marks */
+	(void)written; /* marks are lost only if the pipe is full (8192 marks) */
 	errno = saved;
 }
 
 static const int stop_numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* A pipe and handlers rather than a signalfd: its signals are blocked, which whatever is executed would inherit. */
+/* A pipe and handlers instead of a signalfd, whose blocked signals an executed program would inherit. */
 int stop_signals_catch(void)
 {
 	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, before;
@@ -112,7 +112,7 @@ static void pass_over(int number)
 	(void)number;
 }
 
-/* No SIG_IGN, which other programs would inherit. */
+/* Not SIG_IGN, which executed programs would inherit. */
 void stop_signals_survive(int number)
 {
 	struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART}, before;

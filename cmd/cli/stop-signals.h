@@ -2,13 +2,11 @@
 #ifndef CLI_STOP_SIGNALS_H
 #define CLI_STOP_SIGNALS_H
 
-/*
- * Before anything else here: what a command that is started later shall find as if it were started without mmtrace.
- * SIGCHLD is no longer ignored then.
- */
+/* Call this first: notes the signal settings that a recorded command must inherit. SIGCHLD is no longer ignored
+ * afterwards. */
 void stop_signals_note_inherited(void);
 
-/* The numbers of the signals that were ignored and of those that were blocked then, with a 0 behind. */
+/* The signals that were ignored and those that were blocked at that time; the lists end with 0. */
 const int *stop_signals_ignored(void);
 const int *stop_signals_blocked(void);
 
@@ -18,16 +16,16 @@ const int *stop_signals_blocked(void);
  */
 int stop_signals_catch(void);
 
-/* They end the process again. */
+/* Restore the default: the signals end the process again. */
 void stop_signals_release(void);
 
-/* From now on SIGUSR1 puts its time into the returned descriptor, which does not block. -1 and errno on failure. */
+/* From now on SIGUSR1 writes its time to the returned non-blocking descriptor. -1 and errno on failure. */
 int stop_signals_marks(void);
 
-/* From now on the signal does nothing. */
+/* From now on the signal has no effect. */
 void stop_signals_survive(int number);
 
-/* The signal that made it so: the first. */
+/* The number of the first signal that made the descriptor readable. */
 int stop_signals_number(int stop_fd);
 
 #endif

@@ -20,7 +20,7 @@ unsigned terminal_width(void);
 
 bool terminal_colour(enum colour_choice choice);
 
-/* The locale's characters are UTF-8; after setlocale(). */
+/* Whether the locale uses UTF-8. Call this after setlocale(). */
 bool terminal_utf8(void);
 
 /* Options that report and diff share, and how their result reaches standard output. */

@@ -22,7 +22,7 @@ static bool parse_digits(const char **text, uint64_t *value_ret)
 	return errno == 0;
 }
 
-/* What may follow the digits: "." and a fraction, which is `*part_ret` / `*scale_ret`; six digits of it count. */
+/* An optional fraction after the digits, as `*part_ret` / `*scale_ret`; digits after the sixth are ignored. */
 static bool parse_fraction(const char **text, uint64_t *part_ret, uint64_t *scale_ret)
 {
 	*part_ret = 0;
@@ -180,7 +180,7 @@ static const char *read_timestamp(const char *text, struct mmt_timestamp *timest
 	}
 	timestamp->kind = *text == '-' ? MMT_TIMESTAMP_BEFORE_END : MMT_TIMESTAMP_SINCE_START;
 	text += *text == '-';
-	/* The start itself is no duration but a moment. */
+	/* 0 is not a duration, but "0s" is a valid timestamp: the start. */
 	if (!strcmp(text, "0") || !strcmp(text, "0s"))
 		return NULL;
 	return value_duration(text, &timestamp->ns) ? expected : NULL;
@@ -261,7 +261,7 @@ const char *value_pids_add(struct value_pids *pids, pid_t pid)
 
 #define BLANKS " \t\n"
 
-/* The blanks between two numbers, with at most one comma. False: there is something else. */
+/* Skip the separator of two numbers: blanks and at most one comma. False: there is something else. */
 static bool skip_separator(const char **text)
 {
 	const char *begin = *text;

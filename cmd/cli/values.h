@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Texts of the command line to typed values. Each returns NULL, or what the text should have been. */
+/* Convert texts of the command line to typed values. Each returns NULL, or a description of what is expected. */
 #ifndef CLI_VALUES_H
 #define CLI_VALUES_H
 
@@ -34,7 +34,7 @@ const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_re
 const char *value_share(const char *text, double *share_ret);
 /* "anon,heap": adds bits 1 << enum mmt_class. */
 const char *value_classes(const char *text, uint32_t *classes_ret);
-/* The words that such a list can contain. */
+/* The words that the list can contain. */
 void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1]);
 /* "123,456", or "123 456" as pidof(1) and pgrep(1) print them. Adds to `pids`. */
 const char *value_pids(const char *text, struct value_pids *pids);
@@ -45,7 +45,7 @@ void value_pids_deinit(struct value_pids *pids);
 const char *value_word(const char *text, struct value_words *words);
 void value_words_deinit(struct value_words *words);
 
-/* Letters that must be added, left out, changed or swapped to come from one word to the other. */
+/* Edit distance: the number of letters to add, remove, change or swap. */
 unsigned value_distance(const char *from, const char *to);
 
 #endif
