@@ -13,13 +13,13 @@
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define END_OF_RECORD "\r\n"
 
-/* Spreadsheets take a cell that begins with one of these for a formula. */
+/* Spreadsheets treat a cell that begins with one of these as a formula. */
 static bool is_formula(const char *text)
 {
 	return *text && strchr("=+-@", *text) != NULL;
 }
 
-/* The content of a quoted cell. `separator`: a character that must not be part of it, and becomes ':'; 0: none. */
+/* The content of a quoted cell. `separator`: a character that is replaced by ':'; 0: none. */
 static void put_quoted_part(FILE *stream, const char *text, char separator)
 {
 	struct escape_piece piece;
@@ -39,7 +39,7 @@ static void put_text(FILE *stream, const char *text)
 	putc('"', stream);
 }
 
-/* Empty: not known. */
+/* An unknown number is an empty cell. */
 static void put_number(FILE *stream, uint64_t number)
 {
 	putc(',', stream);
@@ -55,7 +55,7 @@ static void put_seconds(const struct mmt_report *report, uint64_t ns, FILE *stre
 	fprintf(stream, "%" PRIu64 ".%09" PRIu64, since_ns / NS_PER_SECOND, since_ns % NS_PER_SECOND);
 }
 
-/* "2026-11-21T10:12:03.250+01:00"; nothing if the recording does not have its date. */
+/* "2026-11-21T10:12:03.250+01:00"; an empty cell if the recording has no date. */
 static void put_date(const struct mmt_report *report, uint64_t ns, FILE *stream)
 {
 	uint64_t realtime_ns = report->start_realtime_ns + (ns > report->start_ns ? ns - report->start_ns : 0);
@@ -113,7 +113,7 @@ static void put_steps(const struct mmt_report *report, const struct selection *s
 	for (size_t i = 0; i < report->step_count; i++) {
 		const struct mmt_step *step = &report->steps[i];
 
-		/* The end is that of a step. */
+		/* The end of the recording coincides with the end of a step. */
 		if (i + 1 < report->step_count && step->to_ns >= report->steps[i + 1].to_ns)
 			continue;
 		put_seconds(report, step->to_ns, stream);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <wchar.h>
 
-/* Bytes of the well-formed UTF-8 character at `text`, 0 when it is none. */
+/* The number of bytes of the valid UTF-8 character at `text`; 0: it is invalid. */
 static size_t decode_character(const unsigned char *text, uint32_t *character_ret)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -32,7 +32,7 @@ static size_t decode_character(const unsigned char *text, uint32_t *character_re
 	return size;
 }
 
-/* Characters that act on a terminal or on the order of the text around them. */
+/* Control characters, and characters that change the direction of the text around them. */
 static bool is_hostile(uint32_t character)
 {
 	return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x61c ||

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Names from recordings, made safe to print: control characters, invisible direction changes and bytes that are no
- * UTF-8 become \xNN. mmt_write_escaped() is ESCAPE_FOR_TERMINAL.
- */
+/* Makes names from recordings safe to print: control characters, bidirectional control characters and invalid UTF-8
+ * become \xNN. mmt_write_escaped() uses ESCAPE_FOR_TERMINAL. */
 #ifndef OUTPUT_ESCAPE_H
 #define OUTPUT_ESCAPE_H
 
@@ -15,7 +13,7 @@ enum escape_mode {
 	ESCAPE_FOR_ASCII,  /* everything beyond ASCII too */
 	ESCAPE_FOR_QUOTES, /* double quotes and backslashes too */
 	ESCAPE_FOR_WORD,   /* and spaces */
-	ESCAPE_FOR_JSON,   /* only what is no UTF-8: JSON has its own form for the others */
+	ESCAPE_FOR_JSON,   /* only invalid UTF-8: JSON has its own escapes for the others */
 };
 
 struct escape_piece {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A line is "SECONDS.NANOSECONDS PID/TID [CPU] KIND event=ATTRIBUTE NAME=VALUE ...", "-" standing for what is not
- * known; calls are "mmap(ARGUMENTS) = RESULT". Addresses, lengths and arguments are hexadecimal, numbers decimal, texts
- * in double quotes, escaped; the attribute's name stands without quotes, its spaces escaped too. Lines that begin with
- * "#" are about the whole recording: its attributes before the events, what it lacks behind them.
+ * A line is "SECONDS.NANOSECONDS PID/TID [CPU] KIND event=ATTRIBUTE NAME=VALUE ...", with "-" for unknown values; calls
+ * are "mmap(ARGUMENTS) = RESULT". Addresses, lengths and arguments are hexadecimal, numbers decimal, texts escaped in
+ * double quotes; the name of the attribute has no quotes, and its spaces are escaped, too. Lines that begin with "#"
+ * are about the recording: its attributes come before the events, missing data after them.
  */
 #include <inttypes.h>
 #include <mmtrace/events.h>
@@ -30,7 +30,7 @@ static void print_number(FILE *stream, int32_t number)
 		fprintf(stream, "%" PRId32, number);
 }
 
-/* FNV-1a: tells whether two dumps are equal. */
+/* FNV-1a, to compare two dumps. */
 static uint64_t hash_stack(const struct mmt_event_stack *stack)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;

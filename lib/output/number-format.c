@@ -8,7 +8,7 @@ static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB
 
 #define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
 
-/* Decimals that leave three or four significant digits. */
+/* The number of decimals for three or four significant digits. */
 static int choose_decimals(long double value)
 {
 	if (value < 99.995L)
@@ -21,7 +21,7 @@ static void format_with_sign(const char *sign, uint64_t bytes, char text[MMT_SIZ
 	long double value = (long double)bytes;
 	size_t unit = 0;
 
-	/* 1023.9996 would print as 1024: the next unit's 1.00 says the same. */
+	/* 1023.9996 would be printed as 1024: use 1.00 of the next unit. */
 	while (unit + 1 < UNIT_COUNT && value >= (unit ? 1023.5L : 1024.0L)) {
 		value /= 1024.0L;
 		unit++;

@@ -6,7 +6,7 @@
 #include "base/errors.h"
 #include "base/wide-sum.h"
 
-/* What it holds, or what it uses of the memory that others reserved. */
+/* The bytes that the group holds, or uses in memory that others reserved. */
 static uint64_t held_bytes(const struct mmt_group *group)
 {
 	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
@@ -14,7 +14,7 @@ static uint64_t held_bytes(const struct mmt_group *group)
 	return group->unfreed_bytes > committed ? group->unfreed_bytes : committed;
 }
 
-/* Larger comes first; for the age, older: the key is inverted. */
+/* Larger comes first; for the age older does, so that key is inverted. */
 static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
 {
 	switch (sort) {

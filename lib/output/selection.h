@@ -5,7 +5,7 @@
 
 #include <mmtrace/output.h>
 
-/* Left out by the limit or by min_bytes. */
+/* Groups omitted by the limit or by min_bytes. */
 struct hidden_groups {
 	size_t count;
 	uint64_t bytes;
@@ -15,19 +15,17 @@ struct hidden_groups {
 struct selection {
 	const struct mmt_group **groups; /* owned array */
 	size_t count;
-	struct hidden_groups hidden; /* of those with unfreed bytes, and these */
-	struct hidden_groups hidden_by_allocated,
-	    hidden_by_freed; /* of all, and what they mapped; of those that freed */
+	struct hidden_groups hidden; /* number of omitted groups with unfreed bytes, and these bytes */
+	struct hidden_groups hidden_by_allocated, hidden_by_freed; /* number of omitted groups, and the bytes that they
+								      mapped; number of those that freed memory */
 };
 
-/*
- * `freed_too`: groups of which nothing is left are selected as well, and, sorted by memory, those that only reserved
- * what another one shows.
- */
+/* `freed_too`: also select groups without unfreed bytes and, if sorted by memory, groups that only reserved what
+ * another one shows. */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
 
-/* The same of these groups, such as the inner ones of a group. */
+/* The same for these groups, such as the inner groups of a group. */
 struct mmt_error *selection_of_groups(const struct mmt_group *groups, size_t count,
 				      const struct mmt_text_options *options, bool freed_too,
 				      struct selection *selection_ret) MMT_MUST_CHECK;

@@ -20,7 +20,7 @@ const char *mmt_version(void)
 	return MMTRACE_VERSION;
 }
 
-/* The one text of this process, made once. */
+/* Written once for the process. */
 static char details[1024];
 
 static void make_details(void)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Their order within a step. */
+/* The order of events within a step. */
 enum phase { RELEASES_OF_OLDER, ALLOCATIONS, RELEASES_OF_NEW };
 
 static size_t count_lifetimes(const struct mmt_report *report)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The lifetimes of a report's parts as a series of events in order of time, for formats that have one. A lifetime
- * begins with an allocation, and ends with a release unless it is still mapped at the end. In each step, allocations
- * come first, except that what is older and is released in the step goes before them.
- */
+/* The lifetimes of a report's parts as events in time order, for formats that have events. A lifetime begins with an
+ * allocation, and ends with a release unless it is still mapped at the end. In each step, releases of older memory come
+ * first, then allocations, then releases of what the step allocated. */
 #ifndef OUTPUT_EXPORT_EVENTS_H
 #define OUTPUT_EXPORT_EVENTS_H
 
@@ -30,7 +28,7 @@ struct mmt_error *export_events_create(const struct mmt_report *report,
 				       struct export_events *events_ret) MMT_MUST_CHECK;
 void export_events_deinit(struct export_events *events);
 
-/* What is unfreed at the end of each step in which it changes; at least one. */
+/* The unfreed bytes at the end of each step in which they change; at least one. */
 struct export_level {
 	uint32_t step;
 	uint64_t bytes;
@@ -45,7 +43,7 @@ struct mmt_error *export_levels_create(const struct mmt_report *report, const st
 				       struct export_levels *levels_ret) MMT_MUST_CHECK;
 void export_levels_deinit(struct export_levels *levels);
 
-/* When a step begins, but not after the window's end. Clock of the recording. */
+/* The start time of a step, at most the window's end, on the recording's clock. */
 uint64_t export_step_ns(const struct mmt_report *report, uint32_t step);
 
 static inline const struct mmt_lifetime *export_event_lifetime(const struct mmt_report *report,

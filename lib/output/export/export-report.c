@@ -11,7 +11,7 @@
 #include "output/escape.h"
 #include "output/export/formats.h"
 
-#define SUMS_ONLY 16 /* steps: as few as can be asked for */
+#define SUMS_ONLY 16 /* steps: the minimum */
 #define TIMES MMT_LIFETIME_STEPS_MAX
 
 static struct mmt_error *export_html(const struct export *export, FILE *stream)

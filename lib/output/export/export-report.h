@@ -29,17 +29,18 @@ const struct mmt_frame *export_origin(const struct mmt_group *group);
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
 const char *export_thread_name(const struct mmt_thread *thread, char text[EXPORT_NAME_BYTES]);
 
-/* Of a group without frames, what stands in their place. Static. */
+/* The text for a group without frames. Static. */
 const char *export_no_frames(const struct mmt_group *group);
 
-/* The next sum of all parts of one group and one process, in the order of the report's parts; *position is 0 at first.
- * Its thread, class, file and lifetimes are not set; its parts are those in [*first_ret, *position). False: no more. */
+/* Get the sum of the next parts of one group and process, in the order of the report's parts, which are those in
+ * [*first_ret, *position). Set *position to 0 before the first call. Thread, class, file and lifetimes of the sum are
+ * not set. False: no more. */
 bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret);
 
-/* Committed and resident bytes include those in memory mapped before the window; what is not known is 0. */
+/* Committed and resident bytes include those in memory mapped before the window; unknown figures are 0. */
 uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 
-/* Appended without NUL: control characters and what is no UTF-8 as \xNN. */
+/* Append the text without NUL; control characters and invalid UTF-8 become \xNN. */
 void export_put_escaped(struct buffer *buffer, const char *text);
 
 /* What a format puts together in several buffers: all of them begin empty, with EXPORT_BUFFER_MAX. */
@@ -63,10 +64,10 @@ bool export_by_process_create(const struct mmt_report *report, size_t count, exp
 			      const void *context, struct export_by_process *by_process_ret);
 void export_by_process_deinit(struct export_by_process *by_process);
 
-/* Closes a stream of gzip_open(). Not an error: one of `below`, which the caller finds. */
+/* Close a stream of gzip_open(). Errors of `below` are not returned: the caller detects them. */
 struct mmt_error *export_close_gzip(FILE *stream, FILE *below) MMT_MUST_CHECK;
 
-/* Strings and names in a buffer. */
+/* The maximum size of a buffer of strings and names. */
 #define EXPORT_BUFFER_MAX (64u << 20)
 
 #endif

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The processed profile format of Firefox Profiler, version 66. Each process is one thread with nativeAllocations: the
- * viewer finds what is retained in a selected range by matching addresses within one thread, even if another
- * thread frees. So each lifetime has an address of its own, which is its number.
- */
+/* The processed profile format of Firefox Profiler, version 66. Each process is one thread with nativeAllocations,
+ * because the viewer matches addresses within a thread to find what a selected range retains. Each lifetime has its
+ * number as a unique address. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -85,7 +83,7 @@ static uint32_t put_stack(struct firefox *firefox, uint32_t prefix, uint32_t fra
 	return put(firefox, &firefox->stacks, &key, sizeof(key));
 }
 
-/* Prefixes get smaller numbers than what they are prefixes of. */
+/* A prefix has a smaller number than the stacks that it is a prefix of. */
 static void put_group(struct firefox *firefox, size_t place)
 {
 	const struct mmt_group *group = &firefox->export->report->groups[place];
@@ -109,7 +107,7 @@ static uint64_t since_start(const struct firefox *firefox, uint64_t time_ns)
 	return time_ns > from_ns ? time_ns - from_ns : 0;
 }
 
-/* An array of the same value. */
+/* An array with the same value in each element. */
 static void put_repeated(struct document *document, const char *key, size_t count, int64_t value)
 {
 	document_open_array(document, key);
@@ -134,7 +132,7 @@ static void put_falses(struct document *document, const char *key, size_t count)
 	document_close(document);
 }
 
-/* Events of a process, whose columns are written one after the other. */
+/* The columns of a process's events, which are written one after the other. */
 enum column { COLUMN_TIME, COLUMN_WEIGHT, COLUMN_STACK, COLUMN_ADDRESS, COLUMN_THREAD };
 
 static void put_cell(const struct firefox *firefox, enum column column, const struct export_event *event)
@@ -187,7 +185,7 @@ static void put_allocations(const struct firefox *firefox, size_t process, size_
 	document_close(firefox->document);
 }
 
-/* Two empty samples: the viewer requires some. */
+/* Write two empty samples: the viewer requires some. */
 static void put_samples(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
@@ -207,7 +205,7 @@ static void put_samples(const struct firefox *firefox)
 	document_close(document);
 }
 
-/* The first in the window. */
+/* The index of the first mark in the window. */
 static size_t first_mark(const struct mmt_report *report)
 {
 	size_t first = 0;
@@ -217,7 +215,7 @@ static size_t first_mark(const struct mmt_report *report)
 	return first;
 }
 
-/* Those of the window, in the first thread. */
+/* Write the marks of the window, in the first thread only. */
 static void put_markers(const struct firefox *firefox, bool wanted)
 {
 	const struct mmt_report *report = firefox->export->report;
@@ -335,7 +333,7 @@ static void put_meta(const struct firefox *firefox)
 	document_close(document);
 }
 
-/* A memory track: absolute figures at rising times, which become differences. */
+/* A memory track, from absolute figures at ascending times. The format stores differences. */
 struct track {
 	const char *name, *description, *color;
 	size_t count;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Folded stacks, as flamegraph.pl reads them: "process;main;leak 4096". Semicolons separate the frames, so those in
- * names become colons. A stack that weighs nothing has no line: viewers refuse a weight of 0.
- */
+/* Folded stacks, as flamegraph.pl reads them: "process;main;leak 4096". Semicolons separate the frames, so those in
+ * names become colons. Stacks without weight have no line: viewers reject a weight of 0. */
 #include <inttypes.h>
 
 #include "output/escape.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The compressed text of heaptrack, version 3; all numbers are hexadecimal. Strings, instructions and traces count from
- * 1, allocations (a size and a trace) from 0. A free names only those, so no addresses are needed. A lifetime of
- * several mappings is as many allocations; a piece of a mapping is one, too: heaptrack knows no partial unmapping.
+ * The compressed text format of heaptrack, version 3; all numbers are hexadecimal. Strings, instructions and traces
+ * count from 1, allocations (a size and a trace) from 0. A free refers to an allocation, so no addresses are needed. A
+ * lifetime of several mappings becomes several allocations, and so does each piece of a mapping: heaptrack has no
+ * partial unmapping.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -98,7 +99,7 @@ static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uin
 	return id;
 }
 
-/* The process, then the frames, outermost first. */
+/* Write the process, then the frames, outermost first. */
 static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *part)
 {
 	const struct mmt_report *report = heaptrack->export->report;
@@ -140,7 +141,7 @@ static void put_event(struct heaptrack *heaptrack, const struct export_event *ev
 	const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
 	uint64_t trace = put_stack(heaptrack, &report->parts[event->part]);
 	uint64_t count = lifetime->count ? lifetime->count : 1, size = lifetime->bytes / count;
-	uint64_t larger = lifetime->bytes % count; /* so many of them are one byte larger */
+	uint64_t larger = lifetime->bytes % count; /* this many of them are one byte larger */
 	char sign = event->is_release ? '-' : '+';
 
 	if (!lifetime->bytes)
@@ -151,7 +152,7 @@ static void put_event(struct heaptrack *heaptrack, const struct export_event *ev
 		put_allocation(heaptrack, sign, size + 1, trace, larger);
 }
 
-/* The resident sizes read until then. */
+/* Write the resident sizes that were read until then. */
 static void put_readings(struct heaptrack *heaptrack, uint64_t time_ns)
 {
 	const struct mmt_report *report = heaptrack->export->report;

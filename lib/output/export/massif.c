@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The text of valgrind's massif: unfreed bytes at up to SNAPSHOTS times and at their peak; every DETAILED_EVERY-th, the
- * peak and the last with a tree: below each function those that called it. A tree is of nodes that are made once, and
- * whose bytes are those of the snapshot at hand.
- */
+/* The text format of valgrind's massif: unfreed bytes at up to SNAPSHOTS times and at their peak. Every
+ * DETAILED_EVERY-th snapshot, the peak and the last one have a tree with the callers below each function. Its nodes are
+ * created once; their bytes are those of the current snapshot. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -15,7 +13,7 @@
 #define SNAPSHOTS 100
 #define DETAILED_EVERY 10
 #define ROOT 0
-#define NO_NODE 0 /* in place of a child or a sibling: the root is neither */
+#define NO_NODE 0 /* no child or sibling: the root is neither */
 
 struct node {
 	uint64_t bytes;
@@ -31,7 +29,7 @@ struct massif {
 	struct intern labels;
 	VECTOR(struct node) nodes;
 	struct map children;	    /* parent << 32 | label -> node */
-	VECTOR(uint32_t) outermost; /* of each part: the node of its process */
+	VECTOR(uint32_t) outermost; /* by part: the node of its process */
 	struct buffer text;
 	uint32_t number; /* of the next snapshot */
 	bool failed;
@@ -85,7 +83,7 @@ static uint32_t label_of(struct massif *massif, const char *name, const struct m
 	return id;
 }
 
-/* From the call outwards to the process. */
+/* Add nodes from the innermost frame outwards to the process. */
 static uint32_t put_stack(struct massif *massif, const struct mmt_part *part)
 {
 	const struct mmt_report *report = massif->export->report;
@@ -122,7 +120,7 @@ static struct mmt_error *make_tree(struct massif *massif)
 	return massif->failed ? &error_no_memory : NULL;
 }
 
-/* What is unfreed after a step goes to the nodes; how much it is. */
+/* Add the unfreed bytes after a step to the nodes; returns their sum. */
 static void fill_tree(struct massif *massif, uint32_t step)
 {
 	const struct mmt_report *report = massif->export->report;
@@ -145,7 +143,7 @@ static void fill_tree(struct massif *massif, uint32_t step)
 	}
 }
 
-/* The next of a node's siblings, itself included, that has bytes; NO_NODE: none. */
+/* The first node with bytes among a node and its next siblings; NO_NODE: none. */
 static uint32_t next_with_bytes(const struct massif *massif, uint32_t node)
 {
 	while (node != NO_NODE && !massif->nodes.items[node].bytes)
@@ -221,7 +219,7 @@ static size_t find_peak(const struct export_levels *levels)
 	return peak;
 }
 
-/* Of the levels between the first and the last: SNAPSHOTS at equal distances, and the peak. */
+/* Whether a level is a snapshot: SNAPSHOTS at equal distances between the first and the last, and the peak. */
 static void put_snapshots(struct massif *massif)
 {
 	const struct mmt_report *report = massif->export->report;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A trace for Perfetto, packet by packet. Stacks appear twice: as heap profiles, one for each class, which every
- * version of the viewer shows as flame graphs; and as samples whose weight is what is left of each allocation, which
- * versions from 58 on show for any selected range of time. Each heap has a packet sequence of its own: the viewer takes
- * the figures of two heaps in one sequence for the same. All times are of CLOCK_MONOTONIC.
+ * version of the viewer shows as flame graphs; and as samples weighted by the unfreed bytes of each allocation, which
+ * version 58 and later show for any selected time range. Each heap has its own packet sequence, because the viewer
+ * confuses heaps in one sequence. All times are of CLOCK_MONOTONIC.
  */
 #include <inttypes.h>
 #include <mmtrace/output.h>
@@ -114,13 +114,13 @@ enum event_field {
 
 enum event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 
-/* Packet sequences, and the first of the heaps' own. */
+/* Packet sequences; those of heaps start with the last one. */
 enum sequence { SEQUENCE_COMMON = 1, SEQUENCE_SAMPLES = 2, SEQUENCE_HEAPS = 16 };
 
-/* Tracks: those of processes and regions follow. */
+/* Tracks; those of processes and regions start with the last one. */
 enum track_uuid { UUID_RSS = 1, UUID_UNFREED, UUID_COMMITTED, UUID_MARKS, UUID_PROCESSES = 1000 };
 
-/* What a sequence has named so far: numbers count from 1. */
+/* The interned data of a sequence so far; numbers start from 1. */
 struct perfetto_names {
 	struct intern strings, mappings, frames, stacks; /* stacks: of groups */
 };
@@ -143,12 +143,12 @@ struct perfetto {
 	struct export_by_process by_process; /* runs */
 	struct map build_ids; /* report's modules by their paths in `paths` */
 	struct intern paths;
-	struct perfetto_names names; /* of the sequence at work */
+	struct perfetto_names names; /* of the current sequence */
 	struct buffer packet, message, inner, interned, frames, out;
 	bool failed;
 };
 
-/* `sequence` and the time, then what the caller adds. */
+/* Begin a packet with its sequence and time; the caller adds the rest. */
 static struct buffer *begin_packet(struct perfetto *perfetto, uint32_t sequence, uint64_t time_ns)
 {
 	struct buffer *packet = &perfetto->packet;
@@ -167,7 +167,7 @@ static void end_packet(struct perfetto *perfetto)
 	buffer_clear(&perfetto->out);
 }
 
-/* From 1; true in *new_ret: it has to be written. */
+/* The number of a key, from 1. *new_ret: the caller must write its definition. */
 static uint64_t number(struct perfetto *perfetto, struct intern *table, const void *key, size_t size, bool *new_ret)
 {
 	size_t count = table->count;
@@ -178,7 +178,7 @@ static uint64_t number(struct perfetto *perfetto, struct intern *table, const vo
 	return (uint64_t)id + 1;
 }
 
-/* Into the interned data: numbers of one table that several kinds of strings share. */
+/* Add a string to the interned data. All kinds of strings are numbered in one table. */
 static uint64_t put_string(struct perfetto *perfetto, enum interned_field field, const char *text)
 {
 	uint64_t id;
@@ -248,7 +248,7 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 	return id;
 }
 
-/* The frames of a group, outermost first, as fields of a callstack into perfetto->frames. */
+/* Write the frames of a group, outermost first, as fields of a callstack to perfetto->frames. */
 static void put_frames(struct perfetto *perfetto, const struct mmt_group *group)
 {
 	char text[EXPORT_NAME_BYTES];
@@ -335,7 +335,7 @@ static void put_processes(struct perfetto *perfetto)
 	end_packet(perfetto);
 }
 
-/* Of a heap profile, what one process mapped below one stack. */
+/* Write a sample of a heap profile: what one process mapped with one stack. */
 static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *sum)
 {
 	/* The viewer hides stacks without a live allocation; lost calls have no count, so count one. */
@@ -349,7 +349,7 @@ static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *su
 	protobuf_message(&perfetto->message, DUMP_SAMPLES, &perfetto->inner);
 }
 
-/* Of the parts of a run, those of a class. */
+/* Sum the parts of a class in a run. False: there are none. */
 static bool sum_class(const struct mmt_report *report, const struct part_run *run, enum mmt_class memory_class,
 		      struct mmt_part *sum)
 {
@@ -369,7 +369,7 @@ static bool sum_class(const struct mmt_report *report, const struct part_run *ru
 	return sum->allocated_bytes;
 }
 
-/* Letters and dots: the name becomes part of a query, and a colon would end it. */
+/* Use only letters and dots: the viewer puts the name into a query. */
 static const char *heap_name(enum mmt_class memory_class, char text[HEAP_NAME_BYTES])
 {
 	snprintf(text, HEAP_NAME_BYTES, "%s", mmt_class_name(memory_class));
@@ -405,7 +405,7 @@ static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class m
 	protobuf_message(profile, PROFILE_PROCESS_DUMPS, &perfetto->message);
 }
 
-/* Names come before what uses them, in a packet of their own. */
+/* Interned data must precede the packets that refer to it, in a separate packet. */
 static void put_interned(struct perfetto *perfetto, uint32_t sequence, bool clears)
 {
 	struct buffer *packet = begin_packet(perfetto, sequence, perfetto->export->report->start_ns);
@@ -506,7 +506,7 @@ static void put_stack_samples(struct perfetto *perfetto)
 	}
 }
 
-/* A track, whose own message, of `field`, is in perfetto->inner if it has any. */
+/* Write a track. `field`: that of the message in perfetto->inner; 0: there is none. */
 static void put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name, uint32_t field)
 {
 	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, perfetto->export->report->start_ns);
@@ -586,7 +586,7 @@ static void put_marks(struct perfetto *perfetto)
 	}
 }
 
-/* Events of allocations, by what is theirs; `context`: the report. */
+/* Largest allocation events first; `context`: the report. */
 static int compare_regions(const void *left, const void *right, void *context)
 {
 	const struct export_event *a = left, *b = right;
@@ -604,7 +604,7 @@ static const char *region_name(const struct mmt_group *group, char text[EXPORT_N
 	return group->frame_count ? export_frame_name(export_origin(group), text) : export_no_frames(group);
 }
 
-/* Slices of one track have to nest, so each region has its own; the viewer shows tracks of the same name as one. */
+/* Slices of one track must nest, so each region has its own track; the viewer joins tracks of the same name. */
 static void put_region(struct perfetto *perfetto, const struct export_event *event, uint64_t uuid)
 {
 	const struct mmt_report *report = perfetto->export->report;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The profile.proto of pprof, compressed. Everything is numbered as it comes, and written at once; the strings come
- * last. Values: allocations and bytes since the start of the window, committed and resident bytes, and what is unfreed,
- * which is the default and therefore last: some viewers show the last one. Field 15 (doc_url) makes Perfetto refuse a
- * file.
+ * The profile.proto of pprof, compressed. Items are numbered and written when they are first used; the strings come
+ * last. Values: allocations and bytes since the start of the window, committed and resident bytes, and unfreed mappings
+ * and bytes. The default value is the last one, because some viewers show that. Field 15 (doc_url) makes Perfetto
+ * reject a file.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static uint64_t string_id(struct pprof *pprof, const char *text)
 	return id;
 }
 
-/* A field of the profile with a message. */
+/* Write a field of the profile that contains a message. */
 static void put_field(struct pprof *pprof, enum pprof_field field, struct buffer *message)
 {
 	protobuf_message(&pprof->names, field, message);
@@ -161,7 +161,7 @@ static void put_line(struct buffer *message, struct buffer *line, uint64_t funct
 	protobuf_message(message, LOCATION_LINE, line);
 }
 
-/* The key is that of a new one. */
+/* Write the location that pprof->key describes. */
 static void write_location(struct pprof *pprof, uint64_t id)
 {
 	struct buffer *message = &pprof->message;
@@ -176,7 +176,8 @@ static void write_location(struct pprof *pprof, uint64_t id)
 	put_field(pprof, PROFILE_LOCATION, message);
 }
 
-/* One instruction: its function, and those that it was inlined into. How many frames that are. */
+/* Put the location of one instruction: its function, and those that it was inlined into. Returns the number of these
+ * frames. */
 static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *frames, size_t count, uint64_t *id_ret)
 {
 	const struct mmt_frame *first = frames[0];
@@ -206,7 +207,7 @@ static uint64_t put_pseudo_location(struct pprof *pprof, const char *name)
 	return id;
 }
 
-/* The packed numbers of a group's locations, innermost first. */
+/* Put the packed numbers of a group's locations, innermost first. */
 static void put_locations(struct pprof *pprof, const struct mmt_group *group, struct buffer *locations)
 {
 	size_t used = 0;

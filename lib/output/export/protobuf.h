@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-/* A number without a field, as packed fields have them. */
+/* A number without a field, for packed fields. */
 void protobuf_varint(struct buffer *buffer, uint64_t value);
 
 /* Fields of type uint64, int64, uint32, bool and enum. */
@@ -18,7 +18,7 @@ void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *data, siz
 /* Safe to print: see export_put_escaped(). */
 void protobuf_string(struct buffer *buffer, uint32_t field, const char *text);
 
-/* The inner message, or the packed numbers, which are cleared. */
+/* An inner message or packed numbers, from `message`, which is cleared. */
 void protobuf_message(struct buffer *buffer, uint32_t field, struct buffer *message);
 
 #endif

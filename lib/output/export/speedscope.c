@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * speedscope's file format: one sampled profile for each weight; a sample is a stack, root first, below its process.
- * The frames are numbered as they come, and listed behind the samples.
- */
+/* speedscope's file format: one sampled profile for each weight; a sample is a stack, root first, below its process.
+ * Frames are numbered when they are first used, and listed after the samples. */
 #include "base/map.h"
 #include "base/wide-sum.h"
 #include "output/export/formats.h"
 #include "output/json/json-document.h"
 
-/* Frames that are one in the viewer. */
+/* Frames that the viewer treats as one. */
 struct speedscope_frame {
 	uint32_t name, file; /* of the strings, file plus 1; 0: none */
 	uint32_t line;

@@ -37,7 +37,7 @@ struct frame_row {
 	uint32_t origin; /* in `origins` */
 };
 
-/* What many frames have in common. */
+/* The properties that many frames share. */
 struct frame_origin {
 	uint32_t module, source, flags;
 };
@@ -47,7 +47,7 @@ struct thread_row {
 	uint32_t name;
 };
 
-/* What a row of the table stands for: a group of one or both reports. */
+/* A row of the table: a group of one or both reports. */
 struct page_stack {
 	const struct mmt_group *groups[RECORDINGS_MAX];
 };
@@ -66,7 +66,7 @@ struct page {
 	bool out_of_memory;
 };
 
-/* As a person may see it: control characters and changes of direction as \xNN. Valid until the next. */
+/* The text with control characters and bidirectional control characters as \xNN. Valid until the next call. */
 static const char *escape(struct page *page, const char *text)
 {
 	struct escape_piece piece;
@@ -126,7 +126,7 @@ static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
 	return number;
 }
 
-/* Lines of the text report, each as an element of the array that is open; with a tone, as a pair. */
+/* Put lines of the text report as elements of the open array; with a tone, as pairs. */
 typedef void (*text_part_fn)(struct text *text, const struct mmt_report *report);
 
 static FILE *open_lines(struct page *page, struct text *text, char **lines, size_t *size)
@@ -254,7 +254,7 @@ static void put_point(struct page *page, uint64_t time_ns, uint64_t bytes)
 	document_unsigned(page->document, NULL, bytes);
 }
 
-/* Of many, the largest of each part of the time, so that the peak is seen. */
+/* If there are too many values, put the largest in each part of the time, so that the peak is visible. */
 static void put_readings(struct page *page, const struct mmt_report *report)
 {
 	size_t count = report->resident_reading_count, every = (count + READINGS_MAX - 1) / READINGS_MAX;
@@ -296,7 +296,7 @@ static void put_series(struct page *page, const struct mmt_report *report)
 	document_close(page->document);
 }
 
-/* What the part made accessible, less what it holds: mostly 0. */
+/* Committed less unfreed bytes of the part: mostly 0. */
 static int64_t committed_difference(const struct mmt_part *part)
 {
 	return (int64_t)(part->committed_bytes + part->committed_before_bytes - part->unfreed_bytes);
@@ -366,7 +366,7 @@ static void put_processes(struct page *page, const struct mmt_report *report)
 	document_close(page->document);
 }
 
-/* A report without lifetimes: each group is one part, whose memory was mapped at some time. */
+/* Without lifetimes, each group is one part that was mapped at an unknown time. */
 static void put_groups_as_parts(struct page *page, unsigned recording, struct intern *threads)
 {
 	const struct mmt_report *report = page->reports[recording];
@@ -448,7 +448,7 @@ static void put_frames(struct page *page, const struct mmt_group *group)
 	document_close(page->document);
 }
 
-/* When the oldest and the youngest mapping that is still there was made. */
+/* Put the times when the oldest and the newest unfreed mapping were mapped. */
 static void put_times(struct page *page, const struct page_stack *stack)
 {
 	document_open_array(page->document, "times");
@@ -467,7 +467,7 @@ static void put_times(struct page *page, const struct page_stack *stack)
 	document_close(page->document);
 }
 
-/* Of the report, or of the later one; nothing if the lifetimes do not tell. */
+/* Put the verdict of the report, or of the later one; nothing if there is none. */
 static void put_verdict(struct page *page, const struct page_stack *stack)
 {
 	const struct mmt_report *report = page->reports[page->report_count - 1];
@@ -565,7 +565,7 @@ static struct mmt_error *choose_stacks_of_report(struct page *page)
 	return error;
 }
 
-/* Groups of which nothing is left, or that did not change, have no entry: they match if they have the same frames. */
+/* Groups without unfreed bytes or change have no entry in the diff: match them by their frames. */
 static uint32_t frames_key(struct page *page, struct intern *keys, const struct mmt_group *group)
 {
 	VECTOR(uint32_t) numbers = {0};
@@ -598,7 +598,7 @@ static struct mmt_error *choose_unchanged_stacks(struct page *page)
 	struct map stacks = {0}; /* key of the frames -> stack of `before` alone */
 	bool complete = true;
 
-	/* Of one process, what the first recording left is no change: the second began after it. */
+	/* If both recordings are of one process, what the first one left is no change: the second began after it. */
 	for (size_t i = 0; complete && !is_same_process(page) && i < before->group_count; i++) {
 		uint32_t key, number = (uint32_t)page->stacks.count;
 

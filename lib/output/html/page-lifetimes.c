@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define LIFETIMES_MAX 20000 /* about 12 bytes of the page each; or twice the parts, if these are more */
+#define LIFETIMES_MAX 20000 /* of about 12 bytes each; or twice the number of parts, if that is more */
 #define STEPS_MIN 16
 #define UNIT_MAX 65536
 
@@ -18,7 +18,7 @@ static int compare_lifetimes(const void *left, const void *right)
 	return 0;
 }
 
-/* The part's lifetimes in longer steps, those of the same two steps as one. */
+/* Merge the part's lifetimes into longer steps; those with the same two steps become one. */
 static bool merge(struct page_lifetimes *lifetimes, const struct mmt_part *part)
 {
 	struct mmt_lifetime *items;

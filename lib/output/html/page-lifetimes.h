@@ -11,7 +11,7 @@
 #include "output/json/json-document.h"
 
 struct page_lifetimes {
-	uint32_t merged; /* steps of the report that are one of the page */
+	uint32_t merged; /* number of steps of the report in a step of the page */
 	uint64_t step_ns, step_count;
 	uint64_t unit;			     /* bytes; the caller sets it */
 	VECTOR(struct mmt_lifetime) current; /* of one part */
@@ -24,7 +24,7 @@ void page_lifetimes_deinit(struct page_lifetimes *lifetimes);
 /* The largest power of two that divides the bytes of every lifetime. */
 uint64_t page_lifetimes_unit(const struct mmt_report *report);
 
-/* Into the array that is open; see page-data.h. False: out of memory. */
+/* Put the part's lifetimes into the open array; see page-data.h. False: out of memory. */
 bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mmt_part *part, struct document *document);
 
 #endif

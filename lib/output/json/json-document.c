@@ -14,9 +14,9 @@
 
 struct document {
 	FILE *stream;
-	char closing[DEPTH_MAX]; /* what ends each that is open */
-	bool filled[DEPTH_MAX];	 /* whether it has any element */
-	size_t depth;		 /* how many are open */
+	char closing[DEPTH_MAX]; /* the closing bracket of each open level */
+	bool filled[DEPTH_MAX];	 /* whether the level has elements */
+	size_t depth;		 /* number of open levels */
 	bool failed, compact;
 	bool for_html; /* safe within a script element */
 	struct buffer escaped;
@@ -72,7 +72,7 @@ void document_compact(struct document *document)
 	document->compact = true;
 }
 
-/* Everything up to the value; false: nothing may be written any more. */
+/* Write everything before the value; false: nothing more may be written. */
 static bool begin_value(struct document *document, const char *key)
 {
 	if (document->failed)
@@ -111,7 +111,7 @@ static void close_nested(struct document *document)
 	putc(document->closing[document->depth], document->stream);
 }
 
-/* The object at the top is left to document_finish(). */
+/* document_finish() closes the top-level object. */
 void document_close(struct document *document)
 {
 	if (document->depth > 1 && !document->failed)
@@ -163,7 +163,7 @@ static bool is_markup(char character)
 	return character == '<' || character == '>' || character == '&';
 }
 
-/* Nothing in it has to be written in another way. */
+/* Whether no character needs an escape. */
 static bool is_plain(const struct document *document, const char *value)
 {
 	for (; *value; value++) {
@@ -175,7 +175,7 @@ static bool is_plain(const struct document *document, const char *value)
 	return true;
 }
 
-/* NULL: out of memory, or beyond every length that is useful. */
+/* NULL: out of memory, or too long. */
 static json_t *make_string(struct document *document, const char *value)
 {
 	struct escape_piece piece;
@@ -190,7 +190,7 @@ static json_t *make_string(struct document *document, const char *value)
 	return error ? NULL : json_string((const char *)document->escaped.data);
 }
 
-/* The library does not escape DEL because it is ASCII, but DEL is a control character for terminals; nor markup. */
+/* jansson does not escape DEL, which is a control character for terminals, or markup. */
 static int write_escaped(const char *text, size_t size, void *context)
 {
 	const struct document *document = context;

@@ -5,7 +5,7 @@
 #include "output/json/json-document.h"
 #include "output/selection.h"
 
-/* The words of the schema; mmt_stack_end_name() is for people. */
+/* The words of the JSON format; mmt_stack_end_name() is for people. */
 static const char *stack_end_word(enum mmt_stack_end end)
 {
 	static const char *const words[MMT_STACK_END_KINDS] = {
@@ -217,7 +217,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_close(document);
 }
 
-/* Only when they were asked for. */
+/* Only if they were requested. */
 static void put_group_steps(struct document *document, const struct mmt_group *group)
 {
 	if (!group->step_count)
@@ -444,7 +444,7 @@ static void put_class_words(struct document *document, uint32_t classes)
 	document_close(document);
 }
 
-/* Everything but the groups, into the object that is open. */
+/* Put everything except the groups into the open object. */
 static void json_report_recording(struct document *document, const struct mmt_report *report)
 {
 	document_string(document, "input", report->input);
@@ -579,7 +579,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 	return error;
 }
 
-/* Whole bytes; null when it is no rate. */
+/* Whole bytes; null if there is no rate. */
 static void put_rate(struct document *document, const char *key, double bytes_per_second)
 {
 	bool usable = bytes_per_second >= 0 && bytes_per_second < 0x1p63;

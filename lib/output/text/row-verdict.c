@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "output/text/row-verdict.h"
 
-#define SHORTEST_NS 2000000000u /* of shorter recordings nothing can be said, which the first lines say already */
-#define CACHE_COUNT_MIN 8	/* fewer mappings are no cache, but may be a pool that is touched bit by bit */
+#define SHORTEST_NS 2000000000u /* shorter recordings have no verdict, which the first lines say already */
+#define CACHE_COUNT_MIN 8	/* fewer mappings are no cache; they may be a pool that is touched bit by bit */
 
 struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
 			       enum mmt_pattern pattern, uint64_t unfreed_count)
 {
-	/* In a process that grows, mappings that are kept may be the memory that grows. */
+	/* In a growing process, mappings that are kept may be the memory that grows. */
 	enum text_style good = report->growth.verdict == MMT_VERDICT_GROWING ? TEXT_PLAIN : TEXT_GOOD;
 
 	switch (verdict) {
 	case MMT_LIFETIME_LEAK:
-		/* What an allocator or a runtime keeps by design is no leak of the program. */
+		/* Memory that an allocator or a runtime keeps by design is no leak of the program. */
 		return (struct row_verdict){mmt_pattern_is_by_design(pattern) ? "keeps growing" : "LEAK", TEXT_BAD};
 	case MMT_LIFETIME_CACHE:
 		return (struct row_verdict){unfreed_count < CACHE_COUNT_MIN ? "made early" : "cache", good};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What becomes of the mappings of a row or a cause, as text has it. */
+/* The word for the verdict on a row or a cause. */
 #ifndef OUTPUT_TEXT_ROW_VERDICT_H
 #define OUTPUT_TEXT_ROW_VERDICT_H
 

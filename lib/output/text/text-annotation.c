@@ -12,10 +12,10 @@
 #include "output/selection.h"
 #include "output/text/text.h"
 
-#define GROUPS_NAMED 8 /* of those that a frame is in */
+#define GROUPS_NAMED 8 /* of the stacks that contain a frame */
 #define ADDRESS_INDENT 4
 
-/* As a report shows it. */
+/* The ID that the report shows. */
 static const char *shown_name(const struct mmt_frame *frame, char *room, size_t size)
 {
 	if (frame->function)
@@ -44,7 +44,7 @@ static bool has_frame(const struct mmt_group *group, uint32_t code)
 	return false;
 }
 
-/* The numbers of the stacks that have the frame. */
+/* Print the numbers of the stacks that contain the frame. */
 static void put_groups(struct text *text, const struct selection *selection, uint32_t code)
 {
 	size_t count = 0;
@@ -135,7 +135,7 @@ static struct mmt_error *put_frame(struct text *text, struct mmt_report *report,
 	return NULL;
 }
 
-/* Every frame meant, once. */
+/* Visit every matching frame once. */
 static struct mmt_error *put_frames(struct text *text, struct mmt_report *report, const struct selection *selection,
 				    const char *pattern, size_t *count_ret)
 {

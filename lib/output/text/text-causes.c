@@ -10,7 +10,7 @@
 #define CAUSES_SHOWN 6
 #define KIND_COLUMNS 14
 #define NAME_COLUMNS_MIN 16
-#define KIND_COLUMN 46 /* where the class begins */
+#define KIND_COLUMN 46 /* column of the class */
 #define NAME_COLUMN (KIND_COLUMN + KIND_COLUMNS + 2)
 
 static const char *describe_pattern(enum mmt_pattern pattern)
@@ -24,7 +24,7 @@ static const char *describe_pattern(enum mmt_pattern pattern)
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
 }
 
-/* A rate is one only if the memory came all the time, or if it is not known when. */
+/* Print a rate only if the memory was mapped throughout the window, or if that is unknown. */
 static void put_rate(struct text *text, const struct mmt_cause *cause)
 {
 	bool grows = cause->verdict == MMT_LIFETIME_LEAK || cause->verdict == MMT_LIFETIME_UNKNOWN;

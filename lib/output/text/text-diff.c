@@ -58,7 +58,7 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 		counts[diff->entries[i].change]++;
 	counts[MMT_CHANGE_SAME] += diff->same_count;
 	text->indent = 0;
-	/* What one process still holds of the first recording is unknown, so that no difference can be shown. */
+	/* It is unknown what one process still holds of the first recording, so there is no difference to show. */
 	if (!same)
 		put_side(text, "unfreed before  ", diff->before, diff->rated);
 	put_side(text, "unfreed after   ", diff->after, diff->rated);
@@ -104,14 +104,14 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 		    mmt_format_duration(diff->between_ns, time));
 	text_end_line(text);
 	put_rss(text, diff);
-	/* Of memory that was mapped before, the selected part is not known. */
+	/* The selected part of memory that was mapped before is unknown. */
 	if (is_selected(diff->before) || is_selected(diff->after))
 		return;
 	text_format(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
 		    mmt_format_bytes(diff->mapped_before_bytes, first),
 		    mmt_format_bytes(diff->mapped_after_bytes, second), mmt_format_change(change, size));
 	text_end_line(text);
-	/* Mapped bytes are of processes in both recordings only. */
+	/* Mapped bytes include only processes that are in both recordings. */
 	if (diff->before->process_count > 1 || diff->after->process_count > 1)
 		return;
 	text_format(text, TEXT_PLAIN,

@@ -6,7 +6,7 @@
 
 #include "output/text/text.h"
 
-/* What the two recordings are to each other; nothing for runs of one program. */
+/* How the two recordings are related; nothing for two runs of one program. */
 void text_diff_relation(struct text *text, const struct mmt_diff *diff);
 
 #endif

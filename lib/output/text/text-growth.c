@@ -5,7 +5,7 @@
 
 #define PROCESSES_NAMED 4
 #define INDENT 2
-#define NEGLIGIBLE 20 /* one part of so many of the growth */
+#define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
 
 static void put_processes(struct text *text, const struct mmt_report *report)
 {
@@ -25,7 +25,7 @@ static void put_processes(struct text *text, const struct mmt_report *report)
 		text_put(text, TEXT_PLAIN, ", ");
 }
 
-/* The readings as a trend has them: the largest of each part of the time, or what it was before. */
+/* The readings as points of a trend: the largest in each part of the time, or the value before it. */
 static void put_trend(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_resident_reading *readings = report->resident_readings;
@@ -57,7 +57,7 @@ static uint64_t sum_resident(const struct mmt_report *report)
 	return bytes;
 }
 
-/* Without readings, what is known of the end at best. */
+/* Without readings, print what is known about the end. */
 static void put_end_only(struct text *text, const struct mmt_report *report)
 {
 	uint64_t resident_bytes = sum_resident(report);
@@ -106,7 +106,7 @@ static const char *format_growth(const struct mmt_growth *growth, char text[MMT_
 	return mmt_format_change((int64_t)(growth->end_bytes - growth->start_bytes), text);
 }
 
-/* What the verdict is, in words, and why. */
+/* Print the verdict and its reason. */
 static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
 {
 	const struct mmt_growth *growth = &report->growth;
@@ -172,7 +172,7 @@ bool text_growth_is_of_all(const struct mmt_report *report)
 	       !report->left_out_process_count && !report->ended_bytes;
 }
 
-/* How much of the growth the rows below can show, and how much no mapping of this recording explains. */
+/* Print how much of the growth the rows below show, and how much no mapping of this recording explains. */
 static void put_place(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
@@ -220,7 +220,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 
 #define PARTS_SHOWN 5
 #define PART_INDENT 16
-#define PART_FLOOR_BYTES 65536 /* smaller parts are one line together */
+#define PART_FLOOR_BYTES 65536 /* smaller parts are summed up in one line */
 
 static const char *describe_class(const struct mmt_growth_part *part)
 {
@@ -294,7 +294,7 @@ static bool is_large(int64_t bytes)
 	return bytes >= PART_FLOOR_BYTES || bytes <= -PART_FLOOR_BYTES;
 }
 
-/* What the growth consists of, largest first; the last lines make the sum complete. */
+/* Print the parts of the growth, largest first; the last lines complete the sum. */
 static void put_parts(struct text *text, const struct mmt_growth *growth)
 {
 	int64_t rest = 0;

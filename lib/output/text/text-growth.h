@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first lines of a report: how much the recorded processes grew, whether they go on, and in which memory. */
+/* The first lines of a report: how much the recorded processes grew, whether they still grow, and in which memory. */
 #ifndef OUTPUT_TEXT_TEXT_GROWTH_H
 #define OUTPUT_TEXT_TEXT_GROWTH_H
 
@@ -11,7 +11,9 @@ void text_verdict(struct text *text, const struct mmt_report *report);
 /* Where the growth is. */
 void text_growth(struct text *text, const struct mmt_report *report);
 
-/* The report shows all memory of the processes, so that what no row shows was mapped before. */
+/*
+ * Whether the report shows all memory of the processes; then memory that no row shows was mapped before the recording.
+ */
 bool text_growth_is_of_all(const struct mmt_report *report);
 
 #endif

@@ -31,7 +31,7 @@ static void put_warning(struct text *text, const char *word, const char *rest)
 	text_end_line(text);
 }
 
-/* Why is in the line before. */
+/* The line before says why. */
 static void put_unfinished(struct text *text, const struct mmt_completeness *completeness)
 {
 	char count[MMT_SIZE_TEXT], duration[MMT_SIZE_TEXT];
@@ -81,7 +81,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		   "processes left the control group, and their later calls are not in the recording");
 }
 
-/* Where the figures come from: the file, and when it was recorded. */
+/* Print the source of the figures: the file, and when it was recorded. */
 void text_source(struct text *text, const struct mmt_report *report)
 {
 	time_t began = (time_t)(report->start_realtime_ns / 1000000000);
@@ -216,7 +216,7 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-/* Without these, a reader would trust figures or look for functions that are not there. */
+/* Warnings without which a reader would trust wrong figures or look for missing functions. */
 static bool is_about_missing_names(enum mmt_warning code)
 {
 	return code == MMT_WARNING_JIT_CODE_UNNAMED || code == MMT_WARNING_INTERPRETED_CODE_UNNAMED ||
@@ -277,7 +277,7 @@ static bool is_wrong(const struct mmt_process *process)
 	return process->checked && process->mismatch_bytes;
 }
 
-/* Or else what was read on the way is the last there is. */
+/* Otherwise, the latest reading counts. */
 static bool is_final(const struct mmt_report *report, const struct mmt_process *process)
 {
 	return !process->ended && !process->checked_before_exec && !report->completeness.incomplete;
@@ -303,7 +303,7 @@ struct checks checks_sum(const struct mmt_report *report)
 	return checks;
 }
 
-/* The one behind `previous` in the order of wrong bytes, then of place; NULL: no more. */
+/* The process after `previous`, ordered by mismatching bytes, then by place; NULL: no more. */
 static const struct mmt_process *find_next_wrong(const struct mmt_report *report, const struct mmt_process *previous)
 {
 	const struct mmt_process *next = NULL;
@@ -401,7 +401,7 @@ static void put_off(struct text *text, uint64_t mismatch_bytes)
 		text_put(text, TEXT_GOOD, "0 bytes off");
 }
 
-/* In which snapshot the undecided bytes changed: the last one, or the first. */
+/* The snapshot during which the unverifiable bytes changed: the last one, or the first. */
 static void put_unsure(struct text *text, const struct check_sum *sum)
 {
 	uint64_t in_flight_bytes = sum->unverifiable_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;
@@ -454,7 +454,7 @@ static void put_sum(struct text *text, const struct mmt_report *report, const st
 	put_unsure(text, sum);
 }
 
-/* One line for all that were not checked, or none. */
+/* Print one line for all processes that were not checked, if any. */
 static void put_unchecked(struct text *text, const struct mmt_report *report, const struct checks *checks)
 {
 	const char *why = report->completeness.incomplete

@@ -21,7 +21,7 @@ static void text_group_sizes(struct text *text, const struct mmt_group *group);
 /* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
 static void text_group_given_back(struct text *text, const struct mmt_group *group);
 
-/* When what is unfreed was mapped, added up: a row of bars or digits. */
+/* The growth of the bytes that are unfreed at the end, as bars or digits. */
 static void text_group_trend(struct text *text, const struct mmt_group *group);
 
 /* "thread main (12)", "threads a (1), b (2) and 3 more". */
@@ -36,7 +36,7 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 #define LABEL_COLUMNS 26
 #define FILE_COLUMNS 48
 #define TREND_FLOOR 1000 /* smaller parts of the bytes are not shown as a change */
-#define MAPPINGS_SHARE 2 /* of vm.max_map_count: from that part on it is shown */
+#define MAPPINGS_SHARE 2 /* of vm.max_map_count: shown from this share on */
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
 {
@@ -57,7 +57,7 @@ static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 		text_part(text, TEXT_PLAIN, "%s %s", label, mmt_format_bytes(bytes, size));
 }
 
-/* "12,345 of 65,530 (vm.max_map_count)" of the process that has most, if it is near the limit, or asked for. */
+/* "12,345 of 65,530 (vm.max_map_count)" for the process with most mappings, if it is near the limit or requested. */
 static void put_mappings(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
 {
 	const struct mmt_process *most = NULL;
@@ -127,7 +127,7 @@ static void put_share(struct text *text, const struct mmt_group *group, uint64_t
 		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)group->memory_bytes / (double)memory_bytes);
 }
 
-/* "24.00 KiB resident": what the row holds in memory or, if that is nothing, of addresses. */
+/* "24.00 KiB resident": the memory of the row or, if it has none, its address space. */
 static void put_lead(struct text *text, const struct mmt_group *group, const char *number)
 {
 	const char *what = group->resident_bytes == MMT_UNKNOWN ? "committed" : "resident";
@@ -196,7 +196,7 @@ static void put_times(struct text *text, const struct mmt_report *report, const 
 		text_part(text, TEXT_PLAIN, "made from %s to %s", first, last);
 }
 
-/* Sorted by memory, rows that only reserve are not shown, but with the row that uses most of it. */
+/* If sorted by memory, rows that only reserve are not shown themselves, but with the row that uses most of it. */
 static void put_reserver(struct text *text, const struct mmt_group *group, const struct mmt_group *reserver,
 			 enum mmt_sort sort)
 {
@@ -211,7 +211,7 @@ static void put_reserver(struct text *text, const struct mmt_group *group, const
 		text_part(text, TEXT_PLAIN, "of the %s reserved for #%" PRIu32, size, reserver->joined_to);
 }
 
-/* What the lead does not show already. */
+/* Print the figures that the first line does not show. */
 static void put_sizes_of_kinds(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
 			       enum mmt_sort sort)
 {
@@ -283,7 +283,7 @@ static void put_row(struct text *text, const struct mmt_report *report, const st
 	text_end_line(text);
 }
 
-/* A row of the second key: one line, with its name in front of the figures. */
+/* A row of the second key: one line, with its name before the figures. */
 static void put_inner_row(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
 			  enum mmt_sort sort, uint64_t memory_bytes)
 {
@@ -333,10 +333,10 @@ static void put_line(struct text *text, const char *line)
 	text_end_line(text);
 }
 
-/* What the row stands for, and what is known of its kind. */
+/* Print the name of the row, and its hint. */
 static void put_identity(struct text *text, const struct mmt_group *group, struct text_explanations *explanations)
 {
-	/* Hints are static: the same text is shown once for each cause. */
+	/* Hints are static texts: print each one once. */
 	if (group->hint && explanations->hints[group->pattern] != group->hint)
 		put_line(text, group->hint);
 	if (group->hint)
@@ -352,7 +352,7 @@ static void put_identity(struct text *text, const struct mmt_group *group, struc
 	}
 }
 
-/* Above the first row that holds none. */
+/* Print a heading above the first row without memory. */
 static void put_heading(struct text *text, const struct selection *selection, size_t index, enum mmt_sort sort)
 {
 	if (sort != MMT_SORT_MEMORY || selection->groups[index]->memory_bytes ||
@@ -592,7 +592,7 @@ static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_repo
 			  mmt_format_bytes(report->ended_bytes, figure), " until then");
 }
 
-/* A process that grows in memory that it had before must not pass for one without a leak. */
+/* A process that grows in older memory must not look like one without a leak. */
 static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;

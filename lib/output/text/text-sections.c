@@ -55,7 +55,7 @@ static void put_selected(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-/* Memory is there, but none of it is selected. */
+/* There is memory, but none of it is selected. */
 static void put_nothing_selected(struct text *text, const struct mmt_report *report)
 {
 	if (!report->focus_count || report->group_count ||
@@ -137,7 +137,7 @@ void text_classes(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-/* The one behind `previous` in the order of unfreed bytes, then of place; NULL: no more. */
+/* The process after `previous`, ordered by unfreed bytes, then by place; NULL: no more. */
 static const struct mmt_process *find_next_process(const struct mmt_report *report, const struct mmt_process *previous)
 {
 	const struct mmt_process *next = NULL;
@@ -266,7 +266,7 @@ void text_threads(struct text *text, const struct mmt_report *report)
 	put_releases(text, report);
 }
 
-/* "ENOMEM" where it has a name. */
+/* "ENOMEM", or the number of an error without a name. */
 static void put_error(struct text *text, int error)
 {
 	const char *name = strerrorname_np(error);

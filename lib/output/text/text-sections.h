@@ -11,19 +11,19 @@ void text_marks(struct text *text, const struct mmt_report *report);
 /* The part of the recording that --from and --to select. */
 void text_window(struct text *text, const struct mmt_report *report);
 
-/* The classes and processes that were asked for. */
+/* The classes and processes that were selected. */
 void text_choice(struct text *text, const struct mmt_report *report);
 
-/* Who holds how much, when there is more than one process. */
+/* The memory of each process, if there is more than one. */
 void text_processes(struct text *text, const struct mmt_report *report);
 
-/* Unfreed bytes by class, when there is more than one. */
+/* Unfreed bytes by class, if there is more than one. */
 void text_classes(struct text *text, const struct mmt_report *report);
 
-/* Who mapped how much and who released it, and whose. */
+/* For each thread, the bytes that it mapped and released, and whose memory it released. */
 void text_threads(struct text *text, const struct mmt_report *report);
 
-/* Calls that failed, the most frequent with their stacks. */
+/* Failed calls, the most frequent ones with their stacks. */
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
 
 #endif

@@ -7,10 +7,10 @@
 #include <mmtrace/record.h>
 
 #define FOLD_MIN 4	    /* frames: a shorter run is shown */
-#define FUNCTION_COLUMNS 48 /* longer names push their own module aside, not everyone's */
+#define FUNCTION_COLUMNS 48 /* a longer name moves only its own module to the right */
 #define MODULE_COLUMNS 32
-#define FUNCTION_COLUMNS_MIN 24 /* a narrow terminal cuts names no further */
-#define OUTERMOST_KEPT 2	/* frames shown behind a cut */
+#define FUNCTION_COLUMNS_MIN 24 /* names are not cut further on a narrow terminal */
+#define OUTERMOST_KEPT 2	/* frames shown after a cut */
 
 /* The frames [first, last) are replaced by one line. */
 struct gap {
@@ -24,10 +24,8 @@ struct layout {
 	size_t cut_first, cut_last; /* lines left out */
 };
 
-/*
- * The longest run of runtime frames outside all JIT code: they only show how the runtime started it. Runtime frames
- * that map memory themselves, or are between two JIT frames, are not folded, because the reader looks for them.
- */
+/* The longest run of runtime frames outside the JIT frames, which only shows how the runtime started the code. Runtime
+ * frames that map memory, or that are between two JIT frames, are not folded, because they are relevant. */
 static struct gap find_outer_run(const struct mmt_group *group)
 {
 	struct gap longest = {0}, run = {0};
@@ -77,20 +75,20 @@ static size_t count_lines(const struct mmt_group *group, const struct layout *la
 	return lines;
 }
 
-/* Lines beyond the number wanted: the middle goes, so that both the caller of mmap and the thread's entry stay. */
+/* If there are too many lines, cut the middle, so that the caller of mmap and the thread's entry stay. */
 static void cut_lines(const struct mmt_group *group, size_t limit, struct layout *layout)
 {
 	size_t outer = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
 	size_t lines = count_lines(group, layout);
 
-	/* The line that replaces a frame would be as long. */
+	/* Do not cut a single frame: the line that replaces it is as long. */
 	if (lines <= limit || (outer && lines == limit + 1))
 		return;
 	layout->cut_first = limit - outer;
 	layout->cut_last = lines - outer;
 }
 
-/* The function's name, or in `room` what stands for it. */
+/* The function's name, or a substitute in `room`. */
 static const char *frame_name(const struct mmt_frame *frame, char room[64])
 {
 	if (frame->function)
@@ -146,7 +144,7 @@ static struct layout make_layout(const struct text *text, const struct mmt_group
 	return layout;
 }
 
-/* Columns that the name may have so that its module still fits on the terminal's line; 0: all. */
+/* The maximum number of columns of the name so that its module fits on the line; 0: unlimited. */
 static unsigned name_room(const struct text *text, const struct mmt_frame *frame, const struct layout *layout)
 {
 	unsigned module = frame->module ? text_name_columns(text, frame->module) + 3 : 0;
@@ -275,7 +273,7 @@ static bool any_truncated(const struct text_stack_marks *marks)
 	return false;
 }
 
-/* Where a dump was lost, few bytes, the kernel's own walk or nothing is left: it need not have been deeper. */
+/* If a dump was lost, only a few bytes or the kernel's callchain are left: a larger dump need not help. */
 static void put_lost_dumps(struct text *text, const struct text_stack_marks *marks)
 {
 	if (marks->ends[MMT_STACK_END_NOT_RECORDED] || marks->ends[MMT_STACK_END_CALLCHAIN] ||

@@ -5,7 +5,7 @@
 
 #include "output/text/text.h"
 
-/* What was met in the stacks printed so far and wants a word of explanation below them. */
+/* Marks in the stacks printed so far that are explained below them. */
 struct text_stack_marks {
 	bool doubtful, unnamed, folded, cut, hidden;
 	bool ends[MMT_STACK_END_KINDS];
@@ -13,24 +13,24 @@ struct text_stack_marks {
 
 void text_stack(struct text *text, const struct mmt_group *group, unsigned indent, struct text_stack_marks *marks);
 
-/* Lines below the stacks: what signs in them mean, and what to record differently so that no callers are missing. */
+/* Lines below the stacks that explain their marks, and how to record so that no callers are missing. */
 
 struct text_explanations {
 	struct text_stack_marks marks; /* of the stacks shown */
-	bool reserved;		       /* a figure says so */
-	const char *hints[MMT_PATTERN_KINDS]; /* that has been printed last */
+	bool reserved;		       /* a figure is marked so */
+	const char *hints[MMT_PATTERN_KINDS]; /* hints that have been printed */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */
-	bool stacks_not_asked_for; /* some recording lacks stacks, or that is not known */
+	bool stacks_not_asked_for; /* some recording has no stacks, or that is unknown */
 	bool small_dumps;	   /* some recording has dumps below the maximum size */
 	bool largest_dumps;	   /* some recording has dumps of the maximum size */
-	bool no_dumps;		   /* some recording has no dumps, or that is not known */
+	bool no_dumps;		   /* some recording has no dumps, or that is unknown */
 };
 
-/* Takes up what the recording lacks; once for each of those shown. */
+/* Add what is missing in a recording. Call this once for each recording shown. */
 void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report);
 
-/* An empty line before them; nothing at all when nothing needs a word. */
+/* Print them after an empty line; nothing if there is nothing to explain. */
 void text_explanations(struct text *text, const struct text_explanations *explanations);
 
 #endif

@@ -10,7 +10,7 @@
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define DIGITS_MAX 9
 
-/* What a line of the table begins with. */
+/* The start of a line of the table. */
 struct moment {
 	char elapsed[32]; /* since the start of the recording */
 	char clock[16];	  /* local time of day; "": not known */
@@ -18,7 +18,7 @@ struct moment {
 
 struct table {
 	const struct mmt_report *report;
-	unsigned digits; /* of a second, which tell the steps apart */
+	unsigned digits; /* of a second, enough to distinguish the steps */
 	bool clock, rss;
 };
 
@@ -81,7 +81,7 @@ static bool has_rss(const struct mmt_report *report)
 	return false;
 }
 
-/* As many as the terminal has room for. */
+/* The number of groups that fit on the terminal. */
 static size_t count_groups(const struct text *text, const struct selection *selection, size_t columns)
 {
 	size_t count = 0;

@@ -6,7 +6,7 @@
 #include "output/selection.h"
 #include "output/text/text.h"
 
-/* Nothing if no steps were asked for. */
+/* Prints nothing if no steps were requested. */
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);
 
 #endif

@@ -19,7 +19,7 @@ void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *
 	    .options = options,
 	    .escape = options->ascii ? ESCAPE_FOR_ASCII : ESCAPE_FOR_TERMINAL,
 	};
-	/* wcwidth() asks the thread's locale; without this one each character counts as one column. */
+	/* wcwidth() depends on the thread's locale; without this one each character counts as one column. */
 	text->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	if (text->utf8)
 		text->previous = uselocale(text->utf8);
@@ -103,7 +103,7 @@ void text_put_name(struct text *text, enum text_style style, const char *name, u
 	end_style(text, style);
 }
 
-/* A space or a new line, whichever suits what follows. The style ends with the line: pagers expect that. */
+/* Print a space or start a new line, depending on what follows. The style ends with the line, as pagers expect. */
 static void separate_words(struct text *text, enum text_style style, unsigned columns, unsigned indent)
 {
 	unsigned width = text->options->width;

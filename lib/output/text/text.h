@@ -28,19 +28,19 @@ struct text {
 };
 
 void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options);
-/* Gives the thread its locale back. */
+/* Restores the locale of the thread. */
 void text_end(struct text *text);
 
 /* Trusted ASCII text. */
 void text_put(struct text *text, enum text_style style, const char *plain);
 void text_format(struct text *text, enum text_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Trusted text that may hold characters beyond ASCII, all one column wide. */
+/* Trusted text that may contain characters beyond ASCII, all one column wide. */
 void text_put_wide(struct text *text, const char *characters);
 
 /* A name from a recording, cut with "..." to `columns_max` (0: not cut). */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
-/* A sentence, perhaps with names from a recording; its further lines, when it has no room in one, have this indent. */
+/* A sentence that may contain names from a recording. Further lines have this indent. */
 void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
 /* "name (pid 12)" */
 void text_put_process(struct text *text, const struct mmt_process *process);
@@ -57,7 +57,7 @@ void text_begin_part(struct text *text, unsigned columns);
 /* A part of trusted ASCII text. */
 void text_part(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The word that goes with a count. */
+/* The singular or the plural, depending on the count. */
 const char *text_plural(uint64_t count, const char *singular, const char *plural);
 
 #endif

@@ -3,7 +3,7 @@
 
 #define TREND_COLUMNS 16
 
-/* The highest value of a column's share of the points, so that no peak is hidden. */
+/* The highest value of the points of a column, so that no peak is hidden. */
 static uint64_t trend_column(const uint64_t *points, unsigned column)
 {
 	unsigned first = column * MMT_TREND_POINTS / TREND_COLUMNS,
@@ -16,7 +16,7 @@ static uint64_t trend_column(const uint64_t *points, unsigned column)
 	return highest;
 }
 
-/* 0 to `levels` - 1; only nothing at all is level 0. */
+/* 0 to `levels` - 1; only the value 0 has level 0. */
 static unsigned trend_level(uint64_t value, uint64_t lowest, uint64_t highest, unsigned levels)
 {
 	unsigned level;

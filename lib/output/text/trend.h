@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Values over time as a row of bars. */
+/* Values over time as a sparkline. */
 #ifndef OUTPUT_TEXT_TREND_H
 #define OUTPUT_TEXT_TREND_H
 
