@@ -17,7 +17,7 @@ void lifetimes_deinit(struct lifetimes *lifetimes)
 	vector_deinit(&lifetimes->parts);
 	vector_deinit(&lifetimes->cells);
 	map_deinit(&lifetimes->part_numbers);
-	map_deinit(&lifetimes->cell_numbers);
+	id_table_deinit(&lifetimes->cells_by_key);
 }
 
 struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t account, uint32_t thread)
@@ -33,16 +33,35 @@ struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t accou
 	return &lifetimes->parts.items[lifetimes->parts.count - 1];
 }
 
+static uint64_t cell_key(const struct lifetime_cell *cell)
+{
+	return (uint64_t)cell->part << 32 | (uint32_t)cell->allocated_step << 16 | cell->released_step;
+}
+
+/* Place of the cell; ID_NONE: there is none. Releases come in the order of time, so most are of a recent cell. */
+static uint32_t find_cell(struct lifetimes *lifetimes, uint64_t key, uint64_t hash)
+{
+	uint32_t *recent = &lifetimes->recent_cells[hash % LIFETIME_RECENT_CELLS], place = *recent;
+	size_t position = 0;
+
+	if (place < lifetimes->cells.count && cell_key(&lifetimes->cells.items[place]) == key)
+		return place;
+	do
+		place = id_table_next(&lifetimes->cells_by_key, hash, &position);
+	while (place != ID_NONE && cell_key(&lifetimes->cells.items[place]) != key);
+	*recent = place;
+	return place;
+}
+
 static bool add_cell(struct lifetimes *lifetimes, const struct lifetime_cell *cell)
 {
-	uint64_t key = (uint64_t)cell->part << 32 | (uint32_t)cell->allocated_step << 16 | cell->released_step;
-	const uint64_t *place = map_get(&lifetimes->cell_numbers, key);
+	uint64_t key = cell_key(cell), hash = id_table_hash(&lifetimes->cells_by_key, &key, sizeof(key));
+	uint32_t place = find_cell(lifetimes, key, hash);
 	struct lifetime_cell *sum;
 
-	if (!place)
-		return map_put(&lifetimes->cell_numbers, key, lifetimes->cells.count) &&
-		       vector_push(&lifetimes->cells, *cell);
-	sum = &lifetimes->cells.items[*place];
+	if (place == ID_NONE)
+		return id_table_add(&lifetimes->cells_by_key, hash) != ID_NONE && vector_push(&lifetimes->cells, *cell);
+	sum = &lifetimes->cells.items[place];
 	sum->bytes = saturating_add(sum->bytes, cell->bytes, MMT_BYTES_MAX);
 	sum->count += cell->count;
 	return true;
@@ -53,7 +72,7 @@ static bool double_steps(struct lifetimes *lifetimes)
 	size_t count = lifetimes->cells.count;
 
 	lifetimes->step_ns = lifetimes->step_ns > UINT64_MAX / 2 ? UINT64_MAX : lifetimes->step_ns * 2;
-	map_clear(&lifetimes->cell_numbers);
+	id_table_deinit(&lifetimes->cells_by_key);
 	lifetimes->cells.count = 0;
 	/* No cell moves past the cells that are still to be read. */
 	for (size_t i = 0; i < count; i++) {

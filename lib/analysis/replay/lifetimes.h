@@ -15,8 +15,9 @@
 #include "base/vector.h"
 
 #define LIFETIME_STEPS_MAX (UINT16_MAX - 1)
-#define LIFETIME_STEPS_MIN 16		 /* fewer are not made of them, however large the matrices */
-#define LIFETIME_CELLS_MAX (1u << 18)	 /* of all matrices together, while there are more steps than that */
+#define LIFETIME_STEPS_MIN 16	      /* fewer are not made of them, however large the matrices */
+#define LIFETIME_CELLS_MAX (1u << 18) /* of all matrices together, while there are more steps than that */
+#define LIFETIME_RECENT_CELLS 4096
 #define LIFETIME_NEVER_NS UINT64_MAX	 /* in place of the time of a release: still mapped */
 #define LIFETIME_STILL_MAPPED UINT16_MAX /* in place of the step of a release */
 
@@ -43,8 +44,9 @@ struct lifetimes {
 	uint64_t latest_ns; /* of all times so far */
 	VECTOR(struct lifetime_part) parts;
 	VECTOR(struct lifetime_cell) cells;
-	struct map part_numbers; /* account << 32 | thread -> place in `parts` */
-	struct map cell_numbers; /* part << 32 | allocated_step << 16 | released_step -> place in `cells` */
+	struct map part_numbers;      /* account << 32 | thread -> place in `parts` */
+	struct id_table cells_by_key; /* ids: places in `cells`, by part, allocated_step and released_step */
+	uint32_t recent_cells[LIFETIME_RECENT_CELLS]; /* places in `cells`, by hash; any other number: none */
 };
 
 /* `steps_max`: from LIFETIME_STEPS_MIN to LIFETIME_STEPS_MAX, or 0. */

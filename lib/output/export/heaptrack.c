@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/gzip.h"
 #include "base/map.h"
@@ -16,6 +17,8 @@
 #define HEAPTRACK_VERSION 0x10400
 #define FILE_VERSION 3
 #define PAGE_BYTES 4096
+#define LINE_BYTES 20 /* a sign, a space, 16 digits, a newline, and room */
+#define LINES_AT_ONCE 32
 
 struct instruction_key {
 	uint64_t address;
@@ -123,6 +126,26 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 	return trace;
 }
 
+/* "+ 1f", `count` times: most of the file. */
+static void put_lines(FILE *stream, char sign, uint64_t id, uint64_t count)
+{
+	char line[LINE_BYTES], lines[LINES_AT_ONCE * LINE_BYTES];
+	size_t start = sizeof(line), size, copies = count < LINES_AT_ONCE ? (size_t)count : LINES_AT_ONCE;
+
+	line[--start] = '\n';
+	do
+		line[--start] = "0123456789abcdef"[id & 0xf];
+	while (id >>= 4);
+	line[--start] = ' ';
+	line[--start] = sign;
+	size = sizeof(line) - start;
+	for (size_t i = 0; i < copies; i++)
+		memcpy(lines + i * size, line + start, size);
+	for (; count > copies; count -= copies)
+		fwrite(lines, size, copies, stream);
+	fwrite(lines, size, (size_t)count, stream);
+}
+
 static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size, uint64_t trace, uint64_t count)
 {
 	const struct allocation_key key = {.size = size, .trace = trace};
@@ -131,8 +154,7 @@ static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size
 
 	if (is_new)
 		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);
-	for (uint64_t i = 0; i < count; i++)
-		fprintf(heaptrack->stream, "%c %" PRIx64 "\n", sign, id);
+	put_lines(heaptrack->stream, sign, id, count);
 }
 
 static void put_event(struct heaptrack *heaptrack, const struct export_event *event)
