@@ -29,6 +29,7 @@ static const struct mmt_lifetime lifetimes[] = {{0, MMT_STILL_MAPPED, 8192, 2}, 
 
 static struct mmt_report hostile_report(struct mmt_group *groups, struct mmt_part *parts)
 {
+	static struct mmt_mark marks[2];
 	struct mmt_report report = sample_report();
 
 	groups[0] = sample_groups[0];
@@ -63,6 +64,11 @@ static struct mmt_report hostile_report(struct mmt_group *groups, struct mmt_par
 	report.lifetime_step_ns = (report.end_ns - report.start_ns) / 10 + 1;
 	report.from_ns = report.start_ns;
 	report.to_ns = report.end_ns;
+	for (unsigned i = 0; i < 2; i++)
+		marks[i] = (struct mmt_mark){
+		    .number = i + 1, .time_ns = report.start_ns + (report.end_ns - report.start_ns) * (1 + 2 * i) / 4};
+	report.marks = marks;
+	report.mark_count = 2;
 	report.completeness.warnings = warnings;
 	report.completeness.warning_codes = codes;
 	report.completeness.warning_count = 1;

@@ -219,10 +219,51 @@ await withPage("more", {}, async (page) => {
 			await page.locator("#filter-class").selectOption(name);
 		equal(await value(page, "#total"), bytes, `class ${name}`);
 	}
+	if (await page.locator("#filter-class").isEnabled())
+		await page.locator("#filter-class").selectOption("");
 	check((await text(page, ".trust")).includes("0 bytes off"), "more: the check");
 	equal(await page.locator(".chip.bad").count(), 0, "more: nothing is wrong");
 	await choose(page, "resident");
 	equal(await value(page, "#total"), sum(groups, "resident_bytes"), "resident bytes");
+
+	// What is known of the end only does not follow a range, and says so.
+	for (const [measure, bytes] of [["resident", "resident_bytes"], ["committed", "committed_bytes"]]) {
+		const word = measure[0].toUpperCase() + measure.slice(1);
+		await choose(page, measure);
+		const counts = await page.locator("#table-body tr.row td:nth-child(4)").allTextContents();
+		check(await page.locator("#measure-note").isHidden(), `${measure}: a note without a range`);
+		check(await page.locator("#measures .at-end").first().isHidden(), `${measure}: "at end" without a range`);
+		await dragRange(page, 0.3, 0.5);
+		equal(await text(page, "#measure-note"), `${word} bytes are those at the end of the recording: they do not follow the selected range.` +
+			"Show unfreed bytes of the range", `${measure}: the note`);
+		check(await page.locator("#measures .at-end").first().isVisible(), `${measure}: no "at end" beside the measure`);
+		equal(await value(page, "#total"), sum(groups, bytes), `${measure} bytes with a range`);
+		check((await text(page, "#total")).startsWith(`${word} at the end: `), `${measure}: ${await text(page, "#total")}`);
+		equal(JSON.stringify(await page.locator("#table-body tr.row td:nth-child(4)").allTextContents()), JSON.stringify(counts), `${measure}: counts with a range`);
+		equal(await text(page, "#filter-text"), "", `${measure}: what is said to be selected`);
+		await page.locator("#measure-note button").click();
+		check((await value(page, "#total")) < sum(groups, "unfreed_bytes"), `${measure}: the button shows the range`);
+		check((await text(page, "#filter-text")).startsWith("Only "), `${measure}: the range is not said`);
+		await page.locator("#range-all").click();
+	}
+});
+
+// The filter of processes: what children that have ended had mapped is allocated, but not unfreed.
+await withPage("processes", {}, async (page) => {
+	const { processes, groups } = report("processes");
+	await choose(page, "allocated");
+	check(processes.length > 2, "processes: there are none");
+	for (const { pid, name } of processes) {
+		await page.locator("#filter-process").selectOption(`${name} (${pid})`);
+		const bytes = report("processes", "--pid", pid).groups.map((group) => group.allocated_bytes);
+		check(bytes.some((one) => one > 0), `process ${pid} mapped nothing`);
+		equal(await value(page, "#total"), bytes.reduce((total, one) => total + one, 0), `process ${pid}`);
+		await showAllRows(page);
+		equal(JSON.stringify(sorted(await tableValues(page))), JSON.stringify(sorted(bytes)), `process ${pid}: stacks`);
+		equal(await text(page, "#filter-text"), `Only process ${name} (${pid})`, `process ${pid}: what is selected`);
+	}
+	await page.locator("#filter-process").selectOption("");
+	equal(await value(page, "#total"), sum(groups, "allocated_bytes"), "all processes");
 });
 
 await withPage("troubled", {}, async (page) => {
@@ -287,6 +328,53 @@ for (const name of ["hostile", "hostile-diff"]) {
 		check((await text(page, ".frame-list")).length > 0, `${name}: no frames`);
 	});
 }
+
+// Marks are lines in the chart, where they were made, and are listed below the verdict.
+await withPage("hostile", {}, async (page) => {
+	const pixels = await page.locator("#chart").evaluate((canvas) => {
+		const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+		const column = (share) => {
+			const x = Math.round((74 + share * (canvas.clientWidth - 88)) * width / canvas.clientWidth);
+			let count = 0;
+			for (let y = 0; y < height; y++)
+				count += data[4 * (y * width + x) + 3] > 100;
+			return count;
+		};
+		return { marks: [0.25, 0.75].map(column), others: [0.35, 0.65].map(column) };
+	});
+	for (const count of pixels.marks)
+		check(count > 50 && pixels.others.every((other) => other < 20), `marks in the chart: ${JSON.stringify(pixels)}`);
+	const facts = await text(page, "details.more");
+	check(facts.includes("marks: 1 at 15.5 s, 2 at 46.5 s"), `marks in words: ${facts}`);
+});
+
+// The keyboard reaches and changes everything.
+await withPage("before", {}, async (page) => {
+	const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent || document.activeElement.value);
+	await page.locator("#measures input[value=unfreed]").focus();
+	await page.keyboard.press("ArrowLeft");
+	check((await text(page, "#total")).startsWith("Count: "), `ArrowLeft in the measures: ${await text(page, "#total")}`);
+	await page.keyboard.press("ArrowRight");
+	check((await text(page, "#total")).startsWith("Unfreed: "), `ArrowRight in the measures: ${await text(page, "#total")}`);
+	await page.locator("#search").focus();
+	await page.keyboard.press("Tab");
+	equal(await focused(), "graph", "Tab behind the search");
+	await page.locator("#table-head button", { hasText: "Age" }).focus();
+	await page.keyboard.press("Enter");
+	equal(await page.locator("th[aria-sort=descending]").textContent(), "Age", "sorted with Enter");
+	equal(await focused(), "Age", "the focus after sorting");
+	await page.keyboard.press("Tab");
+	await page.keyboard.press("Enter");
+	equal(await page.locator("tr.frames").count(), 1, "Enter opens the first row");
+	const first = await focused();
+	await page.keyboard.press("Tab");
+	await page.keyboard.press("Enter");
+	equal(await page.locator("tr.frames").count(), 2, "Enter opens the second row");
+	check((await focused()) !== first, "the focus after opening a row");
+	await page.locator("#more").focus();
+	await page.keyboard.press("Enter");
+	check((await page.locator("#table-body tr.row").count()) > 50, "Enter shows more rows");
+});
 
 // Runs of runtime frames are one frame until they are asked for.
 await withPage("hostile", {}, async (page) => {

@@ -17,8 +17,9 @@ generate=$BUILD/test/generate-recording
 "$generate" --events 4000 --live 900 --stacks 150 --depth 12 --threads 4 "$directory/before.data" >"$directory/account"
 "$generate" --events 4000 --live 1500 --stacks 150 --depth 12 --threads 4 --seed 7 "$directory/after.data" >"$directory/account"
 "$generate" --events 40000 --live 4000 --stacks 1000 --depth 30 --threads 8 "$directory/many.data" >"$directory/account"
+"$generate" --events 3000 --live 600 --stacks 40 --processes 3 "$directory/processes.data" >"$directory/account"
 cp "$SOURCE/test/data/more.data" "$SOURCE/test/data/troubled.data" "$directory"
-for name in before after many more troubled; do
+for name in before after many processes more troubled; do
 	"$MMTRACE" report --html "$directory/$name.html" "$directory/$name.data"
 done
 "$MMTRACE" diff --html "$directory/diff.html" "$directory/before.data" "$directory/after.data"

@@ -9,7 +9,7 @@ const STILL_MAPPED = 0xffffffff;
 const measures = {
 	unfreed: { label: "Unfreed", format: formatBytes, help: "bytes mapped in the range and still mapped at its end" },
 	resident: { label: "Resident", format: formatBytes, atEnd: true, help: "bytes of it in memory at the end of the recording" },
-	committed: { label: "Committed", format: formatBytes, atEnd: true, help: "bytes made accessible by these stacks" },
+	committed: { label: "Committed", format: formatBytes, atEnd: true, help: "bytes made accessible by these stacks, at the end of the recording" },
 	allocated: { label: "Allocated", format: formatBytes, help: "all bytes mapped in the range, whether unmapped later or not" },
 	count: { label: "Count", format: formatCount, help: "mappings made in the range of which any byte is still mapped at its end" },
 };
@@ -104,6 +104,11 @@ function isWhole() {
 	return selection.from <= 0 && selection.to >= duration;
 }
 
+// False: everything is that of the whole recording. When memory was committed or became resident is not known.
+function followsRange() {
+	return !isWhole() && !measures[selection.measure].atEnd;
+}
+
 // The boundary between steps that is nearest to a time: only at these are sums exact.
 function nearestStep(recording, ns) {
 	if (ns >= duration)
@@ -188,7 +193,7 @@ function addPartOfRange(recording, part, from, to, sums) {
 
 // Sums per stack of one recording, of the selected range and filters.
 function sumUp(recording) {
-	const sums = newSums(), whole = isWhole() || !recording.hasLifetimes;
+	const sums = newSums(), whole = !followsRange() || !recording.hasLifetimes;
 	const from = nearestStep(recording, selection.from), to = nearestStep(recording, selection.to);
 	for (const part of recording.parts) {
 		const stack = part.stack;

@@ -92,6 +92,8 @@ function makeMeasures() {
 		label.title = input.disabled ? "the recording has no resident sizes" : measure.help;
 		label.classList.toggle("absent", input.disabled);
 		label.append(input, element("span", "", measure.label));
+		if (measure.atEnd)
+			label.append(element("span", "at-end", " at end"));
 		input.addEventListener("change", () => {
 			selection.measure = key;
 			changed("measure");
@@ -106,7 +108,8 @@ function showMeasure() {
 	const note = find("measure-note"), measure = measures[selection.measure];
 	note.hidden = !(measure.atEnd && !isWhole());
 	note.textContent = note.hidden ? "" : measure.label +
-		" bytes are known for the end of the recording only: the selected range does not apply to them.";
+		" bytes are those at the end of the recording: they do not follow the selected range.";
+	find("measures").classList.toggle("of-range", !isWhole());
 	if (!note.hidden) {
 		const button = element("button", "screen", "Show unfreed bytes of the range");
 		button.type = "button";
@@ -172,16 +175,22 @@ function showFilters() {
 		words.push("search \u201c" + selection.search.trim() + "\u201d");
 	if (graph.zoom)
 		words.push("stacks through " + nameOf(graph.zoom));
-	if (!isWhole())
+	if (followsRange())
 		words.push(find("range-text").textContent);
 	find("filter-text").textContent = words.length ? "Only " + words.join("; ") : "";
+}
+
+// Of a selected range, with the time of what does not follow it.
+function measureLabel() {
+	const { label, atEnd } = measures[selection.measure];
+	return atEnd && !isWhole() ? label + " at the end" : label;
 }
 
 function showTotal() {
 	const total = find("total"), measure = measures[selection.measure];
 	const words = isSameProcess ? measure.format(totals[1]) + " in the second recording" : isDiff ? measure.format(totals[0]) + " before, " + measure.format(totals[1]) + " after: " +
 		formatChange(totals[1] - totals[0], measure.format) : measure.format(totals[0]);
-	total.textContent = measure.label + ": " + words;
+	total.textContent = measureLabel() + ": " + words;
 	total.dataset.value = String(totals[totals.length - 1]);
 	total.dataset.before = String(totals[0]);
 }

@@ -8,7 +8,7 @@ const table = {
 	rows: [],  // what is shown, from the top; their elements are filled again rather than made again
 };
 
-// The time in which the values came about: those of the end do not follow the selected range.
+// The time in which the values came about.
 function spanOf(recording) {
 	const { from, to } = selection;
 	return Math.max(1, measures[selection.measure].atEnd ? recording.duration : to - from);
@@ -101,7 +101,7 @@ function fillHead() {
 		if (column.sort)
 			cell.setAttribute("aria-sort", table.sort === column.key ? "descending" : "none");
 		if (column.key === "value" && !isDiff)
-			cell.firstChild.textContent = measures[selection.measure].label;
+			cell.firstChild.textContent = measureLabel();
 	});
 }
 
