@@ -541,7 +541,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "where to open the events; auto: for each thread, or on the CPUs if there are too many threads",
 		   .choices = scope_words),
 	    OPTION(0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
-		   "check against the kernel's maps every TIME and record the resident size; 0 (default): check only a "
+		   "check against the kernel's maps every TIME and record which pages are resident; 0 (default): check "
+		   "only a "
 		   "command and its children, at growing intervals",
 		   .parse = parse_interval),
 	    OPTION(

@@ -43,7 +43,7 @@ complete -c mmtrace -n '__mmtrace_command record' -l madvise -d 'record every ca
 complete -c mmtrace -n '__mmtrace_command record' -l no-compress -d 'write uncompressed records: a much larger file, which older tools can read'
 complete -c mmtrace -n '__mmtrace_command record' -l no-inherit -d 'do not record child processes; new threads are still recorded'
 complete -c mmtrace -n '__mmtrace_command record' -l scope -x -a 'auto threads cpus' -d 'where to open the events; auto: for each thread, or on the CPUs if there are too many threads'
-complete -c mmtrace -n '__mmtrace_command record' -l snapshot-interval -x -d 'check against the kernel\'s maps every TIME and record the resident size; 0 (default): check only a command and its children, at growing intervals'
+complete -c mmtrace -n '__mmtrace_command record' -l snapshot-interval -x -d 'check against the kernel\'s maps every TIME and record which pages are resident; 0 (default): check only a command and its children, at growing intervals'
 complete -c mmtrace -n '__mmtrace_command record' -l images -x -a 'missing all none' -d 'which ELF files to copy into the recording; missing (default): those that this machine cannot open by their path, as in containers'
 complete -c mmtrace -n '__mmtrace_command record' -l code -x -a 'all none' -d 'whether to copy JIT code into the recording; unwinding JIT code without frame pointers needs it'
 complete -c mmtrace -n '__mmtrace_command record' -l pack -d 'symbolize every stack after recording and remove the stack dumps; see `mmtrace pack`'

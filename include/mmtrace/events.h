@@ -59,6 +59,8 @@ enum mmt_event_kind {
 	MMT_EVENT_RESIDENT,	  /* resident size of a process: `resident_bytes` */
 	MMT_EVENT_LARGE_DUMPS,	  /* large stack dumps were switched on or off: `enabled` */
 	MMT_EVENT_OTHER,	  /* a record that mmtrace ignores: `record_name` */
+	MMT_EVENT_RESIDENT_PAGES, /* resident pages of a process, or a part of them: `resident_bytes` is the size of
+				   * these pages, `resident_reading` the number of the reading, `count` that of runs */
 };
 
 /* Name that mmtrace-dump(1) prints, for instance "snapshot-line"; "unknown" for other values. Static. */

@@ -126,8 +126,9 @@ struct mmt_record_options {
 	   Not with no_inherit. */
 	bool tree;
 	bool no_inherit; /* do not record child processes; new threads are still recorded */
-	/* Interval at which mmtrace reads the mappings of all processes, for checks, and their resident sizes. 0: only
-	   the mappings of a command and its children, at increasing intervals: a tenth of the time since the start. */
+	/* Interval at which mmtrace reads the mappings of all processes, for checks, and which of their pages are
+	   resident. 0: only the mappings of a command and its children, at increasing intervals: a tenth of the time
+	   since the start. */
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;

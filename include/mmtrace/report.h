@@ -180,11 +180,11 @@ struct mmt_thread {
 /* Known reason why memory that looks like a leak may be none, derived from the names in the stack. */
 enum mmt_pattern {
 	MMT_PATTERN_NONE,
-	MMT_PATTERN_ARENA,	  /* address space that malloc reserves for a thread, mostly PROT_NONE */
-	MMT_PATTERN_THREAD_STACK, /* the C library caches the stacks of finished threads */
-	MMT_PATTERN_HEAP,	  /* the heap (brk), which malloc grows and rarely shrinks */
-	MMT_PATTERN_GC_HEAP,	  /* heap of a managed runtime */
-	MMT_PATTERN_CODE,	  /* code that a runtime or the loader maps */
+	MMT_PATTERN_ARENA,	   /* address space that malloc reserves for a thread, mostly PROT_NONE */
+	MMT_PATTERN_THREAD_STACK,  /* the C library caches the stacks of finished threads */
+	MMT_PATTERN_HEAP,	   /* the heap (brk), which malloc grows and rarely shrinks */
+	MMT_PATTERN_GC_HEAP,	   /* heap of a managed runtime */
+	MMT_PATTERN_CODE,	   /* code that a runtime or the loader maps */
 	MMT_PATTERN_DIRECT_BUFFER, /* memory of Java outside its heap: direct ByteBuffers and Unsafe */
 	MMT_PATTERN_JVM_NATIVE,	   /* mapped by malloc for the JVM itself */
 	MMT_PATTERN_ARRAY_BUFFER,  /* contents of Node's Buffers and ArrayBuffers */
@@ -220,7 +220,8 @@ MMT_PUBLIC const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdi
 
 /*
  * One row of a report. A new figure needs a field here; groups.c or group-details.c of lib/analysis/report, which fill
- * it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/page-data.c. A key of
+ * it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/page-data.c. A key
+ * of
  * --sort also needs a line in lib/output/selection.c.
  */
 struct mmt_group {
@@ -320,7 +321,7 @@ struct mmt_part {
 	uint64_t freed_bytes, freed_count;
 	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
 	uint64_t resident_bytes, resident_before_bytes; /* or MMT_UNKNOWN, as in the group */
-	const struct mmt_lifetime *lifetimes; /* sorted by allocated_step, then released_step */
+	const struct mmt_lifetime *lifetimes;		/* sorted by allocated_step, then released_step */
 	size_t lifetime_count;
 };
 
@@ -369,7 +370,8 @@ struct mmt_process {
 	bool unnamed_code;	 /* some JIT code has no name: see the warnings */
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */
-	uint64_t start_boot_ns; /* when it started, since the machine did; 0: unknown. With the PID, it identifies a process */
+	uint64_t start_boot_ns;	  /* when it started, since the machine did; 0: unknown. With the PID, it identifies a
+				     process */
 };
 
 /* Why a report may be incomplete. The values are stable; later versions append new ones. */
@@ -505,10 +507,12 @@ struct mmt_growth {
 	uint64_t floor_bytes;			     /* smaller changes are noise; 0: unknown */
 	uint64_t settled_ns;			     /* MMT_VERDICT_PLATEAU: when it was reached */
 	uint64_t advised_ns;			     /* MMT_VERDICT_TOO_SHORT: how long to record */
-	/* True if residency was recorded at the start and at the end. Then end_bytes - start_bytes is the sum of the
-	 * parts, changing_bytes and unexplained_bytes. */
+	/* True if residency was recorded near the start of the window, and later in it. Then end_bytes - start_bytes, or
+	 * in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
+	 * unexplained_bytes. */
 	bool parts_known;
 	uint64_t pages_start_bytes, pages_end_bytes; /* resident sizes while the resident pages were read */
+	uint64_t pages_start_ns, pages_end_ns;	     /* when that was; of several processes the earliest; 0: unknown */
 	int64_t changing_bytes;	   /* what the process gained or lost between the readings of its size and of its pages */
 	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
@@ -538,7 +542,7 @@ struct mmt_release {
 struct mmt_step {
 	uint64_t to_ns;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
-	uint64_t resident_bytes;	 /* MMT_UNKNOWN, except perhaps for the last step */
+	uint64_t resident_bytes;	 /* of the pages read in this step; MMT_UNKNOWN: none were read */
 	uint64_t process_resident_bytes; /* from the last resident reading before to_ns; MMT_UNKNOWN: there is none */
 };
 
@@ -579,6 +583,8 @@ struct mmt_report {
 	size_t cause_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes,
 	    resident_bytes;	   /* sums; resident_bytes can be MMT_UNKNOWN */
+	uint64_t resident_ns;	   /* when the resident pages were read: at the end, or the last time before to_ns; of
+				      several processes the earliest; 0: not known */
 	uint64_t ended_bytes;	   /* unfreed in children that ended before a target; not part of other figures */
 	uint64_t before_bytes;	   /* mapped before the window and still mapped */
 	uint64_t kernel_bytes;	   /* mapped by the kernel and still mapped */

@@ -211,19 +211,24 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	return NULL;
 }
 
-/* Checks during recording. The rings are drained between two snapshots, and also within one when they fill, so no
- * process delays the others for longer than its own snapshot takes. */
+/* Checks during recording and, if the user asked for them, what is resident then. The rings are drained between two
+ * snapshots, and also within one when they fill, so no process delays the others for longer than its own snapshot
+ * takes. */
 static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
+	recorder->page_readings++;
 	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = &recorder->processes.items.items[i];
+		bool complete;
 
 		/* The first snapshot comes first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
-		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, NULL);
+		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, &complete);
+		if (!error && complete)
+			error = record_residency(recorder);
 		if (!error)
 			error = process_events_drain(recorder);
 		if (!error)

@@ -135,7 +135,7 @@ void recorder_flush(struct recorder *recorder)
 static struct mmt_error *add_attributes(struct recorder *recorder)
 {
 	struct event_description snapshot;
-	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3];
+	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 4];
 
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
 		const struct event_description *event = &recorder->events.items.items[i];
@@ -160,6 +160,7 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NAME_PIECE_ID;
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = NOTE_ID;
+	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3] = RESIDENT_PAGES_ID;
 	events_describe_snapshot(&snapshot);
 	return writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, snapshot_ids,
 				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));
@@ -680,4 +681,11 @@ struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->jitdumps.items.count; i++)
 		error = write_jitdump(recorder, &recorder->jitdumps.items.items[i], tick_end);
 	return error;
+}
+
+void process_ranges_list_deinit(process_ranges_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		vector_deinit(&list->items[i].ranges);
+	vector_deinit(list);
 }

@@ -42,6 +42,8 @@ struct process_ranges {
 
 typedef VECTOR(struct process_ranges) process_ranges_list;
 
+void process_ranges_list_deinit(process_ranges_list *list);
+
 /* The part of a record that must not be written to the file. */
 struct hidden_part {
 	size_t offset, bytes;
@@ -84,10 +86,12 @@ struct recorder {
 	struct jitdump_notes jitdumps;
 	struct kept_modules images;
 	struct jit_code generated;
-	struct code_copies code;	  /* copies of JIT code, filled when recording ends */
-	process_ranges_list final_ranges; /* of the STOP snapshots */
-	process_ranges_list start_ranges; /* of the START snapshots of targets, until residency is read */
+	struct code_copies code;	     /* copies of JIT code, filled when recording ends */
+	process_ranges_list final_ranges;    /* of the STOP snapshots */
+	process_ranges_list start_ranges;    /* of the START snapshots of targets, until residency is read */
+	process_ranges_list interval_ranges; /* of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
 	process_residencies start_residency;
+	uint32_t page_readings; /* how often resident pages were read since the start */
 	uint32_t callchain_limit;
 
 	struct writer *writer;

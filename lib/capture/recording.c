@@ -89,12 +89,9 @@ static void recorder_deinit(struct recorder *recorder)
 	jitdumps_deinit(&recorder->jitdumps);
 	build_id_notes_deinit(&recorder->build_ids);
 	kept_modules_deinit(&recorder->images);
-	for (size_t i = 0; i < recorder->final_ranges.count; i++)
-		vector_deinit(&recorder->final_ranges.items[i].ranges);
-	vector_deinit(&recorder->final_ranges);
-	for (size_t i = 0; i < recorder->start_ranges.count; i++)
-		vector_deinit(&recorder->start_ranges.items[i].ranges);
-	vector_deinit(&recorder->start_ranges);
+	process_ranges_list_deinit(&recorder->final_ranges);
+	process_ranges_list_deinit(&recorder->start_ranges);
+	process_ranges_list_deinit(&recorder->interval_ranges);
 	process_residencies_deinit(&recorder->start_residency);
 	for (size_t i = 0; i < recorder->earlier_maps.count; i++)
 		perf_map_copy_deinit(&recorder->earlier_maps.items[i]);

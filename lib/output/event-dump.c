@@ -170,6 +170,10 @@ static void print_fields(FILE *stream, const struct mmt_event *event)
 	case MMT_EVENT_RESIDENT:
 		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->resident_bytes, event->resident_reading);
 		break;
+	case MMT_EVENT_RESIDENT_PAGES:
+		fprintf(stream, " bytes=%" PRIu64 " runs=%" PRIu64 " reading=%" PRIu64, event->resident_bytes,
+			event->count, event->resident_reading);
+		break;
 	case MMT_EVENT_LARGE_DUMPS:
 		fprintf(stream, " on=%s", event->enabled ? "yes" : "no");
 		break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where RSS grew, in a recording that says which pages were resident when it began and when it ended. */
+/* Where RSS grew, in a recording that says which pages were resident when it began, in between and when it ended. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -178,17 +178,215 @@ START_TEST(nothing_without_the_start)
 }
 END_TEST
 
-START_TEST(nothing_in_a_window)
+#define RUN(start, pages) ((struct resident_run){start, (start) + (pages)*PAGE})
+#define SECOND 1000000000ull
+#define BASE (1000 * SECOND)
+#define LATER 0x7a0000000000ull
+
+/* Readings at 2, 4 and 6 s; the process touches more of its heap, maps 16 pages at 3 s and as many at 5 s, and unmaps
+ * the first at 5.5 s. RSS is what is resident, and one page more. */
+static void write_readings(void)
 {
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct resident_run start[] = {RUN(HEAP, 2)};
+	const struct resident_run first[] = {RUN(HEAP, 4)};
+	const struct resident_run second[] = {RUN(HEAP, 5), RUN(MADE, 8)};
+	const struct resident_run third[] = {RUN(HEAP, 1), RUN(HEAP + 8 * PAGE, 9), RUN(LATER, 3)};
+	const struct resident_run last[] = {RUN(HEAP, 30), RUN(LATER, 16)};
+	struct recording_residency residency = {0};
+	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
+	struct buffer buffer;
+
+	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
+	builder_pages(builder, BASE + 2 * SECOND, PID, &(struct builder_pages){1, false, 5 * PAGE, first, 1});
+	builder_mmap_exit(builder, BASE + 3 * SECOND, PID, PID, MADE, 16 * PAGE, 0x1234);
+	builder_pages(builder, BASE + 4 * SECOND, PID, &(struct builder_pages){2, true, 14 * PAGE, second, 1});
+	builder_pages(builder, BASE + 4 * SECOND, PID, &(struct builder_pages){2, false, 14 * PAGE, second + 1, 1});
+	builder_mmap_exit(builder, BASE + 5 * SECOND, PID, PID, LATER, 16 * PAGE, 0x5678);
+	builder_munmap_exit(builder, BASE + 5 * SECOND + SECOND / 2, PID, PID, MADE, 16 * PAGE);
+	builder_pages(builder, BASE + 6 * SECOND, PID, &(struct builder_pages){3, false, 14 * PAGE, third, 3});
+	add_pages(&residency.at_start, 3 * PAGE, start, 1);
+	residency.at_start.items[0].time_ns = BASE + 1;
+	add_pages(&residency.processes, 47 * PAGE, last, 2);
+	residency.processes.items[0].time_ns = BASE + 8 * SECOND;
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+	builder_finish(builder, BASE + 8 * SECOND);
+}
+
+/* Times in seconds since the start; 0: not given. */
+static struct mmt_report *report_window(double from, double to)
+{
+	struct mmt_report_options options;
+
+	mmt_report_options_init(&options);
+	if (from > 0)
+		options.from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, BASE + (uint64_t)(from * SECOND)};
+	if (to > 0)
+		options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, BASE + (uint64_t)(to * SECOND)};
+	return report_file_report(&options);
+}
+
+static void check_sum(const struct mmt_growth *growth)
+{
+	int64_t sum = growth->unexplained_bytes;
+
+	ck_assert(growth->parts_known);
+	for (size_t i = 0; i < growth->part_count; i++)
+		sum += growth->parts[i].bytes;
+	ck_assert_int_eq(sum, (int64_t)(growth->pages_end_bytes - growth->pages_start_bytes));
+}
+
+/* Up to 4.5 s: what was resident at 4 s, of the start's mappings and of those made since. */
+START_TEST(end_of_window)
+{
+	struct mmt_report *report;
+
+	write_readings();
+	report = report_window(0, 4.5);
+	check_sum(&report->growth);
+	ck_assert_uint_eq(report->growth.pages_start_ns, BASE + 1);
+	ck_assert_uint_eq(report->growth.pages_end_ns, BASE + 4 * SECOND);
+	ck_assert_uint_eq(report->growth.pages_end_bytes, 14 * PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_MADE, 0)->bytes, 8 * PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_HEAP)->bytes, 3 * PAGE);
+	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
+	ck_assert_uint_eq(report->resident_ns, BASE + 4 * SECOND);
+	ck_assert_uint_eq(report->resident_bytes, 8 * PAGE);
+	ck_assert_uint_eq(report->groups[0].resident_bytes, 8 * PAGE);
+	ck_assert_uint_eq(report->groups[0].memory_bytes, 8 * PAGE);
+	ck_assert_uint_eq(report->processes[0].resident_bytes, 13 * PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* From 3.9 s: the reading at 4 s is nearer than that at 2 s, and what was mapped at 3 s is from before the window. */
+START_TEST(start_of_window)
+{
+	struct mmt_report *report;
+
+	write_readings();
+	report = report_window(3.9, 7);
+	check_sum(&report->growth);
+	ck_assert_uint_eq(report->growth.pages_start_ns, BASE + 4 * SECOND);
+	ck_assert_uint_eq(report->growth.pages_end_ns, BASE + 6 * SECOND);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_MADE, 0)->bytes, 3 * PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_HEAP)->bytes, 5 * PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_UNMAPPED, 0)->bytes, -8 * (int64_t)PAGE);
+	ck_assert_uint_eq(report->resident_bytes, 3 * PAGE);
+	mmt_report_destroy(report);
+	/* From 2.9 s that mapping is made in the window, and nothing of it was resident at 2 s. */
+	report = report_window(2.9, 4.5);
+	check_sum(&report->growth);
+	ck_assert_uint_eq(report->growth.pages_start_ns, BASE + 2 * SECOND);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_MADE, 0)->bytes, 8 * PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_HEAP)->bytes, PAGE);
+	mmt_report_destroy(report);
+	/* To the end of the recording it is compared with the last reading. */
+	report = report_window(5.2, 0);
+	check_sum(&report->growth);
+	ck_assert_uint_eq(report->growth.pages_start_ns, BASE + 6 * SECOND);
+	ck_assert_uint_eq(report->growth.pages_end_ns, BASE + 8 * SECOND);
+	ck_assert_uint_eq(report->resident_ns, BASE + 8 * SECOND);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A mapping made between the start of the window and the reading nearest to it keeps the pages that it had then. */
+START_TEST(mapped_before_the_nearest_reading)
+{
+	struct mmt_report *report;
+
+	write_readings();
+	report = report_window(5.2, 0);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_HEAP)->bytes, 20 * PAGE);
+	mmt_report_destroy(report);
+	report = report_window(4.99, 0);
+	/* 4 s is nearer. */
+	ck_assert_uint_eq(report->growth.pages_start_ns, BASE + 4 * SECOND);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_MADE, 0)->bytes, 16 * PAGE);
+	mmt_report_destroy(report);
+	report = report_window(4.9999, 7);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_MADE, 0)->bytes, 3 * PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Without two readings, or with only one near both ends, nothing can be compared. */
+START_TEST(nothing_between_readings)
+{
+	struct mmt_report *report;
+
+	write_readings();
+	report = report_window(3.9, 5);
+	ck_assert(!report->growth.parts_known);
+	ck_assert_uint_eq(report->resident_bytes, 0);
+	ck_assert_uint_eq(report->resident_ns, BASE + 4 * SECOND);
+	mmt_report_destroy(report);
+	report = report_window(0, 1);
+	ck_assert(!report->growth.parts_known);
+	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report->resident_ns, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Steps have what was read in them. */
+START_TEST(steps_with_readings)
+{
+	static const uint64_t expected[] = {MMT_UNKNOWN, 0,	   MMT_UNKNOWN, 8 * PAGE,
+					    MMT_UNKNOWN, 3 * PAGE, MMT_UNKNOWN, 16 * PAGE};
 	struct mmt_report_options options;
 	struct mmt_report *report;
 
-	write_recording(true, 0, 0);
+	write_readings();
 	mmt_report_options_init(&options);
-	options.from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 1500};
+	options.every_ns = SECOND + 1;
 	report = report_file_report(&options);
-	ck_assert(!report->growth.parts_known);
+	ck_assert_uint_eq(report->step_count, 8);
+	for (size_t i = 0; i < 8; i++)
+		ck_assert_uint_eq(report->steps[i].resident_bytes, expected[i]);
 	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Readings that no recorder writes do not count; the one before does. */
+START_TEST(hostile_readings)
+{
+	static const struct {
+		struct resident_run runs[2];
+		bool more;
+		int32_t pid;
+	} bad[] = {
+	    {{{MADE, MADE}, {LATER, LATER + PAGE}}, false, PID},
+	    {{{MADE + PAGE, MADE}, {MADE + PAGE, MADE + 2 * PAGE}}, false, PID},
+	    {{{MADE, MADE + 2 * PAGE}, {MADE + PAGE, MADE + 3 * PAGE}}, false, PID},
+	    {{{0, UINT64_MAX}, {0, UINT64_MAX}}, false, PID},
+	    {{{HEAP, HEAP + PAGE}, {MADE, MADE + PAGE}}, true, PID},
+	    {{{HEAP, HEAP + PAGE}, {MADE, MADE + PAGE}}, false, PID + 1},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+		const struct resident_run good[] = {RUN(MADE, 5)};
+		struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
+		struct mmt_report *report;
+
+		builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
+		builder_mmap_exit(builder, BASE + SECOND, PID, PID, MADE, 16 * PAGE, 0x1234);
+		builder_pages(builder, BASE + 2 * SECOND, PID, &(struct builder_pages){1, false, 5 * PAGE, good, 1});
+		builder_pages(builder, BASE + 3 * SECOND, bad[i].pid,
+			      &(struct builder_pages){2, bad[i].more, PAGE, bad[i].runs, 2});
+		builder_mmap_exit(builder, BASE + 4 * SECOND, PID, PID, LATER, 16 * PAGE, 0x5678);
+		builder_finish(builder, BASE + 8 * SECOND);
+		report = report_window(0, 7);
+		ck_assert_uint_eq(report->resident_bytes, 5 * PAGE);
+		ck_assert_uint_eq(report->resident_ns, BASE + 2 * SECOND);
+		mmt_report_destroy(report);
+	}
 }
 END_TEST
 
@@ -201,7 +399,12 @@ int main(void)
 	tcase_add_test(tests, every_page_has_a_part);
 	tcase_add_test(tests, parts_add_up_while_the_process_runs);
 	tcase_add_test(tests, nothing_without_the_start);
-	tcase_add_test(tests, nothing_in_a_window);
+	tcase_add_test(tests, end_of_window);
+	tcase_add_test(tests, start_of_window);
+	tcase_add_test(tests, mapped_before_the_nearest_reading);
+	tcase_add_test(tests, nothing_between_readings);
+	tcase_add_test(tests, steps_with_readings);
+	tcase_add_test(tests, hostile_readings);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -5,8 +5,9 @@
  * that was reserved before, and touches it; `file` reads a file that was mapped before; `memfd` maps and touches one;
  * `shared` touches shared memory that was mapped before; `huge` touches a byte of each huge page; `dontneed` gives back
  * what it had touched, without unmapping it; `give-back` unmaps it; `children` forks children that touch what they
- * inherited; `idle` does nothing. Says by how many bytes the resident size changed. `steadily` maps and touches 64 KiB
- * a hundred times a second for two minutes.
+ * inherited; `idle` does nothing. Says by how many bytes the resident size changed. `phases` maps and touches, gives
+ * back without unmapping and touches again, in four phases; it says what is resident in each, and when each has ended.
+ * `steadily` maps and touches 64 KiB a hundred times a second for two minutes.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/stage.h"
@@ -255,6 +257,58 @@ static void grow_children(const struct stage *stage)
 		waitpid(children[i], NULL, 0);
 }
 
+static void say_phase(const struct stage *stage, int phase, int first, int second, int older)
+{
+	struct timespec now;
+	char word[16];
+
+	printf("phase %d first %d second %d older %d rss %zu\n", phase, first, second, older, resident_bytes());
+	fflush(stdout);
+	snprintf(word, sizeof(word), "phase-%d", phase);
+	stage_pause(stage, word);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("moment %d %lld\n", phase, now.tv_sec * 1000000000LL + now.tv_nsec);
+}
+
+VISIBLE char *map_first(void)
+{
+	char *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+	KEEP_FRAME();
+	return block;
+}
+
+VISIBLE char *map_second(void)
+{
+	char *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+	KEEP_FRAME();
+	return block;
+}
+
+/* Each phase has a pause at its end, in which the recorder can read what is resident. */
+static void run_phases(const struct stage *stage)
+{
+	char *older = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE), *first, *second;
+
+	stage_begin(stage);
+	first = map_first();
+	stage_touch(first, BYTES);
+	say_phase(stage, 1, BYTES, 0, 0);
+	second = map_second();
+	stage_touch(second, BYTES / 4);
+	stage_need_call(madvise(first, BYTES / 2, MADV_DONTNEED), "madvise");
+	say_phase(stage, 2, BYTES / 2, BYTES / 4, 0);
+	stage_touch(first, BYTES / 4);
+	stage_need_call(munmap(second, BYTES), "munmap");
+	stage_touch(older, BYTES / 2);
+	say_phase(stage, 3, BYTES / 4 * 3, 0, BYTES / 2);
+	second = map_second();
+	stage_touch(second, BYTES);
+	say_phase(stage, 4, BYTES / 4 * 3, BYTES, BYTES / 2);
+	stage_end(stage);
+}
+
 static void idle(const struct stage *stage)
 {
 	stage_begin(stage);
@@ -270,7 +324,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 	    {"arena", grow_arena},	 {"protect", grow_protected}, {"file", grow_file},   {"memfd", grow_memfd},
 	    {"shared", grow_shared},	 {"huge", grow_huge},	      {"dontneed", discard}, {"give-back", give_back},
-	    {"children", grow_children}, {"steadily", grow_steadily}, {"idle", idle},
+	    {"children", grow_children}, {"steadily", grow_steadily}, {"idle", idle},	     {"phases", run_phases},
 	};
 	struct stage stage = stage_open(argc, argv);
 	/* With huge pages, touching the headers would touch all. */

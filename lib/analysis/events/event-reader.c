@@ -10,6 +10,8 @@
 #include "base/api.h"
 #include "base/errors.h"
 #include "base/vector.h"
+#include "base/wide-sum.h"
+#include "trace/read/decode.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"
 
@@ -63,6 +65,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_SNAPSHOT_END] = MMT_EVENT_SNAPSHOT_END,
     [EVENT_MARK] = MMT_EVENT_MARK,
     [EVENT_RESIDENT] = MMT_EVENT_RESIDENT,
+    [EVENT_RESIDENT_PAGES] = MMT_EVENT_RESIDENT_PAGES,
     [EVENT_LARGE_DUMPS] = MMT_EVENT_LARGE_DUMPS,
     [EVENT_UNRECORDED_CHILDREN] = MMT_EVENT_OTHER,
     [EVENT_PROCESS_STARTED] = MMT_EVENT_OTHER,
@@ -88,6 +91,7 @@ const char *mmt_event_kind_name(enum mmt_event_kind kind)
 	    [MMT_EVENT_SNAPSHOT_END] = "snapshot-end",
 	    [MMT_EVENT_MARK] = "mark",
 	    [MMT_EVENT_RESIDENT] = "resident",
+	    [MMT_EVENT_RESIDENT_PAGES] = "resident-pages",
 	    [MMT_EVENT_LARGE_DUMPS] = "large-dumps",
 	    [MMT_EVENT_OTHER] = "other",
 	};
@@ -323,6 +327,18 @@ static void convert_task(struct mmt_events *events, struct mmt_event_task task)
 }
 
 /* Convert the fields specific to a kind of event. */
+static uint64_t sum_runs(const uint8_t *runs, size_t count)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t run_bytes = decode_word(runs, 2 * i + 1) - decode_word(runs, 2 * i);
+
+		bytes = saturating_add(bytes, run_bytes, MMT_BYTES_MAX);
+	}
+	return bytes;
+}
+
 static void convert_details(struct mmt_events *events)
 {
 	const struct event *event = &events->internal;
@@ -383,6 +399,11 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_RESIDENT:
 		converted->resident_bytes = event->resident.bytes;
 		converted->resident_reading = event->resident.reading;
+		break;
+	case EVENT_RESIDENT_PAGES:
+		converted->resident_bytes = sum_runs(event->pages.runs, event->pages.run_count);
+		converted->resident_reading = event->pages.reading;
+		converted->count = event->pages.run_count;
 		break;
 	case EVENT_LARGE_DUMPS:
 		converted->enabled = event->large_dumps.on;

@@ -13,6 +13,7 @@
 #include "base/syscall-table.h"
 #include "base/map.h"
 #include "trace/format/event.h"
+#include "trace/format/format.h"
 
 /* Event queue of effect-order.c. It holds copies of events; an event can take the position of an earlier one. An event
  * that passes through an empty queue is not copied. */
@@ -501,6 +502,12 @@ static void copy_stack(struct queued *item, const struct event_stack *stack)
 	}
 }
 
+static void copy_runs(struct queued *item, const uint8_t *runs)
+{
+	memcpy(item->payload, runs, item->event.pages.run_count * RESIDENT_RUN_BYTES);
+	item->event.pages.runs = (const uint8_t *)item->payload;
+}
+
 /* NULL: out of memory. */
 static struct queued *copy_event(const struct event *event)
 {
@@ -515,6 +522,8 @@ static struct queued *copy_event(const struct event *event)
 		bytes += stack->callchain_count * sizeof(*stack->callchain);
 	if (is_call(event) && stack->bytes)
 		bytes += stack->byte_count;
+	if (event->kind == EVENT_RESIDENT_PAGES)
+		bytes += event->pages.run_count * RESIDENT_RUN_BYTES;
 	item = malloc(bytes);
 	if (!item)
 		return NULL;
@@ -525,6 +534,8 @@ static struct queued *copy_event(const struct event *event)
 		copy_text(item, text);
 	if (is_call(event))
 		copy_stack(item, stack);
+	if (event->kind == EVENT_RESIDENT_PAGES)
+		copy_runs(item, event->pages.runs);
 	return item;
 }
 

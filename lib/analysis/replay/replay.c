@@ -490,6 +490,8 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_LARGE_DUMPS:
 		replay->large_dumps = event->large_dumps.on;
 		return notes_take(&replay->notes, event);
+	case EVENT_RESIDENT_PAGES:
+		return replay->watch.pages ? replay->watch.pages(replay->watch.pages_context, replay, event) : NULL;
 	case EVENT_MARK:
 	case EVENT_RESIDENT:
 	case EVENT_UNRECORDED_CHILDREN:

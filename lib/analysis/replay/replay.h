@@ -43,6 +43,9 @@ struct replay_watch {
 	struct mmt_error *(*timestamp)(void *context, struct replay *replay, uint64_t time_ns);
 	uint64_t timestamp_ns;
 	void *context;
+	/* Called for each EVENT_RESIDENT_PAGES, when everything before it has been applied. */
+	struct mmt_error *(*pages)(void *context, struct replay *replay, const struct event *event);
+	void *pages_context;
 };
 
 struct kept_sample;
@@ -76,8 +79,7 @@ struct replay {
 	VECTOR(struct replay_thread) threads;	     /* indexed by allocation.thread */
 	VECTOR(struct thread_state *) thread_states; /* of live threads */
 	VECTOR(uint32_t) mmap2_counts;		     /* by process: pending MMAP2 records */
-	struct map
-	    early_samples; /* process whose code is not known yet -> its last call, struct early_sample */
+	struct map early_samples;	 /* process whose code is not known yet -> its last call, struct early_sample */
 	size_t early_count, early_bytes; /* totals: samples, and bytes of their stack dumps */
 
 	uint64_t first_ns, last_ns;

@@ -37,11 +37,15 @@ struct grouping {
 	struct mmt_report *report;
 	struct mmt_group *groups; /* by row number - 1 */
 	size_t row_count;
+	const struct resident_sums *resident; /* NULL: not known */
 	struct survivor_sums sums;
 	bool is_inner;		 /* of the second key */
 	size_t step_figures;	 /* of all groups so far */
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
+
+/* To the groups, and to the parts of the ledger's lifetimes, where they are kept. */
+static struct mmt_error *publish_residents(struct grouping *grouping);
 
 /* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a stack. */
 static void count_stacks(const struct grouping *grouping, const struct account *account)
@@ -561,6 +565,8 @@ static struct mmt_error *build_level(struct grouping *grouping)
 	if (!error)
 		error = add_unfreed_sums(grouping->replay, grouping->rows, &grouping->sums);
 	if (!error)
+		error = publish_residents(grouping);
+	if (!error)
 		error = add_allocations(grouping);
 	if (!error)
 		error = group_details_add(grouping->replay, grouping->rows, grouping->arena, grouping->report,
@@ -578,10 +584,10 @@ static struct mmt_error *publish(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	struct mmt_report *report = grouping->report;
-	bool resident = grouping->replay->metadata->has_residency && !grouping->replay->window.ends_early;
 	struct mmt_error *error;
 
-	report->resident_bytes = resident ? 0 : MMT_UNKNOWN;
+	report->resident_bytes = grouping->resident ? 0 : MMT_UNKNOWN;
+	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;
 	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
 	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;
 	if (ledger->rows.count) {
@@ -615,10 +621,15 @@ static struct mmt_error *build_inner(struct grouping *inner, const struct groupi
 	return error ? error : rank_inner(inner, outer->groups);
 }
 
-struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct arena *arena, struct mmt_report *report)
+struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
+			       struct arena *arena, struct mmt_report *report)
 {
-	struct grouping grouping = {
-	    .replay = replay, .rows = rows, .arena = arena, .report = report, .row_count = rows->items.count};
+	struct grouping grouping = {.replay = replay,
+				    .rows = rows,
+				    .arena = arena,
+				    .report = report,
+				    .row_count = rows->items.count,
+				    .resident = resident};
 	struct grouping inner = grouping;
 	bool is_pair = report->then_by != MMT_BY_STACK;
 	struct mmt_error *error;
@@ -636,27 +647,14 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct 
 	return error;
 }
 
-static const struct process_residency *find_residency(const struct replay *replay, const struct process *process)
-{
-	const struct recording_residency *residency = &replay->metadata->residency;
-
-	if (!replay->metadata->has_residency || process->ended || replay->window.ends_early)
-		return NULL;
-	for (size_t i = 0; i < residency->processes.count; i++) {
-		if (residency->processes.items[i].pid == process->pid)
-			return &residency->processes.items[i];
-	}
-	return NULL;
-}
-
 /* Runs and intervals are in ascending order, so `*run` only moves forward. */
-static uint64_t resident_bytes(const struct process_residency *residency, size_t *run,
+static uint64_t resident_bytes(const struct resident_run *runs, size_t run_count, size_t *run,
 			       const struct space_interval *interval)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = *run; i < residency->runs.count; i++) {
-		const struct resident_run *resident = &residency->runs.items[i];
+	for (size_t i = *run; i < run_count; i++) {
+		const struct resident_run *resident = &runs[i];
 		uint64_t start = resident->start > interval->start ? resident->start : interval->start;
 		uint64_t end = resident->end < interval->end ? resident->end : interval->end;
 
@@ -756,8 +754,7 @@ static bool is_of_others(const struct replay *replay, const struct rows *rows, c
 
 /* Committed in the window by a stack of this report. */
 static bool add_unowned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-			const struct space_interval *interval, const struct allocation *allocation,
-			const struct process_residency *residency, size_t *run)
+			const struct space_interval *interval, const struct allocation *allocation)
 {
 	const struct account *committer = find_committer(replay, interval);
 	struct lifetime_part *part;
@@ -769,36 +766,166 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	sums->groups[rows_shown(rows, committer) - 1].committed_before_bytes += interval->end - interval->start;
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
-	if (residency) {
-		uint64_t bytes = resident_bytes(residency, run, interval);
+	return true;
+}
 
-		sums->resident_known[rows_shown(rows, committer) - 1] = true;
-		sums->groups[rows_shown(rows, committer) - 1].resident_before_bytes += bytes;
-		if (part) {
-			part->resident_known = true;
-			part->resident_before_bytes += bytes;
-		}
+void resident_sums_deinit(struct resident_sums *sums)
+{
+	map_deinit(&sums->owned);
+	map_deinit(&sums->before);
+	map_deinit(&sums->unsettled);
+	*sums = (struct resident_sums){0};
+}
+
+static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
+{
+	const uint64_t *sum = map_get(map, key);
+
+	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
+}
+
+/* The key of `owned` and `before`. */
+static uint64_t resident_key(const struct replay *replay, const struct account *account,
+			     const struct allocation *allocation)
+{
+	uint32_t number = (uint32_t)(account - replay->ledger.accounts.items);
+
+	return (uint64_t)number << 32 |
+	       (allocation && allocation->account == number ? allocation->thread : LEDGER_NO_THREAD);
+}
+
+/* Of an interval: what of it is resident. Also if that is nothing: then it is known. */
+static bool add_resident(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
+			 const struct space_interval *interval, uint64_t bytes)
+{
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+	const struct account *owner = process_totals_owner(replay, interval);
+	const struct account *committer;
+
+	if (owner) {
+		sums->owned_bytes += bytes;
+		return add_to_map(&sums->owned,
+				  resident_key(replay, find_holder(replay, rows, interval, owner), allocation), bytes);
+	}
+	if (allocation && !allocation->settled && allocation->side == LEDGER_INSIDE)
+		return add_to_map(&sums->unsettled, interval->allocation, bytes);
+	committer = find_committer(replay, interval);
+	if (!committer || !interval->attributes.protection || !is_of_others(replay, rows, interval, allocation))
+		return true;
+	return add_to_map(&sums->before, resident_key(replay, committer, NULL), bytes);
+}
+
+struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
+				    const struct process *process, const struct resident_run *runs, size_t run_count)
+{
+	const struct space_interval *interval;
+	size_t run = 0;
+
+	for (size_t i = 0; i < run_count; i++)
+		sums->pages_bytes += runs[i].end - runs[i].start;
+	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+		if (!add_resident(sums, replay, rows, interval, resident_bytes(runs, run_count, &run, interval)))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static bool merge_maps(struct map *map, const struct map *other)
+{
+	size_t position = 0;
+	uint64_t key, bytes;
+
+	while (map_next(other, &position, &key, &bytes)) {
+		if (!add_to_map(map, key, bytes))
+			return false;
 	}
 	return true;
 }
 
-/* Add the resident bytes of an interval that is in a group. */
-static bool add_resident(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-			 const struct space_interval *interval, uint64_t bytes)
+struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
 {
-	const struct account *owner = process_totals_owner(replay, interval);
-	const struct account *holder = find_holder(replay, rows, interval, owner);
-	struct lifetime_part *part;
+	if (!merge_maps(&sums->owned, &other->owned) || !merge_maps(&sums->before, &other->before) ||
+	    !merge_maps(&sums->unsettled, &other->unsettled))
+		return &error_no_memory;
+	sums->owned_bytes += other->owned_bytes;
+	sums->pages_bytes += other->pages_bytes;
+	if (!sums->time_ns || other->time_ns < sums->time_ns)
+		sums->time_ns = other->time_ns;
+	return NULL;
+}
 
-	if (!find_part(replay, holder, ledger_allocation(&replay->ledger, interval->allocation), &part))
+/* Hand out what is resident to the group, and the part, of an account. */
+static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t bytes, bool before)
+{
+	const struct account *account = ledger_counted(&grouping->replay->ledger, (uint32_t)(key >> 32));
+	struct lifetimes *lifetimes = &grouping->replay->ledger.lifetimes;
+	struct lifetime_part *part;
+	struct mmt_group *group;
+	uint32_t row;
+
+	if (!account)
+		return true;
+	row = rows_shown(grouping->rows, account);
+	group = &grouping->groups[row - 1];
+	grouping->sums.resident_known[row - 1] = true;
+	add_bytes(before ? &group->resident_before_bytes : &group->resident_bytes, bytes);
+	if (!lifetimes->steps_max || grouping->is_inner)
+		return true;
+	part = lifetimes_part(lifetimes, (uint32_t)(key >> 32), (uint32_t)key);
+	if (!part)
 		return false;
-	sums->resident_known[rows_shown(rows, holder) - 1] = true;
-	sums->groups[rows_shown(rows, holder) - 1].resident_bytes += bytes;
-	if (part) {
-		part->resident_known = true;
-		part->resident_bytes += bytes;
-	}
+	part->resident_known = true;
+	add_bytes(before ? &part->resident_before_bytes : &part->resident_bytes, bytes);
 	return true;
+}
+
+/* NULL: it was unmapped, and its number may be used again. */
+static const struct allocation *find_unsettled(const struct replay *replay, const struct resident_sums *sums,
+					       uint64_t number)
+{
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, (uint32_t)number);
+
+	return allocation && allocation->time_ns <= sums->time_ns ? allocation : NULL;
+}
+
+uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct replay *replay, const struct rows *rows)
+{
+	uint64_t key, bytes, total = sums->owned_bytes;
+
+	for (size_t position = 0; map_next(&sums->unsettled, &position, &key, &bytes);) {
+		const struct allocation *allocation = find_unsettled(replay, sums, key);
+
+		if (allocation && (allocation->settled ? ledger_counted(&replay->ledger, allocation->account) != NULL
+						       : !rows_are_filtered(rows)))
+			total += bytes;
+	}
+	return total;
+}
+
+static bool publish_unsettled(struct grouping *grouping, uint64_t number, uint64_t bytes)
+{
+	const struct allocation *allocation = find_unsettled(grouping->replay, grouping->resident, number);
+
+	if (!allocation || allocation->account == LEDGER_NO_ACCOUNT)
+		return true;
+	return publish_resident(grouping, (uint64_t)allocation->account << 32 | allocation->thread, bytes, false);
+}
+
+static struct mmt_error *publish_residents(struct grouping *grouping)
+{
+	size_t owned = 0, before = 0, unsettled = 0;
+	bool ok = true;
+	uint64_t key, bytes;
+
+	if (!grouping->resident)
+		return NULL;
+	while (ok && map_next(&grouping->resident->owned, &owned, &key, &bytes))
+		ok = publish_resident(grouping, key, bytes, false);
+	while (ok && map_next(&grouping->resident->before, &before, &key, &bytes))
+		ok = publish_resident(grouping, key, bytes, true);
+	while (ok && map_next(&grouping->resident->unsettled, &unsettled, &key, &bytes))
+		ok = publish_unsettled(grouping, key, bytes);
+	return ok ? NULL : &error_no_memory;
 }
 
 static bool is_account_of(const struct replay *replay, const struct rows *rows, uint32_t number)
@@ -831,9 +958,7 @@ static void add_unfiltered(const struct replay *replay, const struct rows *rows,
 static struct mmt_error *add_process(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 				     const struct process *process)
 {
-	const struct process_residency *residency = find_residency(replay, process);
 	const struct space_interval *interval, *previous = NULL;
-	size_t run = 0;
 
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
@@ -843,14 +968,12 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 		previous = interval;
 		add_unfiltered(replay, rows, sums, interval, allocation);
 		if (!owner) {
-			if (!add_unowned(replay, rows, sums, interval, allocation, residency, &run))
+			if (!add_unowned(replay, rows, sums, interval, allocation))
 				return &error_no_memory;
 			continue;
 		}
 		sums->groups[rows_shown(rows, owner) - 1].mapping_count += !continues;
 		if (!add_owned(replay, rows, sums, interval, owner, allocation))
-			return &error_no_memory;
-		if (residency && !add_resident(replay, rows, sums, interval, resident_bytes(residency, &run, interval)))
 			return &error_no_memory;
 	}
 	return NULL;

@@ -10,6 +10,8 @@
 #include "analysis/report/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/map.h"
+#include "trace/format/format.h"
+#include "trace/read/decode.h"
 
 #define ARENA_BYTES (64ULL << 20) /* glibc's malloc reserves this much for an arena, aligned to it */
 #define PLACE_SHIFT 60
@@ -33,30 +35,22 @@ const char *mmt_growth_place_name(enum mmt_growth_place place)
 	return place < MMT_GROWTH_PLACES ? names[place] : "unknown";
 }
 
-struct sums {
-	const struct replay *replay;
-	struct map bytes; /* place and what is mapped there -> int64_t as uint64_t */
-	uint64_t start_bytes, end_bytes;
-};
-
 /* Iterates over resident runs; requested addresses ascend. */
 struct runs {
-	const struct process_residency *residency; /* NULL: nothing is resident */
-	size_t next;
+	const struct resident_run *items;
+	size_t count, next;
 	uint64_t counted_bytes; /* in all requested ranges */
 };
 
 static uint64_t count_resident(struct runs *runs, uint64_t start, uint64_t end)
 {
-	const struct resident_run *items = runs->residency ? runs->residency->runs.items : NULL;
-	size_t count = runs->residency ? runs->residency->runs.count : 0;
 	uint64_t bytes = 0;
 
-	while (runs->next < count && items[runs->next].end <= start)
+	while (runs->next < runs->count && runs->items[runs->next].end <= start)
 		runs->next++;
-	for (size_t i = runs->next; i < count && items[i].start < end; i++) {
-		uint64_t from = items[i].start > start ? items[i].start : start;
-		uint64_t to = items[i].end < end ? items[i].end : end;
+	for (size_t i = runs->next; i < runs->count && runs->items[i].start < end; i++) {
+		uint64_t from = runs->items[i].start > start ? runs->items[i].start : start;
+		uint64_t to = runs->items[i].end < end ? runs->items[i].end : end;
 
 		bytes += to - from;
 	}
@@ -64,22 +58,23 @@ static uint64_t count_resident(struct runs *runs, uint64_t start, uint64_t end)
 	return bytes;
 }
 
-static uint64_t count_all(const struct process_residency *residency)
+static uint64_t count_all(const struct runs *runs)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; residency && i < residency->runs.count; i++)
-		bytes += residency->runs.items[i].end - residency->runs.items[i].start;
+	for (size_t i = 0; i < runs->count; i++)
+		bytes += runs->items[i].end - runs->items[i].start;
 	return bytes;
 }
 
-static struct mmt_error *add(struct sums *sums, uint64_t key, int64_t bytes)
+/* The values of `parts` are int64_t as uint64_t. */
+static struct mmt_error *add(struct map *parts, uint64_t key, int64_t bytes)
 {
-	const uint64_t *sum = map_get(&sums->bytes, key);
+	const uint64_t *sum = map_get(parts, key);
 
 	if (!bytes)
 		return NULL;
-	return map_put(&sums->bytes, key, (sum ? *sum : 0) + (uint64_t)bytes) ? NULL : &error_no_memory;
+	return map_put(parts, key, (sum ? *sum : 0) + (uint64_t)bytes) ? NULL : &error_no_memory;
 }
 
 static enum mmt_growth_place find_place(const struct replay *replay, const struct space_interval *interval)
@@ -88,7 +83,7 @@ static enum mmt_growth_place find_place(const struct replay *replay, const struc
 
 	if (allocation && allocation->side != LEDGER_BEFORE)
 		return MMT_GROWTH_MADE;
-	if (interval->commit >= COMMIT_FIRST)
+	if (interval->commit >= COMMIT_FIRST && interval->commit != replay->ledger.outside_commit)
 		return MMT_GROWTH_COMMITTED;
 	return interval->allocation == ALLOCATION_KERNEL ? MMT_GROWTH_KERNEL : MMT_GROWTH_BEFORE;
 }
@@ -139,79 +134,355 @@ static const char *name_path(const void *context, uint32_t path)
 	return code_view_path_name(context, path);
 }
 
-static struct mmt_error *add_space(struct sums *sums, const struct process *process, struct runs *start,
-				   struct runs *end)
+/* Whether its pages that were resident at the start can have been those of this mapping. */
+static bool is_older(const struct replay *replay, const struct space_interval *interval, uint64_t start_ns)
 {
-	const struct runtime *runtime = runtimes_of_space(process->space, name_path, sums->replay->code);
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+
+	return !allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < start_ns;
+}
+
+/* From the start's pages to those of `end`, by what they belong to in the model as it is now. */
+static struct mmt_error *count_parts(struct process_pages *pages, const struct replay *replay,
+				     const struct process *process, struct runs end)
+{
+	const struct runtime *runtime = runtimes_of_space(process->space, name_path, replay->code);
+	struct runs start = {.items = pages->start.items, .count = pages->start.count};
 	const struct space_interval *interval;
 	struct mmt_error *error = NULL;
 
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
 	     address = interval->end) {
-		enum mmt_growth_place place = find_place(sums->replay, interval);
-		uint64_t before = place == MMT_GROWTH_MADE ? 0 : count_resident(start, interval->start, interval->end);
-		uint64_t after = count_resident(end, interval->start, interval->end);
+		enum mmt_growth_place place = find_place(replay, interval);
+		uint64_t before = is_older(replay, interval, pages->start_ns)
+				      ? count_resident(&start, interval->start, interval->end)
+				      : 0;
+		uint64_t after = count_resident(&end, interval->start, interval->end);
 
 		/* The kernel does not count huge pages of hugetlbfs. */
 		if (!interval->attributes.hugetlb)
-			error = add(sums, make_key(sums->replay, process->space, interval, runtime, place),
+			error = add(&pages->parts, make_key(replay, process->space, interval, runtime, place),
 				    (int64_t)(after - before));
 	}
-	return error;
+	return error ? error
+		     : add(&pages->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
+			   -(int64_t)(count_all(&start) - start.counted_bytes));
 }
 
 static const struct process_residency *find_residency(const process_residencies *processes, int32_t pid)
 {
 	for (size_t i = 0; i < processes->count; i++) {
-		if (processes->items[i].pid == pid && processes->items[i].resident_bytes)
+		if (processes->items[i].pid == pid)
 			return &processes->items[i];
 	}
 	return NULL;
 }
 
-/* `*known_ret` false: its resident pages at the start or the end are unknown. */
-static struct mmt_error *add_process(struct sums *sums, const struct process *process, bool *known_ret)
+/* The readings of a process */
+
+static uint64_t distance(uint64_t left, uint64_t right)
 {
-	const struct reader_metadata *metadata = sums->replay->metadata;
-	struct runs start = {.residency = find_residency(&metadata->residency.at_start, process->pid)};
-	struct runs end = {.residency = find_residency(&metadata->residency.processes, process->pid)};
-	bool began_meanwhile = process->parent_pid || metadata->info.command;
+	return left > right ? left - right : right - left;
+}
+
+/* What it had when the recording, or the process itself, began. */
+static void set_first_start(struct process_pages *pages, const struct replay *replay, const struct process *process)
+{
+	const struct process_residency *residency = find_residency(&replay->metadata->residency.at_start, process->pid);
+
+	if (residency && residency->resident_bytes && !process->started_ns) {
+		pages->start = (struct page_runs){residency->runs.items, residency->runs.count};
+		pages->start_bytes = residency->resident_bytes;
+		pages->start_ns = residency->time_ns;
+		pages->start_known = true;
+	} else if (process->parent_pid || replay->metadata->info.command) {
+		pages->start_ns = process->started_ns ? process->started_ns : replay->first_ns;
+		pages->start_known = true;
+	}
+}
+
+static struct mmt_error *find_pages(struct page_readings *readings, const struct replay *replay,
+				    const struct process *process, struct process_pages **pages_ret)
+{
+	const uint64_t *place = map_get(&readings->places, process->index);
+	struct process_pages *pages;
+
+	*pages_ret = place ? &readings->items.items[*place] : NULL;
+	if (place)
+		return NULL;
+	if (!map_put(&readings->places, process->index, readings->items.count))
+		return &error_no_memory;
+	pages = vector_append(&readings->items);
+	if (!pages)
+		return &error_no_memory;
+	pages->process = process->index;
+	set_first_start(pages, replay, process);
+	*pages_ret = pages;
+	return NULL;
+}
+
+static void forget_end(struct process_pages *pages)
+{
+	map_deinit(&pages->parts);
+	resident_sums_deinit(&pages->resident);
+	pages->end_known = pages->parts_known = false;
+}
+
+static bool is_nearer_start(const struct page_readings *readings, const struct replay *replay,
+			    const struct process_pages *pages, uint64_t time_ns)
+{
+	uint64_t from_ns = replay->window.from_ns;
+
+	return readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
+	       (!pages->start_known ||
+		(pages->start_ns < from_ns && distance(time_ns, from_ns) <= distance(pages->start_ns, from_ns)));
+}
+
+/* A complete reading: all pages of the process at `time_ns`, up to which the model is. */
+static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
+				      const struct replay *replay, struct page_runs runs, uint64_t time_ns,
+				      uint64_t resident_bytes)
+{
+	const struct process *process = processes_at(replay->processes, pages->process);
 	struct mmt_error *error;
 
-	*known_ret = end.residency && (start.residency || began_meanwhile);
-	if (!*known_ret)
-		return NULL;
-	sums->start_bytes += start.residency ? start.residency->resident_bytes : 0;
-	sums->end_bytes += end.residency->resident_bytes;
-	error = add_space(sums, process, &start, &end);
-	return error ? error
-		     : add(sums, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
-			   -(int64_t)(count_all(start.residency) - start.counted_bytes));
+	forget_end(pages);
+	error = resident_sums_add(&pages->resident, replay, readings->rows, process, runs.items, runs.count);
+	pages->resident.time_ns = time_ns;
+	pages->end_known = true;
+	pages->end_bytes = resident_bytes;
+	pages->parts_known = pages->start_known && resident_bytes;
+	if (!error && pages->parts_known)
+		error = count_parts(pages, replay, process, (struct runs){.items = runs.items, .count = runs.count});
+	return error;
 }
 
-/* A process that began and ended during the recording has no pages at either time; a child of vfork shares those of its
- * parent. */
-static bool is_nothing(const struct replay *replay, const struct process *process)
+/* The runs that were received become the start of the window. */
+static void use_as_start(struct page_readings *readings, struct process_pages *pages, uint64_t time_ns,
+			 uint64_t resident_bytes)
 {
-	return process->borrows_space ||
-	       (process->ended && !find_residency(&replay->metadata->residency.at_start, process->pid));
+	readings->run_count -= pages->own_start.count;
+	vector_deinit(&pages->own_start);
+	readings->run_count += pages->incoming.count;
+	pages->own_start.items = pages->incoming.items;
+	pages->own_start.count = pages->incoming.count;
+	pages->own_start.capacity = pages->incoming.capacity;
+	pages->incoming.items = NULL;
+	pages->incoming.count = pages->incoming.capacity = 0;
+	pages->start = (struct page_runs){pages->own_start.items, pages->own_start.count};
+	pages->start_bytes = resident_bytes;
+	pages->start_ns = time_ns;
+	pages->start_known = true;
+	map_deinit(&pages->parts);
+	pages->parts_known = false;
 }
 
-static struct mmt_error *add_processes(struct sums *sums, const struct rows *rows, bool *known_ret)
+/* Of records that nobody checked: a reading whose runs do not ascend, or of which there are too many, does not count.
+ */
+static bool receive(struct page_readings *readings, struct process_pages *pages, const struct event *event)
+{
+	const uint8_t *runs = event->pages.runs;
+
+	if (event->pages.reading != pages->reading) {
+		readings->run_count -= pages->incoming.count;
+		pages->incoming.count = 0;
+		pages->invalid = false;
+		pages->reading = event->pages.reading;
+		pages->time_ns = event->time_ns;
+	}
+	for (size_t i = 0; !pages->invalid && i < event->pages.run_count; i++) {
+		size_t count = pages->incoming.count;
+		struct resident_run run = {decode_word(runs, 2 * i), decode_word(runs, 2 * i + 1)};
+
+		pages->invalid = run.start >= run.end || readings->run_count >= LIMIT_RESIDENT_RUNS ||
+				 (count && run.start < pages->incoming.items[count - 1].end);
+		if (!pages->invalid && !vector_push(&pages->incoming, run))
+			return false;
+		readings->run_count += !pages->invalid;
+	}
+	return true;
+}
+
+/* What the rows have of the latest readings of the processes that are alive. */
+static uint64_t sum_latest(const struct page_readings *readings, const struct replay *replay)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < readings->items.count; i++) {
+		if (!processes_at(replay->processes, readings->items.items[i].process)->ended)
+			bytes += resident_sums_bytes(&readings->items.items[i].resident, replay, readings->rows);
+	}
+	return bytes;
+}
+
+static struct mmt_error *take_event(void *context, struct replay *replay, const struct event *event)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+	struct page_readings *readings = context;
+	struct process_pages *pages;
+	struct mmt_error *error;
+
+	if (!process || process->ended || process->borrows_space)
+		return NULL;
+	error = find_pages(readings, replay, process, &pages);
+	if (error)
+		return error;
+	if (!receive(readings, pages, event))
+		return &error_no_memory;
+	if (!event->pages.last)
+		return NULL;
+	if (!pages->invalid) {
+		uint64_t bytes = event->pages.resident_bytes;
+
+		error = take_reading(readings, pages, replay,
+				     (struct page_runs){pages->incoming.items, pages->incoming.count}, pages->time_ns,
+				     bytes);
+		if (is_nearer_start(readings, replay, pages, pages->time_ns))
+			use_as_start(readings, pages, pages->time_ns, bytes);
+		readings->latest_ns = pages->time_ns;
+		readings->latest_bytes = sum_latest(readings, replay);
+	}
+	readings->run_count -= pages->incoming.count;
+	pages->incoming.count = 0;
+	pages->reading = 0;
+	return error;
+}
+
+void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay)
+{
+	*readings = (struct page_readings){.rows = rows};
+	replay->watch.pages = take_event;
+	replay->watch.pages_context = readings;
+}
+
+void page_readings_deinit(struct page_readings *readings)
+{
+	for (size_t i = 0; i < readings->items.count; i++) {
+		struct process_pages *pages = &readings->items.items[i];
+
+		forget_end(pages);
+		vector_deinit(&pages->incoming);
+		vector_deinit(&pages->own_start);
+	}
+	vector_deinit(&readings->items);
+	map_deinit(&readings->places);
+	resident_sums_deinit(&readings->resident);
+}
+
+/* Those of the end of the recording are in a section of their own. */
+static struct mmt_error *take_final(struct page_readings *readings, const struct replay *replay)
+{
+	struct mmt_error *error = NULL;
+
+	if (!replay->metadata->has_residency || replay->window.ends_early)
+		return NULL;
+	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct process_residency *final =
+		    process->ended ? NULL : find_residency(&replay->metadata->residency.processes, process->pid);
+		struct process_pages *pages;
+
+		if (!final)
+			continue;
+		error = find_pages(readings, replay, process, &pages);
+		if (error)
+			break;
+		if (process->borrows_space) {
+			pages->resident.pages_bytes =
+			    count_all(&(struct runs){.items = final->runs.items, .count = final->runs.count});
+			pages->resident.time_ns = final->time_ns;
+			pages->end_known = true;
+			continue;
+		}
+		error = take_reading(readings, pages, replay, (struct page_runs){final->runs.items, final->runs.count},
+				     final->time_ns, final->resident_bytes);
+	}
+	return error;
+}
+
+struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay)
+{
+	struct mmt_error *error = take_final(readings, replay);
+
+	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
+	for (size_t i = 0; !error && i < readings->items.count; i++) {
+		const struct process_pages *pages = &readings->items.items[i];
+
+		if (!pages->end_known || processes_at(replay->processes, pages->process)->ended)
+			continue;
+		readings->known = true;
+		error = resident_sums_merge(&readings->resident, &pages->resident);
+	}
+	return error;
+}
+
+const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
+						     const struct process *process)
+{
+	const uint64_t *place = process->ended ? NULL : map_get(&readings->places, process->index);
+
+	return place && readings->items.items[*place].end_known ? &readings->items.items[*place].resident : NULL;
+}
+
+/* Where RSS grew, of all selected processes */
+
+struct sums {
+	const struct replay *replay;
+	struct map bytes; /* of a place and what is mapped there: int64_t as uint64_t */
+	uint64_t start_bytes, end_bytes;
+	uint64_t start_ns, end_ns; /* of the earliest reading of each; 0: not known */
+};
+
+static uint64_t earlier(uint64_t left, uint64_t right)
+{
+	return !left || (right && right < left) ? right : left;
+}
+
+static struct mmt_error *add_process(struct sums *sums, const struct process_pages *pages)
+{
+	struct mmt_error *error = NULL;
+	size_t position = 0;
+	uint64_t key, bytes;
+
+	sums->start_bytes += pages->start_bytes;
+	sums->end_bytes += pages->end_bytes;
+	sums->start_ns = earlier(sums->start_ns, pages->start_ns);
+	sums->end_ns = earlier(sums->end_ns, pages->resident.time_ns);
+	while (!error && map_next(&pages->parts, &position, &key, &bytes))
+		error = add(&sums->bytes, key, (int64_t)bytes);
+	return error;
+}
+
+/* A process that began and ended during the recording, or began after the last reading, has no pages at either time; a
+ * child of vfork shares those of its parent. */
+static bool is_nothing(const struct page_readings *readings, const struct replay *replay, const struct process *process,
+		       const struct process_pages *pages)
+{
+	if (process->borrows_space)
+		return true;
+	if (process->ended)
+		return process->ended_ns <= replay->window.from_ns ||
+		       !(pages ? pages->start.count != 0
+			       : find_residency(&replay->metadata->residency.at_start, process->pid) != NULL);
+	return replay->window.ends_early && !pages && process->started_ns > readings->latest_ns;
+}
+
+static struct mmt_error *add_processes(struct sums *sums, const struct page_readings *readings, bool *known_ret)
 {
 	struct mmt_error *error = NULL;
 
 	*known_ret = false;
 	for (size_t i = 0; !error && i < processes_count(sums->replay->processes); i++) {
 		const struct process *process = processes_at(sums->replay->processes, (uint32_t)i);
+		const uint64_t *place = map_get(&readings->places, process->index);
+		const struct process_pages *pages = place ? &readings->items.items[*place] : NULL;
 
-		if (!rows_selects(rows, process) || is_nothing(sums->replay, process))
+		if (!rows_selects(readings->rows, process) || is_nothing(readings, sums->replay, process, pages))
 			continue;
-		*known_ret = !process->ended;
-		if (*known_ret)
-			error = add_process(sums, process, known_ret);
+		*known_ret = !process->ended && pages && pages->parts_known;
 		if (!*known_ret)
 			break;
+		error = add_process(sums, pages);
 	}
 	return error;
 }
@@ -263,9 +534,10 @@ static void name_part(const struct replay *replay, uint64_t key, struct mmt_grow
  * A running process changes between the reading of its size and that of its pages, which may find new pages in known
  * mappings and miss new mappings. So its growth is known as an interval: what lies outside of it is unexplained.
  */
-static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_bytes)
+static void compare_with_sizes(struct mmt_growth *growth, bool windowed, int64_t explained_bytes)
 {
-	bool sizes_known = growth->start_bytes != MMT_UNKNOWN && growth->end_bytes != MMT_UNKNOWN;
+	/* In a window, the pages and the other sizes are not of the same times. */
+	bool sizes_known = !windowed && growth->start_bytes != MMT_UNKNOWN && growth->end_bytes != MMT_UNKNOWN;
 	int64_t start_first = (int64_t)(sizes_known ? growth->start_bytes : growth->pages_start_bytes);
 	int64_t end_first = (int64_t)(sizes_known ? growth->end_bytes : growth->pages_end_bytes);
 	int64_t start_change = (int64_t)growth->pages_start_bytes - start_first;
@@ -281,7 +553,7 @@ static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_byte
 	growth->changing_bytes = end_first - start_first - explained_bytes - growth->unexplained_bytes;
 }
 
-static struct mmt_error *publish(const struct sums *sums, struct arena *arena, struct mmt_growth *growth)
+static struct mmt_error *publish(const struct sums *sums, struct arena *arena, bool windowed, struct mmt_growth *growth)
 {
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
 	uint64_t key, bytes;
@@ -291,6 +563,8 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, s
 		return &error_no_memory;
 	growth->pages_start_bytes = sums->start_bytes;
 	growth->pages_end_bytes = sums->end_bytes;
+	growth->pages_start_ns = sums->start_ns;
+	growth->pages_end_ns = sums->end_ns;
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
@@ -304,25 +578,26 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, s
 		explained_bytes += part->bytes;
 		growth->part_count++;
 	}
-	compare_with_sizes(growth, explained_bytes);
+	compare_with_sizes(growth, windowed, explained_bytes);
 	qsort(parts, growth->part_count, sizeof(*parts), compare_parts);
 	growth->parts = parts;
 	growth->parts_known = true;
 	return NULL;
 }
 
-struct mmt_error *growth_parts_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				     struct mmt_report *report)
+struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
+				     struct arena *arena, struct mmt_report *report)
 {
 	struct sums sums = {.replay = replay};
 	struct mmt_error *error;
 	bool known;
 
-	if (!replay->metadata->has_residency || report->windowed)
+	/* The rows leave out what is too recent, so they do not show all of what was made. */
+	if (!readings->known || replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
-	error = add_processes(&sums, rows, &known);
+	error = add_processes(&sums, readings, &known);
 	if (!error && known)
-		error = publish(&sums, arena, &report->growth);
+		error = publish(&sums, arena, report->windowed, &report->growth);
 	map_deinit(&sums.bytes);
 	return error;
 }

@@ -1,16 +1,75 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where RSS grew: the pages that became resident during the recording, by the mapping that they belong to. */
+/*
+ * Which pages were resident, attributed: the readings that the recorder made at its start, at each interval snapshot
+ * and at its end. A report shows what its rows have of the last reading in its window, and where RSS grew: the pages of
+ * that reading that are not resident in the reading nearest to the start of the window, by what they belong to.
+ */
 #ifndef ANALYSIS_REPORT_GROWTH_PARTS_H
 #define ANALYSIS_REPORT_GROWTH_PARTS_H
 
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
+#include "analysis/report/groups.h"
 #include "analysis/report/rows.h"
 
-/* Fill in report->growth. There are no parts if residency of the start or the end is missing, if a target has ended, or
- * if the report is about a window. */
-struct mmt_error *growth_parts_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				     struct mmt_report *report) MMT_MUST_CHECK;
+struct page_runs {
+	const struct resident_run *items;
+	size_t count;
+};
+
+/* The readings of one process that the report needs. */
+struct process_pages {
+	uint32_t process; /* index */
+
+	/* A reading whose records follow each other, until its last one. */
+	uint32_t reading;
+	bool invalid;
+	uint64_t time_ns;
+	VECTOR(struct resident_run) incoming;
+
+	/* Nearest to the start of the window. Empty for a process that began later. */
+	bool start_known;
+	struct page_runs start; /* in the metadata, or in own_start */
+	VECTOR(struct resident_run) own_start;
+	uint64_t start_ns, start_bytes; /* time, and RSS in statm */
+
+	/* The latest reading. */
+	bool end_known, parts_known;
+	uint64_t end_bytes;
+	struct resident_sums resident;
+	struct map parts; /* since the start: place and what is mapped there -> int64_t as uint64_t */
+};
+
+struct page_readings {
+	const struct rows *rows;
+	VECTOR(struct process_pages) items;
+	struct map places;     /* process index -> place in `items` */
+	size_t run_count;      /* in all `incoming` and `own_start` */
+	uint64_t latest_ns;    /* time of the latest reading during the recording; 0: none */
+	uint64_t latest_bytes; /* what the rows had of it, as far as their stacks were known */
+
+	/* Set by page_readings_end(). */
+	bool known;
+	struct resident_sums resident; /* of all processes */
+};
+
+/* Have the replay report readings. The rows must be initialised before the pass. */
+void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay);
+void page_readings_deinit(struct page_readings *readings);
+
+/* After the pass: takes the reading of the recording's end if the window includes it. */
+struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay) MMT_MUST_CHECK;
+
+/* After the end: NULL if not known. */
+const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
+						     const struct process *process);
+
+/*
+ * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has
+ * ended; or where the options leave recent mappings out.
+ */
+struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
+				     struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
 
 #endif

@@ -41,6 +41,7 @@ struct report {
 	struct replay replay;
 	struct rows rows;
 	struct steps steps;
+	struct page_readings readings;
 	struct arena arena;
 };
 
@@ -101,21 +102,11 @@ static struct mmt_error *release_ended(struct report *report, const struct mmt_r
 	return error ? error : replay_take_error(replay);
 }
 
-static uint64_t sum_residency(const struct replay *replay, const struct process *process)
+static uint64_t sum_residency(const struct report *report, const struct process *process)
 {
-	const struct recording_residency *residency = &replay->metadata->residency;
-	uint64_t bytes = 0;
+	const struct resident_sums *sums = page_readings_of_process(&report->readings, process);
 
-	for (size_t i = 0; i < residency->processes.count; i++) {
-		const struct process_residency *resident = &residency->processes.items[i];
-
-		if (resident->pid != process->pid || process->ended || replay->window.ends_early)
-			continue;
-		for (size_t j = 0; j < resident->runs.count; j++)
-			bytes += resident->runs.items[j].end - resident->runs.items[j].start;
-		return bytes;
-	}
-	return MMT_UNKNOWN;
+	return sums ? sums->pages_bytes : MMT_UNKNOWN;
 }
 
 /* The time when the checked program ended. */
@@ -175,7 +166,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .ended = process->ended,
 	    .threads = process->thread_count,
 	    .start_boot_ns = notes_start_boot_ns(&report->replay.notes, process->pid),
-	    .resident_bytes = sum_residency(&report->replay, process),
+	    .resident_bytes = sum_residency(report, process),
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,
 	    .reserved_bytes = now->reserved + ended->reserved,
@@ -375,11 +366,12 @@ static struct mmt_error *add_figures(struct report *report)
 	struct mmt_error *error = steps_end(&report->steps, replay, result);
 
 	if (!error)
-		error = groups_build(replay, &report->rows, &report->arena, result);
+		error = groups_build(replay, &report->rows, report->readings.known ? &report->readings.resident : NULL,
+				     &report->arena, result);
 	if (!error)
 		error = parts_build(replay, &report->rows, &report->arena, result);
 	if (!error)
-		error = growth_parts_build(replay, &report->rows, &report->arena, result);
+		error = growth_parts_build(&report->readings, replay, &report->arena, result);
 	if (!error)
 		error = steps_publish(&report->steps, replay, &report->arena, result);
 	if (!error)
@@ -426,8 +418,11 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.processes = report->replay.processes;
 	report->rows.lost_stack = report->replay.lost_stack;
 	report->rows.replay = &report->replay;
-	steps_watch(&report->steps, &report->replay);
+	page_readings_watch(&report->readings, &report->rows, &report->replay);
+	steps_watch(&report->steps, &report->readings, &report->replay);
 	error = replay_run(&report->replay);
+	if (!error)
+		error = page_readings_end(&report->readings, &report->replay);
 	if (!error)
 		error = describe_recording(report, options);
 	if (!error)
@@ -525,6 +520,7 @@ void mmt_report_destroy(struct mmt_report *result)
 		return;
 	rows_deinit(&report->rows);
 	steps_deinit(&report->steps);
+	page_readings_deinit(&report->readings);
 	arena_deinit(&report->arena);
 	replay_deinit(&report->replay);
 	free(report);

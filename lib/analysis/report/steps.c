@@ -7,8 +7,7 @@
 
 void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows)
 {
-	*steps = (struct steps){
-	    .every_ns = options->every_ns, .lifetime_steps = options->lifetime_steps, .rows = rows};
+	*steps = (struct steps){.every_ns = options->every_ns, .lifetime_steps = options->lifetime_steps, .rows = rows};
 }
 
 void steps_deinit(struct steps *steps)
@@ -50,6 +49,7 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
 				.process_resident_bytes = notes_resident(&replay->notes)};
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
+	uint64_t read_ns = steps->readings->latest_ns;
 	bool others_live;
 
 	/* Add no steps after the end if the clock jumps forward. */
@@ -66,6 +66,9 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps, ask for longer ones",
 					    STEPS_MAX);
 		step.to_ns = replay->watch.timestamp_ns;
+		step.resident_bytes = read_ns < step.to_ns && read_ns >= step.to_ns - steps->every_ns
+					  ? steps->readings->latest_bytes
+					  : MMT_UNKNOWN;
 		replay->watch.timestamp_ns += steps->every_ns;
 		if ((others_live && !note_living(steps)) || !vector_push(&steps->items, step))
 			return &error_no_memory;
@@ -145,8 +148,9 @@ static uint64_t choose_length(const struct steps *steps, const struct replay *re
 	return (to_ns - from_ns) / CHOSEN_MAX + 1;
 }
 
-void steps_watch(struct steps *steps, struct replay *replay)
+void steps_watch(struct steps *steps, const struct page_readings *readings, struct replay *replay)
 {
+	steps->readings = readings;
 	if (!steps->every_ns)
 		steps->every_ns = choose_length(steps, replay);
 	replay->ledger.options.every_ns = steps->every_ns;

@@ -361,12 +361,12 @@ struct mmt_error *resident_series_read(struct recorder *recorder)
 	return clock_now_ns() < recorder->resident_series.next_ns ? NULL : resident_series_end(recorder);
 }
 
-#define START_RUNS_MAX (1u << 20) /* they stay in memory during the recording */
+#define LIVE_RUNS_MAX (1u << 20) /* during the recording: those of the start stay in memory */
 #define RANGES_AT_ONCE 4096
 
 /* Events are enabled: keep up with the rings. */
-static struct mmt_error *read_start_ranges(struct recorder *recorder, struct residency_reader *reader,
-					   const struct process_ranges *process, struct process_residency *pages)
+static struct mmt_error *read_live_ranges(struct recorder *recorder, struct residency_reader *reader,
+					  const struct process_ranges *process, struct process_residency *pages)
 {
 	struct mmt_error *error = NULL;
 
@@ -379,7 +379,7 @@ static struct mmt_error *read_start_ranges(struct recorder *recorder, struct res
 		ring_reader_end_wait(recorder);
 		if (!error)
 			error = ring_reader_keep_up(recorder);
-		reader->gave_up |= pages->runs.count > START_RUNS_MAX;
+		reader->gave_up |= pages->runs.count > LIVE_RUNS_MAX;
 	}
 	return error;
 }
@@ -395,7 +395,7 @@ static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *rea
 	recorder->residency_told = true;
 }
 
-static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process, bool at_start,
+static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process, bool live,
 				      process_residencies *processes)
 {
 	struct process_residency *pages;
@@ -416,9 +416,9 @@ static struct mmt_error *read_process(struct recorder *recorder, const struct pr
 	}
 	pages->pid = process->pid;
 	pages->time_ns = clock_now_ns();
-	reader.gave_up |= !resident_series_size(process->pid, &before) && at_start;
-	error = at_start ? read_start_ranges(recorder, &reader, process, pages)
-			 : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
+	reader.gave_up |= !resident_series_size(process->pid, &before) && live;
+	error = live ? read_live_ranges(recorder, &reader, process, pages)
+		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	residency_close(&reader);
 	/* The process may grow during the reading: the sum of the pages lies between the RSS before and after it. */
 	if (before && resident_series_size(process->pid, &after))
@@ -437,13 +437,9 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; i < recorder->start_ranges.count; i++) {
-		if (!error)
-			error =
-			    read_process(recorder, &recorder->start_ranges.items[i], true, &recorder->start_residency);
-		vector_deinit(&recorder->start_ranges.items[i].ranges);
-	}
-	vector_deinit(&recorder->start_ranges);
+	for (size_t i = 0; !error && i < recorder->start_ranges.count; i++)
+		error = read_process(recorder, &recorder->start_ranges.items[i], true, &recorder->start_residency);
+	process_ranges_list_deinit(&recorder->start_ranges);
 	return error;
 }
 
@@ -453,5 +449,45 @@ struct mmt_error *read_final_residency(struct recorder *recorder, process_reside
 
 	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
 		error = read_process(recorder, &recorder->final_ranges.items[i], false, processes);
+	return error;
+}
+
+/* The runs from `first` on that fit into one record. */
+static struct mmt_error *append_pages(struct recorder *recorder, const struct process_residency *pages, size_t first)
+{
+	size_t end =
+	    pages->runs.count - first > RESIDENT_RUNS_PER_RECORD ? first + RESIDENT_RUNS_PER_RECORD : pages->runs.count;
+	struct buffer record;
+
+	own_record_begin_bytes(&record);
+	buffer_put_u32(&record, recorder->page_readings);
+	buffer_put_u32(&record, end == pages->runs.count ? RESIDENT_PAGES_LAST : 0);
+	buffer_put_u64(&record, pages->resident_bytes);
+	for (size_t i = first; i < end; i++) {
+		buffer_put_u64(&record, pages->runs.items[i].start);
+		buffer_put_u64(&record, pages->runs.items[i].end);
+	}
+	return own_record_append_bytes(recorder, &record, pages->pid, pages->time_ns, RESIDENT_PAGES_ID);
+}
+
+struct mmt_error *record_residency(struct recorder *recorder)
+{
+	process_residencies processes = {0};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->interval_ranges.count; i++)
+		error = read_process(recorder, &recorder->interval_ranges.items[i], true, &processes);
+	for (size_t i = 0; !error && i < processes.count; i++) {
+		size_t count = processes.items[i].runs.count, first = 0;
+
+		do {
+			error = append_pages(recorder, &processes.items[i], first);
+			if (!error)
+				error = ring_reader_keep_up(recorder);
+			first += RESIDENT_RUNS_PER_RECORD;
+		} while (!error && first < count);
+	}
+	process_residencies_deinit(&processes);
+	process_ranges_list_deinit(&recorder->interval_ranges);
 	return error;
 }

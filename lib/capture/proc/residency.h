@@ -82,13 +82,18 @@ struct mmt_error *resident_series_read(struct recorder *recorder) MMT_MUST_CHECK
 /* Takes the last reading, which is always due. */
 struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads which pages of the recorded processes are resident, when recording starts and when it has stopped. */
+/* Reads which pages of the recorded processes are resident: when recording starts, at each interval snapshot, and when
+ * it has stopped. */
 
 /*
  * Reads the residency of the ranges of the START snapshots into start_residency and discards these ranges. The rings
  * are drained when they fill. A process whose pages cannot be read, or are too many, is left out.
  */
 struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Reads the residency of the ranges of the latest INTERVAL snapshot, appends it to the recording and discards the
+ * ranges. The rings are drained when they fill. */
+struct mmt_error *record_residency(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Reads the residency of the final ranges. Events are disabled. */
 struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes) MMT_MUST_CHECK;

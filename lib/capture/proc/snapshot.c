@@ -238,8 +238,12 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 static bool begin_ranges(struct reading *reading)
 {
 	struct recorder *recorder = reading->recorder;
-	process_ranges_list *list = reading->kind == SNAPSHOT_STOP ? &recorder->final_ranges : &recorder->start_ranges;
+	process_ranges_list *list = reading->kind == SNAPSHOT_STOP    ? &recorder->final_ranges
+				    : reading->kind == SNAPSHOT_START ? &recorder->start_ranges
+								      : &recorder->interval_ranges;
 
+	if (reading->kind == SNAPSHOT_INTERVAL)
+		process_ranges_list_deinit(list);
 	if (list->count && list->items[list->count - 1].pid == reading->pid)
 		vector_deinit(&list->items[list->count - 1].ranges);
 	else if (!vector_append(list))
@@ -275,7 +279,8 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	/* A check does not describe the process, so it cannot replace the snapshot that an exec requires. */
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
-	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && process && process->target)) {
+	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && process && process->target) ||
+	    (kind == SNAPSHOT_INTERVAL && recorder->options->snapshot_interval_ns)) {
 		if (!begin_ranges(&reading))
 			return &error_no_memory;
 	}

@@ -332,6 +332,7 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "committed_bytes", report->committed_bytes);
 	document_unsigned(document, "reserved_bytes", report->reserved_bytes);
 	document_unsigned(document, "resident_bytes", report->resident_bytes);
+	document_unsigned(document, "resident_ns", report->resident_ns ? report->resident_ns : MMT_UNKNOWN);
 	document_unsigned(document, "unfiltered_unfreed_bytes", report->unfiltered_unfreed_bytes);
 	document_unsigned(document, "unfiltered_committed_bytes", report->unfiltered_committed_bytes);
 	document_unsigned(document, "ended_bytes", report->ended_bytes);
@@ -350,6 +351,10 @@ static void put_growth_parts(struct document *document, const struct mmt_growth 
 {
 	document_unsigned(document, "pages_start_bytes", growth->parts_known ? growth->pages_start_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "pages_end_bytes", growth->parts_known ? growth->pages_end_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "pages_start_ns",
+			  growth->parts_known && growth->pages_start_ns ? growth->pages_start_ns : MMT_UNKNOWN);
+	document_unsigned(document, "pages_end_ns",
+			  growth->parts_known && growth->pages_end_ns ? growth->pages_end_ns : MMT_UNKNOWN);
 	if (growth->parts_known) {
 		document_signed(document, "changing_bytes", growth->changing_bytes);
 		document_signed(document, "unexplained_bytes", growth->unexplained_bytes);

@@ -240,7 +240,7 @@ static const char *describe_class(const struct mmt_growth_part *part)
 	return part->memory_class < MMT_CLASS_KINDS ? words[part->memory_class] : "memory";
 }
 
-static const char *describe_place(enum mmt_growth_place place)
+static const char *describe_place(enum mmt_growth_place place, bool windowed)
 {
 	static const char *const words[MMT_GROWTH_PLACES] = {
 	    [MMT_GROWTH_MADE] = "in mappings made in this recording: see the rows below",
@@ -248,18 +248,24 @@ static const char *describe_place(enum mmt_growth_place place)
 	    [MMT_GROWTH_KERNEL] = "in programs and stacks, which the kernel mapped itself",
 	    [MMT_GROWTH_UNMAPPED] = "by unmapping what was mapped before this recording began",
 	};
+	static const char *const window_words[MMT_GROWTH_PLACES] = {
+	    [MMT_GROWTH_MADE] = "in mappings made in this window: see the rows below",
+	    [MMT_GROWTH_COMMITTED] = "in memory mapped before, made accessible in this window: see the rows below",
+	    [MMT_GROWTH_KERNEL] = "in programs and stacks, which the kernel mapped itself",
+	    [MMT_GROWTH_UNMAPPED] = "by unmapping what was mapped before this window began",
+	};
 
-	return words[place];
+	return windowed ? window_words[place] : words[place];
 }
 
 /* "+36.90 MiB  touched in malloc arenas ..." */
-static void put_part(struct text *text, const struct mmt_growth_part *part)
+static void put_part(struct text *text, const struct mmt_growth_part *part, bool windowed)
 {
 	char change[MMT_SIZE_TEXT];
 
 	text_format(text, TEXT_STRONG, "  %12s  ", mmt_format_change(part->bytes, change));
 	if (part->place != MMT_GROWTH_BEFORE) {
-		text_put(text, TEXT_PLAIN, describe_place(part->place));
+		text_put(text, TEXT_PLAIN, describe_place(part->place, windowed));
 		text_end_line(text);
 		return;
 	}
@@ -270,7 +276,7 @@ static void put_part(struct text *text, const struct mmt_growth_part *part)
 		text_put_name(text, TEXT_PLAIN, part->name, 0);
 	else
 		text_put(text, TEXT_PLAIN, describe_class(part));
-	text_put(text, TEXT_PLAIN, ", mapped before this recording began");
+	text_format(text, TEXT_PLAIN, ", mapped before this %s began", windowed ? "window" : "recording");
 	text_end_line(text);
 	if (!part->hint)
 		return;
@@ -294,14 +300,31 @@ static bool is_large(int64_t bytes)
 	return bytes >= PART_FLOOR_BYTES || bytes <= -PART_FLOOR_BYTES;
 }
 
-/* Print the parts of the growth, largest first; the last lines complete the sum. */
-static void put_parts(struct text *text, const struct mmt_growth *growth)
+/* The pages are not of the window's ends, but of the readings next to these. */
+static void put_readings(struct text *text, const struct mmt_report *report)
 {
+	const struct mmt_growth *growth = &report->growth;
+	int64_t change_bytes = (int64_t)(growth->pages_end_bytes - growth->pages_start_bytes);
+	char start[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "  Resident pages were read %s and %s after the start; between these, RSS %s:",
+		    mmt_format_duration(since(growth->pages_start_ns, report->start_ns), start),
+		    mmt_format_duration(since(growth->pages_end_ns, report->start_ns), end),
+		    mmt_format_change(change_bytes, change));
+	text_end_line(text);
+}
+
+/* Print the parts of the growth, largest first; the last lines make the sum complete. */
+static void put_parts(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
 	int64_t rest = 0;
 
+	if (report->windowed && growth->pages_end_ns)
+		put_readings(text, report);
 	for (size_t i = 0; i < growth->part_count; i++) {
 		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
-			put_part(text, &growth->parts[i]);
+			put_part(text, &growth->parts[i], report->windowed);
 		else
 			rest += growth->parts[i].bytes;
 	}
@@ -323,7 +346,7 @@ void text_growth(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
 	if (report->growth.parts_known)
-		put_parts(text, &report->growth);
+		put_parts(text, report);
 	else
 		put_place(text, report);
 }

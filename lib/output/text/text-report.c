@@ -85,11 +85,16 @@ static void put_mappings(struct text *text, const struct mmt_report *report, enu
 
 static void put_sums(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
 {
+	char time[MMT_SIZE_TEXT];
+
 	text->indent = 0;
 	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording", report->unfreed_bytes);
 	put_part_bytes(text, "committed", report->committed_bytes);
 	put_part_bytes(text, "reserved", report->reserved_bytes);
 	put_part_bytes(text, "resident", report->resident_bytes);
+	if (report->resident_bytes != MMT_UNKNOWN && report->resident_ns && report->resident_ns < report->to_ns)
+		text_format(text, TEXT_PLAIN, " (%s after the start)",
+			    mmt_format_duration(report->resident_ns - report->start_ns, time));
 	text_end_line(text);
 	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording", report->allocated_bytes);
 	put_part_bytes(text, "freed", report->freed_bytes);
@@ -537,8 +542,7 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
 		events += report->events[kind];
 	if (!events && !report->windowed)
-		put_doubt(doubts,
-			  "no memory call was recorded: the process was idle, or others do its work", "", "");
+		put_doubt(doubts, "no memory call was recorded: the process was idle, or others do its work", "", "");
 	if (completeness->lost_events)
 		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
 			  text_plural(completeness->lost_events, " event was lost", " events were lost"));

@@ -29,6 +29,7 @@ enum event_kind {
 	EVENT_SNAPSHOT_END,
 	EVENT_MARK,		   /* a mark of the user */
 	EVENT_RESIDENT,		   /* resident size of a process */
+	EVENT_RESIDENT_PAGES,	   /* resident pages of a process, or a part of them */
 	EVENT_LARGE_DUMPS,	   /* large stack dumps were switched on or off */
 	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
@@ -116,6 +117,13 @@ struct event {
 			uint64_t bytes;
 			uint64_t reading; /* the same for all processes at one time */
 		} resident;		  /* EVENT_RESIDENT */
+		struct {
+			uint32_t reading;	 /* the same for all processes that were read together */
+			bool last;		 /* the process has no further runs in this reading */
+			uint64_t resident_bytes; /* RSS reported by the kernel */
+			const uint8_t *runs;	 /* as in the file: u64 start, u64 end */
+			size_t run_count;
+		} pages; /* EVENT_RESIDENT_PAGES */
 		struct {
 			bool on;
 		} large_dumps; /* EVENT_LARGE_DUMPS */

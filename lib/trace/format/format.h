@@ -107,7 +107,25 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
-enum note_kind { NOTE_MARK = 0, NOTE_RESIDENT = 1, NOTE_LARGE_DUMPS = 2, NOTE_UNRECORDED_CHILDREN = 3, NOTE_STARTED = 4 };
+enum note_kind {
+	NOTE_MARK = 0,
+	NOTE_RESIDENT = 1,
+	NOTE_LARGE_DUMPS = 2,
+	NOTE_UNRECORDED_CHILDREN = 3,
+	NOTE_STARTED = 4
+};
+
+/*
+ * Which pages of the record's process were resident at its time, again in records of this kind: u32 reading, the same
+ * for all processes that were read together; u32 flags; u64 RSS in bytes; then runs of pages, u64 start and u64 end
+ * each, ascending. The runs continue in further records up to one with RESIDENT_PAGES_LAST; without such a record the
+ * reading is incomplete.
+ */
+#define RESIDENT_PAGES_ID (SNAPSHOT_ID_FIRST + 0x40000)
+#define RESIDENT_PAGES_FIXED_BYTES 16
+#define RESIDENT_PAGES_LAST 1u
+#define RESIDENT_RUN_BYTES 16
+#define RESIDENT_RUNS_PER_RECORD 4000
 
 /* Hard limits for values that a reader accepts. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of perf's tools are far below this */
@@ -125,6 +143,7 @@ enum note_kind { NOTE_MARK = 0, NOTE_RESIDENT = 1, NOTE_LARGE_DUMPS = 2, NOTE_UN
 #define LIMIT_CODE_BYTES (256u << 20)
 #define LIMIT_CODE_CHANGES 16384 /* of one program */
 #define LIMIT_MARKS 65536
+#define LIMIT_RESIDENT_RUNS (1u << 24) /* kept at a time, of readings during the recording */
 #define LIMIT_INCREMENTAL_METADATA (1u << 24)
 #define LIMIT_IMAGES (1u << 20)
 #define LIMIT_IMAGE_BYTES (1u << 30) /* of all modules in total, decompressed */

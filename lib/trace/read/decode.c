@@ -266,6 +266,26 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	}
 }
 
+/* The runs stay in the record: whoever takes the event checks their order. */
+static void decode_pages(struct bytes *bytes, struct event *event)
+{
+	size_t size;
+
+	bytes_skip(bytes, NOTE_OFFSET - sizeof(uint16_t));
+	size = bytes_u16(bytes);
+	if (size < RESIDENT_PAGES_FIXED_BYTES || (size - RESIDENT_PAGES_FIXED_BYTES) % RESIDENT_RUN_BYTES) {
+		bytes_fail(bytes, "resident pages of a size that is no number of runs");
+		return;
+	}
+	size -= RESIDENT_PAGES_FIXED_BYTES;
+	event->pages.reading = bytes_u32(bytes);
+	event->pages.last = bytes_u32(bytes) & RESIDENT_PAGES_LAST;
+	event->pages.resident_bytes = bytes_u64(bytes);
+	event->pages.runs = bytes_take(bytes, size);
+	event->pages.run_count = bytes_ok(bytes) ? size / RESIDENT_RUN_BYTES : 0;
+	event->kind = EVENT_RESIDENT_PAGES;
+}
+
 /* A snapshot of /proc/PID/maps that the recorder inserted. */
 static void make_snapshot(const struct record_identity *identity, struct event *event)
 {
@@ -576,6 +596,8 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 	case RECORD_TEXT_POKE:
 		if (decoder->metadata->ours && identity->id == NOTE_ID)
 			decode_note(bytes, event);
+		else if (decoder->metadata->ours && identity->id == RESIDENT_PAGES_ID)
+			decode_pages(bytes, event);
 		break;
 	case PERF_RECORD_COMM:
 		decode_comm(header, bytes, event);

@@ -154,12 +154,13 @@ static void add_snapshot_attribute(struct writer *writer, struct recording_info 
 	    .sample_type = SAMPLE_TYPE & ~PERF_SAMPLE_RAW,
 	    .sample_id_all = 1,
 	};
-	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2];
+	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3];
 
 	for (size_t i = 0; i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
 		ids[i] = SNAPSHOT_ID_FIRST + i;
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NOTE_ID;
+	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = RESIDENT_PAGES_ID;
 	require(writer_add_attribute(writer, &attr, "dummy:u", ids, sizeof(ids) / sizeof(ids[0])));
 	if (!vector_push(&info->roles, ROLE_SNAPSHOT))
 		abort();
@@ -558,6 +559,25 @@ void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t p
 	buffer_put_u64(&body, value);
 	buffer_put_u64(&body, number);
 	append(builder, RECORD_TEXT_POKE, &body, NOTE_ID, time_ns, pid, pid);
+}
+
+void builder_pages(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pages *pages)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	buffer_put_u64(&body, 0);
+	buffer_put_u16(&body, 0);
+	buffer_put_u16(&body, (uint16_t)(RESIDENT_PAGES_FIXED_BYTES + pages->run_count * RESIDENT_RUN_BYTES));
+	buffer_put_u32(&body, pages->reading);
+	buffer_put_u32(&body, pages->more ? 0 : RESIDENT_PAGES_LAST);
+	buffer_put_u64(&body, pages->resident_bytes);
+	for (size_t i = 0; i < pages->run_count; i++) {
+		buffer_put_u64(&body, pages->runs[i].start);
+		buffer_put_u64(&body, pages->runs[i].end);
+	}
+	buffer_align(&body, 8);
+	append(builder, RECORD_TEXT_POKE, &body, RESIDENT_PAGES_ID, time_ns, pid, pid);
 }
 
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,

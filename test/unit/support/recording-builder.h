@@ -79,6 +79,16 @@ void builder_new_task(struct recording_builder *builder, uint64_t time_ns, int32
 void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t space,
 		  bool write);
 void builder_lost(struct recording_builder *builder, uint64_t time_ns, uint64_t id, uint64_t count);
+/* One record of a reading of resident pages; `more`: others follow. */
+struct builder_pages {
+	uint32_t reading;
+	bool more;
+	uint64_t resident_bytes;
+	const struct resident_run *runs;
+	size_t run_count;
+};
+
+void builder_pages(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pages *pages);
 /* See format.h for what they mean. */
 void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind, uint64_t value,
 		  uint64_t number);

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
+# What is resident is read at each interval snapshot: a program touches, gives back and touches again in phases, and a report up
+# to the end of a phase has what was resident in it, by stack; so has the growth between two phases. The sums are what the kernel
+# counts, with less than 1 % unexplained.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+
+# Of the pages, since the last call: the readings so far are in $readings.
+has_new_reading() {
+	local count
+	"$MMTRACE" dump -i "$recording" >dump.out || return
+	count=$(grep -c ' resident-pages ' dump.out)
+	[ "$count" -gt $((readings + 1)) ] && readings=$count
+}
+
+start_workload growth phases
+start_recording --snapshot-interval 100ms -p "$pid"
+readings=0
+for phase in 1 2 3 4; do
+	go_on_until "phase-$phase"
+	readings=$("$MMTRACE" dump -i "$recording" | grep -c ' resident-pages ')
+	wait_until "resident pages of phase $phase" has_new_reading
+done
+let_work
+stop_recording
+let_end
+report_json
+expect_true_report
+start=$(jq .start_ns report.json)
+moments=("$start")
+while read -r _ phase ns; do
+	moments[phase]=$ns
+done < <(grep '^moment ' workload.out)
+[ ${#moments[@]} = 5 ] || fail "the workload did not say its moments: $(cat workload.out)"
+older=(0) first=(0) second=(0) last=()
+
+# near FILTER BYTES: within 1 % of it, and 128 KiB of stacks and libraries.
+near() {
+	expect_json "$1 - $2 | fabs <= $2 / 100 + 131072"
+}
+
+resident_of() {
+	echo "([.groups[] | select(any(.frames[]; .function == \"$1\")) | .resident_bytes] | add // 0)"
+}
+
+while read -r _ phase _ bytes_first _ bytes_second _ bytes_older _ rss; do
+	first[phase]=$bytes_first second[phase]=$bytes_second older[phase]=$bytes_older
+	report_json --to "@${moments[phase]}"
+	expect_json ".resident_ns > ${moments[phase - 1]} and .resident_ns < .to_ns"
+	near "$(resident_of map_first)" "$bytes_first"
+	near "$(resident_of map_second)" "$bytes_second"
+	expect_json '.groups | all(.resident_bytes == null or .memory_bytes == .resident_bytes + .resident_before_bytes)'
+	near '.resident_bytes' $((bytes_first + bytes_second))
+	expect_json ".processes[0].resident_bytes - $rss | fabs <= $rss / 100"
+	near '.growth | .pages_end_bytes - .pages_start_bytes' $((bytes_first + bytes_second + bytes_older))
+	near '[.growth.parts[] | select(.place == "made").bytes] | add' $((bytes_first + bytes_second))
+	expect_json '.growth | ([.parts[].bytes] | add) + .unexplained_bytes == .pages_end_bytes - .pages_start_bytes'
+	expect_json '.growth | (.unexplained_bytes | fabs) <= ((.pages_end_bytes - .pages_start_bytes) | fabs) / 100'
+done < <(grep '^phase [0-9]' workload.out)
+[ ${#first[@]} = 5 ] || fail "the workload did not say what is resident"
+
+# From one phase to another: what was mapped in an earlier one is older, and can have been given back. A window begins with the
+# last reading of a phase: after its end, the next one could be nearer, when there is more.
+"$MMTRACE" dump -i "$recording" | sed -n 's/^\([0-9]*\)\.\([0-9]*\) .* resident-pages .*/\1\2/p' >times.out
+for phase in 1 2 3; do
+	last[phase]=$(awk -v end="${moments[phase]}" '$1 < end { time = $1 } END { print time }' times.out)
+	[ "${last[phase]}" -gt "${moments[phase - 1]}" ] || fail "no reading in phase $phase: $(cat times.out workload.out)"
+done
+report_json --from "@${last[1]}" --to "@${moments[2]}"
+near '[.growth.parts[] | select(.place == "made").bytes] | add' "${second[2]}"
+expect_json "[.growth.parts[] | select(.place == \"before\" and .bytes < 0).bytes] | add + ${first[2]} | fabs <= 131072"
+report_json --from "@${last[2]}" --to "@${moments[3]}"
+expect_json "([.growth.parts[] | select(.place == \"unmapped\").bytes] | add) + ${second[2]} | fabs <= 131072"
+near '[.growth.parts[] | select(.place == "before" and .bytes > 0).bytes] | add' $((first[3] - first[2] + older[3]))
+expect_json '.growth | (.unexplained_bytes | fabs) <= 131072'
+
+"$MMTRACE" report --no-pager -i "$recording" --from "@${last[3]}" --to "@${moments[4]}" >report.txt || fail "report: status $?"
+grep -qE '^  Resident pages were read [0-9.]+ m?s and [0-9.]+ m?s after the start; between these, RSS \+(39|40)\.[0-9]+ MiB:' report.txt ||
+	fail "the report does not say from which readings the growth is: $(head -12 report.txt)"
+grep -qE '^ +\+(39|40)\.[0-9]+ MiB  in mappings made in this window' report.txt || fail "no growth: $(head -12 report.txt)"
+grep -qE 'resident +[0-9.]+ MiB \([0-9.]+ m?s after the start\)|[0-9.]+ MiB resident \([0-9.]+ m?s after the start\)' report.txt ||
+	fail "the report does not say when resident pages were read: $(head -20 report.txt)"
+
+# Steps have what was read in them; and a packed recording has the readings, too.
+report_json --every 50ms
+expect_json "[.steps[].resident_bytes | values] | length >= 8 and max <= $((first[4] + second[4] + 131072)) and max >= $((first[4] + second[4] - 131072))"
+expect_json "[.steps[].resident_bytes | values] | any(. - ${first[1]} | fabs <= 131072)"
+report_json --to "@${moments[2]}"
+"$MMTRACE" pack -q -o packed.data "$recording" || fail "pack failed"
+"$MMTRACE" report --json -i packed.data --to "@${moments[2]}" >packed.json || fail "the packed recording has no report"
+[ "$(jq -c '[.resident_bytes, .resident_ns, .growth.parts]' packed.json)" = "$(jq -c '[.resident_bytes, .resident_ns, .growth.parts]' report.json)" ] ||
+	fail "the packed recording has other residency: $(jq -c .growth packed.json)"
+
+# Without an interval nothing is read on the way, and a window has no resident bytes.
+start_workload growth mmap
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+"$MMTRACE" dump -i "$recording" | grep -q ' resident-pages ' && fail "pages were read although nobody asked for it"
+report_json --to -1ms
+expect_json '.resident_bytes == null and .resident_ns == null and .growth.pages_end_bytes == null'
+exit 0
