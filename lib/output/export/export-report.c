@@ -170,6 +170,16 @@ void export_put_escaped(struct buffer *buffer, const char *text)
 		buffer_put(buffer, piece.text, piece.size);
 }
 
+uint64_t export_number(struct intern *table, const void *key, size_t size, bool *new_ret, bool *failed)
+{
+	size_t count = table->count;
+	uint32_t id = intern_put(table, key, size);
+
+	*failed |= id == INTERN_NONE;
+	*new_ret = id == count;
+	return (uint64_t)id + 1;
+}
+
 void export_begin_buffers(struct buffer *const *buffers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/errors.h"
+#include "base/map.h"
 
 struct export
 {
@@ -42,6 +43,10 @@ uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 
 /* Append the text without NUL; control characters and invalid UTF-8 become \xNN. */
 void export_put_escaped(struct buffer *buffer, const char *text);
+
+/* The number of a key in a table, from 1. *new_ret: the caller must write its definition. Sets *failed if out of
+ * memory. */
+uint64_t export_number(struct intern *table, const void *key, size_t size, bool *new_ret, bool *failed);
 
 /* What a format puts together in several buffers: all of them begin empty, with EXPORT_BUFFER_MAX. */
 void export_begin_buffers(struct buffer *const *buffers, size_t count);

@@ -45,17 +45,6 @@ struct heaptrack {
 	bool failed;
 };
 
-/* Return the number of this key, from 1. *new_ret: the caller must write its definition. */
-static uint64_t number(struct heaptrack *heaptrack, struct intern *table, const void *key, size_t size, bool *new_ret)
-{
-	size_t count = table->count;
-	uint32_t id = intern_put(table, key, size);
-
-	heaptrack->failed |= id == INTERN_NONE;
-	*new_ret = id == count;
-	return (uint64_t)id + 1;
-}
-
 static uint64_t put_string(struct heaptrack *heaptrack, const char *text)
 {
 	uint64_t id;
@@ -63,7 +52,8 @@ static uint64_t put_string(struct heaptrack *heaptrack, const char *text)
 
 	buffer_clear(&heaptrack->text);
 	export_put_escaped(&heaptrack->text, text);
-	id = number(heaptrack, &heaptrack->strings, heaptrack->text.data, heaptrack->text.size, &is_new);
+	id =
+	    export_number(&heaptrack->strings, heaptrack->text.data, heaptrack->text.size, &is_new, &heaptrack->failed);
 	if (is_new) {
 		fprintf(heaptrack->stream, "s %zx ", heaptrack->text.size);
 		fwrite(heaptrack->text.data, 1, heaptrack->text.size, heaptrack->stream);
@@ -84,7 +74,7 @@ static uint64_t put_instruction(struct heaptrack *heaptrack, const char *name, c
 		key.file = frame->source_file ? put_string(heaptrack, frame->source_file) : 0;
 		key.line = frame->source_line;
 	}
-	id = number(heaptrack, &heaptrack->instructions, &key, sizeof(key), &is_new);
+	id = export_number(&heaptrack->instructions, &key, sizeof(key), &is_new, &heaptrack->failed);
 	if (is_new)
 		fprintf(heaptrack->stream, "i %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
 			key.address, key.module, key.function, key.file, key.line);
@@ -95,7 +85,7 @@ static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uin
 {
 	const struct trace_key key = {.instruction = instruction, .parent = parent};
 	bool is_new;
-	uint64_t id = number(heaptrack, &heaptrack->traces, &key, sizeof(key), &is_new);
+	uint64_t id = export_number(&heaptrack->traces, &key, sizeof(key), &is_new, &heaptrack->failed);
 
 	if (is_new)
 		fprintf(heaptrack->stream, "t %" PRIx64 " %" PRIx64 "\n", instruction, parent);
@@ -150,7 +140,7 @@ static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size
 {
 	const struct allocation_key key = {.size = size, .trace = trace};
 	bool is_new;
-	uint64_t id = number(heaptrack, &heaptrack->allocations, &key, sizeof(key), &is_new) - 1;
+	uint64_t id = export_number(&heaptrack->allocations, &key, sizeof(key), &is_new, &heaptrack->failed) - 1;
 
 	if (is_new)
 		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);

@@ -167,17 +167,6 @@ static void end_packet(struct perfetto *perfetto)
 	buffer_clear(&perfetto->out);
 }
 
-/* The number of a key, from 1. *new_ret: the caller must write its definition. */
-static uint64_t number(struct perfetto *perfetto, struct intern *table, const void *key, size_t size, bool *new_ret)
-{
-	size_t count = table->count;
-	uint32_t id = intern_put(table, key, size);
-
-	perfetto->failed |= id == INTERN_NONE;
-	*new_ret = id == count;
-	return (uint64_t)id + 1;
-}
-
 /* Add a string to the interned data. All kinds of strings are numbered in one table. */
 static uint64_t put_string(struct perfetto *perfetto, enum interned_field field, const char *text)
 {
@@ -187,7 +176,8 @@ static uint64_t put_string(struct perfetto *perfetto, enum interned_field field,
 	buffer_clear(&perfetto->inner);
 	buffer_put_u8(&perfetto->inner, (uint8_t)field);
 	buffer_put_string(&perfetto->inner, text);
-	id = number(perfetto, &perfetto->names.strings, perfetto->inner.data, perfetto->inner.size, &is_new);
+	id = export_number(&perfetto->names.strings, perfetto->inner.data, perfetto->inner.size, &is_new,
+			   &perfetto->failed);
 	buffer_clear(&perfetto->inner);
 	if (!is_new)
 		return id;
@@ -215,7 +205,7 @@ static uint64_t put_mapping(struct perfetto *perfetto, const struct mmt_frame *f
 	const char *text;
 	bool is_new;
 
-	id = number(perfetto, &perfetto->names.mappings, &name, sizeof(name), &is_new);
+	id = export_number(&perfetto->names.mappings, &name, sizeof(name), &is_new, &perfetto->failed);
 	if (!is_new)
 		return id;
 	text = find_build_id(perfetto, path);
@@ -237,7 +227,7 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 
 	if (frame)
 		key.rel_pc = frame->kind == MMT_FRAME_NATIVE ? frame->module_offset : frame->address;
-	id = number(perfetto, &perfetto->names.frames, &key, sizeof(key), &is_new);
+	id = export_number(&perfetto->names.frames, &key, sizeof(key), &is_new, &perfetto->failed);
 	if (!is_new)
 		return id;
 	protobuf_number(&perfetto->inner, FRAME_IID, id);
@@ -267,7 +257,7 @@ static void put_frames(struct perfetto *perfetto, const struct mmt_group *group)
 static uint64_t put_callstack(struct perfetto *perfetto, size_t group)
 {
 	bool is_new;
-	uint64_t id = number(perfetto, &perfetto->names.stacks, &group, sizeof(group), &is_new);
+	uint64_t id = export_number(&perfetto->names.stacks, &group, sizeof(group), &is_new, &perfetto->failed);
 
 	if (!is_new)
 		return id;

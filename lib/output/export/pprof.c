@@ -92,17 +92,6 @@ static void put_number(struct pprof *pprof, enum pprof_field field, uint64_t val
 	buffer_clear(&pprof->names);
 }
 
-/* Return the number of this key, from 1. *new_ret: the caller must write its definition. */
-static uint64_t number(struct pprof *pprof, struct intern *table, const void *key, size_t size, bool *new_ret)
-{
-	size_t count = table->count;
-	uint32_t id = intern_put(table, key, size);
-
-	pprof->failed |= id == INTERN_NONE;
-	*new_ret = id == count;
-	return (uint64_t)id + 1;
-}
-
 static uint64_t put_mapping(struct pprof *pprof, const struct mmt_frame *frame)
 {
 	const char *path = frame->module_path ? frame->module_path : frame->module;
@@ -115,7 +104,7 @@ static uint64_t put_mapping(struct pprof *pprof, const struct mmt_frame *frame)
 	if (!path)
 		return 0;
 	name = (uint32_t)string_id(pprof, path);
-	id = number(pprof, &pprof->mappings, &name, sizeof(name), &is_new);
+	id = export_number(&pprof->mappings, &name, sizeof(name), &is_new, &pprof->failed);
 	if (!is_new)
 		return id;
 	module = map_get(&pprof->build_ids, name);
@@ -141,7 +130,7 @@ static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
 
 	key.system_name = frame->raw_function ? (uint32_t)string_id(pprof, frame->raw_function) : key.name;
 	key.file = (uint32_t)string_id(pprof, frame->source_file ? frame->source_file : "");
-	id = number(pprof, &pprof->functions, &key, sizeof(key), &is_new);
+	id = export_number(&pprof->functions, &key, sizeof(key), &is_new, &pprof->failed);
 	if (!is_new)
 		return id;
 	protobuf_number(message, FUNCTION_ID, id);
@@ -191,7 +180,7 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));
 		buffer_put_u64(&pprof->key, frames[used]->source_line);
 	} while (frames[used++]->inlined && used < count);
-	*id_ret = number(pprof, &pprof->locations, pprof->key.data, pprof->key.size, &is_new);
+	*id_ret = export_number(&pprof->locations, pprof->key.data, pprof->key.size, &is_new, &pprof->failed);
 	if (is_new && !pprof->failed && !pprof->key.error)
 		write_location(pprof, *id_ret);
 	return used;
