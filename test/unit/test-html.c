@@ -229,6 +229,37 @@ START_TEST(same_process)
 }
 END_TEST
 
+/* As in text: a stack of the second recording that the first one has too has grown. The page's script takes what nothing
+ * marks for new. */
+START_TEST(same_process_marks_stacks_of_both)
+{
+	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
+	static const struct mmt_frame *const frames[] = {&frame};
+	const struct mmt_group group = {
+	    .id = 1, .frames = frames, .frame_count = 1, .unfreed_bytes = 4096, .unfreed_count = 1};
+	const struct mmt_diff_entry entry = {
+	    .change = _i ? MMT_CHANGE_NEW : MMT_CHANGE_GROWN, .before = _i ? NULL : &group, .after = &group, .bytes = 4096};
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_diff diff = {.before = &before,
+				.after = &after,
+				.relation = MMT_DIFF_SAME_PROCESS,
+				.entries = &entry,
+				.entry_count = 1};
+	char *text, *data;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	before.groups = after.groups = &group;
+	before.group_count = after.group_count = 1;
+	ck_assert_ptr_null(mmt_diff_write_html(&diff, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	data = cut_data(text);
+	ck_assert_int_eq(strstr(data, "inFirst") != NULL, !_i);
+	free(data);
+	free(text);
+}
+END_TEST
+
 /* What an allocator keeps by design is no leak of the program, as in text. */
 START_TEST(verdict_words)
 {
@@ -322,6 +353,7 @@ int main(void)
 	tcase_add_test(page, limit);
 	tcase_add_test(page, grouped);
 	tcase_add_loop_test(page, same_process, 0, 2);
+	tcase_add_loop_test(page, same_process_marks_stacks_of_both, 0, 2);
 	tcase_add_loop_test(page, verdict_words, 0, 2);
 	tcase_add_test(page, long_steps);
 	suite_add_tcase(suite, page);

@@ -493,6 +493,8 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_string(page->document, "truncated", mmt_stack_end_name(group->stack_end));
 	if (group->hint)
 		document_string(page->document, "pattern", group->hint);
+	if (page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS && stack->groups[0])
+		document_bool(page->document, "inFirst", true);
 	put_verdict(page, stack);
 	put_times(page, stack);
 	document_unsigned(page->document, "title", group->origin);

@@ -131,8 +131,9 @@ function sortRows(list) {
 const kinds = { new: "new", gone: "gone", grown: "grown", shrunk: "shrunk", same: "same" };
 
 function kindOf(row) {
+	// Of one process, nothing was there before, but the stack may have been in the first recording.
 	if (!row.before)
-		return kinds.new;
+		return isSameProcess && data.stacks[row.stack].inFirst && row.change > 0 ? kinds.grown : kinds.new;
 	if (!row.value)
 		return kinds.gone;
 	return row.change > 0 ? kinds.grown : row.change < 0 ? kinds.shrunk : kinds.same;
