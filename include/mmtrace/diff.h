@@ -48,6 +48,15 @@ struct mmt_diff {
 	 * `after` hold was mapped later; there are no entries for stacks of `before` alone.
 	 */
 	uint64_t between_ns, mapped_before_bytes, mapped_after_bytes;
+	/*
+	 * Likewise: by how much RSS differs between the end of `before` and the start of `after`, in which kinds of
+	 * memory (MMT_GROWTH_BEFORE, largest change first), and what these leave unexplained. Not known if a recording
+	 * has no resident pages of these times.
+	 */
+	bool between_parts_known;
+	int64_t between_bytes, between_unexplained_bytes;
+	const struct mmt_growth_part *between_parts;
+	size_t between_part_count;
 	int64_t bytes, committed_bytes; /* sums over all stacks */
 };
 

@@ -498,6 +498,15 @@ struct mmt_growth_part {
 	uint64_t order; /* sorts parts with equal bytes */
 };
 
+/* Resident memory of one kind, as the kernel's maps alone show it, so that two recordings can be compared. */
+struct mmt_resident_kind {
+	enum mmt_class memory_class;
+	bool arena; /* as in struct mmt_growth_part, as are name and runtime */
+	const char *name;
+	const char *runtime;
+	uint64_t start_bytes, end_bytes; /* when recording began and when it ended */
+};
+
 struct mmt_growth {
 	enum mmt_verdict verdict;
 	uint64_t start_bytes, end_bytes, peak_bytes; /* resident sizes in the window; or MMT_UNKNOWN */
@@ -517,6 +526,10 @@ struct mmt_growth {
 	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
+	/* All memory of the processes by kind; at a time at which the resident pages of all are known. */
+	bool kinds_at_start, kinds_at_end;
+	const struct mmt_resident_kind *kinds;
+	size_t kind_count;
 };
 
 /* What readings in time order show, for instance those of a recording in progress. The parts are not known. */

@@ -39,6 +39,38 @@ expect_json '.relation == "runs" and .between_ns == null and .mapped_before_byte
 "$MMTRACE" pack -q -o packed.data first.data && "$MMTRACE" diff --json packed.data second.data >diff.json || fail "pack"
 expect_json '.relation == "same-process"' diff.json
 
+# What grew while nothing was recorded, by kind of memory; the parts add up to the growth of RSS.
+start_workload growth kinds
+start_recording -p "$pid"
+go_on_until round
+let_recorder_catch_up
+stop_recording
+mv "$recording" kinds-1.data
+go_on_until grown
+start_recording -p "$pid"
+stop_recording
+let_work
+let_end
+read -r bytes stacks arenas < <(sed -n 's/^touched //p' "$directory/workload.out")
+"$MMTRACE" diff --json kinds-1.data "$recording" >diff.json || fail "diff --json"
+expect_json '([.between_parts[].bytes] | add) + .between_unexplained_bytes == .between_bytes and
+	.between_bytes == .after.growth.start_bytes - .before.growth.end_bytes' diff.json
+expect_json '.between_unexplained_bytes | fabs <= 1048576' diff.json
+# expect_kind BYTES FILTER: within 1 MiB.
+expect_kind() {
+	expect_json "[.between_parts[] | select($2).bytes] | add - $1 | fabs <= 1048576" diff.json
+}
+expect_kind "$bytes" '.class == "heap"'
+expect_kind "$bytes" '.class == "anon" and (.arena | not)'
+expect_kind "$arenas" .arena
+expect_kind "$stacks" '.class == "thread-stack"'
+expect_kind "$bytes" '.class == "shm"'
+expect_kind "$bytes" '.class == "file" and .name == "/memfd:growth"'
+expect_kind "$bytes" '.class == "file" and (.name | contains("/memfd:") or endswith(".so") or contains(".so.") | not)'
+"$MMTRACE" diff --no-pager kinds-1.data "$recording" >diff.txt || fail "diff"
+grep -qE '^ +\+(39|4[0-2])\.[0-9]+ MiB  malloc arenas$' diff.txt && grep -qE '^ +\+40\.[0-9]+ MiB  the heap \(brk\)$' diff.txt ||
+	fail "the text does not name what grew: $(cat diff.txt)"
+
 # Another run is no such process, and another program gets a warning.
 start_workload owners
 start_recording -p "$pid"

@@ -213,6 +213,68 @@ START_TEST(one_process_twice)
 }
 END_TEST
 
+#define KIND(kind, start, end, ...)                                                                                    \
+	{                                                                                                              \
+		.memory_class = MMT_CLASS_##kind, .start_bytes = start, .end_bytes = end, __VA_ARGS__                  \
+	}
+
+/* By kind, whatever the order; what is gone shrank, and what no kind explains is left. */
+START_TEST(growth_between_recordings_of_one_process)
+{
+	const struct mmt_resident_kind first[] = {KIND(HEAP, 1, 4 << 20, ), KIND(ANON, 1, 100, .arena = true),
+						  KIND(FILE, 1, 500, .name = "/gone"), KIND(JIT, 1, 70, )};
+	const struct mmt_resident_kind second[] = {KIND(ANON, 4000, 1, ), KIND(JIT, 70, 1, ),
+						   KIND(ANON, 300, 1, .arena = true), KIND(HEAP, 7 << 20, 1, ),
+						   KIND(ANON, 9, 1, .runtime = "Java")};
+	const struct {
+		enum mmt_class memory_class;
+		int64_t bytes;
+	} expected[] = {{MMT_CLASS_HEAP, 3 << 20},
+			{MMT_CLASS_ANON, 4000},
+			{MMT_CLASS_FILE, -500},
+			{MMT_CLASS_ANON, 200},
+			{MMT_CLASS_ANON, 9}};
+	struct mmt_group groups[] = {GROUP(1, leak_before, 40960)};
+	struct mmt_report before = REPORT(groups, 20), after = REPORT(groups, 40);
+	struct mmt_process process = {.pid = 7, .name = "a", .start_boot_ns = 50};
+	int64_t sum = 0;
+	struct mmt_diff *diff;
+
+	identify(&before, &process, 0);
+	identify(&after, &process, 25000000000);
+	before.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
+					    .end_bytes = 5 << 20,
+					    .kinds_at_end = true,
+					    .kinds = first,
+					    .kind_count = sizeof(first) / sizeof(*first)};
+	after.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
+					   .start_bytes = (8 << 20) + 4000,
+					   .kinds_at_start = true,
+					   .kinds = second,
+					   .kind_count = sizeof(second) / sizeof(*second)};
+	diff = make_diff(&before, &after);
+	ck_assert(diff->between_parts_known);
+	ck_assert_int_eq(diff->between_bytes, (3 << 20) + 4000);
+	ck_assert_uint_eq(diff->between_part_count, sizeof(expected) / sizeof(*expected));
+	for (size_t i = 0; i < diff->between_part_count; i++) {
+		ck_assert_int_eq(diff->between_parts[i].memory_class, expected[i].memory_class);
+		ck_assert_int_eq(diff->between_parts[i].bytes, expected[i].bytes);
+		sum += expected[i].bytes;
+	}
+	ck_assert_ptr_nonnull(diff->between_parts[0].hint);
+	ck_assert(diff->between_parts[3].arena && diff->between_parts[3].pattern == MMT_PATTERN_ARENA);
+	ck_assert_int_eq(diff->between_unexplained_bytes, diff->between_bytes - sum);
+	mmt_diff_destroy(diff);
+
+	/* One of the two does not know its pages. */
+	after.growth.kinds_at_start = false;
+	diff = make_diff(&before, &after);
+	ck_assert(!diff->between_parts_known);
+	ck_assert_uint_eq(diff->between_part_count, 0);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
 START_TEST(short_recordings_have_no_rates)
 {
 	struct mmt_group groups[] = {GROUP(1, leak_before, 40960)};
@@ -233,6 +295,7 @@ int main(void)
 	TCase *tcase = tcase_create("diff");
 
 	tcase_add_test(tcase, addresses_do_not_matter);
+	tcase_add_test(tcase, growth_between_recordings_of_one_process);
 	tcase_add_test(tcase, every_kind_of_change);
 	tcase_add_test(tcase, lost_calls_match_lost_calls);
 	tcase_add_test(tcase, commits_count_where_nothing_was_mapped);

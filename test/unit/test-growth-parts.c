@@ -105,6 +105,21 @@ static const struct mmt_growth_part *find_part(const struct mmt_growth *growth, 
 	return NULL;
 }
 
+static void assert_kind(const struct mmt_growth *growth, enum mmt_class memory_class, bool arena, uint64_t start_pages,
+			uint64_t end_pages)
+{
+	for (size_t i = 0; i < growth->kind_count; i++) {
+		const struct mmt_resident_kind *held = &growth->kinds[i];
+
+		if (held->memory_class != memory_class || held->arena != arena)
+			continue;
+		ck_assert_uint_eq(held->start_bytes, start_pages * PAGE);
+		ck_assert_uint_eq(held->end_bytes, end_pages * PAGE);
+		return;
+	}
+	ck_abort_msg("no memory of class %s", mmt_class_name(memory_class));
+}
+
 START_TEST(every_page_has_a_part)
 {
 	struct mmt_report_options options;
@@ -128,6 +143,13 @@ START_TEST(every_page_has_a_part)
 	ck_assert_int_eq(find_part(growth, MMT_GROWTH_UNMAPPED, 0)->bytes, -3 * (int64_t)PAGE);
 	ck_assert_int_eq(find_part(growth, MMT_GROWTH_BEFORE, MMT_CLASS_FILE)->bytes, -4 * (int64_t)PAGE);
 	ck_assert_str_eq(find_part(growth, MMT_GROWTH_BEFORE, MMT_CLASS_FILE)->name, "/usr/share/data");
+	/* All memory of both times by kind: what is unmapped later was anonymous. */
+	ck_assert(growth->kinds_at_start && growth->kinds_at_end);
+	assert_kind(growth, MMT_CLASS_HEAP, false, 2, 6);
+	assert_kind(growth, MMT_CLASS_FILE, false, 5, 1);
+	assert_kind(growth, MMT_CLASS_ANON, true, 2, 27);
+	assert_kind(growth, MMT_CLASS_ANON, false, 3, 4 + 8);
+	ck_assert_uint_eq(growth->kind_count, 4);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -172,7 +194,8 @@ START_TEST(nothing_without_the_start)
 	write_recording(false, 0, 0);
 	mmt_report_options_init(&options);
 	report = report_file_report(&options);
-	ck_assert(!report->growth.parts_known);
+	ck_assert(!report->growth.parts_known && !report->growth.kinds_at_start);
+	ck_assert(report->growth.kinds_at_end);
 	ck_assert_uint_eq(report->growth.part_count, 0);
 	mmt_report_destroy(report);
 }

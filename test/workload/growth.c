@@ -5,9 +5,10 @@
  * that was reserved before, and touches it; `file` reads a file that was mapped before; `memfd` maps and touches one;
  * `shared` touches shared memory that was mapped before; `huge` touches a byte of each huge page; `dontneed` gives back
  * what it had touched, without unmapping it; `give-back` unmaps it; `children` forks children that touch what they
- * inherited; `idle` does nothing. Says by how many bytes the resident size changed. `phases` maps and touches, gives
- * back without unmapping and touches again, in four phases; it says what is resident in each, and when each has ended.
- * `steadily` maps and touches 64 KiB a hundred times a second for two minutes.
+ * inherited; `kinds` pauses, and then grows in each kind of memory that a process has; `idle` does nothing. Says by how
+ * many bytes the resident size changed. `phases` maps and touches, gives back without unmapping and touches again, in
+ * four phases; it says what is resident in each, and when each has ended. `steadily` maps and touches 64 KiB a hundred
+ * times a second for two minutes.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -27,6 +28,8 @@ enum {
 	BYTES = 40 << 20,
 	HUGE_BYTES = 2 << 20,
 	CHILDREN = 3,
+	STACKS = 4,
+	STACK_BYTES = 4 << 20,
 	STEP_BYTES = 64 << 10,
 	STEPS = 12000,
 	STEP_MICROSECONDS = 10000
@@ -309,6 +312,55 @@ static void run_phases(const struct stage *stage)
 	stage_end(stage);
 }
 
+/* Of an arena that is the thread's own, and of its stack. */
+static void *use_arena_and_stack(void *unused)
+{
+	char block[STACK_BYTES];
+
+	stage_touch(block, sizeof(block));
+	for (int i = 0; i < PIECES / STACKS; i++)
+		memset(stage_need(malloc(PIECE_BYTES), "malloc"), 1, PIECE_BYTES);
+	pthread_barrier_wait(&done);
+	pthread_barrier_wait(&end);
+	return unused;
+}
+
+static void touch_file(void)
+{
+	FILE *file = stage_need(tmpfile(), "tmpfile");
+	static char zeros[1 << 20];
+
+	for (int i = 0; i < BYTES; i += (int)sizeof(zeros))
+		fwrite(zeros, sizeof(zeros), 1, file);
+	fflush(file);
+	stage_touch(map_file(fileno(file), PROT_READ | PROT_WRITE, MAP_SHARED), BYTES);
+}
+
+/* The stacks first: the kernel merges other memory with a stack that lies right below. */
+static void grow_kinds(const struct stage *stage)
+{
+	pthread_t threads[STACKS];
+
+	pthread_barrier_init(&done, NULL, STACKS + 1);
+	pthread_barrier_init(&end, NULL, STACKS + 1);
+	stage_begin(stage);
+	stage_pause(stage, "round");
+	for (int i = 0; i < STACKS; i++)
+		stage_need_call(-pthread_create(&threads[i], NULL, use_arena_and_stack, NULL), "pthread_create");
+	pthread_barrier_wait(&done);
+	stage_touch(grow_heap(), BYTES);
+	stage_touch(map_block(), BYTES);
+	stage_touch(map_file(create_memfd(), PROT_READ | PROT_WRITE, MAP_SHARED), BYTES);
+	stage_touch(map_anonymous(PROT_READ | PROT_WRITE, MAP_SHARED), BYTES);
+	touch_file();
+	printf("touched %d %d %d\n", BYTES, STACKS * STACK_BYTES, PIECES / STACKS * STACKS * PIECE_BYTES);
+	stage_pause(stage, "grown");
+	stage_end(stage);
+	pthread_barrier_wait(&end);
+	for (int i = 0; i < STACKS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 static void idle(const struct stage *stage)
 {
 	stage_begin(stage);
@@ -325,6 +377,7 @@ int main(int argc, char **argv)
 	    {"arena", grow_arena},	 {"protect", grow_protected}, {"file", grow_file},   {"memfd", grow_memfd},
 	    {"shared", grow_shared},	 {"huge", grow_huge},	      {"dontneed", discard}, {"give-back", give_back},
 	    {"children", grow_children}, {"steadily", grow_steadily}, {"idle", idle},	     {"phases", run_phases},
+	    {"kinds", grow_kinds},
 	};
 	struct stage stage = stage_open(argc, argv);
 	/* With huge pages, touching the headers would touch all. */

@@ -434,6 +434,8 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 					   event->mapping.start + event->mapping.length, &attributes);
 	default:
 		error = space_snapshot_end(process->space, event->time_ns);
+		if (!error && event->snapshot == SNAPSHOT_START && replay->watch.started)
+			error = replay->watch.started(replay->watch.started_context, replay, process);
 		return error ? error : replay_calls_credit_early(replay, process->index);
 	}
 }

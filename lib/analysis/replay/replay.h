@@ -46,6 +46,9 @@ struct replay_watch {
 	/* Called for each EVENT_RESIDENT_PAGES, when everything before it has been applied. */
 	struct mmt_error *(*pages)(void *context, struct replay *replay, const struct event *event);
 	void *pages_context;
+	/* Called when the first snapshot of a process, which the recorder read when it began, is complete. */
+	struct mmt_error *(*started)(void *started_context, const struct replay *replay, const struct process *process);
+	void *started_context;
 };
 
 struct kept_sample;

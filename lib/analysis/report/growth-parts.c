@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/growth-parts.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +11,13 @@
 #include "analysis/report/hints.h"
 #include "analysis/report/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
+#include "base/cleanup.h"
 #include "base/map.h"
 #include "trace/format/format.h"
 #include "trace/read/decode.h"
 
+#define GUARD_BYTES_MAX (64u << 10) /* below a thread's stack */
+#define STACK_BYTES_MAX (16u << 20) /* larger ones are merged with what lies above, or no stacks */
 #define ARENA_BYTES (64ULL << 20) /* glibc's malloc reserves this much for an arena, aligned to it */
 #define PLACE_SHIFT 60
 #define ARENA_BIT (1ULL << 59)
@@ -499,7 +504,7 @@ static int compare_parts(const void *left, const void *right)
 	return (a->order > b->order) - (a->order < b->order);
 }
 
-static enum mmt_pattern find_pattern(const struct mmt_growth_part *part)
+enum mmt_pattern growth_pattern(const struct mmt_growth_part *part)
 {
 	if (part->arena)
 		return MMT_PATTERN_ARENA;
@@ -527,7 +532,7 @@ static void name_part(const struct replay *replay, uint64_t key, struct mmt_grow
 		part->name = code_view_path_name(replay->code, classes_kind_path(kind));
 	if (key & (JAVA_BIT | GO_BIT))
 		part->runtime = key & JAVA_BIT ? "Java" : "Go";
-	part->pattern = find_pattern(part);
+	part->pattern = growth_pattern(part);
 }
 
 /*
@@ -599,5 +604,183 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, const
 	if (!error && known)
 		error = publish(&sums, arena, report->windowed, &report->growth);
 	map_deinit(&sums.bytes);
+	return error;
+}
+
+void resident_kinds_deinit(struct resident_kinds *kinds)
+{
+	intern_deinit(&kinds->keys);
+	for (size_t i = 0; i < kinds->items.count; i++)
+		free((char *)kinds->items.items[i].name);
+	vector_deinit(&kinds->items);
+	map_deinit(&kinds->started);
+}
+
+/* Accessible memory above an inaccessible page or a few, which libraries put below a thread's stack. */
+static bool is_above_guard(const struct space_interval *interval, const struct space_interval *below)
+{
+	return below && below->end == interval->start && !below->attributes.protection && !below->attributes.inode &&
+	       !below->attributes.shared && below->end - below->start <= GUARD_BYTES_MAX &&
+	       interval->attributes.protection && !interval->attributes.shared &&
+	       interval->end - interval->start <= STACK_BYTES_MAX;
+}
+
+/* What the calls of one recording show must not count: the other recording has not seen them. */
+static enum mmt_class class_in_maps(const struct space_interval *interval, const struct space_interval *below,
+				    const char *path)
+{
+	struct space_interval plain = *interval;
+	enum mmt_class memory_class;
+
+	plain.attributes.thread_stack = false;
+	plain.attributes.noreserve = false;
+	plain.attributes.hugetlb = 0;
+	memory_class = classes_of_interval(&plain, path);
+	return memory_class == MMT_CLASS_ANON && is_above_guard(interval, below) ? MMT_CLASS_THREAD_STACK
+										 : memory_class;
+}
+
+/* A file may be deleted between two recordings. */
+static char *copy_name(const char *path)
+{
+	const char *deleted = strstr(path, " (deleted)");
+
+	return deleted && !strcmp(deleted, " (deleted)") ? strndup(path, (size_t)(deleted - path)) : strdup(path);
+}
+
+static struct mmt_resident_kind *find_kind(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
+					   const char *path)
+{
+	CLEANUP(free) char *name = copy_name(path);
+	CLEANUP(free) char *key = NULL;
+	struct mmt_resident_kind *held;
+	uint32_t id;
+
+	if (!name || asprintf(&key, "%d %d %s %s", (int)kind->memory_class, kind->arena,
+			      kind->runtime ? kind->runtime : "-", name) < 0) {
+		key = NULL;
+		return NULL;
+	}
+	id = intern_put_string(&kinds->keys, key);
+	if (id == INTERN_NONE)
+		return NULL;
+	if (id < kinds->items.count)
+		return &kinds->items.items[id];
+	held = vector_append(&kinds->items);
+	if (!held)
+		return NULL;
+	*held = *kind;
+	if (*name) {
+		held->name = name;
+		name = NULL;
+	}
+	return held;
+}
+
+/* Where an arena begins in the interval; its end: nowhere. Other memory may lie right below, in one interval with it.
+ */
+static uint64_t find_arena(const struct space *space, const struct space_interval *interval,
+			   enum mmt_class memory_class)
+{
+	struct space_interval last = *interval;
+
+	last.start = (interval->end - 1) / ARENA_BYTES * ARENA_BYTES;
+	if (memory_class == MMT_CLASS_THREAD_STACK)
+		memory_class = MMT_CLASS_ANON;
+	return last.start >= interval->start && is_arena(space, &last, memory_class) ? last.start : interval->end;
+}
+
+static struct mmt_error *hold_piece(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
+				    const char *path, uint64_t bytes, bool at_start)
+{
+	struct mmt_resident_kind *held;
+
+	if (!bytes)
+		return NULL;
+	held = find_kind(kinds, kind, kind->memory_class == MMT_CLASS_FILE ? path : "");
+	if (!held)
+		return &error_no_memory;
+	*(at_start ? &held->start_bytes : &held->end_bytes) += bytes;
+	return NULL;
+}
+
+static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay *replay, const struct process *process,
+			      const struct process_residency *residency, bool at_start)
+{
+	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
+	const struct runtime *runtime = runtimes_of_space(process->space, name_path, replay->code);
+	const struct space_interval *interval, *below = NULL;
+	struct runs runs = {.items = residency->runs.items, .count = residency->runs.count};
+	struct mmt_error *error = NULL;
+
+	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
+	     address = interval->end) {
+		const char *path =
+		    interval->attributes.path ? code_view_path_name(replay->code, interval->attributes.path) : "";
+		struct mmt_resident_kind kind = {.memory_class = class_in_maps(interval, below, path)};
+		uint64_t arena = find_arena(process->space, interval, kind.memory_class);
+		uint64_t heap = find_heap(interval, kind.memory_class, runtime);
+		uint64_t bytes = count_resident(&runs, interval->start, arena);
+		uint64_t arena_bytes = count_resident(&runs, arena, interval->end);
+
+		below = interval;
+		if (interval->attributes.hugetlb)
+			continue;
+		kind.runtime = !heap ? NULL : heap == JAVA_BIT ? "Java" : "Go";
+		error = hold_piece(kinds, &kind, path, bytes, at_start);
+		if (!error)
+			error = hold_piece(kinds, &arenas, path, arena_bytes, at_start);
+	}
+	return error;
+}
+
+struct mmt_error *resident_kinds_start(void *context, const struct replay *replay, const struct process *process)
+{
+	const struct process_residency *residency = find_residency(&replay->metadata->residency.at_start, process->pid);
+	struct resident_kinds *kinds = context;
+
+	if (!residency || map_get(&kinds->started, (uint32_t)process->pid))
+		return NULL;
+	if (!map_put(&kinds->started, (uint32_t)process->pid, 1))
+		return &error_no_memory;
+	return hold(kinds, replay, process, residency, true);
+}
+
+/* Every process that was there when recording began has been read then; that of every process at the end: `end`. */
+static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct replay *replay, const struct rows *rows,
+				  struct mmt_growth *growth)
+{
+	growth->kinds_at_start = growth->kinds_at_end = true;
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct process_residency *end =
+		    find_residency(&replay->metadata->residency.processes, process->pid);
+		struct mmt_error *error;
+
+		if (!rows_selects(rows, process))
+			growth->kinds_at_start = false;
+		else if (!process->parent_pid && !find_residency(&replay->metadata->residency.at_start, process->pid))
+			growth->kinds_at_start = false;
+		if (process->borrows_space || process->ended || !rows_selects(rows, process))
+			continue;
+		growth->kinds_at_end &= end != NULL;
+		error = end ? hold(kinds, replay, process, end, false) : NULL;
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
+				       const struct rows *rows, struct mmt_report *report)
+{
+	struct mmt_error *error;
+
+	if (!replay->metadata->has_residency || report->windowed)
+		return NULL;
+	error = hold_end(kinds, replay, rows, &report->growth);
+	report->growth.kinds_at_start &= kinds->started.count > 0;
+	report->growth.kinds = kinds->items.items;
+	report->growth.kind_count = kinds->items.count;
 	return error;
 }

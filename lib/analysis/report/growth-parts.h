@@ -72,4 +72,23 @@ const struct resident_sums *page_readings_of_process(const struct page_readings 
 struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
 				     struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
 
+/* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
+enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
+
+/* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
+struct resident_kinds {
+	struct intern keys; /* class, heap of a runtime and name of the file; its ids are places in `items` */
+	VECTOR(struct mmt_resident_kind) items;
+	struct map started; /* PIDs: the recorder may read the maps of the start twice */
+};
+
+void resident_kinds_deinit(struct resident_kinds *kinds);
+
+/* For struct replay_watch. */
+struct mmt_error *resident_kinds_start(void *kinds, const struct replay *replay, const struct process *process);
+
+/* Into report->growth. `kinds` must live as long as the report. */
+struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
+				       const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
+
 #endif

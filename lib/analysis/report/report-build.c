@@ -42,6 +42,7 @@ struct report {
 	struct rows rows;
 	struct steps steps;
 	struct page_readings readings;
+	struct resident_kinds kinds;
 	struct arena arena;
 };
 
@@ -373,6 +374,8 @@ static struct mmt_error *add_figures(struct report *report)
 	if (!error)
 		error = growth_parts_build(&report->readings, replay, &report->arena, result);
 	if (!error)
+		error = resident_kinds_build(&report->kinds, replay, &report->rows, result);
+	if (!error)
 		error = steps_publish(&report->steps, replay, &report->arena, result);
 	if (!error)
 		error = totals_of_threads(replay, &report->rows, &report->arena, result);
@@ -420,6 +423,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.replay = &report->replay;
 	page_readings_watch(&report->readings, &report->rows, &report->replay);
 	steps_watch(&report->steps, &report->readings, &report->replay);
+	report->replay.watch.started = resident_kinds_start;
+	report->replay.watch.started_context = &report->kinds;
 	error = replay_run(&report->replay);
 	if (!error)
 		error = page_readings_end(&report->readings, &report->replay);
@@ -521,6 +526,7 @@ void mmt_report_destroy(struct mmt_report *result)
 	rows_deinit(&report->rows);
 	steps_deinit(&report->steps);
 	page_readings_deinit(&report->readings);
+	resident_kinds_deinit(&report->kinds);
 	arena_deinit(&report->arena);
 	replay_deinit(&report->replay);
 	free(report);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "analysis/report/equal-frames.h"
+#include "analysis/report/growth-parts.h"
+#include "analysis/report/hints.h"
 #include "base/errors.h"
 #include "base/vector.h"
 
@@ -14,6 +16,7 @@
 struct diff {
 	struct mmt_diff result;
 	VECTOR(struct mmt_diff_entry) entries;
+	VECTOR(struct mmt_growth_part) between;
 };
 
 /* Groups of `before` by the number of their stack; several may differ only in addresses without a name. */
@@ -246,6 +249,89 @@ static void relate(struct mmt_diff *diff)
 	}
 }
 
+static bool is_same_kind(const struct mmt_resident_kind *a, const struct mmt_resident_kind *b)
+{
+	return a->memory_class == b->memory_class && a->arena == b->arena &&
+	       !strcmp(a->name ? a->name : "", b->name ? b->name : "") &&
+	       !strcmp(a->runtime ? a->runtime : "", b->runtime ? b->runtime : "");
+}
+
+static uint64_t bytes_of_kind(const struct mmt_growth *growth, const struct mmt_resident_kind *kind, bool at_start)
+{
+	for (size_t i = 0; i < growth->kind_count; i++) {
+		if (is_same_kind(&growth->kinds[i], kind))
+			return at_start ? growth->kinds[i].start_bytes : growth->kinds[i].end_bytes;
+	}
+	return 0;
+}
+
+/* New threads are as likely as deeper calls, which is all that a report of one recording can find. */
+static const char *hint_of_change(const struct mmt_growth_part *part)
+{
+	const char *hint = hints_of_growth(part);
+
+	return hint && part->pattern == MMT_PATTERN_THREAD_STACK ? mmt_pattern_explanation(part->pattern) : hint;
+}
+
+static struct mmt_error *add_between(struct diff *diff, const struct mmt_resident_kind *kind, uint64_t before,
+				     uint64_t after)
+{
+	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE,
+				       .memory_class = kind->memory_class,
+				       .arena = kind->arena,
+				       .name = kind->name,
+				       .runtime = kind->runtime,
+				       .bytes = (int64_t)(after - before),
+				       .order = diff->between.count};
+
+	if (!part.bytes)
+		return NULL;
+	part.pattern = growth_pattern(&part);
+	part.hint = hint_of_change(&part);
+	diff->result.between_unexplained_bytes -= part.bytes;
+	return vector_push(&diff->between, part) ? NULL : &error_no_memory;
+}
+
+static int compare_between(const void *left, const void *right)
+{
+	const struct mmt_growth_part *a = left, *b = right;
+	int64_t first = a->bytes < 0 ? -a->bytes : a->bytes, second = b->bytes < 0 ? -b->bytes : b->bytes;
+
+	if (first != second)
+		return first < second ? 1 : -1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* In which kinds of memory one process grew between the recordings. */
+static struct mmt_error *attribute_between(struct diff *diff)
+{
+	const struct mmt_growth *before = &diff->result.before->growth, *after = &diff->result.after->growth;
+	struct mmt_error *error = NULL;
+
+	if (diff->result.relation != MMT_DIFF_SAME_PROCESS || !before->kinds_at_end || !after->kinds_at_start ||
+	    before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
+		return NULL;
+	diff->result.between_bytes = (int64_t)(after->start_bytes - before->end_bytes);
+	diff->result.between_unexplained_bytes = diff->result.between_bytes;
+	for (size_t i = 0; !error && i < after->kind_count; i++)
+		error = add_between(diff, &after->kinds[i], bytes_of_kind(before, &after->kinds[i], false),
+				    after->kinds[i].start_bytes);
+	for (size_t i = 0; !error && i < before->kind_count; i++) {
+		bool matched = false;
+
+		for (size_t j = 0; !matched && j < after->kind_count; j++)
+			matched = is_same_kind(&before->kinds[i], &after->kinds[j]);
+		if (!matched)
+			error = add_between(diff, &before->kinds[i], before->kinds[i].end_bytes, 0);
+	}
+	if (diff->between.count)
+		qsort(diff->between.items, diff->between.count, sizeof(*diff->between.items), compare_between);
+	diff->result.between_parts = diff->between.items;
+	diff->result.between_part_count = diff->between.count;
+	diff->result.between_parts_known = true;
+	return error;
+}
+
 struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
 				  struct mmt_diff **diff_ret)
 {
@@ -259,6 +345,8 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	diff->result.after = after;
 	relate(&diff->result);
 	error = match_groups(diff, &matching);
+	if (!error)
+		error = attribute_between(diff);
 	names_deinit(&matching.names);
 	vector_deinit(&matching.frame_names);
 	vector_deinit(&matching.chain);
@@ -282,5 +370,6 @@ void mmt_diff_destroy(struct mmt_diff *result)
 	if (!diff)
 		return;
 	vector_deinit(&diff->entries);
+	vector_deinit(&diff->between);
 	free(diff);
 }

@@ -347,6 +347,21 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "group_count", report->group_count);
 }
 
+static void put_growth_part(struct document *document, const struct mmt_growth_part *part)
+{
+	document_open_object(document, NULL);
+	document_string(document, "place", mmt_growth_place_name(part->place));
+	document_string(document, "class",
+			part->memory_class < MMT_CLASS_KINDS ? mmt_class_name(part->memory_class) : NULL);
+	document_bool(document, "arena", part->arena);
+	document_string(document, "name", part->name);
+	document_string(document, "pattern", mmt_pattern_name(part->pattern));
+	document_string(document, "runtime", part->runtime);
+	document_string(document, "hint", part->hint);
+	document_signed(document, "bytes", part->bytes);
+	document_close(document);
+}
+
 static void put_growth_parts(struct document *document, const struct mmt_growth *growth)
 {
 	document_unsigned(document, "pages_start_bytes", growth->parts_known ? growth->pages_start_bytes : MMT_UNKNOWN);
@@ -363,21 +378,8 @@ static void put_growth_parts(struct document *document, const struct mmt_growth 
 		document_null(document, "unexplained_bytes");
 	}
 	document_open_array(document, "parts");
-	for (size_t i = 0; i < growth->part_count; i++) {
-		const struct mmt_growth_part *part = &growth->parts[i];
-
-		document_open_object(document, NULL);
-		document_string(document, "place", mmt_growth_place_name(part->place));
-		document_string(document, "class",
-				part->memory_class < MMT_CLASS_KINDS ? mmt_class_name(part->memory_class) : NULL);
-		document_bool(document, "arena", part->arena);
-		document_string(document, "name", part->name);
-		document_string(document, "pattern", mmt_pattern_name(part->pattern));
-		document_string(document, "runtime", part->runtime);
-		document_string(document, "hint", part->hint);
-		document_signed(document, "bytes", part->bytes);
-		document_close(document);
-	}
+	for (size_t i = 0; i < growth->part_count; i++)
+		put_growth_part(document, &growth->parts[i]);
 	document_close(document);
 }
 
@@ -614,14 +616,37 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	document_close(document);
 }
 
+static void put_between(struct document *document, const struct mmt_diff *diff)
+{
+	if (diff->between_parts_known) {
+		document_signed(document, "between_bytes", diff->between_bytes);
+		document_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes);
+	} else {
+		document_null(document, "between_bytes");
+		document_null(document, "between_unexplained_bytes");
+	}
+	document_open_array(document, "between_parts");
+	for (size_t i = 0; i < diff->between_part_count; i++)
+		put_growth_part(document, &diff->between_parts[i]);
+	document_close(document);
+}
+
+static bool is_selected(const struct mmt_report *report)
+{
+	return report->focus_count || report->ignore_count;
+}
+
 static void put_relation(struct document *document, const struct mmt_diff *diff)
 {
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
+	bool selected = is_selected(diff->before) || is_selected(diff->after);
 
 	document_string(document, "relation", mmt_diff_relation_name(diff->relation));
 	document_unsigned(document, "between_ns", same ? diff->between_ns : MMT_UNKNOWN);
-	document_unsigned(document, "mapped_before_bytes", same ? diff->mapped_before_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "mapped_after_bytes", same ? diff->mapped_after_bytes : MMT_UNKNOWN);
+	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
+	document_unsigned(document, "mapped_before_bytes", same && !selected ? diff->mapped_before_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "mapped_after_bytes", same && !selected ? diff->mapped_after_bytes : MMT_UNKNOWN);
+	put_between(document, diff);
 }
 
 static void put_diff(struct document *document, const struct mmt_diff *diff, const struct diff_selection *selection)

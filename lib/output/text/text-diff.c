@@ -6,11 +6,14 @@
 #include <inttypes.h>
 
 #include "output/selection.h"
+#include "output/text/text-growth.h"
 #include "output/text/text-stack.h"
 #include "output/text/text-header.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
+#define PARTS_SHOWN 6
+#define PART_FLOOR_BYTES 65536 /* smaller parts are one line together */
 
 static const char *format_rate(double bytes_per_second, char text[MMT_SIZE_TEXT])
 {
@@ -89,6 +92,43 @@ static void put_rss(struct text *text, const struct mmt_diff *diff)
 	text_end_line(text);
 }
 
+static void put_rest(struct text *text, int64_t bytes, const char *what)
+{
+	char change[MMT_SIZE_TEXT];
+
+	if (!bytes)
+		return;
+	text_format(text, TEXT_PLAIN, "  %12s  %s", mmt_format_change(bytes, change), what);
+	text_end_line(text);
+}
+
+/* In which kinds of memory the process grew while nothing was recorded. */
+static void put_between(struct text *text, const struct mmt_diff *diff)
+{
+	char change[MMT_SIZE_TEXT];
+	int64_t rest = 0;
+
+	if (!diff->between_parts_known || !diff->between_part_count)
+		return;
+	text_put(text, TEXT_PLAIN, "  between the recordings, in:");
+	text_end_line(text);
+	for (size_t i = 0; i < diff->between_part_count; i++) {
+		const struct mmt_growth_part *part = &diff->between_parts[i];
+
+		if (i >= PARTS_SHOWN || (part->bytes < PART_FLOOR_BYTES && part->bytes > -PART_FLOOR_BYTES)) {
+			rest += part->bytes;
+			continue;
+		}
+		text_format(text, TEXT_STRONG, "  %12s  ", mmt_format_change(part->bytes, change));
+		text_put_kind(text, part);
+		text_end_line(text);
+		text_put_part_hint(text, part);
+	}
+	put_rest(text, rest, "other memory (--json has all)");
+	put_rest(text, diff->between_unexplained_bytes,
+		 "not explained: the kernel's own count of pages differs, or they changed while they were read");
+}
+
 static bool is_selected(const struct mmt_report *report)
 {
 	return report->focus_count || report->ignore_count;
@@ -104,6 +144,7 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 		    mmt_format_duration(diff->between_ns, time));
 	text_end_line(text);
 	put_rss(text, diff);
+	put_between(text, diff);
 	/* The selected part of memory that was mapped before is unknown. */
 	if (is_selected(diff->before) || is_selected(diff->after))
 		return;

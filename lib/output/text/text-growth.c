@@ -258,6 +258,25 @@ static const char *describe_place(enum mmt_growth_place place, bool windowed)
 	return windowed ? window_words[place] : words[place];
 }
 
+void text_put_kind(struct text *text, const struct mmt_growth_part *part)
+{
+	if (part->runtime)
+		text_format(text, TEXT_PLAIN, "the heap of %s", part->runtime);
+	else if (part->name)
+		text_put_name(text, TEXT_PLAIN, part->name, 0);
+	else
+		text_put(text, TEXT_PLAIN, describe_class(part));
+}
+
+void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
+{
+	if (!part->hint)
+		return;
+	text_pad_to(text, PART_INDENT);
+	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
+	text_end_line(text);
+}
+
 /* "+36.90 MiB  touched in malloc arenas ..." */
 static void put_part(struct text *text, const struct mmt_growth_part *part, bool windowed)
 {
@@ -270,19 +289,10 @@ static void put_part(struct text *text, const struct mmt_growth_part *part, bool
 		return;
 	}
 	text_put(text, TEXT_PLAIN, part->bytes < 0 ? "given back in " : "touched in ");
-	if (part->runtime)
-		text_format(text, TEXT_PLAIN, "the heap of %s", part->runtime);
-	else if (part->name)
-		text_put_name(text, TEXT_PLAIN, part->name, 0);
-	else
-		text_put(text, TEXT_PLAIN, describe_class(part));
+	text_put_kind(text, part);
 	text_format(text, TEXT_PLAIN, ", mapped before this %s began", windowed ? "window" : "recording");
 	text_end_line(text);
-	if (!part->hint)
-		return;
-	text_pad_to(text, PART_INDENT);
-	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
-	text_end_line(text);
+	text_put_part_hint(text, part);
 }
 
 static void put_rest(struct text *text, int64_t bytes, const char *what)

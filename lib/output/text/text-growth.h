@@ -11,6 +11,12 @@ void text_verdict(struct text *text, const struct mmt_report *report);
 /* Where the growth is. */
 void text_growth(struct text *text, const struct mmt_report *report);
 
+/* What a part of MMT_GROWTH_BEFORE is, for instance "malloc arenas", or the name of its file. */
+void text_put_kind(struct text *text, const struct mmt_growth_part *part);
+
+/* Below a part: what explains it, if anything is known. */
+void text_put_part_hint(struct text *text, const struct mmt_growth_part *part);
+
 /*
  * Whether the report shows all memory of the processes; then memory that no row shows was mapped before the recording.
  */
