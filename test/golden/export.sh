@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: strace:strace
 # What mmtrace export writes where: a file that exists is replaced only when the new one is complete.
 source "$SOURCE/test/golden/written-files.bash" || exit 2
 
@@ -27,6 +28,28 @@ run 0 export -f pprof -o file "$data/more.data"
 [ "$(head -c 2 file | od -An -tx1)" = ' 1f 8b' ] || complain "pprof is not compressed"
 [ ! -c /dev/full ] || "$MMTRACE" export -f folded "$data/more.data" >/dev/full 2>messages
 says 'No space left'
+
+# Every format: no room, a full device, and Ctrl-C when the first piece is written.
+read -r -a formats < <("$MMTRACE" export --list-options | sed -n 's/^--format -f //p' | tr '|' ' ')
+[ "${#formats[@]}" -ge 8 ] || complain "only these formats are listed: ${formats[*]}"
+for format in "${formats[@]}"; do
+	echo old >file
+	message=$(
+		trap '' XFSZ
+		ulimit -f 0
+		"$MMTRACE" export -f "$format" -o file "$data/more.data" 2>&1
+		echo "status $?"
+	)
+	[[ $message = *'cannot write file: File too large'*'status 2' ]] || complain "$format, no room: $message"
+	is_old || complain "$format, no room: FILE changed"
+	run 2 export -f "$format" -o /dev/full "$data/more.data"
+	says 'cannot write /dev/full: No space left'
+	command -v strace >/dev/null || continue
+	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 strace -f -q -o trace -e trace=write \
+		-e inject=write:signal=SIGINT:when=1 "$MMTRACE" export -f "$format" -o file "$data/more.data" >output 2>messages
+	[ $? = 130 ] || complain "$format, Ctrl-C: status is not 130: $(tail -n 2 trace)"
+	is_old || complain "$format, Ctrl-C: FILE changed"
+done
 
 cp "$data/more.data" file
 run 2 export -f folded -o file "$data/more.data"
