@@ -270,6 +270,7 @@ struct mmt_group {
 	enum mmt_lifetime_verdict verdict;	   /* from the lifetimes of its mappings */
 	uint64_t outlived_count;		   /* unfreed mappings that are older than outlived_ns */
 	uint64_t outlived_ns;	     /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
+	uint64_t advised_ns;	     /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */
 	uint64_t bytes_per_minute;   /* memory_bytes divided by the duration of the window; MMT_UNKNOWN if it is shorter
 					than a second */
 	enum mmt_class memory_class; /* of most of the unfreed bytes, or of the committed bytes if there are none */

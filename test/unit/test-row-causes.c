@@ -1,94 +1,219 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which rows are one cause, and what their mappings show together. */
+/* Which rows of a report are one cause, and what it is: each rule, and what just misses it. */
 #include <check.h>
-#include <mmtrace/report.h>
-#include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "support/report-file.h"
+#include "analysis/report/row-causes.h"
 #include "support/run-suite.h"
 
-enum { PID = 100, READINGS = 80, MAPPINGS = 60 };
+#define GROUPS_MAX 8
+#define FRAME(name, file)                                                                                              \
+	(&(const struct mmt_frame){.kind = MMT_FRAME_NATIVE,                                                           \
+				   .function = name,                                                                   \
+				   .raw_function = name,                                                               \
+				   .module = file,                                                                     \
+				   .module_path = "/" file})
 
-#define SECOND 1000000000ull
-#define MEBIBYTE (1ull << 20)
-#define START SECOND
-#define END (9 * SECOND)
-#define ADDRESS 0x10000000000ull
-#define CODE 0x400000ull
+static const struct mmt_frame *const load[] = {FRAME("mmap", "libc.so.6"), FRAME("load", "server")};
+static const struct mmt_frame *const load_deeper[] = {FRAME("mmap", "libc.so.6"), FRAME("load", "server"),
+						      FRAME("main", "server")};
+static const struct mmt_frame *const load_of_plugin[] = {FRAME("mmap", "libc.so.6"), FRAME("load", "plugin.so")};
+static const struct mmt_frame *const parse[] = {FRAME("mmap", "libc.so.6"), FRAME("parse", "server")};
 
-/*
- * A mapping of 1 MiB each 1/60 of the time, by one of three places of JIT code without names, each of which has a third
- * of the time for itself; the process grows, or stays as it is.
- */
-static void write_recording(bool grows)
+#define STACK(list) .frames = list, .frame_count = sizeof(list) / sizeof(*(list)), .origin = 1
+
+static struct mmt_group groups[GROUPS_MAX];
+static struct mmt_report report;
+static struct arena arena;
+
+/* Numbers them, and gives each a resident mapping of `memory_bytes` if nothing else is set. */
+static void build(size_t count, const struct mmt_group *given)
 {
-	const struct event_mapping code = {.start = CODE,
-					   .length = MEBIBYTE,
-					   .protection = PROT_READ | PROT_EXEC,
-					   .flags = MAP_PRIVATE,
-
-					   .path = ""};
-	struct recording_builder *builder = builder_create(report_file_path());
-
-	builder_snapshot(builder, SNAPSHOT_START, START, PID, &code, 1);
-	for (uint64_t i = 0; i < MAPPINGS; i++)
-		builder_mmap_exit(builder, START + (END - START) * i / MAPPINGS + 1, PID, PID,
-				  ADDRESS + 2 * i * MEBIBYTE, MEBIBYTE, CODE + 0x1000 * (i / (MAPPINGS / 3)) + 1);
-	for (uint64_t i = 0; i < READINGS; i++)
-		builder_note(builder, START + (END - START) * i / READINGS + 2, PID, NOTE_RESIDENT,
-			     100 * MEBIBYTE + (grows ? i * MEBIBYTE : 0), i + 1);
-	builder_finish(builder, END);
-}
-
-static struct mmt_report *make_report(bool grows)
-{
-	struct mmt_report_options options;
-
-	write_recording(grows);
-	mmt_report_options_init(&options);
-	return report_file_report(&options);
-}
-
-/* JIT code that is compiled again has another address: no stack is a leak by itself, all of them are one. */
-START_TEST(stacks_of_one_function_leak_together)
-{
-	struct mmt_report *report = make_report(true);
-
-	ck_assert_int_eq(report->growth.verdict, MMT_VERDICT_GROWING);
-	ck_assert_uint_eq(report->group_count, 3);
-	ck_assert_uint_eq(report->cause_count, 1);
-	for (size_t i = 0; i < report->group_count; i++) {
-		ck_assert_int_ne(report->groups[i].verdict, MMT_LIFETIME_LEAK);
-		ck_assert_uint_eq(report->groups[i].cause, 1);
+	memset(groups, 0, sizeof(groups));
+	for (size_t i = 0; i < count; i++) {
+		groups[i] = given[i];
+		groups[i].id = (uint32_t)i + 1;
+		if (!groups[i].unfreed_bytes && !groups[i].reserved_by && !groups[i].committed_before_bytes)
+			groups[i].unfreed_bytes = groups[i].committed_bytes = groups[i].resident_bytes =
+			    groups[i].memory_bytes;
+		groups[i].unfreed_count = groups[i].unfreed_bytes > 0;
 	}
-	ck_assert(report->causes[0].leaks_together);
-	ck_assert_int_eq(report->causes[0].verdict, MMT_LIFETIME_LEAK);
-	ck_assert_uint_eq(report->causes[0].memory_bytes, MAPPINGS * MEBIBYTE);
+	report = (struct mmt_report){.groups = groups, .group_count = count};
+	ck_assert_ptr_null(row_causes_build(&report, groups, NULL, NULL, &arena));
+}
+
+#define BUILD(...)                                                                                                     \
+	build(sizeof((struct mmt_group[]){__VA_ARGS__}) / sizeof(struct mmt_group), (struct mmt_group[]){__VA_ARGS__})
+
+static void assert_cause(size_t place, const char *name, enum mmt_pattern pattern, uint64_t memory_bytes,
+			 size_t group_count)
+{
+	const struct mmt_cause *cause = &report.causes[place];
+
+	ck_assert_uint_lt(place, report.cause_count);
+	ck_assert_pstr_eq(cause->name, name);
+	ck_assert_int_eq(cause->pattern, pattern);
+	ck_assert_uint_eq(cause->memory_bytes, memory_bytes);
+	ck_assert_uint_eq(cause->group_count, group_count);
+	for (size_t i = 0; i < group_count; i++)
+		ck_assert_uint_eq(groups[cause->groups[i] - 1].cause, place + 1);
+}
+
+static void teardown(void)
+{
+	arena_deinit(&arena);
+}
+
+/* Whatever calls it; a function of the same name in another file is another one. */
+START_TEST(one_cause_for_each_function)
+{
+	BUILD({STACK(load), .memory_bytes = 4000}, {STACK(parse), .memory_bytes = 3000},
+	      {STACK(load_deeper), .memory_bytes = 2000}, {STACK(load_of_plugin), .memory_bytes = 1000});
+	ck_assert_uint_eq(report.cause_count, 3);
+	assert_cause(0, "load (server)", MMT_PATTERN_NONE, 6000, 2);
+	assert_cause(1, "parse (server)", MMT_PATTERN_NONE, 3000, 1);
+	assert_cause(2, "load (plugin.so)", MMT_PATTERN_NONE, 1000, 1);
+	ck_assert_uint_eq(report.causes[0].groups[0], 1);
+	ck_assert_uint_eq(report.causes[0].groups[1], 3);
 }
 END_TEST
 
-/* Three caches that are filled one after another are no leak. */
-START_TEST(stacks_of_a_steady_process_do_not)
+/* It may be a wrapper; a cache of the same function is no leak, and leaks come first. */
+START_TEST(leaks_of_a_function_are_apart)
 {
-	struct mmt_report *report = make_report(false);
+	BUILD({STACK(load), .memory_bytes = 8000, .verdict = MMT_LIFETIME_CACHE},
+	      {STACK(load_deeper), .memory_bytes = 100, .verdict = MMT_LIFETIME_LEAK},
+	      {STACK(load), .memory_bytes = 50, .verdict = MMT_LIFETIME_LEAK});
+	ck_assert_uint_eq(report.cause_count, 2);
+	assert_cause(0, "load (server)", MMT_PATTERN_NONE, 150, 2);
+	ck_assert_int_eq(report.causes[0].verdict, MMT_LIFETIME_LEAK);
+	assert_cause(1, "load (server)", MMT_PATTERN_NONE, 8000, 1);
+	ck_assert_int_eq(report.causes[1].verdict, MMT_LIFETIME_CACHE);
+}
+END_TEST
 
-	ck_assert_int_eq(report->growth.verdict, MMT_VERDICT_STEADY);
-	ck_assert_uint_eq(report->cause_count, 1);
-	ck_assert(!report->causes[0].leaks_together);
-	ck_assert_int_ne(report->causes[0].verdict, MMT_LIFETIME_LEAK);
+/* Memory that allocators and runtimes keep is one cause, whichever function happened to need it; what a program maps
+ * itself, files for instance, is that of the function. */
+START_TEST(patterns_by_design_are_one_cause)
+{
+	enum mmt_pattern pattern = (enum mmt_pattern)_i;
+
+	BUILD({STACK(load), .memory_bytes = 4000, .pattern = pattern},
+	      {STACK(parse), .memory_bytes = 3000, .pattern = pattern}, {STACK(parse), .memory_bytes = 2000});
+	if (mmt_pattern_is_by_design(pattern)) {
+		ck_assert_uint_eq(report.cause_count, 2);
+		assert_cause(0, NULL, pattern, 7000, 2);
+		assert_cause(1, "parse (server)", MMT_PATTERN_NONE, 2000, 1);
+	} else {
+		ck_assert_uint_eq(report.cause_count, 2);
+		assert_cause(0, "parse (server)", MMT_PATTERN_NONE, 5000, 2);
+		assert_cause(1, "load (server)", MMT_PATTERN_NONE, 4000, 1);
+	}
+}
+END_TEST
+
+START_TEST(lost_calls_have_no_function)
+{
+	BUILD({.memory_bytes = 3000, .lost = true}, {STACK(load), .memory_bytes = 2000}, {.memory_bytes = 1000});
+	ck_assert_uint_eq(report.cause_count, 3);
+	assert_cause(0, "[lost calls]", MMT_PATTERN_NONE, 3000, 1);
+	assert_cause(1, "load (server)", MMT_PATTERN_NONE, 2000, 1);
+	assert_cause(2, "[no function]", MMT_PATTERN_NONE, 1000, 1);
+}
+END_TEST
+
+/* A row that only made accessible what another one reserved has its cause; one that also mapped memory has its own. */
+START_TEST(commits_belong_to_what_reserved)
+{
+	BUILD({STACK(parse), .memory_bytes = 500, .committed_bytes = 500, .reserved_by = 2},
+	      {STACK(load), .unfreed_bytes = 64000, .reserved_bytes = 64000, .pattern = MMT_PATTERN_ARENA,
+	       .hint = "arena"},
+	      {STACK(parse), .memory_bytes = 300, .unfreed_bytes = 300, .committed_bytes = 300, .reserved_by = 2});
+	ck_assert_uint_eq(report.cause_count, 2);
+	assert_cause(0, NULL, MMT_PATTERN_ARENA, 500, 2);
+	ck_assert_uint_eq(report.causes[0].reserved_bytes, 64000);
+	ck_assert_uint_eq(report.causes[0].unfreed_bytes, 64000);
+	assert_cause(1, "parse (server)", MMT_PATTERN_NONE, 300, 1);
+	ck_assert_uint_eq(groups[1].joined_to, 1);
+	ck_assert_str_eq(groups[0].hint, "arena");
+	ck_assert_uint_eq(groups[0].joined_to, 0);
+}
+END_TEST
+
+/* Shown with the row that uses most of it only if it holds nothing itself. */
+START_TEST(halves_with_memory_are_not_joined)
+{
+	BUILD(
+	    {STACK(parse), .memory_bytes = 500, .committed_bytes = 500, .reserved_by = 2},
+	    {STACK(load), .memory_bytes = 10, .unfreed_bytes = 64000, .committed_bytes = 10, .reserved_bytes = 63990});
+	ck_assert_uint_eq(groups[1].joined_to, 0);
+	ck_assert_uint_eq(report.cause_count, 1);
+	assert_cause(0, "load (server)", MMT_PATTERN_NONE, 510, 2);
+}
+END_TEST
+
+/* From a sixteenth on; below that the largest row with a verdict decides. */
+START_TEST(a_leak_of_a_sixteenth_decides)
+{
+	BUILD({STACK(load), .memory_bytes = 15000, .pattern = MMT_PATTERN_HEAP, .verdict = MMT_LIFETIME_CACHE},
+	      {STACK(load), .memory_bytes = 1000, .pattern = MMT_PATTERN_HEAP, .verdict = MMT_LIFETIME_LEAK});
+	ck_assert_int_eq(report.causes[0].verdict, MMT_LIFETIME_LEAK);
+	BUILD({STACK(load), .memory_bytes = 20000, .pattern = MMT_PATTERN_HEAP},
+	      {STACK(load), .memory_bytes = 15100, .pattern = MMT_PATTERN_HEAP, .verdict = MMT_LIFETIME_TRAFFIC},
+	      {STACK(load), .memory_bytes = 1000, .pattern = MMT_PATTERN_HEAP, .verdict = MMT_LIFETIME_LEAK});
+	ck_assert_int_eq(report.causes[0].verdict, MMT_LIFETIME_TRAFFIC);
+}
+END_TEST
+
+START_TEST(figures_are_sums)
+{
+	BUILD({STACK(load), .memory_bytes = 4000, .mapping_count = 3, .bytes_per_minute = 7, .first_ns = 50,
+	       .last_ns = 60},
+	      {STACK(load), .memory_bytes = 2000, .mapping_count = 4, .bytes_per_minute = 5, .first_ns = 40,
+	       .last_ns = 55},
+	      {STACK(parse), .memory_bytes = 100, .committed_before_bytes = 100, .resident_bytes = MMT_UNKNOWN,
+	       .resident_before_bytes = MMT_UNKNOWN, .bytes_per_minute = MMT_UNKNOWN},
+	      {STACK(load_of_plugin), .committed_before_bytes = 0});
+	ck_assert_uint_eq(report.cause_count, 2);
+	ck_assert_uint_eq(report.causes[0].mapping_count, 7);
+	ck_assert_uint_eq(report.causes[0].unfreed_count, 2);
+	ck_assert_uint_eq(report.causes[0].bytes_per_minute, 12);
+	ck_assert_uint_eq(report.causes[0].resident_bytes, 6000);
+	ck_assert_uint_eq(report.causes[0].first_ns, 40);
+	ck_assert_uint_eq(report.causes[0].last_ns, 60);
+	ck_assert_uint_eq(report.causes[1].committed_bytes, 100);
+	ck_assert_uint_eq(report.causes[1].resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report.causes[1].bytes_per_minute, MMT_UNKNOWN);
+	ck_assert_uint_eq(report.causes[1].first_ns, MMT_UNKNOWN);
+}
+END_TEST
+
+START_TEST(only_stacks_have_causes)
+{
+	static const enum mmt_group_by keys[][2] = {{MMT_BY_FUNCTION, MMT_BY_STACK}, {MMT_BY_THREAD, MMT_BY_CLASS}};
+
+	BUILD({STACK(load), .memory_bytes = 4000});
+	report = (struct mmt_report){.groups = groups, .group_count = 1, .by = keys[_i][0], .then_by = keys[_i][1]};
+	ck_assert_ptr_null(row_causes_build(&report, groups, NULL, NULL, &arena));
+	ck_assert_uint_eq(report.cause_count, 0);
 }
 END_TEST
 
 int main(void)
 {
 	Suite *suite = suite_create("row-causes");
-	TCase *tests = tcase_create("together");
+	TCase *tcase = tcase_create("row-causes");
 
-	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_test(tests, stacks_of_one_function_leak_together);
-	tcase_add_test(tests, stacks_of_a_steady_process_do_not);
-	suite_add_tcase(suite, tests);
+	tcase_add_checked_fixture(tcase, NULL, teardown);
+	tcase_add_test(tcase, one_cause_for_each_function);
+	tcase_add_test(tcase, leaks_of_a_function_are_apart);
+	tcase_add_loop_test(tcase, patterns_by_design_are_one_cause, MMT_PATTERN_ARENA, MMT_PATTERN_KINDS);
+	tcase_add_test(tcase, lost_calls_have_no_function);
+	tcase_add_test(tcase, commits_belong_to_what_reserved);
+	tcase_add_test(tcase, halves_with_memory_are_not_joined);
+	tcase_add_test(tcase, a_leak_of_a_sixteenth_decides);
+	tcase_add_test(tcase, figures_are_sums);
+	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
+	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

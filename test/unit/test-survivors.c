@@ -310,6 +310,32 @@ START_TEST(lengths)
 }
 END_TEST
 
+/* In seconds; `lifetime`: of 100 freed mappings, 0: none was freed. The verdict of such a recording is known. */
+START_TEST(advised_length)
+{
+	static const struct {
+		uint64_t length, lifetime;
+		unsigned survivors;
+		uint64_t least, most;
+	} cases[] = {{10, 0, 8, 20, 20},  {10, 0, 2, 40, 40}, {10, 8, 20, 24, 40},
+		     {10, 1, 40, 20, 20}, {1, 0, 8, 2, 2},    {40000, 20000, 1, 86400, 86400}};
+	uint64_t length = cases[_i].length * (uint64_t)SECOND_NS;
+	const struct survivors_window window = {.from_ns = 1000, .to_ns = 1000 + length, .end_ns = 1000 + length};
+	struct lifetime_histogram freed = {0};
+	struct survivors survivors;
+	uint64_t advised;
+
+	for (int i = 0; i < 100 && cases[_i].lifetime; i++)
+		lifetime_histogram_add(&freed, cases[_i].lifetime * (uint64_t)SECOND_NS);
+	survivors_begin(&survivors, &window, &freed, cases[_i].survivors);
+	for (unsigned i = 0; i < cases[_i].survivors; i++)
+		survivors_add(&survivors, &window, 1000 + length / cases[_i].survivors * i);
+	advised = survivors_advise(&survivors, &window) / (uint64_t)SECOND_NS;
+	ck_assert_uint_ge(advised, cases[_i].least);
+	ck_assert_uint_le(advised, cases[_i].most);
+}
+END_TEST
+
 START_TEST(nothing_survives)
 {
 	mapping_count = 0;
@@ -337,6 +363,7 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, verdicts, 0, sizeof(programs) / sizeof(*programs));
 	tcase_add_test(tcase, lengths);
+	tcase_add_loop_test(tcase, advised_length, 0, 6);
 	tcase_add_test(tcase, nothing_survives);
 	tcase_add_test(tcase, buckets);
 	suite_add_tcase(suite, tcase);

@@ -666,6 +666,10 @@ START_TEST(verdicts_of_rows)
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   undecided   ");
 	free(text);
+	group.advised_ns = 90 * 1000000000ull;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "   undecided: record for 90.0 s   ");
+	free(text);
 	report.to_ns = report.from_ns + 1999999999;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_WARNINGS(text, "undecided");

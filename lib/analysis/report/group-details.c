@@ -153,6 +153,8 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 	}
 	for (size_t i = 0; i < row_count; i++) {
 		groups[i].verdict = survivors_judge(&survivors[i], &window);
+		if (groups[i].verdict == MMT_LIFETIME_TOO_SHORT)
+			groups[i].advised_ns = survivors_advise(&survivors[i], &window);
 		groups[i].outlived_count = survivors[i].old_count;
 		groups[i].outlived_ns = survivors[i].outlived_ns;
 		for (unsigned point = 1; point < MMT_TREND_POINTS; point++)

@@ -3,6 +3,7 @@
 
 #define SHORTEST_NS 2000000000u /* as for the verdict about RSS */
 #define LEAK_COUNT_MIN 8	/* fewer survivors show no pattern */
+#define ADVISED_MAX_NS (24 * 3600 * 1000000000ull)
 #define OUTLIVED_PERCENT 99
 #define TOLERATED_PERCENT 5 /* of the survivors: this many freed mappings may have lived longer */
 #define WINDOW_SHARE 3	    /* freed mappings must have lived for less than this share of the window */
@@ -114,4 +115,19 @@ enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, con
 	if (outlived && is_cache(survivors))
 		return MMT_LIFETIME_CACHE;
 	return is_traffic(survivors) ? MMT_LIFETIME_TRAFFIC : MMT_LIFETIME_TOO_SHORT;
+}
+
+uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window)
+{
+	uint64_t length = length_of(window), advised = length * 2;
+	uint64_t count = survivors->outlived_ns <= length / WINDOW_SHARE ? survivors->old_count : survivors->count;
+
+	if (advised < SHORTEST_NS)
+		advised = SHORTEST_NS;
+	/* The lifetime is not known if the longest bucket is reached. */
+	if (survivors->outlived_ns < ADVISED_MAX_NS / WINDOW_SHARE && survivors->outlived_ns * WINDOW_SHARE > advised)
+		advised = survivors->outlived_ns * WINDOW_SHARE;
+	if (count && count < LEAK_COUNT_MIN && length / count * LEAK_COUNT_MIN > advised)
+		advised = length / count * LEAK_COUNT_MIN;
+	return advised < ADVISED_MAX_NS ? advised : ADVISED_MAX_NS;
 }

@@ -35,4 +35,10 @@ void survivors_add(struct survivors *survivors, const struct survivors_window *w
 
 enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window);
 
+/*
+ * How long a recording should be for a verdict, where this one has none: long enough for the freed mappings to have
+ * lived for a small part of it and for as many survivors as show a pattern, at least twice as long as this one.
+ */
+uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
+
 #endif

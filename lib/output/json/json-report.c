@@ -181,6 +181,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_string(document, "file", group->file);
 	document_unsigned(document, "file_count", group->file_count);
 	document_string(document, "verdict", mmt_lifetime_verdict_name(group->verdict));
+	document_unsigned(document, "advised_ns", group->advised_ns ? group->advised_ns : MMT_UNKNOWN);
 	document_unsigned(document, "outlived_count", group->outlived_count);
 	document_unsigned(document, "outlived_ns",
 			  group->outlived_ns < MMT_UNKNOWN / 2048 ? group->outlived_ns : MMT_UNKNOWN);
