@@ -70,6 +70,10 @@ START_TEST(names_of_frames)
 	ck_assert_msg(strstr(text, "\r\n1,\"a.so+0x12\",") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, ",\"Main(LList:I);a.so+0x12\"\r\n") != NULL, "%s", text);
 	free(text);
+	group.origin = 1;
+	text = render(&report);
+	ck_assert_msg(strstr(text, "\r\n1,\"Main(LList;I)\",") != NULL, "%s", text);
+	free(text);
 }
 END_TEST
 
