@@ -141,6 +141,27 @@ START_TEST(origin)
 	static const char *const nothing[] = {"libc.so.6:mmap", "libc.so.6:start_thread", NULL};
 	static const char *const near[] = {"libcrypto.so.3:CRYPTO_malloc", "app:main", NULL};
 
+	static const char *const containers[] = {
+	    "libc.so.6:malloc",
+	    "libstdc++.so.6:operator new(unsigned long)",
+	    "app:std::__new_allocator<char>::allocate(unsigned long, void const*)",
+	    "app:void std::vector<int, std::allocator<int> >::_M_realloc_append<int const&>(int const&)",
+	    "app:void Cache::fill<int>(std::vector<int>&)",
+	    NULL};
+	static const char *const rust[] = {"libc.so.6:malloc",
+					   "app:__rdl_alloc",
+					   "app:alloc::raw_vec::finish_grow",
+					   "app:<alloc::string::String as core::clone::Clone>::clone",
+					   "app:shop::load",
+					   NULL};
+	static const char *const own[] = {"libc.so.6:malloc", "app:Pool::operator new(unsigned long)", "app:main",
+					  NULL};
+	static const char *const similar[] = {"libc.so.6:malloc", "app:stdx::grow(std::string)", "app:main", NULL};
+
+	ck_assert_uint_eq(find_origin(containers), 4);
+	ck_assert_uint_eq(find_origin(rust), 4);
+	ck_assert_uint_eq(find_origin(own), 1);
+	ck_assert_uint_eq(find_origin(similar), 1);
 	ck_assert_uint_eq(find_origin(dynamic), 3);
 	ck_assert_uint_eq(find_origin(single), 1);
 	ck_assert_uint_eq(find_origin(nothing), 2);

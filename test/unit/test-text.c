@@ -40,10 +40,9 @@ START_TEST(first_screen)
 	ASSERT_HAS(text, " 1   1.00 GiB resident   100.0 %   LEAK +989.0 MiB per minute   anon   256 x 4.00 MiB   "
 			 "0 of 256 freed   made from 1.0 s to 8.0 s   ▁▁▁▁▁▁▁▂▁▁▁▁▁▁▁█   "
 			 "thread .NET (3074)\n");
-	ASSERT_HAS(
-	    text,
-	    " 2   4.00 KiB committed   0.0 %   undecided   /memfd:evil\\x1b[31m (deleted) and 1 more file   "
-	    "2, 4.00 KiB to 8.00 KiB   1 of 3 freed   unfreed 12.00 KiB   reserved 8.00 KiB");
+	ASSERT_HAS(text,
+		   " 2   4.00 KiB committed   0.0 %   undecided   /memfd:evil\\x1b[31m (deleted) and 1 more file   "
+		   "2, 4.00 KiB to 8.00 KiB   1 of 3 freed   unfreed 12.00 KiB   reserved 8.00 KiB");
 	free(text);
 }
 END_TEST
@@ -69,6 +68,55 @@ START_TEST(frames)
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 2});
 	ASSERT_HAS(text, "leak.c:18\n      ... 7 more frames\n");
+	free(text);
+}
+END_TEST
+
+/* In a stack that is too long, the program's functions stay, not what its libraries do. */
+START_TEST(library_frames_go_first)
+{
+	static const char *const functions[] = {"mmap",
+						"sysmalloc",
+						"_int_malloc",
+						"malloc",
+						"operator new(unsigned long)",
+						"std::vector::vector()",
+						"accept()",
+						"serve()",
+						"run()",
+						"main",
+						"_start"};
+	enum { COUNT = sizeof(functions) / sizeof(functions[0]) };
+	struct mmt_frame room[COUNT];
+	const struct mmt_frame *pointers[COUNT];
+	struct mmt_report report = sample_report();
+	struct mmt_group group = report.groups[0];
+	char *text;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		room[i] = (struct mmt_frame){.kind = MMT_FRAME_NATIVE, .module = "app", .function = functions[i]};
+		pointers[i] = &room[i];
+	}
+	group.frames = pointers;
+	group.frame_count = COUNT;
+	group.origin = 6;
+	report.groups = &group;
+	report.group_count = 1;
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
+	ASSERT_HAS(text, "      mmap                    app\n"
+			 "      ... 4 library frames\n"
+			 "      std::vector::vector()   app\n"
+			 "      accept()                app\n");
+	ASSERT_HAS(text, "      main                    app\n");
+	ASSERT_HAS(text, "...: frames omitted; --stacks all shows every frame.\n");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.stack_frames = COUNT});
+	ASSERT_WARNINGS(text, "library frames");
+	free(text);
+	/* Of a runtime and of JIT code nothing goes. */
+	room[2].kind = MMT_FRAME_JIT;
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
+	ASSERT_WARNINGS(text, "library frames");
 	free(text);
 }
 END_TEST
@@ -575,10 +623,11 @@ START_TEST(table_of_causes)
 	report.causes = causes;
 	report.cause_count = 2;
 	text = render(&report, &(struct mmt_text_options){.width = 100});
-	ASSERT_HAS(text, "\n      memory    per minute  verdict           what            mapped by\n"
-			 "    1.00 MiB     +2.00 MiB  LEAK              cache-of-th...  evil\\x1b (a.so)  #2\n"
-			 "    3.00 MiB             -  cache             anon            malloc arenas, of 64.00 MiB mapped"
-			 "  #1 and 2 more\n\n");
+	ASSERT_HAS(text,
+		   "\n      memory    per minute  verdict           what            mapped by\n"
+		   "    1.00 MiB     +2.00 MiB  LEAK              cache-of-th...  evil\\x1b (a.so)  #2\n"
+		   "    3.00 MiB             -  cache             anon            malloc arenas, of 64.00 MiB mapped"
+		   "  #1 and 2 more\n\n");
 	free(text);
 	report.cause_count = 1;
 	text = render(&report, &(struct mmt_text_options){0});
@@ -1109,8 +1158,7 @@ START_TEST(commits_elsewhere_and_lost_calls)
 	report.group_count = 3;
 	report.completeness.reconciled_bytes = 8192;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text,
-		   "\n 3  64.00 KiB committed   0.0 %   anon   in 1.00 GiB that #1 reserved\n      an arena\n");
+	ASSERT_HAS(text, "\n 3  64.00 KiB committed   0.0 %   anon   in 1.00 GiB that #1 reserved\n      an arena\n");
 	ASSERT_HAS(text, "committed in memory mapped before 4.00 KiB");
 	ASSERT_HAS(text, "      mapped by calls that were lost: known from the kernel's maps alone\n");
 	ASSERT_HAS(text, "  repaired from the kernel's maps: 8.00 KiB, although no event was lost\n");
@@ -1225,6 +1273,7 @@ int main(void)
 
 	tcase_add_test(cases, first_screen);
 	tcase_add_test(cases, frames);
+	tcase_add_test(cases, library_frames_go_first);
 	tcase_add_test(cases, hostile_names);
 	tcase_add_loop_test(cases, escapes, 0, (int)(sizeof(hostile) / sizeof(hostile[0])));
 	tcase_add_test(cases, dump_of_hostile_names);
@@ -1251,8 +1300,7 @@ int main(void)
 	tcase_add_test(cases, growth_beside_a_selection);
 	tcase_add_test(cases, growth_that_rows_show_partly);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
-	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0,
-			    (int)(sizeof(doubts) / sizeof(doubts[0])));
+	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);
 	tcase_add_test(cases, notes_on_missing_names_stand_above_the_figures);

@@ -335,7 +335,7 @@ enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *pat
 
 bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin)
 {
-	while (*origin < frame_count && origin_is_c_library(frames[*origin]))
+	while (*origin < frame_count && origin_is_library(frames[*origin]))
 		++*origin;
 	return frame_count >= DEPTH && *origin < frame_count;
 }

@@ -94,17 +94,10 @@ static bool is_library(const char *module)
 static bool is_wrapper(const char *function)
 {
 	static const char *const wrappers[] = {"mmap64", "sbrk", "syscall"};
-	/* Allocators that only call malloc, with their parameters. */
-	static const char *const allocators[] = {"operator new(", "operator new[](", "os::malloc(", "os::realloc(",
-						 "AllocateHeap("};
 	enum call call;
 
 	if (!function)
 		return false;
-	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {
-		if (starts_with(function, allocators[i]))
-			return true;
-	}
 	function += strspn(function, "_");
 	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++) {
 		if (!strcmp(function, wrappers[i]))
@@ -118,6 +111,46 @@ bool origin_is_c_library(const struct mmt_frame *frame)
 	if (frame->kind != MMT_FRAME_NATIVE)
 		return false;
 	return (frame->module && is_library(frame->module)) || origin_is_loader(frame) || is_wrapper(frame->function);
+}
+
+/* Where the qualified name begins: behind the return type, which demangled names of C++ templates begin with. */
+static const char *skip_return_type(const char *function)
+{
+	const char *name = function;
+	int depth = 0;
+
+	for (const char *place = function; *place && (depth || *place != '('); place++) {
+		depth += *place == '<' ? 1 : *place == '>' ? -1 : 0;
+		if (!depth && *place == ' ' && !starts_with(name, "operator"))
+			name = place + 1;
+	}
+	return name;
+}
+
+/* Code that is compiled into the program, but that its author did not write: allocators that only call malloc, and the
+ * containers of C++ and Rust. */
+static bool is_language_library(const char *function)
+{
+	static const char *const starts[] = {"operator new(",	"operator new[](", "std::",
+					     "__gnu_cxx::",	"alloc::alloc::",  "alloc::raw_vec::",
+					     "alloc::vec::",	"alloc::boxed::",  "alloc::collections::",
+					     "alloc::string::", "<alloc::",	   "__rust_",
+					     "__rdl_",		"__rg_",	   /* HotSpot's */ "os::malloc(",
+					     "os::realloc(",	"AllocateHeap("};
+
+	if (!function)
+		return false;
+	function = skip_return_type(function);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		if (starts_with(function, starts[i]))
+			return true;
+	}
+	return false;
+}
+
+bool origin_is_library(const struct mmt_frame *frame)
+{
+	return origin_is_c_library(frame) || (frame->kind == MMT_FRAME_NATIVE && is_language_library(frame->function));
 }
 
 /* A program whose main function starts a runtime. */
@@ -150,7 +183,7 @@ bool mmt_frame_is_runtime(const struct mmt_frame *frame)
 
 static bool is_function_of_program(const struct mmt_frame *frame)
 {
-	return frame->function && !mmt_frame_is_runtime(frame) && !is_host(frame) && !origin_is_c_library(frame);
+	return frame->function && !mmt_frame_is_runtime(frame) && !is_host(frame) && !origin_is_library(frame);
 }
 
 bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
@@ -177,7 +210,7 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 {
 	size_t place = 0;
 
-	while (place < frame_count && origin_is_c_library(frames[place]))
+	while (place < frame_count && origin_is_library(frames[place]))
 		place++;
 	return place;
 }

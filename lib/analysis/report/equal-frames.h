@@ -33,11 +33,14 @@ uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count);
 
 bool origin_is_loader(const struct mmt_frame *frame);
 
-/* Of the C library (its threads too) or the loader; or, in any module, a wrapper of a memory call or an allocator that
- * only calls malloc. */
+/* Of the C library (its threads too) or the loader; in static programs the wrappers of the memory calls count as well.
+ */
 bool origin_is_c_library(const struct mmt_frame *frame);
 
-/* Place of the innermost frame outside the C library and the loader; frame_count: none. */
+/* Or of the library of a language, such as the containers of C++, which is compiled into the program. */
+bool origin_is_library(const struct mmt_frame *frame);
+
+/* Place of the innermost frame outside these; frame_count: there is none. */
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 /*

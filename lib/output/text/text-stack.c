@@ -21,6 +21,7 @@ struct layout {
 	unsigned indent, function_columns, module_columns;
 	bool folds;
 	struct gap outer;	    /* runtime frames that are folded although they have names */
+	struct gap inner;	    /* frames of libraries below the program's own; only in stacks that are cut */
 	size_t cut_first, cut_last; /* lines left out */
 };
 
@@ -60,8 +61,10 @@ static size_t folded_from(const struct mmt_group *group, const struct layout *la
 		return 0;
 	if (first == layout->outer.first && layout->outer.last > first)
 		return layout->outer.last - first;
-	while (last < group->frame_count && last != layout->outer.first && !group->frames[last]->function &&
-	       mmt_frame_is_runtime(group->frames[last]))
+	if (first == layout->inner.first && layout->inner.last > first)
+		return layout->inner.last - first;
+	while (last < group->frame_count && last != layout->outer.first && last != layout->inner.first &&
+	       !group->frames[last]->function && mmt_frame_is_runtime(group->frames[last]))
 		last++;
 	return last - first >= FOLD_MIN ? last - first : 0;
 }
@@ -73,6 +76,23 @@ static size_t count_lines(const struct mmt_group *group, const struct layout *la
 	for (size_t i = 0; i < group->frame_count; i += folded ? folded : 1, lines++)
 		folded = folded_from(group, layout, i);
 	return lines;
+}
+
+/*
+ * If there are too many lines, fold what libraries do between the system call and the function that the program called:
+ * the reader looks for the program's own functions.
+ */
+static void fold_libraries(const struct mmt_group *group, size_t limit, struct layout *layout)
+{
+	size_t last = 1;
+
+	if (group->origin >= group->frame_count || count_lines(group, layout) <= limit)
+		return;
+	while (last + 1 < group->origin && group->frames[last]->kind == MMT_FRAME_NATIVE &&
+	       !mmt_frame_is_runtime(group->frames[last]))
+		last++;
+	if (last > FOLD_MIN)
+		layout->inner = (struct gap){.first = 1, .last = last};
 }
 
 /* If there are too many lines, cut the middle, so that the caller of mmap and the thread's entry stay. */
@@ -124,6 +144,7 @@ static struct layout make_layout(const struct text *text, const struct mmt_group
 	if (text->options->stack_frames) {
 		layout.folds = true;
 		layout.outer = find_outer_run(group);
+		fold_libraries(group, text->options->stack_frames, &layout);
 		cut_lines(group, text->options->stack_frames, &layout);
 	}
 	for (size_t i = 0, folded; i < group->frame_count; i += folded ? folded : 1) {
@@ -226,7 +247,8 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 			if (line + 1 == layout.cut_last)
 				put_gap(text, cut, "more ", indent);
 		} else if (folded) {
-			put_gap(text, step, "runtime ", indent);
+			put_gap(text, step, i == layout.inner.first && layout.inner.last ? "library " : "runtime ",
+				indent);
 			marks->folded = true;
 		} else {
 			put_frame(text, group->frames[i], &layout);
