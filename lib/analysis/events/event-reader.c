@@ -326,7 +326,6 @@ static void convert_task(struct mmt_events *events, struct mmt_event_task task)
 	events->event.task = &events->task;
 }
 
-/* Convert the fields specific to a kind of event. */
 static uint64_t sum_runs(const uint8_t *runs, size_t count)
 {
 	uint64_t bytes = 0;
@@ -339,6 +338,7 @@ static uint64_t sum_runs(const uint8_t *runs, size_t count)
 	return bytes;
 }
 
+/* Convert the fields specific to a kind of event. */
 static void convert_details(struct mmt_events *events)
 {
 	const struct event *event = &events->internal;

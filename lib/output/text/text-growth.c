@@ -342,7 +342,8 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 	if (is_large(growth->changing_bytes))
 		put_rest(text, growth->changing_bytes,
 			 "changed while the resident pages were read, outside of the recording");
-	put_rest(text, growth->unexplained_bytes, "not explained: the kernel's own count of pages differs");
+	put_rest(text, growth->unexplained_bytes,
+		 "not explained: it changed while its pages were read, or the kernel's own count differs");
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)
