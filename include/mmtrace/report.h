@@ -221,8 +221,7 @@ MMT_PUBLIC const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdi
 /*
  * One row of a report. A new figure needs a field here; groups.c or group-details.c of lib/analysis/report, which fill
  * it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/page-data.c. A key
- * of
- * --sort also needs a line in lib/output/selection.c.
+ * of --sort also needs a line in lib/output/selection.c.
  */
 struct mmt_group {
 	uint32_t id;	  /* from 1, in the order of memory_bytes in the whole window */
