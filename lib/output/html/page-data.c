@@ -476,8 +476,7 @@ static void put_verdict(struct page *page, const struct page_stack *stack)
 	if (!group || group->verdict == MMT_LIFETIME_UNKNOWN || group->verdict == MMT_LIFETIME_TOO_SHORT)
 		return;
 	document_string(page->document, "verdict", mmt_lifetime_verdict_name(group->verdict));
-	document_string(page->document, "verdictWord",
-			row_verdict_of_group(report, group).word);
+	document_string(page->document, "verdictWord", row_verdict_of_group(report, group).word);
 }
 
 static void put_stack(struct page *page, const struct page_stack *stack)
@@ -490,14 +489,16 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 	else if (!group->frame_count)
 		document_string(page->document, "label", "(no stack recorded)");
 	if (group->frame_count && !mmt_stack_end_is_complete(group->stack_end))
-		document_string(page->document, "truncated", mmt_stack_end_name(group->stack_end));
+		document_unsigned(page->document, "truncated",
+				  string_number(page, mmt_stack_end_name(group->stack_end)));
 	if (group->hint)
 		document_string(page->document, "pattern", group->hint);
 	if (page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS && stack->groups[0])
 		document_bool(page->document, "inFirst", true);
 	put_verdict(page, stack);
 	put_times(page, stack);
-	document_unsigned(page->document, "title", group->origin);
+	if (group->origin)
+		document_unsigned(page->document, "title", group->origin);
 	put_frames(page, group);
 	document_close(page->document);
 }

@@ -15,7 +15,7 @@
  *                  numbers each: steps since the previous allocation, steps until the release or -1, bytes in
  *                  units, count
  *     stacks       verdictWord as the text report has it; title: the place in the stack of the frame that stands for
- *                  it; frames from the innermost to the outermost, as places in frames, each less the one before
+ *                  it, if not 0; truncated: why callers are missing, as place in strings; frames from the innermost to the outermost, as places in frames, each less the one before
  *     frames       three numbers each: name as place in strings, less the one before; place in origins; line
  *     origins      three numbers each: module and source as places in strings, flags
  *     strings      names, control characters as \xNN

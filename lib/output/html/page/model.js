@@ -36,6 +36,8 @@ const frames = readFrames();
 const stacks = data.stacks;
 
 for (const stack of stacks) {
+	if (stack.truncated !== undefined)
+		stack.truncated = data.strings[stack.truncated];
 	for (let i = 1; i < stack.frames.length; i++)
 		stack.frames[i] += stack.frames[i - 1];
 }
@@ -278,7 +280,7 @@ const TITLE_CALLERS = 4;
 // What a stack is called in one line: the innermost function of the program, and who called that.
 function stackTitle(stack) {
 	const list = stack.frames.map((number) => frames[number]);
-	const others = list.slice(stack.title).filter((frame, i) => i === 0 || !isPlumbing(frame));
+	const others = list.slice(stack.title || 0).filter((frame, i) => i === 0 || !isPlumbing(frame));
 	const own = others.filter((frame, i) => i === 0 || !(frame.flags & FRAME_RUNTIME));
 	const named = own.length > 1 ? own : others.length ? others : list;
 	const names = named.map((frame) => frame.name).filter((name, i, all) => name !== all[i - 1]);
