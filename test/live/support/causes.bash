@@ -39,3 +39,12 @@ expect_no_cause() {
 	hints=$(list_hints | grep -F -e "${1:-}") && fail "unexpected hint: $hints"
 	return 0
 }
+
+# cause KIND WORDS: of the workload; fixed, it has none.
+cause() {
+	record_cause "$workloads/causes" "$1"
+	expect_cause "$2"
+	expect_json '[.groups[] | select(.hint)] | length == 1'
+	record_cause "$workloads/causes" "$1" fixed
+	expect_no_cause
+}

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The same as causes.sh of files and AIO contexts; growth that has no known cause, and ordinary programs: no hint.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/causes.bash" || exit 2
+
+need_perf
+
+# expect_growth OPERATOR BYTES: of RSS.
+expect_growth() {
+	expect_json ".growth | .end_bytes - .start_bytes $1 $2"
+}
+
+cause file 'files mapped and not unmapped'
+cause aio 'io_destroy() ends it'
+
+# The process's own leak is no known cause, and nobody knows how much of a huge page was used.
+record_cause "$workloads/causes" anonymous
+expect_no_cause
+record_cause "$workloads/causes" huge-pages
+expect_no_cause
+if ! grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
+	expect_growth '>' 60000000
+	record_cause "$workloads/causes" huge-pages fixed
+	expect_growth '<' 10000000
+fi
+
+# ordinary COMMAND...: recorded from its start to its end.
+ordinary() {
+	"$MMTRACE" record -q -m 32M -o "$recording" -- "$@" >/dev/null 2>record.log || fail "record -- $1 ended with status $?"
+	report_json
+	expect_no_cause
+}
+seq 300000 >numbers
+ordinary ls -lR "$SOURCE/test"
+ordinary gzip -c numbers
+ordinary sed -e 's/1/2/' numbers
+ordinary sha256sum numbers
+ordinary find "$SOURCE/test" -newer numbers
