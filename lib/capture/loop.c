@@ -78,7 +78,7 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
@@ -154,7 +154,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->cpus.looked_ns >= TICK_NS)
 		error = targets_look_at_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 
 		error = end_program(recorder, process);
 		if (!error && process->snapshot_wanted)
@@ -178,7 +178,7 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 		return;
 	*noted_ns = clock_now_ns();
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		perf_maps_note_growth(&recorder->processes.items.items[i], clock_now_ns());
+		perf_maps_note_growth(recorder->processes.items.items[i], clock_now_ns());
 }
 
 struct waiting {
@@ -201,7 +201,7 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	waiting->first_target = waiting->count;
 	waiting->items[waiting->count++].fd = recorder->command.pidfd;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = recorder->processes.items.items[i];
 
 		if (process->target && !process->ended)
 			waiting->items[waiting->count++].fd = process->pidfd;
@@ -220,7 +220,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 
 	recorder->page_readings++;
 	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = recorder->processes.items.items[i];
 		bool complete;
 
 		/* The first snapshot comes first: later ones are checked against it. */
@@ -424,7 +424,7 @@ static void take_last_snapshot(struct recorder *recorder, size_t index)
 	bool complete = false;
 
 	for (int attempt = 0; !complete && attempt < LAST_ATTEMPTS && !recorder->write_error; attempt++) {
-		struct traced_process *process = &recorder->processes.items.items[index];
+		struct traced_process *process = recorder->processes.items.items[index];
 
 		if (process->snapshot_wanted)
 			recorder_keep_failure(recorder, serve_process(recorder, process));
@@ -517,9 +517,9 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 	size_t late = 0;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		pid_t pid = recorder->processes.items.items[i].pid;
+		pid_t pid = recorder->processes.items.items[i]->pid;
 
-		if (recorder->processes.items.items[i].ended)
+		if (recorder->processes.items.items[i]->ended)
 			continue;
 		while (!error && !recorder->write_error && proc_is_ending(pid) && !proc_has_ended(pid) &&
 		       clock_now_ns() < end_ns)
@@ -577,10 +577,10 @@ void loop_stop(struct recorder *recorder)
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		recorder_keep_failure(recorder, end_program(recorder, &recorder->processes.items.items[i]));
+		recorder_keep_failure(recorder, end_program(recorder, recorder->processes.items.items[i]));
 	ask_runtimes_at_end(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
 		ask_runtime_clean_up(recorder, process);

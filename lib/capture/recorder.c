@@ -182,8 +182,8 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->on_cpus = recorder->scope.kind != SCOPE_THREADS;
 	info->all_processes = recorder->scope.kind == SCOPE_ALL_PROCESSES;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		if (recorder->processes.items.items[i].target &&
-		    !vector_push(&info->targets, recorder->processes.items.items[i].pid))
+		if (recorder->processes.items.items[i]->target &&
+		    !vector_push(&info->targets, recorder->processes.items.items[i]->pid))
 			return &error_no_memory;
 	}
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
@@ -326,7 +326,7 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 			error = &error_no_memory;
 	}
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (!process->perf_map.text)
 			continue;
@@ -677,7 +677,7 @@ struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 		tick_end = INCREMENTAL_METADATA_BYTES_MAX;
 	error = write_build_ids(recorder);
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->processes.items.count; i++)
-		error = write_perf_map(recorder, &recorder->processes.items.items[i], tick_end);
+		error = write_perf_map(recorder, recorder->processes.items.items[i], tick_end);
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->jitdumps.items.count; i++)
 		error = write_jitdump(recorder, &recorder->jitdumps.items.items[i], tick_end);
 	return error;

@@ -258,7 +258,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	take_priority(recorder);
 	set_start(recorder);
 	/* Before the command runs: it may end at once. */
-	perf_maps_watch(&recorder->processes.items.items[0], 0, recorder->start_ns);
+	perf_maps_watch(recorder->processes.items.items[0], 0, recorder->start_ns);
 	error = head_add(recorder);
 	/* Write errors are found before the command runs. If the exec fails, an earlier recording keeps its name. */
 	if (!error)
@@ -269,7 +269,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 		error = start_writing(recorder);
 	if (error)
 		return error;
-	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC, NULL);
+	return snapshot_take(recorder, recorder->processes.items.items[0]->pid, SNAPSHOT_EXEC, NULL);
 }
 
 /*
@@ -315,7 +315,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	size_t left_out = 0;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (process->ended)
 			continue;

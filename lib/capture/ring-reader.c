@@ -410,7 +410,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	return error;
 }
 
-/* Called while draining. Bytes already read from the current ring count as filled until they are returned to the
+/* Called while a ring is read. Bytes already read from the current ring count as filled until they are returned to the
  * kernel. */
 static void pause_if_due(struct recorder *recorder)
 {
@@ -481,9 +481,9 @@ static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 	return error;
 }
 
-struct mmt_error *ring_reader_drain(struct recorder *recorder)
+struct mmt_error *ring_reader_read(struct recorder *recorder)
 {
-	/* Notes from earlier drains: rings read before them may have held older records, so only these notes can be
+	/* Notes from earlier calls: rings read before them may have held older records, so only these notes can be
 	 * resolved now. */
 	size_t earlier_notes = recorder->attachment.notes.count;
 	struct mmt_error *error;
@@ -527,7 +527,7 @@ static void *read_while_waiting(void *context)
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
 		if (thread->waiting && !thread->must_end && !thread->error && rings_are_filling(&recorder->rings))
-			thread->error = ring_reader_drain(recorder);
+			thread->error = ring_reader_read(recorder);
 	}
 	pthread_mutex_unlock(&thread->lock);
 	return NULL;
@@ -609,7 +609,7 @@ struct mmt_error *ring_reader_keep_up(struct recorder *recorder)
 	if (error)
 		return error;
 	if (rings_are_filling(&recorder->rings))
-		return ring_reader_drain(recorder);
+		return ring_reader_read(recorder);
 	priority_pause_if_due(&recorder->priority);
 	return NULL;
 }

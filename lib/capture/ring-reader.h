@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring reader: drains the ring buffers into the file. It parses only what the recorder itself needs to know. */
+/* The ring reader: reads the ring buffers into the file. It parses only what the recorder itself needs to know. */
 #ifndef CAPTURE_RING_READER_H
 #define CAPTURE_RING_READER_H
 
@@ -11,9 +11,10 @@
 /*
  * Read every ring up to its present head. Nothing is written while recorder->writing is unset or for records before
  * start_ns; records after stop_ns are skipped. Process events (fork, exec, exit, mapping) are queued: the process
- * table, modules, jitdumps and JIT code do not change.
+ * table, modules, jitdumps and JIT code do not change, and no job is called (test/lint/reentry.sh checks both). So a
+ * job may read the rings at any point.
  */
-struct mmt_error *ring_reader_drain(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Call this between the steps of slow work: it reads the rings when one is filling and pauses for the targets when a
  * pause is due. */

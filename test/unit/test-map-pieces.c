@@ -15,13 +15,16 @@
 static char directory[TEMPORARY_PATH_SIZE];
 static struct recorder *recorder;
 
-static struct traced_process make_process(pid_t pid)
+static void add_process(pid_t pid)
 {
-	return (struct traced_process){.pid = pid,
-				      .namespace_pid = pid,
-				      .pidfd = -1,
-				      .owner = getuid(),
-				      .tmp_directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+	struct traced_process *process = calloc(1, sizeof(*process));
+
+	ck_assert(process && vector_push(&recorder->processes.items, process));
+	*process = (struct traced_process){.pid = pid,
+					   .namespace_pid = pid,
+					   .pidfd = -1,
+					   .owner = getuid(),
+					   .tmp_directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)};
 }
 
 static void set_up(void)
@@ -30,16 +33,17 @@ static void set_up(void)
 	recorder = calloc(1, sizeof(*recorder));
 	ck_assert_ptr_nonnull(recorder);
 	for (pid_t pid = 1; pid <= 2; pid++)
-		ck_assert(vector_push(&recorder->processes.items, make_process(pid)));
+		add_process(pid);
 }
 
 static void tear_down(void)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 
 		close(process->tmp_directory);
 		vector_deinit(&process->perf_map.growth);
+		free(process);
 	}
 	temporary_remove(directory);
 	vector_deinit(&recorder->processes.items);
@@ -66,7 +70,7 @@ static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned 
 
 START_TEST(growth_of_one_begun_anew)
 {
-	struct traced_process *process = &recorder->processes.items.items[0];
+	struct traced_process *process = recorder->processes.items.items[0];
 	size_t size = put_lines(1, "w", "first", 10);
 
 	perf_maps_note_growth(process, 100);

@@ -69,7 +69,7 @@ static void apply(void)
 	ck_assert_uint_eq(queued(), 0);
 }
 
-/* Whoever reads a snapshot holds an entry of the table. */
+/* A job, such as a snapshot, holds an entry of the table. */
 START_TEST(the_table_changes_when_events_are_applied)
 {
 	const struct traced_process *process = process_table_add(&recorder->processes, PID, true);
@@ -82,6 +82,7 @@ START_TEST(the_table_changes_when_events_are_applied)
 	ck_assert(!process_events_want_snapshot(recorder, PID));
 	apply();
 	ck_assert_uint_eq(recorder->processes.items.count, 1001);
+	ck_assert_msg(process == find(PID) && process->pid == PID, "the entry was moved");
 	ck_assert(find(CHILD)->snapshot_wanted);
 	ck_assert_int_eq(find(CHILD)->snapshot_kind, SNAPSHOT_FIRST);
 	ck_assert(!process_events_want_snapshot(recorder, CHILD));

@@ -149,14 +149,14 @@ START_TEST(namesakes_are_told_apart)
 	pid_t pid = start();
 
 	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
-	process_table_release(&processes.items.items[0]);
-	processes.items.items[0].ended = true;
-	processes.items.items[0].ended_ns = 1;
+	process_table_release(processes.items.items[0]);
+	processes.items.items[0]->ended = true;
+	processes.items.items[0]->ended_ns = 1;
 	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
 	process_table_forget_ended(&processes);
 	ck_assert_uint_eq(processes.items.count, 1);
-	ck_assert(!processes.items.items[0].ended);
-	ck_assert_ptr_eq(process_table_find(&processes, pid), &processes.items.items[0]);
+	ck_assert(!processes.items.items[0]->ended);
+	ck_assert_ptr_eq(process_table_find(&processes, pid), processes.items.items[0]);
 	end(pid);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }

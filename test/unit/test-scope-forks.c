@@ -108,9 +108,9 @@ START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
 	recorder->scope.kind = SCOPE_PROCESSES;
 	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
 	put_allocation(1, GRANDCHILD, CHILD, born_ns + 2);
-	ck_assert_ptr_null(ring_reader_drain(recorder));
+	ck_assert_ptr_null(ring_reader_read(recorder));
 	put_allocation(0, CHILD, PARENT, born_ns + 1);
-	ck_assert_ptr_null(ring_reader_drain(recorder));
+	ck_assert_ptr_null(ring_reader_read(recorder));
 	ck_assert(scope_apply_forks(&recorder->scope, born_ns + 2)); /* as a drain does by then */
 	ck_assert(scope_admits(&recorder->scope, CHILD, born_ns + 1));
 	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, born_ns + 2));
@@ -125,7 +125,7 @@ START_TEST(a_allocation_counts_for_what_is_read_with_it)
 	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
 	put_allocation(1, GRANDCHILD, CHILD, born_ns);
 	put_allocation(0, CHILD, PARENT, born_ns - 1);
-	ck_assert_ptr_null(ring_reader_drain(recorder));
+	ck_assert_ptr_null(ring_reader_read(recorder));
 	ck_assert_uint_eq(recorder->scope.forks.count, 0);
 	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, clock_now_ns()));
 }
@@ -141,7 +141,7 @@ START_TEST(nobody_joins_while_the_recording_ends)
 	ck_assert(map_put(&recorder->attachment.event_of_id, EVENT_ID, 0));
 	recorder->closed = _i;
 	put_call(0, getpid(), clock_now_ns());
-	ck_assert_ptr_null(ring_reader_drain(recorder));
+	ck_assert_ptr_null(ring_reader_read(recorder));
 	ck_assert_uint_eq(recorder->processes.items.count, 0);
 	ck_assert_ptr_null(process_events_apply(recorder));
 	ck_assert_uint_eq(recorder->processes.items.count, _i ? 0 : 1);

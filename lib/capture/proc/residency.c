@@ -334,7 +334,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 		uint64_t bytes;
 
 		if (process->ended)

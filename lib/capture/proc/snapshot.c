@@ -198,7 +198,7 @@ static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec
 	*exec_ret = false;
 	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
 		return NULL;
-	error = ring_reader_drain(recorder);
+	error = ring_reader_read(recorder);
 	*exec_ret = process && (process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid));
 	return error;
 }

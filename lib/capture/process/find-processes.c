@@ -117,7 +117,7 @@ struct mmt_error *children_add(struct recorder *recorder, bool *added_ret)
 	if (!recorder->options->tree)
 		return NULL;
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = recorder->processes.items.items[i];
 
 		/* The PID of one that ended can be another process by now. */
 		if (!process->ended && !vector_push(&roots, process->pid))
@@ -150,7 +150,7 @@ void children_inform(const struct recorder *recorder)
 	if (!recorder->options->tree)
 		return;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = recorder->processes.items.items[i];
 		char name[PROC_NAME_BYTES];
 
 		if (process->ended || is_asked_for(recorder, process->pid))

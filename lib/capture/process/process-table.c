@@ -37,11 +37,12 @@ void process_table_release(struct traced_process *process)
 void process_table_deinit(struct process_table *processes)
 {
 	for (size_t i = 0; i < processes->items.count; i++) {
-		struct traced_process *process = &processes->items.items[i];
+		struct traced_process *process = processes->items.items[i];
 
 		process_table_release(process);
 		vector_deinit(&process->perf_map.growth);
 		free(process->perf_map.text);
+		free(process);
 	}
 	vector_deinit(&processes->items);
 	vector_deinit(&processes->unplaced);
@@ -126,10 +127,12 @@ static void take_begins(struct process_table *processes, struct traced_process *
 
 struct traced_process *process_table_add(struct process_table *processes, pid_t pid, bool target)
 {
-	struct traced_process *process = vector_append(&processes->items);
+	struct traced_process *process = calloc(1, sizeof(*process));
 
-	if (!process)
+	if (!process || !vector_push(&processes->items, process)) {
+		free(process);
 		return NULL;
+	}
 	process->pid = pid;
 	process->target = target;
 	process->tmp_directory = -1;
@@ -141,6 +144,7 @@ struct traced_process *process_table_add(struct process_table *processes, pid_t 
 	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
 		process_table_release(process);
 		processes->items.count--;
+		free(process);
 		return NULL;
 	}
 	return process;
@@ -148,18 +152,19 @@ struct traced_process *process_table_add(struct process_table *processes, pid_t 
 
 void process_table_drop_last(struct process_table *processes)
 {
-	struct traced_process *process = &processes->items.items[processes->items.count - 1];
+	struct traced_process *process = processes->items.items[processes->items.count - 1];
 
 	(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
 	process_table_release(process);
 	processes->items.count--;
+	free(process);
 }
 
 struct traced_process *process_table_find(const struct process_table *processes, pid_t pid)
 {
 	const uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)pid);
 
-	return index ? &processes->items.items[*index] : NULL;
+	return index ? processes->items.items[*index] : NULL;
 }
 
 int process_table_spare(int fd)
@@ -191,7 +196,7 @@ bool process_table_update(struct process_table *processes)
 	bool all_ended = true, any_target = false;
 
 	for (size_t i = 0; i < processes->items.count; i++) {
-		struct traced_process *process = &processes->items.items[i];
+		struct traced_process *process = processes->items.items[i];
 
 		helper_reap(&process->helper);
 		if (!process->ended)
@@ -216,7 +221,7 @@ void process_table_forget_ended(struct process_table *processes)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < processes->items.count; i++) {
-		struct traced_process *process = &processes->items.items[i];
+		struct traced_process *process = processes->items.items[i];
 		uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)process->pid);
 		bool youngest = index && *index == i;
 
@@ -224,12 +229,13 @@ void process_table_forget_ended(struct process_table *processes)
 			if (youngest)
 				(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
 			vector_deinit(&process->perf_map.growth);
+			free(process);
 			processes->forgotten++;
 			continue;
 		}
 		if (youngest)
 			*index = kept;
-		processes->items.items[kept++] = *process;
+		processes->items.items[kept++] = process;
 	}
 	processes->items.count = kept;
 }
@@ -503,7 +509,7 @@ struct mmt_error *process_events_apply(struct recorder *recorder)
 
 struct mmt_error *process_events_drain(struct recorder *recorder)
 {
-	struct mmt_error *error = ring_reader_drain(recorder);
+	struct mmt_error *error = ring_reader_read(recorder);
 
 	return error ? error : process_events_apply(recorder);
 }

@@ -92,7 +92,7 @@ struct unplaced_begin {
 };
 
 struct process_table {
-	VECTOR(struct traced_process) items;
+	VECTOR(struct traced_process *) items; /* owned: an entry stays where it is until it is forgotten */
 	VECTOR(struct unplaced_begin) unplaced;
 	struct map index_of_pid; /* index of the latest process with this PID */
 	uint64_t forgotten;	 /* number of processes removed from the table */
@@ -103,7 +103,7 @@ void process_table_deinit(struct process_table *processes);
 
 /*
  * Add a process and open its descriptor; the caller must call perf_maps_watch() for the rest. The process may have
- * ended already; see `ended`. The pointer is valid until the next addition; NULL: out of memory.
+ * ended already; see `ended`. NULL: out of memory.
  */
 struct traced_process *process_table_add(struct process_table *processes, pid_t pid, bool target);
 
@@ -128,8 +128,8 @@ int process_table_spare(int fd);
 bool process_table_update(struct process_table *processes);
 
 /*
- * Remove processes that need no more work: no targets, ended a while ago, released, without a perf map. This moves the
- * others in memory.
+ * Remove and free processes that need no more work: no targets, ended a while ago, released, without a perf map. The
+ * loop calls this when no job runs.
  */
 void process_table_forget_ended(struct process_table *processes);
 
@@ -219,11 +219,10 @@ struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid,
 /* Does an event in the queue ask for a snapshot of this process? */
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
 
-/* Apply all events and empty the queue. Adds processes, which moves the others in memory: callers must not hold
- * pointers to them. */
+/* Apply all events and empty the queue. Adds processes; entries that exist stay where they are. */
 struct mmt_error *process_events_apply(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Drain the rings and apply the events found. */
+/* Drain the rings: read them, and apply the events found. The loop does this between two jobs, and no job does. */
 struct mmt_error *process_events_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

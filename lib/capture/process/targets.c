@@ -111,7 +111,7 @@ static struct mmt_error *add_targets_and_children(struct recorder *recorder)
 static struct mmt_error *refuse_ended(const struct recorder *recorder)
 {
 	return error_create(MMT_ERROR_NO_PROCESS, "process %d ended while mmtrace attached to it",
-			    recorder->processes.items.items[0].pid);
+			    recorder->processes.items.items[0]->pid);
 }
 
 static struct mmt_error *refuse_stopped(void)
@@ -188,7 +188,7 @@ static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, 
 
 	*look = (struct look){.begin_ns = clock_now_ns(), .complete = true, .all = all};
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = recorder->processes.items.items[i];
 
 		if (!process->ended)
 			error = look_at_process(recorder, process, look);
@@ -345,7 +345,7 @@ static size_t count_threads(const struct recorder *recorder)
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		proc_pids threads = {0};
 
-		if (proc_list_threads(recorder->processes.items.items[i].pid, &threads, NULL))
+		if (proc_list_threads(recorder->processes.items.items[i]->pid, &threads, NULL))
 			count += threads.count;
 		vector_deinit(&threads);
 	}
@@ -398,7 +398,7 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 static struct mmt_error *follow_processes(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		if (!scope_follow(&recorder->scope, recorder->processes.items.items[i].pid, 0))
+		if (!scope_follow(&recorder->scope, recorder->processes.items.items[i]->pid, 0))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -504,7 +504,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 static void warn_of_ended(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = recorder->processes.items.items[i];
 
 		if (process->ended && process->target)
 			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
@@ -660,7 +660,7 @@ static struct mmt_error *look_at_cgroup(struct recorder *recorder)
 		for (size_t i = 0; ok && i < pids.count; i++)
 			ok = map_put(&members, (uint32_t)pids.items[i], 1);
 		for (size_t i = 0; ok && i < recorder->processes.items.count; i++) {
-			struct traced_process *process = &recorder->processes.items.items[i];
+			struct traced_process *process = recorder->processes.items.items[i];
 
 			if (!has_left(process, &members))
 				continue;

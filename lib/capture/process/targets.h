@@ -20,8 +20,7 @@ struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
  * Call this before the end: counts in the summary the threads of known processes that are not known to have the event
- * set. There should be none. If FORK records may have been lost, nothing is counted. Applies process events: callers
- * must not hold pointers into the process table.
+ * set. There should be none. If FORK records may have been lost, nothing is counted.
  */
 struct mmt_error *targets_count_missed(struct recorder *recorder) MMT_MUST_CHECK;
 

@@ -465,9 +465,9 @@ static size_t step_all(struct recorder *recorder, bool at_end)
 	size_t asking = 0, busy = 0;
 
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		asking += is_asking(&recorder->processes.items.items[i]);
+		asking += is_asking(recorder->processes.items.items[i]);
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 		bool was_asking = is_asking(process);
 
 		if (process->ended || !process->runtime || (asking >= AT_ONCE && !was_asking)) {
@@ -490,7 +490,7 @@ void ask_runtimes(struct recorder *recorder)
 static void give_up(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
 			continue;
@@ -562,7 +562,7 @@ void ask_runtimes_at_end(struct recorder *recorder)
 		process_table_update(&recorder->processes);
 	}
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = recorder->processes.items.items[i];
 
 		/* Processes that ended were reported before. */
 		if (process->pidfd >= 0 || process->tmp_directory >= 0)
