@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What must not be opened where debug information is looked for. */
 #include <check.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "code/dwarf/debug-files.h"
+#include "code/dwarf/symbols.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 
@@ -56,6 +63,87 @@ START_TEST(the_file_of_a_program)
 }
 END_TEST
 
+struct paths {
+	char items[128][PATH_MAX];
+	size_t count;
+};
+
+static struct paths opened, checked;
+static bool watching;
+
+/* Two slashes are one. */
+static void note_path(struct paths *paths, const char *path)
+{
+	char *end = paths->items[paths->count];
+
+	if (!watching || paths->count == 128 || strlen(path) >= PATH_MAX)
+		return;
+	for (; *path; path++) {
+		if (*path != '/' || path[1] != '/')
+			*end++ = *path;
+	}
+	*end = '\0';
+	paths->count++;
+}
+
+/* In place of libc's, for libdw as well. */
+#define FOR_ALL __attribute__((visibility("default")))
+
+FOR_ALL int open(const char *path, int flags, ...)
+{
+	va_list arguments;
+	int mode;
+
+	va_start(arguments, flags);
+	mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, int) : 0;
+	va_end(arguments);
+	note_path(&opened, path);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+FOR_ALL int stat(const char *path, struct stat *status)
+{
+	note_path(&checked, path);
+	return fstatat(AT_FDCWD, path, status, 0);
+}
+
+static void copy_program(const char *from)
+{
+	FILE *source = fopen(from, "r"), *copy = fopen(program, "w");
+
+	ck_assert(source && copy);
+	for (int byte; (byte = getc(source)) != EOF;)
+		putc(byte, copy);
+	ck_assert_int_eq(fclose(source) | fclose(copy), 0);
+}
+
+/* libdw searches, and this library only checks what libdw would open. So if libdw opens a path that was not checked,
+ * such as one that a newer version has added, the check is incomplete. */
+START_TEST(nothing_else_is_opened)
+{
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct symbols *symbols;
+	int fd;
+
+	copy_program("/bin/true");
+	fd = openat(AT_FDCWD, program, O_RDONLY | O_CLOEXEC);
+	watching = true;
+	ck_assert_ptr_null(symbols_create(program, fd, false, &symbols));
+	(void)symbols_find(symbols, 0x4000, frames);
+	symbols_destroy(symbols);
+	watching = false;
+	close(fd);
+	ck_assert_msg(opened.count > 2, "/bin/true has its own debug information");
+	for (size_t i = 0; i < opened.count; i++) {
+		bool was_checked = false;
+
+		for (size_t j = 0; j < checked.count; j++)
+			was_checked |= !strcmp(opened.items[i], checked.items[j]);
+		ck_assert_msg(was_checked, "opened without a check: %s", opened.items[i]);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("debug-files");
@@ -65,6 +153,7 @@ int main(void)
 	tcase_add_test(tests, all_parts_in_one_file);
 	tcase_add_test(tests, a_part_with_its_whole_path);
 	tcase_add_test(tests, the_file_of_a_program);
+	tcase_add_test(tests, nothing_else_is_opened);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

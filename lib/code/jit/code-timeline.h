@@ -37,7 +37,11 @@ uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, ui
 /* A number that changes whenever the range at some address may have changed since the last query. */
 uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns);
 
-/* A set of numbers below a limit. Finding the nearest member to a number takes a few steps. */
+/*
+ * A set of numbers below a limit. Finding the nearest member to a number takes a few steps. A sorted array would do the
+ * same in time that grows with the square: adding and finding the runs of 100,000 ranges at random addresses takes 1 ms
+ * with this set and 1.5 s with an array (measured), and JIT compilers write perf maps with a million lines.
+ */
 
 #define ORDERED_BITS_LEVELS 6 /* each level has 64 times the bits of the one above: numbers below 2^36 */
 #define ORDERED_BITS_NONE SIZE_MAX

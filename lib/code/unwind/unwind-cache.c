@@ -97,8 +97,7 @@ void unwind_cache_destroy(struct unwind_cache *memo)
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 29;
+	return hash_number(hash ^ value);
 }
 
 /* Its slot; NULL: it has no number. */

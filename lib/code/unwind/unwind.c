@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "code/unwind/unwind-state.h"
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
@@ -98,9 +99,7 @@ struct unwind_places {
 static inline struct unwind_known_place *unwind_places_slot(struct unwind_places *places, uint64_t address,
 							    bool is_return_address)
 {
-	uint64_t hash = (address << 1 | is_return_address) * 0x9e3779b97f4a7c15ULL;
-
-	return &places->items[hash >> 52];
+	return &places->items[hash_number(address << 1 | is_return_address) >> 52];
 }
 
 static inline bool unwind_place_is(const struct unwind_known_place *place, uint64_t address, bool is_return_address,

@@ -49,7 +49,7 @@ struct dedup {
 
 static inline size_t dedup_recent_place(uint64_t key)
 {
-	return key * 0x9e3779b97f4a7c15ULL >> 32 & (COPIES_RECENT - 1);
+	return hash_number(key) >> 32 & (COPIES_RECENT - 1);
 }
 
 /* Copies are microseconds apart. A root that was silent for so long is not preferred any more, so that a thread whose
