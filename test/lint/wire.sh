@@ -10,7 +10,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # check DIRECTORY: reads lib/ and include/ there. A value gets into a file as an argument of one of the functions that put
 # it there, which names a constant, or a variable or member that is declared as an enum in the same file or in a header of
-# lib/trace/sections.
+# lib/trace/sections, or a local variable of any type that was set to one of these.
 check()
 {
 	find "$1/lib" "$1/include" -name '*.[ch]' -print0 | sort -z | xargs -0 awk '
@@ -82,6 +82,55 @@ check()
 		return substr(text, 1, i - 1)
 	}
 
+	# The enum of a word; "" if it is no value of one.
+	function enum_behind(file, word)
+	{
+		if (word in enum_of)
+			return enum_of[word]
+		if ((file, word) in variable)
+			return variable[file, word]
+		if (("format", word) in variable)
+			return variable["format", word]
+		return word in carried ? carried[word] : ""
+	}
+
+	# The variables that a function sets to the value of an enum without fixed numbers. What is compared, called or used
+	# as an index does not get into them.
+	function find_carriers(file, text,    statements, count, i, name, value, words, total, j, found)
+	{
+		split("", carried)
+		gsub(/->/, ".", text)
+		gsub(/wire_[a-z_]+[(][^()]*[)]/, "", text)
+		count = split(text, statements, /[;{}]/)
+		for (i = 1; i <= count; i++) {
+			if (!match(statements[i], /[ \t\n][a-z_][a-z_0-9]*[ \t\n]*=[^=]/))
+				continue
+			name = substr(statements[i], RSTART + 1, RLENGTH - 2)
+			sub(/[ \t\n]*=.*/, "", name)
+			value = substr(statements[i], RSTART + RLENGTH - 1)
+			gsub(/[(](u?int(8|16|32|64)_t|unsigned|int|size_t)[)]/, "", value)
+			while (gsub(/[A-Za-z_][A-Za-z_0-9]*[(][^()]*[)]/, "", value))
+				;
+			gsub(/[[][^]]*[]]/, "", value)
+			gsub(/[A-Za-z_0-9.]+[ \t\n]*([=!]=|[<>]=?)[ \t\n]*[A-Za-z_0-9.]+/, "", value)
+			total = split(value, words, /[^A-Za-z_0-9]+/)
+			for (j = 1; j <= total; j++) {
+				found = enum_behind(file, words[j])
+				if (found in fixed && !fixed[found])
+					carried[name] = found
+			}
+		}
+	}
+
+	function check_functions(file, text,    functions, count, i)
+	{
+		count = split(text, functions, /\n}\n/)
+		for (i = 1; i <= count; i++) {
+			find_carriers(file, functions[i])
+			check_calls(file, functions[i])
+		}
+	}
+
 	function check_calls(file, text,    written, words, count, i)
 	{
 		while (match(text, /(buffer_put_u(8|16|32|64)|buffer_put|put_record_header|SNAPSHOT_ID|append_note|put_feature)[(]/)) {
@@ -91,12 +140,7 @@ check()
 			gsub(/wire_[a-z_]+[(][^()]*[)]/, "", written)
 			count = split(written, words, /[^A-Za-z_0-9]+/)
 			for (i = 1; i <= count; i++) {
-				if (words[i] in enum_of)
-					complain(file, enum_of[words[i]], words[i])
-				if ((file, words[i]) in variable)
-					complain(file, variable[file, words[i]], words[i])
-				else if (("format", words[i]) in variable)
-					complain(file, variable["format", words[i]], words[i])
+				complain(file, enum_behind(file, words[i]), words[i])
 			}
 		}
 	}
@@ -131,7 +175,7 @@ check()
 		}
 		for (file in content) {
 			if (file ~ /lib\/(trace|capture|analysis\/pack)\/.*[.]c$/)
-				check_calls(file, clean[file])
+				check_functions(file, clean[file])
 			if (file ~ /lib\/trace\/sections\/[^\/]*[.]h$/)
 				check_mentions(file, content[file])
 		}
@@ -160,6 +204,14 @@ expect 1 'enum loose { LOOSE_A, LOOSE_B };' 'buffer_put_u32(buffer, LOOSE_A);'
 expect 1 'enum loose { LOOSE_A = 0, LOOSE_B }; struct sample { enum loose value; };' 'buffer_put_u16(buffer, (uint16_t)sample->value);'
 expect 1 'enum loose { LOOSE_A, LOOSE_B }; struct sample { uint32_t value; /* enum loose */ };' 'buffer_put_u32(buffer, sample->value);'
 expect 1 '' 'enum loose { LOOSE_A, LOOSE_B }; void put(enum loose value) { buffer_put_u8(buffer, value); }'
+expect 1 'enum loose { LOOSE_A, LOOSE_B };' 'void put(void) { uint32_t value = LOOSE_A; buffer_put_u32(buffer, value); }'
+expect 1 'enum loose { LOOSE_A, LOOSE_B }; struct sample { enum loose kind; };' \
+	'void put(void) { unsigned value; value = (unsigned)sample->kind; buffer_put_u32(buffer, value << 1); }'
+expect 1 'enum loose { LOOSE_A, LOOSE_B };' 'void put(void) { int a = yes ? LOOSE_A : 0; uint8_t b = a; buffer_put_u8(buffer, b); }'
+expect 0 'enum loose { LOOSE_A, LOOSE_B }; struct sample { enum loose kind; };' \
+	'void put(void) { uint8_t value = sample->kind == LOOSE_B; buffer_put_u8(buffer, value); }'
+expect 0 'enum loose { LOOSE_A, LOOSE_B };' 'void put(void) { uint32_t value = sizes[LOOSE_B] + size_of(LOOSE_A); buffer_put_u32(buffer, value); }'
+expect 0 'enum loose { LOOSE_A, LOOSE_B };' 'void put(void) { uint32_t value = wire_loose(LOOSE_A); buffer_put_u32(buffer, value); }'
 
 check . || exit 1
 
