@@ -13,7 +13,7 @@
 #include "capture/jit-code/jit-code.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
-#include "capture/runtimes/perf-map-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "capture/proc/proc.h"
 #include "capture/proc/snapshot.h"
 #include "capture/process/targets.h"

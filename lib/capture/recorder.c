@@ -22,7 +22,7 @@
 #include "capture/proc/proc.h"
 #include "capture/proc/residency.h"
 #include "capture/ring-reader.h"
-#include "capture/runtimes/perf-map-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
 
 uint64_t recorder_end_ns(const struct recorder *recorder)

@@ -13,7 +13,7 @@
 #include "capture/ring-reader.h"
 #include "capture/recorder.h"
 #include "capture/loop.h"
-#include "capture/runtimes/perf-map-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "capture/proc/proc.h"
 #include "capture/proc/residency.h"
 #include "capture/proc/snapshot.h"

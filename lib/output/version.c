@@ -11,7 +11,7 @@
 #include "code/unwind/expressions.h"
 #include "code/elf/module.h"
 #include "output/json/json-document.h"
-#include "trace/write/compress.h"
+#include "base/compression.h"
 
 #define HEADERS_VERSION(shift) ((LINUX_VERSION_CODE >> (shift)) & 0xff)
 

@@ -4,8 +4,8 @@
 #include <zstd.h>
 
 #include "base/bytes.h"
+#include "base/compression.h"
 #include "support/run-suite.h"
-#include "trace/write/compress.h"
 
 #define CONTENT_BYTES 1000
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/gzip.h"
+#include "base/compression.h"
 #include "output/export/events.h"
 #include "output/export/protobuf.h"
 #include "support/run-suite.h"

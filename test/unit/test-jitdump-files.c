@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capture/perf/clock.h"
-#include "capture/runtimes/jitdump-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "capture/recorder.h"
 #include "support/run-suite.h"
 #include "trace/format/format.h"

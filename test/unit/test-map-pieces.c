@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capture/recorder.h"
-#include "capture/runtimes/perf-map-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

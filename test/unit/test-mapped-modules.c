@@ -12,11 +12,11 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "capture/modules/build-id-notes.h"
 #include "support/host.h"
 #include "support/run-suite.h"
 #include "trace/format/architecture.h"
-#include "trace/write/compress.h"
 
 #define IMAGES_MAX 4
 

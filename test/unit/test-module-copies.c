@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "support/run-suite.h"
-#include "trace/write/compress.h"
+#include "base/compression.h"
 #include "trace/sections/copies.h"
 
 static const char content[] = "what the program file held, and some more of it";

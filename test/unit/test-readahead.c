@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "support/run-suite.h"
-#include "trace/write/compress.h"
+#include "base/compression.h"
 #include "trace/format/format.h"
 #include "trace/read/readahead.h"
 #include "trace/read/records.h"

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compression.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/write/compress.h"
 #include "trace/write/writer-state.h"
 
 #define BYTES (24u << 20)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/write/compress.h"
+#include "base/compression.h"
 
 #define ITEM_BYTES (sizeof(struct kept_code) + 16) /* overhead of a piece besides its bytes */
 

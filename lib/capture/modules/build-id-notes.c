@@ -13,12 +13,12 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "capture/proc/proc.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
-#include "capture/runtimes/perf-map-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
-#include "trace/write/compress.h"
 
 #define HEAD_BYTES 4096 /* the program headers must be in these */
 #define NOTE_BYTES_MAX 65536

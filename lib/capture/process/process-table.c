@@ -18,7 +18,7 @@
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/runtimes/jitdump-files.h"
+#include "capture/runtimes/jit-files.h"
 
 #define SPARE_DESCRIPTORS 32 /* for temporary use: maps, modules */
 #define LOOK_NS 1000000000ULL

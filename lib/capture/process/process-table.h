@@ -61,7 +61,7 @@ struct traced_process {
 	struct program_begins begins;
 	uint64_t executing_ns; /* time of its exec until it makes a call in the new program; 0: none */
 
-	/* Its perf map, see perf-map-files.h. */
+	/* Its perf map, see jit-files.h. */
 	int tmp_directory; /* O_PATH; -1: none */
 	pid_t namespace_pid;
 	uid_t owner;

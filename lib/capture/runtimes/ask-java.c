@@ -13,9 +13,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/process/process-table.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
-#include "capture/runtimes/perf-map-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "capture/proc/proc.h"
 
 #define ATTACH_NS 5000000000ULL

@@ -23,7 +23,7 @@
 #include "capture/perf/clock.h"
 #include "capture/proc/proc.h"
 #include "capture/recorder.h"
-#include "capture/runtimes/perf-map-files.h"
+#include "capture/runtimes/jit-files.h"
 #include "trace/sections/copies.h"
 
 #define END_MILLISECONDS 200 /* for a killed child; if the kernel holds it longer, it is reaped later */

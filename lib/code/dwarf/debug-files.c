@@ -17,7 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/gzip.h"
+#include "base/compression.h"
 #include "base/cleanup.h"
 
 #define BUILD_ID_BYTES_MAX 64

@@ -19,24 +19,6 @@ bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end);
  * flight: a thread's first call to return since then.
  */
 
-/* State of a page before its reading. */
-enum doubt_kind {
-	DOUBT_UNKNOWN, /* unknown whether it is mapped */
-	DOUBT_NOTHING,
-	DOUBT_HELD,
-};
-
-/* The current reading is about to change [start, end), whose pages all have this state. `held`, only for DOUBT_HELD:
- * the interval that contains them. Pages already remembered keep their older state. */
-bool snapshot_race_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
-		       const struct space_interval *held);
-
-/* The current reading shows remembered pages in [start, end) again. */
-bool snapshot_race_renew(struct space *space, uint64_t start, uint64_t end);
-
-/* The reading of [start, end) ended by `time_ns`. */
-void snapshot_race_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns);
-
 /* A call has resolved [start, end). */
 bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end);
 
@@ -58,5 +40,26 @@ bool snapshot_race_covers(const struct space *space, const struct space_call *ca
 void snapshot_race_expire(struct space *space, uint64_t now_ns);
 
 void snapshot_race_forget(struct space *space);
+
+/*
+ * Reconciles the model with the kernel where a snapshot differs. A call that returns shortly after a page was read may
+ * have been in flight then and resolves the difference; so does the next snapshot if it matches. Any difference left
+ * after half a second is reconciled to what the kernel had.
+ */
+
+/* The call being applied requires mappings in [start, end): first add those that only the kernel has. */
+bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end);
+
+/* Reconcile differences old enough that all calls in flight have returned. */
+bool reconcile_late(struct space *space, uint64_t now_ns);
+
+/* The process has ended: reconcile what its end does not explain. */
+bool reconcile_ended(struct space *space, uint64_t now_ns);
+
+/* Reconcile now. */
+bool reconcile_all(struct space *space);
+
+/* Drop all pending differences. */
+void reconcile_forget(struct space *space);
 
 #endif

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "model/space/pending-unmaps.h"
-#include "model/space/reconcile.h"
 #include "model/space/snapshot-races.h"
 #include "model/space/space-state.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/gzip.h"
+#include "base/compression.h"
 #include "base/map.h"
 #include "output/export/events.h"
 #include "output/export/formats.h"

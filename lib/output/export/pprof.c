@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/gzip.h"
+#include "base/compression.h"
 #include "base/map.h"
 #include "output/export/formats.h"
 #include "output/export/protobuf.h"

@@ -10,8 +10,8 @@
 #include "base/api.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "trace/read/records.h"
-#include "trace/write/compress.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define INPUT_BYTES (UINT16_MAX + 1u) /* larger than any record */

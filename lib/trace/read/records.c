@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
-#include "trace/write/compress.h"
+#include "base/compression.h"
 #include "trace/read/readahead.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)

@@ -6,9 +6,9 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
-#include "trace/write/compress.h"
 
 #define CODE_VERSION 2
 #define TIMES_VERSION 2		 /* and later: a process has until_ns and changes */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compression.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
-#include "trace/write/compress.h"
 
 #define STACKS_VERSION                                                                                                 \
 	5 /* 4 names no missing files, 3 has neither flags nor unfinished records, 2 no code, 1 no losses */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compression.h"
 #include "trace/format/format.h"
-#include "trace/write/compress.h"
 
 /* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
 #define INFO_VERSION 3

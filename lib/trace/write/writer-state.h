@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/bytes.h"
+#include "base/compression.h"
 #include "base/vector.h"
-#include "trace/write/compress.h"
 #include "trace/write/output-file.h"
 #include "trace/write/writer.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/write/compress.h"
+#include "base/compression.h"
 #include "trace/read/records.h"
 
 static unsigned long count_in(const void *data, size_t size, const char *text)
