@@ -71,6 +71,14 @@ expect_kind "$bytes" '.class == "file" and (.name | contains("/memfd:") or endsw
 grep -qE '^ +\+(39|4[0-2])\.[0-9]+ MiB  malloc arenas$' diff.txt && grep -qE '^ +\+40\.[0-9]+ MiB  the heap \(brk\)$' diff.txt ||
 	fail "the text does not name what grew: $(cat diff.txt)"
 
+# RSS is of all memory: it decides unless memory is selected. What is selected of older memory is not known.
+"$MMTRACE" diff --fail-above 50M kinds-1.data "$recording" >/dev/null 2>above.log
+[ $? = 1 ] && grep -q 'RSS grew by' above.log || fail "--fail-above ignores RSS: $(cat above.log)"
+"$MMTRACE" diff --fail-above 50M --focus class=heap kinds-1.data "$recording" >/dev/null 2>above.log ||
+	fail "--fail-above with --focus compares RSS: $(cat above.log)"
+"$MMTRACE" diff --json --ignore class=heap kinds-1.data "$recording" >diff.json || fail "diff --ignore"
+expect_json '.relation == "same-process" and .mapped_before_bytes == null and .mapped_after_bytes == null' diff.json
+
 # Another run is no such process, and another program gets a warning.
 start_workload owners
 start_recording -p "$pid"

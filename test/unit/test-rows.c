@@ -334,6 +334,27 @@ START_TEST(threads_within_functions)
 }
 END_TEST
 
+/* Memory that the thread mapped, and what it made accessible of the memory of others. */
+START_TEST(focus_on_a_thread_that_commits)
+{
+	const char *focus = "thread=101";
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	record_workers();
+	mmt_report_options_init(&options);
+	options.focus = &focus;
+	options.focus_count = 1;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->unfreed_bytes, 6 * 2 * MEBIBYTE);
+	ck_assert_uint_eq(report->committed_bytes, 10 * MEBIBYTE);
+	ck_assert_uint_eq(report->reserved_bytes, 2 * MEBIBYTE);
+	ck_assert_uint_eq(report->committed_before_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->unfiltered_unfreed_bytes, 18 * 2 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rows");
@@ -345,6 +366,7 @@ int main(void)
 	tcase_add_test(tcase, rows_that_are_no_stacks_name_what_they_need);
 	tcase_add_test(tcase, deep_stacks_of_the_library_are_looked_through_once);
 	tcase_add_test(tcase, threads_within_functions);
+	tcase_add_test(tcase, focus_on_a_thread_that_commits);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
