@@ -182,6 +182,7 @@ START_TEST(parts_add_up_while_the_process_runs)
 		ck_assert_int_eq(report->growth.changing_bytes, cases[i].changing * PAGE);
 		ck_assert_int_eq(34 * PAGE + report->growth.changing_bytes + report->growth.unexplained_bytes,
 				 (int64_t)(cases[i].last - cases[i].first) * PAGE);
+		mmt_report_destroy(report);
 	}
 }
 END_TEST
