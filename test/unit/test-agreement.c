@@ -2,9 +2,12 @@
 /* Whatever is asked for, the figures of a report agree with each other: the stored recordings, or those of the command
  * line, with every option. */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "support/run-suite.h"
 
@@ -389,11 +392,22 @@ START_TEST(keys_that_do_not_combine)
 }
 END_TEST
 
+/* The golden tests place the program of the stored recordings in /tmp, under an exclusive lock: reports that are
+ * compared must either all have its names, or none. Held until the process ends. */
+static void keep_program_as_it_is(void)
+{
+	int fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0 && flock(fd, LOCK_SH) < 0 && errno == EINTR)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("agreement");
 	TCase *tcase = tcase_create("agreement");
 
+	keep_program_as_it_is();
 	tcase_set_timeout(tcase, 600);
 	if (argc > 1) {
 		recordings = (const char *const *)argv + 1;
