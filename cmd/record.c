@@ -532,9 +532,11 @@ static int parse_arguments(const struct command *command, struct record_argument
 		"record only a small stack dump with each call: the cheapest stacks, for programs that map and unmap "
 		"all the time"),
 	    OPTION(0, "madvise", FLAG, &arguments->options.madvise, NULL,
-		   "record every call of madvise: memory that a process gives back without unmapping it"),
+		   "also record calls of madvise that fail, and process_madvise"),
 	    OPTION(0, "no-compress", FLAG, &arguments->options.no_compress, NULL,
 		   "write uncompressed records: a much larger file, which older tools can read"),
+	    OPTION(0, "no-madvise", FLAG, &arguments->options.no_madvise, NULL,
+		   "record no calls of madvise that give memory back: cheaper where a program makes very many of them"),
 	    OPTION(0, "no-inherit", FLAG, &arguments->options.no_inherit, NULL,
 		   "do not record child processes; new threads are still recorded"),
 	    OPTION(0, "scope", CHOICE, &arguments->scope, "auto|threads|cpus",

@@ -118,7 +118,7 @@ struct mmt_record_options {
 	/* Record less: no callchains, so that stacks end with the dump, and no MMAP2 records of data mappings. Not with
 	   MMT_CALL_GRAPH_FP. */
 	bool lean;
-	/* Record all calls of madvise(2) and process_madvise(2), not only those that affect fork(2). */
+	/* Also record the calls of madvise(2) that fail, and all calls of process_madvise(2). */
 	bool madvise;
 	bool no_compress; /* write uncompressed records, for tools that cannot read compressed ones; the file is much
 			     larger */
@@ -152,6 +152,8 @@ struct mmt_record_options {
 	void (*progress)(void *context, const struct mmt_record_progress *progress);
 	void *context;
 	bool verbose;
+	/* Record only the calls of madvise(2) that affect fork(2). Not with `madvise`. */
+	bool no_madvise;
 };
 
 enum mmt_event_count {
@@ -162,7 +164,7 @@ enum mmt_event_count {
 	MMT_COUNT_MPROTECT, /* and pkey_mprotect */
 	MMT_COUNT_SHMAT,
 	MMT_COUNT_SHMDT,
-	MMT_COUNT_MADVISE, /* only MADV_DONTFORK and MADV_DOFORK, unless mmt_record_options.madvise is set */
+	MMT_COUNT_MADVISE, /* with mmt_record_options.no_madvise only MADV_DONTFORK and MADV_DOFORK */
 	MMT_COUNT_PROCESS_MADVISE,
 	MMT_COUNT_OTHER_CALLS, /* io_destroy, remap_file_pages ... */
 	MMT_COUNT_KINDS,

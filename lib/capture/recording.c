@@ -46,6 +46,8 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	if (options->tree && (!options->pid_count || options->no_inherit))
 		return error_create(MMT_ERROR_INVALID,
 				    "existing children can be recorded of processes only, together with later ones");
+	if (options->madvise && options->no_madvise)
+		return error_create(MMT_ERROR_INVALID, "--madvise cannot be combined with --no-madvise");
 	if (options->check_exit && !has_command)
 		return error_create(MMT_ERROR_INVALID, "--check-exit needs a command");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# --madvise: every call is counted, what was given back is added up and stays mapped, and the dump names the advice. Without
-# it only the advice that a fork depends on is recorded.
+# Calls of madvise that succeed are counted, what was given back is added up and stays mapped, and the dump names the advice; with
+# --madvise, also those that fail, and process_madvise. With --no-madvise only the advice that a fork depends on is recorded.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -40,7 +40,13 @@ expect_json '.failed_calls == 1 and (.failures | length == 1 and .[0].call == "m
 jq -e ".events.madvise == $calls and .processes[0].given_back_bytes == $bytes" packed.json >/dev/null ||
 	fail "the packed recording has other calls of madvise"
 
+# Over a hole it fails, but what is mapped was given back: that call counts.
 record_advice
+expect_json ".events.madvise == $calls and .events.process_madvise == 0"
+expect_json ".processes | length == 1 and .[0].given_back_bytes == $bytes"
+"$MMTRACE" report -i "$recording" | grep -q " $calls madvise" || fail "the report does not count $calls calls"
+
+record_advice --no-madvise
 expect_json '.events.madvise == 2 and .events.process_madvise == 0 and .processes[0].given_back_bytes == 0'
 [ "$(grep -c ' madvise(0x[0-9a-f]*, 0x[0-9a-f]*, MADV_DO[A-Z]*FORK) = 0' dump.out)" = 2 ] ||
 	fail "the dump has other calls than the two that a fork depends on"

@@ -120,6 +120,28 @@ START_TEST(every_call_has_its_syscall)
 }
 END_TEST
 
+/* In place of its entry, so that there is no further event, which would cost each mapping something. */
+START_TEST(madvise_that_succeeds_is_taken)
+{
+	const struct event_description *event;
+	struct mmt_record_options options;
+	size_t count;
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	event = find("syscalls:sys_exit_madvise");
+	ck_assert_int_eq(event->role, ROLE_SYSCALL);
+	ck_assert_str_eq(event->filter, "ret == 0 || ret == -12");
+	ck_assert(event->attribute.sample_type & PERF_SAMPLE_REGS_USER);
+	ck_assert(!(event->attribute.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
+	count = set.items.count;
+	events_deinit(&set);
+	options.no_madvise = true;
+	make_set(&options);
+	ck_assert_uint_eq(set.items.count, count);
+}
+END_TEST
+
 /* Ordinary advice must cost no more than the filter. */
 START_TEST(madvise_is_taken_at_its_entry_and_filtered)
 {
@@ -127,6 +149,7 @@ START_TEST(madvise_is_taken_at_its_entry_and_filtered)
 	struct mmt_record_options options;
 
 	mmt_record_options_init(&options);
+	options.no_madvise = true;
 	make_set(&options);
 	event = find("syscalls:sys_enter_madvise");
 	ck_assert_int_eq(event->role, ROLE_SYSCALL);
@@ -365,6 +388,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, every_call_has_its_syscall);
+	tcase_add_test(tests, madvise_that_succeeds_is_taken);
 	tcase_add_test(tests, madvise_is_taken_at_its_entry_and_filtered);
 	tcase_add_test(tests, every_madvise_is_taken_on_request);
 	tcase_add_test(tests, a_kernel_without_the_exit_of_madvise_is_told);

@@ -166,7 +166,7 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 				  enum call call)
 {
 	const struct call_description *description = call_describe(call);
-	bool entry = description->at_entry && !(description->with_madvise && options->madvise);
+	bool entry = description->at_entry && options->no_madvise;
 	struct event_description *event;
 	struct mmt_error *error;
 	char name[64];
@@ -185,7 +185,9 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 		return NULL;
 	event->role = ROLE_SYSCALL;
 	event->call = call;
-	event->filter = entry || !description->at_entry ? description->filter : NULL;
+	event->filter = entry || !description->at_entry ? description->filter
+			: options->madvise		? NULL
+							: description->exit_filter;
 	if (entry)
 		return NULL;
 	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
