@@ -4,12 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/report-files.h"
-#include "cli/report-selection.h"
+#include "cli/report-command.h"
 #include "cli/terminal.h"
 #include "cli/message.h"
-#include "cli/pager.h"
-#include "cli/result-file.h"
 
 struct diff_settings {
 	struct mmt_report_options before, after;

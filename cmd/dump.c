@@ -6,8 +6,7 @@
 
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cli/pager.h"
-#include "cli/progress-line.h"
+#include "cli/terminal.h"
 
 /* If the events go to the terminal, they show the progress themselves. */
 static bool goes_to_file(void)

@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include "cli/message.h"
-#include "cli/pager.h"
-#include "cli/report-files.h"
-#include "cli/report-selection.h"
-#include "cli/result-file.h"
+#include "cli/report-command.h"
+#include "cli/terminal.h"
 
 #define FORMATS_MAX 32
 #define SERIES_MAX 9999 /* files */

@@ -10,9 +10,9 @@
 #include "cmd.h"
 #include "cli/message.h"
 #include "cli/out-of-memory.h"
-#include "cli/pager.h"
+#include "cli/terminal.h"
 #include "cli/stop-signals.h"
-#include "cli/values.h"
+#include "cli/options.h"
 
 #define LARGE_BLOCK_BYTES (1 << 20)
 
@@ -36,7 +36,8 @@ const struct command commands[] = {
      "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
      COMMAND_TAKES_FILES},
     {"export", cmd_export, "write a report in the format of another viewer", export_usage,
-     "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox Profiler, "
+     "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
+     "Profiler, "
      "Perfetto, heaptrack and massif.",
      COMMAND_TAKES_FILES},
     {"diff", cmd_diff, "show what grew between two recordings", diff_usage,

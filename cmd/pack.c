@@ -6,7 +6,6 @@
 
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cli/progress-line.h"
 #include "cmd.h"
 
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)

@@ -6,17 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/report-files.h"
-#include "cli/report-selection.h"
+#include "cli/report-command.h"
 #include "cli/terminal.h"
 #include "cli/message.h"
-#include "cli/pager.h"
-#include "cli/result-file.h"
 
 struct report_settings {
 	struct report_selection selection;
 	struct display display;
-	int sort; /* place in sort_choices, which is enum mmt_sort */
+	int sort;		 /* place in sort_choices, which is enum mmt_sort */
 	enum mmt_group_by by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
 	bool check, csv;
 	const char *annotate; /* NULL: the report itself */

@@ -2,11 +2,16 @@
 #include "cli/message.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <mmtrace/output.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static void put_line(const struct command *command, const char *format, va_list arguments)
 {
@@ -60,4 +65,125 @@ int message_usage(const struct command *command, const char *format, ...)
 	else
 		fputs("See 'mmtrace --help'.\n", stderr);
 	return EXIT_UNUSABLE;
+}
+
+#define SECOND_NS ((uint64_t)1000000000)
+#define PATIENCE_NS SECOND_NS		 /* before the first line */
+#define AGAIN_NS (SECOND_NS / 5)	 /* between lines */
+#define ESTIMATE_FROM_NS (SECOND_NS / 2) /* earlier estimates are too uncertain */
+#define NAME_BYTES_MAX 40		 /* so that the line has less than 80 columns */
+
+#define WIPE "\r\033[K"
+
+static volatile sig_atomic_t line_stands;
+
+void progress_wipe(void)
+{
+	static const char wipe[] = WIPE;
+	ssize_t written = line_stands ? write(STDERR_FILENO, wipe, sizeof(wipe) - 1) : 0;
+
+	(void)written;
+}
+
+/* Remove the line, so that the shell's prompt does not appear behind it. */
+static void wipe_and_die(int number)
+{
+	progress_wipe();
+	signal(number, SIG_DFL);
+	raise(number); /* delivered when this returns */
+}
+
+/* Wipe the line at a signal that has its default action. */
+static void wipe_at(int number)
+{
+	struct sigaction action = {.sa_handler = wipe_and_die}, before;
+
+	sigemptyset(&action.sa_mask);
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		(void)sigaction(number, &action, NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
+}
+
+/* The remaining time if the rate stays the same. */
+static uint64_t estimate_ns(uint64_t elapsed_ns, uint64_t done, uint64_t total)
+{
+	return done && total > done ? (uint64_t)((double)elapsed_ns * (double)(total - done) / (double)done) : 0;
+}
+
+static void write_line(const struct progress *progress, uint64_t elapsed_ns, uint64_t done, uint64_t total,
+		       FILE *stream)
+{
+	char text[MMT_SIZE_TEXT];
+
+	fputs("reading ", stream);
+	mmt_write_escaped(progress->name, stream);
+	if (!total) {
+		fprintf(stream, ": %s", mmt_format_bytes(done, text));
+		return;
+	}
+	done = done < total ? done : total;
+	fprintf(stream, ": %.0f %%", 100.0 * (double)done / (double)total);
+	if (elapsed_ns >= ESTIMATE_FROM_NS && done)
+		fprintf(stream, ", %" PRIu64 " s left",
+			(estimate_ns(elapsed_ns, done, total) + SECOND_NS - 1) / SECOND_NS);
+}
+
+static void tell(void *context, uint64_t done, uint64_t total)
+{
+	struct progress *progress = context;
+	uint64_t now = now_ns();
+
+	if (now - progress->start_ns < PATIENCE_NS || now - progress->told_ns < AGAIN_NS)
+		return;
+	progress->told_ns = now;
+	progress->shown = true;
+	line_stands = true;
+	fputs(WIPE, stderr);
+	write_line(progress, now - progress->start_ns, done, total, stderr);
+	fflush(stderr);
+}
+
+/* The last component of a path, if it is short enough. */
+static const char *short_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash && slash[1] ? slash + 1 : path;
+
+	if (!strcmp(path, "-"))
+		return "standard input";
+	for (size_t i = 0; name[i]; i++) {
+		if (i == NAME_BYTES_MAX || (unsigned char)name[i] < ' ') /* escaped, it would be longer */
+			return "the recording";
+	}
+	return name;
+}
+
+const struct mmt_progress *progress_begin(struct progress *progress, const char *name)
+{
+	const char *terminal = getenv("TERM");
+
+	*progress = (struct progress){
+	    .watch = {.tell = tell, .context = progress}, .name = short_name(name), .start_ns = now_ns()};
+	if (!isatty(STDERR_FILENO) || !terminal || !strcmp(terminal, "dumb") || tcgetpgrp(STDERR_FILENO) != getpgrp())
+		return NULL;
+	wipe_at(SIGINT);
+	wipe_at(SIGTERM);
+	return &progress->watch;
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->shown) {
+		fputs(WIPE, stderr);
+		fflush(stderr);
+	}
+	progress->shown = false;
+	line_stands = false;
 }

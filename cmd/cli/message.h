@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One-line messages on standard error; control characters and invalid UTF-8 are shown as \xNN. */
+/* What the tool writes to standard error: messages and the progress line. */
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
 
+#include <stdbool.h>
+
+#include <mmtrace/progress.h>
+
 #include "cmd.h"
+
+/* One-line messages on standard error; control characters and invalid UTF-8 are shown as \xNN. */
 
 /* "mmtrace NAME: ..."; command NULL: "mmtrace: ...". */
 void message(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -16,5 +22,22 @@ void message_input_error(const struct command *command, const char *input, struc
 
 /* Usage error: the message and where to find help. Returns EXIT_UNUSABLE. */
 int message_usage(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A progress line on the terminal, with an estimate, while reading a recording takes more than a second. It is removed
+ * before anything else is written. */
+
+struct progress {
+	struct mmt_progress watch;
+	const char *name; /* of the recording */
+	uint64_t start_ns, told_ns;
+	bool shown;
+};
+
+/* For the options of a report. NULL: standard error is no terminal, or another job owns it. */
+const struct mmt_progress *progress_begin(struct progress *progress, const char *name);
+void progress_end(struct progress *progress);
+
+/* For signal handlers and when out of memory: removes the progress line. */
+void progress_wipe(void);
 
 #endif

@@ -1,13 +1,359 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cli/options.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
 
 #include "cli/completion.h"
 #include "cli/message.h"
+
+/* strtoull() takes signs, spaces and other bases: only digits are meant here. */
+static bool parse_digits(const char **text, uint64_t *value_ret)
+{
+	char *end = NULL;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	errno = 0;
+	*value_ret = strtoull(*text, &end, 10);
+	*text = end;
+	return errno == 0;
+}
+
+/* An optional fraction after the digits, as `*part_ret` / `*scale_ret`; digits after the sixth are ignored. */
+static bool parse_fraction(const char **text, uint64_t *part_ret, uint64_t *scale_ret)
+{
+	*part_ret = 0;
+	*scale_ret = 1;
+	if (**text != '.')
+		return true;
+	if (!isdigit((unsigned char)(*text)[1]))
+		return false;
+	for ((*text)++; isdigit((unsigned char)**text); (*text)++) {
+		if (*scale_ret < 1000000) {
+			*part_ret = *part_ret * 10 + (uint64_t)(**text - '0');
+			*scale_ret *= 10;
+		}
+	}
+	return true;
+}
+
+const char *value_count(const char *text, size_t *count_ret)
+{
+	uint64_t value = 0;
+
+	if (!parse_digits(&text, &value) || *text || value > SIZE_MAX)
+		return "a number such as 0 or 20";
+	*count_ret = (size_t)value;
+	return NULL;
+}
+
+static bool parse_size_unit(const char *unit, unsigned *shift_ret)
+{
+	static const char letters[] = "kmgt";
+	const char *letter;
+
+	*shift_ret = 0;
+	if (!*unit || strcasecmp(unit, "b") == 0)
+		return true;
+	letter = strchr(letters, tolower((unsigned char)*unit));
+	if (!letter || !*letter)
+		return false;
+	*shift_ret = 10 * (unsigned)(letter - letters + 1);
+	unit++;
+	return !*unit || strcasecmp(unit, "b") == 0 || strcasecmp(unit, "ib") == 0;
+}
+
+const char *value_size(const char *text, uint64_t *bytes_ret)
+{
+	static const char *const expected = "a size such as 4096, 512K, 4M or 1.5G";
+	uint64_t value = 0, part, scale;
+	unsigned shift;
+
+	if (!parse_digits(&text, &value) || !parse_fraction(&text, &part, &scale) || !parse_size_unit(text, &shift))
+		return expected;
+	if (scale > 1 && !shift)
+		return "a whole number of bytes";
+	if (value << shift >> shift != value)
+		return "a smaller size";
+	*bytes_ret = (value << shift) + (part << shift) / scale;
+	return NULL;
+}
+
+const char *value_duration(const char *text, uint64_t *ns_ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+	    {"", 1000000000},	 {"s", 1000000000},	{"ms", 1000000},       {"us", 1000},
+	    {"m", 60000000000u}, {"min", 60000000000u}, {"h", 3600000000000u},
+	};
+	uint64_t whole = 0, part, scale, total;
+
+	if (!parse_digits(&text, &whole) || !parse_fraction(&text, &part, &scale))
+		return "a time such as 10s, 500ms, 2m or 1h";
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(text, units[i].name) != 0)
+			continue;
+		if (__builtin_mul_overflow(whole, units[i].ns, &total) ||
+		    __builtin_add_overflow(total, part * units[i].ns / scale, &total))
+			return "a shorter time";
+		if (!total)
+			return "a time longer than 0";
+		*ns_ret = total;
+		return NULL;
+	}
+	return "a time such as 10s, 500ms, 2m or 1h";
+}
+
+#define NS_PER_SECOND 1000000000ull
+
+/* "10:12" or "10:12:03" to seconds since midnight. */
+static bool parse_time_of_day(const char **text, uint64_t *seconds_ret)
+{
+	uint64_t hour = 0, minute = 0, second = 0;
+
+	if (!parse_digits(text, &hour) || *(*text)++ != ':' || !parse_digits(text, &minute))
+		return false;
+	if (**text == ':') {
+		(*text)++;
+		if (!parse_digits(text, &second))
+			return false;
+	}
+	*seconds_ret = hour * 3600 + minute * 60 + second;
+	return hour < 24 && minute < 60 && second < 60;
+}
+
+/* "2026-11-21T10:12", local time, to seconds since the epoch. */
+static bool parse_date_time(const char **text, uint64_t *seconds_ret)
+{
+	uint64_t year = 0, month = 0, day = 0, seconds = 0;
+	struct tm local = {.tm_isdst = -1};
+	time_t timestamp;
+
+	if (!parse_digits(text, &year) || *(*text)++ != '-' || !parse_digits(text, &month) || *(*text)++ != '-' ||
+	    !parse_digits(text, &day) || (**text != 'T' && **text != ' '))
+		return false;
+	(*text)++;
+	if (!parse_time_of_day(text, &seconds) || year < 1970 || year > 9999 || !month || month > 12 || !day ||
+	    day > 31)
+		return false;
+	local.tm_year = (int)year - 1900;
+	local.tm_mon = (int)month - 1;
+	local.tm_mday = (int)day;
+	local.tm_hour = (int)(seconds / 3600);
+	local.tm_min = (int)(seconds / 60 % 60);
+	local.tm_sec = (int)(seconds % 60);
+	timestamp = mktime(&local);
+	*seconds_ret = (uint64_t)timestamp;
+	return timestamp >= 0 && local.tm_mday == (int)day;
+}
+
+static const char *read_timestamp(const char *text, struct mmt_timestamp *timestamp)
+{
+	static const char *const expected =
+	    "a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
+
+	if (*text == '@') {
+		text++;
+		timestamp->kind = MMT_TIMESTAMP_CLOCK;
+		return parse_digits(&text, &timestamp->ns) && !*text ? NULL : expected;
+	}
+	timestamp->ns = 0;
+	if (!strncmp(text, "mark:", 5)) {
+		text += 5;
+		timestamp->kind = MMT_TIMESTAMP_MARK;
+		return parse_digits(&text, &timestamp->ns) && !*text ? NULL : expected;
+	}
+	if (strchr(text, ':')) {
+		bool dated = strchr(text, '-') != NULL;
+
+		timestamp->kind = dated ? MMT_TIMESTAMP_REALTIME : MMT_TIMESTAMP_TIME_OF_DAY;
+		if (!(dated ? parse_date_time(&text, &timestamp->ns) : parse_time_of_day(&text, &timestamp->ns)) ||
+		    *text)
+			return expected;
+		timestamp->ns *= NS_PER_SECOND;
+		return NULL;
+	}
+	timestamp->kind = *text == '-' ? MMT_TIMESTAMP_BEFORE_END : MMT_TIMESTAMP_SINCE_START;
+	text += *text == '-';
+	/* 0 is not a duration, but "0s" is a valid timestamp: the start. */
+	if (!strcmp(text, "0") || !strcmp(text, "0s"))
+		return NULL;
+	return value_duration(text, &timestamp->ns) ? expected : NULL;
+}
+
+const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret)
+{
+	struct mmt_timestamp timestamp = {0};
+	const char *expected = read_timestamp(text, &timestamp);
+
+	if (!expected)
+		*timestamp_ret = timestamp;
+	return expected;
+}
+
+const char *value_share(const char *text, double *share_ret)
+{
+	uint64_t whole = 0, part, scale;
+
+	if (!parse_digits(&text, &whole) || !parse_fraction(&text, &part, &scale) || strcmp(text, "%") != 0 ||
+	    whole >= 100)
+		return "a share such as 10%, below 100%";
+	*share_ret = ((double)whole + (double)part / (double)scale) / 100;
+	return NULL;
+}
+
+static const char *read_class(const char *word, size_t length, uint32_t *classes_ret)
+{
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+		const char *name = mmt_class_name((enum mmt_class)kind);
+
+		if (strlen(name) == length && !strncmp(name, word, length)) {
+			*classes_ret |= 1u << kind;
+			return NULL;
+		}
+	}
+	return "of anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve";
+}
+
+const char *value_classes(const char *text, uint32_t *classes_ret)
+{
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		const char *expected = read_class(text, length, classes_ret);
+
+		if (expected || !text[length])
+			return expected;
+		text += length + 1;
+	}
+}
+
+void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1])
+{
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		words_ret[kind] = mmt_class_name((enum mmt_class)kind);
+	words_ret[MMT_CLASS_KINDS] = NULL;
+}
+
+static bool add_pid(struct value_pids *pids, pid_t pid)
+{
+	pid_t *items;
+
+	for (size_t i = 0; i < pids->count; i++)
+		if (pids->items[i] == pid)
+			return true;
+	items = reallocarray(pids->items, pids->count + 1, sizeof(*items));
+	if (!items)
+		return false;
+	pids->items = items;
+	items[pids->count++] = pid;
+	return true;
+}
+
+const char *value_pids_add(struct value_pids *pids, pid_t pid)
+{
+	return add_pid(pids, pid) ? NULL : "a shorter list (out of memory)";
+}
+
+#define BLANKS " \t\n"
+
+/* Skip the separator of two numbers: blanks and at most one comma. False: there is something else. */
+static bool skip_separator(const char **text)
+{
+	const char *begin = *text;
+
+	*text += strspn(*text, BLANKS);
+	if (**text == ',') {
+		++*text;
+		*text += strspn(*text, BLANKS);
+		return **text != '\0';
+	}
+	return *text != begin || !**text;
+}
+
+const char *value_pids(const char *text, struct value_pids *pids)
+{
+	static const char *const expected = "a PID or TID, or a list of them such as 123,456 or '123 456'";
+	uint64_t value = 0;
+
+	text += strspn(text, BLANKS);
+	if (!*text)
+		return "a PID or TID: the list is empty, as that of `pidof` is if no such program runs";
+	while (*text) {
+		const char *refused;
+
+		if (!parse_digits(&text, &value) || value == 0 || value > INT32_MAX || !skip_separator(&text))
+			return expected;
+		refused = value_pids_add(pids, (pid_t)value);
+		if (refused)
+			return refused;
+	}
+	return NULL;
+}
+
+void value_pids_deinit(struct value_pids *pids)
+{
+	free(pids->items);
+	*pids = (struct value_pids){0};
+}
+
+const char *value_word(const char *text, struct value_words *words)
+{
+	const char **items;
+
+	if (!*text)
+		return "a name";
+	items = reallocarray(words->items, words->count + 1, sizeof(*items));
+	if (!items)
+		return "a shorter list (out of memory)";
+	words->items = items;
+	items[words->count++] = text;
+	return NULL;
+}
+
+void value_words_deinit(struct value_words *words)
+{
+	free(words->items);
+	*words = (struct value_words){0};
+}
+
+#define WORD_MAX 32
+
+static unsigned smaller(unsigned left, unsigned right)
+{
+	return left < right ? left : right;
+}
+
+unsigned value_distance(const char *from, const char *to)
+{
+	unsigned rows[WORD_MAX + 1][WORD_MAX + 1];
+	size_t from_length = strlen(from), to_length = strlen(to);
+
+	if (from_length > WORD_MAX || to_length > WORD_MAX)
+		return WORD_MAX;
+	for (size_t i = 0; i <= from_length; i++) {
+		for (size_t j = 0; j <= to_length; j++) {
+			if (!i || !j) {
+				rows[i][j] = (unsigned)(i + j);
+				continue;
+			}
+			rows[i][j] = smaller(smaller(rows[i - 1][j], rows[i][j - 1]) + 1,
+					     rows[i - 1][j - 1] + (from[i - 1] != to[j - 1]));
+			if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+				rows[i][j] = smaller(rows[i][j], rows[i - 2][j - 2] + 1);
+		}
+	}
+	return rows[from_length][to_length];
+}
 
 #define VALUE_HELP 0x1000
 #define VALUE_LIST 0x1001
@@ -152,36 +498,6 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 	return refuse_long(command, table, argv[optind - 1]);
 }
 
-int options_parse(const struct command *command, const struct option_entry *table, enum options_order order, int argc,
-		  char **argv, int *first_ret)
-{
-	struct tables tables;
-	int value;
-
-	build_tables(table, order, &tables);
-	optind = 0; /* glibc: start again */
-	opterr = 0;
-	while ((value = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
-		const struct option_entry *entry;
-		const char *expected;
-
-		if (value == '?' || value == ':')
-			return refuse(command, table, value, argv);
-		if (value == 'h' || value == VALUE_HELP)
-			return options_help(command, table);
-		if (value == VALUE_LIST)
-			return options_list(table);
-		if (value == VALUE_COMPLETION)
-			return completion_print_command(command, table, optarg);
-		entry = find_entry(table, value);
-		expected = read_value(entry, optarg);
-		if (expected)
-			return message_usage(command, "--%s: '%s' is not %s", entry->name, optarg, expected);
-	}
-	*first_ret = optind;
-	return -1;
-}
-
 #define HELP_COLUMN 32
 #define HELP_WIDTH 100
 
@@ -228,7 +544,7 @@ static void put_entry(const struct option_entry *entry)
 	put_wrapped(entry->help, HELP_COLUMN);
 }
 
-int options_help(const struct command *command, const struct option_entry *table)
+static int options_help(const struct command *command, const struct option_entry *table)
 {
 	const char *lead = "Usage:";
 
@@ -255,10 +571,41 @@ static void list_entry(const struct option_entry *entry)
 	printf("--%s %s %s\n", entry->name, letter, entry->argument ? entry->argument : "-");
 }
 
-int options_list(const struct option_entry *table)
+/* One line an option: "--pid -p PID[,PID...]"; "-" stands for no letter or no argument. */
+static int options_list(const struct option_entry *table)
 {
 	for (; table->name; table++)
 		list_entry(table);
 	list_entry(&options_help_entry);
 	return EXIT_OK;
+}
+
+int options_parse(const struct command *command, const struct option_entry *table, enum options_order order, int argc,
+		  char **argv, int *first_ret)
+{
+	struct tables tables;
+	int value;
+
+	build_tables(table, order, &tables);
+	optind = 0; /* glibc: start again */
+	opterr = 0;
+	while ((value = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
+		const struct option_entry *entry;
+		const char *expected;
+
+		if (value == '?' || value == ':')
+			return refuse(command, table, value, argv);
+		if (value == 'h' || value == VALUE_HELP)
+			return options_help(command, table);
+		if (value == VALUE_LIST)
+			return options_list(table);
+		if (value == VALUE_COMPLETION)
+			return completion_print_command(command, table, optarg);
+		entry = find_entry(table, value);
+		expected = read_value(entry, optarg);
+		if (expected)
+			return message_usage(command, "--%s: '%s' is not %s", entry->name, optarg, expected);
+	}
+	*first_ret = optind;
+	return -1;
 }

@@ -1,13 +1,58 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The options of a command as a table: it drives parsing, --help, --list-options and shell completion. Every command
- * also has --help, -h and --list-options, which are not in its table. */
+/* Convert texts of the command line to typed values. Each returns NULL, or a description of what is expected. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "cli/values.h"
+#include <mmtrace/report.h>
+
 #include "cmd.h"
+
+struct value_pids {
+	pid_t *items; /* owned, without duplicates */
+	size_t count;
+};
+
+struct value_words {
+	const char **items; /* owned array */
+	size_t count;
+};
+
+const char *value_count(const char *text, size_t *count_ret);
+/* 4096, 512K, 4M, 1.5G; KiB and the like too: always powers of 1024. */
+const char *value_size(const char *text, uint64_t *bytes_ret);
+/* 10s, 500ms, 2m, 1h; a plain number is seconds; fractions are allowed. */
+const char *value_duration(const char *text, uint64_t *ns_ret);
+/*
+ * 10s, 500ms, 2m: after the start of the recording; -10s: before its end; 2026-11-21T10:12:03 (a blank for the T, with
+ * or without seconds): local time; @NS: the recording's own clock. 10:12 and 10:12:03 are local times of the day on
+ * which the recording began: MMT_TIMESTAMP_TIME_OF_DAY.
+ */
+const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret);
+/* "10%", 0 to below 100: a share of 1. */
+const char *value_share(const char *text, double *share_ret);
+/* "anon,heap": adds bits 1 << enum mmt_class. */
+const char *value_classes(const char *text, uint32_t *classes_ret);
+/* The words that the list can contain. */
+void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1]);
+/* "123,456", or "123 456" as pidof(1) and pgrep(1) print them. Adds to `pids`. */
+const char *value_pids(const char *text, struct value_pids *pids);
+const char *value_pids_add(struct value_pids *pids, pid_t pid);
+void value_pids_deinit(struct value_pids *pids);
+
+/* Any text; adds it to `words`, which does not own it. */
+const char *value_word(const char *text, struct value_words *words);
+void value_words_deinit(struct value_words *words);
+
+/* Edit distance: the number of letters to add, remove, change or swap. */
+unsigned value_distance(const char *from, const char *to);
+
+/* The options of a command as a table: it drives parsing, --help, --list-options and shell completion. Every command
+ * also has --help, -h and --list-options, which are not in its table. */
 
 #define OPTIONS_MAX 64 /* of a command */
 
@@ -61,10 +106,5 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 /* Print an option table, for people and for programs. Both return the exit status. */
 
 extern const struct option_entry options_help_entry; /* of --help */
-
-int options_help(const struct command *command, const struct option_entry *table);
-
-/* One line an option: "--pid -p PID[,PID...]"; "-" stands for no letter or no argument. */
-int options_list(const struct option_entry *table);
 
 #endif

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "cli/pager.h"
-#include "cli/progress-line.h"
+#include "cli/terminal.h"
+#include "cli/message.h"
 
 /* Larger requests may come from a damaged file: they fail without ending the tool. */
 #define PLAUSIBLE_BYTES ((size_t)256 << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What standard output can show. */
+/* Standard output: what the terminal can show, the pager, and the options that report and diff share. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
@@ -8,20 +8,25 @@
 #include <mmtrace/output.h>
 
 #include "cli/options.h"
+#include "cmd.h"
 
-enum colour_choice { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+/* Standard output through a pager when it is a terminal: MMTRACE_PAGER, PAGER, less. */
+
+/* Call this before the first output. Does nothing if no pager is wanted or installed. */
+void pager_start(const struct command *command, bool wanted);
+
+/* Flush standard output and wait for the pager. Returns `status`, or EXIT_UNUSABLE after a message if the output could
+ * not be written; quitting the pager early is no failure. */
+int pager_finish(const struct command *command, int status);
+
+/* For signal handlers and when out of memory: close standard output and wait for the pager. */
+void pager_end(void);
+
+/* What standard output can show. */
 
 extern const char *const colour_choices[]; /* in that order */
 
 #define COLOUR_ARGUMENT "auto|always|never"
-
-/* Columns; 0 when it is no terminal. */
-unsigned terminal_width(void);
-
-bool terminal_colour(enum colour_choice choice);
-
-/* Whether the locale uses UTF-8. Call this after setlocale(). */
-bool terminal_utf8(void);
 
 /* Options that report and diff share, and how their result reaches standard output. */
 

@@ -60,8 +60,8 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, co
 						 FILE *stream) MMT_MUST_CHECK;
 
 /*
- * For spreadsheets: RFC 4180 with a header line, bytes and seconds as plain numbers, unknown figures empty. A record for
- * each of the report's `steps` if `every_ns` was set, otherwise for each group; see mmtrace-report(1).
+ * For spreadsheets: RFC 4180 with a header line, bytes and seconds as plain numbers, unknown figures empty. A record
+ * for each of the report's `steps` if `every_ns` was set, otherwise for each group; see mmtrace-report(1).
  */
 MMT_PUBLIC struct mmt_error *mmt_report_write_csv(const struct mmt_report *report,
 						  const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;

@@ -219,8 +219,8 @@ MMT_PUBLIC const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdi
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
 /*
- * One row of a report. A new figure needs a field here; groups.c or group-details.c of lib/analysis/report, which fill
- * it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/page-data.c. A key
+ * One row of a report. A new figure needs a field here; groups.c or row-verdicts.c of lib/analysis/report, which fill
+ * it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/html.c. A key
  * of --sort also needs a line in lib/output/selection.c.
  */
 struct mmt_group {
@@ -280,7 +280,7 @@ struct mmt_group {
 	const uint64_t *step_bytes; /* unfreed bytes at each step of the report */
 	size_t step_count;	    /* as in the report; 0: not requested, or too many for all groups */
 
-	uint32_t cause; /* place in the report's causes, from 1; 0: none */
+	uint32_t cause;			  /* place in the report's causes, from 1; 0: none */
 	const struct mmt_thread *threads; /* threads that mapped the unfreed bytes, most bytes first */
 	size_t thread_count;
 	const int32_t *pids;
@@ -517,13 +517,13 @@ struct mmt_growth {
 	uint64_t floor_bytes;			     /* smaller changes are noise; 0: unknown */
 	uint64_t settled_ns;			     /* MMT_VERDICT_PLATEAU: when it was reached */
 	uint64_t advised_ns;			     /* MMT_VERDICT_TOO_SHORT: how long to record */
-	/* True if residency was recorded near the start of the window, and later in it. Then end_bytes - start_bytes, or
-	 * in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
+	/* True if residency was recorded near the start of the window, and later in it. Then end_bytes - start_bytes,
+	 * or in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
 	 * unexplained_bytes. */
 	bool parts_known;
 	uint64_t pages_start_bytes, pages_end_bytes; /* resident sizes while the resident pages were read */
 	uint64_t pages_start_ns, pages_end_ns;	     /* when that was; of several processes the earliest; 0: unknown */
-	int64_t changing_bytes;	   /* what the process gained or lost between the readings of its size and of its pages */
+	int64_t changing_bytes; /* what the process gained or lost between the readings of its size and of its pages */
 	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;

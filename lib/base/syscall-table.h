@@ -36,17 +36,17 @@ struct call_description {
 	enum mmt_event_count counter; /* the counter of its calls */
 	enum call_effect effect;
 	enum call_place place;
-	unsigned arguments;   /* number of arguments */
-	unsigned length;      /* number of the argument that is the size of the memory */
-	unsigned conditional; /* number of the argument that it reads only with one of the flags in `condition` */
-	unsigned flags;	      /* number of the flags argument */
-	unsigned advice;      /* number of the MADV_* argument */
-	uint64_t condition;   /* the flags with which it reads argument `conditional` */
-	bool rare;	      /* the kernel may not have its tracepoint; its stack needs no separate event */
+	unsigned arguments;	 /* number of arguments */
+	unsigned length;	 /* number of the argument that is the size of the memory */
+	unsigned conditional;	 /* number of the argument that it reads only with one of the flags in `condition` */
+	unsigned flags;		 /* number of the flags argument */
+	unsigned advice;	 /* number of the MADV_* argument */
+	uint64_t condition;	 /* the flags with which it reads argument `conditional` */
+	bool rare;		 /* the kernel may not have its tracepoint; its stack needs no separate event */
 	const char *exit_filter; /* of a call with `at_entry`: of its exit, without --madvise */
-	bool at_entry;	      /* with --no-madvise it is recorded at entry: its arguments are sufficient */
-	bool with_madvise;    /* every exit is recorded with --madvise; without at_entry, it is not recorded otherwise */
-	bool mmap2;	      /* the kernel writes MMAP2 records about its range */
+	bool at_entry;		 /* with --no-madvise it is recorded at entry: its arguments are sufficient */
+	bool with_madvise; /* every exit is recorded with --madvise; without at_entry, it is not recorded otherwise */
+	bool mmap2;	   /* the kernel writes MMAP2 records about its range */
 };
 
 /* CALL(constant, syscall, rule, fields of struct call_description) */

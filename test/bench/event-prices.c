@@ -39,8 +39,8 @@
 #define DUMP PERF_SAMPLE_STACK_USER
 
 #define SYSCALL_REGISTERS 0x701f8ULL /* bp sp ip di si dx r8 r9 r10 */
-#define TWO_REGISTERS 0x30ULL	   /* si di */
-#define DUMP_REGISTERS 0xf001c2ULL /* bx bp sp ip r12-r15 */
+#define TWO_REGISTERS 0x30ULL	     /* si di */
+#define DUMP_REGISTERS 0xf001c2ULL   /* bx bp sp ip r12-r15 */
 
 enum trace { EXIT_MMAP, ENTER_MMAP, EXIT_MUNMAP, ENTER_MUNMAP, ENTER_MADVISE, EXIT_SHMAT, LOCK, SIDE_BAND, TRACES };
 
@@ -85,9 +85,9 @@ struct set {
 	{                                                                                                              \
 		.trace = (event), .sample_type = (type) | REGISTERS, .registers = (mask)                               \
 	}
-#define SYSCALL_MMAP(type, bytes)                                                                                        \
+#define SYSCALL_MMAP(type, bytes)                                                                                      \
 	{                                                                                                              \
-		.trace = EXIT_MMAP, .sample_type = FIXED | RAW | REGISTERS | (type), .registers = SYSCALL_REGISTERS,     \
+		.trace = EXIT_MMAP, .sample_type = FIXED | RAW | REGISTERS | (type), .registers = SYSCALL_REGISTERS,   \
 		.dump_bytes = (bytes)                                                                                  \
 	}
 #define DUMP_MMAP(type, bytes)                                                                                         \

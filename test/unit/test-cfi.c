@@ -256,10 +256,10 @@ START_TEST(test_scaled_instructions)
 	const struct cfi_row *row;
 
 	begin_table(&table);
-	ADD_ENTRY(&table, 0x1000, 0x20, 0x12, 6, 0x7e,	      /* def_cfa_sf rbp, -2 */
-		  0x41, 0x13, 0x7d,			      /* def_cfa_offset_sf -3 */
-		  0x41, 0x14, 3, 4, 0x15, 12, 0x7b,	      /* val_offset rbx 4, val_offset_sf r12 -5 */
-		  0x41, 0x11, 13, 0x7a, 0x2f, 14, 7, 0x0a,    /* offset_extended_sf r13 -6, negative_offset r14 7 */
+	ADD_ENTRY(&table, 0x1000, 0x20, 0x12, 6, 0x7e,		/* def_cfa_sf rbp, -2 */
+		  0x41, 0x13, 0x7d,				/* def_cfa_offset_sf -3 */
+		  0x41, 0x14, 3, 4, 0x15, 12, 0x7b,		/* val_offset rbx 4, val_offset_sf r12 -5 */
+		  0x41, 0x11, 13, 0x7a, 0x2f, 14, 7, 0x0a,	/* offset_extended_sf r13 -6, negative_offset r14 7 */
 		  0x42, 0x09, 3, 12, 0x07, 13, 0x08, 14, 0x0b); /* register rbx = r12, undefined r13, same r14 */
 	end_table(&table);
 	row = cfi_find(table.cfi, 0x1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Generated code that was replaced, as it was at the time of a sample. */
-#include "analysis/resolver/copied-code.h"
+#include "analysis/resolver/recorded-jit-code.h"
 
 #include <check.h>
 #include <elf.h>

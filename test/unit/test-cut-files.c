@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 
 /* What is tested has no header that a test may include. */
-#include "../../cmd/cli/report-files.c"
+#include "../../cmd/cli/report-command.c"
 #include "../../cmd/cli/message.c"
+#include "../../cmd/cli/options.c"
+#include "support/no-completion.h"
 #include "support/run-suite.h"
 
 static const struct command report = {.name = "report"};

@@ -8,8 +8,7 @@
 #include <zlib.h>
 
 #include "base/compression.h"
-#include "output/export/events.h"
-#include "output/export/protobuf.h"
+#include "output/export/export-report.h"
 #include "support/run-suite.h"
 #include "support/sample-report.h"
 

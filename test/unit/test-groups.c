@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "analysis/report/groups.h"
+#include "analysis/report/report-build.h"
 #include "support/run-suite.h"
 
 START_TEST(figures_that_agree)

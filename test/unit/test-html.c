@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/html/page-lifetimes.h"
 #include "support/run-suite.h"
 #include "support/sample-report.h"
 
@@ -229,22 +228,21 @@ START_TEST(same_process)
 }
 END_TEST
 
-/* As in text: a stack of the second recording that the first one has too has grown. The page's script takes what nothing
- * marks for new. */
+/* As in text: a stack of the second recording that the first one has too has grown. The page's script takes what
+ * nothing marks for new. */
 START_TEST(same_process_marks_stacks_of_both)
 {
 	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
 	static const struct mmt_frame *const frames[] = {&frame};
 	const struct mmt_group group = {
 	    .id = 1, .frames = frames, .frame_count = 1, .unfreed_bytes = 4096, .unfreed_count = 1};
-	const struct mmt_diff_entry entry = {
-	    .change = _i ? MMT_CHANGE_NEW : MMT_CHANGE_GROWN, .before = _i ? NULL : &group, .after = &group, .bytes = 4096};
+	const struct mmt_diff_entry entry = {.change = _i ? MMT_CHANGE_NEW : MMT_CHANGE_GROWN,
+					     .before = _i ? NULL : &group,
+					     .after = &group,
+					     .bytes = 4096};
 	struct mmt_report before = sample_report(), after = sample_report();
-	struct mmt_diff diff = {.before = &before,
-				.after = &after,
-				.relation = MMT_DIFF_SAME_PROCESS,
-				.entries = &entry,
-				.entry_count = 1};
+	struct mmt_diff diff = {
+	    .before = &before, .after = &after, .relation = MMT_DIFF_SAME_PROCESS, .entries = &entry, .entry_count = 1};
 	char *text, *data;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);

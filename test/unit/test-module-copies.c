@@ -139,7 +139,7 @@ START_TEST(copies_that_overlap_or_come_to_too_much)
 		buffer_put(&buffer, content, 30);
 		for (size_t i = 0; i < 3; i++)
 			module_copies_patch(&buffer, places[i], offset + 10 * i - (lie == 1 && i == 2), 10,
-					   lie == 2 ? LIMIT_IMAGE_BYTES / 2 : 10);
+					    lie == 2 ? LIMIT_IMAGE_BYTES / 2 : 10);
 		write_file(&file, &buffer, buffer.size);
 		error = module_copies_load(&file, &read);
 		ck_assert_int_eq(error == NULL, lie == 0);

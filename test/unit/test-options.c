@@ -6,7 +6,6 @@
 /* The tool is no library: its parser is compiled in. */
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
-#include "../../cmd/cli/values.c"
 #include "support/no-completion.h"
 #include "support/run-suite.h"
 
@@ -193,19 +192,19 @@ START_TEST(timestamps_are_read)
 END_TEST
 
 static const char *const no_timestamps[] = {"",
-					 "-",
-					 "@",
-					 "@-1",
-					 "10x",
-					 "25:00",
-					 "10:60",
-					 "10:12:60",
-					 "10:12x",
-					 "10:",
-					 "2025-11-21",
-					 "2025-13-01T10:00",
-					 "2025-02-30T10:00",
-					 "1969-01-01T10:00"};
+					    "-",
+					    "@",
+					    "@-1",
+					    "10x",
+					    "25:00",
+					    "10:60",
+					    "10:12:60",
+					    "10:12x",
+					    "10:",
+					    "2025-11-21",
+					    "2025-13-01T10:00",
+					    "2025-02-30T10:00",
+					    "1969-01-01T10:00"};
 
 START_TEST(timestamps_are_refused)
 {

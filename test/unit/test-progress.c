@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* The tool is no library: what it shows is compiled in. */
-#include "../../cmd/cli/progress-line.c"
+#include "../../cmd/cli/message.c"
 #include <mmtrace/pack.h>
 
 #include "support/recording-builder.h"

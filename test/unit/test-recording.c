@@ -546,7 +546,7 @@ START_TEST(copies_from_a_second_root_are_dropped)
 	    {10, BUILDER_SYSCALL_ID + CALL_MUNMAP, 0, 5},
 	    {11, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 5}, /* a copy */
 	    {20, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 1, 5}, /* ids are per processor */
-	    {21, BUILDER_SYSCALL_ID + CALL_MUNMAP, 1, 5},			      /* a copy */
+	    {21, BUILDER_SYSCALL_ID + CALL_MUNMAP, 1, 5},			/* a copy */
 	    {30, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 6}, /* another thread */
 	    {40, BUILDER_SYSCALL_ID + CALL_MUNMAP, 0, 5},
 	    {41, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 5}, /* a copy */

@@ -11,13 +11,8 @@
 #include "../../cmd/report.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
-#include "../../cmd/cli/pager.c"
-#include "../../cmd/cli/progress-line.c"
-#include "../../cmd/cli/report-files.c"
-#include "../../cmd/cli/report-selection.c"
-#include "../../cmd/cli/result-file.c"
 #include "../../cmd/cli/terminal.c"
-#include "../../cmd/cli/values.c"
+#include "../../cmd/cli/report-command.c"
 
 static const struct command command = {.name = "report"};
 

@@ -35,7 +35,8 @@ START_TEST(division)
 }
 END_TEST
 
-static void expect_room(uint64_t bytes, enum large_dump_room room, uint64_t syscall_event, uint64_t dump, uint64_t large)
+static void expect_room(uint64_t bytes, enum large_dump_room room, uint64_t syscall_event, uint64_t dump,
+			uint64_t large)
 {
 	const struct ring_needs needs = {.dump_bytes = 8192, .large_dump_bytes = 65280, .page_bytes = PAGE};
 	uint64_t sizes[RING_KINDS];

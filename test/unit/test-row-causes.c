@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "analysis/report/row-causes.h"
+#include "analysis/report/row-verdicts.h"
 #include "support/run-suite.h"
 
 #define GROUPS_MAX 8

@@ -14,7 +14,8 @@ START_TEST(test_names)
 	ck_assert_int_eq(special_functions_by_name("__clone3@@GLIBC_PRIVATE", true), CODE_SPECIAL_FUNCTION_ENTRY);
 	ck_assert_int_eq(special_functions_by_name("start_thread", true), CODE_SPECIAL_FUNCTION_THREAD_START);
 	ck_assert_int_eq(special_functions_by_name("__libc_start_call_main", true), CODE_SPECIAL_FUNCTION_THREAD_START);
-	ck_assert_int_eq(special_functions_by_name("__libc_start_main@@GLIBC_2.34", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(special_functions_by_name("__libc_start_main@@GLIBC_2.34", true),
+			 CODE_SPECIAL_FUNCTION_THREAD_START);
 	ck_assert_int_eq(special_functions_by_name("__libc_start_call_main", false), CODE_SPECIAL_FUNCTION_NONE);
 	ck_assert_int_eq(special_functions_by_name("runtime.goexit.abi0", false), CODE_SPECIAL_FUNCTION_ENTRY);
 	ck_assert_int_eq(special_functions_by_name("runtime.systemstack", false), CODE_SPECIAL_FUNCTION_STACK_SWITCH);
@@ -57,9 +58,12 @@ START_TEST(test_code)
 {
 	static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
-	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_SIGNAL_RETURN);
-	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return) - 1), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return)),
+			 CODE_SPECIAL_FUNCTION_SIGNAL_RETURN);
+	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return) - 1),
+			 CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)),
+			 CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
@@ -67,9 +71,12 @@ START_TEST(test_code_of_aarch64)
 {
 	static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
-	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_SIGNAL_RETURN);
-	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return) - 1), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)),
+			 CODE_SPECIAL_FUNCTION_SIGNAL_RETURN);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return) - 1),
+			 CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return)),
+			 CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
@@ -85,7 +92,8 @@ START_TEST(test_thread_of_aarch64)
 	ck_assert_int_eq(special_function_at(EM_AARCH64, clone, 8, sizeof(clone)), CODE_SPECIAL_FUNCTION_ENTRY);
 	ck_assert_int_eq(special_function_at(EM_AARCH64, clone, 8, sizeof(clone) - 1), CODE_SPECIAL_FUNCTION_NONE);
 	ck_assert_int_eq(special_function_at(EM_X86_64, clone, 8, sizeof(clone)), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_function_at(EM_AARCH64, called_otherwise, 8, sizeof(called_otherwise)), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, called_otherwise, 8, sizeof(called_otherwise)),
+			 CODE_SPECIAL_FUNCTION_NONE);
 	/* Without, or with less, of what is before nothing is proved. */
 	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, NULL, 0), CODE_SPECIAL_FUNCTION_NONE);
 	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, clone + 4, 4), CODE_SPECIAL_FUNCTION_NONE);
@@ -103,7 +111,8 @@ START_TEST(test_coroutine_of_aarch64)
 
 	ck_assert_int_eq(special_function_at(EM_AARCH64, start, 4, sizeof(start)), CODE_SPECIAL_FUNCTION_COROUTINE);
 	ck_assert_int_eq(special_function_at(EM_AARCH64, start, 4, sizeof(start) - 1), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_function_at(EM_AARCH64, start_with_bti, 4, sizeof(start_with_bti)), CODE_SPECIAL_FUNCTION_COROUTINE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, start_with_bti, 4, sizeof(start_with_bti)),
+			 CODE_SPECIAL_FUNCTION_COROUTINE);
 	memcpy(other, start, sizeof(start));
 	memcpy(other, (const uint8_t[]){0x03, 0, 0, 0x94}, 4); /* bl: an ordinary function that goes on */
 	ck_assert_int_eq(special_function_at(EM_AARCH64, other, 4, sizeof(other)), CODE_SPECIAL_FUNCTION_NONE);

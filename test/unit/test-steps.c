@@ -142,11 +142,10 @@ static void check_written(write_function *write, const char *expected)
 
 START_TEST(resident_sizes_in_text)
 {
-	check_written(mmt_report_write_text,
-		      "       after         RSS   committed     unfreed          #1\n"
-		      "  0.000001 s           -         0 B         0 B         0 B\n"
-		      "  0.000002 s    5.00 MiB    1.00 MiB    1.00 MiB    1.00 MiB\n"
-		      "  0.000003 s    8.00 MiB    1.00 MiB    1.00 MiB    1.00 MiB\n");
+	check_written(mmt_report_write_text, "       after         RSS   committed     unfreed          #1\n"
+					     "  0.000001 s           -         0 B         0 B         0 B\n"
+					     "  0.000002 s    5.00 MiB    1.00 MiB    1.00 MiB    1.00 MiB\n"
+					     "  0.000003 s    8.00 MiB    1.00 MiB    1.00 MiB    1.00 MiB\n");
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/report/survivors.h"
+#include "analysis/report/row-verdicts.h"
 #include "support/run-suite.h"
 
 #define SECOND_NS 1e9

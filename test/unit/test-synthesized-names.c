@@ -11,7 +11,8 @@ START_TEST(a_text_is_made_once)
 	static const char mangled[] = "_ZN5outer5innerEi", plain[] = "main", symbol[] = "mmap@@GLIBC_2.2.5";
 	static const char directory[] = "/build", other[] = "/elsewhere", file[] = "source/a.c";
 	struct synthesized_names names = {0};
-	const char *demangled = synthesized_names_demangle(&names, mangled), *path = synthesized_names_path(&names, directory, file);
+	const char *demangled = synthesized_names_demangle(&names, mangled),
+		   *path = synthesized_names_path(&names, directory, file);
 	const char *name = synthesized_names_without_version(&names, symbol, symbol + 4);
 
 	ck_assert_str_eq(demangled, "outer::inner(int)");

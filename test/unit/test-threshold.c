@@ -7,16 +7,11 @@
 #include "support/sample-report.h"
 
 /* The tool is no library: what decides its exit status is compiled in. */
-#include "../../cmd/cli/report-files.c"
+#include "../../cmd/cli/report-command.c"
 #include "../../cmd/diff.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
-#include "../../cmd/cli/pager.c"
-#include "../../cmd/cli/progress-line.c"
-#include "../../cmd/cli/report-selection.c"
-#include "../../cmd/cli/result-file.c"
 #include "../../cmd/cli/terminal.c"
-#include "../../cmd/cli/values.c"
 
 static const struct command command = {.name = "diff"};
 

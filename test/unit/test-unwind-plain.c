@@ -103,7 +103,9 @@ static void make_other(const struct machine *machine, size_t page)
 	struct cfi_row *row = &rows[page];
 	uint32_t kind = pick(10);
 
-	special_functions[page] = kind == 0 ? CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE : kind == 1 ? CODE_SPECIAL_FUNCTION_STACK_SWITCH : CODE_SPECIAL_FUNCTION_NONE;
+	special_functions[page] = kind == 0   ? CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE
+				  : kind == 1 ? CODE_SPECIAL_FUNCTION_STACK_SWITCH
+					      : CODE_SPECIAL_FUNCTION_NONE;
 	if (kind != 2)
 		return;
 	operations[page][0] =

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/replay/window.h"
+#include "analysis/replay/recording-notes.h"
 #include "support/run-suite.h"
 
 #define SECOND 1000000000ull
@@ -23,7 +23,15 @@ static const struct {
     {{MMT_TIMESTAMP_SINCE_START, 10 * SECOND}, {0}, 0, 0, START + 10 * SECOND, UINT64_MAX, END, true, false},
     {{MMT_TIMESTAMP_BEFORE_END, 10 * SECOND}, {0}, 0, 0, END - 10 * SECOND, UINT64_MAX, END, true, false},
     {{0}, {MMT_TIMESTAMP_CLOCK, 20 * SECOND}, 0, 0, START, UINT64_MAX, 20 * SECOND, true, true},
-    {{MMT_TIMESTAMP_REALTIME, (MIDNIGHT + 36733) * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
+    {{MMT_TIMESTAMP_REALTIME, (MIDNIGHT + 36733) * SECOND},
+     {0},
+     0,
+     0,
+     START + 9600000000,
+     UINT64_MAX,
+     END,
+     true,
+     false},
     {{MMT_TIMESTAMP_TIME_OF_DAY, 36733 * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
     {{MMT_TIMESTAMP_TIME_OF_DAY, 36723 * SECOND}, {0}, 0, 0, START, UINT64_MAX, END, true, false},
     {{0}, {0}, 10 * SECOND, 0, START, END - 10 * SECOND, END, true, false},
@@ -60,13 +68,21 @@ static const struct {
 	uint64_t realtime_ns;
 	const char *says;
 } refused[] = {
-    {{MMT_TIMESTAMP_SINCE_START, 61 * SECOND}, {0}, 0, REALTIME, "--from lies outside the recording, which is 60.000 s"},
+    {{MMT_TIMESTAMP_SINCE_START, 61 * SECOND},
+     {0},
+     0,
+     REALTIME,
+     "--from lies outside the recording, which is 60.000 s"},
     {{MMT_TIMESTAMP_SINCE_START, UINT64_MAX}, {0}, 0, REALTIME, "--from lies outside"},
     {{0}, {MMT_TIMESTAMP_BEFORE_END, 61 * SECOND}, 0, REALTIME, "--to or --at lies outside"},
     {{0}, {MMT_TIMESTAMP_BEFORE_END, UINT64_MAX}, 0, REALTIME, "--to or --at lies outside"},
     {{0}, {MMT_TIMESTAMP_CLOCK, 4 * SECOND}, 0, REALTIME, "@5000000000 to @65000000000"},
     {{MMT_TIMESTAMP_TIME_OF_DAY, 36722 * SECOND}, {0}, 0, REALTIME, "--from lies outside"},
-    {{MMT_TIMESTAMP_SINCE_START, 9 * SECOND}, {MMT_TIMESTAMP_SINCE_START, 9 * SECOND}, 0, REALTIME, "--from must lie before"},
+    {{MMT_TIMESTAMP_SINCE_START, 9 * SECOND},
+     {MMT_TIMESTAMP_SINCE_START, 9 * SECOND},
+     0,
+     REALTIME,
+     "--from must lie before"},
     {{0}, {0}, 60 * SECOND, REALTIME, "nothing in it is as old"},
     {{0}, {0}, UINT64_MAX, REALTIME, "nothing in it is as old"},
     {{MMT_TIMESTAMP_REALTIME, REALTIME}, {0}, 0, 0, "does not say at which time"},
@@ -90,8 +106,9 @@ END_TEST
 /* Its length is no number of seconds. */
 START_TEST(clock_that_went_back)
 {
-	static const struct mmt_report_options asked[] = {
-	    {.to = {MMT_TIMESTAMP_SINCE_START, 9 * SECOND}}, {.from = {MMT_TIMESTAMP_CLOCK, START}}, {.min_age_ns = SECOND}};
+	static const struct mmt_report_options asked[] = {{.to = {MMT_TIMESTAMP_SINCE_START, 9 * SECOND}},
+							  {.from = {MMT_TIMESTAMP_CLOCK, START}},
+							  {.min_age_ns = SECOND}};
 	struct window window;
 	struct mmt_error *error = window_resolve(&asked[_i], END, START, REALTIME, &window);
 

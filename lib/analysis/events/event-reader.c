@@ -4,8 +4,8 @@
 
 #include <mmtrace/events.h>
 
+#include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
-#include "analysis/replay/stack-numbers.h"
 #include "analysis/resolver/code-view.h"
 #include "base/api.h"
 #include "base/errors.h"

@@ -11,8 +11,8 @@
 #include <mmtrace/pack.h>
 #include <mmtrace/report.h>
 
+#include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
-#include "analysis/replay/stack-numbers.h"
 #include "analysis/resolver/code-view.h"
 #include "analysis/resolver/program-state.h"
 #include "base/cleanup.h"

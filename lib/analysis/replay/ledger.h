@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/replay/lifetime-histogram.h"
-#include "analysis/replay/lifetimes.h"
 #include "analysis/replay/row-history.h"
 #include "base/errors.h"
 #include "base/map.h"
@@ -41,7 +39,7 @@ struct allocation {
 	uint32_t kind;	      /* the caller's number for the kind of memory: class and file */
 	uint32_t part, whole; /* see ledger_split(); ALLOCATION_BEFORE: none */
 	uint32_t reserver;    /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
-	uint32_t early; /* index + 1 of its latest release before the stack was known; 0: none */
+	uint32_t early;	      /* index + 1 of its latest release before the stack was known; 0: none */
 	uint64_t time_ns;
 	uint64_t original_bytes, live_bytes;
 	uint64_t reserved_bytes; /* PROT_NONE bytes among the live ones; kept only with steps */

@@ -13,7 +13,6 @@
 #include "analysis/replay/ledger.h"
 #include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
-#include "analysis/replay/window.h"
 #include "analysis/resolver/code-view.h"
 #include "base/arena.h"
 #include "base/errors.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pending changes of rows. The row of an allocation is known with its stack, which may arrive after other calls. A
- * change waits until all changes before it have their row, so that peaks follow the order of the calls. */
+/* What the ledger keeps of rows over time: pending changes, steps, and the lifetimes of mappings. */
 #ifndef ANALYSIS_REPLAY_ROW_HISTORY_H
 #define ANALYSIS_REPLAY_ROW_HISTORY_H
 
@@ -8,7 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/vector.h"
+
+/* Pending changes of rows. The row of an allocation is known with its stack, which may arrive after other calls. A
+ * change waits until all changes before it have their row, so that peaks follow the order of the calls. */
 
 /* The maximum number of pending changes. */
 #define ROW_CHANGES_MAXIMUM 100000
@@ -83,5 +86,115 @@ bool steps_of_rows_add(struct steps_of_rows *steps, uint32_t row, uint32_t step,
 
 /* The bytes at the start of steps 1, 2 ...; the last value is the final state. */
 void steps_of_rows_get(const struct steps_of_rows *steps, uint32_t row, uint64_t *bytes_ret, size_t count);
+
+/*
+ * When memory was mapped and when it was unmapped again, added up: for each account and thread a sparse matrix, step of
+ * the allocation by step of the release. Steps begin short; whenever the recording has become longer than all of them,
+ * or the matrices too large, their length doubles. So memory does not follow the length of the recording, and sums are
+ * exact while times are as exact as that allows.
+ */
+
+#define LIFETIME_STEPS_MAX (UINT16_MAX - 1)
+#define LIFETIME_STEPS_MIN 16	      /* fewer are not made of them, however large the matrices */
+#define LIFETIME_CELLS_MAX (1u << 18) /* of all matrices together, while there are more steps than that */
+#define LIFETIME_RECENT_CELLS 4096
+#define LIFETIME_NEVER_NS UINT64_MAX	 /* in place of the time of a release: still mapped */
+#define LIFETIME_STILL_MAPPED UINT16_MAX /* in place of the step of a release */
+
+struct lifetime_cell {
+	uint32_t part; /* place in `parts` */
+	uint16_t allocated_step, released_step;
+	uint64_t bytes;
+	uint64_t count; /* mappings whose last bytes these are */
+};
+
+/* What one thread mapped of one account. The sums at the end of the window are added by add_unfreed_sums() in groups.c.
+ */
+struct lifetime_part {
+	uint32_t account, thread;
+	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
+	uint64_t resident_bytes, resident_before_bytes;
+	bool resident_known; /* both */
+};
+
+/* Zero initialisation makes one that keeps nothing. */
+struct lifetimes {
+	uint32_t steps_max; /* 0: nothing is kept */
+	uint64_t from_ns, step_ns;
+	uint64_t latest_ns; /* of all times so far */
+	VECTOR(struct lifetime_part) parts;
+	VECTOR(struct lifetime_cell) cells;
+	struct map part_numbers;      /* account << 32 | thread -> place in `parts` */
+	struct id_table cells_by_key; /* ids: places in `cells`, by part, allocated_step and released_step */
+	uint32_t recent_cells[LIFETIME_RECENT_CELLS]; /* places in `cells`, by hash; any other number: none */
+};
+
+/* `steps_max`: from LIFETIME_STEPS_MIN to LIFETIME_STEPS_MAX, or 0. */
+void lifetimes_init(struct lifetimes *lifetimes, uint32_t steps_max, uint64_t from_ns);
+
+void lifetimes_deinit(struct lifetimes *lifetimes);
+
+/* NULL: out of memory. Valid until the next is asked for. */
+struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t account, uint32_t thread);
+
+/* `bytes` of a mapping, and with them the last of `count` mappings. False: out of memory. */
+bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t thread, uint64_t allocated_ns,
+		   uint64_t released_ns, uint64_t bytes, uint64_t count);
+
+/* Extend the steps to this time. Call it before the first lifetimes_add() if the end is known. False: out of memory. */
+bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns);
+
+/* How many there are. */
+uint32_t lifetimes_steps(const struct lifetimes *lifetimes);
+
+/* Histogram of the lifetimes of a row's freed mappings, in steps of half an octave. Memory is bounded and an update is
+ * cheap. */
+
+#define LIFETIME_BUCKETS 64
+#define LIFETIME_UNIT_BITS 13 /* the first bucket ends at two units, 2^14 ns; the last but one at nearly 10 hours */
+
+struct lifetime_histogram {
+	uint32_t counts[LIFETIME_BUCKETS]; /* saturate */
+};
+
+static inline unsigned lifetime_bucket(uint64_t lifetime_ns)
+{
+	uint64_t units = lifetime_ns >> LIFETIME_UNIT_BITS;
+	unsigned octave, bucket;
+
+	if (units < 2)
+		return 0;
+	octave = 63 - (unsigned)__builtin_clzll(units);
+	bucket = 2 * octave - 1 + (units >> (octave - 1) & 1);
+	return bucket < LIFETIME_BUCKETS ? bucket : LIFETIME_BUCKETS - 1;
+}
+
+static inline void lifetime_histogram_add(struct lifetime_histogram *histogram, uint64_t lifetime_ns)
+{
+	uint32_t *count = &histogram->counts[lifetime_bucket(lifetime_ns)];
+
+	*count += *count != UINT32_MAX;
+}
+
+static inline void lifetime_histogram_join(struct lifetime_histogram *histogram, const struct lifetime_histogram *other)
+{
+	for (unsigned i = 0; i < LIFETIME_BUCKETS; i++) {
+		uint64_t sum = (uint64_t)histogram->counts[i] + other->counts[i];
+
+		histogram->counts[i] = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+	}
+}
+
+/* Lifetimes in the bucket are shorter than this. */
+static inline uint64_t lifetime_bucket_end_ns(unsigned bucket)
+{
+	unsigned octave = (bucket + 1) / 2;
+
+	if (!bucket)
+		return 2ull << LIFETIME_UNIT_BITS;
+	if (bucket == LIFETIME_BUCKETS - 1)
+		return UINT64_MAX;
+	return (bucket % 2 ? 3ull : 4ull) << (octave - 1) << LIFETIME_UNIT_BITS;
+}
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/groups.h"
+#include "analysis/report/report-build.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,9 +8,8 @@
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
-#include "analysis/report/group-details.h"
 #include "analysis/report/hints.h"
-#include "analysis/report/row-causes.h"
+#include "analysis/report/row-verdicts.h"
 #include "analysis/report/rows.h"
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -461,8 +460,9 @@ static struct mmt_error *rank(struct grouping *grouping)
 		error = copy_groups(grouping, order, count);
 	grouping->report->groups = grouping->groups;
 	grouping->report->group_count = count;
-	return error ? error : row_causes_build(grouping->report, grouping->groups, &grouping->replay->ledger,
-					grouping->rows, grouping->arena);
+	return error ? error
+		     : row_causes_build(grouping->report, grouping->groups, &grouping->replay->ledger, grouping->rows,
+					grouping->arena);
 }
 
 /* Hand the groups of the second key, the largest first, to those of the first key that they are part of. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/growth-parts.h"
+#include "analysis/report/report-build.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #define GUARD_BYTES_MAX (64u << 10) /* below a thread's stack */
 #define STACK_BYTES_MAX (16u << 20) /* larger ones are merged with what lies above, or no stacks */
-#define ARENA_BYTES (64ULL << 20) /* glibc's malloc reserves this much for an arena, aligned to it */
+#define ARENA_BYTES (64ULL << 20)   /* glibc's malloc reserves this much for an arena, aligned to it */
 #define PLACE_SHIFT 60
 #define ARENA_BIT (1ULL << 59)
 #define JAVA_BIT (1ULL << 58)

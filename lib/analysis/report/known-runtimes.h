@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Which language runtime a process runs, recognised by the files that it maps, and how that runtime names its code. To
- * add a runtime that writes a perf map or a jitdump, add a row to both tables of known-runtimes.c. A new format of names
- * needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in lib/trace/sections, and a source in
- * lib/analysis/resolver/jit-names.c.
+ * add a runtime that writes a perf map or a jitdump, add a row to both tables of known-runtimes.c. A new format of
+ * names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in lib/trace/sections, and a source
+ * in lib/analysis/resolver/recorded-jit-code.c.
  */
 #ifndef ANALYSIS_REPORT_KNOWN_RUNTIMES_H
 #define ANALYSIS_REPORT_KNOWN_RUNTIMES_H

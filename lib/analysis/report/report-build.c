@@ -8,13 +8,9 @@
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
-#include "analysis/report/group-details.h"
-#include "analysis/report/groups.h"
-#include "analysis/report/growth-parts.h"
-#include "analysis/report/parts.h"
+#include "analysis/report/report-build.h"
+#include "analysis/report/row-verdicts.h"
 #include "analysis/report/rows.h"
-#include "analysis/report/steps.h"
-#include "analysis/report/warnings.h"
 #include "analysis/resolver/code-view.h"
 #include "base/api.h"
 #include "base/arena.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analysis/report/equal-frames.h"
-#include "analysis/report/growth-parts.h"
 #include "analysis/report/hints.h"
+#include "analysis/report/report-build.h"
 #include "base/errors.h"
 #include "base/vector.h"
 

@@ -284,8 +284,8 @@ static char *row_name(const struct rows *rows, const struct account *account, en
 		      enum mmt_group_by by)
 {
 	size_t count = rows->frames.count;
-	size_t place = by == MMT_BY_FUNCTION ? origin_of_stack(rows->frames.items, count)
-					     : origin_find(rows->frames.items, count);
+	size_t place =
+	    by == MMT_BY_FUNCTION ? origin_of_stack(rows->frames.items, count) : origin_find(rows->frames.items, count);
 	const struct mmt_frame *frame = place < count ? rows->frames.items[place] : NULL;
 
 	switch (by) {
@@ -441,8 +441,7 @@ static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enu
 	if (classes_kind_is_range(kind) && patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
 		*memory_class = MMT_CLASS_GC_RESERVE;
 	pattern = patterns_find(frames, count, *memory_class);
-	return pattern ? pattern
-		       : patterns_of_shared(*memory_class, path ? code_view_path_name(rows->code, path) : "");
+	return pattern ? pattern : patterns_of_shared(*memory_class, path ? code_view_path_name(rows->code, path) : "");
 }
 
 /* Hidden frames are not the origin of a stack; frames around them may be. */

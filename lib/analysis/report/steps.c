@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/steps.h"
+#include "analysis/report/report-build.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "analysis/report/classes.h"
+#include "base/cleanup.h"
+#include "base/wide-sum.h"
+
+#define STEPS_MAX 10000
 
 void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows)
 {
@@ -200,4 +205,247 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 							      .process_resident_bytes = notes_resident(&replay->notes)};
 	report->steps = published;
 	return NULL;
+}
+
+#define NO_PLACE SIZE_MAX
+
+/* The identity of a part. Several accounts can belong to one part, because they also differ in addresses and flags. */
+struct part_key {
+	uint32_t group, process, thread, path, memory_class;
+};
+
+struct parts {
+	const struct replay *replay;
+	const struct rows *rows;
+	struct arena *arena;
+	struct mmt_report *report;
+	size_t *processes;	/* by index of the replay: place in the report, or NO_PLACE */
+	struct intern keys;	/* struct part_key; IDs are indexes into the arrays below, before sorting */
+	uint32_t *numbers;	/* by place in the ledger's lifetimes */
+	struct mmt_part *items; /* by id */
+	uint32_t *places;	/* by id: place in the report */
+};
+
+/* The report's processes are the selected ones of the replay, in the same order. */
+static void find_processes(const struct parts *parts)
+{
+	size_t place = 0;
+
+	for (size_t i = 0; i < processes_count(parts->replay->processes); i++)
+		parts->processes[i] =
+		    rows_selects(parts->rows, processes_at(parts->replay->processes, (uint32_t)i)) ? place++ : NO_PLACE;
+}
+
+static struct mmt_error *describe_thread(const struct parts *parts, uint32_t number, struct mmt_part *part)
+{
+	const struct replay *replay = parts->replay;
+	const struct replay_thread *thread = number < replay->threads.count ? &replay->threads.items[number] : NULL;
+
+	part->thread = (struct mmt_thread){
+	    .pid = parts->report->processes[part->process].pid,
+	    .tid = thread ? thread->tid : 0,
+	    .name = arena_string(parts->arena, thread ? processes_name(replay->processes, thread->thread->name) : "")};
+	return part->thread.name ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *describe_part(const struct parts *parts, const struct part_key *key, struct mmt_part *part)
+{
+	*part = (struct mmt_part){.group = key->group,
+				  .process = key->process,
+				  .memory_class = (enum mmt_class)key->memory_class,
+				  .resident_bytes = MMT_UNKNOWN,
+				  .resident_before_bytes = MMT_UNKNOWN};
+	if (key->path) {
+		part->file = arena_string(parts->arena, code_view_path_name(parts->rows->code, key->path));
+		if (!part->file)
+			return &error_no_memory;
+	}
+	return describe_thread(parts, key->thread, part);
+}
+
+static void add_known(uint64_t *sum, uint64_t bytes)
+{
+	*sum = (*sum == MMT_UNKNOWN ? 0 : *sum) + bytes;
+}
+
+static void add_sums(struct mmt_part *part, const struct lifetime_part *sums)
+{
+	part->committed_bytes += sums->committed_bytes;
+	part->committed_before_bytes += sums->committed_before_bytes;
+	part->reserved_bytes += sums->reserved_bytes;
+	if (sums->resident_known) {
+		add_known(&part->resident_bytes, sums->resident_bytes);
+		add_known(&part->resident_before_bytes, sums->resident_before_bytes);
+	}
+}
+
+static struct mmt_error *add_part(struct parts *parts, size_t place)
+{
+	const struct lifetime_part *kept = &parts->replay->ledger.lifetimes.parts.items[place];
+	const struct account *account = &parts->replay->ledger.accounts.items[kept->account];
+	const struct part_key key = {.group = parts->rows->group_ids[account->row - 1] - 1,
+				     .process = (uint32_t)parts->processes[account->process],
+				     .thread = kept->thread,
+				     .path = classes_kind_path(account->kind),
+				     .memory_class = rows_class(parts->rows, account)};
+	size_t count = parts->keys.count;
+	uint32_t id = intern_put(&parts->keys, &key, sizeof(key));
+	struct mmt_error *error = NULL;
+
+	if (id == INTERN_NONE)
+		return &error_no_memory;
+	parts->numbers[place] = id;
+	if (id == count)
+		error = describe_part(parts, &key, &parts->items[id]);
+	add_sums(&parts->items[id], kept);
+	return error;
+}
+
+/* Ids; `context`: the parts by id. */
+static int compare_parts(const void *left, const void *right, void *context)
+{
+	const struct mmt_part *parts = context;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (parts[a].group != parts[b].group)
+		return parts[a].group < parts[b].group ? -1 : 1;
+	if (parts[a].process != parts[b].process)
+		return parts[a].process < parts[b].process ? -1 : 1;
+	if (parts[a].thread.tid != parts[b].thread.tid)
+		return parts[a].thread.tid < parts[b].thread.tid ? -1 : 1;
+	if (parts[a].memory_class != parts[b].memory_class)
+		return parts[a].memory_class < parts[b].memory_class ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static struct mmt_error *sort_parts(struct parts *parts)
+{
+	size_t count = parts->keys.count;
+	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
+	struct mmt_part *sorted = arena_alloc(parts->arena, count, sizeof(*sorted));
+
+	if (!order || !sorted)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), compare_parts, parts->items);
+	for (size_t i = 0; i < count; i++) {
+		sorted[i] = parts->items[order[i]];
+		parts->places[order[i]] = (uint32_t)i;
+	}
+	parts->report->parts = sorted;
+	parts->report->part_count = count;
+	return NULL;
+}
+
+/* `context`: by place in the ledger's lifetimes, place in the report. */
+static int compare_cells(const void *left, const void *right, void *context)
+{
+	const uint32_t *places = context;
+	const struct lifetime_cell *a = left, *b = right;
+
+	if (places[a->part] != places[b->part])
+		return places[a->part] < places[b->part] ? -1 : 1;
+	if (a->allocated_step != b->allocated_step)
+		return a->allocated_step < b->allocated_step ? -1 : 1;
+	return a->released_step < b->released_step ? -1 : a->released_step > b->released_step;
+}
+
+static void add_lifetime(struct mmt_part *part, const struct mmt_lifetime *lifetime)
+{
+	part->allocated_bytes = saturating_add(part->allocated_bytes, lifetime->bytes, MMT_BYTES_MAX);
+	part->allocated_count += lifetime->count;
+	if (lifetime->released_step == MMT_STILL_MAPPED) {
+		part->unfreed_bytes = saturating_add(part->unfreed_bytes, lifetime->bytes, MMT_BYTES_MAX);
+		part->unfreed_count += lifetime->count;
+	} else {
+		part->freed_bytes = saturating_add(part->freed_bytes, lifetime->bytes, MMT_BYTES_MAX);
+		part->freed_count += lifetime->count;
+	}
+}
+
+/* Merge the lifetimes of accounts that belong to one part; `cells` are sorted. */
+static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cell *cells, size_t count)
+{
+	struct mmt_lifetime *lifetimes = arena_alloc(parts->arena, count, sizeof(*lifetimes));
+	struct mmt_part *items = (struct mmt_part *)parts->report->parts;
+	size_t used = 0;
+
+	if (!lifetimes)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_part *part = &items[parts->numbers[cells[i].part]];
+		const struct mmt_lifetime lifetime = {.allocated_step = cells[i].allocated_step,
+						      .released_step = cells[i].released_step == LIFETIME_STILL_MAPPED
+									   ? MMT_STILL_MAPPED
+									   : cells[i].released_step,
+						      .bytes = cells[i].bytes,
+						      .count = cells[i].count};
+		struct mmt_lifetime *last = used ? &lifetimes[used - 1] : NULL;
+
+		add_lifetime(part, &lifetime);
+		if (part->lifetime_count && last->allocated_step == lifetime.allocated_step &&
+		    last->released_step == lifetime.released_step) {
+			last->bytes = saturating_add(last->bytes, lifetime.bytes, MMT_BYTES_MAX);
+			last->count += lifetime.count;
+			continue;
+		}
+		if (!part->lifetime_count++)
+			part->lifetimes = &lifetimes[used];
+		lifetimes[used++] = lifetime;
+	}
+	return NULL;
+}
+
+static struct mmt_error *build(struct parts *parts, struct lifetimes *lifetimes)
+{
+	struct mmt_error *error = NULL;
+
+	find_processes(parts);
+	for (size_t i = 0; !error && i < lifetimes->parts.count; i++)
+		error = add_part(parts, i);
+	if (!error)
+		error = sort_parts(parts);
+	if (error)
+		return error;
+	for (size_t i = 0; i < lifetimes->parts.count; i++)
+		parts->numbers[i] = parts->places[parts->numbers[i]];
+	if (lifetimes->cells.count)
+		qsort_r(lifetimes->cells.items, lifetimes->cells.count, sizeof(*lifetimes->cells.items), compare_cells,
+			parts->numbers);
+	parts->report->lifetime_step_ns = lifetimes->step_ns;
+	parts->report->lifetime_steps = lifetimes_steps(lifetimes);
+	return hand_out(parts, lifetimes->cells.items, lifetimes->cells.count);
+}
+
+struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, struct arena *arena,
+			      struct mmt_report *report)
+{
+	struct parts parts = {.replay = replay, .rows = rows, .arena = arena, .report = report};
+	struct lifetimes *lifetimes = &replay->ledger.lifetimes;
+	struct mmt_error *error;
+	size_t count;
+
+	if (!lifetimes->steps_max)
+		return NULL;
+	error = ledger_end_lifetimes(&replay->ledger);
+	if (!error && !lifetimes_reach(lifetimes, report->to_ns))
+		error = &error_no_memory;
+	if (error)
+		return error;
+	count = lifetimes->parts.count + 1;
+	parts.processes = calloc(processes_count(replay->processes) + 1, sizeof(*parts.processes));
+	parts.numbers = calloc(count, sizeof(*parts.numbers));
+	parts.places = calloc(count, sizeof(*parts.places));
+	parts.items = calloc(count, sizeof(*parts.items));
+	error = parts.processes && parts.numbers && parts.places && parts.items ? build(&parts, lifetimes)
+										: &error_no_memory;
+	free(parts.processes);
+	free(parts.numbers);
+	free(parts.places);
+	free(parts.items);
+	intern_deinit(&parts.keys);
+	/* The cells are no longer needed. */
+	lifetimes_deinit(lifetimes);
+	return error;
 }

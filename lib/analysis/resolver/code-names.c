@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "analysis/resolver/code-view-state.h"
-#include "analysis/resolver/jit-names.h"
 #include "analysis/resolver/program-state.h"
+#include "analysis/resolver/recorded-jit-code.h"
 #include "code/jit/perf-map.h"
 
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT. Return addresses minus one. */

@@ -5,8 +5,8 @@
 #define ANALYSIS_RESOLVER_CODE_VIEW_STATE_H
 
 #include "analysis/resolver/code-view.h"
-#include "analysis/resolver/copied-code.h"
 #include "analysis/resolver/mapped-modules.h"
+#include "analysis/resolver/recorded-jit-code.h"
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vector.h"

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "analysis/resolver/code-view-state.h"
-#include "analysis/resolver/jit-names.h"
+#include "analysis/resolver/recorded-jit-code.h"
 
 #define MEMO_ENTRIES (1u << 16)
 

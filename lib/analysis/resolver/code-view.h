@@ -7,7 +7,7 @@
 #include <mmtrace/report.h>
 
 #include "analysis/report/known-runtimes.h"
-#include "analysis/resolver/jit-names.h"
+#include "analysis/resolver/recorded-jit-code.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/module.h"
 #include "model/processes.h"
@@ -85,15 +85,14 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 
 /* State of the JIT code of a process, as far as its frames have been symbolized. */
 struct jit_code_state {
-	const struct runtime *runtime; /* the runtime that generated it; NULL: unknown, or there is no JIT code */
-	bool unnamed;		       /* some frame has no name */
-	bool unchecked_frames;	       /* some caller was found by frame pointer in code that was not recorded */
-	bool stacks_end_there;	       /* some stack could not be unwound past JIT code */
-	bool changed_too_often;	       /* the code was replaced too often to unwind all stacks through it */
-	bool unnamed_precompiled;      /* some frame in precompiled .NET code has no name */
-	const struct runtime *
-	    interpreter; /* the runtime whose interpreter has frames without the names of interpreted functions; NULL:
-			    none */
+	const struct runtime *runtime;	   /* the runtime that generated it; NULL: unknown, or there is no JIT code */
+	bool unnamed;			   /* some frame has no name */
+	bool unchecked_frames;		   /* some caller was found by frame pointer in code that was not recorded */
+	bool stacks_end_there;		   /* some stack could not be unwound past JIT code */
+	bool changed_too_often;		   /* the code was replaced too often to unwind all stacks through it */
+	bool unnamed_precompiled;	   /* some frame in precompiled .NET code has no name */
+	const struct runtime *interpreter; /* the runtime whose interpreter has frames without the names of interpreted
+					      functions; NULL: none */
 	struct jit_names_state names;
 };
 

@@ -345,7 +345,7 @@ struct unit {
 	bool warnings_part; /* the file with its functions is missing */
 	bool met_warning;   /* a lookup needed that file */
 	bool indexed;
-	Dwarf_Off last; /* offset of the last entry indexed: offsets must increase */
+	Dwarf_Off last;				 /* offset of the last entry indexed: offsets must increase */
 	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
 };
 

@@ -47,9 +47,8 @@ uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns);
 #define ORDERED_BITS_NONE SIZE_MAX
 
 struct ordered_bits {
-	uint64_t *
-	    words[ORDERED_BITS_LEVELS]; /* one allocation, owned by the first level; a bit is set if the corresponding
-					   word one level below is not 0 */
+	uint64_t *words[ORDERED_BITS_LEVELS]; /* one allocation, owned by the first level; a bit is set if the
+						 corresponding word one level below is not 0 */
 	size_t levels, limit;
 };
 

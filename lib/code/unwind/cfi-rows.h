@@ -41,7 +41,7 @@ struct cfi_rule {
 enum cfi_cfa_kind {
 	CFI_CFA_REGISTER, /* register + offset */
 	CFI_CFA_LOAD,	  /* word at register + offset */
-	CFI_CFA_PLT, /* register + offset, plus a word if the low four bits of the address are >= plt_threshold */
+	CFI_CFA_PLT,	  /* register + offset, plus a word if the low four bits of the address are >= plt_threshold */
 	CFI_CFA_EXPRESSION, /* `cfa_offset` is an index into `expressions` */
 };
 

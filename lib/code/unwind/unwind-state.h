@@ -18,8 +18,8 @@ struct unwind_rules {
 	uint16_t elf_machine;
 	uint8_t register_count;					   /* the tracked registers are 0 to this, exclusive */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
-	uint64_t preserved; /* mask of the callee-saved registers */
-	uint8_t word;	    /* bytes, 8; also the alignment of the stack pointer */
+	uint64_t preserved;					   /* mask of the callee-saved registers */
+	uint8_t word; /* bytes, 8; also the alignment of the stack pointer */
 	/* A call pushes the return address; false: it sets the link register. */
 	bool return_address_pushed;
 	uint8_t link_register;

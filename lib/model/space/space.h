@@ -46,9 +46,9 @@ struct space_attributes {
 	bool thread_stack : 1; /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
 	bool shm : 1;	       /* shmat; snapshots and MMAP2 records: set it for "/SYSV..." */
 	bool ring : 1;	       /* of an aio context; snapshots and MMAP2 records: set it for "/[aio]" */
-	bool zero : 1; /* a private mapping of "/dev/zero": anonymous memory that has a file. A move before the first
-			  page fault changes its offset without an event, so offsets are not compared */
-	bool sealed : 1;   /* mseal: protected from changes; not compared */
+	bool zero : 1;	 /* a private mapping of "/dev/zero": anonymous memory that has a file. A move before the first
+			    page fault changes its offset without an event, so offsets are not compared */
+	bool sealed : 1; /* mseal: protected from changes; not compared */
 	bool dontfork : 1; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
 	bool unknown : 1;  /* mapped, but with unknown attributes until the next snapshot (moved while a snapshot was
 			      being read) */
@@ -121,13 +121,11 @@ struct space_counts {
 	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* allocations ALLOCATION_FIRST and later */
 	uint64_t kernel_bytes;					/* ALLOCATION_KERNEL */
 	uint64_t before_bytes;					/* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
-	uint64_t unknown_bytes; /* mapped pages with unknown attributes */
-	uint64_t
-	    given_back_bytes; /* mapped bytes of the ranges whose pages madvise() released; they still count as
-				 mapped */
-	uint64_t ambiguous;   /* calls whose order relative to others is unknown */
-	uint64_t
-	    reconciled_bytes; /* added or removed to match the kernel's maps (allocations ALLOCATION_UNKNOWN) */
+	uint64_t unknown_bytes;					/* mapped pages with unknown attributes */
+	uint64_t given_back_bytes; /* mapped bytes of the ranges whose pages madvise() released; they still count as
+				      mapped */
+	uint64_t ambiguous;	   /* calls whose order relative to others is unknown */
+	uint64_t reconciled_bytes; /* added or removed to match the kernel's maps (allocations ALLOCATION_UNKNOWN) */
 };
 
 struct space_check {

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the formats of `mmtrace export` share. To add one: write a file with its function, declare that in formats.h,
- * add a row to the table in export-report.c, and describe it in mmtrace-export(1).
+ * What the formats of `mmtrace export` share. To add one: write a file with its function, declare that in
+ * export-report.h, add a row to the table in export-report.c, and describe it in mmtrace-export(1).
  */
 #ifndef OUTPUT_EXPORT_EXPORT_REPORT_H
 #define OUTPUT_EXPORT_EXPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <mmtrace/export.h>
 
@@ -74,5 +78,73 @@ struct mmt_error *export_close_gzip(FILE *stream, FILE *below) MMT_MUST_CHECK;
 
 /* The maximum size of a buffer of strings and names. */
 #define EXPORT_BUFFER_MAX (64u << 20)
+
+/* The lifetimes of a report's parts as events in time order, for formats that have events. A lifetime begins with an
+ * allocation, and ends with a release unless it is still mapped at the end. In each step, releases of older memory come
+ * first, then allocations, then releases of what the step allocated. */
+
+struct export_event {
+	uint32_t part, lifetime; /* places; the latter within the part */
+	uint32_t number;	 /* of the lifetime among all, from 0 */
+	uint32_t step;
+	bool is_release;
+};
+
+struct export_events {
+	struct export_event *items; /* owned */
+	size_t count;
+	size_t lifetime_count;
+};
+
+struct mmt_error *export_events_create(const struct mmt_report *report,
+				       struct export_events *events_ret) MMT_MUST_CHECK;
+void export_events_deinit(struct export_events *events);
+
+/* The unfreed bytes at the end of each step in which they change; at least one. */
+struct export_level {
+	uint32_t step;
+	uint64_t bytes;
+};
+
+struct export_levels {
+	struct export_level *items; /* owned */
+	size_t count;
+};
+
+struct mmt_error *export_levels_create(const struct mmt_report *report, const struct export_events *events,
+				       struct export_levels *levels_ret) MMT_MUST_CHECK;
+void export_levels_deinit(struct export_levels *levels);
+
+/* The start time of a step, at most the window's end, on the recording's clock. */
+uint64_t export_step_ns(const struct mmt_report *report, uint32_t step);
+
+static inline const struct mmt_lifetime *export_event_lifetime(const struct mmt_report *report,
+							       const struct export_event *event)
+{
+	return &report->parts[event->part].lifetimes[event->lifetime];
+}
+
+/* Messages in the encoding of Protocol Buffers, field by field. */
+
+/* A number without a field, for packed fields. */
+void protobuf_varint(struct buffer *buffer, uint64_t value);
+
+/* Fields of type uint64, int64, uint32, bool and enum. */
+void protobuf_number(struct buffer *buffer, uint32_t field, uint64_t value);
+
+void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *data, size_t size);
+
+/* Safe to print: see export_put_escaped(). */
+void protobuf_string(struct buffer *buffer, uint32_t field, const char *text);
+
+/* An inner message or packed numbers, from `message`, which is cleared. */
+void protobuf_message(struct buffer *buffer, uint32_t field, struct buffer *message);
+
+/* One function for each format, in a file of its name. */
+
+typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
+
+export_function export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack, export_massif,
+    export_perfetto;
 
 #endif

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "output/export/events.h"
-#include "output/export/formats.h"
+#include "output/export/export-report.h"
 #include "output/json/json-document.h"
 
 #define FORMAT_VERSION 66

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "output/escape.h"
-#include "output/export/formats.h"
+#include "output/export/export-report.h"
 
 static void put_name(const char *name, FILE *stream)
 {

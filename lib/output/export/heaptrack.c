@@ -11,8 +11,7 @@
 
 #include "base/compression.h"
 #include "base/map.h"
-#include "output/export/events.h"
-#include "output/export/formats.h"
+#include "output/export/export-report.h"
 
 #define HEAPTRACK_VERSION 0x10400
 #define FILE_VERSION 3

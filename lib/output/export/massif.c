@@ -7,8 +7,7 @@
 
 #include "base/map.h"
 #include "base/vector.h"
-#include "output/export/events.h"
-#include "output/export/formats.h"
+#include "output/export/export-report.h"
 
 #define SNAPSHOTS 100
 #define DETAILED_EVERY 10

@@ -12,9 +12,7 @@
 
 #include "base/map.h"
 #include "base/vector.h"
-#include "output/export/events.h"
-#include "output/export/formats.h"
-#include "output/export/protobuf.h"
+#include "output/export/export-report.h"
 
 #define TRACE_PACKET 1 /* the only field of a trace */
 #define REGIONS_MAX 1000
@@ -141,7 +139,7 @@ struct perfetto {
 	struct export_levels levels;
 	VECTOR(struct part_run) runs;
 	struct export_by_process by_process; /* runs */
-	struct map build_ids; /* report's modules by their paths in `paths` */
+	struct map build_ids;		     /* report's modules by their paths in `paths` */
 	struct intern paths;
 	struct perfetto_names names; /* of the current sequence */
 	struct buffer packet, message, inner, interned, frames, out;

@@ -10,8 +10,7 @@
 
 #include "base/compression.h"
 #include "base/map.h"
-#include "output/export/formats.h"
-#include "output/export/protobuf.h"
+#include "output/export/export-report.h"
 
 enum pprof_field {
 	PROFILE_SAMPLE_TYPE = 1,

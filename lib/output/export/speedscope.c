@@ -3,7 +3,7 @@
  * Frames are numbered when they are first used, and listed after the samples. */
 #include "base/map.h"
 #include "base/wide-sum.h"
-#include "output/export/formats.h"
+#include "output/export/export-report.h"
 #include "output/json/json-document.h"
 
 /* Frames that the viewer treats as one. */

@@ -1,9 +1,903 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The page of --html: its data, and the lifetimes of the parts in steps that are long enough for a page. */
+#include <inttypes.h>
 #include <mmtrace/output.h>
+#include <mmtrace/report.h>
+#include <mmtrace/version.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/errors.h"
-#include "output/html/page-data.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "output/escape.h"
 #include "output/html/page.h"
+#include "output/json/json-document.h"
+#include "output/selection.h"
+#include "output/text/text-parts.h"
+
+/* The lifetimes of a report's parts, in steps that are long enough for a page of moderate size. */
+
+struct page_lifetimes {
+	uint32_t merged; /* number of steps of the report in a step of the page */
+	uint64_t step_ns, step_count;
+	uint64_t unit;			     /* bytes; the caller sets it */
+	VECTOR(struct mmt_lifetime) current; /* of one part */
+};
+
+#define LIFETIMES_MAX 20000 /* of about 12 bytes each; or twice the number of parts, if that is more */
+#define STEPS_MIN 16
+#define UNIT_MAX 65536
+
+static int compare_lifetimes(const void *left, const void *right)
+{
+	const struct mmt_lifetime *a = left, *b = right;
+
+	if (a->allocated_step != b->allocated_step)
+		return a->allocated_step < b->allocated_step ? -1 : 1;
+	if (a->released_step != b->released_step)
+		return a->released_step < b->released_step ? -1 : 1;
+	return 0;
+}
+
+/* Merge the part's lifetimes into longer steps; those with the same two steps become one. */
+static bool merge(struct page_lifetimes *lifetimes, const struct mmt_part *part)
+{
+	struct mmt_lifetime *items;
+	size_t kept = 0;
+
+	lifetimes->current.count = 0;
+	for (size_t i = 0; i < part->lifetime_count; i++) {
+		struct mmt_lifetime lifetime = part->lifetimes[i];
+
+		lifetime.allocated_step /= lifetimes->merged;
+		if (lifetime.released_step != MMT_STILL_MAPPED)
+			lifetime.released_step /= lifetimes->merged;
+		if (!vector_push(&lifetimes->current, lifetime))
+			return false;
+	}
+	items = lifetimes->current.items;
+	if (!lifetimes->current.count)
+		return true;
+	qsort(items, lifetimes->current.count, sizeof(*items), compare_lifetimes);
+	for (size_t i = 1; i < lifetimes->current.count; i++) {
+		if (compare_lifetimes(&items[kept], &items[i]) != 0) {
+			items[++kept] = items[i];
+			continue;
+		}
+		items[kept].bytes += items[i].bytes;
+		items[kept].count += items[i].count;
+	}
+	lifetimes->current.count = kept + 1;
+	return true;
+}
+
+/* False: out of memory. */
+static bool page_lifetimes_init(struct page_lifetimes *lifetimes, const struct mmt_report *report)
+{
+	size_t limit = 2 * report->part_count > LIFETIMES_MAX ? 2 * report->part_count : LIFETIMES_MAX;
+	bool fits = false;
+
+	*lifetimes = (struct page_lifetimes){.merged = 1, .unit = 1};
+	while (!fits) {
+		size_t count = 0;
+
+		for (size_t i = 0; i < report->part_count; i++) {
+			if (!merge(lifetimes, &report->parts[i]))
+				return false;
+			count += lifetimes->current.count;
+		}
+		fits = count <= limit || report->lifetime_steps / lifetimes->merged <= STEPS_MIN;
+		if (!fits)
+			lifetimes->merged *= 2;
+	}
+	lifetimes->step_ns = report->lifetime_step_ns * lifetimes->merged;
+	lifetimes->step_count = (report->lifetime_steps + lifetimes->merged - 1) / lifetimes->merged;
+	return true;
+}
+
+static void page_lifetimes_deinit(struct page_lifetimes *lifetimes)
+{
+	vector_deinit(&lifetimes->current);
+}
+
+/* The largest power of two that divides the bytes of every lifetime. */
+static uint64_t page_lifetimes_unit(const struct mmt_report *report)
+{
+	uint64_t bits = UNIT_MAX;
+
+	if (!report->part_count)
+		return 1;
+	for (size_t i = 0; i < report->part_count; i++) {
+		for (size_t j = 0; j < report->parts[i].lifetime_count; j++)
+			bits |= report->parts[i].lifetimes[j].bytes;
+	}
+	return bits & -bits;
+}
+
+/* Put the part's lifetimes into the open array. False: out of memory. */
+static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mmt_part *part, struct document *document)
+{
+	uint32_t step = 0;
+
+	if (!merge(lifetimes, part))
+		return false;
+	for (size_t i = 0; i < lifetimes->current.count; i++) {
+		const struct mmt_lifetime *lifetime = &lifetimes->current.items[i];
+		bool mapped = lifetime->released_step == MMT_STILL_MAPPED;
+
+		document_unsigned(document, NULL, lifetime->allocated_step - step);
+		step = lifetime->allocated_step;
+		document_signed(document, NULL, mapped ? -1 : (int64_t)(lifetime->released_step - step));
+		document_unsigned(document, NULL, lifetime->bytes / lifetimes->unit);
+		document_unsigned(document, NULL, lifetime->count);
+	}
+	return true;
+}
+
+/*
+ * The data of an HTML page: one JSON object, which page/model.js reads. Its form is private to these two; other
+ * programs read report --json.
+ *
+ *     unit         bytes; sizes of lifetimes are multiples of it
+ *     relation     of a diff: mmt_diff_relation_name(); of one process, the values before count as 0
+ *     relationLines   lines of the text diff that say so
+ *     recordings   one, or before and after. Times are nanoseconds since the start of the window.
+ *       growth     lines of the text report: headline, verdict, what the growth consists of
+ *       trust      [tone, line]; tone: good, wait, bad
+ *       rss, committed   [time, bytes, time, bytes ...]
+ *       parts      stack, process, thread or -1, class, file as place in strings or -1, committed less unfreed bytes,
+ *                  resident bytes or -1, both also of memory mapped before the window; then its lifetimes, four
+ *                  numbers each: steps since the previous allocation, steps until the release or -1, bytes in
+ *                  units, count
+ *     stacks       verdictWord as the text report has it; title: the place in the stack of the frame that stands for
+ *                  it, if not 0; truncated: why callers are missing, as place in strings; frames from the innermost to
+ * the outermost, as places in frames, each less the one before frames       three numbers each: name as place in
+ * strings, less the one before; place in origins; line origins      three numbers each: module and source as places in
+ * strings, flags strings      names, control characters as \xNN
+ */
+
+/* `before` NULL: a page of one report. `diff` belongs to both, or is NULL. `limit` and `min_bytes` of the options
+ * apply. */
+struct page_source {
+	const struct mmt_report *before, *after;
+	const struct mmt_diff *diff;
+	const struct mmt_text_options *options;
+};
+
+#define NO_STACK UINT32_MAX
+#define STRING_BYTES_MAX (1u << 20)
+#define READINGS_MAX 1000
+#define RECORDINGS_MAX 2
+
+enum frame_flag {
+	FRAME_INLINED = 1,
+	FRAME_DOUBTFUL = 2,
+	FRAME_RUNTIME = 4,
+	FRAME_JIT = 8,
+};
+
+struct frame_row {
+	uint32_t name, line;
+	uint32_t origin; /* in `origins` */
+};
+
+/* The properties that many frames share. */
+struct frame_origin {
+	uint32_t module, source, flags;
+};
+
+struct thread_row {
+	int32_t pid, tid;
+	uint32_t name;
+};
+
+/* A row of the table: a group of one or both reports. */
+struct page_stack {
+	const struct mmt_group *groups[RECORDINGS_MAX];
+};
+
+struct page {
+	const struct page_source *source;
+	const struct mmt_report *reports[RECORDINGS_MAX];
+	unsigned report_count;
+	struct document *document;
+	VECTOR(struct page_stack) stacks;
+	uint32_t *stack_of_group[RECORDINGS_MAX];
+	uint64_t left_out; /* groups */
+	struct intern strings, frames, origins;
+	struct buffer escaped;
+	struct page_lifetimes lifetimes[RECORDINGS_MAX];
+	bool out_of_memory;
+};
+
+/* The text with control characters and bidirectional control characters as \xNN. Valid until the next call. */
+static const char *escape(struct page *page, const char *text)
+{
+	struct escape_piece piece;
+	struct mmt_error *error;
+
+	buffer_clear(&page->escaped);
+	while (page->escaped.size < STRING_BYTES_MAX / 2 && escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
+		buffer_put(&page->escaped, piece.text, piece.size);
+	buffer_put_u8(&page->escaped, 0);
+	error = buffer_finish(&page->escaped);
+	page->out_of_memory |= error != NULL;
+	mmt_error_destroy(error);
+	return page->out_of_memory ? "" : (const char *)page->escaped.data;
+}
+
+static uint32_t string_number(struct page *page, const char *text)
+{
+	uint32_t number = intern_put_string(&page->strings, escape(page, text ? text : ""));
+
+	page->out_of_memory |= number == INTERN_NONE;
+	return number;
+}
+
+static uint32_t frame_name(struct page *page, const struct mmt_frame *frame)
+{
+	CLEANUP(free) char *name = NULL;
+
+	if (frame->function)
+		return string_number(page, frame->function);
+	if (frame->kind == MMT_FRAME_NATIVE && frame->module) {
+		if (asprintf(&name, "%s+0x%" PRIx64, frame->module, frame->module_offset) < 0)
+			name = NULL;
+	} else if (asprintf(&name, "0x%" PRIx64, frame->address) < 0) {
+		name = NULL;
+	}
+	page->out_of_memory |= !name;
+	return string_number(page, name);
+}
+
+static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
+{
+	const struct frame_origin origin = {
+	    .module = string_number(page, frame->module),
+	    .source = string_number(page, frame->source_file),
+	    .flags = (frame->inlined ? FRAME_INLINED : 0u) | (frame->doubtful ? FRAME_DOUBTFUL : 0u) |
+		     (mmt_frame_is_runtime(frame) ? FRAME_RUNTIME : 0u) |
+		     (frame->kind == MMT_FRAME_JIT ? FRAME_JIT : 0u),
+	};
+	const struct frame_row row = {
+	    .name = frame_name(page, frame),
+	    .line = frame->source_line,
+	    .origin = intern_put(&page->origins, &origin, sizeof(origin)),
+	};
+	uint32_t number = intern_put(&page->frames, &row, sizeof(row));
+
+	page->out_of_memory |= number == INTERN_NONE || row.origin == INTERN_NONE;
+	return number;
+}
+
+/* Put lines of the text report as elements of the open array; with a tone, as pairs. */
+typedef void (*text_part_fn)(struct text *text, const struct mmt_report *report);
+
+static FILE *open_lines(struct page *page, struct text *text, char **lines, size_t *size)
+{
+	static const struct mmt_text_options plain = {0};
+	FILE *stream = open_memstream(lines, size);
+
+	if (stream)
+		text_begin(text, stream, &plain);
+	else
+		page->out_of_memory = true;
+	return stream;
+}
+
+/* Closes the stream. */
+static void put_written_lines(struct page *page, struct text *text, FILE *stream, char **lines, const char *tone)
+{
+	char *rest, *line;
+
+	text_end(text);
+	if (fclose(stream) != 0) {
+		page->out_of_memory = true;
+		return;
+	}
+	for (rest = *lines; (line = strsep(&rest, "\n")) != NULL;) {
+		if (!*line)
+			continue;
+		if (tone) {
+			document_open_array(page->document, NULL);
+			document_string(page->document, NULL, tone);
+		}
+		document_string(page->document, NULL, line);
+		if (tone)
+			document_close(page->document);
+	}
+}
+
+static void put_lines(struct page *page, const struct mmt_report *report, text_part_fn part, const char *tone)
+{
+	CLEANUP(free) char *lines = NULL;
+	size_t size = 0;
+	struct text text;
+	FILE *stream = open_lines(page, &text, &lines, &size);
+
+	if (!stream)
+		return;
+	part(&text, report);
+	put_written_lines(page, &text, stream, &lines, tone);
+}
+
+static const char *tone_of_stacks(const struct mmt_completeness *completeness)
+{
+	return completeness->truncated_stacks || completeness->doubtful_stacks || completeness->lost_stack_dumps
+		   ? "wait"
+		   : "good";
+}
+
+static const char *tone_of_checks(const struct mmt_report *report)
+{
+	struct checks checks = checks_sum(report);
+
+	if (checks.wrong.processes)
+		return "bad";
+	return checks.checked.processes ? "good" : "wait";
+}
+
+static bool is_anything_missed(const struct mmt_completeness *completeness)
+{
+	return completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
+	       completeness->left_processes || completeness->incomplete || completeness->damaged;
+}
+
+static void put_trust(struct page *page, const struct mmt_report *report)
+{
+	document_open_array(page->document, "trust");
+	put_lines(page, report, text_warnings, "bad");
+	if (!is_anything_missed(&report->completeness)) {
+		document_open_array(page->document, NULL);
+		document_string(page->document, NULL, "good");
+		document_string(page->document, NULL, "no events lost");
+		document_close(page->document);
+	}
+	put_lines(page, report, text_stacks, tone_of_stacks(&report->completeness));
+	put_lines(page, report, text_reconciled, "bad");
+	put_lines(page, report, text_checks_line, tone_of_checks(report));
+	document_close(page->document);
+}
+
+static void put_words(struct page *page, const struct mmt_report *report)
+{
+	document_string(page->document, "input", escape(page, report->input));
+	document_string(page->document, "verdict", mmt_verdict_name(report->growth.verdict));
+	document_open_array(page->document, "source");
+	put_lines(page, report, text_source, NULL);
+	document_close(page->document);
+	document_open_array(page->document, "growth");
+	put_lines(page, report, text_verdict, NULL);
+	put_lines(page, report, text_growth, NULL);
+	document_close(page->document);
+	put_trust(page, report);
+	document_open_array(page->document, "limits");
+	put_lines(page, report, text_window, NULL);
+	put_lines(page, report, text_choice, NULL);
+	document_close(page->document);
+	document_open_array(page->document, "notes");
+	for (size_t i = 0; i < report->completeness.warning_count; i++)
+		document_string(page->document, NULL, escape(page, report->completeness.warnings[i]));
+	document_close(page->document);
+	document_open_array(page->document, "facts");
+	put_lines(page, report, text_events, NULL);
+	put_lines(page, report, text_marks, NULL);
+	if (*report->command_line)
+		document_string(page->document, NULL, escape(page, report->command_line));
+	document_close(page->document);
+}
+
+static uint64_t since(const struct mmt_report *report, uint64_t time_ns)
+{
+	return time_ns > report->from_ns ? time_ns - report->from_ns : 0;
+}
+
+static void put_point(struct page *page, uint64_t time_ns, uint64_t bytes)
+{
+	document_unsigned(page->document, NULL, time_ns);
+	document_unsigned(page->document, NULL, bytes);
+}
+
+/* If there are too many values, put the largest in each part of the time, so that the peak is visible. */
+static void put_readings(struct page *page, const struct mmt_report *report)
+{
+	size_t count = report->resident_reading_count, every = (count + READINGS_MAX - 1) / READINGS_MAX;
+
+	document_open_array(page->document, "rss");
+	for (size_t first = 0; first < count; first += every) {
+		const struct mmt_resident_reading *largest = &report->resident_readings[first];
+
+		for (size_t i = first; i < count && i < first + every && first; i++) {
+			if (report->resident_readings[i].resident_bytes > largest->resident_bytes)
+				largest = &report->resident_readings[i];
+		}
+		put_point(page, since(report, largest->time_ns), largest->resident_bytes);
+	}
+	if (every > 1)
+		put_point(page, since(report, report->resident_readings[count - 1].time_ns),
+			  report->resident_readings[count - 1].resident_bytes);
+	document_close(page->document);
+}
+
+static void put_series(struct page *page, const struct mmt_report *report)
+{
+	put_readings(page, report);
+	document_open_array(page->document, "committed");
+	if (report->step_count)
+		put_point(page, 0, 0);
+	for (size_t i = 0; i < report->step_count; i++)
+		put_point(page, since(report, report->steps[i].to_ns), report->steps[i].committed_bytes);
+	document_close(page->document);
+	document_open_array(page->document, "marks");
+	for (size_t i = 0; i < report->mark_count; i++) {
+		if (report->marks[i].time_ns < report->from_ns)
+			continue;
+		document_open_array(page->document, NULL);
+		document_unsigned(page->document, NULL, report->marks[i].number);
+		document_unsigned(page->document, NULL, since(report, report->marks[i].time_ns));
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+/* Committed less unfreed bytes of the part: mostly 0. */
+static int64_t committed_difference(const struct mmt_part *part)
+{
+	return (int64_t)(part->committed_bytes + part->committed_before_bytes - part->unfreed_bytes);
+}
+
+/* -1 if unknown. */
+static int64_t resident_sum(const struct mmt_part *part)
+{
+	uint64_t before = part->resident_before_bytes == MMT_UNKNOWN ? 0 : part->resident_before_bytes;
+
+	return part->resident_bytes == MMT_UNKNOWN ? -1 : (int64_t)(part->resident_bytes + before);
+}
+
+static uint32_t thread_number(struct page *page, struct intern *threads, const struct mmt_thread *thread)
+{
+	struct thread_row row = {
+	    .pid = thread->pid, .tid = thread->tid, .name = string_number(page, thread->name ? thread->name : "")};
+	uint32_t number = intern_put(threads, &row, sizeof(row));
+
+	page->out_of_memory |= number == INTERN_NONE;
+	return number;
+}
+
+static void put_part(struct page *page, unsigned recording, const struct mmt_part *part, struct intern *threads)
+{
+	struct document *document = page->document;
+	bool known = part->thread.tid != 0;
+
+	document_open_array(document, NULL);
+	document_unsigned(document, NULL, page->stack_of_group[recording][part->group]);
+	document_unsigned(document, NULL, part->process);
+	document_signed(document, NULL, known ? (int64_t)thread_number(page, threads, &part->thread) : -1);
+	document_unsigned(document, NULL, part->memory_class);
+	document_signed(document, NULL, part->file ? (int64_t)string_number(page, part->file) : -1);
+	document_signed(document, NULL, committed_difference(part));
+	document_signed(document, NULL, resident_sum(part));
+	page->out_of_memory |= !page_lifetimes_put(&page->lifetimes[recording], part, document);
+	document_close(document);
+}
+
+static void put_threads(struct page *page, const struct intern *threads)
+{
+	document_open_array(page->document, "threads");
+	for (uint32_t i = 0; i < threads->count; i++) {
+		const struct thread_row *row = intern_get(threads, i, NULL);
+
+		document_open_array(page->document, NULL);
+		document_signed(page->document, NULL, row->pid);
+		document_signed(page->document, NULL, row->tid);
+		document_unsigned(page->document, NULL, row->name);
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+static void put_processes(struct page *page, const struct mmt_report *report)
+{
+	document_open_array(page->document, "processes");
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		document_open_array(page->document, NULL);
+		document_signed(page->document, NULL, process->pid);
+		document_string(page->document, NULL, escape(page, process->name ? process->name : ""));
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+/* Without lifetimes, each group is one part that was mapped at an unknown time. */
+static void put_groups_as_parts(struct page *page, unsigned recording, struct intern *threads)
+{
+	const struct mmt_report *report = page->reports[recording];
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+		const struct mmt_lifetime lifetimes[] = {
+		    {.bytes = group->freed_bytes, .count = group->freed_count},
+		    {.released_step = MMT_STILL_MAPPED, .bytes = group->unfreed_bytes, .count = group->unfreed_count},
+		};
+		struct mmt_part part = {.group = i,
+					.lifetimes = lifetimes,
+					.lifetime_count = 2,
+					.unfreed_bytes = group->unfreed_bytes,
+					.committed_bytes = group->committed_bytes,
+					.committed_before_bytes = group->committed_before_bytes,
+					.resident_bytes = group->resident_bytes,
+					.resident_before_bytes = group->resident_before_bytes};
+
+		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+			if (group->class_bytes[kind] > group->class_bytes[part.memory_class])
+				part.memory_class = (enum mmt_class)kind;
+		}
+		if (group->thread_count)
+			part.thread = group->threads[0];
+		for (size_t process = 0; group->pid_count && process < report->process_count; process++) {
+			if (report->processes[process].pid == group->pids[0])
+				part.process = process;
+		}
+		if (page->stack_of_group[recording][i] != NO_STACK)
+			put_part(page, recording, &part, threads);
+	}
+}
+
+static void put_parts(struct page *page, unsigned recording)
+{
+	const struct mmt_report *report = page->reports[recording];
+	struct intern threads = {0};
+
+	document_open_array(page->document, "parts");
+	for (size_t i = 0; i < report->part_count; i++) {
+		if (page->stack_of_group[recording][report->parts[i].group] != NO_STACK)
+			put_part(page, recording, &report->parts[i], &threads);
+	}
+	if (!report->part_count)
+		put_groups_as_parts(page, recording, &threads);
+	document_close(page->document);
+	put_threads(page, &threads);
+	intern_deinit(&threads);
+}
+
+static void put_recording(struct page *page, unsigned recording)
+{
+	const struct mmt_report *report = page->reports[recording];
+	const struct page_lifetimes *lifetimes = &page->lifetimes[recording];
+
+	document_open_object(page->document, NULL);
+	put_words(page, report);
+	document_unsigned(page->document, "duration", since(report, report->to_ns));
+	document_unsigned(page->document, "stepNs", lifetimes->step_ns);
+	document_unsigned(page->document, "stepCount", lifetimes->step_count);
+	put_series(page, report);
+	put_processes(page, report);
+	put_parts(page, recording);
+	document_close(page->document);
+}
+
+static void put_frames(struct page *page, const struct mmt_group *group)
+{
+	uint32_t previous = 0;
+
+	document_open_array(page->document, "frames");
+	for (size_t i = 0; i < group->frame_count; i++) {
+		uint32_t number = frame_number(page, group->frames[i]);
+
+		document_signed(page->document, NULL, (int64_t)number - previous);
+		previous = number;
+	}
+	document_close(page->document);
+}
+
+/* Put the times when the oldest and the newest unfreed mapping were mapped. */
+static void put_times(struct page *page, const struct page_stack *stack)
+{
+	document_open_array(page->document, "times");
+	for (unsigned i = 0; i < page->report_count; i++) {
+		const struct mmt_group *group = stack->groups[i];
+
+		if (!group || !group->unfreed_count) {
+			document_null(page->document, NULL);
+			continue;
+		}
+		document_open_array(page->document, NULL);
+		document_unsigned(page->document, NULL, since(page->reports[i], group->first_ns));
+		document_unsigned(page->document, NULL, since(page->reports[i], group->last_ns));
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+/* Put the verdict of the report, or of the later one; nothing if there is none. */
+static void put_verdict(struct page *page, const struct page_stack *stack)
+{
+	const struct mmt_report *report = page->reports[page->report_count - 1];
+	const struct mmt_group *group = stack->groups[page->report_count - 1];
+
+	if (!group || group->verdict == MMT_LIFETIME_UNKNOWN || group->verdict == MMT_LIFETIME_TOO_SHORT)
+		return;
+	document_string(page->document, "verdict", mmt_lifetime_verdict_name(group->verdict));
+	document_string(page->document, "verdictWord", row_verdict_of_group(report, group).word);
+}
+
+static void put_stack(struct page *page, const struct page_stack *stack)
+{
+	const struct mmt_group *group = stack->groups[0] ? stack->groups[0] : stack->groups[1];
+
+	document_open_object(page->document, NULL);
+	if (group->lost)
+		document_string(page->document, "label", "(calls that were lost)");
+	else if (!group->frame_count)
+		document_string(page->document, "label", "(no stack recorded)");
+	if (group->frame_count && !mmt_stack_end_is_complete(group->stack_end))
+		document_unsigned(page->document, "truncated",
+				  string_number(page, mmt_stack_end_name(group->stack_end)));
+	if (group->hint)
+		document_string(page->document, "pattern", group->hint);
+	if (page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS && stack->groups[0])
+		document_bool(page->document, "inFirst", true);
+	put_verdict(page, stack);
+	put_times(page, stack);
+	if (group->origin)
+		document_unsigned(page->document, "title", group->origin);
+	put_frames(page, group);
+	document_close(page->document);
+}
+
+static void put_tables(struct page *page)
+{
+	uint32_t previous_name = 0;
+
+	document_open_array(page->document, "stacks");
+	for (size_t i = 0; i < page->stacks.count; i++)
+		put_stack(page, &page->stacks.items[i]);
+	document_close(page->document);
+	document_open_array(page->document, "frames");
+	for (uint32_t i = 0; i < page->frames.count && !page->out_of_memory; i++) {
+		const struct frame_row *row = intern_get(&page->frames, i, NULL);
+
+		document_signed(page->document, NULL, (int64_t)row->name - previous_name);
+		document_unsigned(page->document, NULL, row->origin);
+		document_unsigned(page->document, NULL, row->line);
+		previous_name = row->name;
+	}
+	document_close(page->document);
+	document_open_array(page->document, "origins");
+	for (uint32_t i = 0; i < page->origins.count && !page->out_of_memory; i++) {
+		const struct frame_origin *origin = intern_get(&page->origins, i, NULL);
+
+		document_unsigned(page->document, NULL, origin->module);
+		document_unsigned(page->document, NULL, origin->source);
+		document_unsigned(page->document, NULL, origin->flags);
+	}
+	document_close(page->document);
+	document_open_array(page->document, "strings");
+	for (uint32_t i = 0; i < page->strings.count && !page->out_of_memory; i++)
+		document_string(page->document, NULL, intern_get(&page->strings, i, NULL));
+	document_close(page->document);
+}
+
+static bool add_stack(struct page *page, const struct mmt_group *before, const struct mmt_group *after)
+{
+	const struct mmt_group *groups[RECORDINGS_MAX] = {before, after};
+	const struct mmt_report *first = page->source->before;
+	uint32_t number = (uint32_t)page->stacks.count;
+
+	if (!first) {
+		groups[0] = after;
+		groups[1] = NULL;
+	}
+	for (unsigned i = 0; i < page->report_count; i++) {
+		if (groups[i])
+			page->stack_of_group[i][groups[i] - page->reports[i]->groups] = number;
+	}
+	return vector_push(&page->stacks, ((struct page_stack){.groups = {groups[0], groups[1]}}));
+}
+
+static struct mmt_error *choose_stacks_of_report(struct page *page)
+{
+	const struct mmt_report *report = page->source->after;
+	struct selection selection = {0};
+	struct mmt_error *error = selection_create(report, page->source->options, true, &selection);
+
+	for (size_t i = 0; !error && i < selection.count; i++) {
+		if (!add_stack(page, NULL, selection.groups[i]))
+			error = &error_no_memory;
+	}
+	page->left_out = report->group_count - selection.count;
+	selection_deinit(&selection);
+	return error;
+}
+
+/* Groups without unfreed bytes or change have no entry in the diff: match them by their frames. */
+static uint32_t frames_key(struct page *page, struct intern *keys, const struct mmt_group *group)
+{
+	VECTOR(uint32_t) numbers = {0};
+	uint32_t key = INTERN_NONE;
+	bool complete = vector_push(&numbers, (uint32_t)(group->lost ? 1 : 0));
+
+	for (size_t i = 0; complete && i < group->frame_count; i++)
+		complete = vector_push(&numbers, frame_number(page, group->frames[i]));
+	if (complete)
+		key = intern_put(keys, numbers.items, numbers.count * sizeof(*numbers.items));
+	page->out_of_memory |= key == INTERN_NONE;
+	vector_deinit(&numbers);
+	return key;
+}
+
+static bool has_room(const struct page *page)
+{
+	return !page->source->options->limit || page->stacks.count < page->source->options->limit;
+}
+
+static bool is_same_process(const struct page *page)
+{
+	return page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS;
+}
+
+static struct mmt_error *choose_unchanged_stacks(struct page *page)
+{
+	const struct mmt_report *before = page->reports[0], *after = page->reports[1];
+	struct intern keys = {0};
+	struct map stacks = {0}; /* key of the frames -> stack of `before` alone */
+	bool complete = true;
+
+	/* If both recordings are of one process, what the first one left is no change: the second began after it. */
+	for (size_t i = 0; complete && !is_same_process(page) && i < before->group_count; i++) {
+		uint32_t key, number = (uint32_t)page->stacks.count;
+
+		if (page->stack_of_group[0][i] != NO_STACK)
+			continue;
+		if (!has_room(page)) {
+			page->left_out++;
+			continue;
+		}
+		key = frames_key(page, &keys, &before->groups[i]);
+		complete = add_stack(page, &before->groups[i], NULL) && map_put(&stacks, key, number);
+	}
+	for (size_t i = 0; complete && i < after->group_count; i++) {
+		const struct mmt_group *group = &after->groups[i];
+		const uint64_t *same;
+
+		if (page->stack_of_group[1][i] != NO_STACK)
+			continue;
+		same = map_get(&stacks, frames_key(page, &keys, group));
+		if (same && !page->stacks.items[*same].groups[1]) {
+			page->stack_of_group[1][i] = (uint32_t)*same;
+			page->stacks.items[*same].groups[1] = group;
+		} else if (has_room(page)) {
+			complete = add_stack(page, NULL, group);
+		} else {
+			page->left_out++;
+		}
+	}
+	map_deinit(&stacks);
+	intern_deinit(&keys);
+	return complete ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *choose_stacks_of_diff(struct page *page)
+{
+	const struct mmt_diff *diff = page->source->diff;
+	struct diff_selection selection = {0};
+	struct mmt_error *error = selection_of_diff(diff, page->source->options, &selection);
+
+	for (size_t i = 0; !error && i < selection.count; i++) {
+		if (!add_stack(page, selection.entries[i]->before, selection.entries[i]->after))
+			error = &error_no_memory;
+	}
+	page->left_out = selection.hidden_count;
+	selection_of_diff_deinit(&selection);
+	return error ? error : choose_unchanged_stacks(page);
+}
+
+static struct mmt_error *prepare(struct page *page)
+{
+	if (page->source->before)
+		page->reports[page->report_count++] = page->source->before;
+	page->reports[page->report_count++] = page->source->after;
+	for (unsigned i = 0; i < page->report_count; i++) {
+		const struct mmt_report *report = page->reports[i];
+		uint32_t *stacks = malloc((report->group_count + 1) * sizeof(*stacks));
+
+		page->stack_of_group[i] = stacks;
+		if (!stacks || !page_lifetimes_init(&page->lifetimes[i], report))
+			return &error_no_memory;
+		for (size_t group = 0; group < report->group_count; group++)
+			stacks[group] = NO_STACK;
+	}
+	return page->source->before ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
+}
+
+static void put_relation(struct page *page)
+{
+	const struct mmt_diff *diff = page->source->diff;
+	CLEANUP(free) char *lines = NULL;
+	size_t size = 0;
+	FILE *stream;
+	struct text text;
+
+	if (!diff)
+		return;
+	document_string(page->document, "relation", mmt_diff_relation_name(diff->relation));
+	document_open_array(page->document, "relationLines");
+	stream = open_lines(page, &text, &lines, &size);
+	if (stream) {
+		text_diff_relation(&text, diff);
+		put_written_lines(page, &text, stream, &lines, NULL);
+	}
+	document_close(page->document);
+}
+
+static uint64_t find_unit(const struct page *page)
+{
+	uint64_t unit = page_lifetimes_unit(page->reports[0]);
+
+	if (page->report_count > 1 && page_lifetimes_unit(page->reports[1]) < unit)
+		unit = page_lifetimes_unit(page->reports[1]);
+	return unit;
+}
+
+static void put_page(struct page *page)
+{
+	uint64_t unit = find_unit(page);
+
+	document_string(page->document, "version", mmt_version());
+	document_unsigned(page->document, "unit", unit);
+	document_unsigned(page->document, "leftOut", page->left_out);
+	put_relation(page);
+	document_open_array(page->document, "classes");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));
+	document_close(page->document);
+	document_open_array(page->document, "recordings");
+	for (unsigned i = 0; i < page->report_count; i++) {
+		page->lifetimes[i].unit = unit;
+		put_recording(page, i);
+	}
+	document_close(page->document);
+	put_tables(page);
+}
+
+static void deinit(struct page *page)
+{
+	document_destroy(page->document);
+	vector_deinit(&page->stacks);
+	intern_deinit(&page->strings);
+	intern_deinit(&page->frames);
+	intern_deinit(&page->origins);
+	buffer_deinit(&page->escaped);
+	for (unsigned i = 0; i < RECORDINGS_MAX; i++) {
+		free(page->stack_of_group[i]);
+		page_lifetimes_deinit(&page->lifetimes[i]);
+	}
+}
+
+static struct mmt_error *page_data_write(const struct page_source *source, FILE *stream)
+{
+	struct page page = {.source = source};
+	struct mmt_error *error;
+
+	buffer_init(&page.escaped, STRING_BYTES_MAX);
+	error = prepare(&page);
+	if (!error)
+		error = document_create_for_html(stream, &page.document);
+	if (!error) {
+		put_page(&page);
+		error = document_finish(page.document);
+	}
+	if (!error && page.out_of_memory)
+		error = &error_no_memory;
+	deinit(&page);
+	return error;
+}
 
 static struct mmt_error *write_page(const struct page_source *source, FILE *stream)
 {

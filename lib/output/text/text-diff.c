@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "output/text/text-diff.h"
+#include "output/text/text-parts.h"
 
 #include <mmtrace/output.h>
 
 #include <inttypes.h>
 
 #include "output/selection.h"
-#include "output/text/text-growth.h"
 #include "output/text/text-stack.h"
-#include "output/text/text-header.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "output/text/text-header.h"
+#include "output/text/text-parts.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
-
-#include "output/text/text-causes.h"
-#include "output/text/text-growth.h"
-#include "output/text/text-sections.h"
 
 #define NOTE_INDENT 8 /* below its first word */
 #define NOTES_ABOVE 3

@@ -6,14 +6,9 @@
 
 #include "base/wide-sum.h"
 #include "output/selection.h"
-#include "output/text/row-verdict.h"
-#include "output/text/text-growth.h"
-#include "output/text/text-header.h"
-#include "output/text/text-sections.h"
+#include "output/text/text-parts.h"
 #include "output/text/text-stack.h"
-#include "output/text/text-steps.h"
 #include "output/text/text.h"
-#include "output/text/trend.h"
 
 /* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
 static void text_group_sizes(struct text *text, const struct mmt_group *group);

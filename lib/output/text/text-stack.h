@@ -16,8 +16,8 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 /* Lines below the stacks that explain their marks, and how to record so that no callers are missing. */
 
 struct text_explanations {
-	struct text_stack_marks marks; /* of the stacks shown */
-	bool reserved;		       /* a figure is marked so */
+	struct text_stack_marks marks;	      /* of the stacks shown */
+	bool reserved;			      /* a figure is marked so */
 	const char *hints[MMT_PATTERN_KINDS]; /* hints that have been printed */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */

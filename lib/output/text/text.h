@@ -35,8 +35,6 @@ void text_end(struct text *text);
 void text_put(struct text *text, enum text_style style, const char *plain);
 void text_format(struct text *text, enum text_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Trusted text that may contain characters beyond ASCII, all one column wide. */
-void text_put_wide(struct text *text, const char *characters);
 
 /* A name from a recording, cut with "..." to `columns_max` (0: not cut). */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
@@ -59,5 +57,14 @@ void text_part(struct text *text, enum text_style style, const char *format, ...
 
 /* The singular or the plural, depending on the count. */
 const char *text_plural(uint64_t count, const char *singular, const char *plural);
+
+/* Values over time as a sparkline. */
+
+/*
+ * A part of the line; nothing if all values are 0. Digits where no characters beyond ASCII are allowed. The lowest bar
+ * is 0; the others go from the smallest value that is not 0 to the largest, or are all high if these differ by no more
+ * than `floor`.
+ */
+void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint64_t floor);
 
 #endif

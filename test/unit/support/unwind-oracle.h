@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The samples with a stack dump of a recording of one program of this architecture, to be unwound from the same registers
- * and bytes by mmtrace and by libunwind. What cannot be read ends the process.
+ * The samples with a stack dump of a recording of one program of this architecture, to be unwound from the same
+ * registers and bytes by mmtrace and by libunwind. What cannot be read ends the process.
  */
 #ifndef SUPPORT_UNWIND_ORACLE_H
 #define SUPPORT_UNWIND_ORACLE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The data of the page, and the sums of what is selected in it. lib/output/html/page-data.h describes its form.
+// The data of the page, and the sums of what is selected in it. lib/output/html/html.c describes its form.
 
 const data = JSON.parse(find("data").textContent);
 const isDiff = data.recordings.length > 1;

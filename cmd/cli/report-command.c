@@ -1,16 +1,150 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "cli/result-file.h"
+#include "cli/report-command.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/message.h"
+
+static volatile sig_atomic_t happened;
+
+/* Other causes than a read beyond the end of a file still end the process. */
+static void handle_bus_error(int number, siginfo_t *info, void *context)
+{
+	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	char *page = (char *)((uintptr_t)info->si_addr & ~(page_bytes - 1));
+
+	(void)context;
+	if (info->si_code == BUS_ADRERR &&
+	    mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) {
+		happened = 1;
+		return;
+	}
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+void truncated_files_ignore(void)
+{
+	struct sigaction action = {.sa_sigaction = handle_bus_error, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&action.sa_mask);
+	(void)sigaction(SIGBUS, &action, NULL);
+}
+
+void truncated_files_report(const struct command *command)
+{
+	if (happened)
+		message(command,
+			"warning: a program or debug file was cut short while it was read: names may be missing, "
+			"and stacks may end early");
+}
+
+char *cache_directory(void)
+{
+	const char *base = getenv("XDG_CACHE_HOME");
+	const char *below = "/mmtrace";
+	char *directory = NULL;
+
+	/* The specification says to ignore relative paths. */
+	if (!base || *base != '/') {
+		base = getenv("HOME");
+		below = "/.cache/mmtrace";
+	}
+	if (!base || *base != '/' || asprintf(&directory, "%s%s", base, below) < 0)
+		return NULL;
+	return directory;
+}
+
+const char *report_selection_parse_classes(const char *text, void *value)
+{
+	return value_classes(text, value);
+}
+
+const char *report_selection_parse_timestamp(const char *text, void *value)
+{
+	return value_timestamp(text, value);
+}
+
+const char *report_selection_parse_share(const char *text, void *value)
+{
+	return value_share(text, value);
+}
+
+const char *report_selection_parse_word(const char *text, void *value)
+{
+	return value_word(text, value);
+}
+
+void report_selection_init(struct report_selection *selection)
+{
+	*selection = (struct report_selection){0};
+	mmt_report_options_init(&selection->report);
+	value_class_words(selection->class_words);
+}
+
+void report_selection_deinit(struct report_selection *selection)
+{
+	free(selection->cache);
+	value_pids_deinit(&selection->pids);
+	value_words_deinit(&selection->focus);
+	value_words_deinit(&selection->ignore);
+	value_words_deinit(&selection->hide);
+}
+
+void report_selection_apply(struct report_selection *selection, bool no_cache)
+{
+	struct mmt_report_options *report = &selection->report;
+
+	report->pids = selection->pids.count ? selection->pids.items : NULL;
+	report->pid_count = selection->pids.count;
+	report->focus = selection->focus.items;
+	report->focus_count = selection->focus.count;
+	report->ignore = selection->ignore.items;
+	report->ignore_count = selection->ignore.count;
+	report->hide = selection->hide.items;
+	report->hide_count = selection->hide.count;
+	selection->cache = no_cache ? NULL : cache_directory();
+	report->cache_directory = selection->cache;
+}
+
+int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
+			    int argument_count, char **arguments)
+{
+	struct mmt_report_options *report = &selection->report;
+
+	if (argument_count > 1)
+		return message_usage(command, "unexpected argument '%s': pass only one recording", arguments[1]);
+	if (argument_count && selection->input)
+		return message_usage(command, "give the recording once: --input %s or %s", selection->input,
+				     arguments[0]);
+	if (selection->to_given && selection->at_given)
+		return message_usage(command, "--at and --to both say where the window ends: give one");
+	report->input = argument_count ? arguments[0] : selection->input ? selection->input : DEFAULT_FILE;
+	report_selection_apply(selection, no_cache);
+	return -1;
+}
+
+struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret)
+{
+	struct progress progress;
+	struct mmt_error *error;
+
+	options->progress = progress_begin(&progress, options->input);
+	error = mmt_report_create(options, report_ret);
+	progress_end(&progress);
+	return error;
+}
 
 #define MODE 0666 /* and the umask */
 #define RECORDING_MAGIC "PERFILE2"

@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The options that select a part of the recording, which all commands that make reports share. */
-#ifndef CLI_REPORT_SELECTION_H
-#define CLI_REPORT_SELECTION_H
+/* What report, diff and export share: the options that select memory, and the files that they read and write. */
+#ifndef CLI_REPORT_COMMAND_H
+#define CLI_REPORT_COMMAND_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <mmtrace/report.h>
 
 #include "cli/options.h"
+#include "cmd.h"
+
+/* Libraries read ELF and debug files through mappings. If such a file is truncated meanwhile, the kernel sends SIGBUS
+ * for the missing pages. This maps zeros in their place, so that the file reads like a damaged one. */
+
+void truncated_files_ignore(void);
+
+/* Print a warning if that has happened. */
+void truncated_files_report(const struct command *command);
+
+/* The directory of the name cache. */
+
+/* $XDG_CACHE_HOME/mmtrace, or ~/.cache/mmtrace; NULL: neither is set. The caller frees it. */
+char *cache_directory(void);
+
+/* The options that select a part of the recording, which all commands that make reports share. */
 
 struct report_selection {
 	struct mmt_report_options report;
@@ -76,5 +93,16 @@ const char *report_selection_parse_classes(const char *text, void *value);
 const char *report_selection_parse_timestamp(const char *text, void *value);
 const char *report_selection_parse_share(const char *text, void *value);
 const char *report_selection_parse_word(const char *text, void *value);
+
+/* A file that a command writes for the user, such as report --html FILE. It gets its name when it is complete: until
+ * then an existing FILE stays as it is, and nothing is left behind if the command fails or is killed. "-" is standard
+ * output; devices and pipes are written directly. */
+
+/*
+ * Write to `path` what `write` writes to the stream. Returns EXIT_OK, or EXIT_UNUSABLE after a message, also if `path`
+ * is a recording.
+ */
+int result_file_write(const struct command *command, const char *path,
+		      struct mmt_error *(*write)(const void *context, FILE *stream), const void *context);
 
 #endif

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether the unfreed mappings of a row (the survivors) are a leak, a cache or traffic, from the times when they were
- * mapped and the lifetimes of the freed ones. mmtrace-report(1) describes the rule. Pure. */
-#ifndef ANALYSIS_REPORT_SURVIVORS_H
-#define ANALYSIS_REPORT_SURVIVORS_H
+/* What the report says of rows beyond their sums: whether they leak, and which rows have one cause. */
+#ifndef ANALYSIS_REPORT_ROW_VERDICTS_H
+#define ANALYSIS_REPORT_ROW_VERDICTS_H
 
 #include <stdint.h>
 
 #include <mmtrace/report.h>
 
-#include "analysis/replay/lifetime-histogram.h"
+#include "analysis/replay/replay.h"
+#include "analysis/replay/row-history.h"
+#include "analysis/report/rows.h"
+#include "base/arena.h"
+#include "base/errors.h"
+
+/* Whether the unfreed mappings of a row (the survivors) are a leak, a cache or traffic, from the times when they were
+ * mapped and the lifetimes of the freed ones. mmtrace-report(1) describes the rule. Pure. */
 
 struct survivors_window {
 	uint64_t from_ns, to_ns; /* allocations of [from, to) count */
@@ -40,5 +46,22 @@ enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, con
  * lived for a small part of it and for as many survivors as show a pattern, at least twice as long as this one.
  */
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
+
+/* The unfreed mappings of each group: class and file, when they were mapped, and the verdict on their lifetimes. */
+
+/* Whether the kernel counts `right`, the next interval after `left`, as a part of the same mapping. */
+bool continues_mapping(const struct space_interval *left, const struct space_interval *right);
+
+/* Call this after the unfreed bytes have been added to `groups`, which is indexed by row number - 1. */
+struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
+				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;
+
+/* The causes of a report: each combines the rows of one function or one pattern. A row that only committed what another
+ * row reserved has the cause of that row. */
+
+/* Call this after sorting. `groups` are those of the report; this sets their joined_to. Without stacks there are no
+ * causes. */
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
+				   const struct rows *rows, struct arena *arena) MMT_MUST_CHECK;
 
 #endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The steps of building a report, which report-build.c takes in order. */
+#ifndef ANALYSIS_REPORT_REPORT_BUILD_H
+#define ANALYSIS_REPORT_REPORT_BUILD_H
+
+#include <mmtrace/report.h>
+
+#include "analysis/replay/replay.h"
+#include "analysis/report/rows.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "trace/sections/sections.h"
+
+/* Builds the groups of a report from the rows of the ledger and the mappings that exist at the end. */
+
+/* What is resident of the memory of a report's rows, added up. Zero-initialise it. */
+struct resident_sums {
+	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. */
+	struct map owned, before;
+	struct map unsettled; /* allocation whose stack was not known yet -> bytes */
+	uint64_t owned_bytes; /* sum of `owned` */
+	uint64_t pages_bytes; /* of the processes, in any memory */
+	uint64_t time_ns;     /* when the pages were read; 0: not known */
+};
+
+void resident_sums_deinit(struct resident_sums *sums);
+
+/* Add the resident pages (`runs`, ascending) of a process, as the model has its mappings now. */
+struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
+				    const struct process *process, const struct resident_run *runs,
+				    size_t run_count) MMT_MUST_CHECK;
+
+/* What the rows have of it, as far as the stacks are known now. */
+uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct replay *replay, const struct rows *rows);
+
+/* Add other sums, of the same replay. The time is the earlier one. */
+struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other) MMT_MUST_CHECK;
+
+/*
+ * Fill in groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is
+ * allocated in `arena`. Fails if allocated, freed and unfreed bytes do not agree. `resident`: NULL if unknown.
+ */
+struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
+			       struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Fails unless allocated - freed = unfreed in this group. */
+struct mmt_error *groups_verify(const struct mmt_group *group) MMT_MUST_CHECK;
+
+/*
+ * Which pages were resident, attributed: the readings that the recorder made at its start, at each interval snapshot
+ * and at its end. A report shows what its rows have of the last reading in its window, and where RSS grew: the pages of
+ * that reading that are not resident in the reading nearest to the start of the window, by what they belong to.
+ */
+
+struct page_runs {
+	const struct resident_run *items;
+	size_t count;
+};
+
+/* The readings of one process that the report needs. */
+struct process_pages {
+	uint32_t process; /* index */
+
+	/* A reading whose records follow each other, until its last one. */
+	uint32_t reading;
+	bool invalid;
+	uint64_t time_ns;
+	VECTOR(struct resident_run) incoming;
+
+	/* Nearest to the start of the window. Empty for a process that began later. */
+	bool start_known;
+	struct page_runs start; /* in the metadata, or in own_start */
+	VECTOR(struct resident_run) own_start;
+	uint64_t start_ns, start_bytes; /* time, and RSS in statm */
+
+	/* The latest reading. */
+	bool end_known, parts_known;
+	uint64_t end_bytes;
+	struct resident_sums resident;
+	struct map parts; /* since the start: place and what is mapped there -> int64_t as uint64_t */
+};
+
+struct page_readings {
+	const struct rows *rows;
+	VECTOR(struct process_pages) items;
+	struct map places;     /* process index -> place in `items` */
+	size_t run_count;      /* in all `incoming` and `own_start` */
+	uint64_t latest_ns;    /* time of the latest reading during the recording; 0: none */
+	uint64_t latest_bytes; /* what the rows had of it, as far as their stacks were known */
+
+	/* Set by page_readings_end(). */
+	bool known;
+	struct resident_sums resident; /* of all processes */
+};
+
+/* Have the replay report readings. The rows must be initialised before the pass. */
+void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay);
+void page_readings_deinit(struct page_readings *readings);
+
+/* After the pass: takes the reading of the recording's end if the window includes it. */
+struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay) MMT_MUST_CHECK;
+
+/* After the end: NULL if not known. */
+const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
+						     const struct process *process);
+
+/*
+ * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has
+ * ended; or where the options leave recent mappings out.
+ */
+struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
+				     struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
+enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
+
+/* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
+struct resident_kinds {
+	struct intern keys; /* class, heap of a runtime and name of the file; its ids are places in `items` */
+	VECTOR(struct mmt_resident_kind) items;
+	struct map started; /* PIDs: the recorder may read the maps of the start twice */
+};
+
+void resident_kinds_deinit(struct resident_kinds *kinds);
+
+/* For struct replay_watch. */
+struct mmt_error *resident_kinds_start(void *kinds, const struct replay *replay, const struct process *process);
+
+/* Into report->growth. `kinds` must live as long as the report. */
+struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
+				       const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* report --every: totals at equal time steps, taken during the one replay. */
+
+struct step_range {
+	size_t start, end;
+};
+
+struct steps {
+	uint64_t every_ns;	 /* 0: not requested */
+	uint32_t lifetime_steps; /* as requested */
+	const struct rows *rows;
+	const struct page_readings *readings;
+	VECTOR(struct mmt_step) items;
+	VECTOR(struct step_range) others_live; /* ascending; ended processes do not count at these steps */
+};
+
+void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows);
+void steps_deinit(struct steps *steps);
+
+/* Make the replay call at the end of each step. */
+void steps_watch(struct steps *steps, const struct page_readings *readings, struct replay *replay);
+
+/* Call this after the pass: adds the steps after the last event, and sets their number in the report. */
+struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Call this after the report has its sums, which are those of the last step. */
+struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,
+				struct mmt_report *report) MMT_MUST_CHECK;
+
+/* The parts of a report's groups (process, thread, class and file) and the lifetimes of their mappings. */
+
+/* Call this after groups and processes are complete. Does nothing if lifetimes are not kept. */
+struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, struct arena *arena,
+			      struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Warnings of a report: what the recording does not contain, and why. */
+
+/* Call this last, when the rest of the report is complete. */
+struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena,
+				    struct mmt_report *report) MMT_MUST_CHECK;
+
+#endif

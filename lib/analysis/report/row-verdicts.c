@@ -1,0 +1,633 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/row-verdicts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/classes.h"
+#include "base/cleanup.h"
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/wide-sum.h"
+
+#define SHORTEST_NS 2000000000u /* as for the verdict about RSS */
+#define LEAK_COUNT_MIN 8	/* fewer survivors show no pattern */
+#define ADVISED_MAX_NS (24 * 3600 * 1000000000ull)
+#define OUTLIVED_PERCENT 99
+#define TOLERATED_PERCENT 5 /* of the survivors: this many freed mappings may have lived longer */
+#define WINDOW_SHARE 3	    /* freed mappings must have lived for less than this share of the window */
+#define LONG_LIVED_SHARE 3
+#define TRAFFIC_RATIO 10 /* freed mappings per survivor that show lifetimes well even if they vary */
+#define THIRD_PERCENT 12 /* of the old survivors: the minimum in each third of the time */
+#define LAST_THIRD_PERCENT 16
+#define FREED_SHARE 4	/* for each long-lived mapping that was freed, this many are left */
+#define LATE_PERCENT 10 /* of the old survivors of a cache */
+#define OLD_PERCENT 10	/* of the survivors of a cache; traffic has fewer than half of that */
+
+static uint64_t length_of(const struct survivors_window *window)
+{
+	return window->end_ns > window->from_ns ? window->end_ns - window->from_ns : 0;
+}
+
+static uint64_t percent_of(uint64_t count, unsigned percent)
+{
+	return count / 100 * percent + count % 100 * percent / 100;
+}
+
+void survivors_begin(struct survivors *survivors, const struct survivors_window *window,
+		     const struct lifetime_histogram *freed, uint64_t count)
+{
+	uint64_t longer = 0, tolerated;
+	unsigned bucket = LIFETIME_BUCKETS, third = lifetime_bucket(length_of(window) / LONG_LIVED_SHARE);
+
+	*survivors = (struct survivors){0};
+	for (unsigned i = 0; i < LIFETIME_BUCKETS; i++) {
+		survivors->freed_count += freed->counts[i];
+		if (i >= third)
+			survivors->long_lived_freed += freed->counts[i];
+	}
+	tolerated = percent_of(survivors->freed_count, 100 - OUTLIVED_PERCENT);
+	if (percent_of(count, TOLERATED_PERCENT) > tolerated)
+		tolerated = percent_of(count, TOLERATED_PERCENT);
+	while (bucket && longer + freed->counts[bucket - 1] <= tolerated)
+		longer += freed->counts[--bucket];
+	survivors->outlived_ns = bucket ? lifetime_bucket_end_ns(bucket - 1) : 0;
+}
+
+void survivors_add(struct survivors *survivors, const struct survivors_window *window, uint64_t allocated_ns)
+{
+	uint64_t length = length_of(window), age = window->end_ns > allocated_ns ? window->end_ns - allocated_ns : 0;
+	uint64_t since = allocated_ns > window->from_ns ? allocated_ns - window->from_ns : 0;
+	uint64_t time = window->to_ns > window->from_ns ? window->to_ns - window->from_ns : 0;
+	bool early = since < length / 2;
+	unsigned third;
+
+	survivors->count++;
+	survivors->early_count += early;
+	survivors->long_lived_count += age >= length / LONG_LIVED_SHARE;
+	if (age <= survivors->outlived_ns)
+		return;
+	survivors->old_count++;
+	survivors->old_early_count += early;
+	if (length - survivors->outlived_ns < time)
+		time = length - survivors->outlived_ns;
+	third = time ? (unsigned)((double)since * 3 / (double)time) : 0;
+	survivors->old_thirds[third < 3 ? third : 2]++;
+}
+
+/* A leak: old survivors were mapped throughout the window and do not become fewer; mappings of their age are hardly
+ * ever freed. */
+static bool is_leak(const struct survivors *survivors)
+{
+	uint64_t least = percent_of(survivors->old_count, THIRD_PERCENT);
+
+	if (survivors->old_count < LEAK_COUNT_MIN)
+		return false;
+	for (unsigned i = 0; i < 3; i++) {
+		if (!survivors->old_thirds[i] || survivors->old_thirds[i] < least)
+			return false;
+	}
+	return survivors->old_thirds[2] >= percent_of(survivors->old_count, LAST_THIRD_PERCENT) &&
+	       survivors->long_lived_freed <= survivors->long_lived_count / FREED_SHARE;
+}
+
+/* A cache: many survivors are old, and hardly any of these was mapped after the first half. */
+static bool is_cache(const struct survivors *survivors)
+{
+	return survivors->old_count && survivors->old_count >= percent_of(survivors->count, OLD_PERCENT) &&
+	       survivors->old_count - survivors->old_early_count <= percent_of(survivors->old_count, LATE_PERCENT);
+}
+
+/* Traffic: mappings of the first half are gone, and hardly any survivor is older than freed mappings became. If
+ * lifetimes vary, survivors are mostly long-lived; some old ones then do not count if many mappings have been freed. */
+static bool is_traffic(const struct survivors *survivors)
+{
+	uint64_t few = percent_of(survivors->count, OLD_PERCENT / 2);
+	uint64_t long_lived = survivors->long_lived_freed > few ? survivors->long_lived_freed : few;
+
+	if (!survivors->freed_count || survivors->early_count > few)
+		return false;
+	return survivors->old_count <= few || (survivors->freed_count / TRAFFIC_RATIO >= survivors->count &&
+					       survivors->long_lived_count <= long_lived);
+}
+
+enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window)
+{
+	bool outlived = survivors->outlived_ns <= length_of(window) / WINDOW_SHARE;
+
+	if (!survivors->count)
+		return MMT_LIFETIME_UNKNOWN;
+	if (length_of(window) < SHORTEST_NS)
+		return MMT_LIFETIME_TOO_SHORT;
+	if (outlived && is_leak(survivors))
+		return MMT_LIFETIME_LEAK;
+	if (outlived && is_cache(survivors))
+		return MMT_LIFETIME_CACHE;
+	return is_traffic(survivors) ? MMT_LIFETIME_TRAFFIC : MMT_LIFETIME_TOO_SHORT;
+}
+
+uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window)
+{
+	uint64_t length = length_of(window), advised = length * 2;
+	uint64_t count = survivors->outlived_ns <= length / WINDOW_SHARE ? survivors->old_count : survivors->count;
+
+	if (advised < SHORTEST_NS)
+		advised = SHORTEST_NS;
+	/* The lifetime is not known if the longest bucket is reached. */
+	if (survivors->outlived_ns < ADVISED_MAX_NS / WINDOW_SHARE && survivors->outlived_ns * WINDOW_SHARE > advised)
+		advised = survivors->outlived_ns * WINDOW_SHARE;
+	if (count && count < LEAK_COUNT_MIN && length / count * LEAK_COUNT_MIN > advised)
+		advised = length / count * LEAK_COUNT_MIN;
+	return advised < ADVISED_MAX_NS ? advised : ADVISED_MAX_NS;
+}
+
+#define GROUP_DETAILS_NO_SET UINT32_MAX
+
+const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
+{
+	static const char *const names[MMT_LIFETIME_KINDS] = {
+	    [MMT_LIFETIME_UNKNOWN] = "unknown", [MMT_LIFETIME_TOO_SHORT] = "too-short", [MMT_LIFETIME_LEAK] = "leak",
+	    [MMT_LIFETIME_CACHE] = "cache",	[MMT_LIFETIME_TRAFFIC] = "traffic",
+	};
+
+	return verdict < MMT_LIFETIME_KINDS ? names[verdict] : "unknown";
+}
+
+bool continues_mapping(const struct space_interval *left, const struct space_interval *right)
+{
+	const struct space_attributes *a = &left->attributes, *b = &right->attributes;
+	bool offset_follows = !b->inode || a->zero || b->file_offset == a->file_offset + (left->end - left->start);
+
+	return left->end == right->start && a->protection == b->protection && a->shared == b->shared &&
+	       a->hugetlb == b->hugetlb && a->growsdown == b->growsdown && a->noreserve == b->noreserve &&
+	       a->heap == b->heap && a->stack == b->stack && a->ring == b->ring && a->dontfork == b->dontfork &&
+	       a->sealed == b->sealed && a->device_major == b->device_major && a->device_minor == b->device_minor &&
+	       a->inode == b->inode && a->attachment == b->attachment && offset_follows;
+}
+
+static uint64_t account_key(const struct rows *rows, const struct account *account)
+{
+	return (uint64_t)(rows_shown(rows, account) - 1) << 32 | account->kind;
+}
+
+static uint64_t unfreed_bytes(const struct account *account)
+{
+	uint64_t allocated = wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX);
+	uint64_t freed = wide_sum_get(&account->freed_bytes, MMT_BYTES_MAX);
+
+	return allocated > freed ? allocated - freed : 0;
+}
+
+static struct mmt_error *describe_kind(const struct rows *rows, struct arena *arena, const struct account *account,
+				       struct mmt_group *group)
+{
+	uint32_t path = classes_kind_path(account->kind);
+
+	group->memory_class = rows_class(rows, account);
+	group->file = path ? arena_string(arena, code_view_path_name(rows->code, path)) : NULL;
+	return path && !group->file ? &error_no_memory : NULL;
+}
+
+/* The kind with most bytes of each row, and its files. */
+static struct mmt_error *add_kinds(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
+				   struct mmt_group *groups, struct map *sums)
+{
+	size_t row_count = rows->items.count, position = 0;
+	CLEANUP(free) uint64_t *most = calloc(row_count + 1, sizeof(*most)); /* plus 1; 0: none yet */
+	uint64_t key, bytes;
+
+	if (!most)
+		return &error_no_memory;
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		const uint64_t *sum;
+
+		if (account->row == LEDGER_NO_ROW)
+			continue;
+		sum = map_get(sums, account_key(rows, account));
+		if (!map_put(sums, account_key(rows, account), (sum ? *sum : 0) + unfreed_bytes(account)))
+			return &error_no_memory;
+	}
+	while (map_next(sums, &position, &key, &bytes))
+		groups[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		struct mmt_error *error;
+		uint32_t row;
+
+		if (account->row == LEDGER_NO_ROW)
+			continue;
+		bytes = *map_get(sums, account_key(rows, account));
+		row = rows_shown(rows, account);
+		if (bytes < most[row - 1])
+			continue;
+		most[row - 1] = bytes + 1;
+		error = describe_kind(rows, arena, account, &groups[row - 1]);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
+static uint32_t row_of(const struct ledger *ledger, const struct rows *rows, const struct allocation *allocation)
+{
+	const struct account *account;
+
+	if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT || !allocation->live_bytes ||
+	    allocation->found)
+		return LEDGER_NO_ROW;
+	account = &ledger->accounts.items[allocation->account];
+	return account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : rows_shown(rows, account);
+}
+
+static void add_to_trend(struct mmt_group *group, const struct mmt_report *report, const struct allocation *allocation)
+{
+	uint64_t since = allocation->time_ns > report->from_ns ? allocation->time_ns - report->from_ns : 0;
+	uint64_t length = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
+	double point = length ? (double)since / (double)length * MMT_TREND_POINTS : 0;
+
+	group->survivor_trend[point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1] +=
+	    allocation->live_bytes;
+}
+
+static struct survivors_window window_of(const struct mmt_report *report)
+{
+	return (struct survivors_window){
+	    .from_ns = report->from_ns, .to_ns = report->allocations_to_ns, .end_ns = report->to_ns};
+}
+
+/* By row number - 1. */
+static const struct lifetime_histogram *freed_of(const struct ledger *ledger, size_t row)
+{
+	static const struct lifetime_histogram none;
+
+	return row + 1 < ledger->trends.count ? &ledger->trends.items[row + 1].freed : &none;
+}
+
+static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
+				       const struct mmt_report *report, struct mmt_group *groups)
+{
+	const struct survivors_window window = window_of(report);
+	size_t row_count = rows->items.count;
+	CLEANUP(free) struct survivors *survivors = calloc(row_count + 1, sizeof(*survivors));
+
+	if (!survivors)
+		return &error_no_memory;
+	for (size_t i = 0; i < row_count; i++)
+		survivors_begin(&survivors[i], &window, freed_of(ledger, i), groups[i].unfreed_count);
+	for (size_t i = 0; i < ledger->allocations.count; i++) {
+		const struct allocation *allocation = &ledger->allocations.items[i];
+		uint32_t row = row_of(ledger, rows, allocation);
+
+		if (row == LEDGER_NO_ROW)
+			continue;
+		survivors_add(&survivors[row - 1], &window, allocation->time_ns);
+		add_to_trend(&groups[row - 1], report, allocation);
+	}
+	for (size_t i = 0; i < row_count; i++) {
+		groups[i].verdict = survivors_judge(&survivors[i], &window);
+		if (groups[i].verdict == MMT_LIFETIME_TOO_SHORT)
+			groups[i].advised_ns = survivors_advise(&survivors[i], &window);
+		groups[i].outlived_count = survivors[i].old_count;
+		groups[i].outlived_ns = survivors[i].outlived_ns;
+		for (unsigned point = 1; point < MMT_TREND_POINTS; point++)
+			groups[i].survivor_trend[point] += groups[i].survivor_trend[point - 1];
+	}
+	return NULL;
+}
+
+struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
+				    const struct mmt_report *report, struct mmt_group *groups)
+{
+	struct map sums = {0};
+	struct mmt_error *error = add_kinds(&replay->ledger, rows, arena, groups, &sums);
+
+	map_deinit(&sums);
+	return error ? error : add_survivors(&replay->ledger, rows, report, groups);
+}
+
+/*
+ * Judges the lifetimes of the mappings of all rows of a set together. `sets` has the set of each row, by row number -
+ * 1, or GROUP_DETAILS_NO_SET; `verdicts_ret` has room for `set_count`.
+ */
+static struct mmt_error *group_details_judge_sets(const struct ledger *ledger, const struct rows *rows,
+						  const struct mmt_report *report, const uint32_t *sets,
+						  size_t set_count, enum mmt_lifetime_verdict *verdicts_ret)
+{
+	const struct survivors_window window = window_of(report);
+	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
+	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
+	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
+
+	if (!freed || !survivors || !counts)
+		return &error_no_memory;
+	for (size_t i = 0; i < rows->items.count; i++) {
+		if (sets[i] != GROUP_DETAILS_NO_SET)
+			lifetime_histogram_join(&freed[sets[i]], freed_of(ledger, i));
+	}
+	/* Twice: how many there are decides which are old. */
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ledger->allocations.count; i++) {
+			uint32_t row = row_of(ledger, rows, &ledger->allocations.items[i]);
+			uint32_t set = row == LEDGER_NO_ROW ? GROUP_DETAILS_NO_SET : sets[row - 1];
+
+			if (set == GROUP_DETAILS_NO_SET)
+				continue;
+			if (round)
+				survivors_add(&survivors[set], &window, ledger->allocations.items[i].time_ns);
+			else
+				counts[set]++;
+		}
+		for (size_t i = 0; !round && i < set_count; i++)
+			survivors_begin(&survivors[i], &window, &freed[i], counts[i]);
+	}
+	for (size_t i = 0; i < set_count; i++)
+		verdicts_ret[i] = survivors_judge(&survivors[i], &window);
+	return NULL;
+}
+
+#define LEAK_PREFIX "leak "
+#define LOST_NAME "[lost calls]"
+#define LEAK_SHARE 16 /* a cause is a leak if at least 1/16 of its memory leaks */
+
+struct causes {
+	struct mmt_report *report;
+	const struct mmt_group *groups;
+	struct intern names; /* its ids are those of causes */
+	uint32_t *of_groups; /* by place of the group: its cause */
+	struct mmt_cause *items;
+	size_t count;
+	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
+};
+
+/* Show a row that only reserved memory together with the row that committed most of it. */
+static void join_halves(struct mmt_group *groups, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_group *reserver = groups[i].reserved_by ? &groups[groups[i].reserved_by - 1] : NULL;
+
+		if (!reserver || !groups[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
+			continue;
+		reserver->joined_to = groups[i].id;
+		/* Only the reserving row has the number of mappings. */
+		if (!groups[i].hint)
+			groups[i].hint = reserver->hint;
+	}
+}
+
+static const struct mmt_group *find_cause_group(const struct causes *causes, const struct mmt_group *group)
+{
+	if (group->unfreed_bytes || !group->reserved_by)
+		return group;
+	return &causes->groups[group->reserved_by - 1];
+}
+
+static char *function_of_group(const struct mmt_group *group)
+{
+	return rows_function_name(group->origin < group->frame_count ? group->frames[group->origin] : NULL);
+}
+
+/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. */
+static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
+{
+	const struct mmt_group *origin = find_cause_group(causes, group);
+	const char pattern[] = {(char)origin->pattern, 0};
+	CLEANUP(free) char *name = NULL, *key = NULL;
+
+	if (mmt_pattern_is_by_design(origin->pattern))
+		return intern_put_string(&causes->names, pattern);
+	if (origin->lost)
+		return intern_put_string(&causes->names, LOST_NAME);
+	name = function_of_group(origin);
+	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? LEAK_PREFIX : "", name) < 0) {
+		key = NULL;
+		return INTERN_NONE;
+	}
+	return intern_put_string(&causes->names, key);
+}
+
+/* Start a cause with its first group, which is the largest. */
+static struct mmt_error *start_cause(struct causes *causes, const struct mmt_group *group, struct arena *arena)
+{
+	const struct mmt_group *origin = find_cause_group(causes, group);
+	struct mmt_cause *cause = &causes->items[causes->count++];
+	CLEANUP(free) char *name = NULL;
+
+	*cause = (struct mmt_cause){.pattern =
+					mmt_pattern_is_by_design(origin->pattern) ? origin->pattern : MMT_PATTERN_NONE,
+				    .memory_class = group->memory_class,
+				    .file = group->file,
+				    .resident_bytes = MMT_UNKNOWN,
+				    .first_ns = UINT64_MAX};
+	if (mmt_pattern_is_by_design(origin->pattern))
+		return NULL;
+	name = origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
+	cause->name = name ? arena_string(arena, name) : NULL;
+	return cause->name ? NULL : &error_no_memory;
+}
+
+static void add(uint64_t *sum, uint64_t bytes)
+{
+	if (bytes != MMT_UNKNOWN)
+		*sum = saturating_add(*sum == MMT_UNKNOWN ? 0 : *sum, bytes, MMT_BYTES_MAX);
+}
+
+static void add_group(struct causes *causes, uint32_t number, const struct mmt_group *group)
+{
+	struct mmt_cause *cause = &causes->items[number];
+	uint64_t size = group->memory_bytes ? group->memory_bytes : group->unfreed_bytes;
+
+	add(&cause->memory_bytes, group->memory_bytes);
+	add(&cause->unfreed_bytes, group->unfreed_bytes);
+	add(&cause->committed_bytes, group->committed_bytes);
+	add(&cause->committed_bytes, group->committed_before_bytes);
+	add(&cause->reserved_bytes, group->reserved_bytes);
+	add(&cause->resident_bytes, group->resident_bytes);
+	add(&cause->resident_bytes, group->resident_before_bytes);
+	cause->unfreed_count += group->unfreed_count;
+	cause->mapping_count += group->mapping_count;
+	cause->group_count++;
+	if (group->bytes_per_minute == MMT_UNKNOWN)
+		cause->bytes_per_minute = MMT_UNKNOWN;
+	else
+		add(&cause->bytes_per_minute, group->bytes_per_minute);
+	if (group->unfreed_count) {
+		cause->first_ns = group->first_ns < cause->first_ns ? group->first_ns : cause->first_ns;
+		cause->last_ns = group->last_ns > cause->last_ns ? group->last_ns : cause->last_ns;
+	}
+	if (group->verdict == MMT_LIFETIME_LEAK)
+		add(&causes->leaking_bytes[number], size);
+	if (group->verdict && size >= causes->largest_bytes[number]) {
+		causes->largest_bytes[number] = size;
+		cause->verdict = group->verdict;
+	}
+}
+
+/* A leak decides unless it is a small part; otherwise the largest row with a verdict does. */
+static void decide(struct causes *causes)
+{
+	for (size_t i = 0; i < causes->count; i++) {
+		struct mmt_cause *cause = &causes->items[i];
+		uint64_t size = cause->memory_bytes ? cause->memory_bytes : cause->unfreed_bytes;
+
+		if (causes->leaking_bytes[i] && causes->leaking_bytes[i] >= size / LEAK_SHARE)
+			cause->verdict = MMT_LIFETIME_LEAK;
+		if (!cause->unfreed_count)
+			cause->first_ns = cause->last_ns = MMT_UNKNOWN;
+	}
+}
+
+static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
+{
+	size_t count = causes->report->group_count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_group *group = &causes->groups[i];
+		struct mmt_error *error = NULL;
+
+		causes->of_groups[i] = INTERN_NONE;
+		if (!group->unfreed_bytes && !group->memory_bytes)
+			continue;
+		causes->of_groups[i] = find_name(causes, group);
+		if (causes->of_groups[i] == INTERN_NONE)
+			return &error_no_memory;
+		if (causes->of_groups[i] == causes->count)
+			error = start_cause(causes, group, arena);
+		if (error)
+			return error;
+		add_group(causes, causes->of_groups[i], group);
+	}
+	return NULL;
+}
+
+/* True if a leak of the same function is a cause of its own. */
+static int has_leaking_sibling(const struct causes *causes, const struct mmt_cause *cause)
+{
+	CLEANUP(free) char *key = NULL;
+
+	if (!cause->name)
+		return false;
+	if (asprintf(&key, LEAK_PREFIX "%s", cause->name) < 0) {
+		key = NULL;
+		return -1;
+	}
+	return intern_find(&causes->names, key, strlen(key) + 1) != INTERN_NONE;
+}
+
+/*
+ * A path whose JIT code is compiled again while it runs has several stacks one after another, each of which looks like
+ * a cache by itself. So while RSS grows, judge the mappings of a cause together.
+ */
+static struct mmt_error *judge_together(struct causes *causes, const struct ledger *ledger, const struct rows *rows)
+{
+	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
+	CLEANUP(free) enum mmt_lifetime_verdict *verdicts = calloc(causes->count + 1, sizeof(*verdicts));
+	struct mmt_error *error;
+
+	if (!sets || !verdicts)
+		return &error_no_memory;
+	for (size_t i = 0; i < rows->items.count; i++) {
+		uint32_t group = rows->group_ids[i];
+
+		sets[i] = group ? causes->of_groups[group - 1] : INTERN_NONE;
+	}
+	error = group_details_judge_sets(ledger, rows, causes->report, sets, causes->count, verdicts);
+	for (size_t i = 0; !error && i < causes->count; i++) {
+		struct mmt_cause *cause = &causes->items[i];
+		int leaking_sibling = has_leaking_sibling(causes, cause);
+
+		if (leaking_sibling < 0)
+			return &error_no_memory;
+		if (leaking_sibling || cause->verdict == MMT_LIFETIME_LEAK || verdicts[i] != MMT_LIFETIME_LEAK)
+			continue;
+		cause->verdict = MMT_LIFETIME_LEAK;
+		cause->leaks_together = true;
+	}
+	return error;
+}
+
+/* List the IDs of the groups of each cause. */
+static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
+{
+	for (size_t i = 0; i < causes->count; i++) {
+		causes->items[i].groups = arena_alloc(arena, causes->items[i].group_count, sizeof(uint32_t));
+		if (!causes->items[i].groups)
+			return &error_no_memory;
+		causes->items[i].group_count = 0;
+	}
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		struct mmt_cause *cause;
+
+		if (causes->of_groups[i] == INTERN_NONE)
+			continue;
+		cause = &causes->items[causes->of_groups[i]];
+		((uint32_t *)cause->groups)[cause->group_count++] = causes->groups[i].id;
+	}
+	return NULL;
+}
+
+static int compare_causes(const void *left, const void *right)
+{
+	const struct mmt_cause *a = left, *b = right;
+
+	bool a_leaks = a->verdict == MMT_LIFETIME_LEAK && a->memory_bytes,
+	     b_leaks = b->verdict == MMT_LIFETIME_LEAK && b->memory_bytes;
+
+	if (a_leaks != b_leaks)
+		return a_leaks ? -1 : 1;
+	if (a->memory_bytes != b->memory_bytes)
+		return a->memory_bytes < b->memory_bytes ? 1 : -1;
+	if (a->unfreed_bytes != b->unfreed_bytes)
+		return a->unfreed_bytes < b->unfreed_bytes ? 1 : -1;
+	return a->groups[0] < b->groups[0] ? -1 : a->groups[0] > b->groups[0];
+}
+
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
+				   const struct rows *rows, struct arena *arena)
+{
+	size_t count = report->group_count;
+	CLEANUP(free) uint32_t *of_groups = calloc(count + 1, sizeof(*of_groups));
+	CLEANUP(free) uint64_t *leaking_bytes = calloc(count + 1, sizeof(*leaking_bytes));
+	CLEANUP(free) uint64_t *largest_bytes = calloc(count + 1, sizeof(*largest_bytes));
+	CLEANUP(free) struct mmt_cause *items = calloc(count + 1, sizeof(*items));
+	struct causes causes = {.report = report,
+				.groups = groups,
+				.of_groups = of_groups,
+				.items = items,
+				.leaking_bytes = leaking_bytes,
+				.largest_bytes = largest_bytes};
+	struct mmt_cause *kept;
+	struct mmt_error *error;
+
+	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
+		return NULL;
+	if (!of_groups || !leaking_bytes || !largest_bytes || !items)
+		return &error_no_memory;
+	join_halves(groups, count);
+	error = add_groups(&causes, arena);
+	if (!error)
+		error = list_groups(&causes, arena);
+	if (!error) {
+		decide(&causes);
+		if (report->growth.verdict == MMT_VERDICT_GROWING)
+			error = judge_together(&causes, ledger, rows);
+	}
+	intern_deinit(&causes.names);
+	if (error)
+		return error;
+	kept = arena_alloc(arena, causes.count, sizeof(*kept));
+	if (!kept)
+		return &error_no_memory;
+	qsort(items, causes.count, sizeof(*items), compare_causes);
+	if (causes.count)
+		memcpy(kept, items, causes.count * sizeof(*items));
+	for (size_t i = 0; i < causes.count; i++) {
+		for (size_t j = 0; j < kept[i].group_count; j++)
+			groups[kept[i].groups[j] - 1].cause = (uint32_t)i + 1;
+	}
+	report->causes = kept;
+	report->cause_count = causes.count;
+	return NULL;
+}

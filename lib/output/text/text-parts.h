@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parts of a text report, which text-report.c puts together. */
+#ifndef OUTPUT_TEXT_TEXT_PARTS_H
+#define OUTPUT_TEXT_TEXT_PARTS_H
+
+#include <mmtrace/diff.h>
+
+#include "output/selection.h"
+#include "output/text/text-stack.h"
+#include "output/text/text.h"
+
+/* The lines above the figures: what was recorded, and how reliable it is. */
+
+/* Prominent lines about missing or damaged data; nothing if there is none. */
+void text_warnings(struct text *text, const struct mmt_report *report);
+
+/* Target, duration, date; events, losses, stacks; the check against the kernel's maps; missing data. */
+void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks);
+
+/* Single lines of it: the file, and when it was recorded; how many events, and how many were lost; how complete the
+ * stacks are, or nothing if there are none; what was repaired from the kernel's maps, or nothing. */
+void text_source(struct text *text, const struct mmt_report *report);
+void text_events(struct text *text, const struct mmt_report *report);
+void text_stacks(struct text *text, const struct mmt_report *report);
+void text_reconciled(struct text *text, const struct mmt_report *report);
+
+/* The result of the comparison with the kernel's maps, in a few lines for any number of processes. */
+
+struct check_sum {
+	uint64_t processes, mappings;
+	uint64_t mismatch_bytes, unverifiable_bytes, unread_bytes, unknown_bytes;
+};
+
+struct checks {
+	struct check_sum checked; /* the next three together */
+	struct check_sum wrong, equal;
+	struct check_sum earlier; /* equal, at the last time that could be compared */
+	struct check_sum ended;	  /* not checked: ended by themselves before */
+	struct check_sum missing; /* not checked for any other reason */
+};
+
+struct checks checks_sum(const struct mmt_report *report);
+
+/* The processes that differ most, by name; then a line for those that are equal, and one for those not checked. */
+void text_checks(struct text *text, const struct mmt_report *report);
+
+/* The same in one line. */
+void text_checks_line(struct text *text, const struct mmt_report *report);
+
+/* The word for the verdict on a row or a cause. */
+
+struct row_verdict {
+	const char *word; /* NULL: none, or the recording is too short for one */
+	enum text_style style;
+};
+
+struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
+			       enum mmt_pattern pattern, uint64_t unfreed_count);
+
+/* Of a row, which may be a leak only together with others. */
+struct row_verdict row_verdict_of_group(const struct mmt_report *report, const struct mmt_group *group);
+
+/* The table of causes with most memory, one line each. */
+
+/* Prints an empty line before and after it; nothing if a single row holds all memory. */
+void text_causes(struct text *text, const struct mmt_report *report);
+
+/* The first lines of a report: how much the recorded processes grew, whether they still grow, and in which memory. */
+
+/* Processes, duration and resident sizes; the verdict. */
+void text_verdict(struct text *text, const struct mmt_report *report);
+
+/* Where the growth is. */
+void text_growth(struct text *text, const struct mmt_report *report);
+
+/* What a part of MMT_GROWTH_BEFORE is, for instance "malloc arenas", or the name of its file. */
+void text_put_kind(struct text *text, const struct mmt_growth_part *part);
+
+/* Below a part: what explains it, if anything is known. */
+void text_put_part_hint(struct text *text, const struct mmt_growth_part *part);
+
+/*
+ * Whether the report shows all memory of the processes; then memory that no row shows was mapped before the recording.
+ */
+bool text_growth_is_of_all(const struct mmt_report *report);
+
+/* The sections of a text report that are printed only when they have content. */
+
+/* The marks that the user made while recording. */
+void text_marks(struct text *text, const struct mmt_report *report);
+
+/* The part of the recording that --from and --to select. */
+void text_window(struct text *text, const struct mmt_report *report);
+
+/* The classes and processes that were selected. */
+void text_choice(struct text *text, const struct mmt_report *report);
+
+/* The memory of each process, if there is more than one. */
+void text_processes(struct text *text, const struct mmt_report *report);
+
+/* Unfreed bytes by class, if there is more than one. */
+void text_classes(struct text *text, const struct mmt_report *report);
+
+/* For each thread, the bytes that it mapped and released, and whose memory it released. */
+void text_threads(struct text *text, const struct mmt_report *report);
+
+/* Failed calls, the most frequent ones with their stacks. */
+void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
+
+/* The table of report --every: memory at equal steps of time. */
+
+/* Prints nothing if no steps were requested. */
+void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);
+
+/* How the two recordings are related; nothing for two runs of one program. */
+void text_diff_relation(struct text *text, const struct mmt_diff *diff);
+
+#endif
