@@ -527,7 +527,8 @@ struct mmt_growth {
 	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
-	/* All memory of the processes by kind; at a time at which the resident pages of all are known. */
+	/* Resident memory of the processes by kind. kinds_at_start, kinds_at_end: the resident pages of all of them are
+	 * known at that time. */
 	bool kinds_at_start, kinds_at_end;
 	const struct mmt_resident_kind *kinds;
 	size_t kind_count;

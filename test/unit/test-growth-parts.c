@@ -3,6 +3,9 @@
 #include <check.h>
 #include <sys/mman.h>
 
+#include "analysis/replay/replay.h"
+#include "analysis/report/report-build.h"
+#include "analysis/report/rows.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
 
@@ -389,6 +392,7 @@ START_TEST(hostile_readings)
 	    {{{MADE + PAGE, MADE}, {MADE + PAGE, MADE + 2 * PAGE}}, false, PID},
 	    {{{MADE, MADE + 2 * PAGE}, {MADE + PAGE, MADE + 3 * PAGE}}, false, PID},
 	    {{{0, UINT64_MAX}, {0, UINT64_MAX}}, false, PID},
+	    {{{HEAP, HEAP + PAGE}, {MADE, (1ull << 56) + PAGE}}, false, PID},
 	    {{{HEAP, HEAP + PAGE}, {MADE, MADE + PAGE}}, true, PID},
 	    {{{HEAP, HEAP + PAGE}, {MADE, MADE + PAGE}}, false, PID + 1},
 	};
@@ -414,6 +418,91 @@ START_TEST(hostile_readings)
 }
 END_TEST
 
+/* All readings from before the window together: only the runs of the one that is its start are kept. */
+START_TEST(runs_are_counted_once)
+{
+	struct mmt_report_options options;
+	struct replay_options replay_options = {.find_row = rows_find};
+	struct page_readings readings;
+	struct replay replay;
+	struct arena arena = {0};
+	struct rows rows;
+
+	write_readings();
+	mmt_report_options_init(&options);
+	options.input = report_file_path();
+	options.from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, BASE + 7 * SECOND};
+	ck_assert_ptr_null(rows_init(&rows, &options, &arena));
+	replay_options.report = &options;
+	replay_options.context = &rows;
+	ck_assert_ptr_null(replay_init(&replay, &replay_options));
+	rows.code = replay.code;
+	rows.processes = replay.processes;
+	rows.lost_stack = replay.lost_stack;
+	rows.replay = &replay;
+	page_readings_watch(&readings, &rows, &replay);
+	ck_assert_ptr_null(replay_run(&replay));
+	ck_assert_uint_eq(readings.items.count, 1);
+	ck_assert_uint_eq(readings.items.items[0].own_start.count, 3);
+	ck_assert_uint_eq(readings.run_count, 3);
+	page_readings_deinit(&readings);
+	rows_deinit(&rows);
+	arena_deinit(&arena);
+	replay_deinit(&replay);
+}
+END_TEST
+
+/* The last reading before a window without one does not show what was resident in it. */
+START_TEST(no_reading_in_the_window)
+{
+	struct mmt_report *report;
+
+	write_readings();
+	report = report_window(4.2, 5.9);
+	ck_assert(!report->growth.parts_known);
+	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report->resident_ns, 0);
+	ck_assert_uint_eq(report->processes[0].resident_bytes, MMT_UNKNOWN);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Sizes that no process has: nothing overflows, which sanitizers see, and the order of the parts is right. */
+START_TEST(hostile_sizes)
+{
+	static const uint64_t sizes[][2] = {{UINT64_MAX, 1}, {1, UINT64_MAX}, {INT64_MAX, 1ull << 63}};
+
+	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const uint64_t *size = sizes[i / 2];
+		const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+		const struct resident_run low = {HEAP, HEAP + 2 * PAGE}, high = {0, 1ull << 56};
+		struct recording_residency residency = {0};
+		struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
+		struct mmt_report_options options;
+		struct mmt_report *report;
+		struct buffer buffer;
+
+		builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
+		builder_note(builder, BASE + 1, PID, NOTE_RESIDENT, size[0], 1);
+		builder_note(builder, BASE + 7 * SECOND, PID, NOTE_RESIDENT, size[1], 2);
+		add_pages(&residency.at_start, size[0], i % 2 ? &low : &high, 1);
+		add_pages(&residency.processes, size[1], i % 2 ? &high : &low, 1);
+		buffer_init(&buffer, 1 << 16);
+		ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+		builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+		buffer_deinit(&buffer);
+		recording_residency_deinit(&residency);
+		builder_finish(builder, BASE + 8 * SECOND);
+		mmt_report_options_init(&options);
+		report = report_file_report(&options);
+		ck_assert(report->growth.parts_known);
+		ck_assert_uint_le(report->growth.pages_start_bytes, 1ull << 56);
+		ck_assert_uint_le(report->growth.pages_end_bytes, 1ull << 56);
+		mmt_report_destroy(report);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("growth-parts");
@@ -429,6 +518,9 @@ int main(void)
 	tcase_add_test(tests, nothing_between_readings);
 	tcase_add_test(tests, steps_with_readings);
 	tcase_add_test(tests, hostile_readings);
+	tcase_add_test(tests, runs_are_counted_once);
+	tcase_add_test(tests, no_reading_in_the_window);
+	tcase_add_test(tests, hostile_sizes);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -214,6 +214,7 @@ START_TEST(residency_comes_back_and_must_be_in_order)
 	struct resident_run good[] = {{.start = 0x1000, .end = 0x3000}, {.start = 0x3000, .end = 0x4000}};
 	struct resident_run overlapping[] = {{.start = 0x1000, .end = 0x3000}, {.start = 0x2000, .end = 0x4000}};
 	struct resident_run empty[] = {{.start = 0x1000, .end = 0x1000}};
+	struct resident_run too_high[] = {{.start = 0x1000, .end = LIMIT_RESIDENT_BYTES + 0x1000}};
 	struct recording_residency read = {0};
 	struct mmt_error *error;
 
@@ -232,6 +233,9 @@ START_TEST(residency_comes_back_and_must_be_in_order)
 	ck_assert_ptr_nonnull(error);
 	mmt_error_destroy(error);
 	error = pass_residency(empty, 1, &read);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+	error = pass_residency(too_high, 1, &read);
 	ck_assert_ptr_nonnull(error);
 	mmt_error_destroy(error);
 }

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 
-/* Sums of what is mapped at the end, by row: mapped bytes, committed bytes, and how many of them are resident. */
+/* Sums of what is mapped at the end, by row: mapped bytes and committed bytes. */
 
 struct survivor_sums {
 	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
@@ -43,7 +43,7 @@ struct grouping {
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
-/* To the groups, and to the parts of the ledger's lifetimes, where they are kept. */
+/* Add the resident bytes to the groups and, if the ledger keeps lifetimes, to their parts. */
 static struct mmt_error *publish_residents(struct grouping *grouping);
 
 /* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a stack. */

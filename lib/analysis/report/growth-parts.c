@@ -20,6 +20,7 @@
 #define STACK_BYTES_MAX (16u << 20) /* larger ones are merged with what lies above, or no stacks */
 #define ARENA_BYTES (64ULL << 20)   /* glibc's malloc reserves this much for an arena, aligned to it */
 #define PLACE_SHIFT 60
+#define SIZE_MAX_COMPARED (1LL << 59) /* larger ones are not the sizes of real processes */
 #define ARENA_BIT (1ULL << 59)
 #define JAVA_BIT (1ULL << 58)
 #define GO_BIT (1ULL << 57)
@@ -171,7 +172,7 @@ static struct mmt_error *count_parts(struct process_pages *pages, const struct r
 	}
 	return error ? error
 		     : add(&pages->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
-			   -(int64_t)(count_all(&start) - start.counted_bytes));
+			   (int64_t)(start.counted_bytes - count_all(&start)));
 }
 
 static const struct process_residency *find_residency(const process_residencies *processes, int32_t pid)
@@ -268,7 +269,7 @@ static void use_as_start(struct page_readings *readings, struct process_pages *p
 {
 	readings->run_count -= pages->own_start.count;
 	vector_deinit(&pages->own_start);
-	readings->run_count += pages->incoming.count;
+	/* receive() has counted them. */
 	pages->own_start.items = pages->incoming.items;
 	pages->own_start.count = pages->incoming.count;
 	pages->own_start.capacity = pages->incoming.capacity;
@@ -282,8 +283,7 @@ static void use_as_start(struct page_readings *readings, struct process_pages *p
 	pages->parts_known = false;
 }
 
-/* Of records that nobody checked: a reading whose runs do not ascend, or of which there are too many, does not count.
- */
+/* The records are untrusted: ignore a reading whose runs do not ascend or exceed the limit. */
 static bool receive(struct page_readings *readings, struct process_pages *pages, const struct event *event)
 {
 	const uint8_t *runs = event->pages.runs;
@@ -299,7 +299,8 @@ static bool receive(struct page_readings *readings, struct process_pages *pages,
 		size_t count = pages->incoming.count;
 		struct resident_run run = {decode_word(runs, 2 * i), decode_word(runs, 2 * i + 1)};
 
-		pages->invalid = run.start >= run.end || readings->run_count >= LIMIT_RESIDENT_RUNS ||
+		pages->invalid = run.start >= run.end || run.end > LIMIT_RESIDENT_BYTES ||
+				 readings->run_count >= LIMIT_RESIDENT_RUNS ||
 				 (count && run.start < pages->incoming.items[count - 1].end);
 		if (!pages->invalid && !vector_push(&pages->incoming, run))
 			return false;
@@ -337,7 +338,8 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 	if (!event->pages.last)
 		return NULL;
 	if (!pages->invalid) {
-		uint64_t bytes = event->pages.resident_bytes;
+		uint64_t bytes = event->pages.resident_bytes < LIMIT_RESIDENT_BYTES ? event->pages.resident_bytes
+										    : LIMIT_RESIDENT_BYTES;
 
 		error = take_reading(readings, pages, replay,
 				     (struct page_runs){pages->incoming.items, pages->incoming.count}, pages->time_ns,
@@ -405,10 +407,23 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 	return error;
 }
 
+/* A reading from before the window does not show what was resident in it. */
+static void forget_earlier(struct page_readings *readings, const struct replay *replay)
+{
+	for (size_t i = 0; i < readings->items.count; i++) {
+		struct process_pages *pages = &readings->items.items[i];
+
+		if (pages->end_known && pages->resident.time_ns < replay->window.from_ns)
+			forget_end(pages);
+	}
+}
+
 struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay)
 {
-	struct mmt_error *error = take_final(readings, replay);
+	struct mmt_error *error;
 
+	forget_earlier(readings, replay);
+	error = take_final(readings, replay);
 	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
 	for (size_t i = 0; !error && i < readings->items.count; i++) {
 		const struct process_pages *pages = &readings->items.items[i];
@@ -492,10 +507,15 @@ static struct mmt_error *add_processes(struct sums *sums, const struct page_read
 	return error;
 }
 
+uint64_t growth_part_size(const struct mmt_growth_part *part)
+{
+	return part->bytes < 0 ? -(uint64_t)part->bytes : (uint64_t)part->bytes;
+}
+
 static int compare_parts(const void *left, const void *right)
 {
 	const struct mmt_growth_part *a = left, *b = right;
-	int64_t first = a->bytes < 0 ? -a->bytes : a->bytes, second = b->bytes < 0 ? -b->bytes : b->bytes;
+	uint64_t first = growth_part_size(a), second = growth_part_size(b);
 
 	if (first != second)
 		return first < second ? 1 : -1;
@@ -535,6 +555,12 @@ static void name_part(const struct replay *replay, uint64_t key, struct mmt_grow
 	part->pattern = growth_pattern(part);
 }
 
+/* No sum of a few of these overflows. */
+static int64_t limit_size(uint64_t bytes)
+{
+	return bytes < SIZE_MAX_COMPARED ? (int64_t)bytes : SIZE_MAX_COMPARED;
+}
+
 /*
  * A running process changes between the reading of its size and that of its pages, which may find new pages in known
  * mappings and miss new mappings. So its growth is known as an interval: what lies outside of it is unexplained.
@@ -543,15 +569,17 @@ static void compare_with_sizes(struct mmt_growth *growth, bool windowed, int64_t
 {
 	/* In a window, the pages and the other sizes are not of the same times. */
 	bool sizes_known = !windowed && growth->start_bytes != MMT_UNKNOWN && growth->end_bytes != MMT_UNKNOWN;
-	int64_t start_first = (int64_t)(sizes_known ? growth->start_bytes : growth->pages_start_bytes);
-	int64_t end_first = (int64_t)(sizes_known ? growth->end_bytes : growth->pages_end_bytes);
-	int64_t start_change = (int64_t)growth->pages_start_bytes - start_first;
-	int64_t end_change = (int64_t)growth->pages_end_bytes - end_first;
+	int64_t start_first = limit_size(sizes_known ? growth->start_bytes : growth->pages_start_bytes);
+	int64_t end_first = limit_size(sizes_known ? growth->end_bytes : growth->pages_end_bytes);
+	int64_t start_change = limit_size(growth->pages_start_bytes) - start_first;
+	int64_t end_change = limit_size(growth->pages_end_bytes) - end_first;
 	int64_t least =
 	    end_first - start_first + (end_change < 0 ? end_change : 0) - (start_change > 0 ? start_change : 0);
 	int64_t most =
 	    end_first - start_first + (end_change > 0 ? end_change : 0) - (start_change < 0 ? start_change : 0);
 
+	if (explained_bytes > SIZE_MAX_COMPARED || explained_bytes < -SIZE_MAX_COMPARED)
+		explained_bytes = explained_bytes < 0 ? -SIZE_MAX_COMPARED : SIZE_MAX_COMPARED;
 	growth->unexplained_bytes = explained_bytes < least  ? least - explained_bytes
 				    : explained_bytes > most ? most - explained_bytes
 							     : 0;
@@ -562,7 +590,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 {
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
 	uint64_t key, bytes;
-	int64_t explained_bytes = 0;
+	uint64_t explained_bytes = 0; /* int64_t as uint64_t */
 
 	if (!parts)
 		return &error_no_memory;
@@ -580,10 +608,10 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 			return &error_no_memory;
 		part->bytes = (int64_t)bytes;
 		part->hint = hints_of_growth(part);
-		explained_bytes += part->bytes;
+		explained_bytes += bytes;
 		growth->part_count++;
 	}
-	compare_with_sizes(growth, windowed, explained_bytes);
+	compare_with_sizes(growth, windowed, (int64_t)explained_bytes);
 	qsort(parts, growth->part_count, sizeof(*parts), compare_parts);
 	growth->parts = parts;
 	growth->parts_known = true;
@@ -746,7 +774,8 @@ struct mmt_error *resident_kinds_start(void *context, const struct replay *repla
 	return hold(kinds, replay, process, residency, true);
 }
 
-/* Every process that was there when recording began has been read then; that of every process at the end: `end`. */
+/* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
+ * a reading of the end. */
 static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct replay *replay, const struct rows *rows,
 				  struct mmt_growth *growth)
 {

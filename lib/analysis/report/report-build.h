@@ -115,6 +115,9 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, const
 /* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
 
+/* The absolute value of its bytes. */
+uint64_t growth_part_size(const struct mmt_growth_part *part);
+
 /* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
 struct resident_kinds {
 	struct intern keys; /* class, heap of a runtime and name of the file; its ids are places in `items` */

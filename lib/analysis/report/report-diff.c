@@ -288,14 +288,15 @@ static struct mmt_error *add_between(struct diff *diff, const struct mmt_residen
 		return NULL;
 	part.pattern = growth_pattern(&part);
 	part.hint = hint_of_change(&part);
-	diff->result.between_unexplained_bytes -= part.bytes;
+	diff->result.between_unexplained_bytes =
+	    (int64_t)((uint64_t)diff->result.between_unexplained_bytes - (after - before));
 	return vector_push(&diff->between, part) ? NULL : &error_no_memory;
 }
 
 static int compare_between(const void *left, const void *right)
 {
 	const struct mmt_growth_part *a = left, *b = right;
-	int64_t first = a->bytes < 0 ? -a->bytes : a->bytes, second = b->bytes < 0 ? -b->bytes : b->bytes;
+	uint64_t first = growth_part_size(a), second = growth_part_size(b);
 
 	if (first != second)
 		return first < second ? 1 : -1;

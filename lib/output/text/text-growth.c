@@ -476,7 +476,7 @@ static void put_readings(struct text *text, const struct mmt_report *report)
 static void put_parts(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	int64_t rest = 0;
+	uint64_t rest = 0; /* int64_t as uint64_t */
 
 	if (report->windowed && growth->pages_end_ns)
 		put_readings(text, report);
@@ -484,9 +484,9 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
 			put_part(text, &growth->parts[i], report->windowed);
 		else
-			rest += growth->parts[i].bytes;
+			rest += (uint64_t)growth->parts[i].bytes;
 	}
-	put_rest(text, rest, "in other memory (--json has all)");
+	put_rest(text, (int64_t)rest, "in other memory (--json has all)");
 	if (is_large(growth->changing_bytes))
 		put_rest(text, growth->changing_bytes,
 			 "changed while the resident pages were read, outside of the recording");

@@ -144,6 +144,7 @@ enum note_kind {
 #define LIMIT_CODE_CHANGES 16384 /* of one program */
 #define LIMIT_MARKS 65536
 #define LIMIT_RESIDENT_RUNS (1u << 24) /* kept at a time, of readings during the recording */
+#define LIMIT_RESIDENT_BYTES (1ULL << 56) /* of a process; also the end of its addresses */
 #define LIMIT_INCREMENTAL_METADATA (1u << 24)
 #define LIMIT_IMAGES (1u << 20)
 #define LIMIT_IMAGE_BYTES (1u << 30) /* of all modules in total, decompressed */

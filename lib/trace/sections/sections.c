@@ -439,6 +439,8 @@ static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version,
 	count = bytes_u32(bytes);
 	process->time_ns = version > 1 ? bytes_u64(bytes) : 0;
 	process->resident_bytes = version > 1 ? bytes_u64(bytes) : 0;
+	if (process->resident_bytes > LIMIT_RESIDENT_BYTES)
+		process->resident_bytes = LIMIT_RESIDENT_BYTES;
 	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_RUNS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resident_run run = {.start = bytes_u64(bytes)};
@@ -446,6 +448,8 @@ static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version,
 		run.end = bytes_u64(bytes);
 		if (run.start >= run.end || run.start < previous)
 			bytes_fail(bytes, "resident pages out of order");
+		else if (run.end > LIMIT_RESIDENT_BYTES)
+			bytes_fail(bytes, "resident pages above the addresses of a process");
 		previous = run.end;
 		if (!vector_push(&process->runs, run))
 			return &error_no_memory;
