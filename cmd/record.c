@@ -544,8 +544,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   .choices = scope_words),
 	    OPTION(0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
 		   "check against the kernel's maps every TIME and record which pages are resident; 0 (default): check "
-		   "only a "
-		   "command and its children, at growing intervals",
+		   "only a command and its children, at growing intervals",
 		   .parse = parse_interval),
 	    OPTION(
 		0, "images", CHOICE, &arguments->images, "missing|all|none",

@@ -212,8 +212,8 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 }
 
 /* Checks during recording and, if the user asked for them, what is resident then. The rings are drained between two
- * snapshots, and also within one when they fill, so no process delays the others for longer than its own snapshot
- * takes. */
+ * snapshots, and also within one when they fill, so no process delays the others for longer than its own snapshot and
+ * page reading take. */
 static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;

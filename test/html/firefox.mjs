@@ -15,11 +15,18 @@ const ended = new Promise((resolve) => firefox.on("exit", resolve));
 const faults = [], answers = new Map();
 let socket, number = 0;
 
+process.on("SIGTERM", () => {
+	firefox.kill();
+	process.exit(1);
+});
+
 async function listening() {
 	for await (const line of createInterface(firefox.stderr)) {
 		const address = line.match(/WebDriver BiDi listening on (ws:\S+)/);
-		if (address)
+		if (address) {
+			firefox.stderr.resume(); // nobody reads it any more: a full pipe would block Firefox
 			return address[1];
+		}
 	}
 	throw new Error("Firefox ended before it listened");
 }

@@ -82,5 +82,5 @@ start_workload growth steadily
 report_json
 if $attributed; then
 	expect_json '.growth | ([.parts[].bytes] | add) + .changing_bytes + .unexplained_bytes == .end_bytes - .start_bytes'
-	expect_json '.growth | (.unexplained_bytes | fabs) <= (.end_bytes - .start_bytes) / 100'
+	expect_json ".growth | .unexplained_bytes | fabs <= $allowance"
 fi

@@ -18,15 +18,14 @@ seed=${SEED:-$$}
 RANDOM=$seed
 none=0 cut=0 whole=0 kept_calls=0
 mkdir calls
-page_zeros=$(printf '%x' "$(getconf PAGESIZE)") && page_zeros=${page_zeros#1}
 cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
 
-# keep_calls WHEN: the lengths of the workload's mappings, in pages and hexadecimal, for check_calls.
+# keep_calls WHEN: the lengths of the workload's mappings, in hexadecimal, for check_calls.
 keep_calls() {
 	"$MMTRACE" dump -i "$recording" >dump.txt 2>dump.log || fail "$1: dump: $(cat dump.log)"
 	{
 		echo "$1"
-		sed -nE "s/.* call event=syscalls:sys_exit_mmap mmap\(0, 0x([0-9a-f]+)$page_zeros, 0, 0x4022, .*/\1/p" dump.txt
+		sed -nE "s/.* call event=syscalls:sys_exit_mmap mmap\(0, 0x([0-9a-f]+), 0, 0x4022, .*/\1/p" dump.txt
 	} >"calls/$((kept_calls++))"
 }
 
@@ -34,11 +33,11 @@ keep_calls() {
 # processor, where no part of them is in a ring that is read later.
 check_calls() {
 	calls=$(python3 - calls/* <<'END'
-import sys
+import resource, sys
 calls = 0
 for name in sys.argv[1:]:
     when, *lengths = open(name).read().splitlines()
-    numbers = [int(length, 16) for length in lengths]
+    numbers = [int(length, 16) // resource.getpagesize() for length in lengths]
     gaps = [pair for pair in zip(numbers, numbers[1:]) if pair[1] != pair[0] + 1]
     if gaps:
         sys.exit(f"{when}: gaps: {gaps[:3]}")

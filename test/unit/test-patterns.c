@@ -158,6 +158,19 @@ START_TEST(origin)
 					  NULL};
 	static const char *const similar[] = {"libc.so.6:malloc", "app:stdx::grow(std::string)", "app:main", NULL};
 
+	static const char *const map[] = {"libc.so.6:malloc", "app:hashbrown::raw::RawTable<T,A>::reserve_rehash",
+					  "app:std::collections::hash::map::HashMap<K,V,S>::insert", "app:shop::load",
+					  NULL};
+	/* The program's lambda may be inlined into the library's function that calls it. */
+	static const char *const thread[] = {
+	    "libc.so.6:malloc",
+	    "app:std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run()",
+	    "libstdc++.so.6.0.30:", "libc.so.6:start_thread", NULL};
+	static const char *const truncated[] = {"libc.so.6:malloc", "libstdc++.so.6:operator new(unsigned long)", NULL};
+
+	ck_assert_uint_eq(find_origin(map), 3);
+	ck_assert_uint_eq(find_origin(thread), 1);
+	ck_assert_uint_eq(find_origin(truncated), 1);
 	ck_assert_uint_eq(find_origin(containers), 4);
 	ck_assert_uint_eq(find_origin(rust), 4);
 	ck_assert_uint_eq(find_origin(own), 1);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which rows of a report are one cause, and what it is: each rule, and what just misses it. */
 #include <check.h>
+#include <mmtrace/report.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "analysis/report/row-verdicts.h"
+#include "support/report-file.h"
 #include "support/run-suite.h"
 
 #define GROUPS_MAX 8
@@ -199,6 +203,110 @@ START_TEST(only_stacks_have_causes)
 }
 END_TEST
 
+/*
+ * Recordings of a minute with JIT code without names, whose stacks are one cause: place 0, 1 and 2 of the code
+ * allocate, as a path that is compiled again while it runs.
+ */
+enum { PID = 100, READINGS = 80 };
+
+#define SECOND 1000000000ull
+#define MEBIBYTE (1ull << 20)
+#define START SECOND
+#define ADDRESS 0x10000000000ull
+#define CODE 0x400000ull
+
+/* `count` mappings of 1 MiB between two seconds, each of which is unmapped after `lifetime` seconds, or (0) kept. */
+static void allocate(struct recording_builder *builder, unsigned place, unsigned count, unsigned from, unsigned to,
+		     unsigned lifetime)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t time = START + from * SECOND + (to - from) * SECOND * i / count + place + 1;
+		uint64_t address = ADDRESS + (1000 * place + 2 * i) * MEBIBYTE;
+
+		builder_mmap_exit(builder, time, PID, PID, address, MEBIBYTE, CODE + 0x1000 * place + 1);
+		if (lifetime)
+			builder_munmap_exit(builder, time + lifetime * SECOND, PID, PID, address, MEBIBYTE);
+	}
+}
+
+static struct recording_builder *start_recording(bool grows)
+{
+	const struct event_mapping code = {
+	    .start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""};
+	struct recording_builder *builder = builder_create(report_file_path());
+
+	builder_snapshot(builder, SNAPSHOT_START, START, PID, &code, 1);
+	for (uint64_t i = 0; i < READINGS; i++)
+		builder_note(builder, START + 60 * SECOND * i / READINGS + 9, PID, NOTE_RESIDENT,
+			     100 * MEBIBYTE + (grows ? i * MEBIBYTE : 0), i + 1);
+	return builder;
+}
+
+static const struct mmt_report *end_recording(struct recording_builder *builder)
+{
+	struct mmt_report_options options;
+
+	builder_finish(builder, START + 60 * SECOND);
+	mmt_report_options_init(&options);
+	return report_file_report(&options);
+}
+
+static const struct mmt_report *report_of_three_in_turn(bool grows)
+{
+	struct recording_builder *builder = start_recording(grows);
+
+	for (unsigned place = 0; place < 3; place++)
+		allocate(builder, place, 20, 20 * place, 20 * place + 20, 0);
+	return end_recording(builder);
+}
+
+START_TEST(stacks_of_one_cause_leak_together)
+{
+	const struct mmt_report *whole = report_of_three_in_turn(true);
+
+	ck_assert_int_eq(whole->growth.verdict, MMT_VERDICT_GROWING);
+	ck_assert_uint_eq(whole->group_count, 3);
+	ck_assert_uint_eq(whole->cause_count, 1);
+	for (size_t i = 0; i < whole->group_count; i++) {
+		ck_assert_int_ne(whole->groups[i].verdict, MMT_LIFETIME_LEAK);
+		ck_assert_uint_eq(whole->groups[i].cause, 1);
+	}
+	ck_assert(whole->causes[0].leaks_together);
+	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_uint_eq(whole->causes[0].memory_bytes, 60 * MEBIBYTE);
+}
+END_TEST
+
+/* Three caches that are filled one after another are no leak. */
+START_TEST(stacks_of_a_steady_process_do_not)
+{
+	const struct mmt_report *whole = report_of_three_in_turn(false);
+
+	ck_assert_int_eq(whole->growth.verdict, MMT_VERDICT_STEADY);
+	ck_assert_uint_eq(whole->cause_count, 1);
+	ck_assert(!whole->causes[0].leaks_together);
+	ck_assert_int_ne(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
+}
+END_TEST
+
+/* What a stack did that has freed everything since counts for the lifetimes of its cause. */
+START_TEST(freed_stacks_show_lifetimes)
+{
+	for (int freed = 0; freed < 2; freed++) {
+		struct recording_builder *builder = start_recording(true);
+		const struct mmt_report *whole;
+
+		allocate(builder, 0, 15, 0, 10, 0);
+		if (freed)
+			allocate(builder, 1, 100, 0, 20, 25);
+		allocate(builder, 2, 100, 20, 60, 0);
+		whole = end_recording(builder);
+		ck_assert_uint_eq(whole->cause_count, 1);
+		ck_assert_int_eq(whole->causes[0].leaks_together, !freed);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("row-causes");
@@ -214,6 +322,12 @@ int main(void)
 	tcase_add_test(tcase, a_leak_of_a_sixteenth_decides);
 	tcase_add_test(tcase, figures_are_sums);
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
+	suite_add_tcase(suite, tcase);
+	tcase = tcase_create("together");
+	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
+	tcase_add_test(tcase, stacks_of_one_cause_leak_together);
+	tcase_add_test(tcase, stacks_of_a_steady_process_do_not);
+	tcase_add_test(tcase, freed_stacks_show_lifetimes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -113,6 +113,15 @@ bool origin_is_c_library(const struct mmt_frame *frame)
 	return (frame->module && is_library(frame->module)) || origin_is_loader(frame) || is_wrapper(frame->function);
 }
 
+static bool starts_with_any(const char *text, const char *const *starts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (starts_with(text, starts[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Where the qualified name begins: behind the return type, which demangled names of C++ templates begin with. */
 static const char *skip_return_type(const char *function)
 {
@@ -131,21 +140,46 @@ static const char *skip_return_type(const char *function)
  * containers of C++ and Rust. */
 static bool is_language_library(const char *function)
 {
-	static const char *const starts[] = {"operator new(",	"operator new[](", "std::",
-					     "__gnu_cxx::",	"alloc::alloc::",  "alloc::raw_vec::",
-					     "alloc::vec::",	"alloc::boxed::",  "alloc::collections::",
-					     "alloc::string::", "<alloc::",	   "__rust_",
-					     "__rdl_",		"__rg_",	   /* HotSpot's */ "os::malloc(",
-					     "os::realloc(",	"AllocateHeap("};
+	static const char *const starts[] = {"operator new(",
+					     "operator new[](",
+					     "std::",
+					     "<std::",
+					     "__gnu_cxx::",
+					     /* Rust's */ "alloc::alloc::",
+					     "alloc::borrow::",
+					     "alloc::boxed::",
+					     "alloc::collections::",
+					     "alloc::fmt::",
+					     "alloc::raw_vec::",
+					     "alloc::rc::",
+					     "alloc::slice::",
+					     "alloc::str::",
+					     "alloc::string::",
+					     "alloc::sync::",
+					     "alloc::vec::",
+					     "<alloc::",
+					     "<core::",
+					     "core::alloc::",
+					     "core::iter::",
+					     "core::ops::function::",
+					     "core::ptr::",
+					     "hashbrown::",
+					     "<hashbrown::",
+					     "__rust_",
+					     "__rdl_",
+					     "__rg_",
+					     /* HotSpot's */ "os::malloc(",
+					     "os::realloc(",
+					     "AllocateHeap("};
+	/* Into these the program's own functions can be inlined, which their names contain. */
+	static const char *const callers[] = {"std::thread::_State_impl<", "std::_Function_handler<", "std::__invoke",
+					      "std::_Bind"};
 
 	if (!function)
 		return false;
 	function = skip_return_type(function);
-	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-		if (starts_with(function, starts[i]))
-			return true;
-	}
-	return false;
+	return starts_with_any(function, starts, sizeof(starts) / sizeof(*starts)) &&
+	       !starts_with_any(function, callers, sizeof(callers) / sizeof(*callers));
 }
 
 bool origin_is_library(const struct mmt_frame *frame)
@@ -211,6 +245,11 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 	size_t place = 0;
 
 	while (place < frame_count && origin_is_library(frames[place]))
+		place++;
+	if (place < frame_count)
+		return place;
+	/* Nothing but libraries, for instance in a truncated stack: better a container than no name. */
+	for (place = 0; place < frame_count && origin_is_c_library(frames[place]);)
 		place++;
 	return place;
 }

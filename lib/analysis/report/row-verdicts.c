@@ -389,23 +389,30 @@ static char *function_of_group(const struct mmt_group *group)
 	return rows_function_name(group->origin < group->frame_count ? group->frames[group->origin] : NULL);
 }
 
-/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. */
-static uint32_t find_name(struct causes *causes, const struct mmt_group *group)
+/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. The caller
+ * frees the key; NULL: out of memory. */
+static char *make_key(const struct causes *causes, const struct mmt_group *group)
 {
 	const struct mmt_group *origin = find_cause_group(causes, group);
 	const char pattern[] = {(char)origin->pattern, 0};
-	CLEANUP(free) char *name = NULL, *key = NULL;
+	CLEANUP(free) char *name = NULL;
+	char *key;
 
 	if (mmt_pattern_is_by_design(origin->pattern))
-		return intern_put_string(&causes->names, pattern);
+		return strdup(pattern);
 	if (origin->lost)
-		return intern_put_string(&causes->names, LOST_NAME);
+		return strdup(LOST_NAME);
 	name = function_of_group(origin);
-	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? LEAK_PREFIX : "", name) < 0) {
-		key = NULL;
-		return INTERN_NONE;
-	}
-	return intern_put_string(&causes->names, key);
+	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? LEAK_PREFIX : "", name) < 0)
+		return NULL;
+	return key;
+}
+
+static uint32_t find_cause(struct causes *causes, const struct mmt_group *group)
+{
+	CLEANUP(free) char *key = make_key(causes, group);
+
+	return key ? intern_put_string(&causes->names, key) : INTERN_NONE;
 }
 
 /* Start a cause with its first group, which is the largest. */
@@ -490,7 +497,7 @@ static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
 		causes->of_groups[i] = INTERN_NONE;
 		if (!group->unfreed_bytes && !group->memory_bytes)
 			continue;
-		causes->of_groups[i] = find_name(causes, group);
+		causes->of_groups[i] = find_cause(causes, group);
 		if (causes->of_groups[i] == INTERN_NONE)
 			return &error_no_memory;
 		if (causes->of_groups[i] == causes->count)
@@ -528,10 +535,18 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 
 	if (!sets || !verdicts)
 		return &error_no_memory;
+	/* Stacks of a cause that have freed everything show how long its mappings live. */
 	for (size_t i = 0; i < rows->items.count; i++) {
 		uint32_t group = rows->group_ids[i];
+		CLEANUP(free) char *key = NULL;
 
 		sets[i] = group ? causes->of_groups[group - 1] : INTERN_NONE;
+		if (!group || sets[i] != INTERN_NONE)
+			continue;
+		key = make_key(causes, &causes->groups[group - 1]);
+		if (!key)
+			return &error_no_memory;
+		sets[i] = intern_find(&causes->names, key, strlen(key) + 1);
 	}
 	error = group_details_judge_sets(ledger, rows, causes->report, sets, causes->count, verdicts);
 	for (size_t i = 0; !error && i < causes->count; i++) {

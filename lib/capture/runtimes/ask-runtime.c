@@ -74,7 +74,7 @@ _Noreturn static void run_child(struct helper_target target, helper_ask *ask, in
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!ready)
 		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
-			 "the recorder's files cannot be kept from whoever asks it");
+			 "the recorder's open files cannot be hidden from the helper process");
 	else if (getppid() == recorder)
 		text[0] = (char)ask(&target, text + 1);
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);

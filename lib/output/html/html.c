@@ -621,10 +621,14 @@ static void put_verdict(struct page *page, const struct page_stack *stack)
 	const struct mmt_report *report = page->reports[page->report_count - 1];
 	const struct mmt_group *group = stack->groups[page->report_count - 1];
 
-	if (!group || group->verdict == MMT_LIFETIME_UNKNOWN || group->verdict == MMT_LIFETIME_TOO_SHORT)
+	struct row_verdict verdict = {0};
+
+	if (group)
+		verdict = row_verdict_of_group(report, group);
+	if (!verdict.word || verdict.verdict == MMT_LIFETIME_TOO_SHORT)
 		return;
-	document_string(page->document, "verdict", mmt_lifetime_verdict_name(group->verdict));
-	document_string(page->document, "verdictWord", row_verdict_of_group(report, group).word);
+	document_string(page->document, "verdict", mmt_lifetime_verdict_name(verdict.verdict));
+	document_string(page->document, "verdictWord", verdict.word);
 }
 
 static void put_stack(struct page *page, const struct page_stack *stack)

@@ -15,7 +15,7 @@
 #define GROUPS_NAMED 8 /* of the stacks that contain a frame */
 #define ADDRESS_INDENT 4
 
-/* The ID that the report shows. */
+/* The name that the report shows. */
 static const char *shown_name(const struct mmt_frame *frame, char *room, size_t size)
 {
 	if (frame->function)

@@ -124,7 +124,7 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 	}
 	put_rest(text, rest, "other memory (--json has all)");
 	put_rest(text, diff->between_unexplained_bytes,
-		 "not explained: the kernel's own count of pages differs, or they changed while they were read");
+		 "not explained: pages changed while they were read, or the kernel's own count differs");
 }
 
 static bool is_selected(const struct mmt_report *report)

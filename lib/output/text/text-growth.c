@@ -19,16 +19,17 @@ struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetim
 	switch (verdict) {
 	case MMT_LIFETIME_LEAK:
 		/* Memory that an allocator or a runtime keeps by design is no leak of the program. */
-		return (struct row_verdict){mmt_pattern_is_by_design(pattern) ? "keeps growing" : "LEAK", TEXT_BAD};
+		return (struct row_verdict){mmt_pattern_is_by_design(pattern) ? "keeps growing" : "LEAK", TEXT_BAD,
+					    verdict};
 	case MMT_LIFETIME_CACHE:
-		return (struct row_verdict){unfreed_count < CACHE_COUNT_MIN ? "made early" : "cache", good};
+		return (struct row_verdict){unfreed_count < CACHE_COUNT_MIN ? "made early" : "cache", good, verdict};
 	case MMT_LIFETIME_TRAFFIC:
-		return (struct row_verdict){"traffic", good};
+		return (struct row_verdict){"traffic", good, verdict};
 	case MMT_LIFETIME_TOO_SHORT:
 		return (struct row_verdict){report->to_ns - report->from_ns < SHORTEST_NS ? NULL : "undecided",
-					    TEXT_PLAIN};
+					    TEXT_PLAIN, verdict};
 	default:
-		return (struct row_verdict){NULL, TEXT_PLAIN};
+		return (struct row_verdict){NULL, TEXT_PLAIN, verdict};
 	}
 }
 
@@ -40,7 +41,7 @@ struct row_verdict row_verdict_of_group(const struct mmt_report *report, const s
 		return row_verdict(report, group->verdict, group->pattern, group->unfreed_count);
 	if (mmt_pattern_is_by_design(group->pattern))
 		return row_verdict(report, MMT_LIFETIME_LEAK, group->pattern, group->unfreed_count);
-	return (struct row_verdict){"part of a LEAK", TEXT_BAD};
+	return (struct row_verdict){"part of a LEAK", TEXT_BAD, MMT_LIFETIME_LEAK};
 }
 
 #define CAUSES_SHOWN 6
@@ -491,7 +492,7 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 		put_rest(text, growth->changing_bytes,
 			 "changed while the resident pages were read, outside of the recording");
 	put_rest(text, growth->unexplained_bytes,
-		 "not explained: it changed while its pages were read, or the kernel's own count differs");
+		 "not explained: pages changed while they were read, or the kernel's own count differs");
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)

@@ -213,7 +213,7 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 }
 
 /* Warnings without which a reader would trust wrong figures or look for missing functions. */
-static bool is_about_missing_names(enum mmt_warning code)
+static bool belongs_above(enum mmt_warning code)
 {
 	return code == MMT_WARNING_JIT_CODE_UNNAMED || code == MMT_WARNING_INTERPRETED_CODE_UNNAMED ||
 	       code == MMT_WARNING_PRECOMPILED_CODE_UNNAMED || code == MMT_WARNING_UNRECORDED_CHILDREN;
@@ -225,7 +225,7 @@ static void put_notes(struct text *text, const struct mmt_completeness *complete
 	size_t found = 0;
 
 	for (size_t i = 0; i < completeness->warning_count; i++) {
-		bool is_above = is_about_missing_names(completeness->warning_codes[i]) && found++ < NOTES_ABOVE;
+		bool is_above = belongs_above(completeness->warning_codes[i]) && found++ < NOTES_ABOVE;
 
 		if (is_above != above)
 			continue;

@@ -52,6 +52,7 @@ void text_checks_line(struct text *text, const struct mmt_report *report);
 struct row_verdict {
 	const char *word; /* NULL: none, or the recording is too short for one */
 	enum text_style style;
+	enum mmt_lifetime_verdict verdict; /* a leak also if the row is part of one */
 };
 
 struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,

@@ -153,7 +153,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_UNKNOWN && group->memory_bytes)
 		text_part(text, verdict.style, "%s +%s per minute", verdict.word,
 			  mmt_format_bytes(group->bytes_per_minute, rate));
-	else if (group->advised_ns && !strcmp(verdict.word, "undecided"))
+	else if (group->advised_ns && verdict.verdict == MMT_LIFETIME_TOO_SHORT)
 		text_part(text, verdict.style, "%s: record for %s", verdict.word,
 			  mmt_format_duration(group->advised_ns, rate));
 	else

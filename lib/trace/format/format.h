@@ -116,10 +116,10 @@ enum note_kind {
 };
 
 /*
- * Which pages of the record's process were resident at its time, again in records of this kind: u32 reading, the same
- * for all processes that were read together; u32 flags; u64 RSS in bytes; then runs of pages, u64 start and u64 end
- * each, ascending. The runs continue in further records up to one with RESIDENT_PAGES_LAST; without such a record the
- * reading is incomplete.
+ * Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the
+ * same for all processes that were read together; u32 flags; u64 RSS in bytes; then runs of pages, u64 start and u64
+ * end each, ascending. The runs continue in further records up to one with RESIDENT_PAGES_LAST; without such a record
+ * the reading is incomplete.
  */
 #define RESIDENT_PAGES_ID (SNAPSHOT_ID_FIRST + 0x40000)
 #define RESIDENT_PAGES_FIXED_BYTES 16

@@ -266,7 +266,7 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	}
 }
 
-/* The runs stay in the record: whoever takes the event checks their order. */
+/* The runs stay in the record; the consumer of the event checks their order. */
 static void decode_pages(struct bytes *bytes, struct event *event)
 {
 	size_t size;
