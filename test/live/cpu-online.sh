@@ -13,7 +13,7 @@ cpu=/sys/devices/system/cpu/cpu1
 # It comes back whatever becomes of this test.
 setsid bash -c "sleep 600; echo 1 >$cpu/online" </dev/null >/dev/null 2>&1 3>&- &
 guard=$!
-trap 'echo 1 >$cpu/online; kill "$guard" 2>/dev/null; end_everything' EXIT
+trap 'echo 1 >$cpu/online; kill -- "-$guard" 2>/dev/null; end_everything' EXIT
 switch() {
 	echo "$1" 2>/dev/null >$cpu/online || skip "CPU 1 cannot be switched"
 }
