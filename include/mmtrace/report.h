@@ -523,6 +523,9 @@ struct mmt_growth {
 	bool parts_known;
 	uint64_t pages_start_bytes, pages_end_bytes; /* resident sizes while the resident pages were read */
 	uint64_t pages_start_ns, pages_end_ns;	     /* when that was; of several processes the earliest; 0: unknown */
+	/* The pages were read when recording began and ended, as start_bytes and end_bytes were; otherwise they are not
+	 * compared with these. */
+	bool pages_at_ends;
 	int64_t changing_bytes; /* what the process gained or lost between the readings of its size and of its pages */
 	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */

@@ -503,6 +503,74 @@ START_TEST(hostile_sizes)
 }
 END_TEST
 
+/* The recorder was killed: the last reading is not of the end, at which RSS was larger. */
+START_TEST(killed_recorder)
+{
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct resident_run start[] = {RUN(HEAP, 2)}, end[] = {RUN(HEAP, 10)};
+	struct recording_residency residency = {0};
+	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
+	struct mmt_report *report;
+	struct buffer buffer;
+
+	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
+	builder_note(builder, BASE + 1, PID, NOTE_RESIDENT, 2 * PAGE, 1);
+	builder_pages(builder, BASE + 6 * SECOND, PID, &(struct builder_pages){1, false, 10 * PAGE, end, 1});
+	builder_note(builder, BASE + 7 * SECOND, PID, NOTE_RESIDENT, 40 * PAGE, 2);
+	add_pages(&residency.at_start, 2 * PAGE, start, 1);
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+	builder_finish(builder, BASE + 8 * SECOND);
+	report = report_window(0, 0);
+	ck_assert(!report->windowed && !report->growth.pages_at_ends);
+	check_sum(&report->growth);
+	ck_assert_int_eq(report->growth.changing_bytes, 0);
+	ck_assert_uint_eq(report->growth.pages_end_ns, BASE + 6 * SECOND);
+	mmt_report_destroy(report);
+	write_readings();
+	report = report_window(0, 0);
+	ck_assert(report->growth.pages_at_ends);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* What was resident at the last reading, but was unmapped before the window ended, is not held. */
+START_TEST(unmapped_after_the_last_reading)
+{
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct resident_run pages[] = {RUN(LATER, 3), RUN(MADE, 8)};
+	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	uint64_t resident_bytes = 0;
+
+	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
+	builder_mmap_exit(builder, BASE + SECOND, PID, PID, MADE, 16 * PAGE, 0x1234);
+	builder_mmap_exit(builder, BASE + 2 * SECOND, PID, PID, LATER, 16 * PAGE, 0x5678);
+	builder_pages(builder, BASE + 4 * SECOND, PID, &(struct builder_pages){1, false, 11 * PAGE, pages, 2});
+	builder_munmap_exit(builder, BASE + 5 * SECOND, PID, PID, MADE, 16 * PAGE);
+	builder_finish(builder, BASE + 8 * SECOND);
+	mmt_report_options_init(&options);
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, BASE + 7 * SECOND};
+	options.lifetime_steps = 16;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->resident_ns, BASE + 4 * SECOND);
+	ck_assert_uint_eq(report->resident_bytes, 3 * PAGE);
+	ck_assert_uint_eq(report->group_count, 2);
+	ck_assert_uint_eq(report->groups[0].resident_bytes, 3 * PAGE);
+	ck_assert_uint_eq(report->groups[1].freed_bytes, 16 * PAGE);
+	ck_assert_uint_eq(report->groups[1].resident_bytes, 0);
+	ck_assert_uint_eq(report->groups[1].memory_bytes, 0);
+	for (size_t i = 0; i < report->part_count; i++)
+		resident_bytes += report->parts[i].resident_bytes;
+	ck_assert_uint_eq(resident_bytes, 3 * PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("growth-parts");
@@ -521,6 +589,8 @@ int main(void)
 	tcase_add_test(tests, runs_are_counted_once);
 	tcase_add_test(tests, no_reading_in_the_window);
 	tcase_add_test(tests, hostile_sizes);
+	tcase_add_test(tests, killed_recorder);
+	tcase_add_test(tests, unmapped_after_the_last_reading);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -537,6 +537,8 @@ static struct mmt_error *complete_groups(struct grouping *grouping)
 
 		if (error)
 			return error;
+		resident_sums_limit(grouping->resident, &group->resident_bytes, group->committed_bytes);
+		resident_sums_limit(grouping->resident, &group->resident_before_bytes, group->committed_before_bytes);
 		if (grouping->sums.resident_known[i])
 			group->memory_bytes = group->resident_bytes + group->resident_before_bytes;
 		else
@@ -925,6 +927,7 @@ static struct mmt_error *publish_residents(struct grouping *grouping)
 		ok = publish_resident(grouping, key, bytes, true);
 	while (ok && map_next(&grouping->resident->unsettled, &unsettled, &key, &bytes))
 		ok = publish_unsettled(grouping, key, bytes);
+	resident_sums_limit_parts(grouping->resident, &grouping->replay->ledger.lifetimes);
 	return ok ? NULL : &error_no_memory;
 }
 

@@ -398,11 +398,12 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 			pages->resident.pages_bytes =
 			    count_all(&(struct runs){.items = final->runs.items, .count = final->runs.count});
 			pages->resident.time_ns = final->time_ns;
-			pages->end_known = true;
+			pages->resident.at_end = pages->end_known = true;
 			continue;
 		}
 		error = take_reading(readings, pages, replay, (struct page_runs){final->runs.items, final->runs.count},
 				     final->time_ns, final->resident_bytes);
+		pages->resident.at_end = true;
 	}
 	return error;
 }
@@ -421,6 +422,7 @@ static void forget_earlier(struct page_readings *readings, const struct replay *
 struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay)
 {
 	struct mmt_error *error;
+	bool at_end = true;
 
 	forget_earlier(readings, replay);
 	error = take_final(readings, replay);
@@ -431,8 +433,10 @@ struct mmt_error *page_readings_end(struct page_readings *readings, const struct
 		if (!pages->end_known || processes_at(replay->processes, pages->process)->ended)
 			continue;
 		readings->known = true;
+		at_end &= pages->resident.at_end;
 		error = resident_sums_merge(&readings->resident, &pages->resident);
 	}
+	readings->resident.at_end = at_end;
 	return error;
 }
 
@@ -444,6 +448,22 @@ const struct resident_sums *page_readings_of_process(const struct page_readings 
 	return place && readings->items.items[*place].end_known ? &readings->items.items[*place].resident : NULL;
 }
 
+void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes)
+{
+	if (sums && !sums->at_end && *resident_bytes > committed_bytes)
+		*resident_bytes = committed_bytes;
+}
+
+void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes)
+{
+	for (size_t i = 0; i < lifetimes->parts.count; i++) {
+		struct lifetime_part *part = &lifetimes->parts.items[i];
+
+		resident_sums_limit(sums, &part->resident_bytes, part->committed_bytes);
+		resident_sums_limit(sums, &part->resident_before_bytes, part->committed_before_bytes);
+	}
+}
+
 /* Where RSS grew, of all selected processes */
 
 struct sums {
@@ -451,6 +471,7 @@ struct sums {
 	struct map bytes; /* of a place and what is mapped there: int64_t as uint64_t */
 	uint64_t start_bytes, end_bytes;
 	uint64_t start_ns, end_ns; /* of the earliest reading of each; 0: not known */
+	bool at_end;		   /* the pages of all processes were read when recording ended */
 };
 
 static uint64_t earlier(uint64_t left, uint64_t right)
@@ -468,6 +489,7 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 	sums->end_bytes += pages->end_bytes;
 	sums->start_ns = earlier(sums->start_ns, pages->start_ns);
 	sums->end_ns = earlier(sums->end_ns, pages->resident.time_ns);
+	sums->at_end &= pages->resident.at_end;
 	while (!error && map_next(&pages->parts, &position, &key, &bytes))
 		error = add(&sums->bytes, key, (int64_t)bytes);
 	return error;
@@ -565,10 +587,10 @@ static int64_t limit_size(uint64_t bytes)
  * A running process changes between the reading of its size and that of its pages, which may find new pages in known
  * mappings and miss new mappings. So its growth is known as an interval: what lies outside of it is unexplained.
  */
-static void compare_with_sizes(struct mmt_growth *growth, bool windowed, int64_t explained_bytes)
+static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_bytes)
 {
-	/* In a window, the pages and the other sizes are not of the same times. */
-	bool sizes_known = !windowed && growth->start_bytes != MMT_UNKNOWN && growth->end_bytes != MMT_UNKNOWN;
+	bool sizes_known =
+	    growth->pages_at_ends && growth->start_bytes != MMT_UNKNOWN && growth->end_bytes != MMT_UNKNOWN;
 	int64_t start_first = limit_size(sizes_known ? growth->start_bytes : growth->pages_start_bytes);
 	int64_t end_first = limit_size(sizes_known ? growth->end_bytes : growth->pages_end_bytes);
 	int64_t start_change = limit_size(growth->pages_start_bytes) - start_first;
@@ -598,6 +620,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 	growth->pages_end_bytes = sums->end_bytes;
 	growth->pages_start_ns = sums->start_ns;
 	growth->pages_end_ns = sums->end_ns;
+	growth->pages_at_ends = !windowed && sums->at_end;
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
@@ -611,7 +634,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 		explained_bytes += bytes;
 		growth->part_count++;
 	}
-	compare_with_sizes(growth, windowed, (int64_t)explained_bytes);
+	compare_with_sizes(growth, (int64_t)explained_bytes);
 	qsort(parts, growth->part_count, sizeof(*parts), compare_parts);
 	growth->parts = parts;
 	growth->parts_known = true;
@@ -621,7 +644,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
 				     struct arena *arena, struct mmt_report *report)
 {
-	struct sums sums = {.replay = replay};
+	struct sums sums = {.replay = replay, .at_end = true};
 	struct mmt_error *error;
 	bool known;
 

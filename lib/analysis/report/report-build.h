@@ -22,6 +22,7 @@ struct resident_sums {
 	uint64_t owned_bytes; /* sum of `owned` */
 	uint64_t pages_bytes; /* of the processes, in any memory */
 	uint64_t time_ns;     /* when the pages were read; 0: not known */
+	bool at_end;	      /* that was when recording ended: no event is later */
 };
 
 void resident_sums_deinit(struct resident_sums *sums);
@@ -36,6 +37,10 @@ uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct repl
 
 /* Add other sums, of the same replay. The time is the earlier one. */
 struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other) MMT_MUST_CHECK;
+
+/* Call these when committed bytes are complete: what was read before the end may have been unmapped since. */
+void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes);
+void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes);
 
 /*
  * Fill in groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is

@@ -459,7 +459,7 @@ static bool is_large(int64_t bytes)
 	return bytes >= PART_FLOOR_BYTES || bytes <= -PART_FLOOR_BYTES;
 }
 
-/* The pages are not of the window's ends, but of the readings next to these. */
+/* The pages were not read at both ends of the window, but next to them. */
 static void put_readings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
@@ -479,7 +479,7 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 	const struct mmt_growth *growth = &report->growth;
 	uint64_t rest = 0; /* int64_t as uint64_t */
 
-	if (report->windowed && growth->pages_end_ns)
+	if (!growth->pages_at_ends && growth->pages_end_ns)
 		put_readings(text, report);
 	for (size_t i = 0; i < growth->part_count; i++) {
 		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
