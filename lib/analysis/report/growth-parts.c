@@ -175,15 +175,6 @@ static struct mmt_error *count_parts(struct process_pages *pages, const struct r
 			   (int64_t)(start.counted_bytes - count_all(&start)));
 }
 
-static const struct process_residency *find_residency(const process_residencies *processes, int32_t pid)
-{
-	for (size_t i = 0; i < processes->count; i++) {
-		if (processes->items[i].pid == pid)
-			return &processes->items[i];
-	}
-	return NULL;
-}
-
 /* The readings of a process */
 
 static uint64_t distance(uint64_t left, uint64_t right)
@@ -194,7 +185,8 @@ static uint64_t distance(uint64_t left, uint64_t right)
 /* What it had when the recording, or the process itself, began. */
 static void set_first_start(struct process_pages *pages, const struct replay *replay, const struct process *process)
 {
-	const struct process_residency *residency = find_residency(&replay->metadata->residency.at_start, process->pid);
+	const struct process_residency *residency =
+	    recording_residency_at_start(&replay->metadata->residency, process->pid);
 
 	if (residency && residency->resident_bytes && !process->started_ns) {
 		pages->start = (struct page_runs){residency->runs.items, residency->runs.count};
@@ -386,7 +378,7 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 		const struct process_residency *final =
-		    process->ended ? NULL : find_residency(&replay->metadata->residency.processes, process->pid);
+		    process->ended ? NULL : recording_residency_at_end(&replay->metadata->residency, process->pid);
 		struct process_pages *pages;
 
 		if (!final)
@@ -505,7 +497,7 @@ static bool is_nothing(const struct page_readings *readings, const struct replay
 	if (process->ended)
 		return process->ended_ns <= replay->window.from_ns ||
 		       !(pages ? pages->start.count != 0
-			       : find_residency(&replay->metadata->residency.at_start, process->pid) != NULL);
+			       : recording_residency_at_start(&replay->metadata->residency, process->pid) != NULL);
 	return replay->window.ends_early && !pages && process->started_ns > readings->latest_ns;
 }
 
@@ -787,7 +779,8 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 
 struct mmt_error *resident_kinds_start(void *context, const struct replay *replay, const struct process *process)
 {
-	const struct process_residency *residency = find_residency(&replay->metadata->residency.at_start, process->pid);
+	const struct process_residency *residency =
+	    recording_residency_at_start(&replay->metadata->residency, process->pid);
 	struct resident_kinds *kinds = context;
 
 	if (!residency || map_get(&kinds->started, (uint32_t)process->pid))
@@ -806,12 +799,13 @@ static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct rep
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 		const struct process_residency *end =
-		    find_residency(&replay->metadata->residency.processes, process->pid);
+		    recording_residency_at_end(&replay->metadata->residency, process->pid);
 		struct mmt_error *error;
 
 		if (!rows_selects(rows, process))
 			growth->kinds_at_start = false;
-		else if (!process->parent_pid && !find_residency(&replay->metadata->residency.at_start, process->pid))
+		else if (!process->parent_pid &&
+			 !recording_residency_at_start(&replay->metadata->residency, process->pid))
 			growth->kinds_at_start = false;
 		if (process->borrows_space || process->ended || !rows_selects(rows, process))
 			continue;

@@ -402,6 +402,26 @@ void recording_residency_deinit(struct recording_residency *residency)
 {
 	process_residencies_deinit(&residency->processes);
 	process_residencies_deinit(&residency->at_start);
+	map_deinit(&residency->places);
+	map_deinit(&residency->start_places);
+}
+
+static const struct process_residency *find_residency(const process_residencies *processes, const struct map *places,
+						      int32_t pid)
+{
+	const uint64_t *place = map_get(places, (uint32_t)pid);
+
+	return place ? &processes->items[*place] : NULL;
+}
+
+const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid)
+{
+	return find_residency(&residency->at_start, &residency->start_places, pid);
+}
+
+const struct process_residency *recording_residency_at_end(const struct recording_residency *residency, int32_t pid)
+{
+	return find_residency(&residency->processes, &residency->places, pid);
 }
 
 static void encode_residencies(const process_residencies *processes, struct buffer *plain)
@@ -457,7 +477,8 @@ static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version,
 	return NULL;
 }
 
-static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t version, process_residencies *processes)
+static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t version, process_residencies *processes,
+					    struct map *places)
 {
 	uint64_t count = bytes_u32(bytes);
 	struct mmt_error *error = NULL;
@@ -467,6 +488,8 @@ static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t versio
 		struct process_residency *process = vector_append(processes);
 
 		error = process ? decode_residency(bytes, version, process) : &error_no_memory;
+		if (!error && !map_get(places, (uint32_t)process->pid) && !map_put(places, (uint32_t)process->pid, i))
+			error = &error_no_memory;
 	}
 	return error;
 }
@@ -485,9 +508,9 @@ struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	if (!error)
-		error = decode_residencies(&inner, version, &residency.processes);
+		error = decode_residencies(&inner, version, &residency.processes, &residency.places);
 	if (!error && version > 1)
-		error = decode_residencies(&inner, version, &residency.at_start);
+		error = decode_residencies(&inner, version, &residency.at_start, &residency.start_places);
 	if (!error)
 		error = bytes_finish(&inner, what);
 	buffer_deinit(&plain);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "trace/format/wire.h"
 
@@ -107,6 +108,8 @@ typedef VECTOR(struct process_residency) process_residencies;
 struct recording_residency {
 	process_residencies processes; /* at stop */
 	process_residencies at_start;  /* of targets that ran before the recording began; empty before version 2 */
+	/* Made by recording_residency_decode(): PID -> place of the first with it. */
+	struct map places, start_places;
 };
 
 void process_residencies_deinit(process_residencies *processes);
@@ -161,6 +164,10 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 
 struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 					     struct recording_residency *residency_ret) MMT_MUST_CHECK;
+
+/* Of a process at the start, or at the end, of a decoded recording; NULL: not recorded. */
+const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid);
+const struct process_residency *recording_residency_at_end(const struct recording_residency *residency, int32_t pid);
 
 /* FEATURE_BUILD_ID of perf: the build-id of each mapped module. */
 struct build_id_entry {
