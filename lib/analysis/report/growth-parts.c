@@ -236,10 +236,11 @@ static bool is_nearer_start(const struct page_readings *readings, const struct r
 		(pages->start_ns < from_ns && distance(time_ns, from_ns) <= distance(pages->start_ns, from_ns)));
 }
 
-/* A complete reading: all pages of the process at `time_ns`, up to which the model is. */
+/* A complete reading: all pages of the process at `time_ns`, up to which the model is. `is_replaced`: no parts are
+ * needed, as there is a reading of the end, too. */
 static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
 				      const struct replay *replay, struct page_runs runs, uint64_t time_ns,
-				      uint64_t resident_bytes)
+				      uint64_t resident_bytes, bool is_replaced)
 {
 	const struct process *process = processes_at(replay->processes, pages->process);
 	struct mmt_error *error;
@@ -249,7 +250,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	pages->resident.time_ns = time_ns;
 	pages->end_known = true;
 	pages->end_bytes = resident_bytes;
-	pages->parts_known = pages->start_known && resident_bytes;
+	pages->parts_known = !is_replaced && pages->start_known && resident_bytes;
 	if (!error && pages->parts_known)
 		error = count_parts(pages, replay, process, (struct runs){.items = runs.items, .count = runs.count});
 	return error;
@@ -313,6 +314,12 @@ static uint64_t sum_latest(const struct page_readings *readings, const struct re
 	return bytes;
 }
 
+static bool has_final(const struct replay *replay, const struct process *process)
+{
+	return replay->metadata->has_residency && !replay->window.ends_early &&
+	       recording_residency_at_end(&replay->metadata->residency, process->pid);
+}
+
 static struct mmt_error *take_event(void *context, struct replay *replay, const struct event *event)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
@@ -335,7 +342,7 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 
 		error = take_reading(readings, pages, replay,
 				     (struct page_runs){pages->incoming.items, pages->incoming.count}, pages->time_ns,
-				     bytes);
+				     bytes, has_final(replay, process));
 		if (is_nearer_start(readings, replay, pages, pages->time_ns))
 			use_as_start(readings, pages, pages->time_ns, bytes);
 		readings->latest_ns = pages->time_ns;
@@ -394,7 +401,7 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 			continue;
 		}
 		error = take_reading(readings, pages, replay, (struct page_runs){final->runs.items, final->runs.count},
-				     final->time_ns, final->resident_bytes);
+				     final->time_ns, final->resident_bytes, false);
 		pages->resident.at_end = true;
 	}
 	return error;
