@@ -6,11 +6,16 @@
  *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints six numbers, see time_among_mappings()
  *     churn --paced COUNT PAUSE BYTES   PAUSE microseconds apart (0: not at all), on a stack of so many bytes and more;
  *                                       prints the processor time of a pair that a quarter of them do not exceed
+ *     churn --resident RESIDENT MAPPED MAPPINGS
+ *                                       while so many MiB are resident of so many mapped, beside so many mappings; when
+ *                                       asked, see serve_pairs()
+ *     churn --madvise ...               one of these with a call of madvise, as deep, in place of the pair
  *     churn --threads THREADS           in so many threads, until it is killed
  *     churn --spin                      no calls, only a processor kept busy until it is killed
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <alloca.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +27,7 @@
 #include <unistd.h>
 
 #define BYTES 65536
-#define DEPTH 22   /* under main() and above map_and_unmap() */
+#define DEPTH 22   /* under main() and above make_calls() */
 #define FIRST 5000 /* pairs that are not counted: it takes a recorder some to adapt to their rate */
 
 static uint64_t now_ns(void)
@@ -42,11 +47,23 @@ static void map_and_unmap(void)
 	munmap(memory, BYTES);
 }
 
+static void give_back(void)
+{
+	static void *memory;
+
+	if (!memory)
+		memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED || madvise(memory, BYTES, MADV_DONTNEED) != 0)
+		abort();
+}
+
+static void (*make_calls)(void) = map_and_unmap; /* at the depth */
+
 /* A bit of `path` for each frame says from which of two places the next one is called. */
 __attribute__((noinline)) static void go_deeper(unsigned depth, unsigned path)
 {
 	if (!depth)
-		map_and_unmap();
+		make_calls();
 	else if (path & 1)
 		go_deeper(depth - 1, path >> 1);
 	else
@@ -94,6 +111,56 @@ static int compare_lengths(const void *first, const void *second)
 	return (a > b) - (a < b);
 }
 
+struct pairs {
+	uint64_t *lengths; /* in ns, of the first `room` */
+	uint64_t room, count;
+	uint64_t longest[FATES];
+	uint64_t sum, long_ones;
+};
+
+/* Adds one pair; *usage and *queued are those of the thread before it, and then after it. */
+static void time_pair(struct pairs *pairs, struct rusage *usage, uint64_t *queued)
+{
+	struct rusage before = *usage;
+	uint64_t start = now_ns(), length;
+	enum fate fate;
+
+	go_deeper(DEPTH, 0);
+	length = now_ns() - start;
+	if (pairs->count < pairs->room)
+		pairs->lengths[pairs->count] = length;
+	pairs->count++;
+	getrusage(RUSAGE_THREAD, usage);
+	fate = find_fate(&before, usage);
+	pairs->sum += length;
+	pairs->long_ones += fate == GAVE_WAY && length > 1000000;
+	if (fate != KEPT_PROCESSOR) {
+		uint64_t waited = queued_ns() - *queued;
+
+		*queued += waited;
+		if (fate == SLEPT)
+			length -= waited < length ? waited : length;
+		getrusage(RUSAGE_THREAD, usage);
+	}
+	pairs->longest[fate] = length > pairs->longest[fate] ? length : pairs->longest[fate];
+}
+
+/* Protections in turn, so that the kernel does not merge them. */
+static int map_many(unsigned mappings, int touch)
+{
+	for (unsigned i = 0; i < mappings; i++) {
+		char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (memory == MAP_FAILED)
+			return 1;
+		if (touch)
+			*memory = 1;
+		if (i % 2 && mprotect(memory, 4096, PROT_READ))
+			return 1;
+	}
+	return 0;
+}
+
 /*
  * Prints the mean, what 999 of 1,000 pairs do not exceed, the longest in which the thread kept its processor, the
  * longest in which it slept (waited for a lock) less its wait for a processor, the longest in which others had its
@@ -101,49 +168,87 @@ static int compare_lengths(const void *first, const void *second)
  */
 static int time_among_mappings(unsigned mappings, unsigned count)
 {
-	uint64_t *lengths = calloc(count + 1, sizeof(*lengths));
-	uint64_t longest[FATES] = {0}, sum = 0, long_ones = 0, began, queued;
-	struct rusage before, after;
+	struct pairs pairs = {.lengths = calloc(count + 1, sizeof(*pairs.lengths)), .room = count};
+	uint64_t began, queued;
+	struct rusage usage;
 
-	if (!lengths || !count)
+	if (!pairs.lengths || !count || map_many(mappings, 0))
 		return 1;
-	/* Protections in turn, so that the kernel does not merge them. */
-	for (unsigned i = 0; i < mappings; i++) {
-		if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
-		    MAP_FAILED)
-			return 1;
-	}
 	began = now_ns();
 	queued = queued_ns();
-	getrusage(RUSAGE_THREAD, &after);
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t start, length;
-		enum fate fate;
+	getrusage(RUSAGE_THREAD, &usage);
+	while (pairs.count < count)
+		time_pair(&pairs, &usage, &queued);
+	qsort(pairs.lengths, count, sizeof(*pairs.lengths), compare_lengths);
+	printf("%llu %llu %llu %llu %llu %.0f\n", (unsigned long long)(pairs.sum / count),
+	       (unsigned long long)pairs.lengths[count * 999ULL / 1000],
+	       (unsigned long long)pairs.longest[KEPT_PROCESSOR], (unsigned long long)pairs.longest[SLEPT],
+	       (unsigned long long)pairs.longest[GAVE_WAY], (double)pairs.long_ones * 1e9 / (double)(now_ns() - began));
+	free(pairs.lengths);
+	return 0;
+}
 
-		before = after;
-		start = now_ns();
-		go_deeper(DEPTH, 0);
-		length = lengths[i] = now_ns() - start;
-		getrusage(RUSAGE_THREAD, &after);
-		fate = find_fate(&before, &after);
-		sum += length;
-		long_ones += fate == GAVE_WAY && length > 1000000;
-		if (fate != KEPT_PROCESSOR) {
-			uint64_t waited = queued_ns() - queued;
+#define MIB (1ul << 20)
+#define LENGTHS (4u << 20) /* of which the median is taken */
+#define PAIRS_PER_POLL 64
 
-			queued += waited;
-			if (fate == SLEPT)
-				length -= waited < length ? waited : length;
-			getrusage(RUSAGE_THREAD, &after);
-		}
-		longest[fate] = length > longest[fate] ? length : longest[fate];
+/* Small pages, the first quarter of each 4 MiB if a quarter is resident, and so on: the most work for a reader. */
+static int make_resident(size_t resident_mib, size_t mapped_mib)
+{
+	const size_t step = 4 * MIB;
+	size_t part = mapped_mib ? step * resident_mib / mapped_mib : 0;
+	char *memory;
+
+	if (!mapped_mib)
+		return 0;
+	memory =
+	    mmap(NULL, mapped_mib * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return 1;
+	madvise(memory, mapped_mib * MIB, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < mapped_mib * MIB; i += 4096) {
+		if (i % step < part)
+			memory[i] = 1;
 	}
-	qsort(lengths, count, sizeof(*lengths), compare_lengths);
-	printf("%llu %llu %llu %llu %llu %.0f\n", (unsigned long long)(sum / count),
-	       (unsigned long long)lengths[count * 999ULL / 1000], (unsigned long long)longest[KEPT_PROCESSOR],
-	       (unsigned long long)longest[SLEPT], (unsigned long long)longest[GAVE_WAY],
-	       (double)long_ones * 1e9 / (double)(now_ns() - began));
-	free(lengths);
+	return 0;
+}
+
+/*
+ * Prints "ready". For each line on the standard input: makes pairs until there is another line, then prints the median,
+ * what 999 of 1,000 pairs do not exceed, and the longest pairs as time_among_mappings() does.
+ */
+static int serve_pairs(size_t resident_mib, size_t mapped_mib, unsigned mappings)
+{
+	struct pairs pairs = {.lengths = calloc(LENGTHS, sizeof(*pairs.lengths)), .room = LENGTHS};
+	char line[16];
+
+	if (!pairs.lengths || make_resident(resident_mib, mapped_mib) || map_many(mappings, 1))
+		return 1;
+	memset(pairs.lengths, 1, LENGTHS * sizeof(*pairs.lengths)); /* not a page more while pairs are made */
+	printf("ready\n");
+	fflush(stdout);
+	while (read(STDIN_FILENO, line, sizeof(line)) > 0) {
+		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+		uint64_t queued = queued_ns();
+		struct rusage usage;
+		size_t stored;
+
+		getrusage(RUSAGE_THREAD, &usage);
+		pairs = (struct pairs){.lengths = pairs.lengths, .room = LENGTHS};
+		do {
+			for (unsigned i = 0; i < PAIRS_PER_POLL; i++)
+				time_pair(&pairs, &usage, &queued);
+		} while (!poll(&input, 1, 0));
+		if (read(STDIN_FILENO, line, sizeof(line)) <= 0)
+			break;
+		stored = pairs.count < LENGTHS ? pairs.count : LENGTHS;
+		qsort(pairs.lengths, stored, sizeof(*pairs.lengths), compare_lengths);
+		printf("%llu %llu %llu %llu %llu\n", (unsigned long long)pairs.lengths[stored / 2],
+		       (unsigned long long)pairs.lengths[stored * 999 / 1000],
+		       (unsigned long long)pairs.longest[KEPT_PROCESSOR], (unsigned long long)pairs.longest[SLEPT],
+		       (unsigned long long)pairs.longest[GAVE_WAY]);
+		fflush(stdout);
+	}
 	return 0;
 }
 
@@ -190,8 +295,15 @@ static void *work(void *unused)
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "--madvise")) {
+		make_calls = give_back;
+		argc--;
+		argv++;
+	}
 	if (argc > 3 && !strcmp(argv[1], "--mappings"))
 		return time_among_mappings((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
+	if (argc > 4 && !strcmp(argv[1], "--resident"))
+		return serve_pairs((size_t)atoi(argv[2]), (size_t)atoi(argv[3]), (unsigned)atoi(argv[4]));
 	if (argc > 4 && !strcmp(argv[1], "--paced"))
 		return time_paced((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), (size_t)atoi(argv[4]));
 	if (argc > 2 && !strcmp(argv[1], "--threads")) {

@@ -101,7 +101,7 @@ else
 fi
 
 if [ $recorded = may ] || [ "$(id -u)" != 0 ]; then
-	echo "record-cost, attach-cost and unwind-cost are left out: $(cat "$directory/reason")"
+	echo "record-cost, residency-cost, attach-cost and unwind-cost are left out: $(cat "$directory/reason")"
 	exit $failed
 fi
 
@@ -116,6 +116,24 @@ END
 else
 	echo "unwind-cost is left out: perf or python3 is not installed"
 fi
+
+expect "$bench/residency-cost" <<'END'
+may only half of the available memory is used: <n> MiB
+must pairs of mmap and munmap: the median, .*
+must thread kept its processor, .*
+must are resident is read as well as the maps.
+must (16 MiB resident|64 MiB mapped, 16 MiB resident|600 mappings of a page):
+must reading elapsed ms CPU ms longest ms calls
+must (start|stop) <d> <d> <d> <n>
+must the recorder with(out)? readings: <d> ms of processor time, <n> bytes
+must pairs, in us median 99.9 % kept slept gave way
+must (untraced|(recorded|snapshots)(, pages)?) <d> <d> <d> <d> <d>
+must readings while it makes pairs: <n> with snapshots each 100ms, the longest call <d> ms
+must processor time of a call of madvise, .*:
+must ns/madvise added bytes/call ns/mmap\+munmap added
+must untraced <n> 0 - <n> 0
+must (--no-madvise|default) <n> <s> <n> <n> <s>
+END
 
 # With all that attach-cost prints.
 expect "$bench/record-cost" <<'END'
