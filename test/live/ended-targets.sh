@@ -50,9 +50,13 @@ expect_left_out "no process $gone" -p PID -p "$gone" --scope cpus
 expect_left_out "process $zombie has ended already (zombie)" -p "PID,$zombie"
 expect_left_out "no process $gone, nor 2 more that are asked for" -p "$gone,$zombie,PID,$gone_too"
 expect_left_out "no thread $gone" -p PID -t "$gone"
+# The root of a tree may be gone as well.
+expect_left_out "no process $gone" --tree -p "$gone,PID"
+expect_left_out "process $zombie has ended already (zombie)" --tree -p "PID,$zombie"
 
 # None of them is left: refused, as one alone is.
-for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" "-p $gone,$gone_too --scope cpus"; do
+for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" "-p $gone,$gone_too --scope cpus" \
+	"--tree -p $gone,$gone_too"; do
 	# shellcheck disable=SC2086
 	expect_refusal 2 "no process $gone$" "$MMTRACE" record -o "$directory/none.data" $options
 done
