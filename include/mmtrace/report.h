@@ -229,7 +229,7 @@ struct mmt_group {
 	const struct mmt_frame *const *frames; /* innermost first; only if the group is a stack. Groups share frames */
 	size_t frame_count;
 	size_t origin; /* place in `frames` of the frame that stands for the stack in one line: the innermost function
-			  of the program, outside the C library, the loader, and the libraries of C++ and Rust;
+			  of the program, outside the C library, the loader, and the libraries of C++, Rust and Go;
 			  frame_count: there is none */
 	size_t hidden_frame_count; /* removed by `hide`, from the first of the merged stacks */
 	enum mmt_stack_end stack_end;

@@ -168,6 +168,10 @@ START_TEST(origin)
 	    "libstdc++.so.6.0.30:", "libc.so.6:start_thread", NULL};
 	static const char *const truncated[] = {"libc.so.6:malloc", "libstdc++.so.6:operator new(unsigned long)", NULL};
 
+	static const char *const go[] = {"app:runtime.sysMmap", "app:runtime.(*mheap).grow", "app:runtime.mallocgc",
+					 "app:main.handle",	"app:runtime.main",	     NULL};
+
+	ck_assert_uint_eq(find_origin(go), 3);
 	ck_assert_uint_eq(find_origin(map), 3);
 	ck_assert_uint_eq(find_origin(thread), 1);
 	ck_assert_uint_eq(find_origin(truncated), 1);

@@ -136,8 +136,8 @@ static const char *skip_return_type(const char *function)
 	return name;
 }
 
-/* Code that is compiled into the program, but that its author did not write: allocators that only call malloc, and the
- * containers of C++ and Rust. */
+/* Code that is compiled into the program, but that its author did not write: allocators that only call malloc, the
+ * containers of C++ and Rust, and the runtime of Go. */
 static bool is_language_library(const char *function)
 {
 	static const char *const starts[] = {"operator new(",
@@ -168,6 +168,8 @@ static bool is_language_library(const char *function)
 					     "__rust_",
 					     "__rdl_",
 					     "__rg_",
+					     /* Go's */ "runtime.",
+					     "internal/runtime/",
 					     /* HotSpot's */ "os::malloc(",
 					     "os::realloc(",
 					     "AllocateHeap("};

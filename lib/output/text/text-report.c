@@ -205,6 +205,9 @@ static void put_reserver(struct text *text, const struct mmt_group *group, const
 {
 	char size[MMT_SIZE_TEXT];
 
+	/* All of it is accessible by now, or unmapped. */
+	if (!reserver->unfreed_bytes)
+		return;
 	mmt_format_bytes(reserver->unfreed_bytes, size);
 	if (sort != MMT_SORT_MEMORY || !reserver->joined_to)
 		text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved", size, reserver->id);
