@@ -3,7 +3,8 @@
  * Which language runtime a process runs, recognised by the files that it maps, and how that runtime names its code. To
  * add a runtime that writes a perf map or a jitdump, add a row to both tables of known-runtimes.c. A new format of
  * names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in lib/trace/sections, and a source
- * in lib/analysis/resolver/recorded-jit-code.c.
+ * in lib/analysis/resolver/recorded-jit-code.c. Which frames are a runtime's own is in equal-frames.c, and hints about
+ * its memory are in hints.c.
  */
 #ifndef ANALYSIS_REPORT_KNOWN_RUNTIMES_H
 #define ANALYSIS_REPORT_KNOWN_RUNTIMES_H

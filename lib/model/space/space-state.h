@@ -35,7 +35,7 @@ struct aio_ring {
 
 #define RINGS_MAXIMUM 1024
 
-/* See snapshot-races.h: ranges where the model differs from the kernel's maps, with the time of the first reading that
+/* See snapshot-check.h: ranges where the model differs from the kernel's maps, with the time of the first reading that
  * showed it. */
 struct findings {
 	struct intervals differing;
@@ -86,10 +86,10 @@ struct space {
 	struct snapshot snapshot;
 	bool described; /* a DEFINE snapshot or an exec has described the whole space */
 
-	struct intervals snapshot_races; /* see snapshot-races.h */
+	struct intervals snapshot_races; /* see snapshot-check.h */
 	uint64_t snapshot_races_ns;	 /* end of the last reading that left any */
 
-	struct findings found, finding; /* see snapshot-races.h: of the last complete snapshot, and of the open one */
+	struct findings found, finding; /* see snapshot-check.h: of the last complete snapshot, and of the open one */
 	bool last_snapshot;		/* the last snapshot has begun: nothing is reconciled before space_finish() */
 	uint64_t reconcile_ns;		/* when the first of `found` was read; UINT64_MAX: there are none */
 	uint64_t reconciled_ns;		/* time of the last reconciliation */

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "model/space/pending-unmaps.h"
-#include "model/space/snapshot-races.h"
+#include "model/space/snapshot-check.h"
 #include "model/space/space-state.h"
 
 #define LARGE_INTERVALS 8192

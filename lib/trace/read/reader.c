@@ -21,7 +21,7 @@
 #include "trace/read/records.h"
 #include "trace/read/reorder.h"
 
-/* Event dedup: drops the copies of an event that a thread inherited through several roots. */
+/* Event dedup: drops duplicate events, the copies that a thread inherited through several roots. */
 
 /*
  * A thread created while mmtrace attached to its process can inherit an event from several roots. Each of these fires,

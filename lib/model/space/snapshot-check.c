@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model/space/snapshot-races.h"
+#include "model/space/snapshot-check.h"
 
 #include <sys/mman.h>
 

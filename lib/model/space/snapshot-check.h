@@ -4,8 +4,8 @@
  * (SPACE_SNAPSHOT_DEFINE). Calls in flight while a snapshot is read race with it: the model marks the pages that they
  * change until a later snapshot resolves them.
  */
-#ifndef MODEL_SPACE_SNAPSHOT_RACES_H
-#define MODEL_SPACE_SNAPSHOT_RACES_H
+#ifndef MODEL_SPACE_SNAPSHOT_CHECK_H
+#define MODEL_SPACE_SNAPSHOT_CHECK_H
 
 #include "model/space/space-state.h"
 
