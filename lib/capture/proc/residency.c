@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -18,9 +19,12 @@
 #define STEP_BYTES (4ull << 30) /* the kernel skips sparse ranges quickly */
 #define STEP_PAGES 1024
 #define GROUP_GAP_BYTES (64ull << 20) /* largest gap between ranges that are read together */
+#define GROUP_RANGES 1024	      /* most ranges read together: each is a mapping that the kernel looks up */
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
+#define SLICE_NS 100000 /* of work, after which the target gets a pause */
+#define PAUSE_NS 300000
 
 /* From linux/fs.h of Linux 6.7, for older headers. */
 #define SCAN_PRESENT (1ull << 3)
@@ -56,6 +60,7 @@ bool residency_open(struct residency_reader *reader, pid_t pid)
 	reader->scan = true;
 	reader->gave_up = false;
 	reader->bytes = reader->begin_ns = reader->waited_ns = 0;
+	reader->slice_ns = reader->paused_ns = 0;
 	return reader->fd >= 0;
 }
 
@@ -63,6 +68,22 @@ void residency_close(struct residency_reader *reader)
 {
 	close(reader->fd);
 	reader->fd = -1;
+}
+
+/*
+ * Each read holds the target's mmap_lock. Without pauses the next one would hold it again before a call of the target
+ * that waits for it gets to run.
+ */
+static void pause_for_target(struct residency_reader *reader, uint64_t worked_ns)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	reader->slice_ns += worked_ns;
+	if (reader->slice_ns < SLICE_NS)
+		return;
+	nanosleep(&pause, NULL);
+	reader->slice_ns = 0;
+	reader->paused_ns += PAUSE_NS;
 }
 
 /* Two reads of the maps overlap if mappings were merged in between: do not count the same pages twice. */
@@ -123,6 +144,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 		error = append_run(reader, residency, regions[i].start, regions[i].end);
 	if (argument.walk_end > start)
 		*end_ret = argument.walk_end;
+	pause_for_target(reader, worked_ns);
 	return error;
 }
 
@@ -147,7 +169,7 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 	uint64_t entries[ENTRIES_PER_READ];
 
 	while (start < end) {
-		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t);
+		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t), began_ns = clock_thread_ns();
 		ssize_t count;
 
 		if (wanted > sizeof(entries))
@@ -163,6 +185,7 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 			if (error)
 				return error;
 		}
+		pause_for_target(reader, clock_thread_ns() - began_ns);
 	}
 	return NULL;
 }
@@ -175,7 +198,7 @@ static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
 	if (!reader->begin_ns)
 		reader->begin_ns = now_ns;
 	reader->bytes += bytes;
-	return reader->bytes > RESIDENCY_BYTES_MAX || now_ns - reader->begin_ns > RESIDENCY_NS_MAX;
+	return reader->bytes > RESIDENCY_BYTES_MAX || now_ns - reader->begin_ns > RESIDENCY_NS_MAX + reader->paused_ns;
 }
 
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
@@ -207,7 +230,8 @@ static size_t find_group(const struct mapped_range *ranges, size_t count)
 	uint64_t end = ranges[0].end;
 	size_t group = 1;
 
-	while (group < count && (ranges[group].start <= end || ranges[group].start - end <= GROUP_GAP_BYTES)) {
+	while (group < count && group < GROUP_RANGES &&
+	       (ranges[group].start <= end || ranges[group].start - end <= GROUP_GAP_BYTES)) {
 		end = ranges[group].end > end ? ranges[group].end : end;
 		group++;
 	}

@@ -32,6 +32,7 @@ struct residency_reader {
 	uint64_t bytes;	   /* address space checked page by page */
 	uint64_t begin_ns; /* when that began; 0: not yet */
 	uint64_t waited_ns;
+	uint64_t slice_ns, paused_ns; /* since the last pause, and all pauses */
 };
 
 /* False: pagemap cannot be read. */
