@@ -242,13 +242,24 @@ static struct recording_builder *start_recording(bool grows)
 	return builder;
 }
 
+static struct mmt_report *made;
+
+static void free_report(void)
+{
+	mmt_report_destroy(made);
+	made = NULL;
+	report_file_teardown();
+}
+
 static const struct mmt_report *end_recording(struct recording_builder *builder)
 {
 	struct mmt_report_options options;
 
 	builder_finish(builder, START + 60 * SECOND);
 	mmt_report_options_init(&options);
-	return report_file_report(&options);
+	mmt_report_destroy(made);
+	made = report_file_report(&options);
+	return made;
 }
 
 static const struct mmt_report *report_of_three_in_turn(bool grows)
@@ -324,7 +335,7 @@ int main(void)
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
 	suite_add_tcase(suite, tcase);
 	tcase = tcase_create("together");
-	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
+	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_test(tcase, stacks_of_one_cause_leak_together);
 	tcase_add_test(tcase, stacks_of_a_steady_process_do_not);
 	tcase_add_test(tcase, freed_stacks_show_lifetimes);
