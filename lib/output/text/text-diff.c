@@ -90,16 +90,6 @@ static void put_rss(struct text *text, const struct mmt_diff *diff)
 	text_end_line(text);
 }
 
-static void put_rest(struct text *text, int64_t bytes, const char *what)
-{
-	char change[MMT_SIZE_TEXT];
-
-	if (!bytes)
-		return;
-	text_format(text, TEXT_PLAIN, "  %12s  %s", mmt_format_change(bytes, change), what);
-	text_end_line(text);
-}
-
 /* In which kinds of memory the process grew while nothing was recorded. */
 static void put_between(struct text *text, const struct mmt_diff *diff)
 {
@@ -122,9 +112,9 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 		text_end_line(text);
 		text_put_part_hint(text, part);
 	}
-	put_rest(text, rest, "other memory (--json has all)");
-	put_rest(text, diff->between_unexplained_bytes,
-		 "not explained: pages changed while they were read, or the kernel's own count differs");
+	text_put_rest(text, rest, "other memory (--json has all)");
+	text_put_rest(text, diff->between_unexplained_bytes,
+		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }
 
 static bool is_selected(const struct mmt_report *report)

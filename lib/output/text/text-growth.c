@@ -444,7 +444,7 @@ static void put_part(struct text *text, const struct mmt_growth_part *part, bool
 	text_put_part_hint(text, part);
 }
 
-static void put_rest(struct text *text, int64_t bytes, const char *what)
+void text_put_rest(struct text *text, int64_t bytes, const char *what)
 {
 	char change[MMT_SIZE_TEXT];
 
@@ -487,12 +487,12 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 		else
 			rest += (uint64_t)growth->parts[i].bytes;
 	}
-	put_rest(text, (int64_t)rest, "in other memory (--json has all)");
+	text_put_rest(text, (int64_t)rest, "in other memory (--json has all)");
 	if (is_large(growth->changing_bytes))
-		put_rest(text, growth->changing_bytes,
-			 "changed while the resident pages were read, outside of the recording");
-	put_rest(text, growth->unexplained_bytes,
-		 "not explained: pages changed while they were read, or the kernel's own count differs");
+		text_put_rest(text, growth->changing_bytes,
+			      "changed while the resident pages were read, outside of the recording");
+	text_put_rest(text, growth->unexplained_bytes,
+		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)

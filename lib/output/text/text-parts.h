@@ -80,6 +80,9 @@ void text_put_kind(struct text *text, const struct mmt_growth_part *part);
 /* Below a part: what explains it, if anything is known. */
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part);
 
+/* A line of growth that belongs to no part; nothing if it is 0. */
+void text_put_rest(struct text *text, int64_t bytes, const char *what);
+
 /*
  * Whether the report shows all memory of the processes; then memory that no row shows was mapped before the recording.
  */
