@@ -372,6 +372,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;
+	priority_ease(&recorder->priority);
 	/* A command may not have executed its program yet. */
 	if (!error && !recorder->options->command)
 		error = resident_series_read(recorder);
@@ -380,6 +381,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		bool ended, safe_is_due;
 
 		priority_begin_work(&recorder->priority, clock_now_ns());
+		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->rings), clock_now_ns());
 		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command);
 		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
 		error = end_round(recorder, safe_is_due);
@@ -556,6 +558,7 @@ void loop_stop(struct recorder *recorder)
 {
 	exit_watch_stop(recorder->exit_watch);
 	recorder->exit_watch = NULL;
+	priority_hurry(&recorder->priority);
 	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
 	 * recorder sees the request: that request still counts as the first one. */
 	recorder->stop_requests = recorder_stop_requests(recorder);

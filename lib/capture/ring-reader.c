@@ -608,8 +608,10 @@ struct mmt_error *ring_reader_keep_up(struct recorder *recorder)
 
 	if (error)
 		return error;
-	if (rings_are_filling(&recorder->rings))
+	if (rings_are_filling(&recorder->rings)) {
+		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->rings), clock_now_ns());
 		return ring_reader_read(recorder);
+	}
 	priority_pause_if_due(&recorder->priority);
 	return NULL;
 }

@@ -119,6 +119,37 @@ START_TEST(refused)
 }
 END_TEST
 
+/* The real-time policy is for rings that fill up, and stays for a while after that. */
+START_TEST(follows_the_rings)
+{
+	struct priority priority = {0};
+	int policy;
+
+	ck_assert_ptr_nonnull(priority_take(&priority));
+	policy = priority.may_be_realtime ? SCHED_RR : SCHED_OTHER;
+	/* Until priority_ease(), the rings do not matter. */
+	priority_follow_rings(&priority, false, UINT64_MAX - 1);
+	ck_assert_int_eq(own_policy(), policy);
+	priority_ease(&priority);
+	priority_follow_rings(&priority, false, 1000);
+	ck_assert_int_eq(own_policy(), SCHED_OTHER);
+	priority_follow_rings(&priority, true, 1000);
+	ck_assert_int_eq(own_policy(), policy);
+	priority_follow_rings(&priority, true, 2000);
+	priority_follow_rings(&priority, false, 1999 + PRIORITY_REALTIME_NS);
+	ck_assert_int_eq(own_policy(), policy);
+	priority_follow_rings(&priority, false, 2000 + PRIORITY_REALTIME_NS);
+	ck_assert_int_eq(own_policy(), SCHED_OTHER);
+	priority_hurry(&priority);
+	priority_follow_rings(&priority, false, UINT64_MAX - 1);
+	ck_assert_int_eq(own_policy(), policy);
+	priority_give_up(&priority);
+	ck_assert_int_eq(own_policy(), SCHED_OTHER);
+	priority_follow_rings(&priority, true, 1000);
+	ck_assert_int_eq(own_policy(), SCHED_OTHER);
+}
+END_TEST
+
 START_TEST(pauses)
 {
 	struct priority priority = {.raised = true};
@@ -151,6 +182,7 @@ int main(void)
 	tcase_add_test(tests, taken_and_given_up);
 	tcase_add_test(tests, another_policy_stays);
 	tcase_add_test(tests, refused);
+	tcase_add_test(tests, follows_the_rings);
 	tcase_add_test(tests, pauses);
 	tcase_add_test(tests, stretches_are_short);
 	suite_add_tcase(suite, tests);

@@ -87,9 +87,11 @@ static bool set_nice(void)
 	return setpriority(PRIO_PROCESS, 0, PRIORITY_NICE) == 0;
 }
 
+/* Nice first: the real-time policy leaves the nice value as it is, for the time after it. */
 const char *priority_take(struct priority *priority)
 {
 	int policy = sched_getscheduler(0);
+	bool nice;
 
 	errno = 0;
 	priority->nice_before = getpriority(PRIO_PROCESS, 0);
@@ -98,13 +100,15 @@ const char *priority_take(struct priority *priority)
 	/* The user has chosen another policy: keep it. */
 	if (errno || policy != SCHED_OTHER)
 		return "the scheduling policy that it was started with";
-	priority->raised = true;
-	if (set_policy(SCHED_RR, PRIORITY_REALTIME))
-		return "real-time priority";
-	if (set_policy(SCHED_OTHER, 0) && set_nice())
-		return "nice -20";
-	priority->raised = false;
-	return "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
+	nice = set_policy(SCHED_OTHER, 0) && set_nice();
+	priority->may_be_realtime = set_policy(SCHED_RR, PRIORITY_REALTIME);
+	priority->raised = nice || priority->may_be_realtime;
+	priority->is_realtime = priority->may_be_realtime;
+	priority->realtime_until_ns = UINT64_MAX;
+	if (priority->may_be_realtime)
+		return nice ? "nice -20, and real-time priority while a ring fills up"
+			    : "ordinary priority, and real-time priority while a ring fills up";
+	return nice ? "nice -20" : "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
 }
 
 void priority_take_nice(void)
@@ -114,14 +118,37 @@ void priority_take_nice(void)
 
 void priority_take_same(const struct priority *priority)
 {
-	if (priority->raised && !set_policy(SCHED_RR, PRIORITY_REALTIME))
+	if (priority->raised && !(priority->may_be_realtime && set_policy(SCHED_RR, PRIORITY_REALTIME)))
 		priority_take_nice();
+}
+
+static void take_realtime(struct priority *priority, uint64_t until_ns)
+{
+	if (!priority->may_be_realtime)
+		return;
+	if (!priority->is_realtime)
+		priority->is_realtime = set_policy(SCHED_RR, PRIORITY_REALTIME);
+	priority->realtime_until_ns = until_ns;
+}
+
+void priority_hurry(struct priority *priority)
+{
+	take_realtime(priority, UINT64_MAX);
 }
 
 void priority_ease(struct priority *priority)
 {
-	if (priority->raised && set_policy(SCHED_OTHER, 0))
-		(void)set_nice();
+	if (priority->is_realtime)
+		priority->is_realtime = !set_policy(SCHED_OTHER, 0);
+	priority->realtime_until_ns = 0;
+}
+
+void priority_follow_rings(struct priority *priority, bool filling, uint64_t now_ns)
+{
+	if (filling && priority->realtime_until_ns != UINT64_MAX)
+		take_realtime(priority, now_ns + PRIORITY_REALTIME_NS);
+	else if (priority->is_realtime && now_ns >= priority->realtime_until_ns)
+		priority_ease(priority);
 }
 
 void priority_give_up(struct priority *priority)
@@ -134,6 +161,8 @@ void priority_give_up(struct priority *priority)
 	(void)sched_setscheduler(0, priority->policy_before, &none);
 	(void)setpriority(PRIO_PROCESS, 0, priority->nice_before);
 	priority->raised = false;
+	priority->may_be_realtime = false;
+	priority->is_realtime = false;
 }
 
 void priority_begin_work(struct priority *priority, uint64_t now_ns)
