@@ -48,7 +48,7 @@ static uint64_t unwind_all(uint64_t *whole_ret)
 
 		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &result);
 		frames += result.frame_count;
-		*whole_ret += result.end == UNWIND_END_ENTRY;
+		*whole_ret += result.end == MMT_STACK_END_ENTRY;
 	}
 	return frames;
 }

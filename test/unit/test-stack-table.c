@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
 
-#include "model/stack-table.h"
+#include "analysis/resolver/code-view-state.h"
 #include "support/run-suite.h"
 
 START_TEST(equal_stacks_have_equal_numbers)

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "code/unwind/special-functions.h"
+#include "code/unwind/stack-end.h"
 #include "code/unwind/unwind.h"
 #include "support/run-suite.h"
 
@@ -138,7 +138,7 @@ static void run(void)
 	unwind(unwind_rules_find(EM_AARCH64), &input, &callbacks, &result);
 }
 
-static void expect(const uint64_t *addresses, size_t count, enum unwind_end end)
+static void expect(const uint64_t *addresses, size_t count, enum mmt_stack_end end)
 {
 	ck_assert_uint_eq(result.frame_count, count);
 	for (size_t i = 0; i < count; i++)
@@ -158,7 +158,7 @@ START_TEST(test_leaf_and_frames)
 	words[8] = 0;
 	words[9] = ENTRY + 16;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF + 4, FRAMED + 16, BY_FRAME + 16, ENTRY + 16);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF + 4, FRAMED + 16, BY_FRAME + 16, ENTRY + 16);
 	for (size_t i = 1; i < result.frame_count; i++) {
 		ck_assert_uint_eq(result.frames[i].origin, UNWIND_BY_CFI);
 		ck_assert(result.frames[i].is_return_address);
@@ -171,7 +171,7 @@ START_TEST(test_signed_return_addresses)
 	start_at(LEAF + 4, (FRAMED + 16) | SIGNATURE, 0);
 	words[1] = (ENTRY + 16) | SIGNATURE;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF + 4, FRAMED + 16, ENTRY + 16);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF + 4, FRAMED + 16, ENTRY + 16);
 }
 END_TEST
 
@@ -198,14 +198,14 @@ START_TEST(test_expressions)
 	words[7] = ENTRY + 32;
 	run();
 #if defined(__aarch64__)
-	EXPECT(UNWIND_END_ENTRY, FRAMED + 4, ENTRY + 32);
+	EXPECT(MMT_STACK_END_ENTRY, FRAMED + 4, ENTRY + 32);
 #else
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, FRAMED + 4);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, FRAMED + 4);
 #endif
 	ck_assert(result.reads_overflow);
 	registers.known &= ~(1ULL << numbers[_i]);
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, FRAMED + 4);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, FRAMED + 4);
 }
 END_TEST
 
@@ -214,10 +214,10 @@ START_TEST(test_only_the_first_frame_may_be_a_leaf)
 	/* A function that called another has saved its return address: this CFI is not true. */
 	start_at(LEAF + 4, LEAF + 16, 0);
 	run();
-	EXPECT(UNWIND_END_INVALID, LEAF + 4, LEAF + 16);
+	EXPECT(MMT_STACK_END_INVALID, LEAF + 4, LEAF + 16);
 	set_row(LEAF, SP, 16);
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF + 4, LEAF + 16);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF + 4, LEAF + 16);
 }
 END_TEST
 
@@ -231,13 +231,13 @@ START_TEST(test_frame_records_of_jit_code)
 	words[20] = 0;
 	words[21] = ENTRY + 16;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 16, JIT + 32, BY_FRAME + 16, ENTRY + 16);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 16, JIT + 32, BY_FRAME + 16, ENTRY + 16);
 	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_FRAME_POINTER);
 
 	/* Where the caller's frame begins is not known: it cannot go on by the stack pointer. */
 	words[11] = FRAMED + 16;
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, JIT + 16, JIT + 32, FRAMED + 16);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, JIT + 16, JIT + 32, FRAMED + 16);
 }
 END_TEST
 
@@ -248,14 +248,14 @@ START_TEST(test_first_frame_without_cfi)
 	words[4] = 0;
 	words[5] = ENTRY + 16;
 	run();
-	EXPECT(UNWIND_END_ENTRY, NO_CFI, BY_FRAME + 16, ENTRY + 16);
+	EXPECT(MMT_STACK_END_ENTRY, NO_CFI, BY_FRAME + 16, ENTRY + 16);
 	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_LINK_REGISTER);
 	ck_assert(result.frames[1].doubtful);
 
 	/* It has one, with the same address. */
 	start_at(NO_CFI, ENTRY + 16, place(4));
 	run();
-	EXPECT(UNWIND_END_ENTRY, NO_CFI, ENTRY + 16);
+	EXPECT(MMT_STACK_END_ENTRY, NO_CFI, ENTRY + 16);
 	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_FRAME_POINTER);
 	ck_assert(!result.frames[1].doubtful);
 }
@@ -276,7 +276,7 @@ START_TEST(test_signal_frame)
 	/* What a handler returns to is looked up one instruction before, as the kernel's vdso expects. */
 	words[1] = TRAMPOLINE + 4;
 	run();
-	EXPECT(UNWIND_END_ENTRY, FRAMED + 4, TRAMPOLINE + 4, LEAF, BY_FRAME + 16, ENTRY + 16);
+	EXPECT(MMT_STACK_END_ENTRY, FRAMED + 4, TRAMPOLINE + 4, LEAF, BY_FRAME + 16, ENTRY + 16);
 	ck_assert(!result.frames[2].is_return_address);
 	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_SIGNAL_FRAME);
 }
@@ -293,14 +293,14 @@ START_TEST(test_signal_trampoline_without_cfi)
 	general[SP] = place(90);
 	general[PC] = LEAF;
 	run();
-	EXPECT(UNWIND_END_ENTRY, FRAMED + 4, SIGRETURN, LEAF, ENTRY + 16);
+	EXPECT(MMT_STACK_END_ENTRY, FRAMED + 4, SIGRETURN, LEAF, ENTRY + 16);
 	ck_assert(!result.frames[1].is_return_address);
 
 	/* What was interrupted ran on a stack that was not copied. */
 	general[SP] = STACK - (1 << 20);
 	general[PC] = FRAMED;
 	run();
-	EXPECT(UNWIND_END_OTHER_STACK, FRAMED + 4, SIGRETURN, FRAMED);
+	EXPECT(MMT_STACK_END_OTHER_STACK, FRAMED + 4, SIGRETURN, FRAMED);
 }
 END_TEST
 
@@ -323,12 +323,12 @@ START_TEST(test_coroutine)
 	start_at(LEAF + 4, FRAMED + 16, 0);
 	words[1] = CONTEXT + 4;
 	run();
-	EXPECT(UNWIND_END_COROUTINE, LEAF + 4, FRAMED + 16, CONTEXT + 4);
+	EXPECT(MMT_STACK_END_COROUTINE, LEAF + 4, FRAMED + 16, CONTEXT + 4);
 	ck_assert(!result.frames[2].is_return_address);
 	/* A leaf that the coroutine begins with. */
 	start_at(LEAF + 4, CONTEXT + 4, 0);
 	run();
-	EXPECT(UNWIND_END_COROUTINE, LEAF + 4, CONTEXT + 4);
+	EXPECT(MMT_STACK_END_COROUTINE, LEAF + 4, CONTEXT + 4);
 }
 END_TEST
 
@@ -337,10 +337,10 @@ START_TEST(test_end_of_the_copy)
 	start_at(LEAF, FRAMED + 16, 0);
 	input.stack_size = 8;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, FRAMED + 16);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF, FRAMED + 16);
 	registers.known &= ~(1ULL << LR);
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF);
 }
 END_TEST
 

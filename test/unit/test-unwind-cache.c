@@ -120,7 +120,7 @@ START_TEST(test_equal_stacks_hit)
 	ck_assert(!recall(1, 0));
 	remember(1, 42);
 	ck_assert_uint_eq(result.frame_count, 5);
-	ck_assert_uint_eq(result.end, UNWIND_END_ENTRY);
+	ck_assert_uint_eq(result.end, MMT_STACK_END_ENTRY);
 	ck_assert(recall(1, 42));
 	/* Elsewhere in memory: another thread, another depth. */
 	build_stack(STACK + 0x700010);

@@ -201,7 +201,7 @@ static void run(void)
 	unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
 }
 
-static void expect(const uint64_t *addresses, size_t count, enum unwind_end end)
+static void expect(const uint64_t *addresses, size_t count, enum mmt_stack_end end)
 {
 	ck_assert_uint_eq(result.frame_count, count);
 	for (size_t i = 0; i < count; i++)
@@ -229,7 +229,7 @@ START_TEST(test_cfi_to_the_entry)
 	words[4] = 0;
 	words[5] = ENTRY + 0x30;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF + 4, PLAIN + 0x10, FRAMED + 0x20, ENTRY + 0x30);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF + 4, PLAIN + 0x10, FRAMED + 0x20, ENTRY + 0x30);
 	ck_assert(!result.frames[0].is_return_address);
 	ck_assert(result.frames[1].is_return_address);
 	ck_assert_uint_eq(result.frames[0].origin, UNWIND_BY_REGISTERS);
@@ -245,7 +245,7 @@ START_TEST(test_return_address_is_looked_up_before_the_call_ends)
 	words[0] = FRAMED;
 	words[2] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, FRAMED, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, FRAMED, ENTRY + 2);
 }
 END_TEST
 
@@ -254,7 +254,7 @@ START_TEST(test_zero_return_address_is_the_entry)
 	start_at(LEAF, 0);
 	words[0] = PLAIN + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2);
 }
 END_TEST
 
@@ -264,11 +264,11 @@ START_TEST(test_plt_special_function)
 	words[0] = 7; /* what the stub pushed */
 	words[1] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, PLT + 11, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, PLT + 11, ENTRY + 2);
 	start_at(PLT + 10, 0);
 	words[0] = ENTRY + 4;
 	run();
-	EXPECT(UNWIND_END_ENTRY, PLT + 10, ENTRY + 4);
+	EXPECT(MMT_STACK_END_ENTRY, PLT + 10, ENTRY + 4);
 }
 END_TEST
 
@@ -280,7 +280,7 @@ START_TEST(test_realigned_stack)
 	words[9] = FRAMED + 2;
 	words[13] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, ALIGNED, FRAMED + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, ALIGNED, FRAMED + 2, ENTRY + 2);
 }
 END_TEST
 
@@ -296,7 +296,7 @@ START_TEST(test_signal_frame)
 	general[16] = FRAMED;	 /* rip: the first instruction, not to be looked up one before */
 	words[41] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, TRAMPOLINE + 2, FRAMED, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, TRAMPOLINE + 2, FRAMED, ENTRY + 2);
 	ck_assert(!result.frames[2].is_return_address);
 	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_SIGNAL_FRAME);
 }
@@ -312,7 +312,7 @@ START_TEST(test_frame_pointer_through_jit_code)
 	words[8] = 0x1234567; /* native code uses it for something else */
 	words[9] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, ENTRY + 2);
 	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_FRAME_POINTER);
 	ck_assert(!result.frames[3].doubtful);
 }
@@ -324,7 +324,7 @@ START_TEST(test_guess_without_a_call_is_doubtful)
 	words[0] = JIT + 0x10;
 	words[5] = JIT_NO_CALL + 2;
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, JIT + 0x10, JIT_NO_CALL + 2);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, JIT + 0x10, JIT_NO_CALL + 2);
 	ck_assert(result.frames[2].doubtful);
 }
 END_TEST
@@ -336,7 +336,7 @@ START_TEST(test_frame_pointer_must_grow_in_jit_code)
 	words[4] = place(2);
 	words[5] = JIT + 0x20;
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, JIT + 0x10);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, JIT + 0x10);
 }
 END_TEST
 
@@ -346,7 +346,7 @@ START_TEST(test_frameless_first_frame)
 	start_at(JIT, place(8));
 	words[0] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, JIT, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, JIT, ENTRY + 2);
 	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_STACK_POINTER);
 
 	/* No call before the word at the stack pointer: the frame pointer it is. */
@@ -354,7 +354,7 @@ START_TEST(test_frameless_first_frame)
 	words[0] = ENTRY + 3;
 	words[9] = ENTRY + 4;
 	run();
-	EXPECT(UNWIND_END_ENTRY, NO_CFI, ENTRY + 4);
+	EXPECT(MMT_STACK_END_ENTRY, NO_CFI, ENTRY + 4);
 }
 END_TEST
 
@@ -365,7 +365,7 @@ START_TEST(test_register_lost_on_the_way)
 	words[0] = LOSES_RBP + 2;
 	words[1] = FRAMED + 2;
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, LOSES_RBP + 2, FRAMED + 2);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, LOSES_RBP + 2, FRAMED + 2);
 }
 END_TEST
 
@@ -373,21 +373,21 @@ START_TEST(test_bad_stacks_end)
 {
 	start_at(STUCK, 0);
 	run();
-	EXPECT(UNWIND_END_INVALID, STUCK);
+	EXPECT(MMT_STACK_END_INVALID, STUCK);
 
 	start_at(LEAF, 0);
 	words[0] = 0x1000; /* no code there */
 	run();
-	EXPECT(UNWIND_END_INVALID, LEAF);
+	EXPECT(MMT_STACK_END_INVALID, LEAF);
 
 	registers.values[RSP] = STACK + 4;
 	run();
-	EXPECT(UNWIND_END_INVALID, LEAF);
+	EXPECT(MMT_STACK_END_INVALID, LEAF);
 
 	registers.known = 0;
 	run();
 	ck_assert_uint_eq(result.frame_count, 0);
-	ck_assert_uint_eq(result.end, UNWIND_END_NOT_RECORDED);
+	ck_assert_uint_eq(result.end, MMT_STACK_END_NOT_RECORDED);
 }
 END_TEST
 
@@ -404,7 +404,7 @@ START_TEST(test_expression_of_a_saved_register)
 	words[11] = FRAMED + 2;
 	words[21] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, FRAMED + 4, EXPRESSION + 2, FRAMED + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, FRAMED + 4, EXPRESSION + 2, FRAMED + 2, ENTRY + 2);
 }
 END_TEST
 
@@ -416,12 +416,12 @@ START_TEST(test_expressions)
 	words[9] = FRAMED + 2;
 	words[21] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, EXPRESSION + 4, FRAMED + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, EXPRESSION + 4, FRAMED + 2, ENTRY + 2);
 	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_EXPRESSION);
 	ck_assert(result.reads_overflow);
 	input.stack_size = 16;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, EXPRESSION + 4);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, EXPRESSION + 4);
 }
 END_TEST
 
@@ -448,7 +448,7 @@ START_TEST(test_bad_expressions)
 	expressions[0] = (struct cfi_expression){.bytes = bad_expressions[_i].bytes, .size = bad_expressions[_i].size};
 	run();
 	ck_assert_uint_eq(result.frame_count, 1);
-	ck_assert(result.end == UNWIND_END_NO_UNWIND_DATA || result.end == UNWIND_END_INVALID);
+	ck_assert(result.end == MMT_STACK_END_NO_UNWIND_DATA || result.end == MMT_STACK_END_INVALID);
 }
 END_TEST
 
@@ -463,7 +463,7 @@ START_TEST(test_signal_trampoline_without_cfi)
 	general[16] = FRAMED;
 	words[41] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, SIGRETURN, FRAMED, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, SIGRETURN, FRAMED, ENTRY + 2);
 	ck_assert(!result.frames[1].is_return_address);
 	ck_assert(!result.frames[2].is_return_address);
 }
@@ -488,10 +488,10 @@ START_TEST(test_alternate_signal_stack)
 {
 	interrupt(LEAF);
 	run();
-	EXPECT(UNWIND_END_OTHER_STACK, FRAMED, TRAMPOLINE + 2, LEAF);
+	EXPECT(MMT_STACK_END_OTHER_STACK, FRAMED, TRAMPOLINE + 2, LEAF);
 	interrupt(FRAMED + 4);
 	run();
-	EXPECT(UNWIND_END_OTHER_STACK, FRAMED, TRAMPOLINE + 2, FRAMED + 4);
+	EXPECT(MMT_STACK_END_OTHER_STACK, FRAMED, TRAMPOLINE + 2, FRAMED + 4);
 }
 END_TEST
 
@@ -501,14 +501,14 @@ START_TEST(test_chain_on_from_an_alternate_stack)
 	interrupt(FRAMED + 4);
 	CHAIN(FRAMED, TRAMPOLINE + 2, FRAMED + 2, ENTRY + 2);
 	run();
-	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, FRAMED + 4, FRAMED + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, FRAMED, TRAMPOLINE + 2, FRAMED + 4, FRAMED + 2, ENTRY + 2);
 	ck_assert(result.spliced);
 	ck_assert(!result.frames[3].doubtful);
 
 	/* The function that was interrupted has no frame: its caller may be missing. */
 	interrupt(LEAF);
 	run();
-	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, LEAF, FRAMED + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, FRAMED, TRAMPOLINE + 2, LEAF, FRAMED + 2, ENTRY + 2);
 	ck_assert(result.frames[3].doubtful);
 	ck_assert(!result.frames[4].doubtful);
 }
@@ -520,7 +520,7 @@ START_TEST(test_coroutine)
 	words[0] = PLAIN + 2;
 	words[2] = CONTEXT; /* its first byte */
 	run();
-	EXPECT(UNWIND_END_COROUTINE, LEAF, PLAIN + 2, CONTEXT);
+	EXPECT(MMT_STACK_END_COROUTINE, LEAF, PLAIN + 2, CONTEXT);
 	ck_assert(!result.frames[2].is_return_address);
 }
 END_TEST
@@ -531,7 +531,7 @@ START_TEST(test_function_that_changes_stacks)
 	words[0] = SWITCH + 2;
 	words[1] = PLAIN + 2; /* left over from something else */
 	run();
-	EXPECT(UNWIND_END_OTHER_STACK, LEAF, SWITCH + 2);
+	EXPECT(MMT_STACK_END_OTHER_STACK, LEAF, SWITCH + 2);
 }
 END_TEST
 
@@ -544,7 +544,7 @@ START_TEST(test_code_that_changes_stacks)
 	words[4] = place(8);
 	words[5] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_OTHER_STACK, LEAF, CHANGES_STACKS + 2);
+	EXPECT(MMT_STACK_END_OTHER_STACK, LEAF, CHANGES_STACKS + 2);
 }
 END_TEST
 
@@ -553,10 +553,10 @@ START_TEST(test_entry_known_by_name)
 	start_at(LEAF, 0);
 	words[0] = NAMED_ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, NAMED_ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, NAMED_ENTRY + 2);
 	words[0] = NO_CFI + 2;
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, NO_CFI + 2);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, NO_CFI + 2);
 }
 END_TEST
 
@@ -568,11 +568,11 @@ START_TEST(test_code_that_never_returns)
 	words[1] = words[2] = 7; /* no return addresses */
 	words[3] = NAMED_ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, NO_CFI + 2, NAMED_ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, NO_CFI + 2, NAMED_ENTRY + 2);
 	/* Something else may lie in between. */
 	words[2] = PLAIN + 2;
 	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, NO_CFI + 2);
+	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, NO_CFI + 2);
 }
 END_TEST
 
@@ -584,11 +584,11 @@ START_TEST(test_deduced_row)
 	words[0] = PLAIN + 2;
 	words[2] = ENTRY + 4;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LOSES_RBP, PLAIN + 2, ENTRY + 4);
+	EXPECT(MMT_STACK_END_ENTRY, LOSES_RBP, PLAIN + 2, ENTRY + 4);
 	words[0] = PLAIN + 1;
 	words[5] = ENTRY + 4;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LOSES_RBP, ENTRY + 4);
+	EXPECT(MMT_STACK_END_ENTRY, LOSES_RBP, ENTRY + 4);
 }
 END_TEST
 
@@ -601,14 +601,14 @@ START_TEST(test_python_trampoline)
 	words[30] = 0;
 	words[31] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PYTHON + 7, FRAMED + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PYTHON + 7, FRAMED + 2, ENTRY + 2);
 	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_SPECIAL_FUNCTION);
 
 	/* It has a frame pointer. */
 	start_at(LEAF, place(1));
 	words[1] = place(30);
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PYTHON + 7, FRAMED + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PYTHON + 7, FRAMED + 2, ENTRY + 2);
 	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_FRAME_POINTER);
 }
 END_TEST
@@ -624,7 +624,7 @@ START_TEST(test_depth_limit)
 	start_at(LEAF, 0);
 	run();
 	ck_assert_uint_eq(result.frame_count, UNWIND_FRAMES_MAX);
-	ck_assert_uint_eq(result.end, UNWIND_END_DEPTH_LIMIT);
+	ck_assert_uint_eq(result.end, MMT_STACK_END_DEPTH_LIMIT);
 }
 END_TEST
 
@@ -634,11 +634,11 @@ START_TEST(test_end_of_the_copy)
 	words[0] = PLAIN + 2;
 	input.stack_size = 16;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
 	input.stack_size = 0;
 	input.stack = NULL;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF);
 }
 END_TEST
 
@@ -651,7 +651,7 @@ START_TEST(test_splice_after_a_frameless_leaf)
 	CHAIN(LEAF, JIT + 0x20, JIT + 0x30, ENTRY + 2);
 	input.stack_size = 32;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, JIT + 0x30, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, JIT + 0x30, ENTRY + 2);
 	ck_assert(result.spliced);
 	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_CFI);
 	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_CALLCHAIN);
@@ -672,7 +672,7 @@ START_TEST(test_splice_repeats_no_frame)
 	CHAIN(LEAF, FRAMED + 2, FRAMED + 2, FRAMED + 2, PLAIN + 4, JIT + 2);
 	input.stack_size = 80;
 	run();
-	EXPECT(UNWIND_END_CALLCHAIN, LEAF, FRAMED + 2, FRAMED + 2, FRAMED + 2, FRAMED + 2, PLAIN + 4, JIT + 2);
+	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, FRAMED + 2, FRAMED + 2, FRAMED + 2, FRAMED + 2, PLAIN + 4, JIT + 2);
 	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_CFI);
 	ck_assert_uint_eq(result.frames[4].origin, UNWIND_BY_CALLCHAIN);
 	ck_assert(!result.frames[4].doubtful);
@@ -688,7 +688,7 @@ START_TEST(test_splice_across_a_gap_is_doubtful)
 	CHAIN(LEAF, JIT + 0x20, ENTRY + 2);
 	input.stack_size = 64;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x20, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x20, ENTRY + 2);
 	ck_assert(result.frames[2].doubtful);
 	ck_assert(!result.frames[3].doubtful);
 }
@@ -703,13 +703,13 @@ START_TEST(test_beginning_in_the_chain_is_no_guess)
 	CHAIN(LEAF, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
 	input.stack_size = 32;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
 	ck_assert(result.frames[4].doubtful);
 	ck_assert(!result.frames[5].doubtful);
 	input.stack_size = 0;
 	input.registers = NULL;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
 	ck_assert(result.frames[2].doubtful);
 	ck_assert(!result.frames[3].doubtful);
 }
@@ -724,7 +724,7 @@ START_TEST(test_splice_by_address)
 	words[2] = FRAMED + 2;
 	CHAIN(LEAF, PLAIN + 2, FRAMED + 2, JIT + 2);
 	run();
-	EXPECT(UNWIND_END_CALLCHAIN, LEAF, PLAIN + 2, FRAMED + 2, JIT + 2);
+	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, PLAIN + 2, FRAMED + 2, JIT + 2);
 	ck_assert(!result.frames[3].doubtful);
 }
 END_TEST
@@ -739,14 +739,14 @@ START_TEST(test_splice_behind_a_function_without_frame_pointer_is_doubtful)
 	input.stack_size = 24;
 	CHAIN(LEAF, PLAIN + 4, FRAMED + 2, JIT + 2);
 	run();
-	EXPECT(UNWIND_END_CALLCHAIN, LEAF, PLAIN + 2, PLAIN + 4, FRAMED + 2, JIT + 2);
+	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, PLAIN + 2, PLAIN + 4, FRAMED + 2, JIT + 2);
 	ck_assert(!result.frames[2].doubtful);
 	ck_assert(result.frames[3].doubtful);
 	ck_assert(!result.frames[4].doubtful);
 	words[2] = FRAMED + 4;
 	CHAIN(LEAF, FRAMED + 4, FRAMED + 2, JIT + 2);
 	run();
-	EXPECT(UNWIND_END_CALLCHAIN, LEAF, PLAIN + 2, FRAMED + 4, FRAMED + 2, JIT + 2);
+	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, PLAIN + 2, FRAMED + 4, FRAMED + 2, JIT + 2);
 	ck_assert(!result.frames[3].doubtful);
 }
 END_TEST
@@ -759,7 +759,7 @@ START_TEST(test_splice_at_one_of_several_equal_addresses_is_doubtful)
 	input.stack_size = 8;
 	CHAIN(LEAF, FRAMED + 2, FRAMED + 2, JIT + 2);
 	run();
-	EXPECT(UNWIND_END_CALLCHAIN, LEAF, FRAMED + 2, FRAMED + 2, JIT + 2);
+	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, FRAMED + 2, FRAMED + 2, JIT + 2);
 	ck_assert(result.frames[2].doubtful);
 	ck_assert(!result.frames[3].doubtful);
 }
@@ -772,13 +772,13 @@ START_TEST(test_chain_through_a_function_without_frame_pointer_is_doubtful)
 	input.stack_size = 16;
 	CHAIN(LEAF, FRAMED + 2, PLAIN + 2, ENTRY + 2);
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, PLAIN + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, PLAIN + 2, ENTRY + 2);
 	ck_assert(!result.frames[3].doubtful);
 	ck_assert(result.frames[4].doubtful);
 	/* What calls the first function of a thread keeps none, and what the kernel reads next is anything. */
 	CHAIN(LEAF, FRAMED + 2, THREAD_START + 2, JIT + 4);
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, THREAD_START + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, THREAD_START + 2);
 	/* Go keeps one, although its rows count from the stack pointer. */
 	plain_keeps_frame_pointer = true;
 	CHAIN(LEAF, FRAMED + 2, PLAIN + 2, ENTRY + 2);
@@ -795,7 +795,7 @@ START_TEST(test_chain_of_a_register_that_is_no_frame_pointer)
 	CHAIN(LEAF, JIT + 2, JIT + 4);
 	input.stack_size = 16;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
 	ck_assert(!result.spliced);
 }
 END_TEST
@@ -807,7 +807,7 @@ START_TEST(test_chain_with_garbage_stops)
 	CHAIN(LEAF, JIT + 4, 0x12, JIT + 6);
 	input.stack_size = 16;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, JIT + 2, JIT + 4);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF, JIT + 2, JIT + 4);
 }
 END_TEST
 
@@ -818,11 +818,11 @@ START_TEST(test_chain_to_an_entry_known_by_name)
 	CHAIN(LEAF, JIT + 4, NAMED_ENTRY + 2);
 	input.stack_size = 16;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, JIT + 4, NAMED_ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, JIT + 4, NAMED_ENTRY + 2);
 	/* Only there: what it has called is not where the thread begins. */
 	CHAIN(LEAF, NAMED_ENTRY + 2, JIT + 4);
 	run();
-	EXPECT(UNWIND_END_CALLCHAIN, LEAF, JIT + 2, NAMED_ENTRY + 2, JIT + 4);
+	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, JIT + 2, NAMED_ENTRY + 2, JIT + 4);
 }
 END_TEST
 
@@ -833,18 +833,18 @@ START_TEST(test_thread_known_by_what_its_entry_calls)
 	words[2] = THREAD_START + 2;
 	words[4] = ENTRY + 2;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2, ENTRY + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2, ENTRY + 2);
 	/* The copy ends in its frame. */
 	input.stack_size = 32;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2);
 	input.stack_size = 16;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
 	CHAIN(LEAF, JIT + 2, THREAD_START + 2);
 	input.stack_size = 0;
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, THREAD_START + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, THREAD_START + 2);
 }
 END_TEST
 
@@ -856,7 +856,7 @@ START_TEST(test_full_chain_is_cut)
 	input.callchain_full = true;
 	input.stack_size = 16;
 	run();
-	EXPECT(UNWIND_END_DEPTH_LIMIT, LEAF, JIT + 2, JIT + 4, JIT + 6);
+	EXPECT(MMT_STACK_END_DEPTH_LIMIT, LEAF, JIT + 2, JIT + 4, JIT + 6);
 }
 END_TEST
 
@@ -867,11 +867,11 @@ START_TEST(test_empty_copy)
 	CHAIN(LEAF);
 	input.stack_size = 0;
 	run();
-	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF);
+	EXPECT(MMT_STACK_END_DUMP_EXHAUSTED, LEAF);
 	start_at(LEAF, place(4));
 	CHAIN(LEAF, JIT + 2, THREAD_START + 2);
 	run();
-	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, THREAD_START + 2);
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, THREAD_START + 2);
 }
 END_TEST
 
@@ -882,7 +882,7 @@ START_TEST(test_chain_alone)
 	input.stack = NULL;
 	input.stack_size = 0;
 	run();
-	EXPECT(UNWIND_END_CALLCHAIN, LEAF, JIT + 2, 0x1234, JIT_NO_CALL + 2);
+	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, JIT + 2, 0x1234, JIT_NO_CALL + 2);
 	ck_assert(!result.frames[0].is_return_address);
 	ck_assert(result.frames[1].is_return_address);
 	ck_assert(!result.frames[1].doubtful);
@@ -1065,7 +1065,7 @@ static __attribute__((noinline)) void compare_here(void)
 	_Unwind_Backtrace(compare_frame, &count);
 	ck_assert_uint_eq(result.frame_count, count);
 	compare_with_libunwind(&context);
-	ck_assert_uint_eq(result.end, UNWIND_END_ENTRY);
+	ck_assert_uint_eq(result.end, MMT_STACK_END_ENTRY);
 	ck_assert_uint_gt(count, 4);
 	live_frames = count;
 }

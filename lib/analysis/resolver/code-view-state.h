@@ -11,9 +11,27 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/unwind/unwind.h"
-#include "model/stack-table.h"
 
 #define STACK_END_LOST MMT_STACK_END_KINDS
+
+/* Interned call stacks: equal sequences of frame numbers have equal stack numbers. */
+
+struct stacks {
+	struct intern interned;
+};
+
+#define STACKS_NONE UINT32_MAX
+
+void stacks_deinit(struct stacks *stacks);
+
+/* Number of a stack: `frames` innermost first (the caller's numbers), `end` the reason why it ends (part of its
+ * identity). STACKS_NONE: out of memory. */
+uint32_t stacks_put(struct stacks *stacks, const uint32_t *frames, size_t count, uint32_t end);
+
+/* Frames of a stack, valid until the next stacks_put(). */
+const uint32_t *stacks_get(const struct stacks *stacks, uint32_t stack, size_t *count_ret, uint32_t *end_ret);
+
+size_t stacks_count(const struct stacks *stacks);
 
 /* Identity of a frame. Hashed as bytes, so without padding. */
 struct frame_key {

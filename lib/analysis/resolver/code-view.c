@@ -7,6 +7,50 @@
 
 #include "analysis/resolver/code-view-state.h"
 #include "analysis/resolver/recorded-jit-code.h"
+#include "base/cleanup.h"
+
+#define FEW_FRAMES 255
+
+void stacks_deinit(struct stacks *stacks)
+{
+	intern_deinit(&stacks->interned);
+}
+
+/* Stored as the end, followed by the frames. */
+uint32_t stacks_put(struct stacks *stacks, const uint32_t *frames, size_t count, uint32_t end)
+{
+	CLEANUP(free) uint32_t *many = NULL;
+	uint32_t few[FEW_FRAMES + 1];
+	uint32_t *words = few;
+
+	if (count > FEW_FRAMES) {
+		if (count > SIZE_MAX / sizeof(*words) - 1)
+			return STACKS_NONE;
+		words = many = malloc((count + 1) * sizeof(*words));
+		if (!words)
+			return STACKS_NONE;
+	}
+	words[0] = end;
+	if (count)
+		memcpy(words + 1, frames, count * sizeof(*frames));
+	return intern_put(&stacks->interned, words, (count + 1) * sizeof(*words));
+}
+
+const uint32_t *stacks_get(const struct stacks *stacks, uint32_t stack, size_t *count_ret, uint32_t *end_ret)
+{
+	size_t size;
+	const uint32_t *words = intern_get(&stacks->interned, stack, &size);
+
+	*count_ret = size / sizeof(*words) - 1;
+	if (end_ret)
+		*end_ret = words[0];
+	return words + 1;
+}
+
+size_t stacks_count(const struct stacks *stacks)
+{
+	return stacks->interned.count;
+}
 
 #define MEMO_ENTRIES (1u << 16)
 
@@ -327,23 +371,6 @@ static struct mmt_error *put_frame(struct code_view *view, const struct frame_ke
 	return &error_no_memory;
 }
 
-static enum mmt_stack_end stack_end(enum unwind_end end)
-{
-	static const enum mmt_stack_end ends[] = {
-	    [UNWIND_END_ENTRY] = MMT_STACK_END_ENTRY,
-	    [UNWIND_END_DUMP_EXHAUSTED] = MMT_STACK_END_DUMP_EXHAUSTED,
-	    [UNWIND_END_DEPTH_LIMIT] = MMT_STACK_END_DEPTH_LIMIT,
-	    [UNWIND_END_NO_UNWIND_DATA] = MMT_STACK_END_NO_UNWIND_DATA,
-	    [UNWIND_END_CALLCHAIN] = MMT_STACK_END_CALLCHAIN,
-	    [UNWIND_END_INVALID] = MMT_STACK_END_INVALID,
-	    [UNWIND_END_NOT_RECORDED] = MMT_STACK_END_NOT_RECORDED,
-	    [UNWIND_END_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
-	    [UNWIND_END_COROUTINE] = MMT_STACK_END_COROUTINE,
-	};
-
-	return ends[end];
-}
-
 static struct mmt_error *put_process(struct code_view *view, const struct process *process)
 {
 	while (view->processes.count <= process->index) {
@@ -386,13 +413,13 @@ static struct mmt_error *put_stack(struct lookup *lookup, const struct process *
 		    is_unchecked(lookup, frame, frame + 1))
 			view->processes.items[process->index].unchecked_frames = true;
 		if (key.kind == MMT_FRAME_JIT && i + 1 == view->result.frame_count &&
-		    (view->result.end == UNWIND_END_NO_UNWIND_DATA || view->result.end == UNWIND_END_INVALID))
+		    (view->result.end == MMT_STACK_END_NO_UNWIND_DATA || view->result.end == MMT_STACK_END_INVALID))
 			view->processes.items[process->index].stacks_end_there = true;
 		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
 		if (error)
 			return error;
 	}
-	*stack_ret = stacks_put(&view->stacks, frames, view->result.frame_count, stack_end(view->result.end));
+	*stack_ret = stacks_put(&view->stacks, frames, view->result.frame_count, view->result.end);
 	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/errors.h"
 #include "code/elf/module.h"
-#include "code/unwind/cfi-rows.h"
+#include "code/unwind/cfi.h"
 #include "trace/read/reader.h"
 
 struct jit_names;

@@ -25,7 +25,7 @@
 #include "code/elf/disassembly.h"
 #include "code/unwind/cfi.h"
 #include "code/unwind/instruction-analysis.h"
-#include "code/unwind/special-functions.h"
+#include "code/unwind/stack-end.h"
 
 /* Opens an ELF file, verifies its build-id, and provides its segments. */
 

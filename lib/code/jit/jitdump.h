@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/errors.h"
-#include "code/unwind/cfi-rows.h"
+#include "code/unwind/cfi.h"
 
 struct jitdump;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/unwind/cfi-rows.h"
+#include "code/unwind/cfi.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "base/map.h"
 #include "base/vector.h"
-#include "code/unwind/cfi-entries.h"
 
 /* Executes the instructions of one FDE, row by row, with the address at which each row begins. */
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "code/unwind/cfi-rows.h"
+#include "code/unwind/cfi.h"
 
 struct expressions_registers {
 	uint64_t values[CFI_REGISTERS];

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "code/elf/disassembly.h"
-#include "code/unwind/cfi-rows.h"
+#include "code/unwind/cfi.h"
 
 #define EPILOGUE_REGISTERS 16
 

@@ -227,6 +227,35 @@ enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, b
 			   struct code_place *place_ret);
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address);
 
+/* As struct code_place has it, or else by the slow callback. */
+static inline enum code_special_function unwind_find_special_function(const struct unwind_state *state,
+								      const struct code_place *place, uint64_t address,
+								      bool is_return_address)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+
+	return place->special_function == CODE_SPECIAL_FUNCTION_NONE && callbacks->find_special_function
+		   ? callbacks->find_special_function(callbacks->context, address, is_return_address)
+		   : place->special_function;
+}
+
+/* How the stack ends: stack-end.c. */
+
+enum mmt_stack_end unwind_end_of_steps(const struct unwind_state *state, enum unwind_step last);
+
+/* A stack that cannot be continued may have reached the start function of its thread or coroutine. */
+enum mmt_stack_end unwind_recognise_end(const struct unwind_state *state, enum mmt_stack_end end);
+
+/* A stack that has reached the function that the entry of a thread calls is complete even if the dump or the callchain
+ * ends there. */
+enum mmt_stack_end unwind_recognise_thread(const struct unwind_state *state);
+
+/* Classify the end of a stack whose last frames come from the callchain. */
+enum mmt_stack_end unwind_end_of_callchain(const struct unwind_state *state);
+
+/* Whether the kernel's callchain may contain more frames. */
+bool unwind_end_is_open(enum mmt_stack_end end);
+
 /* Continue with the kernel's callchain after the frames from the dump, which ended with `result->end`. */
 void unwind_splice(struct unwind_state *state);
 

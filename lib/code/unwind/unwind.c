@@ -442,27 +442,7 @@ static enum unwind_step step(struct unwind_state *state, const struct code_place
 	return last;
 }
 
-static enum unwind_end end_of_steps(const struct unwind_state *state, enum unwind_step last)
-{
-	switch (last) {
-	case UNWIND_STEP_ENTRY:
-		return UNWIND_END_ENTRY;
-	case UNWIND_STEP_COROUTINE:
-		return UNWIND_END_COROUTINE;
-	case UNWIND_STEP_OTHER_STACK:
-		return UNWIND_END_OTHER_STACK;
-	case UNWIND_STEP_MISSING:
-		return UNWIND_END_DUMP_EXHAUSTED;
-	case UNWIND_STEP_INVALID:
-		return UNWIND_END_INVALID;
-	case UNWIND_STEP_NO_DATA:
-	case UNWIND_STEP_DONE:
-		break;
-	}
-	return state->other_stack ? UNWIND_END_OTHER_STACK : UNWIND_END_NO_UNWIND_DATA;
-}
-
-static enum unwind_end walk_stack(struct unwind_state *state)
+static enum mmt_stack_end walk_stack(struct unwind_state *state)
 {
 	enum unwind_step last;
 
@@ -476,69 +456,21 @@ static enum unwind_end walk_stack(struct unwind_state *state)
 
 		/* Only the first frame is certain to have been executed. */
 		if (kind == CODE_NONE && state->result->frame_count)
-			return UNWIND_END_INVALID;
+			return MMT_STACK_END_INVALID;
 		/* These addresses were not pushed by a call. Their CFI may begin a byte earlier because of that. */
 		if ((place.special_function == CODE_SPECIAL_FUNCTION_SIGNAL_RETURN &&
 		     !(place.row && place.row->signal_frame)) ||
 		    place.special_function == CODE_SPECIAL_FUNCTION_COROUTINE)
 			frame.is_return_address = false;
 		if (!unwind_push(state->result, &frame))
-			return UNWIND_END_DEPTH_LIMIT;
+			return MMT_STACK_END_DEPTH_LIMIT;
 		if (state->base & (state->rules->word - 1u))
-			return UNWIND_END_INVALID;
+			return MMT_STACK_END_INVALID;
 		state->by_frame_pointer = place.row && place.row->cfa_kind == CFI_CFA_REGISTER &&
 					  place.row->cfa_register == state->rules->frame_pointer;
 		last = step(state, &place);
 	} while (last == UNWIND_STEP_DONE);
-	return end_of_steps(state, last);
-}
-
-/* A stack that cannot be continued may have reached the start function of its thread or coroutine. */
-static enum unwind_end recognise_end(const struct unwind_state *state, enum unwind_end end)
-{
-	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last;
-	enum code_special_function special_function;
-
-	if (!result->frame_count || !state->callbacks->find_special_function ||
-	    (end != UNWIND_END_NO_UNWIND_DATA && end != UNWIND_END_INVALID))
-		return end;
-	last = &result->frames[result->frame_count - 1];
-	special_function =
-	    state->callbacks->find_special_function(state->callbacks->context, last->address, last->is_return_address);
-	switch (special_function) {
-	case CODE_SPECIAL_FUNCTION_ENTRY:
-		return UNWIND_END_ENTRY;
-	case CODE_SPECIAL_FUNCTION_COROUTINE:
-		return UNWIND_END_COROUTINE;
-	case CODE_SPECIAL_FUNCTION_STACK_SWITCH:
-		return UNWIND_END_OTHER_STACK;
-	default:
-		return end;
-	}
-}
-
-/* Recognise a thread by the function that its entry calls. A stack that has reached it is complete even if the dump or
- * the callchain ends there. */
-static enum unwind_end recognise_thread(const struct unwind_state *state)
-{
-	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last;
-	bool is_cut = result->end == UNWIND_END_DUMP_EXHAUSTED || result->end == UNWIND_END_CALLCHAIN;
-
-	if (!is_cut || !result->frame_count || !state->callbacks->find_special_function)
-		return result->end;
-	last = &result->frames[result->frame_count - 1];
-	return state->callbacks->find_special_function(state->callbacks->context, last->address,
-						       last->is_return_address) == CODE_SPECIAL_FUNCTION_THREAD_START
-		   ? UNWIND_END_ENTRY
-		   : result->end;
-}
-
-/* Whether the kernel's callchain may contain more frames. */
-static bool is_open_end(enum unwind_end end)
-{
-	return end != UNWIND_END_ENTRY && end != UNWIND_END_COROUTINE && end != UNWIND_END_DEPTH_LIMIT;
+	return unwind_end_of_steps(state, last);
 }
 
 void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
@@ -553,13 +485,13 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	result->rules = rules;
 	result->frame_count = result->read_count = 0;
 	result->reads_overflow = result->spliced = false;
-	result->end = UNWIND_END_NOT_RECORDED;
+	result->end = MMT_STACK_END_NOT_RECORDED;
 	if (input->callchain_count && (!have_registers || !input->stack_size)) {
 		unwind_callchain(&state);
 		/* A dump was requested, but is empty. */
-		if (result->end == UNWIND_END_CALLCHAIN && have_registers && input->stack)
-			result->end = UNWIND_END_DUMP_EXHAUSTED;
-		result->end = recognise_thread(&state);
+		if (result->end == MMT_STACK_END_CALLCHAIN && have_registers && input->stack)
+			result->end = MMT_STACK_END_DUMP_EXHAUSTED;
+		result->end = unwind_recognise_thread(&state);
 		return;
 	}
 	if (!rules || !input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
@@ -570,10 +502,10 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	state.base = input->registers->values[rules->stack_pointer];
 	state.origin = UNWIND_BY_REGISTERS;
 	fetch_ahead(&state);
-	result->end = recognise_end(&state, walk_stack(&state));
-	if (is_open_end(result->end) && input->callchain_count > 1)
+	result->end = unwind_recognise_end(&state, walk_stack(&state));
+	if (unwind_end_is_open(result->end) && input->callchain_count > 1)
 		unwind_splice(&state);
-	result->end = recognise_thread(&state);
+	result->end = unwind_recognise_thread(&state);
 }
 
 const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
@@ -610,7 +542,7 @@ static void continue_on_other_stack(struct unwind_state *state, struct unwind_va
 		    ours.value == frame_pointer.value;
 
 	*continuation_ret = (struct continuation){.next = state->input->callchain_count};
-	if (state->result->end == UNWIND_END_OTHER_STACK && same)
+	if (state->result->end == MMT_STACK_END_OTHER_STACK && same)
 		*continuation_ret = (struct continuation){.next = next, .exact = state->by_frame_pointer};
 }
 
@@ -700,43 +632,11 @@ static void continue_by_address(struct unwind_state *state, struct continuation 
 	*continuation_ret = (struct continuation){.next = 1};
 }
 
-static enum code_special_function find_special_function(const struct unwind_state *state,
-							const struct code_place *place, uint64_t address,
-							bool is_return_address)
-{
-	const struct unwind_callbacks *callbacks = state->callbacks;
-
-	return place->special_function == CODE_SPECIAL_FUNCTION_NONE && callbacks->find_special_function
-		   ? callbacks->find_special_function(callbacks->context, address, is_return_address)
-		   : place->special_function;
-}
-
 /* The start function of a Go thread is a return target that no call pushed. */
 static bool follows_no_call(const struct unwind_state *state, const struct code_place *place, uint64_t address)
 {
 	return unwind_follows_call(state, address) == 0 &&
-	       find_special_function(state, place, address, true) != CODE_SPECIAL_FUNCTION_ENTRY;
-}
-
-/* Classify the end of a stack whose last frames come from the callchain. The kernel stops where the frame pointer chain
- * ends, often in libc, a few frames before the entry function. Only that function has no caller. */
-static enum unwind_end end_of_callchain(const struct unwind_state *state)
-{
-	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last;
-	struct code_place place = {0};
-	enum code_special_function special_function;
-
-	if (!result->frame_count)
-		return UNWIND_END_NOT_RECORDED;
-	last = &result->frames[result->frame_count - 1];
-	if (state->rules)
-		unwind_find(state, last->address, last->is_return_address, &place);
-	special_function = find_special_function(state, &place, last->address, last->is_return_address);
-	if (special_function == CODE_SPECIAL_FUNCTION_ENTRY || special_function == CODE_SPECIAL_FUNCTION_THREAD_START ||
-	    (place.row && cfi_row_is_outermost(place.row)))
-		return UNWIND_END_ENTRY;
-	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
+	       unwind_find_special_function(state, place, address, true) != CODE_SPECIAL_FUNCTION_ENTRY;
 }
 
 void unwind_splice(struct unwind_state *state)
@@ -761,16 +661,17 @@ void unwind_splice(struct unwind_state *state)
 			return;
 		frame.doubtful = !exact || follows_no_call(state, &place, address);
 		if (!unwind_push(result, &frame)) {
-			result->end = UNWIND_END_DEPTH_LIMIT;
+			result->end = MMT_STACK_END_DEPTH_LIMIT;
 			return;
 		}
 		result->spliced = true;
 		exact = keeps_frame_pointer(state, &place);
-		if (!exact && find_special_function(state, &place, address, true) == CODE_SPECIAL_FUNCTION_THREAD_START)
+		if (!exact &&
+		    unwind_find_special_function(state, &place, address, true) == CODE_SPECIAL_FUNCTION_THREAD_START)
 			break;
 	}
 	if (result->spliced)
-		result->end = end_of_callchain(state);
+		result->end = unwind_end_of_callchain(state);
 }
 
 /* Not within the known code of the process. */
@@ -796,9 +697,9 @@ void unwind_callchain(struct unwind_state *state)
 		frame.doubtful =
 		    i && (follows_no_call(state, &(struct code_place){0}, frame.address) || leads_nowhere(state, i));
 		if (!unwind_push(result, &frame)) {
-			result->end = UNWIND_END_DEPTH_LIMIT;
+			result->end = MMT_STACK_END_DEPTH_LIMIT;
 			return;
 		}
 	}
-	result->end = end_of_callchain(state);
+	result->end = unwind_end_of_callchain(state);
 }

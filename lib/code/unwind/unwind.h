@@ -10,7 +10,7 @@
  *      else the frame pointer; in a first frame that has not set up its frame pointer yet, take the return address at
  *      the stack pointer or in the link register;
  *   4. where the stack dump ends, continue with the callchain after the last return address that both have;
- *   5. decide whether the stack is complete: see enum unwind_end.
+ *   5. decide whether the stack is complete: stack-end.c.
  */
 #ifndef CODE_UNWIND_UNWIND_H
 #define CODE_UNWIND_UNWIND_H
@@ -19,9 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mmtrace/report.h>
+
 #include "base/errors.h"
 #include "base/registers.h"
-#include "code/unwind/cfi-rows.h"
+#include "code/unwind/cfi.h"
 
 #define UNWIND_REGISTERS CFI_REGISTERS
 
@@ -70,22 +72,6 @@ struct unwind_callbacks {
 struct mmt_error *unwind_places_create(struct unwind_places **places_ret) MMT_MUST_CHECK;
 
 void unwind_places_destroy(struct unwind_places *places);
-
-/*
- * How the unwinding of a stack ended. A stack is complete if it ended with ENTRY or COROUTINE. unwind.c decides it:
- * end_of_steps(), recognise_end(), recognise_thread() and, for the kernel's callchain, end_of_callchain().
- */
-enum unwind_end {
-	UNWIND_END_ENTRY,
-	UNWIND_END_DUMP_EXHAUSTED,
-	UNWIND_END_DEPTH_LIMIT,
-	UNWIND_END_NO_UNWIND_DATA,
-	UNWIND_END_CALLCHAIN,
-	UNWIND_END_INVALID,
-	UNWIND_END_NOT_RECORDED,
-	UNWIND_END_OTHER_STACK,
-	UNWIND_END_COROUTINE,
-};
 
 enum unwind_origin {
 	UNWIND_BY_REGISTERS, /* the first frame */
@@ -147,7 +133,7 @@ struct unwind_result {
 	const struct unwind_rules *rules; /* of the architecture */
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
 	size_t frame_count;
-	enum unwind_end end;
+	enum mmt_stack_end end;
 	bool spliced; /* the callchain provided the last frames */
 	struct unwind_read reads[UNWIND_READS_MAX];
 	size_t read_count;

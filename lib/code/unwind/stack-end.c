@@ -1,9 +1,121 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/unwind/special-functions.h"
+/* Decides whether a stack is complete or truncated, and recognises the functions that complete it. */
+#include "code/unwind/stack-end.h"
 
 #include <elf.h>
 #include <endian.h>
 #include <string.h>
+
+#include "code/unwind/unwind-state.h"
+
+const char *mmt_stack_end_name(enum mmt_stack_end end)
+{
+	static const char *const names[MMT_STACK_END_KINDS] = {
+	    [MMT_STACK_END_ENTRY] = "complete",
+	    [MMT_STACK_END_DUMP_EXHAUSTED] = "stack dump exhausted",
+	    [MMT_STACK_END_DEPTH_LIMIT] = "depth limit reached",
+	    [MMT_STACK_END_NO_UNWIND_DATA] = "no unwind data",
+	    [MMT_STACK_END_CALLCHAIN] = "end of the frame-pointer chain",
+	    [MMT_STACK_END_INVALID] = "stack does not advance",
+	    [MMT_STACK_END_NOT_RECORDED] = "no stack recorded",
+	    [MMT_STACK_END_OTHER_STACK] = "continues on another stack",
+	    [MMT_STACK_END_COROUTINE] = "start of a coroutine",
+	};
+
+	return end < MMT_STACK_END_KINDS ? names[end] : "unknown";
+}
+
+bool mmt_stack_end_is_complete(enum mmt_stack_end end)
+{
+	return end == MMT_STACK_END_ENTRY || end == MMT_STACK_END_COROUTINE;
+}
+
+enum mmt_stack_end unwind_end_of_steps(const struct unwind_state *state, enum unwind_step last)
+{
+	switch (last) {
+	case UNWIND_STEP_ENTRY:
+		return MMT_STACK_END_ENTRY;
+	case UNWIND_STEP_COROUTINE:
+		return MMT_STACK_END_COROUTINE;
+	case UNWIND_STEP_OTHER_STACK:
+		return MMT_STACK_END_OTHER_STACK;
+	case UNWIND_STEP_MISSING:
+		return MMT_STACK_END_DUMP_EXHAUSTED;
+	case UNWIND_STEP_INVALID:
+		return MMT_STACK_END_INVALID;
+	case UNWIND_STEP_NO_DATA:
+	case UNWIND_STEP_DONE:
+		break;
+	}
+	return state->other_stack ? MMT_STACK_END_OTHER_STACK : MMT_STACK_END_NO_UNWIND_DATA;
+}
+
+enum mmt_stack_end unwind_recognise_end(const struct unwind_state *state, enum mmt_stack_end end)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last;
+	enum code_special_function special_function;
+
+	if (!result->frame_count || !state->callbacks->find_special_function ||
+	    (end != MMT_STACK_END_NO_UNWIND_DATA && end != MMT_STACK_END_INVALID))
+		return end;
+	last = &result->frames[result->frame_count - 1];
+	special_function =
+	    state->callbacks->find_special_function(state->callbacks->context, last->address, last->is_return_address);
+	switch (special_function) {
+	case CODE_SPECIAL_FUNCTION_ENTRY:
+		return MMT_STACK_END_ENTRY;
+	case CODE_SPECIAL_FUNCTION_COROUTINE:
+		return MMT_STACK_END_COROUTINE;
+	case CODE_SPECIAL_FUNCTION_STACK_SWITCH:
+		return MMT_STACK_END_OTHER_STACK;
+	default:
+		return end;
+	}
+}
+
+enum mmt_stack_end unwind_recognise_thread(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last;
+	bool is_cut = result->end == MMT_STACK_END_DUMP_EXHAUSTED || result->end == MMT_STACK_END_CALLCHAIN;
+
+	if (!is_cut || !result->frame_count || !state->callbacks->find_special_function)
+		return result->end;
+	last = &result->frames[result->frame_count - 1];
+	return state->callbacks->find_special_function(state->callbacks->context, last->address,
+						       last->is_return_address) == CODE_SPECIAL_FUNCTION_THREAD_START
+		   ? MMT_STACK_END_ENTRY
+		   : result->end;
+}
+
+bool unwind_end_is_open(enum mmt_stack_end end)
+{
+	return end != MMT_STACK_END_ENTRY && end != MMT_STACK_END_COROUTINE && end != MMT_STACK_END_DEPTH_LIMIT;
+}
+
+/* The kernel stops where the frame pointer chain ends, often in libc, a few frames before the entry function. Only that
+ * function has no caller. */
+enum mmt_stack_end unwind_end_of_callchain(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last;
+	struct code_place place = {0};
+	enum code_special_function special_function;
+
+	if (!result->frame_count)
+		return MMT_STACK_END_NOT_RECORDED;
+	last = &result->frames[result->frame_count - 1];
+	if (state->rules)
+		unwind_find(state, last->address, last->is_return_address, &place);
+	special_function = unwind_find_special_function(state, &place, last->address, last->is_return_address);
+	if (special_function == CODE_SPECIAL_FUNCTION_ENTRY || special_function == CODE_SPECIAL_FUNCTION_THREAD_START ||
+	    (place.row && cfi_row_is_outermost(place.row)))
+		return MMT_STACK_END_ENTRY;
+	return state->input->callchain_full ? MMT_STACK_END_DEPTH_LIMIT : MMT_STACK_END_CALLCHAIN;
+}
+
+/* Special functions. */
 
 struct pattern {
 	uint16_t machine;

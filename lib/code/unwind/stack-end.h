@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Special functions that end or redirect unwinding: thread start, signal return, stack switches, coroutine entries. */
-#ifndef CODE_UNWIND_SPECIAL_FUNCTIONS_H
-#define CODE_UNWIND_SPECIAL_FUNCTIONS_H
+/*
+ * How a stack ends: complete, if it reached the entry of its thread or coroutine (mmt_stack_end_is_complete()), or
+ * truncated. The special functions below end or redirect unwinding: thread start, signal return, stack switches,
+ * coroutine entries.
+ */
+#ifndef CODE_UNWIND_STACK_END_H
+#define CODE_UNWIND_STACK_END_H
 
 #include <stdbool.h>
 #include <stddef.h>
