@@ -107,18 +107,18 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 START_TEST(test_rows)
 {
 	struct disassembly *disassembly;
-	struct epilogue epilogue;
+	struct deduced_row deduced;
 	const struct cfi_row *row;
 	unsigned expected = 0;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert_msg(epilogue_find(disassembly, &(struct epilogue_code){.read = read_code, .context = &_i}, START,
-				    false, false, &epilogue) == cases[_i].found,
+	ck_assert_msg(deduced_row_find(disassembly, &(struct analyzed_code){.read = read_code, .context = &_i}, START,
+				       false, false, &deduced) == cases[_i].found,
 		      "%s", cases[_i].title);
 	disassembly_destroy(disassembly);
 	if (!cases[_i].found)
 		return;
-	row = epilogue_row(&epilogue);
+	row = deduced_row_get(&deduced);
 	ck_assert(row->deduced);
 	ck_assert_uint_eq(row->cfa_kind, CFI_CFA_REGISTER);
 	ck_assert_uint_eq(row->cfa_register, cases[_i].cfa_register);
@@ -151,7 +151,7 @@ static size_t read_padding(void *context, uint64_t address, size_t size, const u
 }
 
 /* After a call, padding says that it does not return; elsewhere it is just passed. Other machines are not followed. */
-static const struct epilogue_code padding_code = {.read = read_padding};
+static const struct analyzed_code padding_code = {.read = read_padding};
 
 /* call; then, without padding, another function: pop rbx; ret */
 static size_t read_neighbours(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
@@ -173,16 +173,16 @@ static bool begins_behind_the_call(void *context, uint64_t address)
 /* The call is the last of its function, so it does not return; a function is entered where it begins all the same. */
 START_TEST(test_next_function)
 {
-	const struct epilogue_code unknown = {.read = read_neighbours},
+	const struct analyzed_code unknown = {.read = read_neighbours},
 				   known = {.read = read_neighbours, .begins = begins_behind_the_call};
 	struct disassembly *disassembly;
-	struct epilogue epilogue;
+	struct deduced_row deduced;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert(epilogue_find(disassembly, &unknown, START, false, false, &epilogue));
-	ck_assert(!epilogue_find(disassembly, &known, START, false, false, &epilogue));
-	ck_assert(!epilogue_find(disassembly, &known, START + 5, true, false, &epilogue));
-	ck_assert(epilogue_find(disassembly, &known, START + 5, false, false, &epilogue));
+	ck_assert(deduced_row_find(disassembly, &unknown, START, false, false, &deduced));
+	ck_assert(!deduced_row_find(disassembly, &known, START, false, false, &deduced));
+	ck_assert(!deduced_row_find(disassembly, &known, START + 5, true, false, &deduced));
+	ck_assert(deduced_row_find(disassembly, &known, START + 5, false, false, &deduced));
 	disassembly_destroy(disassembly);
 }
 END_TEST
@@ -190,17 +190,17 @@ END_TEST
 START_TEST(test_padding)
 {
 	struct disassembly *disassembly;
-	struct epilogue epilogue;
+	struct deduced_row deduced;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert(epilogue_find(disassembly, &padding_code, START, false, false, &epilogue));
-	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
-	ck_assert(!epilogue_find(disassembly, &padding_code, START, true, false, &epilogue));
-	ck_assert(epilogue_find(disassembly, &padding_code, START, true, true, &epilogue));
-	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	ck_assert(deduced_row_find(disassembly, &padding_code, START, false, false, &deduced));
+	ck_assert_int_eq(deduced_row_get(&deduced)->cfa_offset, 16);
+	ck_assert(!deduced_row_find(disassembly, &padding_code, START, true, false, &deduced));
+	ck_assert(deduced_row_find(disassembly, &padding_code, START, true, true, &deduced));
+	ck_assert_int_eq(deduced_row_get(&deduced)->cfa_offset, 16);
 	disassembly_destroy(disassembly);
 	ck_assert_ptr_null(disassembly_create(EM_AARCH64, &disassembly));
-	ck_assert(!epilogue_find(disassembly, &padding_code, START, false, false, &epilogue));
+	ck_assert(!deduced_row_find(disassembly, &padding_code, START, false, false, &deduced));
 	disassembly_destroy(disassembly);
 }
 END_TEST
@@ -221,12 +221,12 @@ static size_t read_maze(void *context, uint64_t address, size_t size, const uint
 START_TEST(test_maze)
 {
 	unsigned reads = 0;
-	const struct epilogue_code maze = {.read = read_maze, .context = &reads};
+	const struct analyzed_code maze = {.read = read_maze, .context = &reads};
 	struct disassembly *disassembly;
-	struct epilogue epilogue;
+	struct deduced_row deduced;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert(!epilogue_find(disassembly, &maze, START, false, false, &epilogue));
+	ck_assert(!deduced_row_find(disassembly, &maze, START, false, false, &deduced));
 	ck_assert_uint_gt(reads, 16);
 	ck_assert_uint_le(reads, 1000);
 	reads = 0;
@@ -254,12 +254,13 @@ static size_t read_bytes(void *context, uint64_t address, size_t size, const uin
 }
 
 static bool find_row(struct disassembly *disassembly, const uint8_t *code, size_t size, const struct cfi_row *host,
-		     struct epilogue *epilogue)
+		     struct deduced_row *deduced)
 {
 	struct bytes_at_start bytes = {code, size};
 
-	return epilogue_find(disassembly, &(struct epilogue_code){.read = read_bytes, .context = &bytes, .host = host},
-			     START, false, false, epilogue);
+	return deduced_row_find(disassembly,
+				&(struct analyzed_code){.read = read_bytes, .context = &bytes, .host = host}, START,
+				false, false, deduced);
 }
 
 /* Code that has been jumped to from a function, and leaves by jumps to places that are not in the code. */
@@ -276,26 +277,26 @@ START_TEST(test_code_in_the_frame_of_another)
 	    returns[] = {0x75, 3, 0x41, 0xff, 0x27, 0x58, 0xc3}, /* jne to the end; jmp [r15]; pop rax; ret */
 	    calls[] = {0x48, 0x83, 0xc4, 8, 0xc3};		 /* add rsp, 8; ret */
 	struct disassembly *disassembly;
-	struct epilogue epilogue;
+	struct deduced_row deduced;
 	const struct cfi_row *row;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert(!find_row(disassembly, leaves, sizeof(leaves), NULL, &epilogue));
-	ck_assert(!find_row(disassembly, leaves, sizeof(leaves), &by_frame_pointer, &epilogue));
-	ck_assert(!find_row(disassembly, leaves_higher, sizeof(leaves_higher), &host, &epilogue));
-	ck_assert(find_row(disassembly, leaves, sizeof(leaves), &host, &epilogue));
-	row = epilogue_row(&epilogue);
+	ck_assert(!find_row(disassembly, leaves, sizeof(leaves), NULL, &deduced));
+	ck_assert(!find_row(disassembly, leaves, sizeof(leaves), &by_frame_pointer, &deduced));
+	ck_assert(!find_row(disassembly, leaves_higher, sizeof(leaves_higher), &host, &deduced));
+	ck_assert(find_row(disassembly, leaves, sizeof(leaves), &host, &deduced));
+	row = deduced_row_get(&deduced);
 	ck_assert(row->deduced && !row->other_stack);
 	ck_assert_uint_eq(row->cfa_register, RSP);
 	ck_assert_int_eq(row->cfa_offset, 0x38);
 	ck_assert_uint_eq(row->rule_count, 2);
 	ck_assert_int_eq(cfi_row_rule(row, RBX)->offset, -16);
 	ck_assert_int_eq(cfi_row_rule(row, RIP)->offset, -8);
-	ck_assert(find_row(disassembly, returns, sizeof(returns), NULL, &epilogue));
-	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	ck_assert(find_row(disassembly, returns, sizeof(returns), NULL, &deduced));
+	ck_assert_int_eq(deduced_row_get(&deduced)->cfa_offset, 16);
 	/* A function that it calls has a frame of its own. */
-	ck_assert(find_row(disassembly, calls, sizeof(calls), &host, &epilogue));
-	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	ck_assert(find_row(disassembly, calls, sizeof(calls), &host, &deduced));
+	ck_assert_int_eq(deduced_row_get(&deduced)->cfa_offset, 16);
 	disassembly_destroy(disassembly);
 }
 END_TEST
@@ -310,20 +311,20 @@ START_TEST(test_other_stack)
 	    perhaps[] = {0x75, 4, 0x49, 0x8b, 0x65, 0x58, 0xff, 0xe0},	  /* jne to: jmp rax */
 	    twice[] = {0x75, 0xfe, 0x75, 4, 0x49, 0x8b, 0x65, 0x58, 0x49, 0x8b, 0x65, 0x58}; /* jne to itself; jne */
 	struct disassembly *disassembly;
-	struct epilogue epilogue;
+	struct deduced_row deduced;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert(find_row(disassembly, switches, sizeof(switches), NULL, &epilogue));
-	ck_assert(epilogue_row(&epilogue)->other_stack && epilogue_row(&epilogue)->deduced);
-	ck_assert(find_row(disassembly, from_global, sizeof(from_global), NULL, &epilogue));
-	ck_assert(epilogue_row(&epilogue)->other_stack);
-	ck_assert(!find_row(disassembly, restores, sizeof(restores), NULL, &epilogue));
-	ck_assert(!find_row(disassembly, perhaps, sizeof(perhaps), NULL, &epilogue));
-	ck_assert(find_row(disassembly, twice, sizeof(twice), NULL, &epilogue));
-	ck_assert(epilogue_row(&epilogue)->other_stack);
-	ck_assert(find_row(disassembly, sometimes, sizeof(sometimes), NULL, &epilogue));
-	ck_assert(!epilogue_row(&epilogue)->other_stack);
-	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	ck_assert(find_row(disassembly, switches, sizeof(switches), NULL, &deduced));
+	ck_assert(deduced_row_get(&deduced)->other_stack && deduced_row_get(&deduced)->deduced);
+	ck_assert(find_row(disassembly, from_global, sizeof(from_global), NULL, &deduced));
+	ck_assert(deduced_row_get(&deduced)->other_stack);
+	ck_assert(!find_row(disassembly, restores, sizeof(restores), NULL, &deduced));
+	ck_assert(!find_row(disassembly, perhaps, sizeof(perhaps), NULL, &deduced));
+	ck_assert(find_row(disassembly, twice, sizeof(twice), NULL, &deduced));
+	ck_assert(deduced_row_get(&deduced)->other_stack);
+	ck_assert(find_row(disassembly, sometimes, sizeof(sometimes), NULL, &deduced));
+	ck_assert(!deduced_row_get(&deduced)->other_stack);
+	ck_assert_int_eq(deduced_row_get(&deduced)->cfa_offset, 16);
 	disassembly_destroy(disassembly);
 }
 END_TEST
@@ -331,7 +332,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("instruction-analysis");
-	TCase *tests = tcase_create("epilogue");
+	TCase *tests = tcase_create("deduced rows");
 
 	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));
 	tcase_add_test(tests, test_padding);

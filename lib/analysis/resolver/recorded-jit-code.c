@@ -267,8 +267,8 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 /* The result of analyzing an address, valid as long as the analyzed bytes do not change. */
 struct deduced {
 	uint64_t read_start, read_end;
-	uint64_t number;	   /* number of exchanges before the analysis */
-	struct epilogue *epilogue; /* NULL: the analysis found nothing */
+	uint64_t number;	 /* number of exchanges before the analysis */
+	struct deduced_row *row; /* NULL: the analysis found nothing */
 };
 
 struct copied_code {
@@ -284,8 +284,8 @@ struct copied_code {
 	const struct cfi_row *host;
 	struct map deduced_of_key;
 	VECTOR(struct deduced) deduced;
-	VECTOR(struct epilogue *) outdated; /* rows that callers may still hold */
-	struct deduced current;		    /* the analysis in progress, which records the bytes it reads */
+	VECTOR(struct deduced_row *) outdated; /* rows that callers may still hold */
+	struct deduced current;		       /* the analysis in progress, which records the bytes it reads */
 };
 
 /* False: out of memory. */
@@ -408,7 +408,7 @@ void copied_code_destroy(struct copied_code *copied)
 	if (!copied)
 		return;
 	for (size_t i = 0; i < copied->deduced.count; i++)
-		free(copied->deduced.items[i].epilogue);
+		free(copied->deduced.items[i].row);
 	for (size_t i = 0; i < copied->outdated.count; i++)
 		free(copied->outdated.items[i]);
 	vector_deinit(&copied->deduced);
@@ -438,17 +438,17 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 	return size;
 }
 
-static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t address, bool is_return_address)
+static struct deduced_row *find_deduced_row(struct copied_code *copied, uint64_t address, bool is_return_address)
 {
-	const struct epilogue_code code = {.read = read_code, .context = copied, .host = copied->host};
-	struct epilogue *epilogue = malloc(sizeof(*epilogue));
+	const struct analyzed_code code = {.read = read_code, .context = copied, .host = copied->host};
+	struct deduced_row *deduced = malloc(sizeof(*deduced));
 
-	if (epilogue &&
-	    epilogue_find(programs_disassembly(copied->programs), &code, address, is_return_address, true, epilogue)) {
-		epilogue->row.unsure = true;
-		return epilogue;
+	if (deduced && deduced_row_find(programs_disassembly(copied->programs), &code, address, is_return_address, true,
+					deduced)) {
+		deduced->row.unsure = true;
+		return deduced;
 	}
-	free(epilogue);
+	free(deduced);
 	return NULL;
 }
 
@@ -480,7 +480,7 @@ static struct deduced *deduce(struct copied_code *copied, uint64_t key)
 
 	if (deduced && !is_outdated(copied, deduced))
 		return deduced;
-	if (deduced && deduced->epilogue && !vector_push(&copied->outdated, deduced->epilogue))
+	if (deduced && deduced->row && !vector_push(&copied->outdated, deduced->row))
 		return NULL;
 	if (!deduced && !map_put(&copied->deduced_of_key, key, copied->deduced.count))
 		return NULL;
@@ -491,7 +491,7 @@ static struct deduced *deduce(struct copied_code *copied, uint64_t key)
 		return NULL;
 	}
 	copied->current = (struct deduced){.read_start = UINT64_MAX, .number = copied->exchanged};
-	copied->current.epilogue = find_epilogue(copied, key >> 1, key & 1);
+	copied->current.row = find_deduced_row(copied, key >> 1, key & 1);
 	*deduced = copied->current;
 	return deduced;
 }
@@ -500,7 +500,7 @@ const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t addre
 {
 	const struct deduced *deduced = is_known(copied) ? deduce(copied, address << 1 | is_return_address) : NULL;
 
-	return deduced && deduced->epilogue ? epilogue_row(deduced->epilogue) : NULL;
+	return deduced && deduced->row ? deduced_row_get(deduced->row) : NULL;
 }
 
 size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,

@@ -71,7 +71,7 @@ struct mmt_error *copied_code_create(const struct code_copies *copies, const str
 /* Accepts NULL, as do the functions below. */
 void copied_code_destroy(struct copied_code *copied);
 
-/* The code runs in the frame of a function with this row: see struct epilogue_code. Call this before asking for rows.
+/* The code runs in the frame of a function with this row: see struct analyzed_code. Call this before asking for rows.
  * NULL: unknown, keep the previous one. */
 void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host);
 

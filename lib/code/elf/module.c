@@ -423,7 +423,7 @@ struct program {
 	bool symbols_opened;
 	struct map places; /* address and is_return_address -> index into `known_places` */
 	VECTOR(struct code_place) known_places;
-	VECTOR(struct epilogue *) epilogues; /* owners of the rows in `known_places` */
+	VECTOR(struct deduced_row *) deduced_rows; /* owners of the rows in `known_places` */
 };
 
 struct known_call {
@@ -472,9 +472,9 @@ static void program_destroy(struct program *program)
 	elf_file_close(&program->file);
 	map_deinit(&program->places);
 	vector_deinit(&program->known_places);
-	for (size_t i = 0; i < program->epilogues.count; i++)
-		free(program->epilogues.items[i]);
-	vector_deinit(&program->epilogues);
+	for (size_t i = 0; i < program->deduced_rows.count; i++)
+		free(program->deduced_rows.items[i]);
+	vector_deinit(&program->deduced_rows);
 	free(program->path);
 	free(program);
 }
@@ -667,7 +667,7 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 {
 	struct program *program = context;
-	const struct epilogue_code code = {.read = read_code, .context = program};
+	const struct analyzed_code code = {.read = read_code, .context = program};
 	struct cfi *cfi = cfi_of(program);
 	uint64_t described_end = UINT64_MAX;
 	bool described = cfi && cfi_function_range(cfi, start, &described_end);
@@ -782,17 +782,17 @@ static bool function_begins(void *context, uint64_t address)
 /* Code without an unwind table. */
 static const struct cfi_row *deduce_row(struct program *program, uint64_t address, bool is_return_address)
 {
-	const struct epilogue_code code = {.read = read_code, .begins = function_begins, .context = program};
-	struct epilogue *epilogue;
+	const struct analyzed_code code = {.read = read_code, .begins = function_begins, .context = program};
+	struct deduced_row *deduced;
 
 	if (program->file.state != PROGRAM_READABLE)
 		return NULL;
-	epilogue = malloc(sizeof(*epilogue));
-	if (epilogue &&
-	    epilogue_find(program->programs->disassembly, &code, address, is_return_address, false, epilogue) &&
-	    vector_push(&program->epilogues, epilogue))
-		return epilogue_row(epilogue);
-	free(epilogue);
+	deduced = malloc(sizeof(*deduced));
+	if (deduced &&
+	    deduced_row_find(program->programs->disassembly, &code, address, is_return_address, false, deduced) &&
+	    vector_push(&program->deduced_rows, deduced))
+		return deduced_row_get(deduced);
+	free(deduced);
 	return NULL;
 }
 

@@ -36,7 +36,7 @@ struct path {
 	uint64_t address;
 	bool ends_at_padding; /* after a call */
 	struct operand_place stack_pointer;
-	struct content registers[EPILOGUE_REGISTERS];
+	struct content registers[DEDUCED_REGISTERS];
 	struct {
 		struct operand_place place;
 		struct content content;
@@ -78,7 +78,7 @@ static struct content content_at(const struct path *path, struct operand_place p
 
 static void set_register(struct path *path, uint8_t number, struct content content)
 {
-	if (number < EPILOGUE_REGISTERS)
+	if (number < DEDUCED_REGISTERS)
 		path->registers[number] = content;
 }
 
@@ -89,7 +89,7 @@ static bool push(struct path *path, uint8_t number)
 		return false;
 	path->stored[path->stored_count].place = path->stack_pointer;
 	path->stored[path->stored_count++].content =
-	    number < EPILOGUE_REGISTERS ? path->registers[number] : (struct content){.kind = CONTENT_UNKNOWN};
+	    number < DEDUCED_REGISTERS ? path->registers[number] : (struct content){.kind = CONTENT_UNKNOWN};
 	return true;
 }
 
@@ -145,7 +145,7 @@ static bool apply(struct path *path, const struct instruction *instruction)
 	case INSTRUCTION_FRAME:
 		return take_frame_pointer(path, instruction->amount);
 	case INSTRUCTION_OTHER:
-		for (uint8_t i = 0; i < EPILOGUE_REGISTERS; i++) {
+		for (uint8_t i = 0; i < DEDUCED_REGISTERS; i++) {
 			if (instruction->written >> i & 1)
 				path->registers[i] = (struct content){.kind = CONTENT_UNKNOWN};
 		}
@@ -206,7 +206,7 @@ static enum path_end end_of(const struct instruction *instruction)
 }
 
 static enum path_end follow(struct search *search, struct path *path, struct disassembly *disassembly,
-			    const struct epilogue_code *code)
+			    const struct analyzed_code *code)
 {
 	while (visit(search, path->address)) {
 		const uint8_t *bytes = NULL;
@@ -229,9 +229,9 @@ static enum path_end follow(struct search *search, struct path *path, struct dis
 }
 
 /* The row of a path that reached its return instruction. False: it cannot be a return. */
-static bool describe(const struct path *path, struct epilogue *epilogue)
+static bool describe(const struct path *path, struct deduced_row *deduced)
 {
-	struct cfi_row *row = &epilogue->row;
+	struct cfi_row *row = &deduced->row;
 
 	if (path->stack_pointer.base == STACK_POINTER && path->stack_pointer.offset < 0)
 		return false;
@@ -240,7 +240,7 @@ static bool describe(const struct path *path, struct epilogue *epilogue)
 				.cfa_offset = path->stack_pointer.offset + WORD,
 				.return_column = RETURN_COLUMN,
 				.deduced = true};
-	for (uint8_t i = 0; i < EPILOGUE_REGISTERS; i++) {
+	for (uint8_t i = 0; i < DEDUCED_REGISTERS; i++) {
 		const struct content *content = &path->registers[i];
 		struct cfi_rule rule = {.number = i, .kind = CFI_RULE_UNDEFINED};
 
@@ -251,37 +251,37 @@ static bool describe(const struct path *path, struct epilogue *epilogue)
 			rule.reg = content->place.base;
 			rule.offset = content->place.offset;
 		}
-		epilogue->rules[row->rule_count++] = rule;
+		deduced->rules[row->rule_count++] = rule;
 	}
-	epilogue->rules[row->rule_count++] =
+	deduced->rules[row->rule_count++] =
 	    (struct cfi_rule){.number = RETURN_COLUMN, .kind = CFI_RULE_OFFSET, .offset = -WORD};
 	return true;
 }
 
 /* The row of a path that left for its host function: nothing that the code pushed may still be on the stack. */
-static bool describe_host(const struct path *path, const struct cfi_row *host, struct epilogue *epilogue)
+static bool describe_host(const struct path *path, const struct cfi_row *host, struct deduced_row *deduced)
 {
 	if (path->stack_pointer.base != STACK_POINTER || path->stack_pointer.offset < 0 ||
 	    host->cfa_kind != CFI_CFA_REGISTER || host->cfa_register != STACK_POINTER ||
 	    !is_plausible(host->cfa_offset) || host->has_expressions ||
-	    host->rule_count > sizeof(epilogue->rules) / sizeof(*epilogue->rules))
+	    host->rule_count > sizeof(deduced->rules) / sizeof(*deduced->rules))
 		return false;
 	for (uint8_t i = 0; i < host->rule_count; i++) {
 		if (host->rules[i].kind != CFI_RULE_OFFSET)
 			return false;
-		epilogue->rules[i] = host->rules[i];
+		deduced->rules[i] = host->rules[i];
 	}
-	epilogue->row = (struct cfi_row){.cfa_kind = CFI_CFA_REGISTER,
-					 .cfa_register = STACK_POINTER,
-					 .cfa_offset = path->stack_pointer.offset + host->cfa_offset,
-					 .rule_count = host->rule_count,
-					 .return_column = host->return_column,
-					 .deduced = true};
+	deduced->row = (struct cfi_row){.cfa_kind = CFI_CFA_REGISTER,
+					.cfa_register = STACK_POINTER,
+					.cfa_offset = path->stack_pointer.offset + host->cfa_offset,
+					.rule_count = host->rule_count,
+					.return_column = host->return_column,
+					.deduced = true};
 	return true;
 }
 
-bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t address,
-		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret)
+bool deduced_row_find(struct disassembly *disassembly, const struct analyzed_code *code, uint64_t address,
+		      bool is_return_address, bool pads_inside, struct deduced_row *deduced_ret)
 {
 	struct search search = {.pads_inside = pads_inside, .waiting_count = 1};
 	bool switches_stack = false, ends_otherwise = false;
@@ -293,20 +293,20 @@ bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *
 		struct path path = search.waiting[--search.waiting_count];
 		enum path_end end = follow(&search, &path, disassembly, code);
 
-		if ((end == PATH_RETURNS && describe(&path, epilogue_ret)) ||
-		    (end == PATH_LEAPS && code->host && describe_host(&path, code->host, epilogue_ret)))
+		if ((end == PATH_RETURNS && describe(&path, deduced_ret)) ||
+		    (end == PATH_LEAPS && code->host && describe_host(&path, code->host, deduced_ret)))
 			return true;
 		switches_stack |= end == PATH_SWITCHES_STACK;
 		ends_otherwise |= end != PATH_SWITCHES_STACK && end != PATH_MERGES;
 	}
-	epilogue_ret->row = (struct cfi_row){.deduced = true, .other_stack = true};
+	deduced_ret->row = (struct cfi_row){.deduced = true, .other_stack = true};
 	return switches_stack && !ends_otherwise && !search.has_limit;
 }
 
-const struct cfi_row *epilogue_row(struct epilogue *epilogue)
+const struct cfi_row *deduced_row_get(struct deduced_row *deduced)
 {
-	epilogue->row.rules = epilogue->rules;
-	return &epilogue->row;
+	deduced->row.rules = deduced->rules;
+	return &deduced->row;
 }
 
 static uint64_t least(uint64_t left, uint64_t right)
@@ -323,7 +323,7 @@ static uint64_t guess(uint64_t start, uint64_t address, uint64_t furthest, uint6
 	return least(known > guessed ? known : guessed, limit);
 }
 
-uint64_t function_range_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t start,
+uint64_t function_range_find(struct disassembly *disassembly, const struct analyzed_code *code, uint64_t start,
 			     uint64_t limit)
 {
 	uint64_t address = start, furthest = start;

@@ -14,14 +14,14 @@
 #include "code/elf/disassembly.h"
 #include "code/unwind/cfi.h"
 
-#define EPILOGUE_REGISTERS 16
+#define DEDUCED_REGISTERS 16
 
-struct epilogue {
-	struct cfi_row row; /* refers to the rules below: valid only in place, see epilogue_row() */
-	struct cfi_rule rules[EPILOGUE_REGISTERS + 1];
+struct deduced_row {
+	struct cfi_row row; /* refers to the rules below: valid only in place, see deduced_row_get() */
+	struct cfi_rule rules[DEDUCED_REGISTERS + 1];
 };
 
-struct epilogue_code {
+struct analyzed_code {
 	/* Returns up to `size` bytes of code at `address`; *code_ret is valid until the next call. 0: none. */
 	size_t (*read)(void *context, uint64_t address, size_t size, const uint8_t **code_ret);
 	/* Whether a function is known to begin at `address`: a call right before it does not return. NULL: unknown. */
@@ -44,11 +44,11 @@ struct epilogue_code {
  *
  * False: no path of bounded length returns, or the stack pointer cannot be tracked (x86-64 only).
  */
-bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t address,
-		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret);
+bool deduced_row_find(struct disassembly *disassembly, const struct analyzed_code *code, uint64_t address,
+		      bool is_return_address, bool pads_inside, struct deduced_row *deduced_ret);
 
-/* The row, wherever the epilogue was copied to. */
-const struct cfi_row *epilogue_row(struct epilogue *epilogue);
+/* The row; valid until `deduced` is moved or freed. */
+const struct cfi_row *deduced_row_get(struct deduced_row *deduced);
 
 /* Finds the end of a function with a known start by following its instructions. */
 
@@ -59,7 +59,7 @@ const struct cfi_row *epilogue_row(struct epilogue *epilogue);
 
 /* The end of the function at `start`, at most `limit`: after an instruction that does not continue, if no earlier
  * branch leads beyond it. */
-uint64_t function_range_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t start,
+uint64_t function_range_find(struct disassembly *disassembly, const struct analyzed_code *code, uint64_t start,
 			     uint64_t limit);
 
 #endif

@@ -77,13 +77,13 @@ static void check_row(const struct cfi_row *row, bool has_host)
 	require(row->cfa_kind == CFI_CFA_REGISTER && is_base(row->cfa_register));
 	require(row->cfa_offset > -FRAME_MAX && row->cfa_offset < FRAME_MAX);
 	require(row->cfa_register == FRAME_POINTER || row->cfa_offset > 0);
-	require(row->rule_count > 0 && row->rule_count <= EPILOGUE_REGISTERS + 1);
+	require(row->rule_count > 0 && row->rule_count <= DEDUCED_REGISTERS + 1);
 	require(row->return_column == RETURN_COLUMN);
 	require(last->number == RETURN_COLUMN && last->kind == CFI_RULE_OFFSET && last->offset == -8);
 	for (size_t i = 0; i + 1 < row->rule_count; i++) {
 		const struct cfi_rule *rule = &row->rules[i];
 
-		require(rule->number < EPILOGUE_REGISTERS && rule->number < rule[1].number);
+		require(rule->number < DEDUCED_REGISTERS && rule->number < rule[1].number);
 		require((has_host && rule->kind == CFI_RULE_OFFSET && row->cfa_offset >= HOST_FRAME) ||
 			rule->kind == CFI_RULE_UNDEFINED || (rule->kind == CFI_RULE_AT_REGISTER && is_base(rule->reg)));
 	}
@@ -93,8 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct disassembly *disassembly;
 	struct code code = {.bytes = data + 1, .size = size - 1};
-	struct epilogue_code access = {.read = read_code, .context = &code};
-	struct epilogue epilogue;
+	struct analyzed_code access = {.read = read_code, .context = &code};
+	struct deduced_row deduced;
 
 	if (size < 2)
 		return 0;
@@ -103,8 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int way = 0; way < 4; way++) {
 		code.reads = 0;
 		access.host = way & 2 ? &host : NULL;
-		if (epilogue_find(disassembly, &access, ADDRESS + (data[0] >> 1), data[0] & 1, way & 1, &epilogue))
-			check_row(epilogue_row(&epilogue), access.host);
+		if (deduced_row_find(disassembly, &access, ADDRESS + (data[0] >> 1), data[0] & 1, way & 1, &deduced))
+			check_row(deduced_row_get(&deduced), access.host);
 	}
 	free(code.given);
 	return 0;
