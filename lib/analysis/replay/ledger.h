@@ -255,6 +255,28 @@ const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t
 /* Call this last: adds the lifetimes of what is still mapped. Does nothing if lifetimes are not kept. */
 struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
 
+/* Rows: what they have now, at their peak, and over time. In row-history.c. */
+
+/* Add `bytes` to a row (modulo 2^64: a decrease is a large number). They count from `trend_ns` in its trend, and from
+ * now in its steps. */
+void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
+
+/* The same for an allocation whose stack is not known yet. */
+void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,
+				uint64_t bytes);
+
+/* Add `bytes` to (modulo 2^64: subtract from) the PROT_NONE part of the total. The row decides whether they count. Only
+ * the steps are affected. */
+void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes);
+
+void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes);
+
+/* Add the rest of an allocation to its row, as of its call, after its stack became known too late. */
+void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);
+
+/* Resolve the pending changes of an allocation to its row. LEDGER_NO_ROW: no row counts them. */
+void ledger_rows_resolve(struct ledger *ledger, struct allocation *allocation, uint32_t row);
+
 /* Unfreed bytes of a row at `points` equal steps between from_ns and `end_ns`. */
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);
 
