@@ -9,6 +9,8 @@
 /* Runtimes reserve their heaps in pieces at least this large; the malloc of glibc does so too, with 64 and 128 MiB. */
 #define RESERVATION_BYTES (32ull << 20)
 
+#define ARENA_BYTES (64ULL << 20) /* glibc's malloc reserves this much for an arena, aligned to it */
+
 #define CLASS_BITS 3
 
 #define KIND_RANGE (1u << CLASS_BITS) /* of anonymous memory */
@@ -127,6 +129,31 @@ uint32_t classes_kind_path(uint32_t kind)
 bool classes_kind_is_range(uint32_t kind)
 {
 	return classes_kind_class(kind) == MMT_CLASS_ANON && kind & KIND_RANGE;
+}
+
+bool classes_is_arena(const struct space *space, const struct space_interval *interval, enum mmt_class memory_class)
+{
+	uint64_t end = interval->start + ARENA_BYTES;
+	const struct space_interval *next;
+
+	if (memory_class != MMT_CLASS_ANON || interval->start % ARENA_BYTES || interval->end > end)
+		return false;
+	if (interval->end == end)
+		return true;
+	next = space_next(space, interval->end);
+	return next && next->start == interval->end && !next->attributes.protection && next->end >= end;
+}
+
+uint64_t classes_find_arena(const struct space *space, const struct space_interval *interval,
+			    enum mmt_class memory_class)
+{
+	struct space_interval last = *interval;
+
+	last.start = (interval->end - 1) / ARENA_BYTES * ARENA_BYTES;
+	if (memory_class == MMT_CLASS_THREAD_STACK)
+		memory_class = MMT_CLASS_ANON;
+	return last.start >= interval->start && classes_is_arena(space, &last, memory_class) ? last.start
+											     : interval->end;
 }
 
 #define DEPTH 12 /* number of inner frames that are examined: an allocator's frames are near the call */

@@ -33,6 +33,15 @@ uint32_t classes_kind_path(uint32_t kind); /* 0: no file */
  * one. */
 bool classes_kind_is_range(uint32_t kind);
 
+/* Whether the interval is the accessible start of an arena of glibc's malloc: of 64 MiB of anonymous memory whose rest
+ * is reserved. */
+bool classes_is_arena(const struct space *space, const struct space_interval *interval, enum mmt_class memory_class);
+
+/* Where an arena begins in the interval; its end: nowhere. Other memory may lie right below, in one interval with it.
+ */
+uint64_t classes_find_arena(const struct space *space, const struct space_interval *interval,
+			    enum mmt_class memory_class);
+
 /* Patterns: known behaviour of allocators and runtimes whose memory grows and stays without being a leak. Pure. */
 
 /* The pattern of a stack (innermost frame first) that mapped or committed memory of this class. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analysis/report/known-runtimes.h"
 #include "base/syscall-table.h"
 
 void names_deinit(struct names *names)
@@ -189,32 +190,17 @@ bool origin_is_library(const struct mmt_frame *frame)
 	return origin_is_c_library(frame) || (frame->kind == MMT_FRAME_NATIVE && is_language_library(frame->function));
 }
 
-/* A program whose main function starts a runtime. */
 static bool is_host(const struct mmt_frame *frame)
 {
-	static const char *const programs[] = {"dotnet", "java", "node", "bun", "deno"};
-
-	for (size_t i = 0; frame->module && i < sizeof(programs) / sizeof(*programs); i++) {
-		if (!strcmp(frame->module, programs[i]))
-			return true;
-	}
-	return false;
+	return frame->module && runtimes_start_in(frame->module);
 }
 
 bool mmt_frame_is_runtime(const struct mmt_frame *frame)
 {
-	static const char *const libraries[] = {"libcoreclr",	    "libclrjit.so", "libclrgc", "libhostfxr.so",
-						"libhostpolicy.so", "libSystem.",   "libmono",	"libjvm.so",
-						"libjli.so",	    "libnode.so",   "libv8",	"libpython",
-						"libruby",	    "libphp",	    "libluajit"};
-
 	if (frame->kind != MMT_FRAME_NATIVE || !frame->module)
 		return false;
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
-		if (starts_with(frame->module, libraries[i]))
-			return true;
-	}
-	return is_host(frame) && (!frame->function || strcmp(frame->function, "main") != 0);
+	return runtimes_own_library(frame->module) ||
+	       (is_host(frame) && (!frame->function || strcmp(frame->function, "main") != 0));
 }
 
 static bool is_function_of_program(const struct mmt_frame *frame)

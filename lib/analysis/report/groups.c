@@ -649,48 +649,6 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const s
 	return error;
 }
 
-/* Runs and intervals are in ascending order, so `*run` only moves forward. */
-static uint64_t resident_bytes(const struct resident_run *runs, size_t run_count, size_t *run,
-			       const struct space_interval *interval)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = *run; i < run_count; i++) {
-		const struct resident_run *resident = &runs[i];
-		uint64_t start = resident->start > interval->start ? resident->start : interval->start;
-		uint64_t end = resident->end < interval->end ? resident->end : interval->end;
-
-		if (resident->end <= interval->start)
-			*run = i + 1;
-		if (resident->start >= interval->end)
-			break;
-		if (start < end)
-			bytes += end - start;
-	}
-	return bytes;
-}
-
-/* The account that committed the interval, if that is not the one that mapped it. */
-static const struct account *find_committer(const struct replay *replay, const struct space_interval *interval)
-{
-	uint32_t commit = interval->commit;
-
-	if (commit < COMMIT_FIRST || commit - COMMIT_FIRST >= replay->ledger.commits.count)
-		return NULL;
-	return ledger_counted(&replay->ledger, replay->ledger.commits.items[commit - COMMIT_FIRST]);
-}
-
-/* The account that the accessible bytes of an interval and its resident pages count for: the one that committed them.
- * If rows are kinds of memory, the one that mapped them. */
-static const struct account *find_holder(const struct replay *replay, const struct rows *rows,
-					 const struct space_interval *interval, const struct account *owner)
-{
-	bool by_kind = rows->options->by == MMT_BY_CLASS || rows->options->by == MMT_BY_FILE;
-	const struct account *committer = by_kind ? NULL : find_committer(replay, interval);
-
-	return committer ? committer : owner;
-}
-
 static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t reserver, uint64_t bytes)
 {
 	uint64_t key = (uint64_t)row << 32 | reserver;
@@ -720,7 +678,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 {
 	uint64_t bytes = interval->end - interval->start;
 	struct mmt_group *group = &sums->groups[rows_shown(rows, owner) - 1];
-	const struct account *committer = find_holder(replay, rows, interval, owner);
+	const struct account *committer = rows_holder(replay, rows, interval, owner);
 	const struct account *reserver = allocation ? ledger_counted(&replay->ledger, allocation->reserver) : NULL;
 	bool is_reserved = !interval->attributes.protection;
 	struct lifetime_part *part;
@@ -743,25 +701,14 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 	return !reserver || add_reserver(sums, rows_shown(rows, owner), rows_shown(rows, reserver), bytes);
 }
 
-/* The mapping itself is not in this report: it was mapped before the window, or the options exclude it. */
-static bool is_of_others(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
-			 const struct allocation *allocation)
-{
-	if (interval->allocation < ALLOCATION_FIRST || (allocation && allocation->side == LEDGER_BEFORE))
-		return true;
-	if (allocation && allocation->account != LEDGER_NO_ACCOUNT && rows_are_filtered(rows))
-		return true;
-	return allocation && !rows_selects(rows, processes_at(replay->processes, allocation->process));
-}
-
 /* Committed in the window by a stack of this report. */
 static bool add_unowned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 			const struct space_interval *interval, const struct allocation *allocation)
 {
-	const struct account *committer = find_committer(replay, interval);
+	const struct account *committer = rows_committer(replay, interval);
 	struct lifetime_part *part;
 
-	if (!committer || !interval->attributes.protection || !is_of_others(replay, rows, interval, allocation))
+	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
 		return true;
 	if (!find_part(replay, committer, NULL, &part))
 		return false;
@@ -769,91 +716,6 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
 	return true;
-}
-
-void resident_sums_deinit(struct resident_sums *sums)
-{
-	map_deinit(&sums->owned);
-	map_deinit(&sums->before);
-	map_deinit(&sums->unsettled);
-	*sums = (struct resident_sums){0};
-}
-
-static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
-{
-	const uint64_t *sum = map_get(map, key);
-
-	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
-}
-
-/* The key of `owned` and `before`. */
-static uint64_t resident_key(const struct replay *replay, const struct account *account,
-			     const struct allocation *allocation)
-{
-	uint32_t number = (uint32_t)(account - replay->ledger.accounts.items);
-
-	return (uint64_t)number << 32 |
-	       (allocation && allocation->account == number ? allocation->thread : LEDGER_NO_THREAD);
-}
-
-/* Of an interval: what of it is resident. Also if that is nothing: then it is known. */
-static bool add_resident(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
-			 const struct space_interval *interval, uint64_t bytes)
-{
-	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-	const struct account *owner = process_totals_owner(replay, interval);
-	const struct account *committer;
-
-	if (owner) {
-		sums->owned_bytes += bytes;
-		return add_to_map(&sums->owned,
-				  resident_key(replay, find_holder(replay, rows, interval, owner), allocation), bytes);
-	}
-	if (allocation && !allocation->settled && allocation->side == LEDGER_INSIDE)
-		return add_to_map(&sums->unsettled, interval->allocation, bytes);
-	committer = find_committer(replay, interval);
-	if (!committer || !interval->attributes.protection || !is_of_others(replay, rows, interval, allocation))
-		return true;
-	return add_to_map(&sums->before, resident_key(replay, committer, NULL), bytes);
-}
-
-struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
-				    const struct process *process, const struct resident_run *runs, size_t run_count)
-{
-	const struct space_interval *interval;
-	size_t run = 0;
-
-	for (size_t i = 0; i < run_count; i++)
-		sums->pages_bytes += runs[i].end - runs[i].start;
-	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
-		if (!add_resident(sums, replay, rows, interval, resident_bytes(runs, run_count, &run, interval)))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-static bool merge_maps(struct map *map, const struct map *other)
-{
-	size_t position = 0;
-	uint64_t key, bytes;
-
-	while (map_next(other, &position, &key, &bytes)) {
-		if (!add_to_map(map, key, bytes))
-			return false;
-	}
-	return true;
-}
-
-struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
-{
-	if (!merge_maps(&sums->owned, &other->owned) || !merge_maps(&sums->before, &other->before) ||
-	    !merge_maps(&sums->unsettled, &other->unsettled))
-		return &error_no_memory;
-	sums->owned_bytes += other->owned_bytes;
-	sums->pages_bytes += other->pages_bytes;
-	if (!sums->time_ns || other->time_ns < sums->time_ns)
-		sums->time_ns = other->time_ns;
-	return NULL;
 }
 
 /* Hand out what is resident to the group, and the part, of an account. */
@@ -881,32 +743,9 @@ static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t b
 	return true;
 }
 
-/* NULL: it was unmapped, and its number may be used again. */
-static const struct allocation *find_unsettled(const struct replay *replay, const struct resident_sums *sums,
-					       uint64_t number)
-{
-	const struct allocation *allocation = ledger_allocation(&replay->ledger, (uint32_t)number);
-
-	return allocation && allocation->time_ns <= sums->time_ns ? allocation : NULL;
-}
-
-uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct replay *replay, const struct rows *rows)
-{
-	uint64_t key, bytes, total = sums->owned_bytes;
-
-	for (size_t position = 0; map_next(&sums->unsettled, &position, &key, &bytes);) {
-		const struct allocation *allocation = find_unsettled(replay, sums, key);
-
-		if (allocation && (allocation->settled ? ledger_counted(&replay->ledger, allocation->account) != NULL
-						       : !rows_are_filtered(rows)))
-			total += bytes;
-	}
-	return total;
-}
-
 static bool publish_unsettled(struct grouping *grouping, uint64_t number, uint64_t bytes)
 {
-	const struct allocation *allocation = find_unsettled(grouping->replay, grouping->resident, number);
+	const struct allocation *allocation = resident_sums_unsettled(grouping->resident, grouping->replay, number);
 
 	if (!allocation || allocation->account == LEDGER_NO_ACCOUNT)
 		return true;
@@ -952,7 +791,7 @@ static void add_unfiltered(const struct replay *replay, const struct rows *rows,
 	if (!interval->attributes.protection)
 		return;
 	if (!counts && interval->commit >= COMMIT_FIRST && commit < replay->ledger.commits.count)
-		counts = is_of_others(replay, rows, interval, allocation) &&
+		counts = rows_exclude_mapping(replay, rows, interval, allocation) &&
 			 is_account_of(replay, rows, replay->ledger.commits.items[commit]);
 	if (counts)
 		sums->committed_bytes += bytes;

@@ -3,7 +3,12 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <sys/mman.h>
+
+/* Address ranges of heaps: HotSpot's with compressed pointers (32 bits), and Go's first TiB. */
+#define JAVA_HEAP_START (2ULL << 30)
+#define JAVA_HEAP_END (32ULL << 30)
+#define GO_HEAP_START 0xc000000000ULL
+#define GO_HEAP_END (GO_HEAP_START + (1ULL << 40))
 
 static const struct runtime runtimes[] = {
     {.name = "dotnet",
@@ -68,30 +73,45 @@ static const struct runtime runtimes[] = {
 			   "names the functions that it compiles"},
 };
 
-/* Prefixes of file names; a version may follow. Libraries come first: a program may link to one under another name. */
+/* Prefixes of file names. Libraries come first: a program may link to one under another name. */
 static const struct {
-	const char *prefix, *runtime;
+	const char *prefix;
+	const char *runtime; /* which runs where a file of this name, a version after it, is mapped; NULL: not known */
+	bool is_own;	     /* every function in a module whose name begins like this is the runtime's own */
 } files[] = {
-    {"libcoreclr.so", "dotnet"},
-    {"libjvm.so", "java"},
-    {"libnode.so", "node"},
-    {"libpython3", "python"},
-    {"libmonosgen", "mono"},
-    {"libruby", "ruby"},
-    {"libphp", "php"},
-    {"node", "node"},
-    {"nodejs", "node"},
-    {"python3", "python"},
-    {"mono-sgen", "mono"},
-    {"mono", "mono"},
-    {"php", "php"},
-    {"beam.smp", "erlang"},
-    {"beam.jit", "erlang"},
-    {"ruby", "ruby"},
-    {"libluajit", "luajit"},
-    {"luajit", "luajit"},
-    {"luajit-2.1.0-beta", "luajit"},
+    {"libcoreclr.so", "dotnet", false},
+    {"libcoreclr", NULL, true},
+    {"libclrjit.so", NULL, true},
+    {"libclrgc", NULL, true},
+    {"libhostfxr.so", NULL, true},
+    {"libhostpolicy.so", NULL, true},
+    {"libSystem.", NULL, true},
+    {"libjvm.so", "java", true},
+    {"libjli.so", NULL, true},
+    {"libnode.so", "node", true},
+    {"libv8", NULL, true},
+    {"libpython3", "python", false},
+    {"libpython", NULL, true},
+    {"libmonosgen", "mono", false},
+    {"libmono", NULL, true},
+    {"libruby", "ruby", true},
+    {"libphp", "php", true},
+    {"libluajit", "luajit", true},
+    {"node", "node", false},
+    {"nodejs", "node", false},
+    {"python3", "python", false},
+    {"mono-sgen", "mono", false},
+    {"mono", "mono", false},
+    {"php", "php", false},
+    {"beam.smp", "erlang", false},
+    {"beam.jit", "erlang", false},
+    {"ruby", "ruby", false},
+    {"luajit", "luajit", false},
+    {"luajit-2.1.0-beta", "luajit", false},
 };
+
+/* Programs whose main function starts a runtime; the rest of their code is the runtime's own. */
+static const char *const hosts[] = {"dotnet", "java", "node", "bun", "deno"};
 
 const struct runtime *runtimes_find(const char *name)
 {
@@ -126,26 +146,46 @@ const struct runtime *runtimes_of_file(const char *path)
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		size_t length = strlen(files[i].prefix);
 
-		if (!strncmp(name, files[i].prefix, length) && is_version(name + length))
+		if (files[i].runtime && !strncmp(name, files[i].prefix, length) && is_version(name + length))
 			return runtimes_find(files[i].runtime);
 	}
 	return NULL;
 }
 
-const struct runtime *runtimes_of_space(const struct space *space,
-					const char *(*path_name)(const void *context, uint32_t path),
-					const void *context)
+bool runtimes_own_library(const char *module)
 {
-	const struct space_interval *interval;
-
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
-		const struct runtime *runtime;
-
-		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
-			continue;
-		runtime = runtimes_of_file(path_name(context, interval->attributes.path));
-		if (runtime)
-			return runtime;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (files[i].is_own && !strncmp(module, files[i].prefix, strlen(files[i].prefix)))
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+bool runtimes_start_in(const char *module)
+{
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
+		if (!strcmp(module, hosts[i]))
+			return true;
+	}
+	return false;
+}
+
+enum gc_heap runtimes_heap(const struct runtime *runtime, const struct space_interval *interval,
+			   enum mmt_class memory_class)
+{
+	if (memory_class != MMT_CLASS_ANON)
+		return GC_HEAP_NONE;
+	if (interval->start >= GO_HEAP_START && interval->end <= GO_HEAP_END && !runtime)
+		return GC_HEAP_GO;
+	if (interval->start >= JAVA_HEAP_START && interval->end <= JAVA_HEAP_END && runtime &&
+	    !strcmp(runtime->name, "java"))
+		return GC_HEAP_JAVA;
+	return GC_HEAP_NONE;
+}
+
+const char *gc_heap_name(enum gc_heap heap)
+{
+	static const char *const names[] = {[GC_HEAP_GO] = "Go", [GC_HEAP_JAVA] = "Java"};
+
+	return names[heap];
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Which language runtime a process runs, recognised by the files that it maps, and how that runtime names its code. To
- * add a runtime that writes a perf map or a jitdump, add a row to both tables of known-runtimes.c. A new format of
- * names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in lib/trace/sections, and a source
- * in lib/analysis/resolver/recorded-jit-code.c. Which frames are a runtime's own is in equal-frames.c, and hints about
- * its memory are in hints.c.
+ * add a runtime that writes a perf map or a jitdump, add a row to the tables of known-runtimes.c: what it is, and its
+ * files. A new format of names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in
+ * lib/trace/sections, and a source in lib/analysis/resolver/recorded-jit-code.c. Hints about its memory are in hints.c.
  */
 #ifndef ANALYSIS_REPORT_KNOWN_RUNTIMES_H
 #define ANALYSIS_REPORT_KNOWN_RUNTIMES_H
+
+#include <mmtrace/report.h>
 
 #include "model/space/space.h"
 
@@ -32,12 +33,23 @@ struct runtime {
 /* The runtime that a file belongs to; NULL: none of the known ones. */
 const struct runtime *runtimes_of_file(const char *path);
 
+/* Whether every function in the module (a file name) is a runtime's own. */
+bool runtimes_own_library(const char *module);
+
+/* Whether the module is a program whose main function starts a runtime; the rest of its code is the runtime's own. */
+bool runtimes_start_in(const char *module);
+
 /* The runtime with this `name`; NULL: unknown. */
 const struct runtime *runtimes_find(const char *name);
 
-/* The runtime that runs in the space; NULL: none of the known ones. `path_name` returns the path of a mapping. */
-const struct runtime *runtimes_of_space(const struct space *space,
-					const char *(*path_name)(const void *context, uint32_t path),
-					const void *context);
+/* Managed heaps that are recognised by their addresses alone. */
+enum gc_heap { GC_HEAP_NONE, GC_HEAP_GO, GC_HEAP_JAVA };
+
+/* `runtime`: the one that runs in the space, or NULL. */
+enum gc_heap runtimes_heap(const struct runtime *runtime, const struct space_interval *interval,
+			   enum mmt_class memory_class);
+
+/* For people; NULL for none. */
+const char *gc_heap_name(enum gc_heap heap);
 
 #endif

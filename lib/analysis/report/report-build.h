@@ -12,7 +12,29 @@
 #include "base/vector.h"
 #include "trace/sections/sections.h"
 
-/* Builds the groups of a report from the rows of the ledger and the mappings that exist at the end. */
+/*
+ * resident-pages.c: which pages were resident when, per row and per kind of memory, from the readings that the recorder
+ * made at its start, at each interval snapshot and at its end. A report shows what its rows have of the last reading in
+ * its window, and where RSS grew: the pages of that reading that are not resident in the reading nearest to the start
+ * of the window, by what they belong to.
+ */
+
+/* Resident pages; the runs ascend. */
+struct page_runs {
+	const struct resident_run *items;
+	size_t count;
+};
+
+uint64_t page_runs_bytes(struct page_runs runs);
+
+/* Counts resident bytes of address ranges, which ascend, too. */
+struct page_cursor {
+	struct page_runs runs;
+	size_t next;
+	uint64_t counted_bytes; /* in all ranges so far */
+};
+
+uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
 
 /* What is resident of the memory of a report's rows, added up. Zero-initialise it. */
 struct resident_sums {
@@ -25,43 +47,13 @@ struct resident_sums {
 	bool at_end;	      /* that was when recording ended: no event is later */
 };
 
-void resident_sums_deinit(struct resident_sums *sums);
-
-/* Add the resident pages (`runs`, ascending) of a process, as the model has its mappings now. */
-struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
-				    const struct process *process, const struct resident_run *runs,
-				    size_t run_count) MMT_MUST_CHECK;
-
-/* What the rows have of it, as far as the stacks are known now. */
-uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct replay *replay, const struct rows *rows);
-
-/* Add other sums, of the same replay. The time is the earlier one. */
-struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other) MMT_MUST_CHECK;
+/* An allocation in `unsettled`. NULL: it was unmapped, and its number may be used again. */
+const struct allocation *resident_sums_unsettled(const struct resident_sums *sums, const struct replay *replay,
+						 uint64_t number);
 
 /* Call these when committed bytes are complete: what was read before the end may have been unmapped since. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes);
 void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes);
-
-/*
- * Fill in groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is
- * allocated in `arena`. Fails if allocated, freed and unfreed bytes do not agree. `resident`: NULL if unknown.
- */
-struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
-			       struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
-
-/* Fails unless allocated - freed = unfreed in this group. */
-struct mmt_error *groups_verify(const struct mmt_group *group) MMT_MUST_CHECK;
-
-/*
- * Which pages were resident, attributed: the readings that the recorder made at its start, at each interval snapshot
- * and at its end. A report shows what its rows have of the last reading in its window, and where RSS grew: the pages of
- * that reading that are not resident in the reading nearest to the start of the window, by what they belong to.
- */
-
-struct page_runs {
-	const struct resident_run *items;
-	size_t count;
-};
 
 /* The readings of one process that the report needs. */
 struct process_pages {
@@ -110,19 +102,6 @@ struct mmt_error *page_readings_end(struct page_readings *readings, const struct
 const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
 						     const struct process *process);
 
-/*
- * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has
- * ended; or where the options leave recent mappings out.
- */
-struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
-				     struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
-
-/* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
-enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
-
-/* The absolute value of its bytes. */
-uint64_t growth_part_size(const struct mmt_growth_part *part);
-
 /* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
 struct resident_kinds {
 	struct intern keys; /* class, heap of a runtime and name of the file; its ids are places in `items` */
@@ -138,6 +117,38 @@ struct mmt_error *resident_kinds_start(void *kinds, const struct replay *replay,
 /* Into report->growth. `kinds` must live as long as the report. */
 struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
 				       const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* growth-parts.c: where RSS grew. */
+
+/* Fill in pages->parts: the change from the pages of the start to those of the end, by what they belong to in the model
+ * as it is now. */
+struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
+				     const struct process *process, struct page_runs end_pages) MMT_MUST_CHECK;
+
+/*
+ * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has
+ * ended; or where the options leave recent mappings out.
+ */
+struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
+				     struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
+enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
+
+/* The absolute value of its bytes. */
+uint64_t growth_part_size(const struct mmt_growth_part *part);
+
+/* groups.c: the rows of the ledger and the mappings that exist at the end become groups. */
+
+/*
+ * Fill in groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is
+ * allocated in `arena`. Fails if allocated, freed and unfreed bytes do not agree. `resident`: NULL if unknown.
+ */
+struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
+			       struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Fails unless allocated - freed = unfreed in this group. */
+struct mmt_error *groups_verify(const struct mmt_group *group) MMT_MUST_CHECK;
 
 /* report --every: totals at equal time steps, taken during the one replay. */
 

@@ -507,3 +507,31 @@ bool rows_stack_is_doubtful(const struct rows *rows, const struct account *accou
 
 	return fact && *fact >> FACT_DOUBTFUL_SHIFT;
 }
+
+const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval)
+{
+	uint32_t commit = interval->commit;
+
+	if (commit < COMMIT_FIRST || commit - COMMIT_FIRST >= replay->ledger.commits.count)
+		return NULL;
+	return ledger_counted(&replay->ledger, replay->ledger.commits.items[commit - COMMIT_FIRST]);
+}
+
+const struct account *rows_holder(const struct replay *replay, const struct rows *rows,
+				  const struct space_interval *interval, const struct account *owner)
+{
+	bool by_kind = rows->options->by == MMT_BY_CLASS || rows->options->by == MMT_BY_FILE;
+	const struct account *committer = by_kind ? NULL : rows_committer(replay, interval);
+
+	return committer ? committer : owner;
+}
+
+bool rows_exclude_mapping(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
+			  const struct allocation *allocation)
+{
+	if (interval->allocation < ALLOCATION_FIRST || (allocation && allocation->side == LEDGER_BEFORE))
+		return true;
+	if (allocation && allocation->account != LEDGER_NO_ACCOUNT && rows_are_filtered(rows))
+		return true;
+	return allocation && !rows_selects(rows, processes_at(replay->processes, allocation->process));
+}

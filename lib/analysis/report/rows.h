@@ -90,6 +90,18 @@ enum mmt_class rows_class(const struct rows *rows, const struct account *account
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
 bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
 
+/* The account that committed the interval, if that is not the one that mapped it. */
+const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval);
+
+/* The account that the accessible bytes of an interval and its resident pages count for: the one that committed them.
+ * If rows are kinds of memory, the one that mapped them (`owner`). */
+const struct account *rows_holder(const struct replay *replay, const struct rows *rows,
+				  const struct space_interval *interval, const struct account *owner);
+
+/* Whether the mapping itself is not in this report: it was mapped before the window, or the options exclude it. */
+bool rows_exclude_mapping(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
+			  const struct allocation *allocation);
+
 /* Describe a row for the report. `row`: its number - 1. */
 struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret) MMT_MUST_CHECK;
 

@@ -149,9 +149,20 @@ static const struct cfi_row *find_jit_row(struct lookup *lookup, uint64_t addres
 		      : NULL;
 }
 
-static const char *path_name(const void *view, uint32_t path)
+const struct runtime *code_view_runtime(const struct code_view *view, const struct space *space)
 {
-	return code_view_path_name(view, path);
+	const struct space_interval *interval;
+
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		const struct runtime *runtime;
+
+		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
+			continue;
+		runtime = runtimes_of_file(code_view_path_name(view, interval->attributes.path));
+		if (runtime)
+			return runtime;
+	}
+	return NULL;
 }
 
 /* The row of the function in a module in whose frame the runtime's code runs; NULL: none. */
@@ -159,7 +170,7 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
 	const struct space *space = lookup->process->space;
-	const struct runtime *runtime = runtimes_of_space(space, path_name, view);
+	const struct runtime *runtime = code_view_runtime(view, space);
 	const struct cfi_row *row = NULL;
 	const struct space_interval *interval;
 	struct program *last = NULL;
@@ -172,7 +183,7 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 		uint64_t ignored;
 
 		if (attributes->protection & PROT_EXEC && attributes->inode &&
-		    runtimes_of_file(path_name(view, attributes->path)) == runtime)
+		    runtimes_of_file(code_view_path_name(view, attributes->path)) == runtime)
 			program = mapped_modules_find(&view->mapped, interval, interval->start, &ignored);
 		if (program && program != last)
 			row = program_frame_row(program, runtime->interpreter);
@@ -312,7 +323,7 @@ static void note_runtime(struct code_view *view, const struct process *process)
 	if (state->runtime || state->looked_at == generation)
 		return;
 	state->looked_at = generation;
-	state->runtime = runtimes_of_space(process->space, path_name, view);
+	state->runtime = code_view_runtime(view, process->space);
 }
 
 static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,

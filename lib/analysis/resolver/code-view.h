@@ -37,6 +37,9 @@ struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_r
 /* The path of a number from code_view_path(); valid until the next one. */
 const char *code_view_path_name(const struct code_view *view, uint32_t path);
 
+/* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
+const struct runtime *code_view_runtime(const struct code_view *view, const struct space *space);
+
 /* Frame numbers of a stack, innermost first; valid until the next code_view_unwind(). */
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
 				enum mmt_stack_end *end_ret);

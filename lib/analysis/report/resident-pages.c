@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/report-build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/classes.h"
+#include "analysis/report/known-runtimes.h"
+#include "analysis/resolver/code-view.h"
+#include "base/cleanup.h"
+#include "trace/format/format.h"
+#include "trace/read/decode.h"
+
+#define GUARD_BYTES_MAX (64u << 10) /* below a thread's stack */
+#define STACK_BYTES_MAX (16u << 20) /* larger ones are merged with what lies above, or no stacks */
+
+uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
+{
+	const struct page_runs *runs = &cursor->runs;
+	uint64_t bytes = 0;
+
+	while (cursor->next < runs->count && runs->items[cursor->next].end <= start)
+		cursor->next++;
+	for (size_t i = cursor->next; i < runs->count && runs->items[i].start < end; i++) {
+		uint64_t from = runs->items[i].start > start ? runs->items[i].start : start;
+		uint64_t to = runs->items[i].end < end ? runs->items[i].end : end;
+
+		bytes += to - from;
+	}
+	cursor->counted_bytes += bytes;
+	return bytes;
+}
+
+uint64_t page_runs_bytes(struct page_runs runs)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < runs.count; i++)
+		bytes += runs.items[i].end - runs.items[i].start;
+	return bytes;
+}
+
+/* Per row */
+
+static void resident_sums_deinit(struct resident_sums *sums)
+{
+	map_deinit(&sums->owned);
+	map_deinit(&sums->before);
+	map_deinit(&sums->unsettled);
+	*sums = (struct resident_sums){0};
+}
+
+static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
+{
+	const uint64_t *sum = map_get(map, key);
+
+	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
+}
+
+/* The key of `owned` and `before`. */
+static uint64_t resident_key(const struct replay *replay, const struct account *account,
+			     const struct allocation *allocation)
+{
+	uint32_t number = (uint32_t)(account - replay->ledger.accounts.items);
+
+	return (uint64_t)number << 32 |
+	       (allocation && allocation->account == number ? allocation->thread : LEDGER_NO_THREAD);
+}
+
+/* Of an interval: what of it is resident. Also if that is nothing: then it is known. */
+static bool add_resident(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
+			 const struct space_interval *interval, uint64_t bytes)
+{
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+	const struct account *owner = process_totals_owner(replay, interval);
+	const struct account *committer;
+
+	if (owner) {
+		sums->owned_bytes += bytes;
+		return add_to_map(&sums->owned,
+				  resident_key(replay, rows_holder(replay, rows, interval, owner), allocation), bytes);
+	}
+	if (allocation && !allocation->settled && allocation->side == LEDGER_INSIDE)
+		return add_to_map(&sums->unsettled, interval->allocation, bytes);
+	committer = rows_committer(replay, interval);
+	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
+		return true;
+	return add_to_map(&sums->before, resident_key(replay, committer, NULL), bytes);
+}
+
+/* Add the resident pages of a process, as the model has its mappings now. */
+static struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct replay *replay,
+					   const struct rows *rows, const struct process *process,
+					   struct page_runs runs)
+{
+	const struct space_interval *interval;
+	struct page_cursor cursor = {.runs = runs};
+
+	sums->pages_bytes += page_runs_bytes(runs);
+	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+		if (!add_resident(sums, replay, rows, interval,
+				  page_cursor_count(&cursor, interval->start, interval->end)))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static bool merge_maps(struct map *map, const struct map *other)
+{
+	size_t position = 0;
+	uint64_t key, bytes;
+
+	while (map_next(other, &position, &key, &bytes)) {
+		if (!add_to_map(map, key, bytes))
+			return false;
+	}
+	return true;
+}
+
+/* Add other sums, of the same replay. The time is the earlier one. */
+static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
+{
+	if (!merge_maps(&sums->owned, &other->owned) || !merge_maps(&sums->before, &other->before) ||
+	    !merge_maps(&sums->unsettled, &other->unsettled))
+		return &error_no_memory;
+	sums->owned_bytes += other->owned_bytes;
+	sums->pages_bytes += other->pages_bytes;
+	if (!sums->time_ns || other->time_ns < sums->time_ns)
+		sums->time_ns = other->time_ns;
+	return NULL;
+}
+
+const struct allocation *resident_sums_unsettled(const struct resident_sums *sums, const struct replay *replay,
+						 uint64_t number)
+{
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, (uint32_t)number);
+
+	return allocation && allocation->time_ns <= sums->time_ns ? allocation : NULL;
+}
+
+/* What the rows have of it, as far as the stacks are known now. */
+static uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct replay *replay,
+				    const struct rows *rows)
+{
+	uint64_t key, bytes, total = sums->owned_bytes;
+
+	for (size_t position = 0; map_next(&sums->unsettled, &position, &key, &bytes);) {
+		const struct allocation *allocation = resident_sums_unsettled(sums, replay, key);
+
+		if (allocation && (allocation->settled ? ledger_counted(&replay->ledger, allocation->account) != NULL
+						       : !rows_are_filtered(rows)))
+			total += bytes;
+	}
+	return total;
+}
+
+void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes)
+{
+	if (sums && !sums->at_end && *resident_bytes > committed_bytes)
+		*resident_bytes = committed_bytes;
+}
+
+void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes)
+{
+	for (size_t i = 0; i < lifetimes->parts.count; i++) {
+		struct lifetime_part *part = &lifetimes->parts.items[i];
+
+		resident_sums_limit(sums, &part->resident_bytes, part->committed_bytes);
+		resident_sums_limit(sums, &part->resident_before_bytes, part->committed_before_bytes);
+	}
+}
+
+/* The readings of a process */
+
+static uint64_t distance(uint64_t left, uint64_t right)
+{
+	return left > right ? left - right : right - left;
+}
+
+/* What it had when the recording, or the process itself, began. */
+static void set_first_start(struct process_pages *pages, const struct replay *replay, const struct process *process)
+{
+	const struct process_residency *residency =
+	    recording_residency_at_start(&replay->metadata->residency, process->pid);
+
+	if (residency && residency->resident_bytes && !process->started_ns) {
+		pages->start = (struct page_runs){residency->runs.items, residency->runs.count};
+		pages->start_bytes = residency->resident_bytes;
+		pages->start_ns = residency->time_ns;
+		pages->start_known = true;
+	} else if (process->parent_pid || replay->metadata->info.command) {
+		pages->start_ns = process->started_ns ? process->started_ns : replay->first_ns;
+		pages->start_known = true;
+	}
+}
+
+static struct mmt_error *find_pages(struct page_readings *readings, const struct replay *replay,
+				    const struct process *process, struct process_pages **pages_ret)
+{
+	const uint64_t *place = map_get(&readings->places, process->index);
+	struct process_pages *pages;
+
+	*pages_ret = place ? &readings->items.items[*place] : NULL;
+	if (place)
+		return NULL;
+	if (!map_put(&readings->places, process->index, readings->items.count))
+		return &error_no_memory;
+	pages = vector_append(&readings->items);
+	if (!pages)
+		return &error_no_memory;
+	pages->process = process->index;
+	set_first_start(pages, replay, process);
+	*pages_ret = pages;
+	return NULL;
+}
+
+static void forget_end(struct process_pages *pages)
+{
+	map_deinit(&pages->parts);
+	resident_sums_deinit(&pages->resident);
+	pages->end_known = pages->parts_known = false;
+}
+
+static bool is_nearer_start(const struct page_readings *readings, const struct replay *replay,
+			    const struct process_pages *pages, uint64_t time_ns)
+{
+	uint64_t from_ns = replay->window.from_ns;
+
+	return readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
+	       (!pages->start_known ||
+		(pages->start_ns < from_ns && distance(time_ns, from_ns) <= distance(pages->start_ns, from_ns)));
+}
+
+/* A complete reading: all pages of the process at `time_ns`, up to which the model is. `is_replaced`: no parts are
+ * needed, as there is a reading of the end, too. */
+static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
+				      const struct replay *replay, struct page_runs runs, uint64_t time_ns,
+				      uint64_t resident_bytes, bool is_replaced)
+{
+	const struct process *process = processes_at(replay->processes, pages->process);
+	struct mmt_error *error;
+
+	forget_end(pages);
+	error = resident_sums_add(&pages->resident, replay, readings->rows, process, runs);
+	pages->resident.time_ns = time_ns;
+	pages->end_known = true;
+	pages->end_bytes = resident_bytes;
+	pages->parts_known = !is_replaced && pages->start_known && resident_bytes;
+	if (!error && pages->parts_known)
+		error = growth_parts_count(pages, replay, process, runs);
+	return error;
+}
+
+/* The runs that were received become the start of the window. */
+static void use_as_start(struct page_readings *readings, struct process_pages *pages, uint64_t time_ns,
+			 uint64_t resident_bytes)
+{
+	readings->run_count -= pages->own_start.count;
+	vector_deinit(&pages->own_start);
+	/* receive() has counted them. */
+	pages->own_start.items = pages->incoming.items;
+	pages->own_start.count = pages->incoming.count;
+	pages->own_start.capacity = pages->incoming.capacity;
+	pages->incoming.items = NULL;
+	pages->incoming.count = pages->incoming.capacity = 0;
+	pages->start = (struct page_runs){pages->own_start.items, pages->own_start.count};
+	pages->start_bytes = resident_bytes;
+	pages->start_ns = time_ns;
+	pages->start_known = true;
+	map_deinit(&pages->parts);
+	pages->parts_known = false;
+}
+
+/* The records are untrusted: ignore a reading whose runs do not ascend or exceed the limit. */
+static bool receive(struct page_readings *readings, struct process_pages *pages, const struct event *event)
+{
+	const uint8_t *runs = event->pages.runs;
+
+	if (event->pages.reading != pages->reading) {
+		readings->run_count -= pages->incoming.count;
+		pages->incoming.count = 0;
+		pages->invalid = false;
+		pages->reading = event->pages.reading;
+		pages->time_ns = event->time_ns;
+	}
+	for (size_t i = 0; !pages->invalid && i < event->pages.run_count; i++) {
+		size_t count = pages->incoming.count;
+		struct resident_run run = {decode_word(runs, 2 * i), decode_word(runs, 2 * i + 1)};
+
+		pages->invalid = run.start >= run.end || run.end > LIMIT_RESIDENT_BYTES ||
+				 readings->run_count >= LIMIT_RESIDENT_RUNS ||
+				 (count && run.start < pages->incoming.items[count - 1].end);
+		if (!pages->invalid && !vector_push(&pages->incoming, run))
+			return false;
+		readings->run_count += !pages->invalid;
+	}
+	return true;
+}
+
+/* What the rows have of the latest readings of the processes that are alive. */
+static uint64_t sum_latest(const struct page_readings *readings, const struct replay *replay)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < readings->items.count; i++) {
+		if (!processes_at(replay->processes, readings->items.items[i].process)->ended)
+			bytes += resident_sums_bytes(&readings->items.items[i].resident, replay, readings->rows);
+	}
+	return bytes;
+}
+
+static bool has_final(const struct replay *replay, const struct process *process)
+{
+	return replay->metadata->has_residency && !replay->window.ends_early &&
+	       recording_residency_at_end(&replay->metadata->residency, process->pid);
+}
+
+static struct mmt_error *take_event(void *context, struct replay *replay, const struct event *event)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+	struct page_readings *readings = context;
+	struct process_pages *pages;
+	struct mmt_error *error;
+
+	if (!process || process->ended || process->borrows_space)
+		return NULL;
+	error = find_pages(readings, replay, process, &pages);
+	if (error)
+		return error;
+	if (!receive(readings, pages, event))
+		return &error_no_memory;
+	if (!event->pages.last)
+		return NULL;
+	if (!pages->invalid) {
+		uint64_t bytes = event->pages.resident_bytes < LIMIT_RESIDENT_BYTES ? event->pages.resident_bytes
+										    : LIMIT_RESIDENT_BYTES;
+
+		error = take_reading(readings, pages, replay,
+				     (struct page_runs){pages->incoming.items, pages->incoming.count}, pages->time_ns,
+				     bytes, has_final(replay, process));
+		if (is_nearer_start(readings, replay, pages, pages->time_ns))
+			use_as_start(readings, pages, pages->time_ns, bytes);
+		readings->latest_ns = pages->time_ns;
+		readings->latest_bytes = sum_latest(readings, replay);
+	}
+	readings->run_count -= pages->incoming.count;
+	pages->incoming.count = 0;
+	pages->reading = 0;
+	return error;
+}
+
+void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay)
+{
+	*readings = (struct page_readings){.rows = rows};
+	replay->watch.pages = take_event;
+	replay->watch.pages_context = readings;
+}
+
+void page_readings_deinit(struct page_readings *readings)
+{
+	for (size_t i = 0; i < readings->items.count; i++) {
+		struct process_pages *pages = &readings->items.items[i];
+
+		forget_end(pages);
+		vector_deinit(&pages->incoming);
+		vector_deinit(&pages->own_start);
+	}
+	vector_deinit(&readings->items);
+	map_deinit(&readings->places);
+	resident_sums_deinit(&readings->resident);
+}
+
+/* Those of the end of the recording are in a section of their own. */
+static struct mmt_error *take_final(struct page_readings *readings, const struct replay *replay)
+{
+	struct mmt_error *error = NULL;
+
+	if (!replay->metadata->has_residency || replay->window.ends_early)
+		return NULL;
+	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct process_residency *final =
+		    process->ended ? NULL : recording_residency_at_end(&replay->metadata->residency, process->pid);
+		struct process_pages *pages;
+
+		if (!final)
+			continue;
+		error = find_pages(readings, replay, process, &pages);
+		if (error)
+			break;
+		if (process->borrows_space) {
+			pages->resident.pages_bytes =
+			    page_runs_bytes((struct page_runs){final->runs.items, final->runs.count});
+			pages->resident.time_ns = final->time_ns;
+			pages->resident.at_end = pages->end_known = true;
+			continue;
+		}
+		error = take_reading(readings, pages, replay, (struct page_runs){final->runs.items, final->runs.count},
+				     final->time_ns, final->resident_bytes, false);
+		pages->resident.at_end = true;
+	}
+	return error;
+}
+
+/* A reading from before the window does not show what was resident in it. */
+static void forget_earlier(struct page_readings *readings, const struct replay *replay)
+{
+	for (size_t i = 0; i < readings->items.count; i++) {
+		struct process_pages *pages = &readings->items.items[i];
+
+		if (pages->end_known && pages->resident.time_ns < replay->window.from_ns)
+			forget_end(pages);
+	}
+}
+
+struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay)
+{
+	struct mmt_error *error;
+	bool at_end = true;
+
+	forget_earlier(readings, replay);
+	error = take_final(readings, replay);
+	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
+	for (size_t i = 0; !error && i < readings->items.count; i++) {
+		const struct process_pages *pages = &readings->items.items[i];
+
+		if (!pages->end_known || processes_at(replay->processes, pages->process)->ended)
+			continue;
+		readings->known = true;
+		at_end &= pages->resident.at_end;
+		error = resident_sums_merge(&readings->resident, &pages->resident);
+	}
+	readings->resident.at_end = at_end;
+	return error;
+}
+
+const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
+						     const struct process *process)
+{
+	const uint64_t *place = process->ended ? NULL : map_get(&readings->places, process->index);
+
+	return place && readings->items.items[*place].end_known ? &readings->items.items[*place].resident : NULL;
+}
+
+/* Per kind of memory, when recording began and when it ended */
+
+void resident_kinds_deinit(struct resident_kinds *kinds)
+{
+	intern_deinit(&kinds->keys);
+	for (size_t i = 0; i < kinds->items.count; i++)
+		free((char *)kinds->items.items[i].name);
+	vector_deinit(&kinds->items);
+	map_deinit(&kinds->started);
+}
+
+/* Accessible memory above an inaccessible page or a few, which libraries put below a thread's stack. */
+static bool is_above_guard(const struct space_interval *interval, const struct space_interval *below)
+{
+	return below && below->end == interval->start && !below->attributes.protection && !below->attributes.inode &&
+	       !below->attributes.shared && below->end - below->start <= GUARD_BYTES_MAX &&
+	       interval->attributes.protection && !interval->attributes.shared &&
+	       interval->end - interval->start <= STACK_BYTES_MAX;
+}
+
+/* What the calls of one recording show must not count: the other recording has not seen them. */
+static enum mmt_class class_in_maps(const struct space_interval *interval, const struct space_interval *below,
+				    const char *path)
+{
+	struct space_interval plain = *interval;
+	enum mmt_class memory_class;
+
+	plain.attributes.thread_stack = false;
+	plain.attributes.noreserve = false;
+	plain.attributes.hugetlb = 0;
+	memory_class = classes_of_interval(&plain, path);
+	return memory_class == MMT_CLASS_ANON && is_above_guard(interval, below) ? MMT_CLASS_THREAD_STACK
+										 : memory_class;
+}
+
+/* A file may be deleted between two recordings. */
+static char *copy_name(const char *path)
+{
+	const char *deleted = strstr(path, " (deleted)");
+
+	return deleted && !strcmp(deleted, " (deleted)") ? strndup(path, (size_t)(deleted - path)) : strdup(path);
+}
+
+static struct mmt_resident_kind *find_kind(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
+					   const char *path)
+{
+	CLEANUP(free) char *name = copy_name(path);
+	CLEANUP(free) char *key = NULL;
+	struct mmt_resident_kind *held;
+	uint32_t id;
+
+	if (!name || asprintf(&key, "%d %d %s %s", (int)kind->memory_class, kind->arena,
+			      kind->runtime ? kind->runtime : "-", name) < 0) {
+		key = NULL;
+		return NULL;
+	}
+	id = intern_put_string(&kinds->keys, key);
+	if (id == INTERN_NONE)
+		return NULL;
+	if (id < kinds->items.count)
+		return &kinds->items.items[id];
+	held = vector_append(&kinds->items);
+	if (!held)
+		return NULL;
+	*held = *kind;
+	if (*name) {
+		held->name = name;
+		name = NULL;
+	}
+	return held;
+}
+
+static struct mmt_error *hold_piece(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
+				    const char *path, uint64_t bytes, bool at_start)
+{
+	struct mmt_resident_kind *held;
+
+	if (!bytes)
+		return NULL;
+	held = find_kind(kinds, kind, kind->memory_class == MMT_CLASS_FILE ? path : "");
+	if (!held)
+		return &error_no_memory;
+	*(at_start ? &held->start_bytes : &held->end_bytes) += bytes;
+	return NULL;
+}
+
+static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay *replay, const struct process *process,
+			      const struct process_residency *residency, bool at_start)
+{
+	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
+	const struct runtime *runtime = code_view_runtime(replay->code, process->space);
+	const struct space_interval *interval, *below = NULL;
+	struct page_cursor pages = {.runs = {residency->runs.items, residency->runs.count}};
+	struct mmt_error *error = NULL;
+
+	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
+	     address = interval->end) {
+		const char *path =
+		    interval->attributes.path ? code_view_path_name(replay->code, interval->attributes.path) : "";
+		struct mmt_resident_kind kind = {.memory_class = class_in_maps(interval, below, path)};
+		uint64_t arena = classes_find_arena(process->space, interval, kind.memory_class);
+		uint64_t bytes = page_cursor_count(&pages, interval->start, arena);
+		uint64_t arena_bytes = page_cursor_count(&pages, arena, interval->end);
+
+		below = interval;
+		if (interval->attributes.hugetlb)
+			continue;
+		kind.runtime = gc_heap_name(runtimes_heap(runtime, interval, kind.memory_class));
+		error = hold_piece(kinds, &kind, path, bytes, at_start);
+		if (!error)
+			error = hold_piece(kinds, &arenas, path, arena_bytes, at_start);
+	}
+	return error;
+}
+
+struct mmt_error *resident_kinds_start(void *context, const struct replay *replay, const struct process *process)
+{
+	const struct process_residency *residency =
+	    recording_residency_at_start(&replay->metadata->residency, process->pid);
+	struct resident_kinds *kinds = context;
+
+	if (!residency || map_get(&kinds->started, (uint32_t)process->pid))
+		return NULL;
+	if (!map_put(&kinds->started, (uint32_t)process->pid, 1))
+		return &error_no_memory;
+	return hold(kinds, replay, process, residency, true);
+}
+
+/* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
+ * a reading of the end. */
+static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct replay *replay, const struct rows *rows,
+				  struct mmt_growth *growth)
+{
+	growth->kinds_at_start = growth->kinds_at_end = true;
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct process_residency *end =
+		    recording_residency_at_end(&replay->metadata->residency, process->pid);
+		struct mmt_error *error;
+
+		if (!rows_selects(rows, process))
+			growth->kinds_at_start = false;
+		else if (!process->parent_pid &&
+			 !recording_residency_at_start(&replay->metadata->residency, process->pid))
+			growth->kinds_at_start = false;
+		if (process->borrows_space || process->ended || !rows_selects(rows, process))
+			continue;
+		growth->kinds_at_end &= end != NULL;
+		error = end ? hold(kinds, replay, process, end, false) : NULL;
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
+				       const struct rows *rows, struct mmt_report *report)
+{
+	struct mmt_error *error;
+
+	if (!replay->metadata->has_residency || report->windowed)
+		return NULL;
+	error = hold_end(kinds, replay, rows, &report->growth);
+	report->growth.kinds_at_start &= kinds->started.count > 0;
+	report->growth.kinds = kinds->items.items;
+	report->growth.kind_count = kinds->items.count;
+	return error;
+}
