@@ -152,7 +152,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	warn_of_guarded(recorder);
 	/* Per-thread events are already open for CPUs that come online later; per-CPU events are not. */
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->cpus.looked_ns >= TICK_NS)
-		error = targets_look_at_cpus(recorder);
+		error = cpu_hotplug_check(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
 

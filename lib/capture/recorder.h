@@ -25,7 +25,6 @@
 #include "capture/proc/proc.h"
 #include "capture/proc/residency.h"
 #include "capture/process/command.h"
-#include "capture/process/find-processes.h"
 #include "capture/process/process-table.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/runtimes/jit-files.h"
@@ -42,6 +41,14 @@ struct process_ranges {
 typedef VECTOR(struct process_ranges) process_ranges_list;
 
 void process_ranges_list_deinit(process_ranges_list *list);
+
+/* The children of a target that are not recorded. */
+struct unrecorded_children {
+	pid_t parent;
+	uint64_t count;
+};
+
+typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
 
 /* The part of a record that must not be written to the file. */
 struct hidden_part {

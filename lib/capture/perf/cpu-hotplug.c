@@ -12,6 +12,7 @@
 #include "capture/perf/clock.h"
 #include "capture/perf/perf-events.h"
 #include "capture/proc/proc.h"
+#include "capture/recorder.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"
 #define PRESENT_FILE "/sys/devices/system/cpu/present"
@@ -238,4 +239,84 @@ struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_eve
 			return &error_no_memory;
 	}
 	return NULL;
+}
+
+#define STOPPED_LOOK_NS 1000000000ULL
+
+/*
+ * A CPU has no events from the time when it comes online until they are opened here, and threads that ran on it
+ * meanwhile were missed. So the CPU counts as missed even though it is recorded from now on.
+ */
+static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
+{
+	struct mmt_error *error = NULL;
+	bool ok = true;
+	int cpu;
+
+	/* New events would only fill a ring that is no longer read. */
+	if (recorder->stop_ns)
+		return NULL;
+	while (ok && !error && cpu_watch_take_back(&recorder->cpus, online, &cpu)) {
+		bool gone;
+
+		error = attach_cpu_later(&recorder->attachment, cpu, &gone);
+		if (gone)
+			ok = cpu_watch_add_away(&recorder->cpus, cpu);
+		if (gone)
+			break;
+	}
+	if (error)
+		recorder_message(recorder, true, "what is done on CPU %d is not recorded: %s", cpu,
+				 mmt_error_get_message(error));
+	mmt_error_destroy(error);
+	return ok ? NULL : &error_no_memory;
+}
+
+/* Warns only once. */
+static void warn_of_cpus(struct recorder *recorder)
+{
+	if (!recorder->summary.missed_cpus && recorder->cpus.unseen.count)
+		recorder_message(recorder, true,
+				 "CPU %d came online during recording: some or all of its events are missing",
+				 recorder->cpus.unseen.items[0]);
+	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
+}
+
+/* CPUs that went offline and came back between two checks. A check disturbs every CPU, so it is rare; one more is made
+ * at the end. */
+static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *stopped)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct mmt_error *error;
+
+	if (!recorder->stop_ns && now_ns - recorder->cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
+		return NULL;
+	recorder->cpus.looked_for_stopped_ns = now_ns;
+	error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
+	/* A CPU may have run since the previous check and gone offline then. No later check would notice, so check
+	 * twice. */
+	if (!error && recorder->stop_ns)
+		error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
+	return error;
+}
+
+/* If the list cannot be read, nothing is known about the CPUs. */
+struct mmt_error *cpu_hotplug_check(struct recorder *recorder)
+{
+	cpu_list online = {0}, stopped = {0};
+	struct mmt_error *error = find_stopped_cpus(recorder, &stopped);
+	bool ok = !error;
+
+	if (ok)
+		error = cpus_list_online(&online);
+	if (ok && !error)
+		ok = cpu_watch_note(&recorder->cpus, &recorder->rings.cpus, &online, recorder->summary.on_cpus) &&
+		     cpu_watch_note_stopped(&recorder->cpus, &stopped, &online);
+	mmt_error_destroy(error);
+	recorder->cpus.looked_ns = clock_now_ns();
+	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
+	vector_deinit(&online);
+	vector_deinit(&stopped);
+	warn_of_cpus(recorder);
+	return error;
 }

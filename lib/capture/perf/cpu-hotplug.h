@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CPU hotplug: which CPUs are online, and the hotplug events (dummy events on each CPU) that report changes.
- * targets_look_at_cpus() opens events on CPUs that come online.
+ * CPU hotplug: which CPUs are online, the hotplug events (dummy events on each CPU) that report changes, and what
+ * happens when a CPU comes online while recording.
  */
 #ifndef CAPTURE_PERF_CPU_HOTPLUG_H
 #define CAPTURE_PERF_CPU_HOTPLUG_H
@@ -87,5 +87,10 @@ int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu);
 
 /* Append the CPUs whose count stands still. Takes up to 40 ms for each CPU that was checked shortly before. */
 struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped) MMT_MUST_CHECK;
+
+struct recorder;
+
+/* Open events on CPUs that have come online, and note that they had none before. */
+struct mmt_error *cpu_hotplug_check(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

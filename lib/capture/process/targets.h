@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds the processes and threads to record and attaches to them while they create others. */
+/* Finds the processes and threads to record, with the children that they have, and attaches to them while they create
+ * others. mmt_find_processes() finds processes by name. */
 #ifndef CAPTURE_PROCESS_TARGETS_H
 #define CAPTURE_PROCESS_TARGETS_H
 
@@ -24,10 +25,10 @@ struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
  */
 struct mmt_error *targets_count_missed(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Open events on CPUs that have come online, and note that they had none before. */
-struct mmt_error *targets_look_at_cpus(struct recorder *recorder) MMT_MUST_CHECK;
-
 /* Check whether calls are missed: on a CPU that came online, or in a process that left the control group. */
 struct mmt_error *targets_look_for_unseen(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Write into the recording, which has begun, how many children of targets are not recorded. */
+struct mmt_error *children_note_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif
