@@ -511,25 +511,58 @@ START_TEST(all_who_released_before_the_stack_was_told)
 }
 END_TEST
 
+static const struct commit_call some_call = {.time_ns = 2000, .bytes = 4096};
+
 START_TEST(commits_of_one_account_have_one_number)
 {
 	uint32_t first, again, other, later, outside;
 
 	ledger.now_ns = 2000;
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &first));
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &again));
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 2, &other));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &some_call, &first));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &some_call, &again));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 2, &some_call, &other));
 	ck_assert_uint_ge(first, COMMIT_FIRST);
 	ck_assert_uint_eq(first, again);
 	ck_assert_uint_ne(first, other);
 	ck_assert_ptr_null(ledger_open_commit(&ledger, &later));
 	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
-	ck_assert_ptr_null(ledger_resolve_commit(&ledger, later, 0, 0, 0, 2));
+	ck_assert_ptr_null(ledger_resolve_commit(&ledger, later, 0, 0, 0, 2, &some_call));
 	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], ledger.commits.items[other - COMMIT_FIRST]);
 	ledger.now_ns = 500;
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &outside));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &some_call, &outside));
 	ck_assert_uint_ne(outside, first);
 	ck_assert_uint_eq(ledger.commits.items[outside - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
+}
+END_TEST
+
+/* The parts become twice as long whenever the recording outgrows them. */
+START_TEST(commits_have_times_and_bytes)
+{
+	const struct commit_times *times;
+	struct commit_call call;
+	uint32_t commit;
+	uint64_t last, parts;
+
+	for (uint64_t i = 0; i < 20; i++) {
+		ledger.now_ns = 1000 + (i << 30);
+		call = (struct commit_call){.time_ns = ledger.now_ns, .bytes = i % 2 ? 8192 : 4096};
+		if (i % 2) {
+			ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &call, &commit));
+			continue;
+		}
+		ck_assert_ptr_null(ledger_open_commit(&ledger, &commit));
+		ledger.now_ns += (1 << 20);
+		ck_assert_ptr_null(ledger_resolve_commit(&ledger, commit, 0, 0, 0, 1, &call));
+	}
+	times = &ledger.trends.items[account_of_stack(1)->row].commits;
+	last = 19ull << 30;
+	parts = last / ledger.bucket_ns;
+	ck_assert_uint_ge(parts, 32);
+	ck_assert_uint_lt(parts, 64);
+	ck_assert_uint_eq(times->asked_bytes, 10 * (8192 + 4096));
+	ck_assert_int_eq(__builtin_popcountll(times->buckets), 20);
+	for (uint64_t i = 0; i < 20; i++)
+		ck_assert(times->buckets >> ((i << 30) / ledger.bucket_ns) & 1);
 }
 END_TEST
 
@@ -588,15 +621,15 @@ START_TEST(late_commits_take_no_memory)
 		expect(commit != waiting);
 		if (i % 100000 == 0) {
 			if (waiting)
-				ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7));
+				ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7, &some_call));
 			waiting = commit;
 			commit_page(64, commit);
 			continue;
 		}
 		commit_page(1 + i % 32, commit);
-		expect(!ledger_resolve_commit(&ledger, commit, 0, 0, 0, i % 32 < 16 ? 5 : 6));
+		expect(!ledger_resolve_commit(&ledger, commit, 0, 0, 0, i % 32 < 16 ? 5 : 6, &some_call));
 	}
-	ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7));
+	ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7, &some_call));
 	ck_assert_uint_gt(sweeps, 10);
 	ck_assert_uint_le(ledger.commits.capacity + ledger.free_commits.capacity, 4 * LEDGER_SWEEP_COMMITS);
 	for (uint64_t page = 1; page <= 32; page++)
@@ -732,6 +765,7 @@ int main(void)
 	tcase_add_test(tcase, who_released_whose_memory);
 	tcase_add_test(tcase, all_who_released_before_the_stack_was_told);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);
+	tcase_add_test(tcase, commits_have_times_and_bytes);
 	tcase_add_test(tcase, late_commits_take_no_memory);
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);

@@ -214,6 +214,7 @@ enum { PID = 100, READINGS = 80 };
 #define START SECOND
 #define ADDRESS 0x10000000000ull
 #define CODE 0x400000ull
+#define RESERVED 0x20000000000ull
 
 /* `count` mappings of 1 MiB between two seconds, each of which is unmapped after `lifetime` seconds, or (0) kept. */
 static void allocate(struct recording_builder *builder, unsigned place, unsigned count, unsigned from, unsigned to,
@@ -231,11 +232,12 @@ static void allocate(struct recording_builder *builder, unsigned place, unsigned
 
 static struct recording_builder *start_recording(bool grows)
 {
-	const struct event_mapping code = {
-	    .start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""};
+	const struct event_mapping mappings[] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
+	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
 	struct recording_builder *builder = builder_create(report_file_path());
 
-	builder_snapshot(builder, SNAPSHOT_START, START, PID, &code, 1);
+	builder_snapshot(builder, SNAPSHOT_START, START, PID, mappings, 2);
 	for (uint64_t i = 0; i < READINGS; i++)
 		builder_note(builder, START + 60 * SECOND * i / READINGS + 9, PID, NOTE_RESIDENT,
 			     100 * MEBIBYTE + (grows ? i * MEBIBYTE : 0), i + 1);
@@ -318,6 +320,59 @@ START_TEST(freed_stacks_show_lifetimes)
 }
 END_TEST
 
+/* Place 0, or 0 and 1 in turns, makes `count` MiB of reserved memory accessible between two seconds. */
+static const struct mmt_report *report_of_commits(unsigned places, unsigned count, unsigned from, unsigned to)
+{
+	struct recording_builder *builder = start_recording(true);
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t caller = CODE + 0x1000 * (i % places) + 1;
+
+		builder_call(builder, &(struct builder_call){
+					  .call = CALL_MPROTECT,
+					  .time_ns = START + from * SECOND + (to - from) * SECOND * i / count + 1,
+					  .pid = PID,
+					  .tid = PID,
+					  .arguments = {RESERVED + i * MEBIBYTE, MEBIBYTE, PROT_READ | PROT_WRITE},
+					  .callchain = &caller,
+					  .callchain_count = 1});
+	}
+	return end_recording(builder);
+}
+
+/* As a leak in a malloc arena that was there before: no mapping is made. */
+START_TEST(memory_made_accessible_throughout_is_a_leak)
+{
+	const struct mmt_report *whole = report_of_commits(1, 30, 0, 60);
+
+	ck_assert_uint_eq(whole->group_count, 1);
+	ck_assert_uint_eq(whole->groups[0].unfreed_count, 0);
+	ck_assert_uint_eq(whole->groups[0].committed_before_bytes, 30 * MEBIBYTE);
+	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
+	whole = report_of_commits(1, 30, 0, 25);
+	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_CACHE);
+	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_CACHE);
+}
+END_TEST
+
+/* Seven calls show nothing by themselves. */
+START_TEST(stacks_that_make_memory_accessible_leak_together)
+{
+	const struct mmt_report *whole = report_of_commits(2, 14, 0, 60);
+
+	ck_assert_uint_eq(whole->group_count, 2);
+	ck_assert_uint_eq(whole->cause_count, 1);
+	for (size_t i = 0; i < whole->group_count; i++) {
+		ck_assert_int_eq(whole->groups[i].verdict, MMT_LIFETIME_TOO_SHORT);
+		ck_assert_uint_ge(whole->groups[i].advised_ns, 120 * SECOND);
+	}
+	ck_assert(whole->causes[0].leaks_together);
+	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_uint_eq(whole->causes[0].memory_bytes, 14 * MEBIBYTE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("row-causes");
@@ -339,6 +394,8 @@ int main(void)
 	tcase_add_test(tcase, stacks_of_one_cause_leak_together);
 	tcase_add_test(tcase, stacks_of_a_steady_process_do_not);
 	tcase_add_test(tcase, freed_stacks_show_lifetimes);
+	tcase_add_test(tcase, memory_made_accessible_throughout_is_a_leak);
+	tcase_add_test(tcase, stacks_that_make_memory_accessible_leak_together);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

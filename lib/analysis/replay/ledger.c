@@ -655,8 +655,14 @@ static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uin
 	return NULL;
 }
 
+static void note_commit(struct ledger *ledger, struct account *account, const struct commit_call *call)
+{
+	account->committed_count++;
+	ledger_rows_commit(ledger, account->row, call);
+}
+
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
-				uint32_t *commit_ret)
+				const struct commit_call *call, uint32_t *commit_ret)
 {
 	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
 	struct mmt_error *error;
@@ -673,7 +679,7 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 	error = ledger_account(ledger, &key, &account);
 	if (error)
 		return error;
-	ledger->accounts.items[account].committed_count++;
+	note_commit(ledger, &ledger->accounts.items[account], call);
 	*commit_ret = ledger->accounts.items[account].commit;
 	if (*commit_ret)
 		return NULL;
@@ -685,13 +691,13 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret)
 {
 	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE)
-		return ledger_commit(ledger, 0, 0, 0, 0, commit_ret);
+		return ledger_commit(ledger, 0, 0, 0, 0, NULL, commit_ret);
 	ledger->opened_commits++;
 	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
 }
 
 struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-					uint32_t kind, uint32_t stack)
+					uint32_t kind, uint32_t stack, const struct commit_call *call)
 {
 	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
 	struct mmt_error *error;
@@ -702,7 +708,7 @@ struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, 
 	error = ledger_account(ledger, &key, &account);
 	if (error)
 		return error;
-	ledger->accounts.items[account].committed_count++;
+	note_commit(ledger, &ledger->accounts.items[account], call);
 	ledger->commits.items[commit - COMMIT_FIRST] = account;
 	if (!ledger->accounts.items[account].commit)
 		ledger->accounts.items[account].commit = commit;

@@ -86,6 +86,7 @@ struct row_trend {
 	uint64_t change[LEDGER_BUCKETS]; /* change of unfreed bytes, by time since from_ns (modulo 2^64: a decrease is a
 					    large number) */
 	struct lifetime_histogram freed; /* lifetimes of freed allocations */
+	struct commit_times commits;	 /* in buckets of the same length as those of `change` */
 	uint32_t outer_row;		 /* see find_outer_row of the options */
 };
 
@@ -202,15 +203,15 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint3
 			       uint32_t *part_ret) MMT_MUST_CHECK;
 
 /* Commit number of a stack's account. Each account has only one, so that intervals merge. All calls outside the window
- * share one number. */
+ * share one number and need no `call`. */
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
-				uint32_t *commit_ret) MMT_MUST_CHECK;
+				const struct commit_call *call, uint32_t *commit_ret) MMT_MUST_CHECK;
 
 /* Open a commit number whose stack ledger_resolve_commit() sets later. */
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
 
 struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-					uint32_t kind, uint32_t stack) MMT_MUST_CHECK;
+					uint32_t kind, uint32_t stack, const struct commit_call *call) MMT_MUST_CHECK;
 
 /*
  * Each opened commit number is unique until a sweep. A sweep replaces each resolved number by its account's own, after
@@ -260,6 +261,9 @@ struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
 /* Add `bytes` to a row (modulo 2^64: a decrease is a large number). They count from `trend_ns` in its trend, and from
  * now in its steps. */
 void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
+
+/* A call of the row makes memory accessible. */
+void ledger_rows_commit(struct ledger *ledger, uint32_t row, const struct commit_call *call);
 
 /* The same for an allocation whose stack is not known yet. */
 void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,

@@ -234,6 +234,15 @@ bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t threa
 
 /* The rows of the ledger */
 
+static void commit_times_halve(struct commit_times *times)
+{
+	uint64_t halved = 0;
+
+	for (unsigned bucket = 0; bucket < LEDGER_BUCKETS; bucket++)
+		halved |= (times->buckets >> bucket & 1) << bucket / 2;
+	times->buckets = halved;
+}
+
 static void double_buckets(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->rows.count; i++) {
@@ -242,6 +251,7 @@ static void double_buckets(struct ledger *ledger)
 		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
 			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
 		memset(change + LEDGER_BUCKETS / 2, 0, LEDGER_BUCKETS / 2 * sizeof(*change));
+		commit_times_halve(&ledger->trends.items[i].commits);
 	}
 	ledger->bucket_ns *= 2;
 }
@@ -277,6 +287,18 @@ static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
 	ledger->latest_last_ns = ledger->latest_from_ns + (ledger->bucket_ns - 1);
 	if (ledger->latest_last_ns < ledger->latest_from_ns)
 		ledger->latest_last_ns = UINT64_MAX;
+}
+
+void ledger_rows_commit(struct ledger *ledger, uint32_t row, const struct commit_call *call)
+{
+	if (call->time_ns > ledger->latest_last_ns)
+		begin_bucket(ledger, call->time_ns);
+	for (; row != LEDGER_NO_ROW; row = ledger_outer_row(ledger, row)) {
+		struct commit_times *times = &ledger->trends.items[row].commits;
+
+		times->buckets |= 1ull << (elapsed_ns(ledger, call->time_ns) / ledger->bucket_ns);
+		times->asked_bytes = saturating_add(times->asked_bytes, call->bytes, UINT64_MAX);
+	}
 }
 
 static COLD void add_elsewhere(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)

@@ -197,4 +197,15 @@ static inline uint64_t lifetime_bucket_end_ns(unsigned bucket)
 	return (bucket % 2 ? 3ull : 4ull) << (octave - 1) << LIFETIME_UNIT_BITS;
 }
 
+/* When calls made reserved memory accessible, in up to 64 equal parts of the time. */
+struct commit_times {
+	uint64_t buckets;     /* bit N: in the Nth part */
+	uint64_t asked_bytes; /* of all calls, whether or not the bytes stayed accessible; saturates */
+};
+
+struct commit_call {
+	uint64_t time_ns; /* its stack may arrive later */
+	uint64_t bytes;	  /* that it makes accessible, at most */
+};
+
 #endif

@@ -142,6 +142,35 @@ uint64_t survivors_advise(const struct survivors *survivors, const struct surviv
 	return advised < ADVISED_MAX_NS ? advised : ADVISED_MAX_NS;
 }
 
+#define COMMITS_LEFT_PERCENT 90 /* if fewer of the bytes are still accessible, the times of these are not known */
+
+/* The rules are those of survivors, with parts of the time in place of mappings. */
+enum mmt_lifetime_verdict commits_judge(const struct commits *commits, const struct survivors_window *window)
+{
+	uint64_t time = window->to_ns > window->from_ns ? window->to_ns - window->from_ns : 0;
+	uint64_t parts = commits->bucket_ns ? time / commits->bucket_ns + (time % commits->bucket_ns > 0) : 0;
+	struct survivors seen = {0};
+
+	if (!commits->times.buckets || !parts ||
+	    commits->left_bytes < percent_of(commits->times.asked_bytes, COMMITS_LEFT_PERCENT))
+		return MMT_LIFETIME_UNKNOWN;
+	if (length_of(window) < SHORTEST_NS)
+		return MMT_LIFETIME_TOO_SHORT;
+	for (uint64_t part = 0; part < 64; part++) {
+		uint64_t third = part * 3 / parts;
+
+		if (!(commits->times.buckets >> part & 1))
+			continue;
+		seen.count++;
+		seen.old_count++;
+		seen.old_early_count += part < (parts + 1) / 2;
+		seen.old_thirds[third < 3 ? third : 2]++;
+	}
+	if (is_leak(&seen))
+		return MMT_LIFETIME_LEAK;
+	return seen.old_early_count == seen.count ? MMT_LIFETIME_CACHE : MMT_LIFETIME_TOO_SHORT;
+}
+
 #define GROUP_DETAILS_NO_SET UINT32_MAX
 
 const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
@@ -266,6 +295,18 @@ static const struct lifetime_histogram *freed_of(const struct ledger *ledger, si
 	return row + 1 < ledger->trends.count ? &ledger->trends.items[row + 1].freed : &none;
 }
 
+/* Of a group that mapped nothing which is still mapped, but made memory accessible that others had mapped. */
+static struct commits commits_of(const struct ledger *ledger, size_t row, const struct mmt_group *group)
+{
+	struct commits commits = {.bucket_ns = ledger->bucket_ns,
+				  .left_bytes = group->committed_bytes + group->committed_before_bytes};
+
+	if (row + 1 < ledger->trends.count) {
+		commits.times = ledger->trends.items[row + 1].commits;
+	}
+	return commits;
+}
+
 static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
@@ -287,7 +328,11 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 		add_to_trend(&groups[row - 1], report, allocation);
 	}
 	for (size_t i = 0; i < row_count; i++) {
+		const struct commits commits = commits_of(ledger, i, &groups[i]);
+
 		groups[i].verdict = survivors_judge(&survivors[i], &window);
+		if (!groups[i].unfreed_count)
+			groups[i].verdict = commits_judge(&commits, &window);
 		if (groups[i].verdict == MMT_LIFETIME_TOO_SHORT)
 			groups[i].advised_ns = survivors_advise(&survivors[i], &window);
 		groups[i].outlived_count = survivors[i].old_count;
@@ -563,6 +608,44 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 	return error;
 }
 
+/*
+ * Several stacks make an arena or a heap grow in turns, each too seldom to be judged by itself. So while RSS grows,
+ * judge the calls of a cause together, if they made most of its memory accessible.
+ */
+static struct mmt_error *judge_commits_together(struct causes *causes, const struct ledger *ledger,
+						const struct rows *rows)
+{
+	const struct survivors_window window = window_of(causes->report);
+	CLEANUP(free) struct commits *sums = calloc(causes->count + 1, sizeof(*sums));
+	CLEANUP(free) uint64_t *memory_bytes = calloc(causes->count + 1, sizeof(*memory_bytes));
+
+	if (!sums || !memory_bytes)
+		return &error_no_memory;
+	for (size_t i = 0; i < rows->items.count; i++) {
+		uint32_t id = rows->group_ids[i], cause = id ? causes->of_groups[id - 1] : INTERN_NONE;
+		struct commits commits;
+
+		if (cause == INTERN_NONE || causes->groups[id - 1].unfreed_count)
+			continue;
+		commits = commits_of(ledger, i, &causes->groups[id - 1]);
+		sums[cause].times.buckets |= commits.times.buckets;
+		sums[cause].bucket_ns = commits.bucket_ns;
+		add(&sums[cause].times.asked_bytes, commits.times.asked_bytes);
+		add(&sums[cause].left_bytes, commits.left_bytes);
+		add(&memory_bytes[cause], causes->groups[id - 1].memory_bytes);
+	}
+	for (size_t i = 0; i < causes->count; i++) {
+		struct mmt_cause *cause = &causes->items[i];
+
+		if (cause->verdict == MMT_LIFETIME_LEAK || memory_bytes[i] < cause->memory_bytes / 2 ||
+		    commits_judge(&sums[i], &window) != MMT_LIFETIME_LEAK)
+			continue;
+		cause->verdict = MMT_LIFETIME_LEAK;
+		cause->leaks_together = true;
+	}
+	return NULL;
+}
+
 /* List the IDs of the groups of each cause. */
 static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
 {
@@ -628,6 +711,8 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 		decide(&causes);
 		if (report->growth.verdict == MMT_VERDICT_GROWING)
 			error = judge_together(&causes, ledger, rows);
+		if (!error && report->growth.verdict == MMT_VERDICT_GROWING)
+			error = judge_commits_together(&causes, ledger, rows);
 	}
 	intern_deinit(&causes.names);
 	if (error)

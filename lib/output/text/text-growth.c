@@ -77,7 +77,7 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 	char count[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], rest[3 * MMT_SIZE_TEXT] = "";
 	unsigned width = text->options->width, room;
 
-	if (cause->reserved_bytes)
+	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes)
 		snprintf(rest, sizeof(rest), ", of %s mapped", mmt_format_bytes(cause->unfreed_bytes, size));
 	snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "  #%" PRIu32, cause->groups[0]);
 	if (cause->group_count > 1)
