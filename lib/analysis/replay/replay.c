@@ -8,6 +8,7 @@
 
 #include "analysis/replay/replay-calls.h"
 #include "base/cold.h"
+#include "base/strings.h"
 
 #define PAGE_BYTES_DEFAULT 4096
 
@@ -801,8 +802,8 @@ struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct even
 	    .shared = mapping->flags & MAP_SHARED,
 	    .heap = !strcmp(mapping->path, "[heap]"),
 	    .stack = !strcmp(mapping->path, "[stack]"),
-	    .shm = !strncmp(mapping->path, "/SYSV", 5),
-	    .ring = !strncmp(mapping->path, "/[aio]", 6),
+	    .shm = starts_with(mapping->path, "/SYSV"),
+	    .ring = starts_with(mapping->path, "/[aio]"),
 	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
 	    .device_major = mapping->device_major,
 	    .device_minor = mapping->device_minor,

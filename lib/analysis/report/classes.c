@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "analysis/report/equal-frames.h"
+#include "base/strings.h"
 
 /* Runtimes reserve their heaps in pieces at least this large; the malloc of glibc does so too, with 64 and 128 MiB. */
 #define RESERVATION_BYTES (32ull << 20)
@@ -31,11 +32,6 @@ const char *mmt_class_name(enum mmt_class memory_class)
 	};
 
 	return memory_class < MMT_CLASS_KINDS ? names[memory_class] : "unknown";
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-	return text[0] == start[0] && !strncmp(text, start, strlen(start));
 }
 
 static bool is_stack(const struct space_attributes *attributes, const char *path)
@@ -227,23 +223,18 @@ static const struct rule {
     {NULL, "map_library$", ALL_CLASSES, MMT_PATTERN_CODE},
 };
 
-static bool has_prefix(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
-}
-
 static bool matches_function(const char *function, const char *rule)
 {
 	size_t length = strlen(rule);
 
 	if (length && rule[length - 1] == '$')
 		return strlen(function) == length - 1 && !strncmp(function, rule, length - 1);
-	return has_prefix(function, rule);
+	return starts_with(function, rule);
 }
 
 static bool matches(const struct rule *rule, const struct mmt_frame *frame)
 {
-	if (rule->module && (!frame->module || !has_prefix(frame->module, rule->module)))
+	if (rule->module && (!frame->module || !starts_with(frame->module, rule->module)))
 		return false;
 	return !*rule->function || (frame->function && matches_function(frame->function, rule->function));
 }
@@ -273,7 +264,7 @@ static bool is_call(const struct mmt_frame *frame, const char *call)
 
 static bool is_thread_creation(const char *function)
 {
-	return function && (has_prefix(function, "pthread_create") || has_prefix(function, "__pthread_create"));
+	return function && (starts_with(function, "pthread_create") || starts_with(function, "__pthread_create"));
 }
 
 /* malloc changes permissions only to grow an arena. */
@@ -316,7 +307,7 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 	if (origin == frame_count || !frames[origin]->module)
 		return MMT_PATTERN_NONE;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
-		if (!has_prefix(frames[origin]->module, runtimes[i]))
+		if (!starts_with(frames[origin]->module, runtimes[i]))
 			continue;
 		/* .NET commits parts of its heap's range when it needs them. */
 		if (memory_class == MMT_CLASS_GC_RESERVE ||

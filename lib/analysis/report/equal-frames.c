@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/report/known-runtimes.h"
+#include "base/strings.h"
 #include "base/syscall-table.h"
 
 void names_deinit(struct names *names)
@@ -68,11 +69,6 @@ uint32_t names_frame(struct names *names, const struct mmt_frame *frame)
 uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count)
 {
 	return intern_put(&names->stacks, frames, count * sizeof(*frames));
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
 }
 
 bool origin_is_loader(const struct mmt_frame *frame)

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/errors.h"
+#include "base/strings.h"
 
-#define DELETED " (deleted)" /* the kernel appends this to the path of an unlinked file */
 #define FRAME_KEYS (1u << FILTER_NAME | 1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
 #define ALL_KEYS ((1u << FILTER_KEYS) - 1)
 
@@ -122,18 +123,14 @@ static bool matches_path(const char *pattern, const char *path)
 
 static bool matches_file(const char *pattern, const char *path)
 {
-	size_t length = path ? strlen(path) : 0, deleted = strlen(DELETED);
-	char *without;
-	bool matched;
+	CLEANUP(free) char *linked = NULL;
+	size_t length;
 
 	if (!path || matches_path(pattern, path))
 		return path != NULL;
-	if (length <= deleted || strcmp(path + length - deleted, DELETED) != 0)
-		return false;
-	without = strndup(path, length - deleted);
-	matched = without && matches_path(pattern, without);
-	free(without);
-	return matched;
+	length = mapped_path_length(path);
+	linked = path[length] ? strndup(path, length) : NULL;
+	return linked && matches_path(pattern, linked);
 }
 
 static bool matches_thread(const char *pattern, const struct filter_subject *subject)

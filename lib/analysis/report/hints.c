@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/strings.h"
+
 #define FLOOR_BYTES (1ull << 20) /* smaller amounts have no hint */
 #define MAPPINGS_MIN 8		 /* of one stack: fewer mappings are no leak */
 #define CODE_MAPPINGS_MIN 32	 /* every program loads some libraries */
@@ -156,9 +158,10 @@ static const struct {
      "in use; MIMALLOC_PURGE_DELAY=0 gives free pages back sooner"},
 };
 
-static bool begins_with(const char *text, const char *start)
+/* `start` NULL: any, even none. */
+static bool matches(const char *name, const char *start)
 {
-	return !start || (text && !strncmp(text, start, strlen(start)));
+	return !start || (name && starts_with(name, start));
 }
 
 static const char *find_variant(const struct mmt_group *group)
@@ -167,8 +170,8 @@ static const char *find_variant(const struct mmt_group *group)
 		if (variants[i].pattern != group->pattern)
 			continue;
 		for (size_t j = 0; j < group->frame_count; j++) {
-			if (begins_with(group->frames[j]->module, variants[i].module) &&
-			    begins_with(group->frames[j]->function, variants[i].function))
+			if (matches(group->frames[j]->module, variants[i].module) &&
+			    matches(group->frames[j]->function, variants[i].function))
 				return variants[i].hint;
 		}
 	}

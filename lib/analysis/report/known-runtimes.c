@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/strings.h"
+
 /* Address ranges of heaps: HotSpot's with compressed pointers (32 bits), and Go's first TiB. */
 #define JAVA_HEAP_START (2ULL << 30)
 #define JAVA_HEAP_END (32ULL << 30)
@@ -144,9 +146,8 @@ const struct runtime *runtimes_of_file(const char *path)
 	if (!slash)
 		return NULL;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		size_t length = strlen(files[i].prefix);
-
-		if (files[i].runtime && !strncmp(name, files[i].prefix, length) && is_version(name + length))
+		if (files[i].runtime && starts_with(name, files[i].prefix) &&
+		    is_version(name + strlen(files[i].prefix)))
 			return runtimes_find(files[i].runtime);
 	}
 	return NULL;
@@ -155,7 +156,7 @@ const struct runtime *runtimes_of_file(const char *path)
 bool runtimes_own_library(const char *module)
 {
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (files[i].is_own && !strncmp(module, files[i].prefix, strlen(files[i].prefix)))
+		if (files[i].is_own && starts_with(module, files[i].prefix))
 			return true;
 	}
 	return false;

@@ -9,6 +9,7 @@
 #include "analysis/report/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/cleanup.h"
+#include "base/strings.h"
 #include "trace/format/format.h"
 #include "trace/read/decode.h"
 
@@ -478,18 +479,11 @@ static enum mmt_class class_in_maps(const struct space_interval *interval, const
 										 : memory_class;
 }
 
-/* A file may be deleted between two recordings. */
-static char *copy_name(const char *path)
-{
-	const char *deleted = strstr(path, " (deleted)");
-
-	return deleted && !strcmp(deleted, " (deleted)") ? strndup(path, (size_t)(deleted - path)) : strdup(path);
-}
-
 static struct mmt_resident_kind *find_kind(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
 					   const char *path)
 {
-	CLEANUP(free) char *name = copy_name(path);
+	/* A file may be deleted between two recordings. */
+	CLEANUP(free) char *name = strndup(path, mapped_path_length(path));
 	CLEANUP(free) char *key = NULL;
 	struct mmt_resident_kind *held;
 	uint32_t id;

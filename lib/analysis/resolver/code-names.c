@@ -4,6 +4,7 @@
 #include "analysis/resolver/code-view-state.h"
 #include "analysis/resolver/program-state.h"
 #include "analysis/resolver/recorded-jit-code.h"
+#include "base/strings.h"
 #include "code/jit/perf-map.h"
 
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT. Return addresses minus one. */
@@ -140,16 +141,9 @@ static bool name_frame(struct code_view *view, uint32_t number)
 	return put_names(view, record, &frame, functions, 1);
 }
 
-static bool starts_with(const char *text, const char *start)
+static bool is_named(const struct mmt_frame *frame, const char *start)
 {
-	return text && !strncmp(text, start, strlen(start));
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), end_length = strlen(end);
-
-	return length >= end_length && !strcmp(text + length - end_length, end);
+	return frame->raw_function && starts_with(frame->raw_function, start);
 }
 
 /* An interpreter runs code in frames of its own functions; in Java these are JIT code too. */
@@ -159,17 +153,15 @@ static void note_interpreter(struct process_state *state, const struct mmt_frame
 
 	if (frame->kind == MMT_FRAME_JIT) {
 		if (runtime && runtime->interpreted_named)
-			state->interpreted_named |= starts_with(frame->raw_function, runtime->interpreted_named);
-		if (runtime && runtime->interpreted && *runtime->interpreted &&
-		    starts_with(frame->raw_function, runtime->interpreted))
+			state->interpreted_named |= is_named(frame, runtime->interpreted_named);
+		if (runtime && runtime->interpreted && *runtime->interpreted && is_named(frame, runtime->interpreted))
 			state->interpreter = runtime;
 		return;
 	}
 	if (state->interpreter || !frame->module_path)
 		return;
 	runtime = runtimes_of_file(frame->module_path);
-	if (runtime && runtime->interpreted &&
-	    (!*runtime->interpreted || starts_with(frame->raw_function, runtime->interpreted)))
+	if (runtime && runtime->interpreted && (!*runtime->interpreted || is_named(frame, runtime->interpreted)))
 		state->interpreter = runtime;
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/resolver/code-view-state.h"
 #include "analysis/resolver/recorded-jit-code.h"
 #include "base/cleanup.h"
+#include "base/strings.h"
 
 #define FEW_FRAMES 255
 
@@ -137,7 +138,7 @@ static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
 	uint32_t generated = find_jit(lookup, address);
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
-	return generated && !strncmp(jit_names_describe(names, generated).name, "py::", 4);
+	return generated && starts_with(jit_names_describe(names, generated).name, "py::");
 }
 
 /* Unwind rows that the runtime wrote for its code. */

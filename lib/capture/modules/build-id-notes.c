@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/compression.h"
+#include "base/strings.h"
 #include "capture/proc/proc.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
@@ -267,8 +268,6 @@ struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_
 #define PIECE_BYTES (1u << 20)
 #define INDEX_BYTES_MAX (LIMIT_IMAGE_INDEX_BYTES - 4096) /* of all entries; leaves room for the header */
 
-static const char deleted_suffix[] = " (deleted)";
-
 void kept_modules_deinit(struct kept_modules *kept)
 {
 	for (size_t i = 0; i < kept->files.count; i++) {
@@ -290,14 +289,9 @@ static bool is_program(int fd)
 /* Opens the path in our root, as a report on this machine would; -1: not found. */
 static int open_by_path(const char *path)
 {
-	size_t length = strlen(path), suffix = sizeof(deleted_suffix) - 1;
-	CLEANUP(free) char *plain = NULL;
+	CLEANUP(free) char *linked = strndup(path, mapped_path_length(path));
 
-	if (length > suffix && !strcmp(path + length - suffix, deleted_suffix)) {
-		plain = strndup(path, length - suffix);
-		path = plain;
-	}
-	return path ? regular_file_open(path) : -1;
+	return linked ? regular_file_open(linked) : -1;
 }
 
 /* Whether a report will find this file, or the same build, by the path. */

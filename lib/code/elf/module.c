@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/errors.h"
 #include "base/map.h"
+#include "base/strings.h"
 #include "base/vector.h"
 #include "code/dwarf/name-cache.h"
 #include "code/dwarf/symbols.h"
@@ -49,8 +50,6 @@ struct elf_file {
 #define VDSO_MAX (64u << 10)
 #define SEGMENTS_MAX 4096
 #define PAGE_MASK 4095ULL /* the smallest page size; mappings begin and end on page boundaries */
-
-static const char deleted_suffix[] = " (deleted)";
 
 /* Open a regular file. Returns a descriptor or -1. Never blocks on a FIFO and never opens a device. */
 static int open_regular(const char *path, struct stat *status_ret, enum program_state *state_ret)
@@ -252,7 +251,7 @@ static struct mmt_error *open_path(const char *path, uint16_t machine, const uin
 static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_t *build_id,
 				       size_t build_id_size, struct elf_file *file)
 {
-	size_t length = strlen(path), suffix = sizeof(deleted_suffix) - 1;
+	size_t length = mapped_path_length(path);
 	CLEANUP(free) char *remaining = NULL;
 
 	*file = (struct elf_file){.state = PROGRAM_NOT_ELF};
@@ -263,13 +262,13 @@ static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const
 	/* Names of memory that is not backed by a file on disk: [heap], //anon, memfds. */
 	if (path[0] != '/' || path[1] == '/' || !strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5))
 		return NULL;
-	if (length <= suffix || strcmp(path + length - suffix, deleted_suffix))
+	if (!path[length])
 		return open_path(path, machine, build_id, build_id_size, file);
 	/* Another file may have the name now: use it only if it is the same build. */
 	file->state = PROGRAM_MISSING;
 	if (!build_id || !build_id_size)
 		return NULL;
-	remaining = strndup(path, length - suffix);
+	remaining = strndup(path, length);
 	if (!remaining)
 		return &error_no_memory;
 	return open_path(remaining, machine, build_id, build_id_size, file);
@@ -308,14 +307,14 @@ static size_t elf_file_build_id(const struct elf_file *file, uint8_t id_ret[20])
 /* Open the same file again. Returns a descriptor, or -1 if another file has replaced it. */
 static int elf_file_reopen(const struct elf_file *file, const char *path)
 {
-	size_t length = strlen(path), suffix = sizeof(deleted_suffix) - 1;
+	size_t length = mapped_path_length(path);
 	CLEANUP(free) char *remaining = NULL;
 	enum program_state state;
 	struct stat status;
 	int fd;
 
-	if (length > suffix && !strcmp(path + length - suffix, deleted_suffix)) {
-		remaining = strndup(path, length - suffix);
+	if (path[length]) {
+		remaining = strndup(path, length);
 		if (!remaining)
 			return -1;
 		path = remaining;

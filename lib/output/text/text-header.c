@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/strings.h"
+
 #define NOTE_INDENT 8 /* below its first word */
 #define NOTES_ABOVE 3
 
@@ -89,7 +91,7 @@ void text_source(struct text *text, const struct mmt_report *report)
 	if (report->start_realtime_ns && localtime_r(&began, &local) &&
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local))
 		text_format(text, TEXT_PLAIN, ", from %s", date);
-	if (*report->recorded_by && strncmp(report->recorded_by, "mmtrace", strlen("mmtrace")) != 0) {
+	if (*report->recorded_by && !starts_with(report->recorded_by, "mmtrace")) {
 		text_put(text, TEXT_PLAIN, ", recorded by ");
 		text_put_name(text, TEXT_PLAIN, report->recorded_by, 0);
 	}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How strings begin and end. Inline: most are compared with a constant whose first character already differs. */
+#ifndef BASE_STRINGS_H
+#define BASE_STRINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static inline bool starts_with(const char *text, const char *start)
+{
+	return !*start || (*text == *start && !strncmp(text, start, strlen(start)));
+}
+
+static inline bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* The length of a mapping's path without " (deleted)", which the kernel appends to the path of an unlinked file. */
+static inline size_t mapped_path_length(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t length = strlen(path);
+
+	return length >= sizeof(deleted) && ends_with(path, deleted) ? length - (sizeof(deleted) - 1) : length;
+}
+
+#endif
