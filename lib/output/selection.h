@@ -20,6 +20,12 @@ struct selection {
 								      mapped; number of those that freed memory */
 };
 
+/* Whether the user chose some of the memory by --focus or --ignore. */
+static inline bool selection_has_patterns(const struct mmt_report *report)
+{
+	return report->focus_count || report->ignore_count;
+}
+
 /* `freed_too`: also select groups without unfreed bytes and, if sorted by memory, groups that only reserved what
  * another one shows. */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,

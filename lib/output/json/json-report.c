@@ -348,6 +348,14 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "group_count", report->group_count);
 }
 
+static void put_signed(struct document *document, const char *key, int64_t value, bool known)
+{
+	if (known)
+		document_signed(document, key, value);
+	else
+		document_null(document, key);
+}
+
 static void put_growth_part(struct document *document, const struct mmt_growth_part *part)
 {
 	document_open_object(document, NULL);
@@ -363,6 +371,15 @@ static void put_growth_part(struct document *document, const struct mmt_growth_p
 	document_close(document);
 }
 
+static void put_part_array(struct document *document, const char *key, const struct mmt_growth_part *parts,
+			   size_t count)
+{
+	document_open_array(document, key);
+	for (size_t i = 0; i < count; i++)
+		put_growth_part(document, &parts[i]);
+	document_close(document);
+}
+
 static void put_growth_parts(struct document *document, const struct mmt_growth *growth)
 {
 	document_unsigned(document, "pages_start_bytes", growth->parts_known ? growth->pages_start_bytes : MMT_UNKNOWN);
@@ -371,17 +388,9 @@ static void put_growth_parts(struct document *document, const struct mmt_growth 
 			  growth->parts_known && growth->pages_start_ns ? growth->pages_start_ns : MMT_UNKNOWN);
 	document_unsigned(document, "pages_end_ns",
 			  growth->parts_known && growth->pages_end_ns ? growth->pages_end_ns : MMT_UNKNOWN);
-	if (growth->parts_known) {
-		document_signed(document, "changing_bytes", growth->changing_bytes);
-		document_signed(document, "unexplained_bytes", growth->unexplained_bytes);
-	} else {
-		document_null(document, "changing_bytes");
-		document_null(document, "unexplained_bytes");
-	}
-	document_open_array(document, "parts");
-	for (size_t i = 0; i < growth->part_count; i++)
-		put_growth_part(document, &growth->parts[i]);
-	document_close(document);
+	put_signed(document, "changing_bytes", growth->changing_bytes, growth->parts_known);
+	put_signed(document, "unexplained_bytes", growth->unexplained_bytes, growth->parts_known);
+	put_part_array(document, "parts", growth->parts, growth->part_count);
 }
 
 static void put_growth(struct document *document, const struct mmt_growth *growth)
@@ -396,14 +405,8 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_unsigned(document, "start_ns", known ? growth->start_ns : MMT_UNKNOWN);
 	document_unsigned(document, "end_ns", known ? growth->end_ns : MMT_UNKNOWN);
 	document_unsigned(document, "peak_ns", known ? growth->peak_ns : MMT_UNKNOWN);
-	if (known)
-		document_signed(document, "bytes_per_minute", growth->bytes_per_minute);
-	else
-		document_null(document, "bytes_per_minute");
-	if (growth->floor_bytes)
-		document_signed(document, "late_bytes_per_minute", growth->late_bytes_per_minute);
-	else
-		document_null(document, "late_bytes_per_minute");
+	put_signed(document, "bytes_per_minute", growth->bytes_per_minute, known);
+	put_signed(document, "late_bytes_per_minute", growth->late_bytes_per_minute, growth->floor_bytes);
 	document_unsigned(document, "floor_bytes", growth->floor_bytes ? growth->floor_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "settled_ns",
 			  growth->verdict == MMT_VERDICT_PLATEAU ? growth->settled_ns : MMT_UNKNOWN);
@@ -619,28 +622,15 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 
 static void put_between(struct document *document, const struct mmt_diff *diff)
 {
-	if (diff->between_parts_known) {
-		document_signed(document, "between_bytes", diff->between_bytes);
-		document_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes);
-	} else {
-		document_null(document, "between_bytes");
-		document_null(document, "between_unexplained_bytes");
-	}
-	document_open_array(document, "between_parts");
-	for (size_t i = 0; i < diff->between_part_count; i++)
-		put_growth_part(document, &diff->between_parts[i]);
-	document_close(document);
-}
-
-static bool is_selected(const struct mmt_report *report)
-{
-	return report->focus_count || report->ignore_count;
+	put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
+	put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes, diff->between_parts_known);
+	put_part_array(document, "between_parts", diff->between_parts, diff->between_part_count);
 }
 
 static void put_relation(struct document *document, const struct mmt_diff *diff)
 {
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
-	bool selected = is_selected(diff->before) || is_selected(diff->after);
+	bool selected = selection_has_patterns(diff->before) || selection_has_patterns(diff->after);
 
 	document_string(document, "relation", mmt_diff_relation_name(diff->relation));
 	document_unsigned(document, "between_ns", same ? diff->between_ns : MMT_UNKNOWN);

@@ -117,11 +117,6 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }
 
-static bool is_selected(const struct mmt_report *report)
-{
-	return report->focus_count || report->ignore_count;
-}
-
 static void put_same_process(struct text *text, const struct mmt_diff *diff)
 {
 	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
@@ -134,7 +129,7 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	put_rss(text, diff);
 	put_between(text, diff);
 	/* The selected part of memory that was mapped before is unknown. */
-	if (is_selected(diff->before) || is_selected(diff->after))
+	if (selection_has_patterns(diff->before) || selection_has_patterns(diff->after))
 		return;
 	text_format(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
 		    mmt_format_bytes(diff->mapped_before_bytes, first),

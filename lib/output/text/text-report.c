@@ -624,7 +624,7 @@ static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report 
 
 static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
 {
-	struct doubts doubts = {.text = text, .selected = report->focus_count || report->ignore_count};
+	struct doubts doubts = {.text = text, .selected = selection_has_patterns(report)};
 
 	text_end_line(text);
 	put_doubts_of_growth(&doubts, report);

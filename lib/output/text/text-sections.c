@@ -82,7 +82,7 @@ void text_choice(struct text *text, const struct mmt_report *report)
 			    mmt_format_count(report->left_out_process_count, count));
 		text_end_line(text);
 	}
-	if (report->classes || report->focus_count || report->ignore_count)
+	if (report->classes || selection_has_patterns(report))
 		put_selected(text, report);
 	put_nothing_selected(text, report);
 }
