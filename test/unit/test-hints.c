@@ -133,7 +133,16 @@ START_TEST(growth_before)
 {
 	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE, .bytes = 2 * MIB};
 
+	/* mmtrace has no stack for it, perf has. */
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "perf record -e page-faults"));
+	/* A program that was started is not worth a hint. */
+	part.place = MMT_GROWTH_KERNEL;
 	ck_assert_ptr_null(hints_of_growth(&part));
+	part.place = MMT_GROWTH_MADE;
+	ck_assert_ptr_null(hints_of_growth(&part));
+	part.place = MMT_GROWTH_COMMITTED;
+	ck_assert_ptr_null(hints_of_growth(&part));
+	part.place = MMT_GROWTH_BEFORE;
 	part.pattern = MMT_PATTERN_ARENA;
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "MALLOC_ARENA_MAX"));
 	part.pattern = MMT_PATTERN_GC_HEAP;

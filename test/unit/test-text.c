@@ -797,6 +797,17 @@ START_TEST(nothing_unfreed)
 	ASSERT_HAS(text, "no memory call was recorded: the process was idle, or others do its work\n");
 	ASSERT_WARNINGS(text, "no leak");
 	free(text);
+	/* A process that touches what it mapped before is not idle. */
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING,
+					    .start_bytes = 10 << 20,
+					    .end_bytes = 60 << 20,
+					    .floor_bytes = 1 << 20,
+					    .parts_known = true};
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "RSS grew by 50.00 MiB: the growth is in memory that no recorded call mapped, see above\n");
+	ASSERT_HAS(text, "no memory call was recorded: to touch memory that is mapped already, none is needed\n");
+	ASSERT_WARNINGS(text, "idle");
+	free(text);
 }
 END_TEST
 

@@ -107,6 +107,10 @@ static const char stacks_used_deeper[] =
 static const char touched_file[] = "pages of a mapped file are page cache, which the kernel takes back when memory is "
 				   "short unless the process changed them; not a leak";
 
+static const char touched_without_call[] = "touched without a memory call, so no stack shows the code: `perf record -e "
+					   "page-faults -g -p PID -- sleep 10`, then "
+					   "`perf report`, shows which code touches new pages";
+
 /* Managed heaps, and allocators that malloc calls or that replace it. */
 static const struct {
 	const char *module, *function; /* prefixes of a frame's names; NULL: any */
@@ -243,6 +247,11 @@ const char *hints_of_growth(const struct mmt_growth_part *part)
 	case MMT_PATTERN_ARENA:
 	case MMT_PATTERN_HEAP:
 		return mmt_pattern_explanation(part->pattern);
+	case MMT_PATTERN_NONE:
+		if (part->place == MMT_GROWTH_BEFORE &&
+		    (part->memory_class == MMT_CLASS_ANON || part->memory_class == MMT_CLASS_SHM))
+			return touched_without_call;
+		return NULL;
 	default:
 		return NULL;
 	}

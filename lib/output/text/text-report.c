@@ -532,6 +532,29 @@ static void put_doubt(struct doubts *doubts, const char *before, const char *fig
 	text_end_line(doubts->text);
 }
 
+/* What RSS may change without being a growth. */
+static uint64_t growth_floor(const struct mmt_report *report)
+{
+	return report->growth.floor_bytes ? report->growth.floor_bytes : COMMITTED_FLOOR_BYTES;
+}
+
+static bool grew(const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+
+	return growth->verdict != MMT_VERDICT_UNKNOWN && growth->end_bytes > growth->start_bytes &&
+	       growth->end_bytes - growth->start_bytes > growth_floor(report);
+}
+
+static const char *describe_growth_before(const struct mmt_report *report)
+{
+	if (!text_growth_is_of_all(report))
+		return " in the whole process, of which this report shows only a part";
+	if (report->growth.parts_known)
+		return ": the growth is in memory that no recorded call mapped, see above";
+	return ": the growth is in memory that was mapped before, for instance a heap";
+}
+
 static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
@@ -543,7 +566,11 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
 		events += report->events[kind];
 	if (!events && !report->windowed)
-		put_doubt(doubts, "no memory call was recorded: the process was idle, or others do its work", "", "");
+		put_doubt(doubts,
+			  grew(report) ? "no memory call was recorded: to touch memory that is mapped already, none is "
+					 "needed"
+				       : "no memory call was recorded: the process was idle, or others do its work",
+			  "", "");
 	if (completeness->lost_events)
 		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
 			  text_plural(completeness->lost_events, " event was lost", " events were lost"));
@@ -601,23 +628,20 @@ static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_repo
 static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	uint64_t floor_bytes = growth->floor_bytes ? growth->floor_bytes : COMMITTED_FLOOR_BYTES;
 	char figure[MMT_SIZE_TEXT];
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
-	else if (growth->end_bytes > growth->start_bytes && growth->end_bytes - growth->start_bytes > floor_bytes)
+	else if (grew(report))
 		put_doubt(doubts, "RSS grew by ", mmt_format_bytes(growth->end_bytes - growth->start_bytes, figure),
-			  text_growth_is_of_all(report)
-			      ? ": the growth is in memory that was mapped before, for instance a heap"
-			      : " in the whole process, of which this report shows only a part");
+			  describe_growth_before(report));
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
 		put_doubt(doubts, "the recording is too short to tell whether RSS grows: record for at least ",
 			  mmt_format_duration(growth->advised_ns, figure), "");
 	else if (growth->verdict == MMT_VERDICT_GROWING)
 		put_doubt(doubts, "RSS is growing, by ", mmt_format_change(growth->late_bytes_per_minute, figure),
 			  " per minute at the end");
-	if (report->committed_before_bytes > floor_bytes)
+	if (report->committed_before_bytes > growth_floor(report))
 		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
 			  " of memory mapped before were made accessible");
 }
