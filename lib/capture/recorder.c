@@ -343,10 +343,23 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 	return error;
 }
 
+static struct mmt_error *add_huge_pages(struct recorder *recorder, struct recording_huge_pages *huge,
+					struct buffer *buffer)
+{
+	struct mmt_error *error;
+
+	huge->setting = huge_pages_setting();
+	error = recording_huge_pages_encode(huge, buffer);
+	if (!error)
+		error = recorder_add_section(recorder, FEATURE_MMTRACE_HUGE_PAGES, buffer);
+	return error;
+}
+
 static struct mmt_error *add_residency(struct recorder *recorder, struct buffer *buffer)
 {
 	struct recording_residency residency = {0};
-	struct mmt_error *error = read_final_residency(recorder, &residency.processes);
+	struct recording_huge_pages huge = {0};
+	struct mmt_error *error = read_final_residency(recorder, &residency.processes, &huge);
 
 	if (!error) {
 		residency.at_start = recorder->start_residency;
@@ -356,7 +369,10 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 		error = recording_residency_encode(&residency, buffer);
 	if (!error && residency.processes.count)
 		error = recorder_add_section(recorder, FEATURE_MMTRACE_RESIDENCY, buffer);
+	if (!error && huge.processes.count)
+		error = add_huge_pages(recorder, &huge, buffer);
 	recording_residency_deinit(&residency);
+	recording_huge_pages_deinit(&huge);
 	return error;
 }
 

@@ -510,8 +510,9 @@ END_TEST
 
 START_TEST(late_sections_can_be_done_without)
 {
-	static const enum format_feature features[] = {FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_PERF_MAPS,
-						       FEATURE_BUILD_ID, FEATURE_SAMPLE_TIME};
+	static const enum format_feature features[] = {FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES,
+						       FEATURE_MMTRACE_PERF_MAPS, FEATURE_BUILD_ID,
+						       FEATURE_SAMPLE_TIME};
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		struct recording_builder *builder = builder_create(path);
@@ -526,6 +527,7 @@ START_TEST(late_sections_can_be_done_without)
 		ck_assert_ptr_nonnull(reader_damage(reader));
 		ck_assert_ptr_nonnull(strstr(reader_damage(reader), "section: "));
 		ck_assert(!reader_metadata(reader)->has_residency);
+		ck_assert(!reader_metadata(reader)->has_huge_pages);
 		ck_assert(!reader_metadata(reader)->incomplete);
 		expect(reader, EVENT_CALL, 1, &event);
 		ck_assert(!next(reader, &event));

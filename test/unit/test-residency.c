@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which pages are in memory, of this process. */
 #include <check.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/proc/residency.h"
@@ -73,10 +75,10 @@ START_TEST(ranges_that_are_read_together)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 32 * page;
 	uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = (uint64_t)(uintptr_t)memory, stack = (uint64_t)(uintptr_t)&size / page * page;
-	const struct mapped_range ranges[] = {{start, start + 4 * page},
-					      {start + 2 * page, start + 8 * page},
-					      {start + 16 * page, start + 18 * page},
-					      {stack, stack + page}};
+	const struct mapped_range ranges[] = {{.start = start, .end = start + 4 * page},
+					      {.start = start + 2 * page, .end = start + 8 * page},
+					      {.start = start + 16 * page, .end = start + 18 * page},
+					      {.start = stack, .end = stack + page}};
 	struct process_residency residency = {0};
 	struct residency_reader reader;
 
@@ -172,6 +174,159 @@ START_TEST(steps_are_large_where_little_is_there)
 }
 END_TEST
 
+#define HUGE_BYTES (2ull << 20)
+
+/* Memory of huge pages: false if this system has none. */
+static bool map_huge(size_t count, uint8_t **memory_ret)
+{
+	uint8_t *memory =
+	    mmap(NULL, (count + 1) * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	*memory_ret = (uint8_t *)(((uintptr_t)memory + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
+	return huge_pages_setting() != HUGE_NEVER && huge_pages_setting() != HUGE_SETTING_UNKNOWN &&
+	       !madvise(*memory_ret, count * HUGE_BYTES, MADV_HUGEPAGE);
+}
+
+static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
+		      struct process_huge_pages *huge)
+{
+	struct process_residency residency = {0};
+
+	reader->wants_huge = true;
+	ck_assert_ptr_null(residency_read_ranges(reader, ranges, count, &residency));
+	ck_assert(!reader->gave_up);
+	huge->runs = reader->huge.runs;
+	reader->huge = (struct process_residency){0};
+	vector_deinit(&residency.runs);
+}
+
+/* Pages that were read, and those of them that are zero, from START to END. */
+static struct huge_sample sum_samples(const struct process_huge_pages *huge, uint64_t start, uint64_t end)
+{
+	struct huge_sample sum = {0};
+
+	for (size_t i = 0; i < huge->samples.count; i++) {
+		const struct huge_sample *sample = &huge->samples.items[i];
+
+		if (sample->address < start || sample->address >= end)
+			continue;
+		sum.read_bytes += sample->read_bytes;
+		sum.zero_bytes += sample->zero_bytes;
+	}
+	return sum;
+}
+
+/* 16 huge pages of which one small page was written each, 16 that were filled, and 16 of which a half was filled. */
+START_TEST(huge_pages_are_found_and_sampled)
+{
+	struct process_huge_pages huge = {0};
+	struct mapped_range ranges[2];
+	struct residency_reader reader;
+	uint8_t *memory;
+	uint64_t start;
+
+	if (!map_huge(48, &memory))
+		return;
+	start = (uint64_t)(uintptr_t)memory;
+	for (size_t i = 0; i < 48 * HUGE_BYTES; i += HUGE_BYTES) {
+		memory[i + 12345] = 1;
+		if (i >= 32 * HUGE_BYTES)
+			memset(memory + i, 1, HUGE_BYTES / 2);
+		else if (i >= 16 * HUGE_BYTES)
+			memset(memory + i, 1, HUGE_BYTES);
+	}
+	ck_assert(residency_open(&reader, getpid()));
+	if (!reader.scan)
+		return;
+	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true};
+	ranges[1] = (struct mapped_range){start + 40 * HUGE_BYTES, start + 48 * HUGE_BYTES, false};
+	read_huge(&reader, ranges, 2, &huge);
+	ck_assert_uint_eq(huge.runs.count, 1);
+	ck_assert_uint_eq(huge.runs.items[0].start, start);
+	ck_assert_uint_eq(huge.runs.items[0].end, ranges[0].end);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
+	ck_assert_uint_eq(huge.samples.count, 40);
+	for (size_t i = 1; i < huge.samples.count; i++)
+		ck_assert_uint_gt(huge.samples.items[i].address, huge.samples.items[i - 1].address);
+	ck_assert_uint_ge(sum_samples(&huge, start, start + 16 * HUGE_BYTES).zero_bytes, (16 * 32 - 16) * 4096);
+	ck_assert_uint_eq(sum_samples(&huge, start + 16 * HUGE_BYTES, start + 32 * HUGE_BYTES).zero_bytes, 0);
+	ck_assert_uint_eq(sum_samples(&huge, start + 32 * HUGE_BYTES, ranges[0].end).zero_bytes, 8 * 16 * 4096);
+	process_huge_pages_deinit(&huge);
+
+	/* Out of time, it has no sample rather than one of the low addresses. */
+	read_huge(&reader, ranges, 2, &huge);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), 1, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAMPLED);
+	ck_assert_uint_eq(huge.samples.count, 0);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+	munmap(memory, 48 * HUGE_BYTES);
+}
+END_TEST
+
+/* Reading it could wait for whoever handles its page faults. */
+START_TEST(a_process_with_userfaultfd_is_not_sampled)
+{
+	int userfaultfd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	struct process_huge_pages huge = {0};
+	struct residency_reader reader;
+	struct mapped_range range;
+	uint8_t *memory;
+
+	if (userfaultfd < 0 || !map_huge(8, &memory))
+		return;
+	memset(memory, 1, 8 * HUGE_BYTES);
+	ck_assert(residency_open(&reader, getpid()));
+	if (!reader.scan)
+		return;
+	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
+	read_huge(&reader, &range, 1, &huge);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAFE);
+	ck_assert_uint_eq(huge.samples.count, 0);
+	close(userfaultfd);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
+	ck_assert_uint_eq(huge.samples.count, 8);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+	munmap(memory, 8 * HUGE_BYTES);
+}
+END_TEST
+
+/* Where nothing was written, the huge zero page is no memory of the process, and discarded memory is not touched. */
+START_TEST(sampling_causes_no_page_faults)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct process_huge_pages huge = {0};
+	struct residency_reader reader;
+	struct mapped_range range;
+	unsigned char resident;
+	uint8_t *memory;
+
+	if (!map_huge(8, &memory))
+		return;
+	memset(memory, 1, 8 * HUGE_BYTES);
+	ck_assert(residency_open(&reader, getpid()));
+	if (!reader.scan)
+		return;
+	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
+	read_huge(&reader, &range, 1, &huge);
+	ck_assert_int_eq(madvise(memory, 4 * HUGE_BYTES, MADV_DONTNEED), 0);
+	ck_assert_int_eq(((volatile uint8_t *)memory)[HUGE_BYTES], 0);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_uint_eq(huge.samples.count, 4);
+	ck_assert_uint_eq(huge.samples.items[0].address, range.start + 4 * HUGE_BYTES);
+	ck_assert_int_eq(mincore(memory, page, &resident), 0);
+	ck_assert_int_eq(resident & 1, 0);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+	munmap(memory, 8 * HUGE_BYTES);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("residency");
@@ -182,6 +337,9 @@ int main(void)
 	tcase_add_loop_test(cases, ranges_that_are_read_together, 0, 2);
 	tcase_add_test(cases, it_gives_up_on_a_huge_address_space);
 	tcase_add_test(cases, steps_are_large_where_little_is_there);
+	tcase_add_test(cases, huge_pages_are_found_and_sampled);
+	tcase_add_test(cases, a_process_with_userfaultfd_is_not_sampled);
+	tcase_add_test(cases, sampling_causes_no_page_faults);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

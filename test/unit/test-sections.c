@@ -132,6 +132,65 @@ START_TEST(losses_come_back)
 }
 END_TEST
 
+START_TEST(huge_pages_come_back)
+{
+	struct resident_run runs[] = {{0x200000, 0x600000}, {0x800000, 0xa00000}};
+	struct huge_sample samples[] = {{0x200000, 131072, 126976}, {0x800000, 131072, 0}};
+	struct process_huge_pages processes[] = {
+	    {.pid = 5, .runs = {.items = runs, .count = 2}, .samples = {.items = samples, .count = 2}},
+	    {.pid = 6, .sampling = HUGE_NOT_PERMITTED, .runs = {.items = runs, .count = 1}}};
+	struct recording_huge_pages huge = {.setting = HUGE_MADVISE, .processes = {.items = processes, .count = 2}},
+				    read;
+	size_t room = LIMIT_UNPACKED_BYTES;
+	const struct process_huge_pages *process;
+	struct bytes bytes;
+
+	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(recording_huge_pages_decode(&bytes, &room, &read));
+	ck_assert_int_eq(read.setting, HUGE_MADVISE);
+	ck_assert_ptr_null(recording_huge_pages_of(&read, 7));
+	process = recording_huge_pages_of(&read, 5);
+	ck_assert_ptr_nonnull(process);
+	ck_assert_int_eq(process->sampling, HUGE_SAMPLED);
+	ck_assert_uint_eq(process->runs.count, 2);
+	ck_assert_mem_eq(process->runs.items, runs, sizeof(runs));
+	ck_assert_uint_eq(process->samples.count, 2);
+	ck_assert_mem_eq(process->samples.items, samples, sizeof(samples));
+	ck_assert_int_eq(recording_huge_pages_of(&read, 6)->sampling, HUGE_NOT_PERMITTED);
+	recording_huge_pages_deinit(&read);
+}
+END_TEST
+
+static void refuse_huge_pages(const struct process_huge_pages *process)
+{
+	const struct recording_huge_pages huge = {
+	    .processes = {.items = (struct process_huge_pages *)process, .count = 1}};
+	size_t room = LIMIT_UNPACKED_BYTES;
+	struct recording_huge_pages read;
+	struct mmt_error *error;
+	struct bytes bytes;
+
+	buffer_clear(&buffer);
+	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	error = recording_huge_pages_decode(&bytes, &room, &read);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+}
+
+START_TEST(wrong_huge_pages_are_refused)
+{
+	struct resident_run disordered[] = {{0x800000, 0xa00000}, {0x200000, 0x600000}};
+	struct huge_sample repeated[] = {{0x200000, 4096, 0}, {0x200000, 4096, 0}};
+	struct huge_sample more_zeros = {0x200000, 4096, 8192};
+
+	refuse_huge_pages(&(struct process_huge_pages){.runs = {.items = disordered, .count = 2}});
+	refuse_huge_pages(&(struct process_huge_pages){.samples = {.items = repeated, .count = 2}});
+	refuse_huge_pages(&(struct process_huge_pages){.samples = {.items = &more_zeros, .count = 1}});
+}
+END_TEST
+
 START_TEST(perf_maps_come_back)
 {
 	static uint8_t text[] = "7f00 10 method\n";
@@ -349,6 +408,8 @@ int main(void)
 	tcase_add_test(cases, losses_come_back);
 	tcase_add_test(cases, perf_maps_come_back);
 	tcase_add_test(cases, jitdumps_come_back);
+	tcase_add_test(cases, huge_pages_come_back);
+	tcase_add_test(cases, wrong_huge_pages_are_refused);
 	tcase_add_test(cases, room_is_one_for_all);
 	tcase_add_test(cases, residency_of_version_1);
 	tcase_add_test(cases, residency_comes_back_and_must_be_in_order);

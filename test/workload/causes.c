@@ -174,18 +174,30 @@ VISIBLE void set_up_and_forget(void)
 		syscall(SYS_io_destroy, context);
 }
 
-/* One byte of each huge page. */
-VISIBLE void touch_sparsely(void)
+/* Whether there are huge pages depends on the system. */
+VISIBLE char *map_huge_pages(void)
 {
 	char *block = mmap(NULL, BLOCKS * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	stage_need(block, "mmap");
-	if (fixed)
-		stage_need_call(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), "prctl");
-	else
-		stage_need_call(madvise(block, BLOCKS * HUGE_BYTES, MADV_HUGEPAGE), "madvise");
+	stage_need_call(prctl(PR_SET_THP_DISABLE, fixed, 0, 0, 0), "prctl");
+	madvise(block, BLOCKS * HUGE_BYTES, MADV_HUGEPAGE);
+	KEEP_FRAME();
+	return block;
+}
+
+/* One byte of each huge page. */
+VISIBLE void touch_sparsely(char *block)
+{
 	for (size_t i = 0; i < BLOCKS; i++)
 		block[i * HUGE_BYTES] = 1;
+	KEEP_FRAME();
+}
+
+VISIBLE void fill(char *block)
+{
+	memset(block, 1, BLOCKS * HUGE_BYTES);
+	KEEP_FRAME();
 }
 
 VISIBLE void map_anonymous(void)
@@ -199,15 +211,21 @@ int main(int argc, char **argv)
 {
 	struct stage stage = stage_open(argc, argv);
 	const char *kind = stage.operand_count ? stage.operands[0] : "anonymous";
+	char *block;
 
 	fixed = stage.operand_count > 1 && !strcmp(stage.operands[1], "fixed");
+	block = !strcmp(kind, "old-huge-pages") ? map_huge_pages() : NULL;
 	stage_begin(&stage);
 	if (!strcmp(kind, "arenas"))
 		grow_arenas();
 	else if (!strcmp(kind, "fragments"))
 		fragment_heap();
 	else if (!strcmp(kind, "huge-pages"))
-		touch_sparsely();
+		touch_sparsely(map_huge_pages());
+	else if (!strcmp(kind, "old-huge-pages"))
+		touch_sparsely(block);
+	else if (!strcmp(kind, "full-huge-pages"))
+		fill(map_huge_pages());
 	for (int i = 0; i < THREADS && !strcmp(kind, "finished-threads"); i++)
 		start_thread_without_join();
 	for (int i = 0; i < THREADS && !strcmp(kind, "waiting-threads"); i++)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/proc/residency.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,12 +26,14 @@
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
-#define SLICE_NS 100000 /* of work, after which the target gets a pause */
+#define ENTRY_FILE (1ull << 61) /* of a file or, in anonymous memory, the zero page */
+#define SLICE_NS 100000		/* of work, after which the target gets a pause */
 #define PAUSE_NS 300000
 
 /* From linux/fs.h of Linux 6.7, for older headers. */
 #define SCAN_PRESENT (1ull << 3)
 #define SCAN_ZERO_PAGE (1ull << 5)
+#define SCAN_HUGE (1ull << 6)
 
 struct scan_region {
 	uint64_t start, end;
@@ -61,6 +66,8 @@ bool residency_open(struct residency_reader *reader, pid_t pid)
 	reader->gave_up = false;
 	reader->bytes = reader->begin_ns = reader->waited_ns = 0;
 	reader->slice_ns = reader->paused_ns = 0;
+	reader->wants_huge = false;
+	reader->scanned_huge = reader->huge = (struct process_residency){0};
 	return reader->fd >= 0;
 }
 
@@ -68,6 +75,8 @@ void residency_close(struct residency_reader *reader)
 {
 	close(reader->fd);
 	reader->fd = -1;
+	vector_deinit(&reader->scanned_huge.runs);
+	vector_deinit(&reader->huge.runs);
 }
 
 /*
@@ -122,7 +131,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	    .page_count_max = page_max,
 	    .category_inverted = SCAN_ZERO_PAGE,
 	    .category_mask = SCAN_PRESENT | SCAN_ZERO_PAGE,
-	    .return_mask = SCAN_PRESENT,
+	    .return_mask = SCAN_PRESENT | (reader->wants_huge ? SCAN_HUGE : 0),
 	};
 	struct mmt_error *error = NULL;
 	uint64_t began_ns = clock_now_ns(), work_began_ns = clock_thread_ns(), took_ns, worked_ns;
@@ -140,8 +149,11 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 		reader->scan = errno != ENOTTY && errno != EINVAL && errno != ENOSYS; /* the last from emulators */
 		return NULL;
 	}
-	for (long i = 0; !error && i < count; i++)
+	for (long i = 0; !error && i < count; i++) {
 		error = append_run(reader, residency, regions[i].start, regions[i].end);
+		if (!error && regions[i].categories & SCAN_HUGE)
+			error = append_run(reader, &reader->scanned_huge, regions[i].start, regions[i].end);
+	}
 	if (argument.walk_end > start)
 		*end_ret = argument.walk_end;
 	pause_for_target(reader, worked_ns);
@@ -238,15 +250,17 @@ static size_t find_group(const struct mapped_range *ranges, size_t count)
 	return group;
 }
 
-/* The intersection of the runs and the ranges, both in ascending order. */
+/* The intersection of the runs and the ranges, or the anonymous ones, both in ascending order. */
 static struct mmt_error *append_runs_within(struct residency_reader *reader, const struct process_residency *pages,
-					    const struct mapped_range *ranges, size_t count,
+					    const struct mapped_range *ranges, size_t count, bool anonymous,
 					    struct process_residency *residency)
 {
 	struct mmt_error *error = NULL;
 	size_t first = 0;
 
 	for (size_t i = 0; !error && i < count; i++) {
+		if (anonymous && !ranges[i].anonymous)
+			continue;
 		while (first < pages->runs.count && pages->runs.items[first].end <= ranges[i].start)
 			first++;
 		for (size_t j = first; !error && j < pages->runs.count; j++) {
@@ -271,9 +285,12 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 
 	for (size_t i = 0; i < count; i++)
 		end = ranges[i].end > end ? ranges[i].end : end;
+	reader->scanned_huge.runs.count = 0;
 	error = residency_read(reader, ranges[0].start, end, &pages);
 	if (!error)
-		error = append_runs_within(reader, &pages, ranges, count, residency);
+		error = append_runs_within(reader, &pages, ranges, count, false, residency);
+	if (!error)
+		error = append_runs_within(reader, &reader->scanned_huge, ranges, count, true, &reader->huge);
 	vector_deinit(&pages.runs);
 	return error;
 }
@@ -408,6 +425,214 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 	return error;
 }
 
+/* Descriptors of a process that are looked at; one with more counts as not safe. */
+#define DESCRIPTORS_MAX 65536
+
+/* Whether a read of memory that is discarded meanwhile could wait for a userfaultfd. EACCES and the like: unknown. */
+static int has_userfaultfd(pid_t pid)
+{
+	char path[64], target[64];
+	const struct dirent *entry;
+	size_t count = 0;
+	bool found = false;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	directory = opendir(path);
+	if (!directory)
+		return -1;
+	while (!found && (entry = readdir(directory))) {
+		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+
+		target[length > 0 ? length : 0] = '\0';
+		found = ++count > DESCRIPTORS_MAX || strstr(target, "[userfaultfd]");
+	}
+	closedir(directory);
+	return found;
+}
+
+static uint64_t huge_page_bytes(void)
+{
+	CLEANUP(free) char *text = NULL;
+	uint64_t bytes;
+
+	if (text_file_read(-1, "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", &text) < 0)
+		return 0;
+	bytes = strtoull(text, NULL, 10);
+	return bytes & (bytes - 1) ? 0 : bytes;
+}
+
+enum huge_setting huge_pages_setting(void)
+{
+	CLEANUP(free) char *text = NULL;
+
+	if (text_file_read(-1, "/sys/kernel/mm/transparent_hugepage/enabled", &text) < 0)
+		return HUGE_SETTING_UNKNOWN;
+	return strstr(text, "[always]")	   ? HUGE_ALWAYS
+	       : strstr(text, "[madvise]") ? HUGE_MADVISE
+	       : strstr(text, "[never]")   ? HUGE_NEVER
+					   : HUGE_SETTING_UNKNOWN;
+}
+
+static uint64_t align_up(uint64_t address, uint64_t alignment)
+{
+	return (address + alignment - 1) & ~(alignment - 1);
+}
+
+static uint64_t count_huge_pages(const struct resident_run *run, uint64_t huge_bytes)
+{
+	uint64_t start = align_up(run->start, huge_bytes);
+
+	return start < run->end ? (run->end - start) / huge_bytes : 0;
+}
+
+/* Programs use memory in regular patterns: positions at equal distances could all fall on the same part of one. Mixes
+ * the bits as splitmix64 does. */
+static uint64_t scatter(uint64_t number)
+{
+	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
+	number = (number ^ number >> 27) * 0x94d049bb133111eb;
+	return number ^ number >> 31;
+}
+
+/* A place in part `i` of `parts` equal parts of `count`. */
+static uint64_t place_in_part(uint64_t count, uint64_t parts, uint64_t i, uint64_t seed)
+{
+	uint64_t first = count * i / parts, end = count * (i + 1) / parts;
+
+	return first + scatter(seed + i) % (end > first ? end - first : 1);
+}
+
+struct huge_reading {
+	struct residency_reader *reader;
+	pid_t tid;
+	uint64_t huge_bytes, page_bytes;
+	uint8_t *contents; /* HUGE_PAGES_PER_SAMPLE pages */
+	struct process_huge_pages *huge;
+};
+
+/* The flags of a huge page are those of each page in it. */
+static bool is_resident_now(const struct huge_reading *reading, uint64_t address)
+{
+	uint64_t entry;
+
+	return pread(reading->reader->fd, &entry, sizeof(entry),
+		     (off_t)(address / reading->page_bytes * sizeof(entry))) == sizeof(entry) &&
+	       entry & ENTRY_PRESENT && !(entry & ENTRY_FILE);
+}
+
+static bool is_zero(const uint8_t *page, uint64_t bytes)
+{
+	return !page[0] && !memcmp(page, page + 1, bytes - 1);
+}
+
+static struct mmt_error *sample_huge_page(struct huge_reading *reading, uint64_t address)
+{
+	uint64_t pages = reading->huge_bytes / reading->page_bytes, began_ns = clock_thread_ns();
+	struct iovec local = {reading->contents, HUGE_PAGES_PER_SAMPLE * reading->page_bytes};
+	struct huge_sample sample = {.address = address};
+	struct iovec remote[HUGE_PAGES_PER_SAMPLE];
+	ssize_t count = 0;
+
+	for (uint64_t i = 0; i < HUGE_PAGES_PER_SAMPLE; i++) {
+		uint64_t page = address + place_in_part(pages, HUGE_PAGES_PER_SAMPLE, i, address) * reading->page_bytes;
+
+		remote[i] = (struct iovec){(void *)(uintptr_t)page, reading->page_bytes};
+	}
+	if (is_resident_now(reading, address))
+		count = process_vm_readv(reading->tid, &local, 1, remote, HUGE_PAGES_PER_SAMPLE, 0);
+	if (count < 0 && (errno == EPERM || errno == ENOSYS))
+		reading->huge->sampling = HUGE_NOT_PERMITTED;
+	for (ssize_t i = 0; i < count / (ssize_t)reading->page_bytes; i++) {
+		sample.read_bytes += (uint32_t)reading->page_bytes;
+		if (is_zero(reading->contents + (size_t)i * reading->page_bytes, reading->page_bytes))
+			sample.zero_bytes += (uint32_t)reading->page_bytes;
+	}
+	pause_for_target(reading->reader, clock_thread_ns() - began_ns);
+	return !sample.read_bytes || vector_push(&reading->huge->samples, sample) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *sample_all(struct huge_reading *reading, uint64_t total, uint64_t end_ns)
+{
+	uint64_t samples = total < HUGE_SAMPLES_MAX ? total : HUGE_SAMPLES_MAX, before = 0;
+	const struct resident_run *run = reading->huge->runs.items;
+	struct mmt_error *error = NULL;
+
+	for (uint64_t i = 0; !error && i < samples && reading->huge->sampling == HUGE_SAMPLED; i++) {
+		uint64_t number = place_in_part(total, samples, i, total);
+
+		for (uint64_t count; number - before >= (count = count_huge_pages(run, reading->huge_bytes)); run++)
+			before += count;
+		if (clock_now_ns() >= end_ns)
+			reading->huge->sampling = HUGE_NOT_SAMPLED;
+		else
+			error = sample_huge_page(reading, align_up(run->start, reading->huge_bytes) +
+							      (number - before) * reading->huge_bytes);
+	}
+	/* What was read until then is of low addresses only. */
+	if (reading->huge->sampling != HUGE_SAMPLED)
+		vector_deinit(&reading->huge->samples);
+	return error;
+}
+
+struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, uint64_t end_ns,
+				    struct process_huge_pages *huge)
+{
+	struct huge_reading reading = {.reader = reader,
+				       .tid = proc_living_thread(pid),
+				       .huge_bytes = huge_page_bytes(),
+				       .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+				       .huge = huge};
+	uint64_t total = 0;
+	struct mmt_error *error;
+	int userfaultfd;
+
+	huge->sampling = HUGE_NOT_SAMPLED;
+	if (reading.huge_bytes < HUGE_PAGES_PER_SAMPLE * reading.page_bytes)
+		return NULL;
+	for (size_t i = 0; i < huge->runs.count; i++)
+		total += count_huge_pages(&huge->runs.items[i], reading.huge_bytes);
+	if (total * reading.huge_bytes < HUGE_SAMPLED_BYTES_MIN)
+		return NULL;
+	userfaultfd = has_userfaultfd(reading.tid);
+	huge->sampling = userfaultfd < 0 ? HUGE_NOT_PERMITTED : userfaultfd ? HUGE_NOT_SAFE : HUGE_SAMPLED;
+	if (huge->sampling != HUGE_SAMPLED)
+		return NULL;
+	reading.contents = malloc(HUGE_PAGES_PER_SAMPLE * reading.page_bytes);
+	if (!reading.contents)
+		return &error_no_memory;
+	error = sample_all(&reading, total, end_ns);
+	explicit_bzero(reading.contents, HUGE_PAGES_PER_SAMPLE * reading.page_bytes);
+	free(reading.contents);
+	return error;
+}
+
+/* Without stacks, or with --lean, the user wants to pay for no details. */
+static bool wants_samples(const struct recorder *recorder)
+{
+	return recorder->options->call_graph != MMT_CALL_GRAPH_NONE && !recorder->options->lean &&
+	       recorder_stop_requests(recorder) <= recorder->stop_requests;
+}
+
+static struct mmt_error *take_huge_pages(struct recorder *recorder, struct residency_reader *reader, pid_t pid,
+					 struct recording_huge_pages *huge)
+{
+	struct process_huge_pages *process = vector_append(&huge->processes);
+	struct mmt_error *error = NULL;
+
+	if (!process)
+		return &error_no_memory;
+	process->pid = pid;
+	process->sampling = HUGE_NOT_SAMPLED;
+	process->runs = reader->huge.runs;
+	reader->huge = (struct process_residency){0};
+	if (!recorder->huge_end_ns)
+		recorder->huge_end_ns = clock_now_ns() + HUGE_SAMPLES_NS_MAX;
+	if (wants_samples(recorder))
+		error = huge_pages_sample(reader, pid, recorder->huge_end_ns, process);
+	return error;
+}
+
 /* Warn once: what is missing, and what the report shows instead. */
 static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
 {
@@ -419,9 +644,11 @@ static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *rea
 	recorder->residency_told = true;
 }
 
-static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process, bool live,
-				      process_residencies *processes)
+/* `huge`: NULL during the recording. */
+static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process,
+				      struct recording_huge_pages *huge, process_residencies *processes)
 {
+	bool live = !huge;
 	struct process_residency *pages;
 	struct residency_reader reader;
 	struct mmt_error *error = NULL;
@@ -441,8 +668,11 @@ static struct mmt_error *read_process(struct recorder *recorder, const struct pr
 	pages->pid = process->pid;
 	pages->time_ns = clock_now_ns();
 	reader.gave_up |= !resident_series_size(process->pid, &before) && live;
+	reader.wants_huge = !live;
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
 		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
+	if (!error && !live && !reader.gave_up && reader.scan)
+		error = take_huge_pages(recorder, &reader, process->pid, huge);
 	residency_close(&reader);
 	/* The process may grow during the reading: the sum of the pages lies between the RSS before and after it. */
 	if (before && resident_series_size(process->pid, &after))
@@ -462,17 +692,18 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->start_ranges.count; i++)
-		error = read_process(recorder, &recorder->start_ranges.items[i], true, &recorder->start_residency);
+		error = read_process(recorder, &recorder->start_ranges.items[i], NULL, &recorder->start_residency);
 	process_ranges_list_deinit(&recorder->start_ranges);
 	return error;
 }
 
-struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes)
+struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes,
+				       struct recording_huge_pages *huge)
 {
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
-		error = read_process(recorder, &recorder->final_ranges.items[i], false, processes);
+		error = read_process(recorder, &recorder->final_ranges.items[i], huge, processes);
 	return error;
 }
 
@@ -500,7 +731,7 @@ struct mmt_error *record_residency(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->interval_ranges.count; i++)
-		error = read_process(recorder, &recorder->interval_ranges.items[i], true, &processes);
+		error = read_process(recorder, &recorder->interval_ranges.items[i], NULL, &processes);
 	for (size_t i = 0; !error && i < processes.count; i++) {
 		size_t count = processes.items[i].runs.count, first = 0;
 

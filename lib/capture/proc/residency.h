@@ -22,6 +22,7 @@
 
 struct mapped_range {
 	uint64_t start, end;
+	bool anonymous; /* private, and of no file */
 };
 
 /* An open /proc/PID/pagemap. */
@@ -32,7 +33,10 @@ struct residency_reader {
 	uint64_t bytes;	   /* address space checked page by page */
 	uint64_t begin_ns; /* when that began; 0: not yet */
 	uint64_t waited_ns;
-	uint64_t slice_ns, paused_ns; /* since the last pause, and all pauses */
+	uint64_t slice_ns, paused_ns;	       /* since the last pause, and all pauses */
+	bool wants_huge;		       /* also find huge pages, which needs `scan`; set by the caller */
+	struct process_residency scanned_huge; /* in what was scanned last, of any mapping */
+	struct process_residency huge;	       /* in the anonymous ranges of residency_read_ranges() */
 };
 
 /* False: pagemap cannot be read. */
@@ -96,7 +100,32 @@ struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK
  * ranges. The rings are drained when they fill. */
 struct mmt_error *record_residency(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads the residency of the final ranges. Events are disabled. */
-struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes) MMT_MUST_CHECK;
+/* Reads the residency of the final ranges, their huge pages, and a sample of these. Events are disabled. */
+struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes,
+				       struct recording_huge_pages *huge) MMT_MUST_CHECK;
+
+/*
+ * Huge pages: how much of them contains only zeros. The kernel counts each as 2 MiB of RSS although the program may
+ * have written a few bytes of it.
+ *
+ * Reads a sample: some pages of some huge pages, evenly spread. The target does not stop: process_vm_readv(2) holds its
+ * mmap_lock for reading, and for one page at a time. What it must not do is cause page faults: it would swap pages in,
+ * map the zero page where nothing was, and wait for the handler of a userfaultfd(2), maybe forever. So a huge page is
+ * read only if it is resident at that moment, which leaves a race with a call that discards it, and no process that has
+ * a userfaultfd is read. Unlike /proc/PID/mem, process_vm_readv(2) fails where the target itself may not read, and
+ * where a device is mapped. The contents are compared with zero and overwritten.
+ */
+
+#define HUGE_SAMPLED_BYTES_MIN (8ull << 20) /* less in huge pages is not worth reading */
+#define HUGE_SAMPLES_MAX 256		    /* of a process */
+#define HUGE_PAGES_PER_SAMPLE 32
+#define HUGE_SAMPLES_NS_MAX 500000000ULL /* for all processes, with pauses */
+
+/* Of this system. */
+enum huge_setting huge_pages_setting(void);
+
+/* Sets huge->sampling and huge->samples from huge->runs. `end_ns`: when to give up. */
+struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, uint64_t end_ns,
+				    struct process_huge_pages *huge) MMT_MUST_CHECK;
 
 #endif

@@ -78,7 +78,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		return NULL;
 	}
 	if (reading->ranges && line.protection != PROT_NONE) {
-		struct mapped_range range = {line.start, line.end};
+		struct mapped_range range = {line.start, line.end, !line.shared && !line.inode};
 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;

@@ -37,6 +37,7 @@ enum format_feature {
 	FEATURE_MMTRACE_JITDUMPS = 229,
 	FEATURE_MMTRACE_STACKS = 230,
 	FEATURE_MMTRACE_CODE = 231,
+	FEATURE_MMTRACE_HUGE_PAGES = 232,
 	FEATURE_BITS = 256,
 };
 
@@ -143,7 +144,8 @@ enum note_kind {
 #define LIMIT_CODE_BYTES (256u << 20)
 #define LIMIT_CODE_CHANGES 16384 /* of one program */
 #define LIMIT_MARKS 65536
-#define LIMIT_RESIDENT_RUNS (1u << 24) /* kept at a time, of readings during the recording */
+#define LIMIT_RESIDENT_RUNS (1u << 24)	  /* kept at a time, of readings during the recording */
+#define LIMIT_HUGE_SAMPLES (1u << 20)	  /* of a process */
 #define LIMIT_RESIDENT_BYTES (1ULL << 56) /* of a process; also the end of its addresses */
 #define LIMIT_INCREMENTAL_METADATA (1u << 24)
 #define LIMIT_IMAGES (1u << 20)

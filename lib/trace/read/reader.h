@@ -40,6 +40,8 @@ struct reader_metadata {
 	struct code_copies code;
 	bool has_residency;
 	struct recording_residency residency;
+	bool has_huge_pages;
+	struct recording_huge_pages huge_pages;
 	struct build_ids build_ids;
 	struct module_copies images;
 	bool packed; /* samples have numbers of stacks, which are in `stacks` */

@@ -168,7 +168,8 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 
 #define PERF_MAPS_VERSION 1
 #define RESIDENCY_VERSION 2 /* version 1 has no times, no sizes and no residency at the start */
-#define JITDUMPS_VERSION 2  /* version 1 does not have the start of the program */
+#define HUGE_PAGES_VERSION 1
+#define JITDUMPS_VERSION 2 /* version 1 does not have the start of the program */
 #define LIMIT_GROWTH (1u << 24)
 #define LIMIT_RUNS (1u << 26)
 
@@ -451,16 +452,10 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 	return sections_pack(&plain, RESIDENCY_VERSION, buffer);
 }
 
-static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version, struct process_residency *process)
+static struct mmt_error *decode_runs(struct bytes *bytes, uint64_t count, resident_runs *runs)
 {
-	uint64_t count, previous = 0;
+	uint64_t previous = 0;
 
-	process->pid = (int32_t)bytes_u32(bytes);
-	count = bytes_u32(bytes);
-	process->time_ns = version > 1 ? bytes_u64(bytes) : 0;
-	process->resident_bytes = version > 1 ? bytes_u64(bytes) : 0;
-	if (process->resident_bytes > LIMIT_RESIDENT_BYTES)
-		process->resident_bytes = LIMIT_RESIDENT_BYTES;
 	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_RUNS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resident_run run = {.start = bytes_u64(bytes)};
@@ -471,10 +466,23 @@ static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version,
 		else if (run.end > LIMIT_RESIDENT_BYTES)
 			bytes_fail(bytes, "resident pages above the addresses of a process");
 		previous = run.end;
-		if (!vector_push(&process->runs, run))
+		if (!vector_push(runs, run))
 			return &error_no_memory;
 	}
 	return NULL;
+}
+
+static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version, struct process_residency *process)
+{
+	uint64_t count;
+
+	process->pid = (int32_t)bytes_u32(bytes);
+	count = bytes_u32(bytes);
+	process->time_ns = version > 1 ? bytes_u64(bytes) : 0;
+	process->resident_bytes = version > 1 ? bytes_u64(bytes) : 0;
+	if (process->resident_bytes > LIMIT_RESIDENT_BYTES)
+		process->resident_bytes = LIMIT_RESIDENT_BYTES;
+	return decode_runs(bytes, count, &process->runs);
 }
 
 static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t version, process_residencies *processes,
@@ -518,6 +526,125 @@ struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 		recording_residency_deinit(&residency);
 	else
 		*residency_ret = residency;
+	return error;
+}
+
+void process_huge_pages_deinit(struct process_huge_pages *process)
+{
+	vector_deinit(&process->runs);
+	vector_deinit(&process->samples);
+}
+
+void recording_huge_pages_deinit(struct recording_huge_pages *huge)
+{
+	for (size_t i = 0; i < huge->processes.count; i++)
+		process_huge_pages_deinit(&huge->processes.items[i]);
+	vector_deinit(&huge->processes);
+	map_deinit(&huge->places);
+}
+
+const struct process_huge_pages *recording_huge_pages_of(const struct recording_huge_pages *huge, int32_t pid)
+{
+	const uint64_t *place = map_get(&huge->places, (uint32_t)pid);
+
+	return place ? &huge->processes.items[*place] : NULL;
+}
+
+struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge, struct buffer *buffer)
+{
+	struct buffer plain;
+
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	buffer_put_u32(&plain, huge->setting);
+	buffer_put_u32(&plain, (uint32_t)huge->processes.count);
+	for (size_t i = 0; i < huge->processes.count; i++) {
+		const struct process_huge_pages *process = &huge->processes.items[i];
+
+		buffer_put_u32(&plain, (uint32_t)process->pid);
+		buffer_put_u32(&plain, process->sampling);
+		buffer_put_u32(&plain, (uint32_t)process->runs.count);
+		buffer_put_u32(&plain, (uint32_t)process->samples.count);
+		for (size_t j = 0; j < process->runs.count; j++) {
+			buffer_put_u64(&plain, process->runs.items[j].start);
+			buffer_put_u64(&plain, process->runs.items[j].end);
+		}
+		for (size_t j = 0; j < process->samples.count; j++) {
+			buffer_put_u64(&plain, process->samples.items[j].address);
+			buffer_put_u32(&plain, process->samples.items[j].read_bytes);
+			buffer_put_u32(&plain, process->samples.items[j].zero_bytes);
+		}
+	}
+	return sections_pack(&plain, HUGE_PAGES_VERSION, buffer);
+}
+
+static struct mmt_error *decode_samples(struct bytes *bytes, uint64_t count, struct process_huge_pages *process)
+{
+	uint64_t previous = 0;
+
+	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_HUGE_SAMPLES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct huge_sample sample = {.address = bytes_u64(bytes)};
+
+		sample.read_bytes = bytes_u32(bytes);
+		sample.zero_bytes = bytes_u32(bytes);
+		if (i && sample.address <= previous)
+			bytes_fail(bytes, "samples of huge pages out of order");
+		else if (sample.zero_bytes > sample.read_bytes)
+			bytes_fail(bytes, "sample of a huge page with more zeros than bytes");
+		previous = sample.address;
+		if (!vector_push(&process->samples, sample))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_huge_pages(struct bytes *bytes, struct process_huge_pages *process)
+{
+	struct mmt_error *error;
+	uint64_t runs, samples;
+	uint32_t sampling;
+
+	process->pid = (int32_t)bytes_u32(bytes);
+	sampling = bytes_u32(bytes);
+	process->sampling = sampling > HUGE_NOT_SAFE ? HUGE_NOT_SAMPLED : sampling;
+	runs = bytes_u32(bytes);
+	samples = bytes_u32(bytes);
+	error = decode_runs(bytes, runs, &process->runs);
+	return error ? error : decode_samples(bytes, samples, process);
+}
+
+struct mmt_error *recording_huge_pages_decode(struct bytes *bytes, size_t *room, struct recording_huge_pages *huge_ret)
+{
+	uint32_t version = HUGE_PAGES_VERSION, setting;
+	static const char what[] = "huge page section";
+	struct recording_huge_pages huge = {0};
+	struct mmt_error *error;
+	struct buffer plain;
+	struct bytes inner;
+	uint64_t count;
+
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	error = sections_unpack(bytes, &version, what, room, &plain);
+	inner = bytes_over(plain.data, plain.size);
+	setting = error ? 0 : bytes_u32(&inner);
+	huge.setting = setting > HUGE_NEVER ? HUGE_SETTING_UNKNOWN : setting;
+	count = error ? 0 : bytes_u32(&inner);
+	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
+		struct process_huge_pages *process = vector_append(&huge.processes);
+
+		error = process ? decode_huge_pages(&inner, process) : &error_no_memory;
+		if (!error && !map_get(&huge.places, (uint32_t)process->pid) &&
+		    !map_put(&huge.places, (uint32_t)process->pid, i))
+			error = &error_no_memory;
+	}
+	if (!error)
+		error = bytes_finish(&inner, what);
+	buffer_deinit(&plain);
+	if (error)
+		recording_huge_pages_deinit(&huge);
+	else
+		*huge_ret = huge;
 	return error;
 }
 

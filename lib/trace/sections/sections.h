@@ -96,11 +96,13 @@ struct resident_run {
 	uint64_t start, end;
 };
 
+typedef VECTOR(struct resident_run) resident_runs;
+
 struct process_residency {
 	int32_t pid;
 	uint64_t time_ns;	 /* when the pages were read; 0: not known */
 	uint64_t resident_bytes; /* RSS reported by the kernel at that time; 0: not known */
-	VECTOR(struct resident_run) runs;
+	resident_runs runs;
 };
 
 typedef VECTOR(struct process_residency) process_residencies;
@@ -113,6 +115,40 @@ struct recording_residency {
 };
 
 void process_residencies_deinit(process_residencies *processes);
+
+/*
+ * FEATURE_MMTRACE_HUGE_PAGES: private anonymous memory in transparent huge pages when recording ended, and how much of
+ * a sample of it is zero. Contains no contents of the memory.
+ */
+enum huge_sampling {
+	HUGE_SAMPLED = 0,
+	HUGE_NOT_SAMPLED = 1,	/* too little memory in huge pages, or not wanted */
+	HUGE_NOT_PERMITTED = 2, /* the recorder may not read the memory of the process */
+	HUGE_NOT_SAFE = 3,	/* the process uses userfaultfd(2) */
+};
+
+/* /sys/kernel/mm/transparent_hugepage/enabled */
+enum huge_setting { HUGE_SETTING_UNKNOWN = 0, HUGE_ALWAYS = 1, HUGE_MADVISE = 2, HUGE_NEVER = 3 };
+
+/* Of one huge page. */
+struct huge_sample {
+	uint64_t address;
+	uint32_t read_bytes; /* of pages spread over the huge page */
+	uint32_t zero_bytes; /* of those that contain only zeros */
+};
+
+struct process_huge_pages {
+	int32_t pid;
+	enum huge_sampling sampling;
+	resident_runs runs;		    /* ascending, disjoint */
+	VECTOR(struct huge_sample) samples; /* ascending */
+};
+
+struct recording_huge_pages {
+	enum huge_setting setting;
+	VECTOR(struct process_huge_pages) processes; /* whose huge pages are known */
+	struct map places; /* made by recording_huge_pages_decode(): PID -> place of the first with it */
+};
 
 /* Encodes a compressed section: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
 struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer) MMT_MUST_CHECK;
@@ -168,6 +204,20 @@ struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 /* Of a process at the start, or at the end, of a decoded recording; NULL: not recorded. */
 const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid);
 const struct process_residency *recording_residency_at_end(const struct recording_residency *residency, int32_t pid);
+
+/* Compressed with zstd inside. */
+void process_huge_pages_deinit(struct process_huge_pages *process);
+
+void recording_huge_pages_deinit(struct recording_huge_pages *huge);
+
+struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge,
+					      struct buffer *buffer) MMT_MUST_CHECK;
+
+struct mmt_error *recording_huge_pages_decode(struct bytes *bytes, size_t *room,
+					      struct recording_huge_pages *huge_ret) MMT_MUST_CHECK;
+
+/* Of a process of a decoded recording; NULL: not recorded. */
+const struct process_huge_pages *recording_huge_pages_of(const struct recording_huge_pages *huge, int32_t pid);
 
 /* FEATURE_BUILD_ID of perf: the build-id of each mapped module. */
 struct build_id_entry {
