@@ -94,14 +94,7 @@ const char *report_selection_parse_timestamp(const char *text, void *value);
 const char *report_selection_parse_share(const char *text, void *value);
 const char *report_selection_parse_word(const char *text, void *value);
 
-/* A file that a command writes for the user, such as report --html FILE. It gets its name when it is complete: until
- * then an existing FILE stays as it is, and nothing is left behind if the command fails or is killed. "-" is standard
- * output; devices and pipes are written directly. */
-
-/*
- * Write to `path` what `write` writes to the stream. Returns EXIT_OK, or EXIT_UNUSABLE after a message, also if `path`
- * is a recording.
- */
+/* mmt_write_file(), where "-" is standard output. Returns EXIT_OK, or EXIT_UNUSABLE after a message. */
 int result_file_write(const struct command *command, const char *path,
 		      struct mmt_error *(*write)(const void *context, FILE *stream), const void *context);
 

@@ -104,6 +104,16 @@ MMT_PUBLIC const char *mmt_format_count(uint64_t count, char text[MMT_SIZE_TEXT]
 /* "62.1 s", "5 min 3 s", "350 ms". */
 MMT_PUBLIC const char *mmt_format_duration(uint64_t duration_ns, char text[MMT_SIZE_TEXT]);
 
+/*
+ * Writes to the file `path` what `write` writes to the stream. The file gets its name when it is complete: until then
+ * an existing file stays as it is, and nothing is left behind if the process is killed. Symbolic links are followed; a
+ * pipe or a device is written directly. MMT_ERROR_INVALID: the file is a recording, which would be lost. Returns the
+ * errors of `write`, too.
+ */
+MMT_PUBLIC struct mmt_error *mmt_write_file(const char *path,
+					    struct mmt_error *(*write)(const void *context, FILE *stream),
+					    const void *context) MMT_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <mmtrace/output.h>
+
 #include "support/run-suite.h"
 #include "support/temporary.h"
 
@@ -308,6 +310,82 @@ START_TEST(signal_meanwhile)
 }
 END_TEST
 
+static struct mmt_error *write_text(const void *text, FILE *stream)
+{
+	ck_assert_int_ge(fputs(text, stream), 0);
+	return NULL;
+}
+
+static struct mmt_error *write_half(const void *text, FILE *stream)
+{
+	ck_assert_int_ge(fputs(text, stream), 0);
+	return error_create(MMT_ERROR_SYSTEM, "only half");
+}
+
+static void fails(struct mmt_error *error, const char *message)
+{
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), message));
+	mmt_error_destroy(error);
+}
+
+/* A report: the usual mode, nothing kept of the earlier one, whose mode it takes. */
+START_TEST(result)
+{
+	struct stat status;
+
+	lack(_i);
+	(void)umask(022);
+	fails(mmt_write_file(path, write_half, "new"), "only half");
+	ck_assert_uint_eq(count_files(), 0);
+	ck_assert_ptr_null(mmt_write_file(path, write_text, "old"));
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert_uint_eq(status.st_mode, S_IFREG | 0644);
+	ck_assert_int_eq(chmod(path, 0640), 0);
+	fails(mmt_write_file(path, write_half, "new"), "only half");
+	ck_assert(holds("", "old"));
+	ck_assert_ptr_null(mmt_write_file(path, write_text, "new"));
+	ck_assert(holds("", "new"));
+	ck_assert_uint_eq(count_files(), 1);
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert_uint_eq(status.st_mode, S_IFREG | 0640);
+}
+END_TEST
+
+/* The file that a link leads to is replaced; a pipe stays one; a recording is not replaced. */
+START_TEST(result_elsewhere)
+{
+	char target[sizeof(path) + 8];
+	struct stat status;
+	int fd;
+
+	lack(_i);
+	snprintf(target, sizeof(target), "%s.target", path);
+	put(target, "old");
+	ck_assert_int_eq(symlink(target, path), 0);
+	ck_assert_ptr_null(mmt_write_file(path, write_text, "new"));
+	ck_assert(holds(".target", "new"));
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert(S_ISLNK(status.st_mode));
+	ck_assert_int_eq(unlink(path), 0);
+	put(path, "PERFILE2");
+	fails(mmt_write_file(path, write_text, "new"), "is a recording");
+	ck_assert(holds("", "PERFILE2"));
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_ptr_null(mmt_write_file(path, write_text, "new"));
+	ck_assert_int_eq(read(fd, target, sizeof(target)), 3);
+	close(fd);
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert(S_ISFIFO(status.st_mode));
+	ck_assert_uint_eq(count_files(), 2);
+	fails(mmt_write_file("/dev/full", write_text, "new"), "No space left on device");
+	fails(mmt_write_file("/nonexistent/file", write_text, "new"), "cannot write /nonexistent/file: No such file");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("output file");
@@ -320,6 +398,8 @@ int main(void)
 	tcase_add_loop_test(tests, killed, 0, 3);
 	tcase_add_loop_test(tests, long_name, 0, 3);
 	tcase_add_loop_test(tests, link_at_the_target, 0, 3);
+	tcase_add_loop_test(tests, result, 0, 3);
+	tcase_add_loop_test(tests, result_elsewhere, 0, 3);
 	tcase_add_loop_test(tests, renaming_fails, 0, 3);
 	tcase_add_loop_test(tests, signal_meanwhile, 0, 4);
 	suite_add_tcase(suite, tests);

@@ -15,7 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <mmtrace/output.h>
+
 #include "base/cleanup.h"
+#include "trace/format/format.h"
 
 #define TEMPORARY_ATTEMPTS 100
 #define READER_MS 2000 /* for a reader that does not read, after the stop */
@@ -71,8 +74,8 @@ static struct mmt_error *check_length(const char *path)
 	if (lstat(longest, &status) == 0 || errno != ENAMETOOLONG)
 		return NULL;
 	return error_create(MMT_ERROR_INVALID,
-			    "cannot write %s: until it is whole it has a name with %zu characters more, which is too "
-			    "long; choose a shorter one with -o",
+			    "cannot write %s: its temporary name, %zu characters longer, would be too long; choose a "
+			    "shorter one",
 			    path, strlen(longest) - strlen(path));
 }
 
@@ -86,7 +89,7 @@ static bool open_nameless(struct output_file *file)
 		return false;
 	if (slash)
 		slash[slash == directory] = '\0';
-	file->fd = open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	file->fd = open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, file->mode);
 	if (file->fd < 0)
 		return false;
 	snprintf(file->link, sizeof(file->link), "/proc/self/fd/%d", file->fd);
@@ -103,7 +106,7 @@ static bool take_temporary_name(struct output_file *file, const char *name)
 {
 	if (file->nameless)
 		return linkat(AT_FDCWD, file->link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-	file->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	file->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file->mode);
 	return file->fd >= 0;
 }
 
@@ -127,7 +130,7 @@ static struct mmt_error *make_temporary(struct output_file *file)
 
 struct mmt_error *output_file_open(const char *path, struct output_file *file_ret)
 {
-	struct output_file file = {.path = strdup(path), .fd = -1};
+	struct output_file file = {.path = strdup(path), .mode = 0600, .fd = -1};
 	struct mmt_error *error = file.path ? check_target(path) : &error_no_memory;
 
 	if (!error)
@@ -308,7 +311,7 @@ static bool is_another_file(const char *old, const char *path)
 static struct mmt_error *take_name(struct output_file *file)
 {
 	CLEANUP(free) char *old = NULL;
-	struct mmt_error *error = check_target(file->path);
+	struct mmt_error *error = file->follows ? NULL : check_target(file->path);
 	bool kept, another, linked = false;
 
 	if (!error && file->nameless)
@@ -381,4 +384,81 @@ void output_file_close(struct output_file *file)
 		close(file->fd);
 	free(file->path);
 	*file = (struct output_file){.fd = -1};
+}
+
+/* Results that can be made again, such as a report */
+
+/* A user may pass the recording as the output by mistake, and it cannot be made again. */
+static struct mmt_error *check_not_recording(const char *path)
+{
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t magic;
+
+	if (fd < 0 || read(fd, &magic, sizeof(magic)) != sizeof(magic) || le64toh(magic) != FORMAT_MAGIC)
+		return NULL;
+	return error_create(MMT_ERROR_INVALID,
+			    "%s is a recording, which would be replaced: choose another name for the output", path);
+}
+
+/* A new or regular file gets its name late; anything else, such as a pipe, is written directly. */
+static struct mmt_error *open_result(const char *path, struct output_file *file)
+{
+	struct stat status;
+	bool exists = stat(path, &status) == 0;
+	struct mmt_error *error;
+
+	if (exists ? !S_ISREG(status.st_mode) : errno != ENOENT) {
+		file->stream = true;
+		file->fd = open(path, O_WRONLY | O_CLOEXEC);
+		return file->fd < 0 ? error_system(errno, "cannot write %s", path) : NULL;
+	}
+	error = check_not_recording(path);
+	if (error)
+		return error;
+	file->path = exists ? realpath(path, NULL) : strdup(path);
+	if (!file->path)
+		return error_system(errno, "cannot write %s", path);
+	error = check_length(file->path);
+	if (!error && !open_nameless(file))
+		error = make_temporary(file);
+	if (!error && exists)
+		(void)fchmod(file->fd, status.st_mode & 0777);
+	return error;
+}
+
+/* The stream has a descriptor of its own, so that the file can get its name after all errors of writing are known. */
+static struct mmt_error *write_stream(const struct output_file *file, const char *path,
+				      struct mmt_error *(*write)(const void *context, FILE *stream),
+				      const void *context)
+{
+	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+	struct mmt_error *error;
+
+	if (!stream) {
+		error = error_system(errno, "cannot write %s", path);
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
+	error = write(context, stream);
+	if (!error && (fflush(stream) != 0 || ferror(stream)))
+		error = error_system(errno, "cannot write %s", path);
+	if (fclose(stream) != 0 && !error)
+		error = error_system(errno, "cannot write %s", path);
+	return error;
+}
+
+struct mmt_error *mmt_write_file(const char *path, struct mmt_error *(*write)(const void *context, FILE *stream),
+				 const void *context)
+{
+	struct output_file file = {.mode = 0666, .replaces = true, .follows = true, .fd = -1};
+	struct mmt_error *error = open_result(path, &file);
+
+	if (!error)
+		error = write_stream(&file, path, write, context);
+	if (!error)
+		error = output_file_take_name(&file);
+	output_file_close(&file);
+	return error;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A file that gets its name late: it is written beside its target, so that a failure leaves an earlier file intact, and
- * so that mmtrace never writes through a link created by somebody else. Until then it has no name if the file system
- * supports that, so that nothing remains of it however the process ends.
+ * so that mmtrace never writes a recording through a link created by somebody else. Until then it has no name if the
+ * file system supports that, so that nothing remains of it however the process ends.
  */
 #ifndef TRACE_WRITE_OUTPUT_FILE_H
 #define TRACE_WRITE_OUTPUT_FILE_H
@@ -17,13 +17,15 @@
 struct output_file {
 	char *path;
 	char *temporary; /* NULL for an unnamed file and once the file has its name */
+	mode_t mode;	 /* of a new file; the umask applies */
 	int fd;
 	bool nameless; /* the file has no name yet */
 	char link[32]; /* path for linking an unnamed file */
 	bool replaces; /* do not keep an existing file */
+	bool follows;  /* the path may have been that of a symbolic link */
 	bool kept;     /* an existing file is now PATH.old */
 	bool replaced; /* ... and replaced an earlier PATH.old */
-	bool stream;   /* standard output: bytes are written in sequence and cannot be changed */
+	bool stream;   /* standard output, a pipe or a device: bytes are written in sequence and cannot be changed */
 	int stop_fd;   /* for a stream: see output_file_limit_waiting() */
 	uint64_t until_ns;
 	mode_t type;   /* of a stream: S_IFIFO, ... */
