@@ -862,11 +862,11 @@ static struct mmt_error *tell(struct replay *replay, struct thread_state *state)
 
 	for (size_t i = 0; i < state->mmap2_records.count; i++) {
 		struct space_mmap2 *mmap2_record = &state->mmap2_records.items[i];
-		struct mmt_error *error = mmap2_record->told ? NULL : space_mmap2(space, mmap2_record);
+		struct mmt_error *error = mmap2_record->applied ? NULL : space_mmap2(space, mmap2_record);
 
 		if (error)
 			return error;
-		mmap2_record->told = true;
+		mmap2_record->applied = true;
 	}
 	return NULL;
 }

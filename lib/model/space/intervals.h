@@ -50,6 +50,27 @@ static inline struct interval_node *intervals_within(const struct intervals *int
 	return node && node->interval.start < end ? node : NULL;
 }
 
+/*
+ * Iterate over what lies in [start, end), part by part: `for (uint64_t position = start; (node =
+ * intervals_next_part(intervals, &position, end, &part));)`. `part` is a copy of the node's range cut to [start, end),
+ * with the attributes of the complete range. The loop may change the map up to the end of the part.
+ */
+static inline struct interval_node *intervals_next_part(const struct intervals *intervals, uint64_t *position,
+							uint64_t end, struct space_interval *part_ret)
+{
+	struct interval_node *node = intervals_within(intervals, *position, end);
+
+	if (!node)
+		return NULL;
+	*part_ret = node->interval;
+	if (part_ret->start < *position)
+		part_ret->start = *position;
+	if (part_ret->end > end)
+		part_ret->end = end;
+	*position = part_ret->end;
+	return node;
+}
+
 /* Prefetch for a coming lookup: first the place and, once that is cached, the range. */
 void intervals_fetch_place(const struct intervals *intervals, uint64_t address);
 void intervals_fetch(const struct intervals *intervals, uint64_t address);

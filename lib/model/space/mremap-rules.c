@@ -35,19 +35,6 @@ static bool read_arguments(const struct space *space, const struct space_call *c
 	       remap->source + remap->old_bytes >= remap->source && remap->target + remap->new_bytes >= remap->target;
 }
 
-static struct space_interval clip(const struct space_interval *interval, uint64_t start, uint64_t end)
-{
-	struct space_interval part = *interval;
-
-	if (part.start < start) {
-		part.attributes = space_edit_advance(&part.attributes, start - part.start);
-		part.start = start;
-	}
-	if (part.end > end)
-		part.end = end;
-	return part;
-}
-
 /* Find unknown pages in the source: since the call succeeded, they are mapped. */
 static bool find_unknown(struct space *space, struct remap *remap, uint32_t allocation)
 {
@@ -55,7 +42,7 @@ static bool find_unknown(struct space *space, struct remap *remap, uint32_t allo
 	struct interval_node *node;
 
 	while ((node = intervals_within(&space->unknown, position, end))) {
-		struct space_interval piece = clip(&node->interval, position, end);
+		struct space_interval piece = space_edit_clip(&node->interval, position, end);
 
 		position = piece.end;
 		piece.attributes.unknown = true;
@@ -73,7 +60,7 @@ static bool copy_source(struct space *space, const struct space_call *call, stru
 	struct interval_node *node;
 
 	while ((node = intervals_within(&space->mapped, position, end))) {
-		struct space_interval piece = clip(&node->interval, position, end);
+		struct space_interval piece = space_edit_clip(&node->interval, position, end);
 
 		position = piece.end;
 		piece.allocation = call->allocation;
@@ -235,13 +222,13 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 
 static bool apply(struct space *space, const struct space_call *call, struct remap *remap)
 {
-	uint64_t told = remap->old_bytes ? remap->old_bytes : space->page_bytes;
+	uint64_t bytes = remap->old_bytes ? remap->old_bytes : space->page_bytes;
 
 	if (space_calls_failed(call))
 		return apply_failed(space, call, remap);
 	if (remap->old_bytes && remap->target == remap->source && !remap->fixed && !remap->keep_source)
 		return resize(space, call, remap);
-	if (!snapshot_race_undo(space, call, remap->source, remap->source + told))
+	if (!snapshot_race_undo(space, call, remap->source, remap->source + bytes))
 		return false;
 	if (!remap->old_bytes)
 		return duplicate(space, call, remap);

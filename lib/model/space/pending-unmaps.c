@@ -101,20 +101,9 @@ bool pending_unmaps_in_flight(const struct space *space, int32_t thread, uint64_
 	return call->thread != thread && (!last_exit || *last_exit <= time_ns);
 }
 
-/* The overlap of `piece` with [start, end). */
-static struct space_interval cut_piece(const struct space_interval *piece, uint64_t start, uint64_t end)
-{
-	struct space_interval part = *piece;
-
-	part.start = piece->start > start ? piece->start : start;
-	part.end = piece->end < end ? piece->end : end;
-	part.attributes = space_edit_advance(&piece->attributes, part.start - piece->start);
-	return part;
-}
-
 static bool keep_part(struct intervals *saved, const struct space_interval *piece, uint64_t start, uint64_t end)
 {
-	struct space_interval part = cut_piece(piece, start, end);
+	struct space_interval part = space_edit_clip(piece, start, end);
 
 	return part.start >= part.end || intervals_insert(saved, &part, 0);
 }
@@ -125,7 +114,7 @@ static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint6
 	struct interval_node *node;
 
 	while ((node = intervals_within(&pending_unmap->saved, start, end))) {
-		struct space_interval piece = node->interval, part = cut_piece(&piece, start, end);
+		struct space_interval piece = node->interval, part = space_edit_clip(&piece, start, end);
 
 		intervals_remove(&pending_unmap->saved, piece.start);
 		if (!vector_push(taken, part) || !keep_part(&pending_unmap->saved, &piece, 0, start) ||

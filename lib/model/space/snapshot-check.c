@@ -48,8 +48,8 @@ static uint64_t first_found(const struct intervals *earlier, struct space_interv
 static bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
 			   uint64_t time_ns, bool wrong)
 {
-	struct intervals *marks = wrong ? &space->finding.differing : &space->finding.unsaid;
-	const struct intervals *earlier = wrong ? &space->found.differing : &space->found.unsaid;
+	struct intervals *marks = wrong ? &space->finding.differing : &space->finding.unrecorded;
+	const struct intervals *earlier = wrong ? &space->found.differing : &space->found.unrecorded;
 	struct space_check *check = &space->snapshot.check;
 	struct space_interval range = {.allocation = MARK_NOTHING};
 
@@ -82,21 +82,19 @@ static bool excuse(struct space *space, struct intervals *differing, struct spac
 		   uint64_t end)
 {
 	struct interval_node *node;
+	struct space_interval part;
 
-	for (uint64_t position = start; (node = intervals_within(differing, position, end));) {
-		uint64_t from = node->interval.start > start ? node->interval.start : start;
-		uint64_t to = node->interval.end < end ? node->interval.end : end;
+	for (uint64_t position = start; (node = intervals_next_part(differing, &position, end, &part));) {
 		bool in_flight = space->last_snapshot || space->now_ns - node->time_ns <= LATE_NS;
 
-		position = to;
 		if (space->now_ns <= node->time_ns)
 			continue;
-		if (!intervals_cut(differing, from, to))
+		if (!intervals_cut(differing, part.start, part.end))
 			return false;
 		if (!in_flight)
 			continue;
-		check->unverifiable_bytes += to - from;
-		check->mismatch_bytes -= to - from;
+		check->unverifiable_bytes += part.end - part.start;
+		check->mismatch_bytes -= part.end - part.start;
 		node = intervals_next(differing, 0);
 		check->first_wrong = check->mismatch_bytes && node ? node->interval.start : 0;
 	}
@@ -106,7 +104,8 @@ static bool excuse(struct space *space, struct intervals *differing, struct spac
 /* The call being applied resolves the differences in [start, end). */
 static bool reconcile_excuse(struct space *space, uint64_t start, uint64_t end)
 {
-	return intervals_cut(&space->found.unsaid, start, end) && intervals_cut(&space->finding.unsaid, start, end) &&
+	return intervals_cut(&space->found.unrecorded, start, end) &&
+	       intervals_cut(&space->finding.unrecorded, start, end) &&
 	       excuse(space, &space->found.differing, &space->check, start, end) &&
 	       excuse(space, &space->finding.differing, &space->snapshot.check, start, end);
 }
@@ -121,31 +120,31 @@ static void correct_protection(void *context, struct space_interval *interval)
 		interval->commit = space_edit_commit(&interval->attributes);
 }
 
-struct correction {
-	const struct space_attributes *kernel; /* relative to address 0 */
-};
-
-/* Add details that only the kernel's maps have; the mapping stays the same. */
+/* `context`: the kernel's attributes, relative to address 0. Add details that only the kernel's maps have; the mapping
+ * stays the same. */
 static void complete(void *context, struct space_interval *interval)
 {
-	const struct correction *correction = context;
-	struct space_attributes told = space_edit_advance(correction->kernel, interval->start);
+	struct space_attributes reported = space_edit_advance(context, interval->start);
 	struct space_attributes *known = &interval->attributes;
 
 	if (known->unknown) {
-		*known = told;
+		*known = reported;
 		interval->commit = space_edit_commit(known);
 		return;
 	}
-	known->device_major = told.device_major;
-	known->device_minor = told.device_minor;
-	known->inode = told.inode;
-	known->file_offset = told.file_offset;
+	if (known->inode == SPACE_INODE_UNKNOWN) {
+		known->device_major = reported.device_major;
+		known->device_minor = reported.device_minor;
+		known->inode = reported.inode;
+		known->file_offset = reported.file_offset;
+	}
 	if (!known->path)
-		known->path = told.path;
-	known->heap |= told.heap;
-	known->stack |= told.stack;
-	known->shm |= told.shm;
+		known->path = reported.path;
+	known->stack |= reported.stack;
+	known->heap |= reported.heap;
+	known->shm |= reported.shm;
+	known->ring |= reported.ring;
+	known->zero |= reported.zero;
 }
 
 /* The kernel has a mapping where the model has none. */
@@ -169,18 +168,18 @@ static bool reconcile_missing(struct space *space, const struct space_interval *
 static bool reconcile_different(struct space *space, const struct space_interval *mark, uint32_t allocation)
 {
 	struct space_interval held = *space_find(space, mark->start);
-	struct space_attributes told = space_edit_advance(&mark->attributes, mark->start);
-	struct correction correction = {&mark->attributes};
-	uint32_t protection = told.protection;
+	struct space_attributes listed = space_edit_advance(&mark->attributes, mark->start);
+	struct space_attributes kernel = mark->attributes;
+	uint32_t protection = listed.protection;
 
 	held.attributes = space_edit_advance(&held.attributes, mark->start - held.start);
-	if (held.attributes.unknown || space_edit_agree(&held.attributes, &told))
-		return space_edit_change(space, mark->start, mark->end, complete, &correction);
+	if (held.attributes.unknown || space_edit_agree(&held.attributes, &listed))
+		return space_edit_change(space, mark->start, mark->end, complete, &kernel);
 	held.attributes.protection = protection;
-	if (space_edit_agree(&held.attributes, &told)) {
+	if (space_edit_agree(&held.attributes, &listed)) {
 		space->counts.reconciled_bytes += mark->end - mark->start;
 		return space_edit_change(space, mark->start, mark->end, correct_protection, &protection) &&
-		       space_edit_change(space, mark->start, mark->end, complete, &correction);
+		       space_edit_change(space, mark->start, mark->end, complete, &kernel);
 	}
 	/* A different mapping: its calls, and the unmap of the old one, were not recorded. */
 	return space_edit_release(space, mark->start, mark->end, NULL) && reconcile_missing(space, mark, allocation);
@@ -240,7 +239,7 @@ static bool reconcile_found(struct space *space, uint64_t until_ns)
 {
 	space->reconcile_ns = UINT64_MAX;
 	return reconcile_marks(space, &space->found.differing, until_ns, true) &&
-	       reconcile_marks(space, &space->found.unsaid, until_ns, false);
+	       reconcile_marks(space, &space->found.unrecorded, until_ns, false);
 }
 
 bool reconcile_all(struct space *space)
@@ -264,7 +263,7 @@ bool reconcile_ended(struct space *space, uint64_t now_ns)
 static void forget(struct findings *findings)
 {
 	intervals_deinit(&findings->differing);
-	intervals_deinit(&findings->unsaid);
+	intervals_deinit(&findings->unrecorded);
 }
 
 /* A snapshot begins; if another one is open, it is abandoned. */
@@ -287,7 +286,7 @@ static void reconcile_end(struct space *space)
 	for (uint64_t position = 0; (node = intervals_next(&space->found.differing, position));
 	     position = node->interval.end)
 		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
-	for (uint64_t position = 0; (node = intervals_next(&space->found.unsaid, position));
+	for (uint64_t position = 0; (node = intervals_next(&space->found.unrecorded, position));
 	     position = node->interval.end)
 		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
 }
@@ -301,18 +300,11 @@ void reconcile_forget(struct space *space)
 
 bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end)
 {
-	struct interval_node *node;
+	struct space_interval part;
 
-	for (uint64_t position = start; (node = intervals_within(&space->found.differing, position, end));) {
-		struct space_interval part = node->interval;
-		const struct space_interval *held;
+	for (uint64_t position = start; intervals_next_part(&space->found.differing, &position, end, &part);) {
+		const struct space_interval *held = space_next(space, part.start);
 
-		if (part.start < start)
-			part.start = start;
-		if (part.end > end)
-			part.end = end;
-		position = part.end;
-		held = space_next(space, part.start);
 		if (part.allocation == MARK_NOTHING || (held && held->start < part.end))
 			continue;
 		if (!intervals_cut(&space->found.differing, part.start, part.end) ||
@@ -396,36 +388,10 @@ static struct space_attributes attributes_at(const struct space_interval *interv
 	return space_edit_advance(&interval->attributes, address - interval->start);
 }
 
-static void complete_interval(void *context, struct space_interval *interval)
-{
-	const struct stretch *stretch = context;
-	struct space_attributes told = space_edit_advance(stretch->attributes, interval->start - stretch->start);
-	struct space_attributes *known = &interval->attributes;
-
-	if (known->unknown) {
-		interval->commit = space_edit_commit(&told);
-		*known = told;
-		return;
-	}
-	if (known->inode == SPACE_INODE_UNKNOWN) {
-		known->device_major = told.device_major;
-		known->device_minor = told.device_minor;
-		known->inode = told.inode;
-		known->file_offset = told.file_offset;
-	}
-	if (!known->path)
-		known->path = told.path;
-	known->stack |= told.stack;
-	known->heap |= told.heap;
-	known->shm |= told.shm;
-	known->ring |= told.ring;
-	known->zero |= told.zero;
-}
-
 /* Whether the model's interval matches the kernel's line except for details that the model can adopt. */
 static bool agrees(const struct space_interval *interval, const struct stretch *stretch)
 {
-	struct space_attributes model, told;
+	struct space_attributes model, listed;
 	uint64_t address = interval->start > stretch->start ? interval->start : stretch->start;
 
 	if (!stretch->attributes)
@@ -433,18 +399,18 @@ static bool agrees(const struct space_interval *interval, const struct stretch *
 	if (interval->attributes.unknown)
 		return true;
 	model = attributes_at(interval, address);
-	told = space_edit_advance(stretch->attributes, address - stretch->start);
-	return space_edit_agree(&model, &told);
+	listed = space_edit_advance(stretch->attributes, address - stretch->start);
+	return space_edit_agree(&model, &listed);
 }
 
 static bool mark(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
 {
-	struct space_attributes told;
+	struct space_attributes listed;
 
 	if (!stretch->attributes)
 		return reconcile_mark(space, start, end, NULL, stretch->time_ns, wrong);
-	told = space_edit_advance(stretch->attributes, start - stretch->start);
-	return reconcile_mark(space, start, end, &told, stretch->time_ns, wrong);
+	listed = space_edit_advance(stretch->attributes, start - stretch->start);
+	return reconcile_mark(space, start, end, &listed, stretch->time_ns, wrong);
 }
 
 /* If a call was in flight, the line may be older than the model: it proves nothing and is not reconciled. */
@@ -490,15 +456,9 @@ static bool insert(struct space *space, const struct space_interval *range)
 static bool snapshot_race_renew(struct space *space, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
+	struct space_interval part;
 
-	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));) {
-		struct space_interval part = node->interval;
-
-		if (part.start < start)
-			part.start = start;
-		if (part.end > end)
-			part.end = end;
-		position = part.end;
+	for (uint64_t position = start; (node = intervals_next_part(&space->snapshot_races, &position, end, &part));) {
 		if (node->time_ns != READING &&
 		    (!intervals_cut(&space->snapshot_races, part.start, part.end) || !insert(space, &part)))
 			return false;
@@ -536,12 +496,13 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 			uint64_t start, uint64_t end)
 {
 	const struct space_interval before = *held;
-	struct stretch part = *stretch;
 
 	if (agrees(&before, stretch)) {
+		struct space_attributes kernel = space_edit_advance(stretch->attributes, -stretch->start);
+
 		if (before.attributes.unknown && !snapshot_race_add(space, DOUBT_UNKNOWN, start, end, NULL))
 			return false;
-		return space_edit_change(space, start, end, complete_interval, &part);
+		return space_edit_change(space, start, end, complete, &kernel);
 	}
 	if (before.allocation >= ALLOCATION_UNKNOWN || before.attributes.ring)
 		return differ(space, stretch, start, end, false);
@@ -596,13 +557,13 @@ static bool keep_model_state(struct space *space, const struct stretch *stretch)
 {
 	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
 		struct stretch part = {.time_ns = stretch->time_ns, .start = position};
-		struct space_attributes told;
+		struct space_attributes listed;
 		bool in_flight;
 
 		stop = part.end = find_in_flight(space, stretch->time_ns, position, stretch->end, &in_flight);
 		if (stretch->attributes) {
-			told = space_edit_advance(stretch->attributes, position - stretch->start);
-			part.attributes = &told;
+			listed = space_edit_advance(stretch->attributes, position - stretch->start);
+			part.attributes = &listed;
 		}
 		if (!in_flight && !define_stretch(space, &part))
 			return false;
@@ -629,23 +590,20 @@ static void leave_undecided(struct space *space, uint64_t bytes)
 /* [start, end) is free in the model. */
 static bool check_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
 {
-	uint64_t position = start;
-	struct interval_node *node;
+	uint64_t position = start, checked = start;
+	struct space_interval part;
 
 	if (!stretch->attributes || start >= KERNEL_ADDRESSES)
 		return true;
 	if (stack_growth(space, stretch, end))
 		return differ(space, stretch, start, end, false);
-	while ((node = intervals_within(&space->unknown, position, end))) {
-		uint64_t from = node->interval.start > position ? node->interval.start : position;
-		uint64_t to = node->interval.end < end ? node->interval.end : end;
-
-		if (!differ(space, stretch, position, from, true) || !differ(space, stretch, from, to, false))
+	for (; intervals_next_part(&space->unknown, &position, end, &part); checked = position) {
+		if (!differ(space, stretch, checked, part.start, true) ||
+		    !differ(space, stretch, part.start, part.end, false))
 			return false;
-		leave_undecided(space, to - from);
-		position = to;
+		leave_undecided(space, part.end - part.start);
 	}
-	return differ(space, stretch, position, end, true);
+	return differ(space, stretch, checked, end, true);
 }
 
 /* [start, end) lies within the model's `interval`. */
@@ -735,10 +693,10 @@ void space_snapshot_is_last(struct space *space)
 /* The lowest line shows the start of the heap, the highest one the break: the heap may be split. */
 static void learn_break(struct space *space, uint64_t end)
 {
-	if (space->break_known && !space->snapshot.told_break)
+	if (space->break_known && !space->snapshot.set_break)
 		return;
 	space->losses_at_break = space_losses(space);
-	space->break_known = space->snapshot.told_break = true;
+	space->break_known = space->snapshot.set_break = true;
 	space->program_break = end;
 }
 
@@ -748,7 +706,7 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 	struct snapshot *snapshot = &space->snapshot;
 	struct stretch gap = {.time_ns = time_ns, .start = snapshot->position, .end = start};
 	struct stretch line = {.time_ns = time_ns, .end = end};
-	struct space_attributes told;
+	struct space_attributes listed;
 
 	if (!snapshot->open || start >= end || end <= snapshot->position || ((start | end) & (space->page_bytes - 1)))
 		return NULL;
@@ -757,16 +715,16 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 	/* If a mapping was merged with the previous one, or replaced its end, after that line was read, the kernel
 	 * lists it from its start: skip what was already read. */
 	line.start = start < snapshot->position ? snapshot->position : start;
-	told = space_edit_advance(attributes, line.start - start);
-	told.protection &= PROTECTIONS;
-	line.attributes = &told;
+	listed = space_edit_advance(attributes, line.start - start);
+	listed.protection &= PROTECTIONS;
+	line.attributes = &listed;
 	snapshot->line_time_ns = time_ns;
 	snapshot->check.mappings++;
 	snapshot->check.compared_bytes += end - line.start;
 	if (!apply_stretch(space, &gap) || !apply_stretch(space, &line))
 		return &error_no_memory;
 	snapshot->position = end;
-	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE && told.heap)
+	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE && listed.heap)
 		learn_break(space, end);
 	return NULL;
 }
@@ -827,16 +785,11 @@ bool snapshot_race_change(struct space *space, uint64_t start, uint64_t end,
 			  void (*change)(void *context, struct space_interval *interval), void *context)
 {
 	struct interval_node *node;
+	struct space_interval part;
 
-	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));) {
-		struct space_interval part = node->interval;
+	for (uint64_t position = start; (node = intervals_next_part(&space->snapshot_races, &position, end, &part));) {
 		uint64_t time_ns = node->time_ns;
 
-		if (part.start < start)
-			part.start = start;
-		if (part.end > end)
-			part.end = end;
-		position = part.end;
 		if (part.allocation == DOUBT_UNKNOWN)
 			continue;
 		part = changed(&part, change, context);
@@ -910,15 +863,9 @@ static bool put_back(struct space *space, const struct space_interval *range)
 bool snapshot_race_undo(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
+	struct space_interval part;
 
-	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));) {
-		struct space_interval part = node->interval;
-
-		if (part.start < start)
-			part.start = start;
-		if (part.end > end)
-			part.end = end;
-		position = part.end;
+	for (uint64_t position = start; (node = intervals_next_part(&space->snapshot_races, &position, end, &part));) {
 		if (was_in_flight(space, call, node->time_ns) &&
 		    (!intervals_cut(&space->snapshot_races, part.start, part.end) || !put_back(space, &part)))
 			return false;

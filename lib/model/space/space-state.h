@@ -39,7 +39,7 @@ struct aio_ring {
  * showed it. */
 struct findings {
 	struct intervals differing;
-	struct intervals unsaid; /* differences that the model could not know of */
+	struct intervals unrecorded; /* differences that the model could not know of */
 };
 
 /* A range changed by a call that had acquired its lock some time before it returned. */
@@ -55,7 +55,7 @@ struct snapshot {
 	uint64_t position;   /* everything below has been read */
 	uint64_t read_start; /* the current reading covers the addresses from here on */
 	uint64_t line_time_ns;
-	bool told_break;	  /* this snapshot has set the break */
+	bool set_break;		  /* this snapshot has set the break */
 	struct space_check check; /* in progress */
 };
 
@@ -119,6 +119,9 @@ static inline bool space_is_lossy(const struct space *space)
 /* Attributes of the same mapping at an address higher by `bytes`. */
 struct space_attributes space_edit_advance(const struct space_attributes *attributes, uint64_t bytes);
 
+/* The part of a mapping that lies in [start, end); its end is not above its start if there is none. */
+struct space_interval space_edit_clip(const struct space_interval *interval, uint64_t start, uint64_t end);
+
 /* Whether two descriptions of a page agree in what the kernel compares. */
 bool space_edit_agree(const struct space_attributes *left, const struct space_attributes *right);
 
@@ -172,8 +175,8 @@ static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_
 	/* Fast path: long after a snapshot nothing is left to resolve. Changes by a call in flight must be noted for
 	   the next snapshot. */
 	return !(space->returned_ns | space->unknown.count | space->snapshot_races.count |
-		 space->found.differing.count | space->found.unsaid.count | space->finding.differing.count |
-		 space->finding.unsaid.count) ||
+		 space->found.differing.count | space->found.unrecorded.count | space->finding.differing.count |
+		 space->finding.unrecorded.count) ||
 	       space_edit_touch_some(space, start, end);
 }
 

@@ -376,6 +376,19 @@ struct space_attributes space_edit_advance(const struct space_attributes *attrib
 	return result;
 }
 
+struct space_interval space_edit_clip(const struct space_interval *interval, uint64_t start, uint64_t end)
+{
+	struct space_interval part = *interval;
+
+	if (part.start < start) {
+		part.attributes = space_edit_advance(&part.attributes, start - part.start);
+		part.start = start;
+	}
+	if (part.end > end)
+		part.end = end;
+	return part;
+}
+
 bool space_edit_agree(const struct space_attributes *left, const struct space_attributes *right)
 {
 	if (left->protection != right->protection || left->shared != right->shared)

@@ -78,7 +78,7 @@ struct space_interval {
 struct space_mmap2 {
 	uint64_t start, end;
 	struct space_attributes attributes; /* file_offset belongs to `start` */
-	bool told;			    /* space_mmap2() has applied it before its call: it only adds a
+	bool applied;			    /* space_mmap2() has applied it before its call: it only adds a
 					       description */
 };
 

@@ -269,7 +269,7 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	}
 	space->break_known = true;
 	space->losses_at_break = space_losses(space);
-	space->snapshot.told_break = false;
+	space->snapshot.set_break = false;
 	space->program_break = top;
 	if (!known)
 		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
@@ -798,7 +798,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
 
 		/* stack growth of the thread before the call */
-		if (!mmap2_record->told && !concerns(call, mmap2_record) &&
+		if (!mmap2_record->applied && !concerns(call, mmap2_record) &&
 		    space_calls_valid_mmap2(space, mmap2_record))
 			done = add_missing(space, mmap2_record);
 	}
