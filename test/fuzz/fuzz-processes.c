@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Random births, clone flags, programs executed and ends of a few processes and threads, in any order, and calls of
- * theirs between: each space has one owner among those who share it, is valid, and gives back every byte that was born
- * in it.
+ * theirs between: each space has one owner among those who share it, is valid, and gives back every byte that was
+ * allocated in it.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct streams {
 	struct processes *processes;
 	uint64_t now_ns;
 	uint32_t allocation;
-	uint64_t live; /* bytes born and not released */
+	uint64_t live; /* bytes allocated and not released */
 };
 
 static void require(bool condition, const char *what)
@@ -36,7 +36,7 @@ static void require(bool condition, const char *what)
 	abort();
 }
 
-static void on_born(void *context, const struct space_interval *interval)
+static void on_allocated(void *context, const struct space_interval *interval)
 {
 	((struct streams *)context)->live += interval->end - interval->start;
 }
@@ -52,7 +52,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 static bool observe(void *context, struct process *process, struct space_observer *observer_ret)
 {
 	(void)process;
-	*observer_ret = (struct space_observer){.born = on_born, .released = on_released, .context = context};
+	*observer_ret = (struct space_observer){.allocated = on_allocated, .released = on_released, .context = context};
 	return true;
 }
 
@@ -207,6 +207,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(&streams);
 	}
 	processes_destroy(streams.processes);
-	require(!streams.live, "what was born is not what was released");
+	require(!streams.live, "what was allocated is not what was released");
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random calls, witnesses and snapshots: the space stays valid, and every byte born is released once. At the end the
- * kernel's maps are whatever the last input says, and after the repair the space must be these.
+ * Random calls, witnesses and snapshots: the space stays valid, and every byte allocated is released once. At the end
+ * the kernel's maps are whatever the last input says, and after the repair the space must be these.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct balance {
 	uint64_t live;
 };
 
-static void on_born(void *context, const struct space_interval *interval)
+static void on_allocated(void *context, const struct space_interval *interval)
 {
 	((struct balance *)context)->live += interval->end - interval->start;
 }
@@ -225,8 +225,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes input = bytes_over(data, size);
 	struct balance balance = {0};
-	const struct space_observer observer = {
-	    .found = size & 1 ? on_found : NULL, .born = on_born, .released = on_released, .context = &balance};
+	const struct space_observer observer = {.found = size & 1 ? on_found : NULL,
+						.allocated = on_allocated,
+						.released = on_released,
+						.context = &balance};
 	static const char *const releases[] = {"6.18", "6.12", "6.6", "6.1"};
 	const struct kernel_rules rules = kernel_rules_of(releases[size >> 1 & 3]);
 	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = &rules};

@@ -10,17 +10,17 @@
 #define PAGE 4096ULL
 
 static struct processes *processes;
-static uint64_t born[64]; /* bytes by index of the process */
+static uint64_t allocated[64]; /* bytes by index of the process */
 
-static void on_born(void *context, const struct space_interval *interval)
+static void on_allocated(void *context, const struct space_interval *interval)
 {
 	*(uint64_t *)context += interval->end - interval->start;
 }
 
 static bool observe(void *context, struct process *process, struct space_observer *observer_ret)
 {
-	ck_assert_ptr_eq(context, born);
-	*observer_ret = (struct space_observer){.born = on_born, .context = &born[process->index]};
+	ck_assert_ptr_eq(context, allocated);
+	*observer_ret = (struct space_observer){.allocated = on_allocated, .context = &allocated[process->index]};
 	return true;
 }
 
@@ -65,7 +65,7 @@ static void map(int32_t pid, uint64_t page, uint64_t time_ns)
 
 static void setup(void)
 {
-	const struct processes_options options = {.page_bytes = PAGE, .observe = observe, .context = born};
+	const struct processes_options options = {.page_bytes = PAGE, .observe = observe, .context = allocated};
 
 	ck_assert_ptr_null(processes_create(&options, &processes));
 	thread_of(100, 100);
@@ -115,7 +115,7 @@ START_TEST(fork_copies_the_space)
 	ck_assert(!child->borrows_space);
 	ck_assert_uint_eq(child->started_ns, 10);
 	ck_assert_uint_eq(space_counts(child->space).before_bytes, PAGE);
-	ck_assert_uint_eq(born[child->index], PAGE);
+	ck_assert_uint_eq(allocated[child->index], PAGE);
 	map(200, 20, 11);
 	ck_assert_ptr_null(space_find(processes_find(processes, 100)->space, 20 * PAGE));
 	ck_assert_str_eq(process_name(processes, child), "main");
@@ -152,7 +152,7 @@ START_TEST(vfork_copies_nothing)
 	child = processes_find(processes, 200);
 	ck_assert_ptr_eq(child->space, processes_find(processes, 100)->space);
 	ck_assert_ptr_null(processes_new_task(processes, 200, CLONE_VM | CLONE_VFORK));
-	ck_assert_uint_eq(born[child->index], 0);
+	ck_assert_uint_eq(allocated[child->index], 0);
 	ck_assert_ptr_eq(child->space, processes_find(processes, 100)->space);
 	exec_task(200, 200, 12);
 	exit_task(200, 200, 13);
@@ -170,7 +170,7 @@ START_TEST(fork_is_a_copy_as_soon_as_anything_else_happens)
 	thread_of(100, 100);
 	child = processes_find(processes, 200);
 	ck_assert_ptr_ne(child->space, processes_find(processes, 100)->space);
-	ck_assert_uint_eq(born[child->index], PAGE);
+	ck_assert_uint_eq(allocated[child->index], PAGE);
 	/* Flags that come late. */
 	ck_assert_ptr_null(processes_new_task(processes, 200, CLONE_VM | CLONE_VFORK));
 	ck_assert_ptr_eq(child->space, processes_find(processes, 100)->space);
@@ -367,7 +367,7 @@ START_TEST(clone_vm_shares_in_both_directions)
 	ck_assert_ptr_nonnull(space_find(parent->space, 20 * PAGE));
 	ck_assert_uint_eq(child->thread_count, 1);
 	ck_assert_uint_eq(parent->thread_count, 1);
-	ck_assert_uint_eq(born[child->index], 0);
+	ck_assert_uint_eq(allocated[child->index], 0);
 }
 END_TEST
 

@@ -69,14 +69,14 @@ END_TEST
 #define EVENTS 20000
 #define PID 100
 
-struct told {
+struct observed {
 	uint64_t latest, first, total, count;
 	bool went_back;
 };
 
 static void note(void *context, uint64_t done, uint64_t total)
 {
-	struct told *told = context;
+	struct observed *told = context;
 
 	told->went_back |= done < told->latest || (told->count && total != told->total);
 	told->first = told->count++ ? told->first : done;
@@ -98,7 +98,7 @@ static void write_recording(const char *path)
 }
 
 /* From the beginning to the end, and never back. */
-static void check_told(const struct told *told)
+static void check_told(const struct observed *told)
 {
 	ck_assert_uint_ge(told->count, 10);
 	ck_assert(!told->went_back);
@@ -110,7 +110,7 @@ static void check_told(const struct told *told)
 START_TEST(dump_and_pack_tell_how_far_they_are)
 {
 	char path[TEMPORARY_PATH_SIZE];
-	struct told dumped = {0}, packed = {0};
+	struct observed dumped = {0}, packed = {0};
 	const struct mmt_progress dump_progress = {.tell = note, .context = &dumped};
 	const struct mmt_progress pack_progress = {.tell = note, .context = &packed};
 	const struct mmt_pack_options options = {.input = path, .progress = &pack_progress};

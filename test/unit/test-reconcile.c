@@ -68,8 +68,8 @@ START_TEST(finish_makes_the_model_what_the_last_check_read)
 	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 11 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).first_wrong, 10 * PAGE);
 	/* 10 and the file's four pages. */
-	ck_assert_uint_eq(driver.told.released_by_none, 5 * PAGE);
-	ck_assert_uint_eq(driver.told.born[ALLOCATION_UNKNOWN], 6 * PAGE);
+	ck_assert_uint_eq(driver.observed.released_by_none, 5 * PAGE);
+	ck_assert_uint_eq(driver.observed.allocated[ALLOCATION_UNKNOWN], 6 * PAGE);
 	space_finish(driver.space);
 	ck_assert_uint_eq(reconciled(), 11 * PAGE);
 }
@@ -117,8 +117,8 @@ START_TEST(release_in_flight_over_several_checks)
 	driver_unmap(&driver, 10, 4);
 	driver_map(&driver, 50, 1, RW, 0);
 	expect_model_of_the_kernel("50-51 rw #13");
-	ck_assert_uint_eq(driver.told.released[allocation], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released_by_none, 0);
+	ck_assert_uint_eq(driver.observed.released[allocation], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released_by_none, 0);
 	ck_assert_uint_eq(reconciled(), 0);
 	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 }
@@ -217,7 +217,7 @@ START_TEST(pending_unmap_over_a_page_that_is_reconciled_keeps_its_release)
 	driver.thread = 1;
 	driver_unmap(&driver, 10, 4);
 	expect_model_of_the_kernel("10-13 r #4, 50-51 rw #5");
-	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[old], 4 * PAGE);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
 	ck_assert_uint_eq(reconciled(), PAGE);
 }
@@ -250,7 +250,7 @@ START_TEST(reconcile_of_protection_keeps_the_allocation)
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-11 r #3/#4, 11-12 - #3, 12-14 rw #3");
 	ck_assert_uint_eq(space_counts(driver.space).committed_bytes, 3 * PAGE);
-	ck_assert_uint_eq(driver.told.released_by_none, 0);
+	ck_assert_uint_eq(driver.observed.released_by_none, 0);
 }
 END_TEST
 
@@ -353,7 +353,7 @@ START_TEST(lost_call_whose_mmap2_came_is_not_the_kernels_work)
 	driver_map(&driver, 30, 1, PROT_READ, 0);
 	expect_model_of_the_kernel("10-14 rw k, 20-24 rw u, 30-31 r #3, 38-42 rw k");
 	ck_assert_uint_eq(reconciled(), 4 * PAGE);
-	ck_assert_uint_eq(driver.told.born[ALLOCATION_UNKNOWN], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.allocated[ALLOCATION_UNKNOWN], 4 * PAGE);
 	/* The next program is mapped by the kernel. */
 	space_exec(driver.space);
 	mmap2_alone(20, 4, anonymous);
@@ -452,7 +452,7 @@ START_TEST(move_of_what_a_lost_call_mapped_replaces_its_target)
 	end();
 	space_finish(driver.space);
 	expect_model_of_the_kernel("20-21 rw #3, 21-23 rw u, 23-24 rw #3");
-	ck_assert_uint_eq(driver.told.born[ALLOCATION_UNKNOWN], 2 * PAGE);
+	ck_assert_uint_eq(driver.observed.allocated[ALLOCATION_UNKNOWN], 2 * PAGE);
 }
 END_TEST
 
@@ -507,9 +507,9 @@ START_TEST(lost_release_of_what_is_mapped_anew)
 	end();
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-14 rw #5, 20-24 rw #4");
-	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released_unseen, 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released[new], 0);
+	ck_assert_uint_eq(driver.observed.released[old], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released_unseen, 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[new], 0);
 	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 	ck_assert_uint_eq(reconciled(), 0);
 }
@@ -531,12 +531,12 @@ START_TEST(lost_release_move_and_replacement_are_reconciled)
 	driver.now_ns += 600000000;
 	driver_unmap(&driver, 50, 2);
 	expect_model_of_the_kernel("31-33 rw+0 u, 40-44 rw #6, 52-54 rw u");
-	ck_assert_uint_eq(driver.told.released[released], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released[moved], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released[replaced], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released[kept], 0);
-	ck_assert_uint_eq(driver.told.released_by_none, 12 * PAGE);
-	ck_assert_uint_eq(driver.told.released[ALLOCATION_UNKNOWN], 2 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[released], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[moved], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[replaced], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[kept], 0);
+	ck_assert_uint_eq(driver.observed.released_by_none, 12 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[ALLOCATION_UNKNOWN], 2 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 16 * PAGE);
 	ck_assert_uint_eq(reconciled(), 16 * PAGE);
 }

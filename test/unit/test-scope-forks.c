@@ -100,7 +100,8 @@ static void put_call(size_t ring, pid_t pid, uint64_t time_ns)
 	put(ring, &record, sizeof(record));
 }
 
-/* The child was born in the first ring when that had been looked at, the grandchild in the second one before it was. */
+/* The child was allocated in the first ring when that had been looked at, the grandchild in the second one before it
+ * was. */
 START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
 {
 	uint64_t born_ns = clock_now_ns() + LATER_NS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Whose records are taken, while processes are born in any order of the rings and numbers are given out again. */
+/* Whose records are taken, while processes are allocated in any order of the rings and numbers are given out again. */
 #include <check.h>
 
 #include "capture/perf/scope.h"

@@ -32,12 +32,12 @@ START_TEST(release_in_flight_spares_what_took_its_place)
 	driver.thread = 2;
 	new = driver_map(&driver, 10, 4, RW, 0);
 	driver.thread = 1;
-	ck_assert_uint_eq(driver.told.released[old], 0);
+	ck_assert_uint_eq(driver.observed.released[old], 0);
 	driver_unmap(&driver, 10, 4);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw #4");
-	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released[new], 0);
-	ck_assert_int_eq(driver.told.last_thread, 1);
+	ck_assert_uint_eq(driver.observed.released[old], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[new], 0);
+	ck_assert_int_eq(driver.observed.last_thread, 1);
 	ck_assert_uint_eq(ambiguous(), 0);
 	driver.thread = 3;
 	driver_unmap(&driver, 10, 4);
@@ -107,11 +107,11 @@ START_TEST(two_releases_in_flight_over_the_same_range)
 	driver_map(&driver, 10, 4, PROT_EXEC, 0);
 	driver.thread = 1;
 	driver_unmap(&driver, 10, 4);
-	ck_assert_uint_eq(driver.told.released[3], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released[4], 0);
+	ck_assert_uint_eq(driver.observed.released[3], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[4], 0);
 	driver.thread = 2;
 	driver_unmap(&driver, 10, 4);
-	ck_assert_uint_eq(driver.told.released[4], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[4], 4 * PAGE);
 	ck_assert_str_eq(driver_show(&driver), "10-14 x #5");
 	ck_assert_uint_eq(ambiguous(), 0);
 }
@@ -125,7 +125,7 @@ START_TEST(move_in_flight_carries_what_was_set_aside)
 	driver.thread = 1;
 	driver_remap(&driver, 10, 4, 4, MREMAP_MAYMOVE, 30);
 	ck_assert_str_eq(driver_show(&driver), "10-14 r #4, 30-34 rw #3");
-	ck_assert_uint_eq(driver.told.released[3], 0);
+	ck_assert_uint_eq(driver.observed.released[3], 0);
 }
 END_TEST
 
@@ -166,7 +166,7 @@ START_TEST(fixed_mapping_is_no_release_in_flight)
 	driver.thread = 1;
 	driver_map(&driver, 10, 4, PROT_EXEC, MAP_FIXED);
 	ck_assert_str_eq(driver_show(&driver), "10-14 x #5");
-	ck_assert_uint_eq(driver.told.released[4], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[4], 4 * PAGE);
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(release_that_never_comes_is_ambiguous)
 	driver_unmap(&driver, 10, 4);
 	ck_assert_str_eq(driver_show(&driver), "");
 	ck_assert_uint_eq(ambiguous(), 1);
-	ck_assert_uint_eq(driver.told.released_unseen, 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released_unseen, 4 * PAGE);
 }
 END_TEST
 
@@ -190,10 +190,10 @@ START_TEST(end_of_the_recording_tells_what_was_in_flight)
 
 	driver.thread = 2;
 	new = driver_map(&driver, 10, 4, RW, 0);
-	ck_assert_uint_eq(driver.told.released[old], 0);
+	ck_assert_uint_eq(driver.observed.released[old], 0);
 	space_finish(driver.space);
-	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
-	ck_assert_uint_eq(driver.told.released[new], 0);
+	ck_assert_uint_eq(driver.observed.released[old], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[new], 0);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw #4");
 }
 END_TEST

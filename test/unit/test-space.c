@@ -36,7 +36,7 @@ START_TEST(mmap_is_born_and_munmap_releases)
 	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 4 * PAGE);
 	driver_unmap(&driver, 10, 4);
 	ck_assert_str_eq(driver_show(&driver), "");
-	ck_assert_uint_eq(driver.told.released[3], 4 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[3], 4 * PAGE);
 }
 END_TEST
 
@@ -97,7 +97,7 @@ START_TEST(fixed_mapping_replaces)
 	driver_map(&driver, 10, 10, RW, 0);
 	driver_map(&driver, 12, 2, PROT_READ, MAP_FIXED);
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-14 r #4, 14-20 rw #3");
-	ck_assert_uint_eq(driver.told.released[3], 2 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[3], 2 * PAGE);
 }
 END_TEST
 
@@ -209,7 +209,7 @@ START_TEST(mremap_grows_shrinks_and_moves)
 	ck_assert_str_eq(driver_show(&driver), "10-14 r+0 #3, 14-15 r+4 #4");
 	driver_remap(&driver, 11, 3, 6, MREMAP_MAYMOVE, 40);
 	ck_assert_str_eq(driver_show(&driver), "10-11 r+0 #3, 14-15 r+4 #4, 40-43 r+1 #3, 43-46 r+4 #6");
-	ck_assert_uint_eq(driver.told.released[3], 0);
+	ck_assert_uint_eq(driver.observed.released[3], 0);
 }
 END_TEST
 
@@ -219,7 +219,7 @@ START_TEST(mremap_fixed_replaces_its_target)
 	driver_map(&driver, 20, 8, PROT_READ, 0);
 	driver_remap(&driver, 10, 4, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 22);
 	ck_assert_str_eq(driver_show(&driver), "20-22 r #4, 22-24 rw #3, 24-28 r #4");
-	ck_assert_uint_eq(driver.told.released[3], 2 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[3], 2 * PAGE);
 }
 END_TEST
 
@@ -630,7 +630,7 @@ END_TEST
 START_TEST(fork_copies_with_other_allocations)
 {
 	struct space *copy;
-	struct told told = driver.told;
+	struct observed told = driver.observed;
 
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_map(&driver, 12, 2, RW, 0);
@@ -639,7 +639,7 @@ START_TEST(fork_copies_with_other_allocations)
 	ck_assert_uint_eq(space_counts(copy).before_bytes, 4 * PAGE);
 	ck_assert_uint_eq(space_counts(copy).mapped_bytes, 0);
 	space_destroy(copy);
-	ck_assert_uint_eq(driver.told.released[3], told.released[3]);
+	ck_assert_uint_eq(driver.observed.released[3], told.released[3]);
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-14 rw #4");
 }
 END_TEST
@@ -649,7 +649,7 @@ START_TEST(exec_empties)
 	driver_map(&driver, 10, 2, RW, 0);
 	space_exec(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "");
-	ck_assert_uint_eq(driver.told.released_by_none, 2 * PAGE);
+	ck_assert_uint_eq(driver.observed.released_by_none, 2 * PAGE);
 	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 0);
 }
 END_TEST
@@ -660,7 +660,7 @@ START_TEST(what_an_ended_process_held_is_released)
 	space_end(driver.space, driver.now_ns + 1000);
 	space_release(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "");
-	ck_assert_uint_eq(driver.told.released_by_none, 2 * PAGE);
+	ck_assert_uint_eq(driver.observed.released_by_none, 2 * PAGE);
 	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 0);
 }
 END_TEST
@@ -676,10 +676,10 @@ START_TEST(part_of_a_mapping_gets_a_allocation_of_its_own)
 	ck_assert_ptr_null(space_set_allocation(driver.space, 14 * PAGE, 15 * PAGE, 20));
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-15 rx #20, 15-20 rw #3");
 	driver_unmap(&driver, 10, 4);
-	ck_assert_uint_eq(driver.told.released[3], 2 * PAGE);
-	ck_assert_uint_eq(driver.told.released[20], 2 * PAGE);
-	driver.told.born[3] -= 3 * PAGE;
-	driver.told.born[20] += 3 * PAGE;
+	ck_assert_uint_eq(driver.observed.released[3], 2 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[20], 2 * PAGE);
+	driver.observed.allocated[3] -= 3 * PAGE;
+	driver.observed.allocated[20] += 3 * PAGE;
 }
 END_TEST
 
@@ -793,12 +793,12 @@ START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
 	make_ring(10, 3, 6);
 	driver.thread = 2;
 	make_ring(10, 4, 7);
-	ck_assert_uint_eq(driver.told.released[ALLOCATION_KERNEL], 0);
+	ck_assert_uint_eq(driver.observed.released[ALLOCATION_KERNEL], 0);
 	driver.thread = 1;
 	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rws+0 k");
 	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->attributes.inode, 7);
-	ck_assert_uint_eq(driver.told.released[ALLOCATION_KERNEL], 3 * PAGE);
+	ck_assert_uint_eq(driver.observed.released[ALLOCATION_KERNEL], 3 * PAGE);
 	driver.thread = 2;
 	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "");
@@ -833,7 +833,7 @@ START_TEST(ring_over_one_being_destroyed_sets_only_that_one_aside)
 	driver.thread = 1;
 	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "12-14 rws+0 k, 14-18 r #3");
-	ck_assert_uint_eq(driver.told.released[other], 0);
+	ck_assert_uint_eq(driver.observed.released[other], 0);
 }
 END_TEST
 

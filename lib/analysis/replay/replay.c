@@ -45,7 +45,7 @@ static uint32_t on_found(void *context, const struct space_interval *interval)
 	return allocation;
 }
 
-static void on_born(void *context, const struct space_interval *interval)
+static void on_allocated(void *context, const struct space_interval *interval)
 {
 	const struct observed *observed = context;
 	struct replay *replay = observed->replay;
@@ -91,7 +91,7 @@ static bool observe(void *context, struct process *process, struct space_observe
 	}
 	*observed = (struct observed){.replay = replay, .process = process->index};
 	*observer_ret = (struct space_observer){.found = on_found,
-						.born = on_born,
+						.allocated = on_allocated,
 						.released = on_released,
 						.protected = on_protected,
 						.context = observed};

@@ -151,7 +151,7 @@ void space_edit_merge_at(struct space *space, uint64_t address);
 /* Insert `interval`, whose range must be free, without calling the observer. False: out of memory. */
 bool space_edit_put(struct space *space, const struct space_interval *interval);
 
-/* The same, but call born(). */
+/* The same, but call allocated(). */
 bool space_edit_allocate(struct space *space, const struct space_interval *interval);
 
 /* Remove [start, end) and append the pieces to `taken`, without calling the observer. */

@@ -61,10 +61,10 @@ void space_set_observer(struct space *space, const struct space_observer *observ
 	struct interval_node *node;
 
 	space->observer = observer ? *observer : (struct space_observer){0};
-	if (!space->observer.born)
+	if (!space->observer.allocated)
 		return;
 	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
-		space->observer.born(space->observer.context, &node->interval);
+		space->observer.allocated(space->observer.context, &node->interval);
 	}
 }
 
@@ -521,8 +521,8 @@ bool space_edit_allocate(struct space *space, const struct space_interval *inter
 	}
 	if (!space_edit_put(space, interval))
 		return false;
-	if (space->observer.born)
-		space->observer.born(space->observer.context, interval);
+	if (space->observer.allocated)
+		space->observer.allocated(space->observer.context, interval);
 	return true;
 }
 

@@ -104,10 +104,10 @@ struct space_call {
  */
 struct space_observer {
 	/* Returns the allocation number (ALLOCATION_FIRST or larger) to use for `interval` instead of
-	 * ALLOCATION_UNKNOWN. born() follows. Intervals with equal numbers merge. May be NULL. */
+	 * ALLOCATION_UNKNOWN. allocated() follows. Intervals with equal numbers merge. May be NULL. */
 	uint32_t (*found)(void *context, const struct space_interval *interval);
 	/* `interval` was mapped. */
-	void (*born)(void *context, const struct space_interval *interval);
+	void (*allocated)(void *context, const struct space_interval *interval);
 	/* `bytes` of `interval` were unmapped or replaced, or the space is destroyed. */
 	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes,
 			 const struct space_call *by);
@@ -153,7 +153,7 @@ struct space_options {
 /* A new space is completely unknown: see space_exec(). */
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret) MMT_MUST_CHECK;
 
-/* Set another observer (NULL: none) and call born() for all mappings. Use this on the result of space_fork(). */
+/* Set another observer (NULL: none) and call allocated() for all mappings. Use this on the result of space_fork(). */
 void space_set_observer(struct space *space, const struct space_observer *observer);
 
 /* Report every byte as released (by NULL) and free the space. Accepts NULL. */

@@ -12,18 +12,18 @@ static unsigned int slot(uint32_t allocation)
 	return allocation < 63 ? allocation : 63;
 }
 
-static void on_born(void *context, const struct space_interval *interval)
+static void on_allocated(void *context, const struct space_interval *interval)
 {
-	struct told *told = context;
+	struct observed *told = context;
 
-	told->born[slot(interval->allocation)] += interval->end - interval->start;
+	told->allocated[slot(interval->allocation)] += interval->end - interval->start;
 	if (!interval->attributes.protection)
 		told->reserved += interval->end - interval->start;
 }
 
 static void on_protected(void *context, const struct space_interval *interval)
 {
-	struct told *told = context;
+	struct observed *told = context;
 	uint64_t bytes = interval->end - interval->start;
 
 	told->reserved += interval->attributes.protection ? -bytes : bytes;
@@ -32,7 +32,7 @@ static void on_protected(void *context, const struct space_interval *interval)
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
 			const struct space_call *by)
 {
-	struct told *told = context;
+	struct observed *told = context;
 
 	ck_assert_uint_eq(bytes, interval->end - interval->start);
 	told->released[slot(interval->allocation)] += bytes;
@@ -49,8 +49,10 @@ static void on_released(void *context, const struct space_interval *interval, ui
 static void init(struct driver *driver, const struct kernel_rules *rules)
 {
 	*driver = (struct driver){.now_ns = 1000000, .thread = 1, .allocation = ALLOCATION_FIRST - 1};
-	const struct space_observer observer = {
-	    .born = on_born, .released = on_released, .protected = on_protected, .context = &driver->told};
+	const struct space_observer observer = {.allocated = on_allocated,
+						.released = on_released,
+						.protected = on_protected,
+						.context = &driver->observed};
 	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = rules};
 
 	ck_assert_ptr_null(space_create(&options, &driver->space));
@@ -81,10 +83,11 @@ void driver_deinit(struct driver *driver)
 
 	ck_assert_msg(space_valid(driver->space, &why), "%s", why);
 	space_destroy(driver->space);
-	for (size_t i = 0; i < sizeof(driver->told.born) / sizeof(*driver->told.born); i++)
-		ck_assert_msg(driver->told.born[i] == driver->told.released[i], "birth %zu: %lu born, %lu released", i,
-			      (unsigned long)driver->told.born[i], (unsigned long)driver->told.released[i]);
-	ck_assert_uint_eq(driver->told.reserved, 0);
+	for (size_t i = 0; i < sizeof(driver->observed.allocated) / sizeof(*driver->observed.allocated); i++)
+		ck_assert_msg(driver->observed.allocated[i] == driver->observed.released[i],
+			      "allocation %zu: %lu allocated, %lu released", i, (unsigned long)driver->observed.allocated[i],
+			      (unsigned long)driver->observed.released[i]);
+	ck_assert_uint_eq(driver->observed.reserved, 0);
 }
 
 void driver_call(struct driver *driver, enum call kind, int64_t result, uint64_t a0, uint64_t a1, uint64_t a2,

@@ -8,10 +8,10 @@
 #define PAGE 4096ULL
 
 /* What an observer was told. */
-struct told {
-	uint64_t born[64], released[64]; /* by birth; the last one: all higher ones */
-	uint64_t reserved;		 /* PROT_NONE, of all births */
-	uint64_t released_unseen;	 /* by a call with thread -1 */
+struct observed {
+	uint64_t allocated[64], released[64]; /* by birth; the last one: all higher ones */
+	uint64_t reserved;		      /* PROT_NONE, of all births */
+	uint64_t released_unseen;	      /* by a call with thread -1 */
 	uint64_t released_by_none;
 	int32_t last_thread; /* of the last release by a call */
 };
@@ -19,7 +19,7 @@ struct told {
 /* The next call: a clock that steps 1 us, thread 1, birth from ALLOCATION_FIRST up unless changed. */
 struct driver {
 	struct space *space;
-	struct told told;
+	struct observed observed;
 	uint64_t now_ns;
 	uint64_t in_flight_ns; /* the next calls return so much later; 0: their time is that of their exit */
 	int32_t thread;
@@ -34,7 +34,7 @@ void driver_init(struct driver *driver);
 void driver_init_on(struct driver *driver, const char *release);
 /* One about which nothing is known. */
 void driver_init_unknown(struct driver *driver);
-/* Fails the test unless the space is valid and its bytes are those born and not released. */
+/* Fails the test unless the space is valid and its bytes are those allocated and not released. */
 void driver_deinit(struct driver *driver);
 
 /* Apply a call; its birth is driver->birth afterwards. */
