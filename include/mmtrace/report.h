@@ -267,7 +267,11 @@ struct mmt_group {
 	uint64_t first_ns, last_ns;		   /* when the oldest and the newest unfreed mapping were mapped */
 	uint64_t trend[MMT_TREND_POINTS];	   /* unfreed bytes at equal intervals; the last at the end */
 	uint64_t survivor_trend[MMT_TREND_POINTS]; /* the same, only of bytes that are unfreed at the end */
-	enum mmt_lifetime_verdict verdict;	   /* from the lifetimes of its mappings */
+	/* MMT_TREND_POINTS integers: bytes at the same times that the group made accessible in memory that others
+	 * reserved, or mapped before; NULL: none. */
+	const uint64_t *committed_trend;
+	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
+	enum mmt_lifetime_verdict verdict;
 	uint64_t outlived_count;		   /* unfreed mappings that are older than outlived_ns */
 	uint64_t outlived_ns;	     /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
 	uint64_t advised_ns;	     /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */

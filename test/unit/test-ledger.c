@@ -511,58 +511,56 @@ START_TEST(all_who_released_before_the_stack_was_told)
 }
 END_TEST
 
-static const struct commit_call some_call = {.time_ns = 2000, .bytes = 4096};
-
 START_TEST(commits_of_one_account_have_one_number)
 {
 	uint32_t first, again, other, later, outside;
 
 	ledger.now_ns = 2000;
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &some_call, &first));
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &some_call, &again));
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 2, &some_call, &other));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &first));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &again));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 2, &other));
 	ck_assert_uint_ge(first, COMMIT_FIRST);
 	ck_assert_uint_eq(first, again);
 	ck_assert_uint_ne(first, other);
 	ck_assert_ptr_null(ledger_open_commit(&ledger, &later));
-	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
-	ck_assert_ptr_null(ledger_resolve_commit(&ledger, later, 0, 0, 0, 2, &some_call));
-	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], ledger.commits.items[other - COMMIT_FIRST]);
+	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST].account, LEDGER_NO_ACCOUNT);
+	ck_assert_ptr_null(ledger_resolve_commit(&ledger, later, 0, 0, 0, 2));
+	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST].account,
+			  ledger.commits.items[other - COMMIT_FIRST].account);
 	ledger.now_ns = 500;
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &some_call, &outside));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &outside));
 	ck_assert_uint_ne(outside, first);
-	ck_assert_uint_eq(ledger.commits.items[outside - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
+	ck_assert_uint_eq(ledger.commits.items[outside - COMMIT_FIRST].account, LEDGER_NO_ACCOUNT);
 }
 END_TEST
 
-/* The parts become twice as long whenever the recording outgrows them. */
-START_TEST(commits_have_times_and_bytes)
+/* Committed bytes over time belong to the account, also where its stack is known later. */
+START_TEST(committed_over_time)
 {
-	const struct commit_times *times;
-	struct commit_call call;
-	uint32_t commit;
-	uint64_t last, parts;
+	uint64_t points[4] = {0}, end_ns = ledger.options.from_ns + 4000000000u;
+	uint32_t known, late;
 
-	for (uint64_t i = 0; i < 20; i++) {
-		ledger.now_ns = 1000 + (i << 30);
-		call = (struct commit_call){.time_ns = ledger.now_ns, .bytes = i % 2 ? 8192 : 4096};
-		if (i % 2) {
-			ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &call, &commit));
-			continue;
-		}
-		ck_assert_ptr_null(ledger_open_commit(&ledger, &commit));
-		ledger.now_ns += (1 << 20);
-		ck_assert_ptr_null(ledger_resolve_commit(&ledger, commit, 0, 0, 0, 1, &call));
-	}
-	times = &ledger.trends.items[account_of_stack(1)->row].commits;
-	last = 19ull << 30;
-	parts = last / ledger.bucket_ns;
-	ck_assert_uint_ge(parts, 32);
-	ck_assert_uint_lt(parts, 64);
-	ck_assert_uint_eq(times->asked_bytes, 10 * (8192 + 4096));
-	ck_assert_int_eq(__builtin_popcountll(times->buckets), 20);
-	for (uint64_t i = 0; i < 20; i++)
-		ck_assert(times->buckets >> ((i << 30) / ledger.bucket_ns) & 1);
+	ledger.now_ns = ledger.options.from_ns + 100000000;
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &known));
+	ledger_committed(&ledger, known, 8192);
+	ledger.now_ns += 1000000000;
+	ck_assert_ptr_null(ledger_open_commit(&ledger, &late));
+	ledger_committed(&ledger, late, 4096);
+	ledger.now_ns += 1000000000;
+	ck_assert_ptr_null(ledger_resolve_commit(&ledger, late, 0, 0, 0, 1));
+	ledger.now_ns += 1000000000;
+	ledger_committed(&ledger, late, -(uint64_t)4096);
+	ledger_committed(&ledger, known, -(uint64_t)2048);
+	commit_trends_sum(&ledger.commit_trends, ledger.accounts.items[0].commit_trend, end_ns, points, 4);
+	ck_assert_uint_eq(points[0], 8192);
+	ck_assert_uint_eq(points[1], 8192 + 4096);
+	ck_assert_uint_eq(points[2], 8192 + 4096);
+	ck_assert_uint_eq(points[3], 8192 - 2048);
+	/* Calls outside the window have no account. */
+	ledger.now_ns = ledger.options.from_ns - 1;
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &known));
+	ledger_committed(&ledger, known, 4096);
+	ck_assert_uint_eq(ledger.commit_trends.items.count, 1);
 }
 END_TEST
 
@@ -595,7 +593,7 @@ static uint32_t stack_of_page(uint64_t page)
 {
 	const struct space_interval *interval = space_find(held, page * 4096);
 
-	return ledger.accounts.items[ledger.commits.items[interval->commit - COMMIT_FIRST]].stack;
+	return ledger.accounts.items[ledger.commits.items[interval->commit - COMMIT_FIRST].account].stack;
 }
 
 /* A million calls whose stacks come late, of two stacks in turns; some are told only after many others. */
@@ -621,15 +619,15 @@ START_TEST(late_commits_take_no_memory)
 		expect(commit != waiting);
 		if (i % 100000 == 0) {
 			if (waiting)
-				ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7, &some_call));
+				ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7));
 			waiting = commit;
 			commit_page(64, commit);
 			continue;
 		}
 		commit_page(1 + i % 32, commit);
-		expect(!ledger_resolve_commit(&ledger, commit, 0, 0, 0, i % 32 < 16 ? 5 : 6, &some_call));
+		expect(!ledger_resolve_commit(&ledger, commit, 0, 0, 0, i % 32 < 16 ? 5 : 6));
 	}
-	ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7, &some_call));
+	ck_assert_ptr_null(ledger_resolve_commit(&ledger, waiting, 0, 0, 0, 7));
 	ck_assert_uint_gt(sweeps, 10);
 	ck_assert_uint_le(ledger.commits.capacity + ledger.free_commits.capacity, 4 * LEDGER_SWEEP_COMMITS);
 	for (uint64_t page = 1; page <= 32; page++)
@@ -765,7 +763,7 @@ int main(void)
 	tcase_add_test(tcase, who_released_whose_memory);
 	tcase_add_test(tcase, all_who_released_before_the_stack_was_told);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);
-	tcase_add_test(tcase, commits_have_times_and_bytes);
+	tcase_add_test(tcase, committed_over_time);
 	tcase_add_test(tcase, late_commits_take_no_memory);
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);

@@ -336,42 +336,6 @@ START_TEST(advised_length)
 }
 END_TEST
 
-/* Calls that made memory accessible: one character for each of 40 parts of 10 s; '#': some, ' ': none. */
-START_TEST(verdicts_on_commits)
-{
-	static const struct {
-		const char *calls;
-		unsigned left_percent; /* of what the calls made accessible */
-		enum mmt_lifetime_verdict verdict;
-	} cases[] = {
-	    {"########################################", 100, MMT_LIFETIME_LEAK},
-	    {" #   #   #   #   #   #   #   #   #   #  ", 100, MMT_LIFETIME_LEAK},
-	    {"  #  ##   #      ##  #   # #   #     # #", 95, MMT_LIFETIME_LEAK},
-	    {"##########                              ", 100, MMT_LIFETIME_CACHE},
-	    {"#                                       ", 100, MMT_LIFETIME_CACHE},
-	    {"##################                 #    ", 100, MMT_LIFETIME_TOO_SHORT},
-	    {"  #       #        #      #       #   # ", 100, MMT_LIFETIME_TOO_SHORT},
-	    {"                    ####################", 100, MMT_LIFETIME_TOO_SHORT},
-	    {"########################################", 80, MMT_LIFETIME_UNKNOWN}, /* given back, perhaps the old */
-	    {"                                        ", 0, MMT_LIFETIME_UNKNOWN},
-	};
-	struct survivors_window window = {.to_ns = 10u * (uint64_t)SECOND_NS, .end_ns = 10u * (uint64_t)SECOND_NS};
-	struct commits commits = {.bucket_ns = window.to_ns / 40,
-				  .times.asked_bytes = 1000 << 20,
-				  .left_bytes = (uint64_t)(10 << 20) * cases[_i].left_percent};
-
-	ck_assert_uint_eq(strlen(cases[_i].calls), 40);
-	for (unsigned part = 0; part < 40; part++)
-		commits.times.buckets |= (uint64_t)(cases[_i].calls[part] == '#') << part;
-	ck_assert_int_eq(commits_judge(&commits, &window), cases[_i].verdict);
-	if (!commits.times.buckets || cases[_i].left_percent < 90)
-		return;
-	window.to_ns = window.end_ns = SECOND_NS;
-	commits.bucket_ns = SECOND_NS / 40;
-	ck_assert_int_eq(commits_judge(&commits, &window), MMT_LIFETIME_TOO_SHORT);
-}
-END_TEST
-
 START_TEST(nothing_survives)
 {
 	mapping_count = 0;
@@ -400,7 +364,6 @@ int main(void)
 	tcase_add_loop_test(tcase, verdicts, 0, sizeof(programs) / sizeof(*programs));
 	tcase_add_test(tcase, lengths);
 	tcase_add_loop_test(tcase, advised_length, 0, 6);
-	tcase_add_loop_test(tcase, verdicts_on_commits, 0, 10);
 	tcase_add_test(tcase, nothing_survives);
 	tcase_add_test(tcase, buckets);
 	suite_add_tcase(suite, tcase);

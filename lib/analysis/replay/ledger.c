@@ -30,6 +30,7 @@ void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 				  .bucket_ns = LEDGER_FIRST_BUCKET_NS,
 				  .sweep_at = LEDGER_SWEEP_COMMITS};
 	lifetimes_init(&ledger->lifetimes, options->lifetime_steps, options->from_ns);
+	commit_trends_init(&ledger->commit_trends, options->from_ns);
 }
 
 void ledger_deinit(struct ledger *ledger)
@@ -46,6 +47,7 @@ void ledger_deinit(struct ledger *ledger)
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	lifetimes_deinit(&ledger->lifetimes);
 	row_changes_deinit(&ledger->changes);
+	commit_trends_deinit(&ledger->commit_trends);
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->free_commits);
 	vector_deinit(&ledger->failures);
@@ -650,19 +652,13 @@ static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uin
 		place = ledger->free_commits.items[--ledger->free_commits.count];
 	else if (!vector_append(&ledger->commits))
 		return &error_no_memory;
-	ledger->commits.items[place] = account;
+	ledger->commits.items[place] = (struct commit){.account = account};
 	*commit_ret = place + COMMIT_FIRST;
 	return NULL;
 }
 
-static void note_commit(struct ledger *ledger, struct account *account, const struct commit_call *call)
-{
-	account->committed_count++;
-	ledger_rows_commit(ledger, account->row, call);
-}
-
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
-				const struct commit_call *call, uint32_t *commit_ret)
+				uint32_t *commit_ret)
 {
 	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
 	struct mmt_error *error;
@@ -679,7 +675,7 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 	error = ledger_account(ledger, &key, &account);
 	if (error)
 		return error;
-	note_commit(ledger, &ledger->accounts.items[account], call);
+	ledger->accounts.items[account].committed_count++;
 	*commit_ret = ledger->accounts.items[account].commit;
 	if (*commit_ret)
 		return NULL;
@@ -691,16 +687,23 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret)
 {
 	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE)
-		return ledger_commit(ledger, 0, 0, 0, 0, NULL, commit_ret);
+		return ledger_commit(ledger, 0, 0, 0, 0, commit_ret);
 	ledger->opened_commits++;
 	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
 }
 
+static void add_committed(struct ledger *ledger, uint32_t account, uint64_t time_ns, uint64_t bytes)
+{
+	ledger->out_of_memory |= !commit_trends_add(
+	    &ledger->commit_trends, &ledger->accounts.items[account].commit_trend, time_ns, bytes);
+}
+
 struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-					uint32_t kind, uint32_t stack, const struct commit_call *call)
+					uint32_t kind, uint32_t stack)
 {
 	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
 	struct mmt_error *error;
+	struct commit *opened;
 	uint32_t account;
 
 	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
@@ -708,11 +711,30 @@ struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, 
 	error = ledger_account(ledger, &key, &account);
 	if (error)
 		return error;
-	note_commit(ledger, &ledger->accounts.items[account], call);
-	ledger->commits.items[commit - COMMIT_FIRST] = account;
+	ledger->accounts.items[account].committed_count++;
+	opened = &ledger->commits.items[commit - COMMIT_FIRST];
+	opened->account = account;
+	if (opened->waiting_bytes)
+		add_committed(ledger, account, opened->time_ns, opened->waiting_bytes);
 	if (!ledger->accounts.items[account].commit)
 		ledger->accounts.items[account].commit = commit;
 	return NULL;
+}
+
+void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes)
+{
+	struct commit *opened;
+
+	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
+		return;
+	opened = &ledger->commits.items[commit - COMMIT_FIRST];
+	if (opened->account < ledger->accounts.count) {
+		add_committed(ledger, opened->account, ledger->now_ns, bytes);
+		return;
+	}
+	if (!opened->waiting_bytes)
+		opened->time_ns = ledger->now_ns;
+	opened->waiting_bytes += bytes;
 }
 
 bool ledger_wants_sweep(const struct ledger *ledger)
@@ -722,7 +744,7 @@ bool ledger_wants_sweep(const struct ledger *ledger)
 
 uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit)
 {
-	uint32_t account = ledger->commits.items[commit - COMMIT_FIRST];
+	uint32_t account = ledger->commits.items[commit - COMMIT_FIRST].account;
 
 	return account < ledger->accounts.count ? ledger->accounts.items[account].commit : commit;
 }
@@ -736,7 +758,7 @@ struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders)
 			continue;
 		if (!vector_push(&ledger->free_commits, place))
 			return &error_no_memory;
-		ledger->commits.items[place] = LEDGER_FREE_COMMIT;
+		ledger->commits.items[place].account = LEDGER_FREE_COMMIT;
 	}
 	seen = ledger->commits.count - ledger->free_commits.count + holders;
 	ledger->opened_commits = 0;

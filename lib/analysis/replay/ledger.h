@@ -66,6 +66,7 @@ struct account {
 	uint32_t thread; /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
 	uint32_t row;	 /* LEDGER_NO_ROW: excluded by a filter */
 	uint32_t commit; /* its own commit number; COMMIT_NONE: not requested yet */
+	uint32_t commit_trend; /* place in `commit_trends` plus 1; 0: none */
 	struct wide_sum allocated_bytes, freed_bytes;
 	uint64_t allocated_count, freed_count;
 	uint64_t committed_count; /* calls that made reserved memory accessible */
@@ -86,8 +87,14 @@ struct row_trend {
 	uint64_t change[LEDGER_BUCKETS]; /* change of unfreed bytes, by time since from_ns (modulo 2^64: a decrease is a
 					    large number) */
 	struct lifetime_histogram freed; /* lifetimes of freed allocations */
-	struct commit_times commits;	 /* in buckets of the same length as those of `change` */
 	uint32_t outer_row;		 /* see find_outer_row of the options */
+};
+
+/* What has a commit number of its own. */
+struct commit {
+	uint32_t account; /* LEDGER_NO_ACCOUNT: outside the window, or not known yet */
+	uint64_t time_ns; /* of the first of waiting_bytes */
+	uint64_t waiting_bytes; /* committed while the account is not known */
 };
 
 struct failure {
@@ -148,8 +155,8 @@ struct ledger {
 	struct lifetimes lifetimes;	     /* of released bytes; see ledger_end_lifetimes() */
 	struct row_changes changes;	     /* pending row changes: the first waits for its row, the others for their
 						turn */
-	VECTOR(uint32_t)
-	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not known yet */
+	struct commit_trends commit_trends;
+	VECTOR(struct commit) commits; /* number - COMMIT_FIRST */
 	VECTOR(uint32_t) free_commits;
 	size_t opened_commits, sweep_at; /* commits opened since the last sweep, and the number that triggers the next
 					    one */
@@ -203,15 +210,18 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint3
 			       uint32_t *part_ret) MMT_MUST_CHECK;
 
 /* Commit number of a stack's account. Each account has only one, so that intervals merge. All calls outside the window
- * share one number and need no `call`. */
+ * share one number. */
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
-				const struct commit_call *call, uint32_t *commit_ret) MMT_MUST_CHECK;
+				uint32_t *commit_ret) MMT_MUST_CHECK;
 
 /* Open a commit number whose stack ledger_resolve_commit() sets later. */
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
 
 struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-					uint32_t kind, uint32_t stack, const struct commit_call *call) MMT_MUST_CHECK;
+					uint32_t kind, uint32_t stack) MMT_MUST_CHECK;
+
+/* Add to (modulo 2^64: subtract from) the accessible bytes of a commit. Numbers below COMMIT_FIRST are ignored. */
+void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes);
 
 /*
  * Each opened commit number is unique until a sweep. A sweep replaces each resolved number by its account's own, after
@@ -261,9 +271,6 @@ struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
 /* Add `bytes` to a row (modulo 2^64: a decrease is a large number). They count from `trend_ns` in its trend, and from
  * now in its steps. */
 void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
-
-/* A call of the row makes memory accessible. */
-void ledger_rows_commit(struct ledger *ledger, uint32_t row, const struct commit_call *call);
 
 /* The same for an allocation whose stack is not known yet. */
 void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,

@@ -39,7 +39,7 @@ static struct mmt_error *credit(struct replay *replay, const struct outcome *out
 		error = ledger_resolve(&replay->ledger, outcome->allocation, stack);
 	if (!error && outcome->commit)
 		error = ledger_resolve_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->thread,
-					      outcome->commit_kind, stack, &outcome->commit_call);
+					      outcome->commit_kind, stack);
 	if (!error && outcome->failure.count)
 		error = fail(replay, &outcome->failure, stack);
 	return error;
@@ -261,8 +261,6 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		return NULL;
 	allocation = ledger_allocation(&replay->ledger, reserved->allocation);
 	outcome->commit_kind = kind_after(replay, reserved, allocation, event);
-	outcome->commit_call =
-	    (struct commit_call){.time_ns = replay->ledger.now_ns, .bytes = event->call.arguments[1]};
 	if (!can_unwind(replay, process) ||
 	    (replay->has_dumps && !kept_sample_is_of(&state->dump, event, &replay->lost_calls))) {
 		error = ledger_wants_sweep(&replay->ledger) ? sweep_commits(replay) : NULL;
@@ -280,7 +278,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	if (error)
 		return error;
 	return ledger_commit(&replay->ledger, outcome->holder, outcome->thread, outcome->commit_kind, stack,
-			     &outcome->commit_call, commit_ret);
+			     commit_ret);
 }
 
 /* Anonymous memory that the call made executable becomes code; the rest of its mapping does not. */

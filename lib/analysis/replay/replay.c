@@ -55,15 +55,18 @@ static void on_allocated(void *context, const struct space_interval *interval)
 			    interval->end - interval->start);
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, interval->end - interval->start);
+	ledger_committed(&replay->ledger, interval->commit, interval->end - interval->start);
 }
 
-static void on_protected(void *context, const struct space_interval *interval)
+static void on_protected(void *context, const struct space_interval *interval, uint32_t commit_before)
 {
 	const struct observed *observed = context;
+	struct ledger *ledger = &observed->replay->ledger;
 	uint64_t bytes = interval->end - interval->start;
 
-	ledger_reserved(&observed->replay->ledger, interval->allocation,
-			interval->attributes.protection ? -bytes : bytes);
+	ledger_reserved(ledger, interval->allocation, interval->attributes.protection ? -bytes : bytes);
+	ledger_committed(ledger, interval->commit, bytes);
+	ledger_committed(ledger, commit_before, -bytes);
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -77,6 +80,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, -bytes);
+	ledger_committed(&replay->ledger, interval->commit, -bytes);
 	ledger_released(&replay->ledger, interval->allocation, bytes, releaser);
 }
 

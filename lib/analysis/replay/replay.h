@@ -128,10 +128,9 @@ struct outcome {
 	uint32_t thread;	      /* number in replay.threads */
 	uint32_t allocation;	      /* ALLOCATION_BEFORE: created nothing */
 	uint32_t commit, commit_kind; /* COMMIT_NONE: no commit needs its stack */
-	struct commit_call commit_call;
-	struct failure failure; /* count 0: none */
-	uint64_t sequence;	/* of the call's event */
-	bool unwound;		/* `stack` is known and was reported */
+	struct failure failure;	      /* count 0: none */
+	uint64_t sequence;	      /* of the call's event */
+	bool unwound;		      /* `stack` is known and was reported */
 	uint32_t stack;
 };
 

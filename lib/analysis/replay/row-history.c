@@ -50,6 +50,61 @@ void row_changes_resolve(struct row_changes *changes, uint64_t last, uint32_t ro
 	}
 }
 
+#define COMMIT_TREND_FIRST_BUCKET_NS (1 << 20)
+
+void commit_trends_init(struct commit_trends *trends, uint64_t from_ns)
+{
+	*trends = (struct commit_trends){.from_ns = from_ns, .bucket_ns = COMMIT_TREND_FIRST_BUCKET_NS};
+}
+
+void commit_trends_deinit(struct commit_trends *trends)
+{
+	vector_deinit(&trends->items);
+}
+
+static void double_commit_buckets(struct commit_trends *trends)
+{
+	for (size_t i = 0; i < trends->items.count; i++) {
+		uint64_t *change = trends->items.items[i].change;
+
+		for (unsigned bucket = 0; bucket < COMMIT_TREND_BUCKETS / 2; bucket++)
+			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
+		memset(change + COMMIT_TREND_BUCKETS / 2, 0, COMMIT_TREND_BUCKETS / 2 * sizeof(*change));
+	}
+	trends->bucket_ns *= 2;
+}
+
+bool commit_trends_add(struct commit_trends *trends, uint32_t *number, uint64_t time_ns, uint64_t bytes)
+{
+	uint64_t elapsed_ns = time_ns > trends->from_ns ? time_ns - trends->from_ns : 0;
+
+	if (!*number) {
+		if (!vector_append(&trends->items))
+			return false;
+		*number = (uint32_t)trends->items.count;
+	}
+	while (elapsed_ns / trends->bucket_ns >= COMMIT_TREND_BUCKETS)
+		double_commit_buckets(trends);
+	trends->items.items[*number - 1].change[elapsed_ns / trends->bucket_ns] += bytes;
+	return true;
+}
+
+void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t *points,
+		       unsigned count)
+{
+	uint64_t duration = end_ns > trends->from_ns ? end_ns - trends->from_ns : 0, bytes = 0;
+	const uint64_t *change = number ? trends->items.items[number - 1].change : NULL;
+	unsigned bucket = 0;
+
+	for (unsigned point = 0; change && point < count; point++) {
+		uint64_t until = point + 1 == count ? UINT64_MAX : duration / count * (point + 1);
+
+		while (bucket < COMMIT_TREND_BUCKETS && bucket * trends->bucket_ns < until)
+			bytes += change[bucket++];
+		points[point] += (int64_t)bytes > 0 ? bytes : 0;
+	}
+}
+
 void steps_of_rows_deinit(struct steps_of_rows *steps)
 {
 	for (size_t i = 0; i < steps->rows.count; i++)
@@ -234,15 +289,6 @@ bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t threa
 
 /* The rows of the ledger */
 
-static void commit_times_halve(struct commit_times *times)
-{
-	uint64_t halved = 0;
-
-	for (unsigned bucket = 0; bucket < LEDGER_BUCKETS; bucket++)
-		halved |= (times->buckets >> bucket & 1) << bucket / 2;
-	times->buckets = halved;
-}
-
 static void double_buckets(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->rows.count; i++) {
@@ -251,7 +297,6 @@ static void double_buckets(struct ledger *ledger)
 		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
 			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
 		memset(change + LEDGER_BUCKETS / 2, 0, LEDGER_BUCKETS / 2 * sizeof(*change));
-		commit_times_halve(&ledger->trends.items[i].commits);
 	}
 	ledger->bucket_ns *= 2;
 }
@@ -287,18 +332,6 @@ static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
 	ledger->latest_last_ns = ledger->latest_from_ns + (ledger->bucket_ns - 1);
 	if (ledger->latest_last_ns < ledger->latest_from_ns)
 		ledger->latest_last_ns = UINT64_MAX;
-}
-
-void ledger_rows_commit(struct ledger *ledger, uint32_t row, const struct commit_call *call)
-{
-	if (call->time_ns > ledger->latest_last_ns)
-		begin_bucket(ledger, call->time_ns);
-	for (; row != LEDGER_NO_ROW; row = ledger_outer_row(ledger, row)) {
-		struct commit_times *times = &ledger->trends.items[row].commits;
-
-		times->buckets |= 1ull << (elapsed_ns(ledger, call->time_ns) / ledger->bucket_ns);
-		times->asked_bytes = saturating_add(times->asked_bytes, call->bytes, UINT64_MAX);
-	}
 }
 
 static COLD void add_elsewhere(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)

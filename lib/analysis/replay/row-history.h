@@ -147,6 +147,33 @@ bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns);
 /* How many there are. */
 uint32_t lifetimes_steps(const struct lifetimes *lifetimes);
 
+/*
+ * Committed bytes of accounts over time. They belong to the stack that made reserved memory accessible, often piece by
+ * piece for as long as it grows: the mapping itself may be old, or may belong to another stack.
+ */
+
+#define COMMIT_TREND_BUCKETS 128
+
+struct commit_trend {
+	uint64_t change[COMMIT_TREND_BUCKETS]; /* by time since from_ns; modulo 2^64: a decrease is a large number */
+};
+
+struct commit_trends {
+	VECTOR(struct commit_trend) items;
+	uint64_t from_ns, bucket_ns; /* bucket_ns doubles when all buckets are used */
+};
+
+void commit_trends_init(struct commit_trends *trends, uint64_t from_ns);
+
+void commit_trends_deinit(struct commit_trends *trends);
+
+/* *number: place plus 1, which the first call sets; 0: none yet. False: out of memory. */
+bool commit_trends_add(struct commit_trends *trends, uint32_t *number, uint64_t time_ns, uint64_t bytes);
+
+/* Add the committed bytes at `count` equal steps between from_ns and `end_ns` to `points`, the last at the end. */
+void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t *points,
+		       unsigned count);
+
 /* Histogram of the lifetimes of a row's freed mappings, in steps of half an octave. Memory is bounded and an update is
  * cheap. */
 
@@ -196,16 +223,5 @@ static inline uint64_t lifetime_bucket_end_ns(unsigned bucket)
 		return UINT64_MAX;
 	return (bucket % 2 ? 3ull : 4ull) << (octave - 1) << LIFETIME_UNIT_BITS;
 }
-
-/* When calls made reserved memory accessible, in up to 64 equal parts of the time. */
-struct commit_times {
-	uint64_t buckets;     /* bit N: in the Nth part */
-	uint64_t asked_bytes; /* of all calls, whether or not the bytes stayed accessible; saturates */
-};
-
-struct commit_call {
-	uint64_t time_ns; /* its stack may arrive later */
-	uint64_t bytes;	  /* that it makes accessible, at most */
-};
 
 #endif

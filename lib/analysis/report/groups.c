@@ -792,7 +792,7 @@ static void add_unfiltered(const struct replay *replay, const struct rows *rows,
 		return;
 	if (!counts && interval->commit >= COMMIT_FIRST && commit < replay->ledger.commits.count)
 		counts = rows_exclude_mapping(replay, rows, interval, allocation) &&
-			 is_account_of(replay, rows, replay->ledger.commits.items[commit]);
+			 is_account_of(replay, rows, replay->ledger.commits.items[commit].account);
 	if (counts)
 		sums->committed_bytes += bytes;
 }

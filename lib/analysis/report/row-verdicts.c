@@ -142,37 +142,6 @@ uint64_t survivors_advise(const struct survivors *survivors, const struct surviv
 	return advised < ADVISED_MAX_NS ? advised : ADVISED_MAX_NS;
 }
 
-#define COMMITS_LEFT_PERCENT 90 /* if fewer of the bytes are still accessible, the times of these are not known */
-
-/* The rules are those of survivors, with parts of the time in place of mappings. */
-enum mmt_lifetime_verdict commits_judge(const struct commits *commits, const struct survivors_window *window)
-{
-	uint64_t time = window->to_ns > window->from_ns ? window->to_ns - window->from_ns : 0;
-	uint64_t parts = commits->bucket_ns ? time / commits->bucket_ns + (time % commits->bucket_ns > 0) : 0;
-	struct survivors seen = {0};
-
-	if (!commits->times.buckets || !parts ||
-	    commits->left_bytes < percent_of(commits->times.asked_bytes, COMMITS_LEFT_PERCENT))
-		return MMT_LIFETIME_UNKNOWN;
-	if (length_of(window) < SHORTEST_NS)
-		return MMT_LIFETIME_TOO_SHORT;
-	for (uint64_t part = 0; part < 64; part++) {
-		uint64_t third = part * 3 / parts;
-
-		if (!(commits->times.buckets >> part & 1))
-			continue;
-		seen.count++;
-		seen.old_count++;
-		seen.old_early_count += part < (parts + 1) / 2;
-		seen.old_thirds[third < 3 ? third : 2]++;
-	}
-	if (is_leak(&seen))
-		return MMT_LIFETIME_LEAK;
-	return seen.old_early_count == seen.count ? MMT_LIFETIME_CACHE : MMT_LIFETIME_TOO_SHORT;
-}
-
-#define GROUP_DETAILS_NO_SET UINT32_MAX
-
 const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
 {
 	static const char *const names[MMT_LIFETIME_KINDS] = {
@@ -295,18 +264,6 @@ static const struct lifetime_histogram *freed_of(const struct ledger *ledger, si
 	return row + 1 < ledger->trends.count ? &ledger->trends.items[row + 1].freed : &none;
 }
 
-/* Of a group that mapped nothing which is still mapped, but made memory accessible that others had mapped. */
-static struct commits commits_of(const struct ledger *ledger, size_t row, const struct mmt_group *group)
-{
-	struct commits commits = {.bucket_ns = ledger->bucket_ns,
-				  .left_bytes = group->committed_bytes + group->committed_before_bytes};
-
-	if (row + 1 < ledger->trends.count) {
-		commits.times = ledger->trends.items[row + 1].commits;
-	}
-	return commits;
-}
-
 static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
@@ -328,17 +285,97 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 		add_to_trend(&groups[row - 1], report, allocation);
 	}
 	for (size_t i = 0; i < row_count; i++) {
-		const struct commits commits = commits_of(ledger, i, &groups[i]);
-
 		groups[i].verdict = survivors_judge(&survivors[i], &window);
-		if (!groups[i].unfreed_count)
-			groups[i].verdict = commits_judge(&commits, &window);
 		if (groups[i].verdict == MMT_LIFETIME_TOO_SHORT)
 			groups[i].advised_ns = survivors_advise(&survivors[i], &window);
 		groups[i].outlived_count = survivors[i].old_count;
 		groups[i].outlived_ns = survivors[i].outlived_ns;
 		for (unsigned point = 1; point < MMT_TREND_POINTS; point++)
 			groups[i].survivor_trend[point] += groups[i].survivor_trend[point - 1];
+	}
+	return NULL;
+}
+
+#define GROUP_DETAILS_NO_SET UINT32_MAX
+#define COMMIT_POINTS 64 /* of a series that mmt_growth_judge() can judge */
+
+_Static_assert(COMMIT_POINTS % MMT_TREND_POINTS == 0, "a point of the trend is one of the series");
+
+/* Adds up the committed bytes over time of the rows of each set. `sets` has the set of each row, by row number - 1, or
+ * GROUP_DETAILS_NO_SET. */
+static void add_commit_trends(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
+			      const uint32_t *sets, uint64_t (*points)[COMMIT_POINTS])
+{
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		uint32_t set;
+
+		if (account->row == LEDGER_NO_ROW || !account->commit_trend)
+			continue;
+		set = sets[rows_shown(rows, account) - 1];
+		if (set != GROUP_DETAILS_NO_SET)
+			commit_trends_sum(&ledger->commit_trends, account->commit_trend, report->to_ns, points[set],
+					  COMMIT_POINTS);
+	}
+}
+
+/* A group without mappings of its own, for instance a malloc arena that grows into reserved memory, has no lifetimes:
+ * judge the committed bytes over time, by the rule for RSS. */
+static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report, const uint64_t *points,
+						 uint64_t *advised_ns_ret)
+{
+	static const enum mmt_lifetime_verdict verdicts[MMT_VERDICT_KINDS] = {
+	    [MMT_VERDICT_TOO_SHORT] = MMT_LIFETIME_TOO_SHORT, [MMT_VERDICT_GROWING] = MMT_LIFETIME_LEAK,
+	    [MMT_VERDICT_PLATEAU] = MMT_LIFETIME_CACHE,	      [MMT_VERDICT_STEADY] = MMT_LIFETIME_CACHE,
+	    [MMT_VERDICT_SHRINKING] = MMT_LIFETIME_CACHE,
+	};
+	struct mmt_resident_reading readings[COMMIT_POINTS] = {{0}};
+	uint64_t step_ns = (report->to_ns - report->from_ns) / COMMIT_POINTS;
+	struct mmt_growth growth;
+
+	for (unsigned i = 0; i < COMMIT_POINTS; i++) {
+		readings[i].time_ns = report->from_ns + step_ns * (i + 1);
+		readings[i].resident_bytes = points[i];
+	}
+	growth = mmt_growth_judge(readings, COMMIT_POINTS);
+	*advised_ns_ret = growth.advised_ns;
+	return verdicts[growth.verdict];
+}
+
+static struct mmt_error *add_committed(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
+				       const struct mmt_report *report, struct mmt_group *groups)
+{
+	size_t row_count = rows->items.count, count = 0;
+	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] =
+	    calloc(ledger->commit_trends.items.count + 1, sizeof(*points));
+	CLEANUP(free) uint32_t *sets = calloc(row_count + 1, sizeof(*sets));
+
+	if (!points || !sets)
+		return &error_no_memory;
+	for (size_t i = 0; i < row_count; i++)
+		sets[i] = GROUP_DETAILS_NO_SET;
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		uint32_t row = account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : rows_shown(rows, account);
+
+		if (row != LEDGER_NO_ROW && account->commit_trend && sets[row - 1] == GROUP_DETAILS_NO_SET)
+			sets[row - 1] = (uint32_t)count++;
+	}
+	add_commit_trends(ledger, rows, report, sets, points);
+	for (size_t i = 0; i < row_count; i++) {
+		struct mmt_group *group = &groups[i];
+		uint64_t *trend;
+
+		if (sets[i] == GROUP_DETAILS_NO_SET)
+			continue;
+		trend = arena_alloc(arena, MMT_TREND_POINTS, sizeof(*trend));
+		if (!trend)
+			return &error_no_memory;
+		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+			trend[point] = points[sets[i]][(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
+		group->committed_trend = trend;
+		if (!group->unfreed_count && (group->committed_bytes || group->committed_before_bytes))
+			group->verdict = judge_committed(report, points[sets[i]], &group->advised_ns);
 	}
 	return NULL;
 }
@@ -350,7 +387,9 @@ struct mmt_error *group_details_add(const struct replay *replay, const struct ro
 	struct mmt_error *error = add_kinds(&replay->ledger, rows, arena, groups, &sums);
 
 	map_deinit(&sums);
-	return error ? error : add_survivors(&replay->ledger, rows, report, groups);
+	if (!error)
+		error = add_survivors(&replay->ledger, rows, report, groups);
+	return error ? error : add_committed(&replay->ledger, rows, arena, report, groups);
 }
 
 /*
@@ -610,35 +649,31 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 
 /*
  * Several stacks make an arena or a heap grow in turns, each too seldom to be judged by itself. So while RSS grows,
- * judge the calls of a cause together, if they made most of its memory accessible.
+ * judge the memory that the stacks of a cause made accessible together, if it is most of the cause's memory.
  */
 static struct mmt_error *judge_commits_together(struct causes *causes, const struct ledger *ledger,
 						const struct rows *rows)
 {
-	const struct survivors_window window = window_of(causes->report);
-	CLEANUP(free) struct commits *sums = calloc(causes->count + 1, sizeof(*sums));
+	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
 	CLEANUP(free) uint64_t *memory_bytes = calloc(causes->count + 1, sizeof(*memory_bytes));
+	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(causes->count + 1, sizeof(*points));
 
-	if (!sums || !memory_bytes)
+	if (!sets || !memory_bytes || !points)
 		return &error_no_memory;
 	for (size_t i = 0; i < rows->items.count; i++) {
-		uint32_t id = rows->group_ids[i], cause = id ? causes->of_groups[id - 1] : INTERN_NONE;
-		struct commits commits;
+		const struct mmt_group *group = rows->group_ids[i] ? &causes->groups[rows->group_ids[i] - 1] : NULL;
 
-		if (cause == INTERN_NONE || causes->groups[id - 1].unfreed_count)
-			continue;
-		commits = commits_of(ledger, i, &causes->groups[id - 1]);
-		sums[cause].times.buckets |= commits.times.buckets;
-		sums[cause].bucket_ns = commits.bucket_ns;
-		add(&sums[cause].times.asked_bytes, commits.times.asked_bytes);
-		add(&sums[cause].left_bytes, commits.left_bytes);
-		add(&memory_bytes[cause], causes->groups[id - 1].memory_bytes);
+		sets[i] = group && !group->unfreed_count ? causes->of_groups[group->id - 1] : GROUP_DETAILS_NO_SET;
+		if (sets[i] != GROUP_DETAILS_NO_SET)
+			add(&memory_bytes[sets[i]], group->memory_bytes);
 	}
+	add_commit_trends(ledger, rows, causes->report, sets, points);
 	for (size_t i = 0; i < causes->count; i++) {
 		struct mmt_cause *cause = &causes->items[i];
+		uint64_t advised_ns;
 
 		if (cause->verdict == MMT_LIFETIME_LEAK || memory_bytes[i] < cause->memory_bytes / 2 ||
-		    commits_judge(&sums[i], &window) != MMT_LIFETIME_LEAK)
+		    judge_committed(causes->report, points[i], &advised_ns) != MMT_LIFETIME_LEAK)
 			continue;
 		cause->verdict = MMT_LIFETIME_LEAK;
 		cause->leaks_together = true;

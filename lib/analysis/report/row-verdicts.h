@@ -47,20 +47,6 @@ enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, con
  */
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
 
-/*
- * Whether memory that calls made accessible (mprotect of reserved memory, as malloc arenas grow) keeps growing, from
- * the times of these calls. Nothing is known of single mappings, so the verdict is a leak (made accessible throughout),
- * a cache (only in the first half), too short, or unknown: a large part was given back. Pure.
- */
-
-struct commits {
-	struct commit_times times; /* since the window began */
-	uint64_t bucket_ns;	   /* length of a part */
-	uint64_t left_bytes;	   /* of the asked bytes: still accessible at the end */
-};
-
-enum mmt_lifetime_verdict commits_judge(const struct commits *commits, const struct survivors_window *window);
-
 /* The unfreed mappings of each group: class and file, when they were mapped, and the verdict on their lifetimes. */
 
 /* Whether the kernel counts `right`, the next interval after `left`, as a part of the same mapping. */

@@ -514,7 +514,7 @@ const struct account *rows_committer(const struct replay *replay, const struct s
 
 	if (commit < COMMIT_FIRST || commit - COMMIT_FIRST >= replay->ledger.commits.count)
 		return NULL;
-	return ledger_counted(&replay->ledger, replay->ledger.commits.items[commit - COMMIT_FIRST]);
+	return ledger_counted(&replay->ledger, replay->ledger.commits.items[commit - COMMIT_FIRST].account);
 }
 
 const struct account *rows_holder(const struct replay *replay, const struct rows *rows,

@@ -580,12 +580,13 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 		return false;
 	while ((node = intervals_within(&space->mapped, position, end))) {
 		bool accessible = space_edit_accessible(&node->interval.attributes);
+		uint32_t commit_before = node->interval.commit;
 
 		count_interval(space, &node->interval, false);
 		change(context, &node->interval);
 		count_interval(space, &node->interval, true);
 		if (accessible != space_edit_accessible(&node->interval.attributes) && space->observer.protected)
-			space->observer.protected(space->observer.context, &node->interval);
+			space->observer.protected(space->observer.context, &node->interval, commit_before);
 		position = node->interval.end;
 		space_edit_merge_at(space, node->interval.start);
 	}

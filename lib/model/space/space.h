@@ -111,8 +111,9 @@ struct space_observer {
 	/* `bytes` of `interval` were unmapped or replaced, or the space is destroyed. */
 	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes,
 			 const struct space_call *by);
-	/* `interval` changed from PROT_NONE to accessible, or the reverse. May be NULL. */
-	void (*protected)(void *context, const struct space_interval *interval);
+	/* `interval` changed from PROT_NONE to accessible, or the reverse; its commit was `commit_before`. May be NULL.
+	 */
+	void (*protected)(void *context, const struct space_interval *interval, uint32_t commit_before);
 	void *context;
 };
 

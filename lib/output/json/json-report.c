@@ -216,6 +216,10 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
 		document_unsigned(document, NULL, group->survivor_trend[point]);
 	document_close(document);
+	document_open_array(document, "committed_trend");
+	for (unsigned point = 0; group->committed_trend && point < MMT_TREND_POINTS; point++)
+		document_unsigned(document, NULL, group->committed_trend[point]);
+	document_close(document);
 }
 
 /* Only if they were requested. */

@@ -469,9 +469,12 @@ static void text_group_given_back(struct text *text, const struct mmt_group *gro
 
 static void text_group_trend(struct text *text, const struct mmt_group *group)
 {
-	uint64_t highest = group->survivor_trend[MMT_TREND_POINTS - 1];
+	const uint64_t *trend = group->unfreed_count ? group->survivor_trend : group->committed_trend;
 
-	text_trend(text, group->survivor_trend, highest / TREND_FLOOR);
+	/* None, or committed at once and kept. */
+	if (!trend || (trend == group->committed_trend && trend[0] == trend[MMT_TREND_POINTS - 1]))
+		return;
+	text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
 }
 
 static unsigned thread_columns(const struct text *text, const struct mmt_thread *thread)

@@ -21,11 +21,12 @@ static void on_allocated(void *context, const struct space_interval *interval)
 		told->reserved += interval->end - interval->start;
 }
 
-static void on_protected(void *context, const struct space_interval *interval)
+static void on_protected(void *context, const struct space_interval *interval, uint32_t commit_before)
 {
 	struct observed *told = context;
 	uint64_t bytes = interval->end - interval->start;
 
+	ck_assert((commit_before == COMMIT_NONE) == (interval->attributes.protection != 0));
 	told->reserved += interval->attributes.protection ? -bytes : bytes;
 }
 
