@@ -72,6 +72,15 @@ START_TEST(frames)
 }
 END_TEST
 
+static unsigned count_lines_of(const char *text, const char *start)
+{
+	unsigned count = 0;
+
+	for (; (text = strstr(text, start)); text++)
+		count++;
+	return count;
+}
+
 /* In a stack that is too long, the program's functions stay, not what its libraries do. */
 START_TEST(library_frames_go_first)
 {
@@ -118,6 +127,57 @@ START_TEST(library_frames_go_first)
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
 	ASSERT_WARNINGS(text, "library frames");
 	free(text);
+}
+END_TEST
+
+/* A library or a runtime that has more frames than fit does not hide the program that called it. */
+START_TEST(own_frames_stay)
+{
+	enum { COUNT = 24, OWN = 18 };
+	char names[COUNT][16];
+	struct mmt_frame room[COUNT];
+	const struct mmt_frame *pointers[COUNT];
+	struct mmt_report report = sample_report();
+	struct mmt_group group = report.groups[0];
+	char *text;
+
+	for (int jit = 0; jit < 2; jit++) {
+		for (int i = 0; i < COUNT; i++) {
+			bool library = i < OWN || (jit && i >= COUNT - 4);
+
+			snprintf(names[i], sizeof(names[i]), "f%d", i);
+			room[i] = (struct mmt_frame){.kind = jit && !library ? MMT_FRAME_JIT : MMT_FRAME_NATIVE,
+						     .module = library ? "lib.so" : "app",
+						     .function = names[i]};
+			pointers[i] = &room[i];
+		}
+		room[0].module = room[COUNT - 2].module = "libc.so.6";
+		room[COUNT - 1].module = jit ? "lib.so" : "app";
+		group.frames = pointers;
+		group.frame_count = COUNT;
+		group.origin = 1;
+		report.groups = &group;
+		report.group_count = 1;
+		text = render(&report, &(struct mmt_text_options){.stack_frames = 12});
+		ASSERT_HAS(text, "      f0    libc.so.6\n"
+				 "      f1    lib.so\n");
+		if (jit)
+			ASSERT_HAS(text, "library frames\n"
+					 "      f18   app\n"
+					 "      f19   app\n");
+		else
+			ASSERT_HAS(text, "library frames\n"
+					 "      f17   lib.so\n" /* what the program called */
+					 "      f18   app\n"
+					 "      f19   app\n"
+					 "      f20   app\n");
+		ASSERT_HAS(text, "      f22   libc.so.6\n      f23 ");
+		ck_assert_uint_le(count_lines_of(text, "\n      f"), 12);
+		free(text);
+		text = render(&report, &(struct mmt_text_options){.stack_frames = COUNT});
+		ASSERT_WARNINGS(text, "library frames");
+		free(text);
+	}
 }
 END_TEST
 
@@ -1285,6 +1345,7 @@ int main(void)
 	tcase_add_test(cases, first_screen);
 	tcase_add_test(cases, frames);
 	tcase_add_test(cases, library_frames_go_first);
+	tcase_add_test(cases, own_frames_stay);
 	tcase_add_test(cases, hostile_names);
 	tcase_add_loop_test(cases, escapes, 0, (int)(sizeof(hostile) / sizeof(hostile[0])));
 	tcase_add_test(cases, dump_of_hostile_names);

@@ -6,6 +6,8 @@
 
 #include <mmtrace/record.h>
 
+#include "base/strings.h"
+
 #define FOLD_MIN 4	    /* frames: a shorter run is shown */
 #define FUNCTION_COLUMNS 48 /* a longer name moves only its own module to the right */
 #define MODULE_COLUMNS 32
@@ -22,6 +24,7 @@ struct layout {
 	bool folds;
 	struct gap outer;	    /* runtime frames that are folded although they have names */
 	struct gap inner;	    /* frames of libraries below the program's own; only in stacks that are cut */
+	struct gap middle;	    /* likewise, of other libraries or of the runtime that JIT code calls */
 	size_t cut_first, cut_last; /* lines left out */
 };
 
@@ -63,8 +66,11 @@ static size_t folded_from(const struct mmt_group *group, const struct layout *la
 		return layout->outer.last - first;
 	if (first == layout->inner.first && layout->inner.last > first)
 		return layout->inner.last - first;
+	if (first == layout->middle.first && layout->middle.last > first)
+		return layout->middle.last - first;
 	while (last < group->frame_count && last != layout->outer.first && last != layout->inner.first &&
-	       !group->frames[last]->function && mmt_frame_is_runtime(group->frames[last]))
+	       (last != layout->middle.first || !last) && !group->frames[last]->function &&
+	       mmt_frame_is_runtime(group->frames[last]))
 		last++;
 	return last - first >= FOLD_MIN ? last - first : 0;
 }
@@ -93,6 +99,76 @@ static void fold_libraries(const struct mmt_group *group, size_t limit, struct l
 		last++;
 	if (last > FOLD_MIN)
 		layout->inner = (struct gap){.first = 1, .last = last};
+}
+
+static bool is_c_library(const struct mmt_frame *frame)
+{
+	static const char *const starts[] = {"libc.so", "libc-2.", "libc.musl", "libpthread", "ld-linux", "ld-musl"};
+
+	for (size_t i = 0; frame->module && i < sizeof(starts) / sizeof(*starts); i++) {
+		if (starts_with(frame->module, starts[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The innermost frame of the program itself: of JIT code or, without any, of the file that the outermost frames are of,
+ * the C library apart. The count of frames: not known, or the runtime is all there is.
+ */
+static size_t find_own(const struct mmt_group *group)
+{
+	const char *module = NULL;
+
+	for (size_t i = 0; i < group->frame_count; i++) {
+		if (group->frames[i]->kind == MMT_FRAME_JIT && group->frames[i]->function)
+			return i;
+	}
+	for (size_t i = group->frame_count; i-- && !module;) {
+		if (mmt_frame_is_runtime(group->frames[i]))
+			return group->frame_count;
+		if (group->frames[i]->kind == MMT_FRAME_NATIVE && !is_c_library(group->frames[i]))
+			module = group->frames[i]->module;
+	}
+	for (size_t i = 0; module && i < group->frame_count; i++) {
+		if (group->frames[i]->module && !strcmp(group->frames[i]->module, module))
+			return i;
+	}
+	return group->frame_count;
+}
+
+/* The frame at which line `line` begins. */
+static size_t frame_at_line(const struct mmt_group *group, const struct layout *layout, size_t line)
+{
+	size_t frame = 0;
+
+	while (line-- && frame < group->frame_count) {
+		size_t folded = folded_from(group, layout, frame);
+
+		frame += folded ? folded : 1;
+	}
+	return frame;
+}
+
+/*
+ * Allocators, databases and runtimes have so many frames of their own that the cut would hide the program: fold some of
+ * theirs instead, so that the function that the program called, and its callers, are shown.
+ */
+static void fold_before_own(const struct mmt_group *group, size_t limit, struct layout *layout)
+{
+	size_t own = find_own(group), shown = limit / 2 + 1, rest = 0, first;
+
+	if (limit <= 4 * OUTERMOST_KEPT || own == group->frame_count || count_lines(group, layout) <= limit ||
+	    own < frame_at_line(group, layout, limit - OUTERMOST_KEPT - 1))
+		return;
+	/* The entry of the library. */
+	if (group->frames[own]->kind == MMT_FRAME_NATIVE && group->frames[own - 1]->function)
+		own--;
+	for (size_t i = own, folded; i < group->frame_count; i += folded ? folded : 1, rest++)
+		folded = folded_from(group, layout, i);
+	first = frame_at_line(group, layout, limit - 1 - (rest < shown ? rest : shown));
+	if (first < own)
+		layout->middle = (struct gap){.first = first, .last = own};
 }
 
 /* If there are too many lines, cut the middle, so that the caller of mmap and the thread's entry stay. */
@@ -145,6 +221,7 @@ static struct layout make_layout(const struct text *text, const struct mmt_group
 		layout.folds = true;
 		layout.outer = find_outer_run(group);
 		fold_libraries(group, text->options->stack_frames, &layout);
+		fold_before_own(group, text->options->stack_frames, &layout);
 		cut_lines(group, text->options->stack_frames, &layout);
 	}
 	for (size_t i = 0, folded; i < group->frame_count; i += folded ? folded : 1) {
@@ -214,6 +291,12 @@ static void put_gap(struct text *text, size_t count, const char *what, unsigned 
 	text_end_line(text);
 }
 
+static bool is_gap_of_library(const struct layout *layout, size_t first)
+{
+	return (first == layout->inner.first && layout->inner.last) ||
+	       (first == layout->middle.first && layout->middle.last);
+}
+
 static void mark_frame(const struct mmt_frame *frame, struct text_stack_marks *marks)
 {
 	marks->doubtful |= frame->doubtful;
@@ -247,8 +330,7 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 			if (line + 1 == layout.cut_last)
 				put_gap(text, cut, "more ", indent);
 		} else if (folded) {
-			put_gap(text, step, i == layout.inner.first && layout.inner.last ? "library " : "runtime ",
-				indent);
+			put_gap(text, step, is_gap_of_library(&layout, i) ? "library " : "runtime ", indent);
 			marks->folded = true;
 		} else {
 			put_frame(text, group->frames[i], &layout);
