@@ -17,6 +17,7 @@
 #include "capture/proc/proc.h"
 #include "capture/proc/snapshot.h"
 #include "capture/process/targets.h"
+#include "capture/scheduling-priority.h"
 
 #define TICK_NS 50000000ULL /* longest delay until a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL

@@ -28,6 +28,7 @@
 #include "capture/process/process-table.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/runtimes/jit-files.h"
+#include "capture/scheduling-priority.h"
 #include "trace/format/architecture.h"
 #include "trace/sections/copies.h"
 #include "trace/sections/sections.h"

@@ -19,6 +19,7 @@
 #include "capture/proc/snapshot.h"
 #include "capture/process/targets.h"
 #include "capture/perf/tracefs.h"
+#include "capture/scheduling-priority.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
 #define FIRST_READINGS_MAX 8		/* readings of the maps of a process that keeps moving mappings */

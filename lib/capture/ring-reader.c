@@ -14,6 +14,7 @@
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 #include "capture/proc/proc.h"
+#include "capture/scheduling-priority.h"
 #include "trace/format/sample-layout.h"
 
 #define SAMPLE_ID_OFFSET 8

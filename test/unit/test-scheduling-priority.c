@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/perf/clock.h"
+#include "capture/scheduling-priority.h"
 #include "support/run-suite.h"
 
 static int own_nice(void)

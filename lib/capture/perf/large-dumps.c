@@ -9,6 +9,7 @@
 #include "capture/perf/attach.h"
 #include "capture/perf/clock.h"
 #include "capture/recorder.h"
+#include "capture/scheduling-priority.h"
 
 enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
 

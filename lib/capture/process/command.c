@@ -19,8 +19,8 @@
 #include "base/api.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "capture/perf/clock.h"
 #include "capture/proc/proc.h"
+#include "capture/scheduling-priority.h"
 
 #define STOP_TIMEOUT_MS 1000
 #define STATUS_CANNOT_RUN 127

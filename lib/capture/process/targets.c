@@ -16,6 +16,7 @@
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
 #include "capture/proc/proc.h"
+#include "capture/scheduling-priority.h"
 
 #define ATTACH_NS_MAX 20000000000ULL
 #define UNSEEN_NS_MAX 5000000000ULL /* time after the last thread was attached to */
