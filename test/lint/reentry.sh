@@ -13,7 +13,7 @@ check()
 	# What reading the rings may call: what belongs to the rings, what appends to the file, and what only looks at tables.
 	function may_be_called(file, name)
 	{
-		if (file ~ /\/(ring-reader|recorder|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|rings|scope)|proc\/proc)[.]c$/)
+		if (file ~ /\/(ring-reader|recorder|scheduling-priority|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|rings|scope)|proc\/proc)[.]c$/)
 			return !(name ~ /^(ring_reader_(read|keep_up|read_file|begin_wait|end_wait|end)|incremental_metadata_write|tail_add|head_add)$/)
 		if (file ~ /\/process\/process-table[.]c$/)
 			return name ~ /^(process_table_find|process_events_(push|note_call)|is_executing|is_of_interest|push_path|in_flight_note_outside)$/
