@@ -66,11 +66,7 @@ ask_java() {
 	run_anew java "$@" -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
-	let_run "$process" 150
-	begin_recording -v --ask-runtime -p "$process"
-	let_run "$process" 150
-	stop_recording
-	report_json
+	record_running "$process" 150 -v --ask-runtime -p "$process"
 }
 
 if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/runtimes/Churn.java"; then
@@ -126,11 +122,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 		process=$(child_of "$outer")
 		# A change of user forgets that it should die with its parent.
 		processes+=("$process")
-		let_run "$process" 150
-		begin_recording -v --ask-runtime -p "$process"
-		let_run "$process" 150
-		stop_recording
-		report_json
+		record_running "$process" 150 -v --ask-runtime -p "$process"
 		grep -q "process $process (Java) was asked" record.log || fail "not asked: $(cat record.log)"
 		expect_json '[.groups[].frames[] | select(.kind == "jit") | .function] | any(. != null)'
 		nothing_left_behind "$process"

@@ -36,11 +36,7 @@ answer_with_map </dev/null
 start_workload jit-code
 rm -f "/tmp/perf-$pid.map"
 mkfifo "/tmp/perf-$pid.map"
-start_recording -p "$pid"
-let_work
-stop_recording
-report_json
-let_end
+record_work -p "$pid"
 expect_true_report
 
 # expect_refused WHY COMMAND...: the command changes the map, whose names are then not used; the recorder says why, once.
@@ -49,11 +45,7 @@ expect_refused() {
 	shift
 	start_workload jit-code
 	"$@" || fail "$*"
-	start_recording -p "$pid"
-	let_work
-	stop_recording
-	report_json
-	let_end
+	record_work -p "$pid"
 	rm -f "/tmp/perf-$pid.map"
 	expect_true_report
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner|Outer"))] | length == 0'
@@ -75,11 +67,7 @@ expect_refused 'MiB' to_huge
 # Control characters in names that are used.
 start_workload jit-code
 sed -i 's/AnonymousInner/Anonymous\x1b[31m\x07Inner\x9b\r/' "/tmp/perf-$pid.map"
-start_recording -p "$pid"
-let_work
-stop_recording
-report_json
-let_end
+record_work -p "$pid"
 expect_json '[.groups[].frames[] | select(.function // "" | test("Anonymous.+Inner"))] | length == 1'
 for command in "report --no-pager" "report --json" "dump" "report --no-pager --by function"; do
 	"$MMTRACE" $command -i "$recording" >shown.txt || fail "$command"

@@ -23,20 +23,7 @@ expect_refusal 126 'script.*Permission denied' record -- ./script
 expect_refusal 126 'directory|Permission denied' record -- "$directory"
 
 # What has no memory, or is no process.
-mkfifo may_end
-(read -r <may_end & exec sleep 600) &
-parent=$!
-processes+=($parent)
-has_zombie() {
-	zombie=$(child_of $parent) && grep -q '^State:.Z' "/proc/$zombie/status"
-}
-# A shell would reap its child: sleep does not.
-runs_sleep() {
-	[ "$(cat /proc/$parent/comm)" = sleep ]
-}
-wait_until "the parent to be sleep" runs_sleep
-echo >may_end
-wait_until "a process to end" has_zombie
+start_parent_of_zombie
 expect_refusal 2 "$zombie has ended already" record -p "$zombie"
 ! grep -q '^Kthread:.1' /proc/2/status || expect_refusal 2 '2 is a kernel thread' record -p 2
 expect_refusal 2 'is the recorder itself' bash -c 'exec "$0" record -o out/mmtrace.data -p $$' "$MMTRACE"

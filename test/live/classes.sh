@@ -19,11 +19,7 @@ borrow_pages() {
 }
 borrow_pages 2>/dev/null
 start_workload classes
-start_recording -p "$pid"
-let_work
-stop_recording
-let_end
-report_json
+record_work -p "$pid"
 expect_true_report
 expect_check 0
 total=$(jq .unfreed_bytes report.json)

@@ -22,11 +22,7 @@ grep -qE '[0-9]+ stack dumps?; 0 lost; [1-9][0-9,]* of stacks larger than a dump
 
 # ... but not than the largest one.
 start_workload deep-stack 100
-start_recording -p "$pid" --call-graph dwarf,65280
-let_work
-stop_recording
-report_json
-let_end
+record_work -p "$pid" --call-graph dwarf,65280
 expect_true_report
 expect_workload_answer yes
 every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 100)'
@@ -34,10 +30,6 @@ every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend
 
 # Without stacks there are figures all the same.
 start_workload deep-stack 12
-start_recording -p "$pid" --call-graph none
-let_work
-stop_recording
-report_json
-let_end
+record_work -p "$pid" --call-graph none
 expect_true_report
 expect_json '.unfreed_bytes == 49152 and all(.groups[]; .stack_end != "entry" and all(.frames[]; .function != "main"))'

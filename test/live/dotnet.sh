@@ -14,11 +14,7 @@ program=$BUILD/dotnet-program
 "$SOURCE/test/workload/dotnet/build" "$program" >"$directory/build.log" 2>&1 || fail "build: $(cat "$directory/build.log")"
 start_command env DOTNET_PerfMapEnabled=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$workloads" \
 	dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
-start_recording -p "$pid"
-let_work
-stop_recording
-report_json
-let_end
+record_work -p "$pid"
 
 expect_true_report
 expect_json '.processes | length == 1 and .[0].checked and .[0].mismatch_bytes == 0'

@@ -12,20 +12,7 @@ wait "$gone"
 sleep 0 &
 gone_too=$!
 wait "$gone_too"
-# One whose parent does not ask for its status.
-mkfifo may_end
-(read -r <may_end & exec sleep 600) &
-parent=$!
-processes+=($parent)
-has_zombie() {
-	zombie=$(child_of $parent) && grep -q '^State:.Z' "/proc/$zombie/status"
-}
-runs_sleep() {
-	[ "$(cat /proc/$parent/comm)" = sleep ]
-}
-wait_until "the parent to be sleep" runs_sleep
-echo >may_end
-wait_until "a process to end" has_zombie
+start_parent_of_zombie
 
 # expect_left_out PATTERN OPTION...: the workload is recorded to the end, and one warning names what is not.
 expect_left_out() {

@@ -53,11 +53,7 @@ report_json --every 1ms --to "@$to"
 expect_json ".steps[-1].to_ns == $to and (.steps[-1].unfreed_bytes == .unfreed_bytes)"
 
 start_workload reserve-commit
-start_recording -p "$pid"
-let_work
-stop_recording
-let_end
-report_json
+record_work -p "$pid"
 [ "$(jq .reserved_bytes report.json)" -gt 0 ] || fail "the workload reserved nothing"
 expect_steps
 

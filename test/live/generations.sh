@@ -8,11 +8,7 @@ need_perf
 families=300
 for scope in threads cpus; do
 	start_workload generations $families
-	start_recording --scope $scope -m 64M -g fp --images none --code none -p "$pid"
-	let_work
-	stop_recording
-	report_json
-	let_end
+	record_work --scope $scope -m 64M -g fp --images none --code none -p "$pid"
 	expect_true_report
 	expect_json '.completeness.missed_threads == 0'
 	expect_json ".processes | length == $((1 + 3 * families))"

@@ -18,11 +18,7 @@ cp "$workloads/jit-code" "$program"
 start_command "$program"
 cp "$workloads/noleak" "$directory/other"
 mv "$directory/other" "$program"
-start_recording -p "$pid"
-let_work
-stop_recording
-let_end
-report_json
+record_work -p "$pid"
 expect_names
 replaced=$(stat -c %s "$recording")
 
@@ -40,10 +36,6 @@ expect_names
 
 # A program that is where it was is not copied.
 start_workload jit-code
-start_recording -p "$pid"
-let_work
-stop_recording
-let_end
-report_json
+record_work -p "$pid"
 expect_names
 [ "$(stat -c %s "$recording")" -lt "$replaced" ] || fail "a program was copied without need"

@@ -11,9 +11,5 @@ expect_json '[.groups[].frames[] | select(.doubtful)] == []'
 
 # Without the code a chain of frame pointers leads past the callers: what is in the recording is what made the difference.
 start_workload jit-frameless
-start_recording -p "$pid" --code none
-let_work
-stop_recording
-report_json
-let_end
+record_work -p "$pid" --code none
 expect_json '[.groups[].frames[] | select(.kind == "jit") | .function] == ["Second"]'

@@ -27,11 +27,7 @@ expect_left_out() {
 	shift
 	start_workload jitdump
 	"$@" || fail "$*"
-	start_recording -p "$pid"
-	let_work
-	stop_recording
-	report_json
-	let_end
+	record_work -p "$pid"
 	expect_true_report
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 0'
 	[ "$(grep -c 'jit-.*dump' record.log)" = 1 ] || fail "$why: not said once: $(cat record.log)"
@@ -46,11 +42,7 @@ expect_left_out 'named after another process' to_other_name
 # One that was removed before is still mapped.
 start_workload jitdump
 rm "jit-$pid.dump"
-start_recording -p "$pid"
-let_work
-stop_recording
-report_json
-let_end
+record_work -p "$pid"
 expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6'
 
 # What is lost of one is counted and said: records that are shorter than their fields, and what is not whole at the end.

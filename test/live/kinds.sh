@@ -31,11 +31,7 @@ expect_leak 10
 expect_leak 10
 
 start_workload leak-anon
-start_recording --lean -p "$pid"
-let_work
-stop_recording
-report_json
-let_end
+record_work --lean -p "$pid"
 expect_true_report
 expect_workload_answer yes
 
@@ -64,10 +60,6 @@ remove_group() {
 trap 'end_everything; remove_group' EXIT
 start_workload leak-anon
 echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
-start_recording --cgroup "$group"
-let_work
-stop_recording
-report_json
-let_end
+record_work --cgroup "$group"
 expect_true_report
 expect_workload_answer yes

@@ -45,11 +45,7 @@ expect_check 1
 
 # Deeper than the dump: cut, and said to be.
 start_workload deep-stack
-start_recording --lean -p "$pid"
-let_work
-stop_recording
-let_end
-report_json
+record_work --lean -p "$pid"
 expect_json '.completeness.stacks_by_end.dump_exhausted > 0'
 
 # A larger dump, and none.

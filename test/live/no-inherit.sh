@@ -17,11 +17,7 @@ command_case leak-fork
 expect_json '.processes | length > 1'
 
 start_workload leak-thread
-start_recording --no-inherit -p "$pid"
-let_work
-stop_recording
-report_json
-let_end
+record_work --no-inherit -p "$pid"
 expect_true_report
 expect_json '.processes | length == 1 and all(.checked)'
 expect_workload_answer yes

@@ -30,11 +30,7 @@ runtime() {
 	"$@" >runtime.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
-	let_run $process 150
-	begin_recording -q -p $process
-	let_run $process 150
-	stop_recording
-	report_json
+	record_running $process 150 -q -p $process
 	expect_true_report
 	expect_check 0
 	expect_json '.events | .mmap + .munmap + .mprotect > 10'

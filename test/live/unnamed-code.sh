@@ -41,11 +41,7 @@ if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.
 	"$SOURCE/test/workload/dotnet/build" "$program" >build.log 2>&1 || fail "build: $(cat build.log)"
 	start_command env -u DOTNET_PerfMapEnabled DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$workloads" \
 		dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
-	start_recording -p "$pid"
-	let_work
-	stop_recording
-	report_json
-	let_end
+	record_work -p "$pid"
 	expect_json '.processes[0] | .runtime == "dotnet" and .unnamed_code'
 	expect_json "[.completeness.warnings[] | select(contains(\"process $pid (.NET)\") and contains(\"DOTNET_PerfMapEnabled=1\"))] | length == 1"
 fi

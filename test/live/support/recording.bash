@@ -334,17 +334,80 @@ expect_workload_answer() {
 	grep -q '^expect ' "$directory/workload.out" || fail "the workload expects nothing"
 }
 
+# record_work OPTION...: record the waiting workload while it works, and let it end; report_json has the result.
+record_work() {
+	start_recording "$@"
+	let_work
+	stop_recording
+	report_json
+	let_end
+}
+
+# record_running PROCESS TICKS OPTION...: record a process that works already, and goes on, for so many ticks.
+record_running() {
+	local process=$1 ticks=$2
+	shift 2
+	let_run "$process" "$ticks"
+	begin_recording "$@"
+	let_run "$process" "$ticks"
+	stop_recording
+	report_json
+}
+
+# expect_unrecorded_children PROCESS COUNT: the recorder and the report say that COUNT children of the only recorded process
+# are missing, and the report, in report.txt, does not say that there is no leak.
+expect_unrecorded_children() {
+	local process=$1 count=$2
+	grep -q "warning: pid $process (.*) has $count child.* not recorded: add --tree\$" "$directory/record.log" ||
+		fail "no warning about $count children of process $process: $(cat "$directory/record.log")"
+	report_json
+	expect_json ".processes | length == 1 and .[0].pid == $process"
+	expect_json '.completeness.warning_codes | index("unrecorded-children")'
+	"$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report ended with status $?"
+	grep -q "process $process had $count child" "$directory/report.txt" ||
+		fail "the report does not say that $count children are missing: $(cat "$directory/report.txt")"
+	! grep -q 'no leak' "$directory/report.txt" ||
+		fail "the report says that there is no leak, without the children: $(cat "$directory/report.txt")"
+}
+
+# expect_all_children PROCESS...: no warning, and the report is about these processes and no others.
+expect_all_children() {
+	local processes_json
+	processes_json=[$(IFS=, && echo "$*")]
+	! grep -q warning "$directory/record.log" || fail "unexpected warning: $(cat "$directory/record.log")"
+	report_json
+	expect_true_report
+	expect_json "[.processes[].pid] | sort == ($processes_json | sort)"
+	expect_json '.completeness.warning_codes | index("unrecorded-children") | not'
+}
+
+# start_parent_of_zombie: $zombie is a child of $parent that has ended, and the parent does not wait for it.
+start_parent_of_zombie() {
+	# A shell would reap its child; sleep does not.
+	mkfifo may_end
+	(read -r <may_end & exec sleep 600) &
+	parent=$!
+	processes+=("$parent")
+	wait_until "the parent to be sleep" runs_sleep
+	echo >may_end
+	wait_until "a process to end" has_zombie
+}
+
+runs_sleep() {
+	[ "$(cat "/proc/$parent/comm")" = sleep ]
+}
+
+has_zombie() {
+	zombie=$(child_of "$parent") && grep -q '^State:.Z' "/proc/$zombie/status"
+}
+
 # Options of `record` for the two below.
 case_options=()
 
 # attach_case NAME [OPERAND...]: attach to the waiting workload, let it work, stop, compare.
 attach_case() {
 	start_workload "$@"
-	start_recording "${case_options[@]}" -p "$pid"
-	let_work
-	stop_recording
-	report_json
-	let_end
+	record_work "${case_options[@]}" -p "$pid"
 	expect_true_report
 	# Whoever lives, the workload itself in any case.
 	expect_json ".processes | all(.checked or .ended) and any(.pid == $pid and .checked and (.ended | not))"
