@@ -47,6 +47,25 @@ bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t 
 void *vector_zero(void *element, size_t size);
 void vector_free(void *items);
 
+/*
+ * Binary search: how many of `count` sorted items, which are numbered `index` in `condition`, satisfy the condition. If
+ * one does not, none after it does.
+ */
+#define partition_point(count, index, condition)                                                                       \
+	({                                                                                                             \
+		size_t low_ = 0, high_ = (count);                                                                      \
+                                                                                                                       \
+		while (low_ < high_) {                                                                                 \
+			const size_t index = low_ + (high_ - low_) / 2;                                                \
+                                                                                                                       \
+			if (condition)                                                                                 \
+				low_ = index + 1;                                                                      \
+			else                                                                                           \
+				high_ = index;                                                                         \
+		}                                                                                                      \
+		low_;                                                                                                  \
+	})
+
 /* Radix sort: faster than a comparison sort for many small numbers. */
 
 struct sort_key {

@@ -98,15 +98,26 @@ START_TEST(extremes)
 }
 END_TEST
 
+/* All lengths up to 17, and every number of items that satisfy the condition. */
+START_TEST(partition_point_counts_what_comes_first)
+{
+	for (size_t count = 0; count <= 17; count++) {
+		for (size_t first = 0; first <= count; first++)
+			ck_assert_uint_eq(partition_point(count, i, i < first), first);
+	}
+}
+END_TEST
+
 int main(void)
 {
-	Suite *suite = suite_create("radix-sort");
+	Suite *suite = suite_create("sort");
 	TCase *tcase = tcase_create("radix-sort");
 
 	tcase_add_test(tcase, random_keys_of_any_width);
 	tcase_add_test(tcase, equal_ones_keep_their_order);
 	tcase_add_test(tcase, none_and_one);
 	tcase_add_test(tcase, extremes);
+	tcase_add_test(tcase, partition_point_counts_what_comes_first);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -168,18 +168,9 @@ static const struct unit_scopes *find_unit_scopes(struct debug_scopes *scopes, D
 /* The innermost scope that contains the entry at `offset`. */
 static uint32_t find_scope_at(const struct unit_scopes *unit, Dwarf_Off offset)
 {
-	size_t low = 0, high = unit->items.count;
-	uint32_t found, scope;
+	size_t before = partition_point(unit->items.count, i, unit->items.items[i].start < offset);
+	uint32_t found = before ? (uint32_t)before - 1 : NO_SCOPE, scope;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unit->items.items[middle].start < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	found = low ? (uint32_t)low - 1 : NO_SCOPE;
 	/* The last scope that begins before the entry contains it, or is inside the scope that does. */
 	for (scope = found; scope != NO_SCOPE; scope = unit->items.items[scope].parent) {
 		if (offset >= unit->items.items[scope].end)
@@ -569,18 +560,10 @@ void dwarf_names_destroy(struct dwarf_names *names)
 
 static struct unit *find_unit(const struct dwarf_names *names, uint64_t address)
 {
-	size_t low = 0, high = names->ranges.count;
+	size_t up_to = partition_point(names->ranges.count, i, names->ranges.items[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (names->ranges.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = 0; i < OVERLAPPING_RANGES && low > 0; i++) {
-		const struct unit_range *range = &names->ranges.items[--low];
+	for (size_t i = 0; i < OVERLAPPING_RANGES && up_to > 0; i++) {
+		const struct unit_range *range = &names->ranges.items[--up_to];
 
 		if (address < range->end)
 			return &names->units.items[range->unit];
@@ -700,20 +683,12 @@ static void index_functions(struct dwarf_names *names, struct unit *unit)
 
 static bool find_function(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
 {
-	size_t low = 0, high;
+	size_t up_to;
 
 	index_functions(names, unit);
-	high = unit->functions.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unit->functions.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = 0; i < OVERLAPPING_RANGES && low > 0; i++) {
-		const struct function_range *range = &unit->functions.items[--low];
+	up_to = partition_point(unit->functions.count, i, unit->functions.items[i].start <= address);
+	for (size_t i = 0; i < OVERLAPPING_RANGES && up_to > 0; i++) {
+		const struct function_range *range = &unit->functions.items[--up_to];
 
 		if (address < range->end)
 			return dwarf_offdie(dwarf_cu_getdwarf(unit->scopes.cu), range->offset, die_ret);

@@ -260,18 +260,9 @@ const struct unit_lines *line_tables_of_unit(struct line_tables *tables, Dwarf_D
 
 bool unit_lines_find(const struct unit_lines *lines, uint64_t address, const char **file_ret, uint32_t *line_ret)
 {
-	size_t low = 0, high = lines->rows.count;
-	const struct line_row *row;
+	size_t up_to = partition_point(lines->rows.count, i, lines->rows.items[i].address <= address);
+	const struct line_row *row = up_to ? &lines->rows.items[up_to - 1] : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines->rows.items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	row = low ? &lines->rows.items[low - 1] : NULL;
 	if (!row || !row->line)
 		return false;
 	*file_ret = unit_lines_file(lines, row->file);

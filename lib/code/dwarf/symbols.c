@@ -705,17 +705,7 @@ static void load(struct symbols *symbols)
 /* Number of symbols that start at or before `address`. */
 static size_t symbols_up_to(const struct symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->table.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->table.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(symbols->table.count, i, symbols->table.items[i].start <= address);
 }
 
 /* After the end of an unsized function there is another function without a symbol. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/vector.h"
 
 /* Budget for applying ranges again after going back in time: at least this many, or all ranges this many times. */
 #define REAPPLIED_MIN (1u << 20)
@@ -61,17 +62,7 @@ static bool collect_bounds(struct code_timeline *timeline)
 /* Number of bounds at or below `address`. */
 static size_t bounds_up_to(const struct code_timeline *timeline, uint64_t address)
 {
-	size_t low = 0, high = timeline->bound_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (timeline->bounds[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(timeline->bound_count, i, timeline->bounds[i] <= address);
 }
 
 /* First piece at or after `piece` without an owner; path compression speeds up later searches. */

@@ -111,18 +111,9 @@ static bool add_line(struct perf_map *map, struct bytes line, bool complete, uin
 /* Timestamp of the last look at which the bytes up to `end` were not complete: the line may exist since then. */
 static uint64_t appeared_ns(const struct perf_map_step *steps, size_t count, size_t end)
 {
-	size_t low = 0, high = count;
+	size_t too_short = partition_point(count, i, steps[i].length < end);
 
-	/* Invariant: the steps below `low` are too short, those from `high` on are long enough. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (steps[middle].length < end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? steps[low - 1].time_ns + 1 : 0;
+	return too_short ? steps[too_short - 1].time_ns + 1 : 0;
 }
 
 static bool parse_lines(struct perf_map *map, const void *text, size_t text_size, const struct perf_map_step *steps,

@@ -712,17 +712,9 @@ static size_t end_of_entry(const struct cfi_rows *rows, const struct cfi_index_e
 /* The row, or the end, of the entry that applies at `distance` from the entry's start. */
 static size_t row_at(const struct cfi_rows *rows, const struct cfi_index_entry *entry, uint64_t distance)
 {
-	size_t low = entry->rows, high = end_of_entry(rows, entry) + 1;
+	const uint32_t *starts = &rows->starts.items[entry->rows];
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rows->starts.items[middle] <= distance)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
+	return entry->rows + partition_point(end_of_entry(rows, entry) + 1 - entry->rows, i, starts[i] <= distance) - 1;
 }
 
 const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)

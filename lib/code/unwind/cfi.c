@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/vector.h"
 
 /* The entries of a section, and the index of its functions. */
 
@@ -317,18 +318,7 @@ void cfi_index_deinit(struct cfi_index *index)
 
 size_t cfi_index_up_to(const struct cfi_index *index, uint64_t address)
 {
-	const struct cfi_index_entry *entries = index->entries.items;
-	size_t low = 0, high = index->entries.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (entries[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return partition_point(index->entries.count, i, index->entries.items[i].start <= address);
 }
 
 /* The sections of an ELF file. */

@@ -173,15 +173,7 @@ static struct order_item *merge_later_runs(struct order *order)
 /* The first item in [low, high) that is younger; the items are sorted. */
 static size_t find_younger_in(const struct order_item *items, size_t low, size_t high, struct timestamp timestamp)
 {
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_younger(timestamp_of(&items[middle]), timestamp))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return low + partition_point(high - low, i, !is_younger(timestamp_of(&items[low + i]), timestamp));
 }
 
 /*
