@@ -215,6 +215,18 @@ enum mmt_lifetime_verdict {
 /* Word of documents, for instance "too-short". Static. */
 MMT_PUBLIC const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict);
 
+/*
+ * Private anonymous memory in transparent huge pages when recording ended. A huge page is resident as a whole as soon
+ * as a byte of it is written. The recorder compares a sample of these pages with zero.
+ */
+struct mmt_huge_pages {
+	uint64_t bytes;		/* 0: none, or unknown */
+	uint64_t sampled_bytes; /* size of the pages in the sample; 0: there is none */
+	uint64_t zero_bytes;	/* if there is a sample, an estimate from it: how much contains only zeros, most likely
+				   because it was never written */
+	const char *hint;	/* what helps if that is a large part; otherwise NULL */
+};
+
 /* Sums stop here: this value means "this much or more". */
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
@@ -283,6 +295,7 @@ struct mmt_group {
 	uint64_t mapping_count; /* number of mappings after merging, as the kernel counts them for vm.max_map_count */
 	const uint64_t *step_bytes; /* unfreed bytes at each step of the report */
 	size_t step_count;	    /* as in the report; 0: not requested, or too many for all groups */
+	struct mmt_huge_pages huge_pages;
 
 	uint32_t cause;			  /* place in the report's causes, from 1; 0: none */
 	const struct mmt_thread *threads; /* threads that mapped the unfreed bytes, most bytes first */
@@ -510,6 +523,7 @@ struct mmt_resident_kind {
 	const char *name;
 	const char *runtime;
 	uint64_t start_bytes, end_bytes; /* when recording began and when it ended */
+	struct mmt_huge_pages huge_pages;
 };
 
 struct mmt_growth {
@@ -627,7 +641,13 @@ struct mmt_report {
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* in the window, in time order; none: not recorded */
 	size_t resident_reading_count;
-	struct mmt_growth growth;	    /* of the resident readings */
+	struct mmt_growth growth;	  /* of the resident readings */
+	bool huge_pages_known;		  /* of all selected processes that were alive when recording ended */
+	struct mmt_huge_pages huge_pages; /* of these processes, in any memory */
+	const char *huge_setting;	  /* "always", "madvise" or "never": which programs the recorded system gives
+					     huge pages; NULL: unknown */
+	const char *huge_sampling; /* "done"; why there is no sample of some process: "not-done", "not-permitted", or
+				      "not-safe" because it uses userfaultfd(2); NULL: not known */
 	const struct mmt_failure *failures; /* in the window, most frequent first */
 	size_t failure_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed bytes first */

@@ -6,24 +6,12 @@ source "$SOURCE/test/live/support/causes.bash" || exit 2
 
 need_perf
 
-# expect_growth OPERATOR BYTES: of RSS.
-expect_growth() {
-	expect_json ".growth | .end_bytes - .start_bytes $1 $2"
-}
-
 cause file 'files mapped and not unmapped'
 cause aio 'io_destroy() ends it'
 
-# The process's own leak is no known cause, and nobody knows how much of a huge page was used.
+# The process's own leak is no known cause.
 record_cause "$workloads/causes" anonymous
 expect_no_cause
-record_cause "$workloads/causes" huge-pages
-expect_no_cause
-if ! grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
-	expect_growth '>' 60000000
-	record_cause "$workloads/causes" huge-pages fixed
-	expect_growth '<' 10000000
-fi
 
 # ordinary COMMAND...: recorded from its start to its end.
 ordinary() {

@@ -571,6 +571,133 @@ START_TEST(unmapped_after_the_last_reading)
 }
 END_TEST
 
+#define HUGE_BYTES (2ull << 20)
+#define HUGE_PAGES 16 /* of each of two mappings */
+
+/* Huge pages of a mapping that was made, of which 3 of 4 sampled bytes are zero, and of an arena from before, which is
+ * full. `all`: with the samples. */
+static void write_huge_recording(bool all)
+{
+	const struct event_mapping lines[] = {
+	    line(ARENA, HUGE_PAGES * HUGE_BYTES, PRIVATE_RW, "", 0),
+	    line(ARENA + HUGE_PAGES * HUGE_BYTES, ARENA_BYTES - HUGE_PAGES * HUGE_BYTES, PROT_NONE, "", 0),
+	};
+	static const struct resident_run runs[] = {{MADE, MADE + HUGE_PAGES * HUGE_BYTES},
+						   {ARENA, ARENA + HUGE_PAGES * HUGE_BYTES}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_huge_pages huge = {.setting = HUGE_ALWAYS};
+	struct process_huge_pages *process = vector_append(&huge.processes);
+	struct recording_residency residency = {0};
+	struct buffer buffer;
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = PID;
+	process->sampling = all ? HUGE_SAMPLED : HUGE_NOT_PERMITTED;
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert(vector_push(&process->runs, runs[i]));
+		for (uint64_t address = runs[i].start; all && address < runs[i].end; address += HUGE_BYTES) {
+			struct huge_sample sample = {address, 32 * PAGE, i ? 0 : 24 * PAGE};
+
+			ck_assert(vector_push(&process->samples, sample));
+		}
+	}
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 2);
+	builder_mmap_exit(builder, 2000, PID, PID, MADE, HUGE_PAGES * HUGE_BYTES, 0x1234);
+	buffer_init(&buffer, 1 << 16);
+	add_pages(&residency.processes, 2 * HUGE_PAGES * HUGE_BYTES, runs, 2);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_clear(&buffer);
+	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+	recording_huge_pages_deinit(&huge);
+	builder_finish(builder, 3000);
+}
+
+static const struct mmt_huge_pages *huge_pages_of_kind(const struct mmt_report *report, bool arena)
+{
+	for (size_t i = 0; i < report->growth.kind_count; i++) {
+		if (report->growth.kinds[i].arena == arena)
+			return &report->growth.kinds[i].huge_pages;
+	}
+	ck_abort_msg("no such kind");
+	return NULL;
+}
+
+START_TEST(huge_pages_belong_to_rows_and_kinds)
+{
+	static const enum mmt_group_by keys[] = {MMT_BY_STACK, MMT_BY_PROCESS, MMT_BY_CLASS};
+	const uint64_t bytes = HUGE_PAGES * HUGE_BYTES, sampled_bytes = HUGE_PAGES * 32 * PAGE;
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	write_huge_recording(true);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		mmt_report_options_init(&options);
+		options.by = keys[i];
+		report = report_file_report(&options);
+		ck_assert(report->huge_pages_known);
+		ck_assert_str_eq(report->huge_setting, "always");
+		ck_assert_str_eq(report->huge_sampling, "done");
+		ck_assert_uint_eq(report->huge_pages.bytes, 2 * bytes);
+		ck_assert_uint_eq(report->huge_pages.sampled_bytes, 2 * sampled_bytes);
+		ck_assert_uint_eq(report->huge_pages.zero_bytes, bytes * 3 / 4);
+		ck_assert_ptr_nonnull(strstr(report->huge_pages.hint, "transparent_hugepage/enabled"));
+		ck_assert_uint_eq(report->group_count, 1);
+		ck_assert_uint_eq(report->groups[0].huge_pages.bytes, bytes);
+		ck_assert_uint_eq(report->groups[0].huge_pages.sampled_bytes, sampled_bytes);
+		ck_assert_uint_eq(report->groups[0].huge_pages.zero_bytes, bytes * 3 / 4);
+		ck_assert_ptr_nonnull(report->groups[0].huge_pages.hint);
+		ck_assert_uint_eq(huge_pages_of_kind(report, false)->zero_bytes, bytes * 3 / 4);
+		ck_assert_uint_eq(huge_pages_of_kind(report, true)->bytes, bytes);
+		ck_assert_uint_eq(huge_pages_of_kind(report, true)->zero_bytes, 0);
+		mmt_report_destroy(report);
+	}
+	/* What is left out here belongs to no row, but to the process. */
+	mmt_report_options_init(&options);
+	options.classes = 1u << MMT_CLASS_HEAP;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->group_count, 0);
+	ck_assert_uint_eq(report->huge_pages.bytes, 2 * bytes);
+	mmt_report_destroy(report);
+	/* It was read when recording ended. */
+	mmt_report_options_init(&options);
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 2500};
+	report = report_file_report(&options);
+	ck_assert(!report->huge_pages_known);
+	ck_assert_uint_eq(report->groups[0].huge_pages.bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+START_TEST(huge_pages_without_a_sample)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	write_huge_recording(false);
+	mmt_report_options_init(&options);
+	report = report_file_report(&options);
+	ck_assert(report->huge_pages_known);
+	ck_assert_str_eq(report->huge_sampling, "not-permitted");
+	ck_assert_uint_eq(report->huge_pages.bytes, 2 * HUGE_PAGES * HUGE_BYTES);
+	ck_assert_uint_eq(report->huge_pages.zero_bytes, MMT_UNKNOWN);
+	ck_assert_ptr_null(report->huge_pages.hint);
+	ck_assert_uint_eq(report->groups[0].huge_pages.zero_bytes, MMT_UNKNOWN);
+	ck_assert_ptr_null(report->groups[0].huge_pages.hint);
+	mmt_report_destroy(report);
+	/* Earlier versions did not read them. */
+	write_recording(true, 0, 0);
+	report = report_file_report(&options);
+	ck_assert(!report->huge_pages_known);
+	ck_assert_ptr_null(report->huge_sampling);
+	ck_assert_ptr_null(report->huge_pages.hint);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("growth-parts");
@@ -591,6 +718,8 @@ int main(void)
 	tcase_add_test(tests, hostile_sizes);
 	tcase_add_test(tests, killed_recorder);
 	tcase_add_test(tests, unmapped_after_the_last_reading);
+	tcase_add_test(tests, huge_pages_belong_to_rows_and_kinds);
+	tcase_add_test(tests, huge_pages_without_a_sample);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -159,6 +159,61 @@ START_TEST(growth_before)
 }
 END_TEST
 
+static const char *hint_of_huge(uint64_t zero_bytes, uint64_t memory_bytes)
+{
+	const struct mmt_huge_pages huge = {.bytes = 64 * MIB, .sampled_bytes = 4 * MIB, .zero_bytes = zero_bytes};
+
+	return hints_of_huge_pages(&huge, memory_bytes, NULL, false);
+}
+
+START_TEST(huge_pages_that_are_mostly_empty)
+{
+	struct mmt_huge_pages huge = {.bytes = 64 * MIB, .sampled_bytes = MIB / 2, .zero_bytes = 60 * MIB};
+
+	ck_assert_ptr_nonnull(hints_of_huge_pages(&huge, 64 * MIB, NULL, false));
+	/* Few huge pages were sampled, or none, or few are used. */
+	huge.sampled_bytes--;
+	ck_assert_ptr_null(hints_of_huge_pages(&huge, 64 * MIB, NULL, false));
+	huge.sampled_bytes = 0;
+	huge.zero_bytes = MMT_UNKNOWN;
+	ck_assert_ptr_null(hints_of_huge_pages(&huge, 64 * MIB, NULL, false));
+	huge = (struct mmt_huge_pages){.bytes = 9 * MIB, .sampled_bytes = MIB, .zero_bytes = 8 * MIB - 1};
+	ck_assert_ptr_null(hints_of_huge_pages(&huge, 9 * MIB, NULL, false));
+	/* Densely used, and a small part of the memory. */
+	ck_assert_ptr_null(hint_of_huge(0, 64 * MIB));
+	ck_assert_ptr_null(hint_of_huge(16 * MIB - 1, 64 * MIB));
+	ck_assert_ptr_nonnull(hint_of_huge(16 * MIB, 64 * MIB));
+	ck_assert_ptr_nonnull(hint_of_huge(60 * MIB, 960 * MIB));
+	ck_assert_ptr_null(hint_of_huge(60 * MIB, 1000 * MIB));
+}
+END_TEST
+
+START_TEST(who_asks_for_huge_pages)
+{
+	const struct mmt_huge_pages huge = {.bytes = 64 * MIB, .sampled_bytes = 4 * MIB, .zero_bytes = 60 * MIB};
+	const struct mmt_frame java = {.module = "libjvm.so"}, jemalloc = {.module = "libjemalloc.so.2"};
+	const struct mmt_frame go = {.function = "runtime.sysMmap"};
+	const struct mmt_frame *frame = &java;
+	struct mmt_group group = make_group(MMT_PATTERN_NONE, 64 * MIB, 1);
+
+	ck_assert_ptr_nonnull(strstr(hints_of_huge_pages(&huge, 0, &group, true), "echo madvise"));
+	ck_assert_ptr_nonnull(strstr(hints_of_huge_pages(&huge, 0, &group, false), "MADV_HUGEPAGE"));
+	group.pattern = MMT_PATTERN_ARENA;
+	ck_assert_ptr_nonnull(strstr(hints_of_huge_pages(&huge, 0, &group, false), "glibc.malloc.hugetlb"));
+	group.pattern = MMT_PATTERN_THREAD_STACK;
+	ck_assert_ptr_nonnull(strstr(hints_of_huge_pages(&huge, 0, &group, true), "glibc.pthread.stack_hugetlb"));
+	group.frames = &frame;
+	group.frame_count = 1;
+	group.pattern = MMT_PATTERN_GC_HEAP;
+	ck_assert_ptr_nonnull(strstr(hints_of_huge_pages(&huge, 0, &group, false), "-XX:-UseTransparentHugePages"));
+	frame = &go;
+	ck_assert_ptr_nonnull(strstr(hints_of_huge_pages(&huge, 0, &group, false), "disablethp"));
+	frame = &jemalloc;
+	group.pattern = MMT_PATTERN_HEAP;
+	ck_assert_ptr_nonnull(strstr(hints_of_huge_pages(&huge, 0, &group, false), "thp:never"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hints");
@@ -171,6 +226,8 @@ int main(void)
 	tcase_add_test(tests, threads_that_run_or_finished);
 	tcase_add_test(tests, tools_of_the_runtime);
 	tcase_add_test(tests, growth_before);
+	tcase_add_test(tests, huge_pages_that_are_mostly_empty);
+	tcase_add_test(tests, who_asks_for_huge_pages);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

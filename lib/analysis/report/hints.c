@@ -168,16 +168,20 @@ static bool matches(const char *name, const char *start)
 	return !start || (name && starts_with(name, start));
 }
 
+static bool has_frame(const struct mmt_group *group, const char *module, const char *function)
+{
+	for (size_t i = 0; i < group->frame_count; i++) {
+		if (matches(group->frames[i]->module, module) && matches(group->frames[i]->function, function))
+			return true;
+	}
+	return false;
+}
+
 static const char *find_variant(const struct mmt_group *group)
 {
 	for (size_t i = 0; i < sizeof(variants) / sizeof(*variants); i++) {
-		if (variants[i].pattern != group->pattern)
-			continue;
-		for (size_t j = 0; j < group->frame_count; j++) {
-			if (matches(group->frames[j]->module, variants[i].module) &&
-			    matches(group->frames[j]->function, variants[i].function))
-				return variants[i].hint;
-		}
+		if (variants[i].pattern == group->pattern && has_frame(group, variants[i].module, variants[i].function))
+			return variants[i].hint;
 	}
 	return mmt_pattern_explanation(group->pattern);
 }
@@ -255,4 +259,85 @@ const char *hints_of_growth(const struct mmt_growth_part *part)
 	default:
 		return NULL;
 	}
+}
+
+#define HUGE_FLOOR_BYTES (8ull << 20)
+#define HUGE_SAMPLE_BYTES_MIN (512u << 10) /* of at least four huge pages */
+#define HUGE_SHARE 4			   /* less than 1/this of the huge pages is no problem */
+#define HUGE_MEMORY_SHARE 16		   /* nor is less than 1/this of the memory */
+
+static const char huge_always[] =
+    "a huge page is 2 MiB of RSS as soon as a byte of it is written, and this system gives them to every program. "
+    "`echo "
+    "madvise >/sys/kernel/mm/transparent_hugepage/enabled` limits them to programs that ask for them; for this one "
+    "alone, "
+    "prctl(PR_SET_THP_DISABLE) turns them off when it starts, or madvise(MADV_NOHUGEPAGE) for one mapping";
+
+static const char huge_on_request[] =
+    "a huge page is 2 MiB of RSS as soon as a byte of it is written. The program or its allocator asks for them with "
+    "madvise(MADV_HUGEPAGE): ask only for memory that is filled soon. prctl(PR_SET_THP_DISABLE) turns them off when it "
+    "starts";
+
+static const char huge_in_malloc[] =
+    "a huge page is 2 MiB of RSS as soon as a byte of it is written. glibc asks for them if GLIBC_TUNABLES has "
+    "glibc.malloc.hugetlb=1: remove that. On a system that gives them to every program, `echo madvise "
+    ">/sys/kernel/mm/transparent_hugepage/enabled`, or prctl(PR_SET_THP_DISABLE) for this one alone";
+
+static const char huge_in_stacks[] =
+    "a huge page is 2 MiB of RSS as soon as a byte of it is written. GLIBC_TUNABLES=glibc.pthread.stack_hugetlb=0 "
+    "keeps "
+    "them out of thread stacks, and so do stacks of a size that is no multiple of 2 MiB";
+
+/* By pattern and frames, like the variants. */
+static const struct {
+	const char *module, *function;
+	enum mmt_pattern pattern;
+	const char *hint;
+} huge_variants[] = {
+    {"libjvm.so", NULL, MMT_PATTERN_GC_HEAP,
+     "a huge page is 2 MiB of RSS as soon as a byte of it is written. -XX:-UseTransparentHugePages stops Java from "
+     "asking "
+     "for them; if this system gives them to every program, `echo madvise "
+     ">/sys/kernel/mm/transparent_hugepage/enabled`. "
+     "With -XX:+AlwaysPreTouch, zeros are memory that was touched but not used yet"},
+    {NULL, "runtime.", MMT_PATTERN_GC_HEAP,
+     "a huge page is 2 MiB of RSS as soon as a byte of it is written. GODEBUG=disablethp=1 keeps them out of the heap "
+     "of "
+     "Go; or `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`"},
+    {"libjemalloc", NULL, MMT_PATTERN_HEAP,
+     "a huge page is 2 MiB of RSS as soon as a byte of it is written. MALLOC_CONF=thp:never keeps them out of "
+     "jemalloc's "
+     "memory"},
+};
+
+static const char *hint_of_huge_group(const struct mmt_group *group)
+{
+	for (size_t i = 0; i < sizeof(huge_variants) / sizeof(*huge_variants); i++) {
+		if (huge_variants[i].pattern == group->pattern &&
+		    has_frame(group, huge_variants[i].module, huge_variants[i].function))
+			return huge_variants[i].hint;
+	}
+	switch (group->pattern) {
+	case MMT_PATTERN_ARENA:
+	case MMT_PATTERN_HEAP:
+		return huge_in_malloc;
+	case MMT_PATTERN_THREAD_STACK:
+		return huge_in_stacks;
+	default:
+		return NULL;
+	}
+}
+
+const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memory_bytes, const struct mmt_group *group,
+				bool always)
+{
+	const char *hint = NULL;
+
+	if (!huge->bytes || huge->zero_bytes == MMT_UNKNOWN || huge->zero_bytes < HUGE_FLOOR_BYTES ||
+	    huge->sampled_bytes < HUGE_SAMPLE_BYTES_MIN || huge->zero_bytes < huge->bytes / HUGE_SHARE ||
+	    huge->zero_bytes < memory_bytes / HUGE_MEMORY_SHARE)
+		return NULL;
+	if (group)
+		hint = hint_of_huge_group(group);
+	return hint ? hint : always ? huge_always : huge_on_request;
 }

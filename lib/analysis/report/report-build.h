@@ -114,9 +114,13 @@ void resident_kinds_deinit(struct resident_kinds *kinds);
 /* For struct replay_watch. */
 struct mmt_error *resident_kinds_start(void *kinds, const struct replay *replay, const struct process *process);
 
-/* Into report->growth. `kinds` must live as long as the report. */
+/* Into report->growth, with the huge pages of each kind. `kinds` must live as long as the report. */
 struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
 				       const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Into the report and its groups, which must be complete: what is in huge pages, and about how much of that is zero. */
+struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *rows,
+				   struct mmt_report *report) MMT_MUST_CHECK;
 
 /* growth-parts.c: where RSS grew. */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/report/classes.h"
+#include "analysis/report/hints.h"
 #include "analysis/report/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/cleanup.h"
@@ -523,15 +524,90 @@ static struct mmt_error *hold_piece(struct resident_kinds *kinds, const struct m
 	return NULL;
 }
 
+/* What is in huge pages, what of it was sampled, and what of the sample is zero. */
+enum huge_figure { HUGE_BYTES, HUGE_SAMPLED_BYTES, HUGE_ZERO_BYTES, HUGE_FIGURES };
+
+/* Those of a process as runs of pages, so that they are counted like resident pages. A sample is at the start of its
+ * huge page. */
+struct huge_runs {
+	struct page_runs runs[HUGE_FIGURES];
+	resident_runs sampled, zero;
+};
+
+static void huge_runs_deinit(struct huge_runs *huge)
+{
+	vector_deinit(&huge->sampled);
+	vector_deinit(&huge->zero);
+}
+
+static struct mmt_error *list_huge_runs(const struct replay *replay, const struct process *process,
+					struct huge_runs *huge)
+{
+	const struct process_huge_pages *pages = recording_huge_pages_of(&replay->metadata->huge_pages, process->pid);
+
+	for (size_t i = 0; pages && i < pages->samples.count; i++) {
+		const struct huge_sample *sample = &pages->samples.items[i];
+		struct resident_run sampled = {sample->address, sample->address + sample->read_bytes};
+		struct resident_run zero = {sample->address, sample->address + sample->zero_bytes};
+
+		if (!vector_push(&huge->sampled, sampled) || !vector_push(&huge->zero, zero))
+			return &error_no_memory;
+	}
+	if (pages)
+		huge->runs[HUGE_BYTES] = (struct page_runs){pages->runs.items, pages->runs.count};
+	huge->runs[HUGE_SAMPLED_BYTES] = (struct page_runs){huge->sampled.items, huge->sampled.count};
+	huge->runs[HUGE_ZERO_BYTES] = (struct page_runs){huge->zero.items, huge->zero.count};
+	return NULL;
+}
+
+/* Until complete_huge_pages(), zero_bytes is that of the sample. */
+static void add_huge_bytes(struct mmt_huge_pages *pages, enum huge_figure figure, uint64_t bytes)
+{
+	uint64_t *sum = figure == HUGE_BYTES	    ? &pages->bytes
+			: figure == HUGE_ZERO_BYTES ? &pages->zero_bytes
+						    : &pages->sampled_bytes;
+
+	*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
+}
+
+static void complete_huge_pages(struct mmt_huge_pages *pages)
+{
+	double share = pages->sampled_bytes ? (double)pages->zero_bytes / (double)pages->sampled_bytes : 0;
+
+	pages->zero_bytes = pages->sampled_bytes ? (uint64_t)(share * (double)pages->bytes) : MMT_UNKNOWN;
+}
+
+static struct mmt_error *hold_huge_pages(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
+					 const char *path, struct page_cursor cursors[HUGE_FIGURES], uint64_t start,
+					 uint64_t end)
+{
+	for (int i = 0; i < HUGE_FIGURES; i++) {
+		uint64_t bytes = page_cursor_count(&cursors[i], start, end);
+		struct mmt_resident_kind *held;
+
+		if (!bytes)
+			continue;
+		held = find_kind(kinds, kind, kind->memory_class == MMT_CLASS_FILE ? path : "");
+		if (!held)
+			return &error_no_memory;
+		add_huge_bytes(&held->huge_pages, (enum huge_figure)i, bytes);
+	}
+	return NULL;
+}
+
+/* `huge`: NULL when recording began. */
 static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay *replay, const struct process *process,
-			      const struct process_residency *residency, bool at_start)
+			      const struct process_residency *residency, const struct huge_runs *huge)
 {
 	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
 	const struct runtime *runtime = code_view_runtime(replay->code, process->space);
 	const struct space_interval *interval, *below = NULL;
 	struct page_cursor pages = {.runs = {residency->runs.items, residency->runs.count}};
+	struct page_cursor huge_pages[HUGE_FIGURES] = {0};
 	struct mmt_error *error = NULL;
 
+	for (int i = 0; huge && i < HUGE_FIGURES; i++)
+		huge_pages[i].runs = huge->runs[i];
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
 	     address = interval->end) {
 		const char *path =
@@ -545,9 +621,13 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		if (interval->attributes.hugetlb)
 			continue;
 		kind.runtime = gc_heap_name(runtimes_heap(runtime, interval, kind.memory_class));
-		error = hold_piece(kinds, &kind, path, bytes, at_start);
+		error = hold_piece(kinds, &kind, path, bytes, !huge);
 		if (!error)
-			error = hold_piece(kinds, &arenas, path, arena_bytes, at_start);
+			error = hold_piece(kinds, &arenas, path, arena_bytes, !huge);
+		if (!error)
+			error = hold_huge_pages(kinds, &kind, path, huge_pages, interval->start, arena);
+		if (!error)
+			error = hold_huge_pages(kinds, &arenas, path, huge_pages, arena, interval->end);
 	}
 	return error;
 }
@@ -562,7 +642,7 @@ struct mmt_error *resident_kinds_start(void *context, const struct replay *repla
 		return NULL;
 	if (!map_put(&kinds->started, (uint32_t)process->pid, 1))
 		return &error_no_memory;
-	return hold(kinds, replay, process, residency, true);
+	return hold(kinds, replay, process, residency, NULL);
 }
 
 /* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
@@ -575,6 +655,7 @@ static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct rep
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 		const struct process_residency *end =
 		    recording_residency_at_end(&replay->metadata->residency, process->pid);
+		struct huge_runs huge = {0};
 		struct mmt_error *error;
 
 		if (!rows_selects(rows, process))
@@ -585,7 +666,10 @@ static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct rep
 		if (process->borrows_space || process->ended || !rows_selects(rows, process))
 			continue;
 		growth->kinds_at_end &= end != NULL;
-		error = end ? hold(kinds, replay, process, end, false) : NULL;
+		error = list_huge_runs(replay, process, &huge);
+		if (!error && end)
+			error = hold(kinds, replay, process, end, &huge);
+		huge_runs_deinit(&huge);
 		if (error)
 			return error;
 	}
@@ -600,8 +684,131 @@ struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struc
 	if (!replay->metadata->has_residency || report->windowed)
 		return NULL;
 	error = hold_end(kinds, replay, rows, &report->growth);
+	for (size_t i = 0; i < kinds->items.count; i++)
+		complete_huge_pages(&kinds->items.items[i].huge_pages);
 	report->growth.kinds_at_start &= kinds->started.count > 0;
 	report->growth.kinds = kinds->items.items;
 	report->growth.kind_count = kinds->items.count;
+	return error;
+}
+
+/* Huge pages per row, and of all processes, when recording ended */
+
+static struct mmt_huge_pages *find_huge_pages(const struct replay *replay, const struct rows *rows,
+					      struct mmt_report *report, uint32_t number)
+{
+	const struct account *account = ledger_counted(&replay->ledger, number);
+	uint32_t id = account ? rows->group_ids[rows_shown(rows, account) - 1] : 0;
+
+	return id ? &((struct mmt_group *)report->groups)[id - 1].huge_pages : NULL;
+}
+
+static void add_huge_of_map(const struct replay *replay, const struct rows *rows, struct mmt_report *report,
+			    const struct map *map, enum huge_figure figure)
+{
+	uint64_t key, bytes;
+
+	for (size_t position = 0; map_next(map, &position, &key, &bytes);) {
+		struct mmt_huge_pages *pages = find_huge_pages(replay, rows, report, (uint32_t)(key >> 32));
+
+		if (pages)
+			add_huge_bytes(pages, figure, bytes);
+	}
+}
+
+static struct mmt_error *add_huge_of_rows(const struct replay *replay, const struct rows *rows,
+					  struct mmt_report *report, const struct process *process,
+					  const struct huge_runs *huge)
+{
+	struct mmt_error *error = NULL;
+
+	for (int i = 0; !error && i < HUGE_FIGURES; i++) {
+		struct resident_sums sums = {0};
+
+		error = resident_sums_add(&sums, replay, rows, process, huge->runs[i]);
+		if (!error) {
+			add_huge_of_map(replay, rows, report, &sums.owned, (enum huge_figure)i);
+			add_huge_of_map(replay, rows, report, &sums.before, (enum huge_figure)i);
+		}
+		resident_sums_deinit(&sums);
+	}
+	return error;
+}
+
+/* Processes have samples of different density: add up the estimates. */
+static void add_huge_of_process(struct mmt_report *report, const struct huge_runs *huge)
+{
+	struct mmt_huge_pages pages = {0}, *sum = &report->huge_pages;
+
+	for (int i = 0; i < HUGE_FIGURES; i++)
+		add_huge_bytes(&pages, (enum huge_figure)i, page_runs_bytes(huge->runs[i]));
+	complete_huge_pages(&pages);
+	sum->bytes = saturating_add(sum->bytes, pages.bytes, MMT_BYTES_MAX);
+	sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages.sampled_bytes, MMT_BYTES_MAX);
+	if (pages.zero_bytes != MMT_UNKNOWN)
+		sum->zero_bytes = saturating_add(sum->zero_bytes == MMT_UNKNOWN ? 0 : sum->zero_bytes, pages.zero_bytes,
+						 MMT_BYTES_MAX);
+}
+
+static struct mmt_error *add_huge_pages(const struct replay *replay, const struct rows *rows, struct mmt_report *report,
+					enum huge_sampling *sampling)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct process_huge_pages *pages =
+		    recording_huge_pages_of(&replay->metadata->huge_pages, process->pid);
+		struct huge_runs huge = {0};
+
+		if (process->borrows_space || process->ended)
+			continue;
+		error = pages ? list_huge_runs(replay, process, &huge) : NULL;
+		/* The rows decide which processes are selected. */
+		if (!error)
+			error = add_huge_of_rows(replay, rows, report, process, &huge);
+		if (!error && rows_selects(rows, process)) {
+			add_huge_of_process(report, &huge);
+			report->huge_pages_known &= pages != NULL;
+			if (pages && pages->sampling > *sampling)
+				*sampling = pages->sampling;
+		}
+		huge_runs_deinit(&huge);
+	}
+	return error;
+}
+
+struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *rows, struct mmt_report *report)
+{
+	static const char *const settings[] = {[HUGE_SETTING_UNKNOWN] = NULL,
+					       [HUGE_ALWAYS] = "always",
+					       [HUGE_MADVISE] = "madvise",
+					       [HUGE_NEVER] = "never"};
+	static const char *const words[] = {[HUGE_SAMPLED] = "done",
+					    [HUGE_NOT_SAMPLED] = "not-done",
+					    [HUGE_NOT_PERMITTED] = "not-permitted",
+					    [HUGE_NOT_SAFE] = "not-safe"};
+	enum huge_setting setting = replay->metadata->huge_pages.setting;
+	uint64_t process_bytes = report->growth.end_bytes != MMT_UNKNOWN ? report->growth.end_bytes : 0;
+	enum huge_sampling sampling = HUGE_SAMPLED;
+	struct mmt_error *error;
+
+	report->huge_pages.zero_bytes = MMT_UNKNOWN;
+	if (!replay->metadata->has_huge_pages || replay->window.ends_early)
+		return NULL;
+	report->huge_pages_known = true;
+	rows->shows_outer = report->then_by != MMT_BY_STACK;
+	error = add_huge_pages(replay, rows, report, &sampling);
+	rows->shows_outer = false;
+	report->huge_setting = settings[setting];
+	report->huge_sampling = words[sampling];
+	for (size_t i = 0; i < report->group_count; i++) {
+		struct mmt_group *group = (struct mmt_group *)&report->groups[i];
+
+		complete_huge_pages(&group->huge_pages);
+		group->huge_pages.hint =
+		    hints_of_huge_pages(&group->huge_pages, group->memory_bytes, group, setting == HUGE_ALWAYS);
+	}
+	report->huge_pages.hint = hints_of_huge_pages(&report->huge_pages, process_bytes, NULL, setting == HUGE_ALWAYS);
 	return error;
 }

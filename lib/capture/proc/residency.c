@@ -552,26 +552,52 @@ static struct mmt_error *sample_huge_page(struct huge_reading *reading, uint64_t
 	return !sample.read_bytes || vector_push(&reading->huge->samples, sample) ? NULL : &error_no_memory;
 }
 
+/* Chooses huge pages, evenly spread. Returns their number. */
+static size_t choose_huge_pages(const struct huge_reading *reading, uint64_t total,
+				uint64_t addresses[HUGE_SAMPLES_MAX])
+{
+	size_t count = total < HUGE_SAMPLES_MAX ? (size_t)total : HUGE_SAMPLES_MAX;
+	const struct resident_run *run = reading->huge->runs.items;
+	uint64_t before = 0; /* huge pages below the run */
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number = place_in_part(total, count, i, total), pages;
+
+		for (; number - before >= (pages = count_huge_pages(run, reading->huge_bytes)); run++)
+			before += pages;
+		addresses[i] = align_up(run->start, reading->huge_bytes) + (number - before) * reading->huge_bytes;
+	}
+	return count;
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+	const struct huge_sample *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+#define PASSES 16 /* so that what was read when time is over is spread, too */
+
 static struct mmt_error *sample_all(struct huge_reading *reading, uint64_t total, uint64_t end_ns)
 {
-	uint64_t samples = total < HUGE_SAMPLES_MAX ? total : HUGE_SAMPLES_MAX, before = 0;
-	const struct resident_run *run = reading->huge->runs.items;
+	struct process_huge_pages *huge = reading->huge;
+	uint64_t addresses[HUGE_SAMPLES_MAX];
+	size_t count = choose_huge_pages(reading, total, addresses);
 	struct mmt_error *error = NULL;
 
-	for (uint64_t i = 0; !error && i < samples && reading->huge->sampling == HUGE_SAMPLED; i++) {
-		uint64_t number = place_in_part(total, samples, i, total);
-
-		for (uint64_t count; number - before >= (count = count_huge_pages(run, reading->huge_bytes)); run++)
-			before += count;
-		if (clock_now_ns() >= end_ns)
-			reading->huge->sampling = HUGE_NOT_SAMPLED;
-		else
-			error = sample_huge_page(reading, align_up(run->start, reading->huge_bytes) +
-							      (number - before) * reading->huge_bytes);
+	for (size_t pass = 0; pass < PASSES; pass++) {
+		for (size_t i = pass; !error && i < count && huge->sampling == HUGE_SAMPLED; i += PASSES) {
+			if (clock_now_ns() < end_ns)
+				error = sample_huge_page(reading, addresses[i]);
+			else if (!pass)
+				huge->sampling = HUGE_NOT_SAMPLED;
+		}
 	}
-	/* What was read until then is of low addresses only. */
-	if (reading->huge->sampling != HUGE_SAMPLED)
-		vector_deinit(&reading->huge->samples);
+	if (huge->sampling != HUGE_SAMPLED)
+		vector_deinit(&huge->samples);
+	else if (huge->samples.count)
+		qsort(huge->samples.items, huge->samples.count, sizeof(*huge->samples.items), compare_samples);
 	return error;
 }
 

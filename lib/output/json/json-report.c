@@ -167,6 +167,25 @@ static void put_classes(struct document *document, const struct mmt_group *group
 	document_close(document);
 }
 
+static void put_huge_figures(struct document *document, const struct mmt_huge_pages *pages)
+{
+	document_unsigned(document, "bytes", pages->bytes);
+	document_unsigned(document, "zero_bytes", pages->zero_bytes);
+	document_unsigned(document, "sampled_bytes", pages->sampled_bytes);
+}
+
+static void put_huge_pages_of_group(struct document *document, const struct mmt_huge_pages *pages)
+{
+	if (!pages->bytes) {
+		document_null(document, "huge_pages");
+		return;
+	}
+	document_open_object(document, "huge_pages");
+	put_huge_figures(document, pages);
+	document_string(document, "hint", pages->hint);
+	document_close(document);
+}
+
 static void put_group_figures(struct document *document, const struct mmt_group *group)
 {
 	bool any = group->unfreed_count > 0;
@@ -208,6 +227,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "largest_bytes", any ? group->largest_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "first_ns", any ? group->first_ns : MMT_UNKNOWN);
 	document_unsigned(document, "last_ns", any ? group->last_ns : MMT_UNKNOWN);
+	put_huge_pages_of_group(document, &group->huge_pages);
 	document_open_array(document, "trend");
 	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
 		document_unsigned(document, NULL, group->trend[point]);
@@ -420,6 +440,40 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_close(document);
 }
 
+static void put_huge_kinds(struct document *document, const struct mmt_growth *growth)
+{
+	document_open_array(document, "kinds");
+	for (size_t i = 0; i < growth->kind_count; i++) {
+		const struct mmt_resident_kind *kind = &growth->kinds[i];
+
+		if (!kind->huge_pages.bytes)
+			continue;
+		document_open_object(document, NULL);
+		document_string(document, "class", mmt_class_name(kind->memory_class));
+		document_bool(document, "arena", kind->arena);
+		document_string(document, "name", kind->name);
+		document_string(document, "runtime", kind->runtime);
+		put_huge_figures(document, &kind->huge_pages);
+		document_close(document);
+	}
+	document_close(document);
+}
+
+static void put_huge_pages(struct document *document, const struct mmt_report *report)
+{
+	if (!report->huge_pages_known) {
+		document_null(document, "huge_pages");
+		return;
+	}
+	document_open_object(document, "huge_pages");
+	put_huge_figures(document, &report->huge_pages);
+	document_string(document, "sampling", report->huge_sampling);
+	document_string(document, "setting", report->huge_setting);
+	document_string(document, "hint", report->huge_pages.hint);
+	put_huge_kinds(document, &report->growth);
+	document_close(document);
+}
+
 static void put_notes(struct document *document, const struct mmt_report *report)
 {
 	document_open_array(document, "marks");
@@ -492,6 +546,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "failed_calls", report->failed_calls);
 	put_completeness(document, &report->completeness);
 	put_growth(document, &report->growth);
+	put_huge_pages(document, report);
 	put_notes(document, report);
 	document_open_array(document, "processes");
 	for (size_t i = 0; i < report->process_count; i++)

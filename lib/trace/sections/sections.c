@@ -589,6 +589,8 @@ static struct mmt_error *decode_samples(struct bytes *bytes, uint64_t count, str
 		sample.zero_bytes = bytes_u32(bytes);
 		if (i && sample.address <= previous)
 			bytes_fail(bytes, "samples of huge pages out of order");
+		else if (sample.address > LIMIT_RESIDENT_BYTES)
+			bytes_fail(bytes, "sample of a huge page above the addresses of a process");
 		else if (sample.zero_bytes > sample.read_bytes)
 			bytes_fail(bytes, "sample of a huge page with more zeros than bytes");
 		previous = sample.address;

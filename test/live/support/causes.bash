@@ -16,9 +16,9 @@ record_cause() {
 	"$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report ended with status $?"
 }
 
-# The hints of rows and of growth, one a line.
+# The hints of rows, of growth and of huge pages, one a line.
 list_hints() {
-	jq -r '[.groups[].hint, .growth.parts[].hint] | unique[] | select(. != null)' "$directory/report.json"
+	jq -r '[.groups[].hint, .growth.parts[].hint, .huge_pages?.hint, .groups[].huge_pages?.hint] | unique[] | select(. != null)' "$directory/report.json"
 }
 
 # expect_cause WORDS: a hint of the first 60 lines has them, a command or setting that helps among them.

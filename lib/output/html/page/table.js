@@ -262,6 +262,8 @@ function framesRow(row) {
 	cell.colSpan = columns.length + 1;
 	if (stacks[row.stack].pattern)
 		cell.append(element("p", "", stacks[row.stack].pattern));
+	if (stacks[row.stack].hugePages)
+		cell.append(element("p", "", stacks[row.stack].hugePages));
 	cell.append(frameList(stacks[row.stack]), factsOf(row));
 	made.append(cell);
 	return made;
