@@ -147,7 +147,7 @@ static void resolve_fork(struct effect_order *order, struct begun *begun)
 }
 
 /* The thread has completed all its calls in flight. */
-static void settle(struct effect_order *order, struct begun *begun)
+static void finish_calls(struct effect_order *order, struct begun *begun)
 {
 	resolve_fork(order, begun);
 	while (begun->lock_count)
@@ -163,7 +163,7 @@ static void resolve_thread(struct effect_order *order, int32_t tid)
 	struct begun *begun = find_thread(order, tid);
 
 	if (begun)
-		settle(order, begun);
+		finish_calls(order, begun);
 }
 
 /* pid 0: all processes. Compare the PIDs of events, not TIDs: exec gives the calling thread the TID of the process. */
@@ -176,7 +176,7 @@ static void resolve_process(struct effect_order *order, int32_t pid)
 		const struct queued *any = begun->lock_count ? begun->locks[0] : begun->entry;
 
 		if (any && (!pid || any->event.pid == pid))
-			settle(order, begun);
+			finish_calls(order, begun);
 	}
 }
 
@@ -205,7 +205,7 @@ static struct mmt_error *push_loss(struct effect_order *order, const struct even
 		for (size_t j = 0; j < begun->lock_count; j++)
 			lost |= is_on(begun->locks[j], event->cpu);
 		if (lost)
-			settle(order, begun);
+			finish_calls(order, begun);
 	}
 	return push_plain(order, event);
 }
@@ -216,7 +216,7 @@ static void forget_thread(struct effect_order *order, int32_t tid)
 
 	if (!begun)
 		return;
-	settle(order, begun);
+	finish_calls(order, begun);
 	(void)map_remove(&order->threads, (uint32_t)tid);
 	free(begun);
 }
@@ -231,7 +231,7 @@ static void give_up_late(struct effect_order *order, uint64_t now_ns)
 	       (order->queue.bytes > EFFECT_ORDER_WAITING_BYTES ||
 		(now_ns > first->event.time_ns && now_ns - first->event.time_ns > EFFECT_ORDER_WAIT_NS))) {
 		begun = find_thread(order, first->event.tid);
-		settle(order, begun);
+		finish_calls(order, begun);
 		begun->given_up = true;
 		first = order->queue.first;
 	}
@@ -293,11 +293,11 @@ static struct mmt_error *push_call(struct effect_order *order, const struct even
 	resolve_fork(order, begun);
 	if (!begun->lock_count || !may_own(order, event, begun->locks[begun->lock_count - 1])) {
 		order->given_up += begun->given_up && !has_failed(event);
-		settle(order, begun);
+		finish_calls(order, begun);
 		return push_plain(order, event);
 	}
 	lock = begun->locks[--begun->lock_count];
-	settle(order, begun);
+	finish_calls(order, begun);
 	return event_queue_pass_at(&order->queue, lock, event) ? NULL : &error_no_memory;
 }
 
@@ -308,7 +308,7 @@ static struct mmt_error *push_entry(struct effect_order *order, const struct eve
 
 	if (!begun)
 		return &error_no_memory;
-	settle(order, begun);
+	finish_calls(order, begun);
 	begun->entry = event_queue_append(&order->queue, event);
 	if (!begun->entry)
 		return &error_no_memory;
@@ -323,7 +323,7 @@ static struct mmt_error *push_part(struct effect_order *order, const struct even
 	struct queued *part;
 
 	if (begun && (begun->forked || begun->entry))
-		settle(order, begun);
+		finish_calls(order, begun);
 	if (!begun || !begun->lock_count)
 		return push_plain(order, event);
 	part = event_queue_append(&order->queue, event);
@@ -343,7 +343,7 @@ static struct mmt_error *push_fork(struct effect_order *order, const struct even
 		return push_plain(order, event);
 	resolve_fork(order, begun);
 	if (event->task.pid == event->task.parent_pid || !begun->lock_count) {
-		settle(order, begun); /* a new thread: no space was copied */
+		finish_calls(order, begun); /* a new thread: no space was copied */
 		return push_plain(order, event);
 	}
 	if (begun->lock_count > 1)
@@ -368,14 +368,14 @@ static struct mmt_error *push_new_task(struct effect_order *order, const struct 
 		return push_plain(order, event);
 	if (event->new_task.clone_flags & CLONE_VM) {
 		begun->forked = false;
-		settle(order, begun);
+		finish_calls(order, begun);
 		return push_plain(order, event);
 	}
 	part = event_queue_append(&order->queue, event);
 	if (!part)
 		return &error_no_memory;
 	event_queue_attach(begun->locks[0], part);
-	settle(order, begun);
+	finish_calls(order, begun);
 	return NULL;
 }
 

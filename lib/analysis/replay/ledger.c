@@ -239,7 +239,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	if (!allocation)
 		return;
 	allocation->live_bytes -= bytes;
-	if (!allocation->settled) {
+	if (!allocation->resolved) {
 		release_early(ledger, allocation, bytes, releaser);
 		ledger_rows_change_waiting(ledger, allocation, ledger->now_ns, -bytes);
 		return;
@@ -270,7 +270,7 @@ void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 	if (!allocation)
 		return;
 	allocation->reserved_bytes += bytes;
-	if (!allocation->settled)
+	if (!allocation->resolved)
 		ledger_rows_reserve_waiting(ledger, allocation, bytes);
 	else if (allocation->account != LEDGER_NO_ACCOUNT)
 		ledger_rows_reserve(ledger, ledger->accounts.items[allocation->account].row, ledger->now_ns, bytes);
@@ -357,11 +357,11 @@ struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t number, uint32_
 	struct mmt_error *error;
 	uint32_t account, part;
 
-	if (!allocation || allocation->settled)
+	if (!allocation || allocation->resolved)
 		return NULL;
 	key = key_of(ledger, allocation, stack);
 	part = allocation->part;
-	allocation->settled = true;
+	allocation->resolved = true;
 	/* The allocation is empty, but held bytes until all of them were split off. */
 	if (!allocation->original_bytes && allocation->last_change) {
 		error = ledger_account(ledger, &key, &account);
@@ -397,7 +397,7 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 				  .reserver = allocation->reserver,
 				  .side = allocation->side,
 				  .time_ns = allocation->time_ns,
-				  .settled = allocation->settled,
+				  .resolved = allocation->resolved,
 				  .found = allocation->found,
 				  .in_use = true};
 
@@ -477,7 +477,7 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t 
 	*part_ret = allocation->part;
 	resize_allocation(ledger, allocation, -bytes);
 	resize_allocation(ledger, find_allocation(ledger, allocation->part), bytes);
-	if (allocation->settled)
+	if (allocation->resolved)
 		forget_empty(ledger, allocation);
 	return NULL;
 }
@@ -492,7 +492,7 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 					.reserver = LEDGER_NO_ACCOUNT,
 					.side = ledger_side(ledger, ledger->now_ns),
 					.time_ns = ledger->now_ns,
-					.settled = true,
+					.resolved = true,
 					.found = true,
 					.in_use = true};
 	const struct found_key key = {process, kind, allocation.side};

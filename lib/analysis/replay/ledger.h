@@ -46,7 +46,7 @@ struct allocation {
 	uint64_t last_change;	 /* number of its last pending row change; 0: none */
 	uint8_t side;		 /* enum ledger_side */
 	bool unordered;		 /* waited too long for its stack: its bytes reach their row once the stack is known */
-	bool settled;		 /* its stack is known */
+	bool resolved;		 /* its stack is known */
 	bool found;		 /* belongs to lost calls, see ledger_found() */
 	bool in_use;
 };

@@ -23,9 +23,9 @@ static struct mmt_error *notify_stack(struct replay *replay, uint64_t sequence, 
 	return replay->watch.stack ? replay->watch.stack(replay->watch.context, sequence, stack) : NULL;
 }
 
-static struct mmt_error *fail(struct replay *replay, const struct failure *told, uint32_t stack)
+static struct mmt_error *fail(struct replay *replay, const struct failure *described, uint32_t stack)
 {
-	struct failure failure = *told;
+	struct failure failure = *described;
 
 	failure.stack = stack;
 	return ledger_fail(&replay->ledger, &failure);
@@ -115,8 +115,8 @@ static bool can_unwind(const struct replay *replay, const struct process *proces
 	       replay->early_count >= EARLY_SAMPLES_MAX || replay->early_bytes >= EARLY_BYTES_MAX;
 }
 
-static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome,
-				const struct event_stack *syscall_event, const struct event_stack *dump)
+static struct mmt_error *unwind_or_keep(struct replay *replay, const struct outcome *outcome,
+					const struct event_stack *syscall_event, const struct event_stack *dump)
 {
 	struct event_stack joined;
 
@@ -135,7 +135,7 @@ struct mmt_error *replay_calls_resolve_waiting(struct replay *replay, struct thr
 
 	if (!state->call.present)
 		return NULL;
-	error = settle(replay, &state->call.outcome, &state->call.stack, NULL);
+	error = unwind_or_keep(replay, &state->call.outcome, &state->call.stack, NULL);
 	kept_sample_release(&state->call);
 	return error;
 }
@@ -155,9 +155,9 @@ static struct mmt_error *resolve_or_wait(struct replay *replay, struct thread_st
 	if (outcome->unwound)
 		return credit(replay, outcome, outcome->stack);
 	if (dumped)
-		return settle(replay, outcome, &event->call.stack, &state->dump.stack);
+		return unwind_or_keep(replay, outcome, &event->call.stack, &state->dump.stack);
 	if (!replay->has_dumps || !call_has_stack(event->call.call))
-		return settle(replay, outcome, &event->call.stack, NULL);
+		return unwind_or_keep(replay, outcome, &event->call.stack, NULL);
 	state->call.outcome = *outcome;
 	return kept_sample_set(&state->call, event);
 }
@@ -308,7 +308,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 }
 
 /* The effect on the allocation that was opened for a call. */
-static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, struct outcome *outcome)
+static struct mmt_error *take_allocation(struct replay *replay, uint32_t number, struct outcome *outcome)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, number);
 
@@ -371,7 +371,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	if (!error)
 		error = note_code(replay, process->space, event);
 	if (!error)
-		error = look_at_fork(replay, call.allocation, &outcome);
+		error = take_allocation(replay, call.allocation, &outcome);
 	if (!error && replay->watch.call)
 		replay->watch.call(replay->watch.context, replay, process, event);
 	if (space_is_large(process->space))
@@ -441,7 +441,7 @@ static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thre
 
 	if (replay->large_dumps && !is_large)
 		return kept_sample_extend(&state->call, &event->call.stack);
-	error = settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
+	error = unwind_or_keep(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
 	kept_sample_release(&state->call);
 	return error;
 }

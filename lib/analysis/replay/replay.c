@@ -658,7 +658,7 @@ static struct mmt_error *next_event(struct replay *replay, struct event *event, 
 	return NULL;
 }
 
-static COLD void tell_progress(const struct replay *replay, const struct event *event)
+static COLD void report_progress(const struct replay *replay, const struct event *event)
 {
 	if (replay->progress)
 		replay->progress->tell(replay->progress->context, event->file_offset, reader_data_end(replay->reader));
@@ -678,7 +678,7 @@ struct mmt_error *replay_run(struct replay *replay)
 		if (end)
 			return finish(replay);
 		if (count % PROGRESS_EVENTS == 0)
-			tell_progress(replay, &event);
+			report_progress(replay, &event);
 	}
 }
 
@@ -859,7 +859,7 @@ struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *
 }
 
 /* Keep the records: they describe the call in flight, which may still claim them. */
-static struct mmt_error *tell(struct replay *replay, struct thread_state *state)
+static struct mmt_error *apply_mmap2_records(struct replay *replay, struct thread_state *state)
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
 	struct space *space = processes_at(replay->processes, thread->process)->space;
@@ -877,7 +877,7 @@ static struct mmt_error *tell(struct replay *replay, struct thread_state *state)
 
 struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state *state)
 {
-	struct mmt_error *error = tell(replay, state);
+	struct mmt_error *error = apply_mmap2_records(replay, state);
 
 	if (!error)
 		replay_mmap2_forget(replay, state);
@@ -894,7 +894,7 @@ struct mmt_error *replay_mmap2_apply_to_process(struct replay *replay, uint32_t 
 
 		if (replay->threads.items[state->number].process != process)
 			continue;
-		error = tell(replay, state);
+		error = apply_mmap2_records(replay, state);
 		if (error)
 			return error;
 	}

@@ -476,7 +476,7 @@ static void wait_for_row(struct ledger *ledger, struct allocation *allocation, u
 					  .allocation =
 					      (uint32_t)(allocation - ledger->allocations.items) + ALLOCATION_FIRST};
 
-	if (allocation->settled || allocation->unordered || allocation->side != LEDGER_INSIDE)
+	if (allocation->resolved || allocation->unordered || allocation->side != LEDGER_INSIDE)
 		return;
 	allocation->last_change = row_changes_add(&ledger->changes, &change);
 	ledger->out_of_memory |= !allocation->last_change;

@@ -743,9 +743,9 @@ static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t b
 	return true;
 }
 
-static bool publish_unsettled(struct grouping *grouping, uint64_t number, uint64_t bytes)
+static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint64_t bytes)
 {
-	const struct allocation *allocation = resident_sums_unsettled(grouping->resident, grouping->replay, number);
+	const struct allocation *allocation = resident_sums_unresolved(grouping->resident, grouping->replay, number);
 
 	if (!allocation || allocation->account == LEDGER_NO_ACCOUNT)
 		return true;
@@ -754,7 +754,7 @@ static bool publish_unsettled(struct grouping *grouping, uint64_t number, uint64
 
 static struct mmt_error *publish_residents(struct grouping *grouping)
 {
-	size_t owned = 0, before = 0, unsettled = 0;
+	size_t owned = 0, before = 0, unresolved = 0;
 	bool ok = true;
 	uint64_t key, bytes;
 
@@ -764,8 +764,8 @@ static struct mmt_error *publish_residents(struct grouping *grouping)
 		ok = publish_resident(grouping, key, bytes, false);
 	while (ok && map_next(&grouping->resident->before, &before, &key, &bytes))
 		ok = publish_resident(grouping, key, bytes, true);
-	while (ok && map_next(&grouping->resident->unsettled, &unsettled, &key, &bytes))
-		ok = publish_unsettled(grouping, key, bytes);
+	while (ok && map_next(&grouping->resident->unresolved, &unresolved, &key, &bytes))
+		ok = publish_unresolved(grouping, key, bytes);
 	resident_sums_limit_parts(grouping->resident, &grouping->replay->ledger.lifetimes);
 	return ok ? NULL : &error_no_memory;
 }

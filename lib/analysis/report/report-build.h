@@ -40,16 +40,16 @@ uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t 
 struct resident_sums {
 	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. */
 	struct map owned, before;
-	struct map unsettled; /* allocation whose stack was not known yet -> bytes */
-	uint64_t owned_bytes; /* sum of `owned` */
-	uint64_t pages_bytes; /* of the processes, in any memory */
-	uint64_t time_ns;     /* when the pages were read; 0: not known */
-	bool at_end;	      /* that was when recording ended: no event is later */
+	struct map unresolved; /* allocation whose stack was not known yet -> bytes */
+	uint64_t owned_bytes;  /* sum of `owned` */
+	uint64_t pages_bytes;  /* of the processes, in any memory */
+	uint64_t time_ns;      /* when the pages were read; 0: not known */
+	bool at_end;	       /* that was when recording ended: no event is later */
 };
 
-/* An allocation in `unsettled`. NULL: it was unmapped, and its number may be used again. */
-const struct allocation *resident_sums_unsettled(const struct resident_sums *sums, const struct replay *replay,
-						 uint64_t number);
+/* An allocation in `unresolved`. NULL: it was unmapped, and its number may be used again. */
+const struct allocation *resident_sums_unresolved(const struct resident_sums *sums, const struct replay *replay,
+						  uint64_t number);
 
 /* Call these when committed bytes are complete: what was read before the end may have been unmapped since. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes);

@@ -49,7 +49,7 @@ static void resident_sums_deinit(struct resident_sums *sums)
 {
 	map_deinit(&sums->owned);
 	map_deinit(&sums->before);
-	map_deinit(&sums->unsettled);
+	map_deinit(&sums->unresolved);
 	*sums = (struct resident_sums){0};
 }
 
@@ -83,8 +83,8 @@ static bool add_resident(struct resident_sums *sums, const struct replay *replay
 		return add_to_map(&sums->owned,
 				  resident_key(replay, rows_holder(replay, rows, interval, owner), allocation), bytes);
 	}
-	if (allocation && !allocation->settled && allocation->side == LEDGER_INSIDE)
-		return add_to_map(&sums->unsettled, interval->allocation, bytes);
+	if (allocation && !allocation->resolved && allocation->side == LEDGER_INSIDE)
+		return add_to_map(&sums->unresolved, interval->allocation, bytes);
 	committer = rows_committer(replay, interval);
 	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
 		return true;
@@ -124,7 +124,7 @@ static bool merge_maps(struct map *map, const struct map *other)
 static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
 {
 	if (!merge_maps(&sums->owned, &other->owned) || !merge_maps(&sums->before, &other->before) ||
-	    !merge_maps(&sums->unsettled, &other->unsettled))
+	    !merge_maps(&sums->unresolved, &other->unresolved))
 		return &error_no_memory;
 	sums->owned_bytes += other->owned_bytes;
 	sums->pages_bytes += other->pages_bytes;
@@ -133,8 +133,8 @@ static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const s
 	return NULL;
 }
 
-const struct allocation *resident_sums_unsettled(const struct resident_sums *sums, const struct replay *replay,
-						 uint64_t number)
+const struct allocation *resident_sums_unresolved(const struct resident_sums *sums, const struct replay *replay,
+						  uint64_t number)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, (uint32_t)number);
 
@@ -147,11 +147,11 @@ static uint64_t resident_sums_bytes(const struct resident_sums *sums, const stru
 {
 	uint64_t key, bytes, total = sums->owned_bytes;
 
-	for (size_t position = 0; map_next(&sums->unsettled, &position, &key, &bytes);) {
-		const struct allocation *allocation = resident_sums_unsettled(sums, replay, key);
+	for (size_t position = 0; map_next(&sums->unresolved, &position, &key, &bytes);) {
+		const struct allocation *allocation = resident_sums_unresolved(sums, replay, key);
 
-		if (allocation && (allocation->settled ? ledger_counted(&replay->ledger, allocation->account) != NULL
-						       : !rows_are_filtered(rows)))
+		if (allocation && (allocation->resolved ? ledger_counted(&replay->ledger, allocation->account) != NULL
+							: !rows_are_filtered(rows)))
 			total += bytes;
 	}
 	return total;

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define NO_RECORD UINT32_MAX
-#define STATE_BITS 8 /* bits of enum program_state in a key of `told` */
+#define STATE_BITS 8 /* bits of enum program_state in a key of `reported` */
 
 /* A mapped file. Hashed as bytes, so without padding. */
 struct image_key {
@@ -107,7 +107,7 @@ void mapped_modules_deinit(struct mapped_modules *mapped)
 	vector_deinit(&mapped->record_links);
 	intern_deinit(&mapped->record_keys);
 	map_deinit(&mapped->build_ids);
-	map_deinit(&mapped->told);
+	map_deinit(&mapped->reported);
 	intern_deinit(&mapped->paths);
 	intern_deinit(&mapped->images);
 	arena_deinit(&mapped->arena);
@@ -281,9 +281,9 @@ static enum program_state state_to_report(struct mapped_modules *mapped, const s
 	enum program_state state = unusable_state(program, mapped_modules_path_name(mapped, path));
 	uint64_t key = (uint64_t)path << STATE_BITS | state;
 
-	if (state == PROGRAM_READABLE || map_get(&mapped->told, key))
+	if (state == PROGRAM_READABLE || map_get(&mapped->reported, key))
 		return PROGRAM_READABLE;
-	(void)map_put(&mapped->told, key, 1);
+	(void)map_put(&mapped->reported, key, 1);
 	return state;
 }
 

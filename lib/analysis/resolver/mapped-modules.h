@@ -40,7 +40,7 @@ struct mapped_modules {
 	VECTOR(uint32_t) first_records;
 	VECTOR(struct record_links) record_links;
 	struct map build_ids; /* path -> entry of the build-ids */
-	struct map told;      /* reported already: path and state */
+	struct map reported;  /* path and state of the warnings so far */
 	struct arena arena;
 };
 

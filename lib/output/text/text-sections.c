@@ -313,7 +313,7 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 #define DIGITS_MAX 9
 
 /* The start of a line of the table. */
-struct moment {
+struct step_time {
 	char elapsed[32]; /* since the start of the recording */
 	char clock[16];	  /* local time of day; "": not known */
 };
@@ -346,25 +346,25 @@ static void format_fraction(char *text, size_t size, uint64_t ns, unsigned digit
 }
 
 /* Times of the day have at most milliseconds. */
-static struct moment find_moment(const struct table *table, uint64_t ns)
+static struct step_time find_step_time(const struct table *table, uint64_t ns)
 {
 	const struct mmt_report *report = table->report;
 	uint64_t since_ns = ns > report->start_ns ? ns - report->start_ns : 0;
 	uint64_t realtime_ns = report->start_realtime_ns + since_ns;
 	time_t seconds = (time_t)(realtime_ns / NS_PER_SECOND);
-	struct moment moment = {0};
+	struct step_time time = {0};
 	char fraction[DIGITS_MAX + 2];
 	struct tm local;
 	size_t length;
 
 	format_fraction(fraction, sizeof(fraction), since_ns, table->digits);
-	snprintf(moment.elapsed, sizeof(moment.elapsed), "%" PRIu64 "%s s", since_ns / NS_PER_SECOND, fraction);
+	snprintf(time.elapsed, sizeof(time.elapsed), "%" PRIu64 "%s s", since_ns / NS_PER_SECOND, fraction);
 	if (!report->start_realtime_ns || !localtime_r(&seconds, &local))
-		return moment;
-	length = strftime(moment.clock, sizeof(moment.clock), "%H:%M:%S", &local);
+		return time;
+	length = strftime(time.clock, sizeof(time.clock), "%H:%M:%S", &local);
 	format_fraction(fraction, sizeof(fraction), realtime_ns, table->digits < 3 ? table->digits : 3);
-	snprintf(moment.clock + length, sizeof(moment.clock) - length, "%s", fraction);
-	return moment;
+	snprintf(time.clock + length, sizeof(time.clock) - length, "%s", fraction);
+	return time;
 }
 
 static void put_cell(struct text *text, uint64_t bytes)
@@ -419,8 +419,9 @@ static bool is_line_of_end(const struct table *table, size_t index)
 {
 	const struct mmt_report *report = table->report;
 
-	return index + 2 == report->step_count && !strcmp(find_moment(table, report->steps[index].to_ns).elapsed,
-							  find_moment(table, report->steps[index + 1].to_ns).elapsed);
+	return index + 2 == report->step_count &&
+	       !strcmp(find_step_time(table, report->steps[index].to_ns).elapsed,
+		       find_step_time(table, report->steps[index + 1].to_ns).elapsed);
 }
 
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection)
@@ -438,13 +439,13 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 	put_heads(text, &table, selection, group_count);
 	for (size_t i = 0; i < report->step_count; i++) {
 		const struct mmt_step *step = &report->steps[i];
-		struct moment moment = find_moment(&table, step->to_ns);
+		struct step_time time = find_step_time(&table, step->to_ns);
 
 		if (is_line_of_end(&table, i))
 			continue;
-		text_format(text, TEXT_PLAIN, "%*s", COLUMN, moment.elapsed);
+		text_format(text, TEXT_PLAIN, "%*s", COLUMN, time.elapsed);
 		if (table.clock)
-			text_format(text, TEXT_PLAIN, "%*s", COLUMN + 2, moment.clock);
+			text_format(text, TEXT_PLAIN, "%*s", COLUMN + 2, time.clock);
 		if (table.rss)
 			put_cell(text, step->process_resident_bytes);
 		put_cell(text, step->committed_bytes);
