@@ -153,7 +153,7 @@ static void warn_of_programs(const struct command *command, const struct diff_se
 			     const struct mmt_diff *diff)
 {
 	if (diff->relation == MMT_DIFF_OTHER_PROGRAM && (settings->display.json || settings->display.html))
-		message(command, "warning: the recordings are of different programs: their stacks can hardly match");
+		message(command, "warning: the recordings are of different programs: few of their stacks will match");
 }
 
 static int run_diff(const struct command *command, struct diff_settings *settings)

@@ -76,7 +76,7 @@ static void warn_of_older_files(const struct command *command, const struct expo
 	char *name = series_name(settings->output, count + 1);
 
 	if (name && access(name, F_OK) == 0)
-		message(command, "warning: %s is of an earlier series: remove it and those after it", name);
+		message(command, "warning: %s belongs to an earlier series: remove it and those after it", name);
 	free(name);
 }
 

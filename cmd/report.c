@@ -149,9 +149,8 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 {
 	if (completeness->lost_events)
 		message(command,
-			"--check: %" PRIu64
-			" events were lost: what they changed is known from the maps at best; record with "
-			"a larger --ring-size",
+			"--check: %" PRIu64 " events were lost: their effects are known only from the kernel's maps, "
+					    "if at all; record with a larger --ring-size",
 			completeness->lost_events);
 	if (completeness->missed_threads)
 		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",
@@ -182,7 +181,8 @@ static int check_report(const struct command *command, const struct mmt_report *
 		return EXIT_UNUSABLE;
 	}
 	if (report->windowed && report->to_ns < report->end_ns) {
-		message(command, "--check: the kernel's final map is of the end of the recording, not of --to");
+		message(command,
+			"--check: the kernel's final map shows the end of the recording, not the time of --to");
 		return EXIT_UNUSABLE;
 	}
 	for (size_t i = 0; i < report->process_count; i++) {

@@ -160,7 +160,7 @@ static bool parse_date_time(const char **text, uint64_t *seconds_ret)
 static const char *read_timestamp(const char *text, struct mmt_timestamp *timestamp)
 {
 	static const char *const expected =
-	    "a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
+	    "a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
 
 	if (*text == '@') {
 		text++;

@@ -44,9 +44,8 @@ void truncated_files_ignore(void)
 void truncated_files_report(const struct command *command)
 {
 	if (happened)
-		message(command,
-			"warning: a program or debug file was cut short while it was read: names may be missing, "
-			"and stacks may end early");
+		message(command, "warning: a program or debug file was truncated while it was read: names may be "
+				 "missing, and stacks may end early");
 }
 
 char *cache_directory(void)

@@ -67,7 +67,7 @@ cmp -s at file.0001.pb.gz || complain "a file of a series is not the state at it
 
 touch file.0004.pb.gz
 run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
-says 'file.0004.pb.gz is of an earlier series'
+says 'file.0004.pb.gz belongs to an earlier series'
 rm file.0004.pb.gz
 run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ ! -s messages ] || complain "a series without older files: $(cat messages)"

@@ -61,14 +61,14 @@ refuse 2 " record: give either -p PID (or --comm, -t) or a command, not both (at
 refuse 2 " record: give one of -p (or --comm, -t), -a and --cgroup" record -t 1 -a
 refuse 2 " check: unexpected argument 'x'" check x
 refuse 2 " report: --tail: '100%' is not a share such as 10%, below 100%" report --tail 100%
-moment="a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
+moment="a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
 for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:x 1600-01-01T10:00; do
 	refuse 2 " report: --from: '$text' is not $moment" report --from $text leak.data
 done
 where="the recording, which is 0.001 s long (@7900553188001 to @7900554473847)"
 refuse 1 " report: --from lies outside $where" report --from 1h leak.data
 refuse 1 " report: --to or --at lies outside $where" report --at 1h leak.data
-refuse 1 " report: --to or --at: the recording has no marks: SIGUSR1 to the recorder makes one" report --at mark:1 leak.data
+refuse 1 " report: --to or --at: the recording has no marks; send SIGUSR1 to the recorder to set one" report --at mark:1 leak.data
 [ "$(ls -I names-kept)" = $'README\nerr\nleak.data\nout' ] || {
 	echo "FAILED: something was made: $(ls)" >&2
 	failed=1

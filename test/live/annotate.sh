@@ -62,7 +62,7 @@ expect_packed_shows '*' packed.data
 # Another program in its place has other code, which a packed recording does not ask for.
 gcc -O0 -o program "$source_file" || fail "gcc"
 annotate 'program+0x*'
-expect_shown 'code is not at hand'
+expect_shown 'code is not available'
 expect_shown '^-->' 0
 recording=packed.data annotate hidden
 cmp shown.txt hidden.txt || fail "packed, it shows another program's code"
@@ -85,7 +85,7 @@ expect_shown '^as it was last seen$' 2
 expect_shown '^ +[0-9a-f]+:  (push rbp|mov rbp, rsp|sub rsp, 0x10|movabs rax, 0x[0-9a-f]+|leave|ret)$' 12
 expect_shown '^--> +[0-9a-f]+:  call rax$' 2
 [ "$(grep -A1 '^AnonymousOuter ' shown.txt | tail -1)" = \
-	"    its code is not at hand: no file that is the recorded one, no jitdump and no copy has it" ] ||
+	"    its code is not available: neither the recorded build of its file nor a jitdump or a copy has it" ] ||
 	fail "code of another time is shown: $(cat shown.txt)"
 expect_packed_shows '*' packed-copies.data
 
@@ -93,6 +93,6 @@ expect_packed_shows '*' packed-copies.data
 for recording in "$recording" packed-copies.data; do
 	annotate '*Outer' --to -1ms
 	expect_shown '^(Anonymous|Doubly|Later)Outer ' 3
-	expect_shown ' copies may be of after what is reported$' 3
+	expect_shown ' copies may be later than the report$' 3
 	expect_shown '^-->' 0
 done

@@ -93,7 +93,7 @@ expect_json '.allocated_bytes == 0'
 grep -qE '^  marks: 1 at [0-9.]+ m?s, 2 at ' report.txt && grep -qE 's   RSS [0-9.]+ [KM]iB at start, [0-9.]+ [KM]iB at end   .* per minute   peak ' report.txt ||
 	fail "no marks, or no resident size: $(head -15 report.txt)"
 "$MMTRACE" report --no-pager --from mark:4 -i "$recording" >report.txt 2>&1
-[ $? = 2 ] && grep -q 'no mark 4: they go from 1 to 3' report.txt || fail "mark 4: $(cat report.txt)"
+[ $? = 2 ] && grep -q 'no mark 4; its marks are 1 to 3' report.txt || fail "mark 4: $(cat report.txt)"
 "$MMTRACE" report --no-pager --from mark:x -i "$recording" >report.txt 2>&1
 [ $? = 2 ] || fail "mark:x is taken: $(cat report.txt)"
 command -v perf >/dev/null || exit 0

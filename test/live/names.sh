@@ -75,7 +75,7 @@ for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
 	id=$(readelf --debug-dump=info "$program" 2>dump.log | sed -n 's/.*\(DW_AT_GNU_dwo_id *: *\|DWO ID: *\)0x//p' | sed 's/ *$//')
 	[ -n "$dwo" ] && [ -n "$id" ] || fail "readelf shows no name and id of the .dwo"
 	[[ $dwo == /* ]] || dwo=$directory/$dwo
-	expect_poor_names "is not there ($dwo (id $(printf %016x "0x$id"))):"
+	expect_poor_names "that are missing ($dwo (id $(printf %016x "0x$id"))):"
 	"$MMTRACE" pack -q -o packed.data -i "$recording" 2>pack.log || fail "pack: $(cat pack.log)"
 	"$MMTRACE" report --json -i packed.data 2>report.log | jq -e --arg id "$(printf %016x "0x$id")" \
 		'any(.completeness.warnings[]; contains($id))' >jq.log || fail "the packed recording does not name the missing file"

@@ -58,7 +58,7 @@ START_TEST(test_it_is_told_once_it_has_happened)
 	truncated_files_report(&report);
 	fclose(stderr);
 	stderr = saved;
-	ck_assert_ptr_nonnull(strstr(text, "cut short"));
+	ck_assert_ptr_nonnull(strstr(text, "was truncated"));
 }
 END_TEST
 

@@ -114,9 +114,9 @@ START_TEST(clock_that_went_back)
 
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
-	ck_assert_str_eq(mmt_error_get_message(error), "the recording has no parts: its clock went back, from "
+	ck_assert_str_eq(mmt_error_get_message(error), "the recording cannot be divided: its clock went back, from "
 						       "@65000000000 at its start to @5000000000 at its end; "
-						       "leave the window out");
+						       "leave out --from and --to");
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -242,13 +242,14 @@ static struct mmt_error *check_input(const struct pack *pack, const struct mmt_p
 	if (fstat(pack->file->fd, &status) < 0)
 		return error_system(errno, "cannot look at it");
 	if ((uint64_t)status.st_size != pack->file->size)
-		return error_create(MMT_ERROR_INVALID, "it was written to meanwhile: pack it when recording has ended");
+		return error_create(MMT_ERROR_INVALID,
+				    "it changed while it was packed: pack it when recording has ended");
 	if (options->output)
 		return NULL;
 	if (stat(options->input, &named) < 0)
 		return error_system(errno, "cannot look at it");
 	if (named.st_dev != status.st_dev || named.st_ino != status.st_ino)
-		return error_create(MMT_ERROR_INVALID, "another file has its name now, which is left alone");
+		return error_create(MMT_ERROR_INVALID, "another file has its name now and is left as it is");
 	return NULL;
 }
 

@@ -137,8 +137,9 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option, s
 	}
 	if (!notes->marks.count)
 		return error_create(MMT_ERROR_INVALID,
-				    "--%s: the recording has no marks: SIGUSR1 to the recorder makes one", option);
-	return error_create(MMT_ERROR_INVALID, "--%s: the recording has no mark %llu: they go from 1 to %llu", option,
+				    "--%s: the recording has no marks; send SIGUSR1 to the recorder to set one",
+				    option);
+	return error_create(MMT_ERROR_INVALID, "--%s: the recording has no mark %llu; its marks are 1 to %llu", option,
 			    (unsigned long long)number,
 			    (unsigned long long)notes->marks.items[notes->marks.count - 1].number);
 }
@@ -323,8 +324,8 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 						       "the time since its start (10s) instead");
 	if (end_ns < start_ns)
 		return error_create(MMT_ERROR_INVALID,
-				    "the recording has no parts: its clock went back, from @%" PRIu64 " at its start "
-				    "to @%" PRIu64 " at its end; leave the window out",
+				    "the recording cannot be divided: its clock went back, from @%" PRIu64
+				    " at its start to @%" PRIu64 " at its end; leave out --from and --to",
 				    start_ns, end_ns);
 	window.from_ns = resolve_timestamp(&span, &options->from, start_ns);
 	window.to_ns = resolve_timestamp(&span, &options->to, end_ns);

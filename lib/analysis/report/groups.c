@@ -341,7 +341,7 @@ struct mmt_error *groups_verify(const struct mmt_group *group)
 	    group->allocated_bytes - group->freed_bytes == group->unfreed_bytes)
 		return NULL;
 	return error_create(MMT_ERROR_INTERNAL,
-			    "a fault of mmtrace: %" PRIu64 " bytes mapped, %" PRIu64 " freed, but %" PRIu64
+			    "a bug in mmtrace: %" PRIu64 " bytes mapped, %" PRIu64 " freed, but %" PRIu64
 			    " unfreed%s%s; please report it",
 			    group->allocated_bytes, group->freed_bytes, group->unfreed_bytes,
 			    group->frame_count && group->frames[0]->function ? " by a stack that begins with " : "",

@@ -417,7 +417,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (error)
 		return error;
 	if (options->pids && !report->result.process_count)
-		return error_create(MMT_ERROR_INVALID, "%s: holds none of these processes", options->input);
+		return error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", options->input);
 	describe_loss(report);
 	describe_large_dumps(report);
 	error = add_figures(report);
@@ -471,7 +471,7 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 		error = replay_init(&report->replay, &replay);
 	if (!error && !has_memory_events(report->replay.metadata))
 		error = error_create(MMT_ERROR_FORMAT,
-				     "%s: holds no memory events; record with `mmtrace record`, or with perf and "
+				     "%s: contains no memory events; record with `mmtrace record`, or with perf and "
 				     "syscalls:sys_{enter,exit}_{mmap,munmap}",
 				     options->input);
 	if (!error)

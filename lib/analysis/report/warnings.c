@@ -153,15 +153,15 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 	if (names->other_clock)
 		add_warning(warnings, MMT_WARNING_JITDUMP_CLOCK,
 			    "the jitdump of process %" PRId32
-			    " has times of another clock: where code was replaced, the later one gives the name",
+			    " uses another clock: where code was replaced, the name is that of the later code",
 			    pid);
 	if (names->lost_records)
 		add_warning(warnings, MMT_WARNING_JITDUMP_RECORDS,
 			    "%zu %s of the jitdump of process %" PRId32
 			    " cannot be used: %s; some of its code has no name, line or unwind table",
 			    names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
-			    names->lost_records == 1 ? "it is not what it says, or one too many"
-						     : "they are not what they say, or too many");
+			    names->lost_records == 1 ? "it is malformed or over the limit"
+						     : "they are malformed or over the limit");
 	if (names->unread_bytes)
 		add_warning(
 		    warnings, MMT_WARNING_JITDUMP_CUT,
@@ -247,7 +247,7 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 	else
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
 			    "no names for generated code in process %" PRId32
-			    ": what made it is no runtime that mmtrace knows; see whether it can write a perf map",
+			    ": mmtrace does not know its runtime; check whether that can write a perf map",
 			    pid);
 }
 
@@ -312,8 +312,7 @@ static void find_unusable_programs(const struct replay *replay, struct warnings 
 	    [PROGRAM_MISSING] = "is not there",
 	    [PROGRAM_OTHER_BUILD] = "is another build than the recorded one",
 	    [PROGRAM_BROKEN] = "cannot be read as a program",
-	    [PROGRAM_CHANGED] =
-		"was changed after it was recorded and has no build-id that tells whether it is the same",
+	    [PROGRAM_CHANGED] = "was changed after it was recorded and has no build-id to compare",
 	};
 	enum program_state state;
 	size_t position = 0, count = 0;
@@ -339,10 +338,9 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 {
 	static const char *const reasons[] = {
 	    [PROGRAM_POOR_NAMES] = "is damaged",
-	    [PROGRAM_LIMITED_NAMES] = "is larger in some place than mmtrace's limit",
+	    [PROGRAM_LIMITED_NAMES] = "exceeds a limit of mmtrace",
 	    [PROGRAM_MISSING_NAMES] =
-		"is without a part that is in another file (.dwo, .dwp, or what .gnu_debugaltlink names), which is "
-		"not there",
+		"refers to another file (.dwo, .dwp, or what .gnu_debugaltlink names), which is missing",
 	};
 	enum program_state state;
 	size_t position = 0, count = 0;
@@ -355,11 +353,10 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 		if (state < PROGRAM_POOR_NAMES || ++count > PROGRAMS_NAMED)
 			continue;
 		if (part)
-			add_warning(
-			    warnings, MMT_WARNING_DEBUG_INFORMATION,
-			    "the debug information of %s is without what is in another file, which is not there "
-			    "(%s): some of its lines and inlined functions are missing",
-			    path, part);
+			add_warning(warnings, MMT_WARNING_DEBUG_INFORMATION,
+				    "the debug information of %s refers to other files that are missing (%s): some of "
+				    "its lines and inlined functions are missing",
+				    path, part);
 		else
 			add_warning(
 			    warnings, MMT_WARNING_DEBUG_INFORMATION,
@@ -368,7 +365,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	}
 	if (count > PROGRAMS_NAMED)
 		add_warning(warnings, MMT_WARNING_DEBUG_INFORMATION,
-			    "the debug information of %zu more program files is not whole either",
+			    "the debug information of %zu more program files is incomplete, too",
 			    count - PROGRAMS_NAMED);
 }
 

@@ -107,13 +107,14 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 
 static void put_no_instructions(struct text *text, const struct mmt_report *report, bool left_out)
 {
-	const char *reason = "its code is not at hand: no file that is the recorded one, no jitdump and no copy has it";
+	const char *reason =
+	    "its code is not available: neither the recorded build of its file nor a jitdump or a copy has it";
 
 	if (left_out)
 		reason = "its code was left out when the recording was packed (mmtrace pack --no-code)";
 	else if (report->to_ns < report->end_ns)
-		reason = "its code is not at hand: no file that is the recorded one and no jitdump has it, and copies "
-			 "may be of after what is reported";
+		reason = "its code is not available: neither the recorded build of its file nor a jitdump has it, and "
+			 "copies may be later than the report";
 	text_put(text, TEXT_PLAIN, "    ");
 	text_put(text, TEXT_PLAIN, reason);
 	text_end_line(text);

@@ -159,7 +159,7 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 	text_put_name(text, TEXT_PLAIN, diff->before->processes[0].name, 0);
 	text_put(text, TEXT_PLAIN, " and ");
 	text_put_name(text, TEXT_PLAIN, diff->after->processes[0].name, 0);
-	text_put(text, TEXT_PLAIN, "): their stacks can hardly match");
+	text_put(text, TEXT_PLAIN, "): few of their stacks will match");
 	text_end_line(text);
 }
 

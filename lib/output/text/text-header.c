@@ -124,7 +124,7 @@ void text_events(struct text *text, const struct mmt_report *report)
 		text_format(text, TEXT_BAD, "; %s out of order: the clock jumped, or records came late",
 			    mmt_format_count(completeness->out_of_order_events, count));
 	if (completeness->ambiguous_events)
-		text_format(text, TEXT_PLAIN, "; order of %s unsure",
+		text_format(text, TEXT_PLAIN, "; order of %s uncertain",
 			    mmt_format_count(completeness->ambiguous_events, count));
 	text_end_line(text);
 }
@@ -464,7 +464,7 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 		return;
 	if (report->windowed && report->to_ns < report->end_ns) {
 		text_put(text, TEXT_PLAIN,
-			 "  not checked: the kernel's final map is of the recording's end, not of --to");
+			 "  not checked: the kernel's final map shows the end of the recording, not the time of --to");
 		text_end_line(text);
 		return;
 	}

@@ -370,7 +370,7 @@ static void put_identity(struct text *text, const struct mmt_report *report, con
 		text_put_name(text, TEXT_PLAIN, group->name, 0);
 		text_end_line(text);
 	} else if (group->lost) {
-		put_line(text, "mapped by calls that were lost: known from the kernel's maps alone");
+		put_line(text, "mapped by calls that were lost: known only from the kernel's maps");
 	} else {
 		text_stack(text, group, STACK_INDENT, &explanations->marks);
 	}
@@ -588,9 +588,9 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 		events += report->events[kind];
 	if (!events && !report->windowed)
 		put_doubt(doubts,
-			  grew(report) ? "no memory call was recorded: to touch memory that is mapped already, none is "
-					 "needed"
-				       : "no memory call was recorded: the process was idle, or others do its work",
+			  grew(report)
+			      ? "no memory call was recorded: touching memory that is already mapped takes none"
+			      : "no memory call was recorded: the process was idle, or others do its work",
 			  "", "");
 	if (completeness->lost_events)
 		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
