@@ -210,6 +210,19 @@ END_TEST
 #define BASE (1000 * SECOND)
 #define LATER 0x7a0000000000ull
 
+/* The maps read just before a reading at `time_ns`: the heap, and MADE and LATER with 16 pages, or none. */
+static void write_maps(struct recording_builder *builder, uint64_t time_ns, bool made, bool later)
+{
+	struct event_mapping lines[3] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	size_t count = 1;
+
+	if (later)
+		lines[count++] = line(LATER, 16 * PAGE, PRIVATE_RW, "", 0);
+	if (made)
+		lines[count++] = line(MADE, 16 * PAGE, PRIVATE_RW, "", 0);
+	builder_snapshot(builder, SNAPSHOT_INTERVAL, time_ns - 1, PID, lines, count);
+}
+
 /* Readings at 2, 4 and 6 s; the process touches more of its heap, maps 16 pages at 3 s and as many at 5 s, and unmaps
  * the first at 5.5 s. RSS is what is resident, and one page more. */
 static void write_readings(void)
@@ -225,12 +238,15 @@ static void write_readings(void)
 	struct buffer buffer;
 
 	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
+	write_maps(builder, BASE + 2 * SECOND, false, false);
 	builder_pages(builder, BASE + 2 * SECOND, PID, &(struct builder_pages){1, false, 5 * PAGE, first, 1});
 	builder_mmap_exit(builder, BASE + 3 * SECOND, PID, PID, MADE, 16 * PAGE, 0x1234);
+	write_maps(builder, BASE + 4 * SECOND, true, false);
 	builder_pages(builder, BASE + 4 * SECOND, PID, &(struct builder_pages){2, true, 14 * PAGE, second, 1});
 	builder_pages(builder, BASE + 4 * SECOND, PID, &(struct builder_pages){2, false, 14 * PAGE, second + 1, 1});
 	builder_mmap_exit(builder, BASE + 5 * SECOND, PID, PID, LATER, 16 * PAGE, 0x5678);
 	builder_munmap_exit(builder, BASE + 5 * SECOND + SECOND / 2, PID, PID, MADE, 16 * PAGE);
+	write_maps(builder, BASE + 6 * SECOND, false, true);
 	builder_pages(builder, BASE + 6 * SECOND, PID, &(struct builder_pages){3, false, 14 * PAGE, third, 3});
 	add_pages(&residency.at_start, 3 * PAGE, start, 1);
 	residency.at_start.items[0].time_ns = BASE + 1;
@@ -405,7 +421,9 @@ START_TEST(hostile_readings)
 
 		builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
 		builder_mmap_exit(builder, BASE + SECOND, PID, PID, MADE, 16 * PAGE, 0x1234);
+		write_maps(builder, BASE + 2 * SECOND, true, false);
 		builder_pages(builder, BASE + 2 * SECOND, PID, &(struct builder_pages){1, false, 5 * PAGE, good, 1});
+		write_maps(builder, BASE + 3 * SECOND, true, false);
 		builder_pages(builder, BASE + 3 * SECOND, bad[i].pid,
 			      &(struct builder_pages){2, bad[i].more, PAGE, bad[i].runs, 2});
 		builder_mmap_exit(builder, BASE + 4 * SECOND, PID, PID, LATER, 16 * PAGE, 0x5678);
@@ -413,6 +431,33 @@ START_TEST(hostile_readings)
 		report = report_window(0, 7);
 		ck_assert_uint_eq(report->resident_bytes, 5 * PAGE);
 		ck_assert_uint_eq(report->resident_ns, BASE + 2 * SECOND);
+		mmt_report_destroy(report);
+	}
+}
+END_TEST
+
+/* The recorder reads the pages of a process once after each snapshot; more readings, or one before the first snapshot, do
+ * not count. */
+START_TEST(one_reading_for_each_snapshot)
+{
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct resident_run pages[] = {RUN(HEAP, 1), RUN(HEAP, 2), RUN(HEAP, 3), RUN(HEAP, 4), RUN(HEAP, 5)};
+	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
+	static const uint64_t expected[] = {MMT_UNKNOWN, 2 * PAGE, MMT_UNKNOWN, 4 * PAGE, MMT_UNKNOWN};
+
+	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t time_ns = BASE + (i + 1) * SECOND + SECOND / 2;
+
+		if (i == 1 || i == 3)
+			write_maps(builder, time_ns, false, false);
+		builder_pages(builder, time_ns, PID, &(struct builder_pages){i + 1, false, PAGE, &pages[i], 1});
+	}
+	builder_finish(builder, BASE + 8 * SECOND);
+	for (size_t i = 0; i < 5; i++) {
+		struct mmt_report *report = report_window(i ? i + 1 : 0, i + 2);
+
+		ck_assert_uint_eq(report->processes[0].resident_bytes, expected[i]);
 		mmt_report_destroy(report);
 	}
 }
@@ -515,6 +560,7 @@ START_TEST(killed_recorder)
 
 	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
 	builder_note(builder, BASE + 1, PID, NOTE_RESIDENT, 2 * PAGE, 1);
+	write_maps(builder, BASE + 6 * SECOND, false, false);
 	builder_pages(builder, BASE + 6 * SECOND, PID, &(struct builder_pages){1, false, 10 * PAGE, end, 1});
 	builder_note(builder, BASE + 7 * SECOND, PID, NOTE_RESIDENT, 40 * PAGE, 2);
 	add_pages(&residency.at_start, 2 * PAGE, start, 1);
@@ -550,6 +596,7 @@ START_TEST(unmapped_after_the_last_reading)
 	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
 	builder_mmap_exit(builder, BASE + SECOND, PID, PID, MADE, 16 * PAGE, 0x1234);
 	builder_mmap_exit(builder, BASE + 2 * SECOND, PID, PID, LATER, 16 * PAGE, 0x5678);
+	write_maps(builder, BASE + 4 * SECOND, true, true);
 	builder_pages(builder, BASE + 4 * SECOND, PID, &(struct builder_pages){1, false, 11 * PAGE, pages, 2});
 	builder_munmap_exit(builder, BASE + 5 * SECOND, PID, PID, MADE, 16 * PAGE);
 	builder_finish(builder, BASE + 8 * SECOND);
@@ -713,6 +760,7 @@ int main(void)
 	tcase_add_test(tests, nothing_between_readings);
 	tcase_add_test(tests, steps_with_readings);
 	tcase_add_test(tests, hostile_readings);
+	tcase_add_test(tests, one_reading_for_each_snapshot);
 	tcase_add_test(tests, runs_are_counted_once);
 	tcase_add_test(tests, no_reading_in_the_window);
 	tcase_add_test(tests, hostile_sizes);

@@ -64,6 +64,7 @@ struct process_pages {
 	bool invalid;
 	uint64_t time_ns;
 	VECTOR(struct resident_run) incoming;
+	uint64_t snapshot_ns; /* of the snapshot that the last one followed */
 
 	/* Nearest to the start of the window. Empty for a process that began later. */
 	bool start_known;
@@ -84,9 +85,10 @@ struct page_readings {
 	struct map places;     /* process index -> place in `items` */
 	size_t run_count;      /* in all `incoming` and `own_start` */
 	uint64_t latest_ns;    /* time of the latest reading during the recording; 0: none */
-	uint64_t latest_bytes; /* what the rows had of it, as far as their stacks were known */
 
 	/* Set by page_readings_end(). */
+	bool ended;
+	uint64_t latest_bytes; /* result of page_readings_latest() from then on */
 	bool known;
 	struct resident_sums resident; /* of all processes */
 };
@@ -94,6 +96,10 @@ struct page_readings {
 /* Have the replay report readings. The rows must be initialised before the pass. */
 void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay);
 void page_readings_deinit(struct page_readings *readings);
+
+/* What the rows have of the latest readings during the recording, of the processes that are alive, as far as their stacks
+ * are known. Takes time for each process. */
+uint64_t page_readings_latest(const struct page_readings *readings, const struct replay *replay);
 
 /* After the pass: takes the reading of the recording's end if the window includes it. */
 struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay) MMT_MUST_CHECK;

@@ -300,22 +300,22 @@ static bool receive(struct page_readings *readings, struct process_pages *pages,
 	return true;
 }
 
-/* What the rows have of the latest readings of the processes that are alive. */
-static uint64_t sum_latest(const struct page_readings *readings, const struct replay *replay)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < readings->items.count; i++) {
-		if (!processes_at(replay->processes, readings->items.items[i].process)->ended)
-			bytes += resident_sums_bytes(&readings->items.items[i].resident, replay, readings->rows);
-	}
-	return bytes;
-}
-
 static bool has_final(const struct replay *replay, const struct process *process)
 {
 	return replay->metadata->has_residency && !replay->window.ends_early &&
 	       recording_residency_at_end(&replay->metadata->residency, process->pid);
+}
+
+/* The recorder reads the pages of a process once after each interval snapshot of it. A recording with more readings is
+ * not the recorder's, and each costs as much as the process has mappings. */
+static bool follows_snapshot(struct process_pages *pages, const struct process *process)
+{
+	struct space_check check = space_check_result(process->space);
+
+	if (!check.done || check.time_ns == pages->snapshot_ns)
+		return false;
+	pages->snapshot_ns = check.time_ns;
+	return true;
 }
 
 static struct mmt_error *take_event(void *context, struct replay *replay, const struct event *event)
@@ -334,7 +334,7 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 		return &error_no_memory;
 	if (!event->pages.last)
 		return NULL;
-	if (!pages->invalid) {
+	if (!pages->invalid && follows_snapshot(pages, process)) {
 		uint64_t bytes = event->pages.resident_bytes < LIMIT_RESIDENT_BYTES ? event->pages.resident_bytes
 										    : LIMIT_RESIDENT_BYTES;
 
@@ -344,12 +344,24 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 		if (is_nearer_start(readings, replay, pages, pages->time_ns))
 			use_as_start(readings, pages, pages->time_ns, bytes);
 		readings->latest_ns = pages->time_ns;
-		readings->latest_bytes = sum_latest(readings, replay);
 	}
 	readings->run_count -= pages->incoming.count;
 	pages->incoming.count = 0;
 	pages->reading = 0;
 	return error;
+}
+
+uint64_t page_readings_latest(const struct page_readings *readings, const struct replay *replay)
+{
+	uint64_t bytes = 0;
+
+	if (readings->ended)
+		return readings->latest_bytes;
+	for (size_t i = 0; i < readings->items.count; i++) {
+		if (!processes_at(replay->processes, readings->items.items[i].process)->ended)
+			bytes += resident_sums_bytes(&readings->items.items[i].resident, replay, readings->rows);
+	}
+	return bytes;
 }
 
 void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay)
@@ -421,6 +433,8 @@ struct mmt_error *page_readings_end(struct page_readings *readings, const struct
 	struct mmt_error *error;
 	bool at_end = true;
 
+	readings->latest_bytes = page_readings_latest(readings, replay);
+	readings->ended = true;
 	forget_earlier(readings, replay);
 	error = take_final(readings, replay);
 	readings->known = replay->metadata->has_residency && !replay->window.ends_early;

@@ -54,7 +54,7 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
 				.process_resident_bytes = notes_resident(&replay->notes)};
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
-	uint64_t read_ns = steps->readings->latest_ns;
+	uint64_t read_ns = steps->readings->latest_ns, latest_bytes;
 	bool others_live;
 
 	/* Add no steps after the end if the clock jumps forward. */
@@ -66,13 +66,14 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	if (time_ns < replay->watch.timestamp_ns)
 		return NULL;
 	others_live = find_living(steps, replay);
+	latest_bytes = page_readings_latest(steps->readings, replay);
 	while (replay->watch.timestamp_ns <= time_ns) {
 		if (steps->items.count >= STEPS_MAX)
 			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps, ask for longer ones",
 					    STEPS_MAX);
 		step.to_ns = replay->watch.timestamp_ns;
 		step.resident_bytes = read_ns < step.to_ns && read_ns >= step.to_ns - steps->every_ns
-					  ? steps->readings->latest_bytes
+					  ? latest_bytes
 					  : MMT_UNKNOWN;
 		replay->watch.timestamp_ns += steps->every_ns;
 		if ((others_live && !note_living(steps)) || !vector_push(&steps->items, step))
