@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Any bytes are a recording: report it, and hold the report's own figures against each other. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,12 +47,42 @@ static void write_everything(struct mmt_report *report)
 	fclose(stream);
 }
 
+/* False: there is no report. *start_ns_ret, *end_ns_ret: the times that it is about. */
+static bool try_report(const struct mmt_report_options *options, uint64_t *start_ns_ret, uint64_t *end_ns_ret)
+{
+	struct mmt_report *report;
+	struct mmt_error *error = mmt_report_create(options, &report);
+
+	if (error) {
+		mmt_error_destroy(error);
+		return false;
+	}
+	check_sums(report);
+	write_everything(report);
+	*start_ns_ret = report->start_ns;
+	*end_ns_ret = report->end_ns;
+	mmt_report_destroy(report);
+	return true;
+}
+
+/* The middle of the recording, in steps: other readings of pages, sizes and maps decide there. */
+static void try_windows(struct mmt_report_options *options, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t quarter_ns = (end_ns - start_ns) / 4;
+
+	options->from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, start_ns + quarter_ns};
+	try_report(options, &start_ns, &end_ns);
+	options->to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, options->from.ns + 2 * quarter_ns};
+	options->every_ns = quarter_ns / 4 + 1;
+	options->lifetime_steps = 16;
+	try_report(options, &start_ns, &end_ns);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("recording", MFD_CLOEXEC);
 	struct mmt_report_options options;
-	struct mmt_report *report;
-	struct mmt_error *error;
+	uint64_t start_ns, end_ns;
 	char path[64];
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
@@ -59,14 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	mmt_report_options_init(&options);
 	options.input = path;
-	error = mmt_report_create(&options, &report);
-	if (error) {
-		mmt_error_destroy(error);
-	} else {
-		check_sums(report);
-		write_everything(report);
-		mmt_report_destroy(report);
-	}
+	if (try_report(&options, &start_ns, &end_ns))
+		try_windows(&options, start_ns, end_ns);
 	close(fd);
 	return 0;
 }
