@@ -7,6 +7,7 @@
 #include "analysis/report/equal-frames.h"
 #include "analysis/report/hints.h"
 #include "analysis/report/report-build.h"
+#include "base/cleanup.h"
 #include "base/errors.h"
 #include "base/vector.h"
 
@@ -249,20 +250,36 @@ static void relate(struct mmt_diff *diff)
 	}
 }
 
-static bool is_same_kind(const struct mmt_resident_kind *a, const struct mmt_resident_kind *b)
+/* A kind of memory of one report; many files make many kinds, so they are found by bisection. */
+struct indexed_kind {
+	const struct mmt_resident_kind *kind;
+	bool matched;
+};
+
+static int compare_kinds(const void *left, const void *right)
 {
-	return a->memory_class == b->memory_class && a->arena == b->arena &&
-	       !strcmp(a->name ? a->name : "", b->name ? b->name : "") &&
-	       !strcmp(a->runtime ? a->runtime : "", b->runtime ? b->runtime : "");
+	const struct mmt_resident_kind *a = ((const struct indexed_kind *)left)->kind;
+	const struct mmt_resident_kind *b = ((const struct indexed_kind *)right)->kind;
+	int names;
+
+	if (a->memory_class != b->memory_class)
+		return a->memory_class < b->memory_class ? -1 : 1;
+	if (a->arena != b->arena)
+		return a->arena - b->arena;
+	names = strcmp(a->name ? a->name : "", b->name ? b->name : "");
+	return names ? names : strcmp(a->runtime ? a->runtime : "", b->runtime ? b->runtime : "");
 }
 
-static uint64_t bytes_of_kind(const struct mmt_growth *growth, const struct mmt_resident_kind *kind, bool at_start)
+/* The caller frees the result; NULL: out of memory. */
+static struct indexed_kind *index_kinds(const struct mmt_growth *growth)
 {
-	for (size_t i = 0; i < growth->kind_count; i++) {
-		if (is_same_kind(&growth->kinds[i], kind))
-			return at_start ? growth->kinds[i].start_bytes : growth->kinds[i].end_bytes;
-	}
-	return 0;
+	struct indexed_kind *kinds = calloc(growth->kind_count + 1, sizeof(*kinds));
+
+	for (size_t i = 0; kinds && i < growth->kind_count; i++)
+		kinds[i].kind = &growth->kinds[i];
+	if (kinds)
+		qsort(kinds, growth->kind_count, sizeof(*kinds), compare_kinds);
+	return kinds;
 }
 
 /* New threads are as likely as deeper calls, which is all that a report of one recording can find. */
@@ -303,28 +320,45 @@ static int compare_between(const void *left, const void *right)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* In which kinds of memory one process grew between the recordings. */
-static struct mmt_error *attribute_between(struct diff *diff)
+/* First the kinds of the second report, then those that only the first one has. */
+static struct mmt_error *compare_all_kinds(struct diff *diff, struct indexed_kind *indexed)
 {
 	const struct mmt_growth *before = &diff->result.before->growth, *after = &diff->result.after->growth;
 	struct mmt_error *error = NULL;
 
+	for (size_t i = 0; !error && i < after->kind_count; i++) {
+		const struct indexed_kind wanted = {.kind = &after->kinds[i]};
+		struct indexed_kind *match =
+		    bsearch(&wanted, indexed, before->kind_count, sizeof(*indexed), compare_kinds);
+
+		if (match)
+			match->matched = true;
+		error =
+		    add_between(diff, wanted.kind, match ? match->kind->end_bytes : 0, wanted.kind->start_bytes);
+	}
+	for (size_t i = 0; !error && i < before->kind_count; i++) {
+		if (!indexed[i].matched)
+			error = add_between(diff, indexed[i].kind, indexed[i].kind->end_bytes, 0);
+	}
+	return error;
+}
+
+/* In which kinds of memory one process grew between the recordings. */
+static struct mmt_error *attribute_between(struct diff *diff)
+{
+	const struct mmt_growth *before = &diff->result.before->growth, *after = &diff->result.after->growth;
+	CLEANUP(free) struct indexed_kind *indexed = NULL;
+	struct mmt_error *error;
+
 	if (diff->result.relation != MMT_DIFF_SAME_PROCESS || !before->kinds_at_end || !after->kinds_at_start ||
 	    before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
 		return NULL;
+	indexed = index_kinds(before);
+	if (!indexed)
+		return &error_no_memory;
 	diff->result.between_bytes = (int64_t)(after->start_bytes - before->end_bytes);
 	diff->result.between_unexplained_bytes = diff->result.between_bytes;
-	for (size_t i = 0; !error && i < after->kind_count; i++)
-		error = add_between(diff, &after->kinds[i], bytes_of_kind(before, &after->kinds[i], false),
-				    after->kinds[i].start_bytes);
-	for (size_t i = 0; !error && i < before->kind_count; i++) {
-		bool matched = false;
-
-		for (size_t j = 0; !matched && j < after->kind_count; j++)
-			matched = is_same_kind(&before->kinds[i], &after->kinds[j]);
-		if (!matched)
-			error = add_between(diff, &before->kinds[i], before->kinds[i].end_bytes, 0);
-	}
+	error = compare_all_kinds(diff, indexed);
 	if (diff->between.count)
 		qsort(diff->between.items, diff->between.count, sizeof(*diff->between.items), compare_between);
 	diff->result.between_parts = diff->between.items;
