@@ -78,13 +78,6 @@ void map_deinit(struct map *map)
 	*map = (struct map){0};
 }
 
-void map_clear(struct map *map)
-{
-	if (map->slots)
-		memset(map->slots, 0, map->capacity * sizeof(*map->slots));
-	map->count = map->used = 0;
-}
-
 uint64_t *map_get(const struct map *map, uint64_t key)
 {
 	struct map_slot *slot = map->capacity ? find_slot(map, key) : NULL;

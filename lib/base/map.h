@@ -40,9 +40,6 @@ struct map {
 
 void map_deinit(struct map *map);
 
-/* Remove all keys and keep the memory. */
-void map_clear(struct map *map);
-
 /* Pointer to the value, valid until the next map_put(); NULL when absent. */
 uint64_t *map_get(const struct map *map, uint64_t key);
 

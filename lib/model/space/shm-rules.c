@@ -24,13 +24,7 @@ bool space_shm_attach(struct space *space, const struct space_call *call)
 		space_calls_take_mmap2(&attributes, mmap2_record, start);
 		attributes.segment_pages = (uint32_t)((range.end - range.start) / space->page_bytes);
 		space->attachments++;
-		if (call->arguments[2] & SHM_REMAP) {
-			if (!space_edit_release(space, range.start, range.end, call))
-				return false;
-		} else if (!pending_unmaps_place(space, call, range.start, range.end, &attributes)) {
-			return false;
-		}
-		return space_calls_allocate(space, call, &range, &attributes);
+		return space_calls_place(space, call, &range, &attributes, call->arguments[2] & SHM_REMAP);
 	}
 	/* The size is unknown. */
 	space->counts.ambiguous++;

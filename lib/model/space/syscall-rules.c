@@ -94,6 +94,15 @@ bool space_calls_allocate(struct space *space, const struct space_call *call, co
 	return space_edit_touch(space, range->start, range->end) && space_edit_allocate(space, &interval);
 }
 
+bool space_calls_place(struct space *space, const struct space_call *call, const struct range *range,
+		       const struct space_attributes *attributes, bool replace)
+{
+	bool done = replace ? space_edit_release(space, range->start, range->end, call)
+			    : pending_unmaps_place(space, call, range->start, range->end, attributes);
+
+	return done && space_calls_allocate(space, call, range, attributes);
+}
+
 static uint8_t huge_page_bits(uint64_t flags)
 {
 	unsigned int shift = flags >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
@@ -210,13 +219,8 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 	describe_mmap(space, call, &range, &attributes);
 	if (huge)
 		attributes.hugetlb = huge;
-	if ((flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE)) {
-		if (!space_edit_release(space, range.start, range.end, call))
-			return false;
-	} else if (!pending_unmaps_place(space, call, range.start, range.end, &attributes)) {
-		return false;
-	}
-	return space_calls_allocate(space, call, &range, &attributes);
+	return space_calls_place(space, call, &range, &attributes,
+				 (flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE));
 }
 
 static bool apply_munmap(struct space *space, const struct space_call *call)

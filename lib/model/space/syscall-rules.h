@@ -19,6 +19,11 @@ const struct space_mmap2 *space_calls_mmap2(const struct space *space, const str
 bool space_calls_allocate(struct space *space, const struct space_call *call, const struct range *range,
 			  const struct space_attributes *attributes);
 
+/* The same, where other mappings may be: with `replace` the call unmaps them, otherwise an munmap that has not returned
+ * yet has. */
+bool space_calls_place(struct space *space, const struct space_call *call, const struct range *range,
+		       const struct space_attributes *attributes, bool replace);
+
 /* The call changes mappings in place: see space_edit_change(). */
 bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
 			void (*change)(void *context, struct space_interval *interval), void *context);
