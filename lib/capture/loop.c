@@ -95,12 +95,12 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 
 static void warn_of_descriptors(struct recorder *recorder)
 {
-	if (recorder->processes.descriptors_short && !recorder->descriptors_told)
+	if (recorder->processes.descriptors_short && !recorder->descriptors_reported)
 		recorder_message(
 		    recorder, true,
 		    "too many files are open to watch every process closely: perf maps and ends of some may "
 		    "be missed; raise the limit with `ulimit -n`");
-	recorder->descriptors_told |= recorder->processes.descriptors_short;
+	recorder->descriptors_reported |= recorder->processes.descriptors_short;
 }
 
 /* Called when the snapshots of all processes known at the start, or of the first that started later, were tried. */
@@ -108,14 +108,14 @@ static void warn_of_guarded(struct recorder *recorder)
 {
 	uint64_t count = recorder->summary.guarded_processes;
 
-	if (count && !recorder->guarded_told)
+	if (count && !recorder->guarded_reported)
 		recorder_message(recorder, true,
 				 "the mappings of %llu %s cannot be read: permission denied; what was mapped before is "
 				 "not known, and nothing is checked there; %s",
 				 (unsigned long long)count, count == 1 ? "process" : "processes",
 				 geteuid() ? "run as root or with CAP_SYS_PTRACE"
 					   : "a user namespace or a security module guards them");
-	recorder->guarded_told |= count > 0;
+	recorder->guarded_reported |= count > 0;
 }
 
 /* Snapshots of many processes, and waits, may take long. Flush at least once a second between snapshots, so that a

@@ -107,9 +107,9 @@ struct recorder {
 	struct mmt_error *write_error;			     /* the first write error; nothing is written after it */
 	struct mmt_error *failure;			     /* the first other error; ends the recording */
 	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a modified copy of a record, as written to the file */
-	bool descriptors_told;
-	bool guarded_told;
-	bool residency_told;
+	bool descriptors_reported;
+	bool guarded_reported;
+	bool residency_reported;
 	struct priority priority;
 	int64_t bytes_until_look;			 /* bytes to read before the clock is checked again */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */

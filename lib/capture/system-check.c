@@ -266,13 +266,13 @@ struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 
 void mmt_check_destroy(struct mmt_check *check)
 {
-	struct check *whole = (struct check *)check;
+	struct check *mutable = (struct check *)check;
 
-	if (!whole)
+	if (!mutable)
 		return;
-	vector_deinit(&whole->items);
-	arena_deinit(&whole->arena);
-	free(whole);
+	vector_deinit(&mutable->items);
+	arena_deinit(&mutable->arena);
+	free(mutable);
 }
 
 const char *mmt_setup_path(void)

@@ -3,7 +3,7 @@
  *     bench-unwind RECORDING [FILE...]
  *
  * Unwinds every sample with a stack dump of a recording three ways: by the row tables, cold (with opening the files and
- * compiling their tables), by the memo, and by libunwind. Then the size of the row tables of the FILEs, each row of
+ * compiling their tables), by the cache, and by libunwind. Then the size of the row tables of the FILEs, each row of
  * which is compared with libdw's. test/bench/unwind-cost makes the recording and puts perf beside it. Figures, never a
  * verdict.
  */
@@ -70,26 +70,26 @@ static uint64_t unwind_in_cache(void)
 	return frames;
 }
 
-/* Number of samples that the memo knew; each is looked up `rounds` times in a row. */
+/* Number of samples that the cache knew; each is looked up `rounds` times in a row. */
 static uint64_t unwind_memoised(size_t rounds)
 {
 	struct unwind_callbacks callbacks = unwind_oracle_callbacks();
-	struct unwind_cache *memo = NULL;
+	struct unwind_cache *cache = NULL;
 	uint64_t known = 0;
 	uint32_t value;
 
-	require(unwind_cache_create(1u << 16, &memo));
+	require(unwind_cache_create(1u << 16, &cache));
 	for (size_t i = 0; i < unwind_oracle_count() * rounds; i++) {
 		struct unwind_input input = unwind_oracle_input(i / rounds);
 
-		if (unwind_cache_get(memo, 1, &input, &value)) {
+		if (unwind_cache_get(cache, 1, &input, &value)) {
 			known++;
 			continue;
 		}
 		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &result);
-		unwind_cache_put(memo, 1, &input, &result, (uint32_t)i);
+		unwind_cache_put(cache, 1, &input, &result, (uint32_t)i);
 	}
-	unwind_cache_destroy(memo);
+	unwind_cache_destroy(cache);
 	return known;
 }
 
@@ -158,7 +158,7 @@ static void unwind_recording(const char *path)
 	(void)libunwind_all(&equal, &seconds);
 	frames = libunwind_all(&equal, &seconds);
 	print_rate("libunwind, its global cache", seconds, frames);
-	printf("%zu samples, %.1f frames each; %lu whole, %lu known to the memo, %lu equal to libunwind's\n",
+	printf("%zu samples, %.1f frames each; %lu whole, %lu known to the cache, %lu equal to libunwind's\n",
 	       unwind_oracle_count(), (double)frames / (double)unwind_oracle_count(), (unsigned long)whole,
 	       (unsigned long)known, (unsigned long)equal);
 	unwind_oracle_end();

@@ -479,7 +479,7 @@ START_TEST(who_released_whose_memory)
 END_TEST
 
 /* Several threads may be faster than the stack, of several births at a time. */
-START_TEST(all_who_released_before_the_stack_was_told)
+START_TEST(releases_before_the_stack_is_known)
 {
 	uint32_t allocations[2];
 	const uint64_t *bytes;
@@ -723,7 +723,7 @@ START_TEST(found_bytes_have_a_time_and_a_kind)
 END_TEST
 
 /* A stack that grew unseen, and is found so: the bytes are its call's. */
-START_TEST(a_allocation_grows_after_its_stack_was_told)
+START_TEST(an_allocation_grows_after_its_stack_is_known)
 {
 	uint32_t allocation = map_bytes(2000, 4096, 1);
 
@@ -761,14 +761,14 @@ int main(void)
 	tcase_add_test(tcase, code_of_a_stack_that_comes_late);
 	tcase_add_test(tcase, window_leaves_out_older_and_younger_allocations);
 	tcase_add_test(tcase, who_released_whose_memory);
-	tcase_add_test(tcase, all_who_released_before_the_stack_was_told);
+	tcase_add_test(tcase, releases_before_the_stack_is_known);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);
 	tcase_add_test(tcase, committed_over_time);
 	tcase_add_test(tcase, late_commits_take_no_memory);
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);
 	tcase_add_test(tcase, found_bytes_have_a_time_and_a_kind);
-	tcase_add_test(tcase, a_allocation_grows_after_its_stack_was_told);
+	tcase_add_test(tcase, an_allocation_grows_after_its_stack_is_known);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

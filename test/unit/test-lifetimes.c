@@ -72,7 +72,7 @@ START_TEST(pieces_end_one_after_the_other)
 }
 END_TEST
 
-START_TEST(releases_before_the_stack_is_told)
+START_TEST(releases_before_the_stack_is_known)
 {
 	uint32_t allocation = open_allocation(3000, 3 * PAGE);
 
@@ -227,7 +227,7 @@ START_TEST(parts_are_all_of_the_groups)
 }
 END_TEST
 
-START_TEST(no_parts_unless_asked_for)
+START_TEST(no_parts_unless_requested)
 {
 	struct mmt_report_options options;
 	struct mmt_report *report;
@@ -289,13 +289,13 @@ int main(void)
 
 	tcase_add_checked_fixture(accounts, setup, teardown);
 	tcase_add_test(accounts, pieces_end_one_after_the_other);
-	tcase_add_test(accounts, releases_before_the_stack_is_told);
+	tcase_add_test(accounts, releases_before_the_stack_is_known);
 	tcase_add_test(accounts, split_after_a_release);
 	tcase_add_test(accounts, steps_double_when_time_goes_on);
 	tcase_add_test(accounts, memory_is_bounded);
 	suite_add_tcase(suite, accounts);
 	tcase_add_loop_test(reports, parts_are_all_of_the_groups, 0, 4);
-	tcase_add_test(reports, no_parts_unless_asked_for);
+	tcase_add_test(reports, no_parts_unless_requested);
 	suite_add_tcase(suite, reports);
 	tcase_add_checked_fixture(files, report_file_setup, report_file_teardown);
 	tcase_add_test(files, parts_of_a_report);

@@ -91,7 +91,7 @@ START_TEST(line_later_than_a_call_wins_when_no_call_settles_it)
 }
 END_TEST
 
-START_TEST(moved_from_unread_to_read_stays_unknown_until_told)
+START_TEST(moved_from_unread_to_read_stays_unknown_until_a_snapshot)
 {
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 1, anonymous);
@@ -534,7 +534,7 @@ int main(void)
 	tcase_add_test(attached, first_snapshot_defines_what_no_call_has);
 	tcase_add_test(attached, call_later_than_its_line_wins);
 	tcase_add_test(attached, line_later_than_a_call_wins_when_no_call_settles_it);
-	tcase_add_test(attached, moved_from_unread_to_read_stays_unknown_until_told);
+	tcase_add_test(attached, moved_from_unread_to_read_stays_unknown_until_a_snapshot);
 	tcase_add_test(attached, snapshot_races_of_the_first_and_of_the_last_reading);
 	tcase_add_test(known, move_in_flight_from_read_to_unread_in_a_known_space);
 	tcase_add_test(known, move_in_flight_of_what_was_there_before);

@@ -319,7 +319,7 @@ START_TEST(differs_from_kernel)
 END_TEST
 
 /* A part is never taken for the whole. */
-START_TEST(what_was_asked_for)
+START_TEST(requested_figures)
 {
 	struct mmt_report report = sample_report();
 	char *text = render(&report, &(struct mmt_text_options){0});
@@ -1352,7 +1352,7 @@ int main(void)
 	tcase_add_test(cases, warnings_come_first);
 	tcase_add_test(cases, differs_from_kernel);
 	tcase_add_test(cases, table_of_processes);
-	tcase_add_test(cases, what_was_asked_for);
+	tcase_add_test(cases, requested_figures);
 	tcase_add_test(cases, checked_while_it_lived);
 	tcase_add_test(cases, checks_of_many_processes);
 	tcase_add_test(cases, stacks_are_complete_doubtful_or_truncated);

@@ -71,7 +71,7 @@ START_TEST(who_is_born_later_is_born_with_the_set)
 {
 	note_allocation(7, 90, false);
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
-	thread_coverage_set_whole(&coverage, 100);
+	thread_coverage_set_complete(&coverage, 100);
 	note_allocation(7, 99, false); /* of a parent that had a part of the set, perhaps */
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
 	note_allocation(8, 101, true);

@@ -21,7 +21,7 @@ static uint64_t words[32], chain[4];
 static struct register_values registers;
 static struct unwind_input input;
 static struct unwind_result result;
-static struct unwind_cache *memo;
+static struct unwind_cache *cache;
 
 /* Rows are as good finished as not. */
 static bool rows_are_finished;
@@ -84,7 +84,7 @@ static void set_up(void)
 	}
 	rules[1][1] = (struct cfi_rule){.number = RBX, .kind = CFI_RULE_OFFSET, .offset = -16};
 	rules[2][0].kind = CFI_RULE_UNDEFINED;
-	ck_assert_ptr_null(unwind_cache_create(1000, &memo));
+	ck_assert_ptr_null(unwind_cache_create(1000, &cache));
 	build_stack(STACK);
 }
 
@@ -96,20 +96,20 @@ static void set_up_finished(void)
 
 static void tear_down(void)
 {
-	unwind_cache_destroy(memo);
+	unwind_cache_destroy(cache);
 }
 
 static void remember(uint64_t generation, uint32_t value)
 {
 	unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
-	unwind_cache_put(memo, generation, &input, &result, value);
+	unwind_cache_put(cache, generation, &input, &result, value);
 }
 
 static bool recall(uint64_t generation, uint32_t expected)
 {
 	uint32_t value = UINT32_MAX;
 
-	if (!unwind_cache_get(memo, generation, &input, &value))
+	if (!unwind_cache_get(cache, generation, &input, &value))
 		return false;
 	ck_assert_uint_eq(value, expected);
 	return true;
@@ -211,7 +211,7 @@ START_TEST(test_random_changes_are_exact)
 			registers.values[RBP] = registers.values[RSP] + (uint64_t)(rand() % 24) * 8;
 		scratch = input;
 		unwind(&unwind_rules_x86_64, &scratch, &callbacks, &result);
-		if (unwind_cache_get(memo, 1, &input, &value)) {
+		if (unwind_cache_get(cache, 1, &input, &value)) {
 			const struct unwind_result *old = &seen[value];
 
 			hits++;
@@ -226,7 +226,7 @@ START_TEST(test_random_changes_are_exact)
 
 			if (next < 512) {
 				seen[next] = result;
-				unwind_cache_put(memo, 1, &input, &result, next++);
+				unwind_cache_put(cache, 1, &input, &result, next++);
 			}
 		}
 	}
@@ -246,7 +246,7 @@ START_TEST(test_bounded)
 		uint32_t value;
 
 		words[17] = ENTRY + 2 + i;
-		hits += unwind_cache_get(memo, 1, &input, &value);
+		hits += unwind_cache_get(cache, 1, &input, &value);
 	}
 	ck_assert_uint_gt(hits, 0);
 	ck_assert_uint_le(hits, 1000);

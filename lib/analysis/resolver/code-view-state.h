@@ -80,7 +80,7 @@ struct code_view {
 	const struct reader_metadata *metadata;
 	const struct unwind_rules *rules;
 	struct mapped_modules mapped;
-	struct unwind_cache *memo;
+	struct unwind_cache *unwind_cache;
 	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
 	VECTOR(struct copied_code *) copied_codes; /* by index of the program among those with recorded code */

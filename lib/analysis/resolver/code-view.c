@@ -53,7 +53,7 @@ size_t stacks_count(const struct stacks *stacks)
 	return stacks->interned.count;
 }
 
-#define MEMO_ENTRIES (1u << 16)
+#define UNWIND_CACHE_ENTRIES (1u << 16)
 
 /* Context of the unwinder's callbacks. */
 struct lookup {
@@ -76,7 +76,7 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 	if (!error)
 		programs_use_cache(view->mapped.programs, cache_directory);
 	if (!error)
-		error = unwind_cache_create(MEMO_ENTRIES, &view->memo);
+		error = unwind_cache_create(UNWIND_CACHE_ENTRIES, &view->unwind_cache);
 	if (!error)
 		error = unwind_places_create(&view->places);
 	if (!error && metadata->packed)
@@ -108,7 +108,7 @@ void code_view_destroy(struct code_view *view)
 	id_table_deinit(&view->frames_by_key);
 	vector_deinit(&view->frames);
 	stacks_deinit(&view->stacks);
-	unwind_cache_destroy(view->memo);
+	unwind_cache_destroy(view->unwind_cache);
 	unwind_places_destroy(view->places);
 	mapped_modules_deinit(&view->mapped);
 	free(view);
@@ -516,7 +516,7 @@ static struct mmt_error *unwind_again(struct code_view *view, const struct proce
 		doubt_caller_of_leaf(&view->result);
 	error = put_stack(&lookup, process, stack_ret);
 	if (!error)
-		unwind_cache_put(view->memo, generation, input, &view->result, *stack_ret);
+		unwind_cache_put(view->unwind_cache, generation, input, &view->result, *stack_ret);
 	return error;
 }
 
@@ -544,7 +544,7 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	error = find_generation(view, process, stack->time_ns, &generation);
 	if (error)
 		return error;
-	if (unwind_cache_get(view->memo, generation, &input, stack_ret))
+	if (unwind_cache_get(view->unwind_cache, generation, &input, stack_ret))
 		return NULL;
 	return unwind_again(view, process, generation, stack->time_ns, &input, stack_ret);
 }

@@ -72,14 +72,14 @@ static struct generating_program *find_victim(const struct jit_code *generated,
 
 		if (other == program || !other->pages.items.count)
 			continue;
-		if (other->ended && !other->asked_for)
+		if (other->ended && !other->requested)
 			return other;
 		if (other->ended)
 			ended = ended ? ended : other;
-		else if (!other->asked_for)
+		else if (!other->requested)
 			living = other;
 	}
-	if (!program->asked_for)
+	if (!program->requested)
 		return NULL;
 	return ended ? ended : living;
 }
@@ -90,7 +90,7 @@ static bool make_room(void *context)
 	const struct generating_program *program = generated->reading;
 	struct generating_program *victim = generated->nothing_gives_way ? NULL : find_victim(generated, program);
 
-	generated->nothing_gives_way |= !victim && program->asked_for;
+	generated->nothing_gives_way |= !victim && program->requested;
 	if (!victim)
 		return false;
 	code_pages_give_up(&victim->pages, &generated->store);
@@ -238,9 +238,9 @@ static struct mmt_error *read_ranges(struct code_pass *pass, struct generating_p
 	return error;
 }
 
-static bool is_due_for_reading(const struct code_pass *pass, const struct generating_program *program, bool asked_for)
+static bool is_due_for_reading(const struct code_pass *pass, const struct generating_program *program, bool requested)
 {
-	return !program->ended && !program->gave_way && program->asked_for == asked_for &&
+	return !program->ended && !program->gave_way && program->requested == requested &&
 	       (pass->at_end || program->from_ns <= pass->now_ns);
 }
 
@@ -305,10 +305,10 @@ static struct mmt_error *read_program(struct code_pass *pass, struct generating_
 }
 
 /* Read the programs of one kind (requested or not), starting with the first that had no time left in the last pass. */
-static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
+static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
 {
 	struct jit_code *generated = &pass->recorder->generated;
-	size_t count = generated->programs.count, first = generated->turns[asked_for];
+	size_t count = generated->programs.count, first = generated->turns[requested];
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < count; i++) {
@@ -316,10 +316,10 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
 
 		struct generating_program *program = &generated->programs.items[index];
 
-		if (!is_due_for_reading(pass, program, asked_for))
+		if (!is_due_for_reading(pass, program, requested))
 			continue;
 		if (is_over(pass)) {
-			generated->turns[asked_for] = index;
+			generated->turns[requested] = index;
 			return NULL;
 		}
 		error = read_program(pass, program);
@@ -333,7 +333,7 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 {
 	struct jit_code *generated = &pass->recorder->generated;
 	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
-	bool asked_for = pass->at_end || !generated->others_first;
+	bool requested = pass->at_end || !generated->others_first;
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
 
 	if (!error && !generated->store.compressor)
@@ -343,11 +343,11 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 	pass->piece = piece;
 	begin_work(pass);
 	if (!error)
-		error = read_kind(pass, asked_for);
+		error = read_kind(pass, requested);
 	if (!error)
-		error = read_kind(pass, !asked_for);
+		error = read_kind(pass, !requested);
 	end_work(pass);
-	generated->others_first = asked_for;
+	generated->others_first = requested;
 	return error;
 }
 
@@ -478,7 +478,7 @@ static struct generating_program *add_program(struct recorder *recorder, pid_t p
 	if (!program)
 		return NULL;
 	generating_program_init(program, pid);
-	program->asked_for = process && process->target;
+	program->requested = process && process->target;
 	program->from_ns = from_ns;
 	if (map_put(&generated->program_of_pid, (uint64_t)pid, generated->programs.count - 1))
 		return program;

@@ -33,7 +33,7 @@ struct generating_program {
 	pid_t pid;
 	uint64_t until_ns; /* as in struct process_code */
 	uint64_t from_ns;  /* do not read it before this time */
-	bool asked_for;	   /* its process was requested by the user: while it lives, its code is never evicted */
+	bool requested;	   /* its process was requested by the user: while it lives, its code is never evicted */
 	bool opened;	   /* the open() was tried */
 	uint64_t opened_ns;
 	bool descriptors_short; /* it could not be opened because descriptors were short */

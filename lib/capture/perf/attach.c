@@ -298,7 +298,7 @@ void attach_close_root(struct attachment *attachment, uint32_t root)
 		close(fence.fd);
 	}
 	attachment->fences.count = kept;
-	attachment->roots.items[root].whole_ns = 0;
+	attachment->roots.items[root].complete_ns = 0;
 }
 
 static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_t tid, uint64_t thread_start_ns,
@@ -324,7 +324,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 {
 	struct proc_thread state;
 	struct mmt_error *error;
-	uint64_t whole_ns;
+	uint64_t complete_ns;
 	uint32_t root;
 
 	*gone_ret = !proc_read_thread(pid, tid, &state);
@@ -336,15 +336,15 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 	error = open_set(attachment, root, gone_ret);
 	if (!error && !*gone_ret)
 		error = open_fences(attachment, root, gone_ret);
-	whole_ns = clock_now_ns();
+	complete_ns = clock_now_ns();
 	if (!error && !*gone_ret)
 		*gone_ret =
-		    !was_one_thread(pid, tid, state.start_ticks, whole_ns - attachment->roots.items[root].begin_ns);
+		    !was_one_thread(pid, tid, state.start_ticks, complete_ns - attachment->roots.items[root].begin_ns);
 	if (!error && !*gone_ret &&
-	    (!thread_coverage_put(&attachment->coverage, tid, whole_ns) ||
+	    (!thread_coverage_put(&attachment->coverage, tid, complete_ns) ||
 	     !map_put(&attachment->root_of_thread, (uint32_t)tid, root)))
 		error = &error_no_memory;
-	attachment->roots.items[root].whole_ns = whole_ns;
+	attachment->roots.items[root].complete_ns = complete_ns;
 	if (error || *gone_ret)
 		attach_close_root(attachment, root);
 	return error;
@@ -362,7 +362,7 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 		error = open_set(attachment, root, gone_ret);
 	if (!error && !thread_coverage_put(&attachment->coverage, pid, clock_now_ns()))
 		error = &error_no_memory;
-	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
+	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
 	return error;
 }
 
@@ -399,7 +399,7 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 	}
 	if (!error)
 		error = note_first_ids(attachment);
-	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
+	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
 	return error;
 }
 
@@ -545,7 +545,7 @@ static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
 {
 	const uint64_t *index = map_get(&attachment->root_of_thread, (uint32_t)tid);
 
-	return index && attachment->roots.items[*index].whole_ns ? &attachment->roots.items[*index] : NULL;
+	return index && attachment->roots.items[*index].complete_ns ? &attachment->roots.items[*index] : NULL;
 }
 
 struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
@@ -555,7 +555,7 @@ struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, 
 	if (!map_get(&attachment->root_of_fence, fence_id))
 		return NULL;
 	root = find_root(attachment, tid);
-	if (root && time_ns > root->whole_ns)
+	if (root && time_ns > root->complete_ns)
 		root->seen_outside = true;
 	return add_note(attachment, tid, time_ns, fence_id);
 }
@@ -563,7 +563,7 @@ struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, 
 bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns)
 {
 	struct attached_root *root = find_root(attachment, parent_tid);
-	bool unseen = root && !root->seen_outside && time_ns > root->whole_ns;
+	bool unseen = root && !root->seen_outside && time_ns > root->complete_ns;
 
 	if (unseen)
 		root->seen_outside = true;
@@ -587,14 +587,14 @@ void attach_look_outside(struct attachment *attachment)
 	for (size_t i = 0; i < attachment->roots.count; i++) {
 		struct attached_root *root = &attachment->roots.items[i];
 
-		if (!root->whole_ns || root->seen_outside)
+		if (!root->complete_ns || root->seen_outside)
 			continue;
 		root->seen_outside = is_outside(root);
 		if (root->seen_outside)
 			continue;
 		attachment->unseen_roots++;
-		if (root->whole_ns > attachment->unseen_since_ns)
-			attachment->unseen_since_ns = root->whole_ns;
+		if (root->complete_ns > attachment->unseen_since_ns)
+			attachment->unseen_since_ns = root->complete_ns;
 	}
 }
 
@@ -676,12 +676,12 @@ bool thread_coverage_has(const struct thread_coverage *coverage, pid_t tid, uint
 
 bool thread_coverage_note_fork(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret)
 {
-	bool whole = coverage->whole_ns && time_ns > coverage->whole_ns;
+	bool complete = coverage->complete_ns && time_ns > coverage->complete_ns;
 
-	*new_ret = whole && !map_get(&coverage->times, (uint32_t)tid);
-	if (whole)
+	*new_ret = complete && !map_get(&coverage->times, (uint32_t)tid);
+	if (complete)
 		return thread_coverage_put(coverage, tid, time_ns);
-	return coverage->whole_ns || put_latest(&coverage->forks, tid, time_ns);
+	return coverage->complete_ns || put_latest(&coverage->forks, tid, time_ns);
 }
 
 bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns)
@@ -691,7 +691,7 @@ bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint6
 	if (!known_ns || *known_ns > time_ns)
 		return true;
 	(void)map_remove(&coverage->times, (uint32_t)tid);
-	return coverage->whole_ns || put_latest(&coverage->ends, tid, time_ns);
+	return coverage->complete_ns || put_latest(&coverage->ends, tid, time_ns);
 }
 
 bool thread_coverage_lasted_until(const struct thread_coverage *coverage, pid_t tid, uint64_t time_ns)
@@ -708,9 +708,9 @@ bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, 
 	return !coverage->forks_missing && (!fork_ns || (*fork_ns <= a_ns && *fork_ns <= b_ns));
 }
 
-void thread_coverage_set_whole(struct thread_coverage *coverage, uint64_t time_ns)
+void thread_coverage_set_complete(struct thread_coverage *coverage, uint64_t time_ns)
 {
-	coverage->whole_ns = time_ns;
+	coverage->complete_ns = time_ns;
 	map_deinit(&coverage->forks);
 	map_deinit(&coverage->ends);
 }

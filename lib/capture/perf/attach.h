@@ -26,11 +26,11 @@
 
 /* Zero initialisation makes an empty one. */
 struct thread_coverage {
-	struct map times;   /* by TID: when the thread was known to have the set */
-	struct map forks;   /* by TID: the latest FORK; while attaching */
-	struct map ends;    /* by TID: the latest EXIT of a thread that had the set; while attaching */
-	uint64_t whole_ns;  /* threads created later inherit the set; 0: not yet */
-	bool forks_missing; /* records were lost while attaching */
+	struct map times;     /* by TID: when the thread was known to have the set */
+	struct map forks;     /* by TID: the latest FORK; while attaching */
+	struct map ends;      /* by TID: the latest EXIT of a thread that had the set; while attaching */
+	uint64_t complete_ns; /* threads created later inherit the set; 0: not yet */
+	bool forks_missing;   /* records were lost while attaching */
 };
 
 void thread_coverage_deinit(struct thread_coverage *coverage);
@@ -59,7 +59,7 @@ bool thread_coverage_lasted_until(const struct thread_coverage *coverage, pid_t 
 bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, uint64_t a_ns, uint64_t b_ns);
 
 /* Every thread that was alive at this time has the set. */
-void thread_coverage_set_whole(struct thread_coverage *coverage, uint64_t time_ns);
+void thread_coverage_set_complete(struct thread_coverage *coverage, uint64_t time_ns);
 
 /* Opens the event set for threads, on every CPU, and owns the descriptors. */
 
@@ -82,7 +82,7 @@ struct attached_root {
 	pid_t pid, tid;
 	uint64_t thread_start_ns; /* early by at most one clock tick */
 	uint64_t begin_ns;	  /* before the first event was opened */
-	uint64_t whole_ns;	  /* when the last event had been opened; 0: not yet, or closed again */
+	uint64_t complete_ns;	  /* when the last event had been opened; 0: not yet, or closed again */
 	/* The thread was seen outside of clone() since then: threads that it creates from now on inherit the complete
 	 * set. Threads that it created before have inherited only part of the set, or none of it. */
 	bool seen_outside;

@@ -268,8 +268,8 @@ void rings_note_heads(struct rings *rings)
 		ring_note_head(&rings->items.items[i]);
 }
 
-static struct mmt_error *get_whole_record(struct ring *ring, uint64_t tail, uint64_t head, const void **record_ret,
-					  size_t *size_ret)
+static struct mmt_error *get_complete_record(struct ring *ring, uint64_t tail, uint64_t head, const void **record_ret,
+					     size_t *size_ret)
 {
 	const void *record = get_record(ring, tail, size_ret);
 
@@ -291,7 +291,7 @@ struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *conte
 		const void *record = NULL;
 		size_t size;
 
-		error = get_whole_record(ring, position, head, &record, &size);
+		error = get_complete_record(ring, position, head, &record, &size);
 		if (!error)
 			error = handle(context, record, size);
 		position += size;
@@ -310,7 +310,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 		const void *record = NULL;
 		size_t size;
 
-		error = get_whole_record(ring, tail, ring->head, &record, &size);
+		error = get_complete_record(ring, tail, ring->head, &record, &size);
 		if (error)
 			return error;
 		error = handle(context, record, size);

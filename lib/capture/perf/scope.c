@@ -125,11 +125,11 @@ static int find_under_mounts(const char *path)
 	int fd = -1;
 
 	while (mounts && fd < 0 && (mount = getmntent(mounts))) {
-		char whole[PATH_MAX];
+		char full_path[PATH_MAX];
 
 		if (has_perf_events(mount) &&
-		    snprintf(whole, sizeof(whole), "%s/%s", mount->mnt_dir, path) < (int)sizeof(whole))
-			fd = open_group(whole);
+		    snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir, path) < (int)sizeof(full_path))
+			fd = open_group(full_path);
 	}
 	if (mounts)
 		endmntent(mounts);

@@ -662,12 +662,12 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 /* Warn once: what is missing, and what the report shows instead. */
 static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
 {
-	if (!recorder->residency_told)
+	if (!recorder->residency_reported)
 		recorder_message(recorder, true,
 				 "which pages of process %d are resident cannot be read (/proc/%d/pagemap: %s): the "
 				 "report is based on RSS and committed bytes",
 				 pid, pid, reason);
-	recorder->residency_told = true;
+	recorder->residency_reported = true;
 }
 
 /* `huge`: NULL during the recording. */

@@ -150,7 +150,7 @@ static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret
 	return error;
 }
 
-static bool is_asked_for(const struct recorder *recorder, pid_t pid)
+static bool is_requested(const struct recorder *recorder, pid_t pid)
 {
 	for (size_t i = 0; i < recorder->options->pid_count; i++) {
 		if (recorder->options->pids[i] == pid)
@@ -172,7 +172,7 @@ static void children_inform(const struct recorder *recorder)
 		const struct traced_process *process = recorder->processes.items.items[i];
 		char name[PROC_NAME_BYTES];
 
-		if (process->ended || is_asked_for(recorder, process->pid))
+		if (process->ended || is_requested(recorder, process->pid))
 			continue;
 		if (count++ < NAMES_SHOWN && proc_name(process->pid, process->pid, name))
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%d (%s)",
@@ -477,7 +477,7 @@ static struct mmt_error *attach_uncovered(struct recorder *recorder, const struc
  * Whether every thread created from now on inherits the event set: no thread was found without it, and no thread exited
  * unseen that could have left a child without it. Call this after draining what happened during the scan.
  */
-static bool is_whole(const struct recorder *recorder, const struct look *look)
+static bool is_complete(const struct recorder *recorder, const struct look *look)
 {
 	if (look->uncovered.count || !look->complete)
 		return false;
@@ -488,10 +488,10 @@ static bool is_whole(const struct recorder *recorder, const struct look *look)
 	return true;
 }
 
-static void note_whole(struct recorder *recorder, const struct look *look)
+static void note_complete(struct recorder *recorder, const struct look *look)
 {
 	recorder->summary.threads = look->thread_count;
-	thread_coverage_set_whole(&recorder->attachment.coverage, look->begin_ns);
+	thread_coverage_set_complete(&recorder->attachment.coverage, look->begin_ns);
 }
 
 /* Whether no clone() is pending that began before its thread had the set. A parent that waits for its vfork() child
@@ -512,7 +512,7 @@ static bool no_new_threads_are_pending(struct recorder *recorder)
 	return true;
 }
 
-static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
+static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_ret)
 {
 	struct mmt_error *error = drain_twice(recorder);
 	size_t process_count = recorder->processes.items.count;
@@ -529,15 +529,15 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 	else if (!error)
 		error = drain_twice(recorder);
 	/* A child created during the scan was not scanned. */
-	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
-		     no_new_threads_are_pending(recorder);
+	*complete_ret = !error && is_complete(recorder, &look) && recorder->processes.items.count == process_count &&
+			no_new_threads_are_pending(recorder);
 	/* Children created before their parents had the set; later ones inherit it. */
-	if (*whole_ret) {
+	if (*complete_ret) {
 		error = children_add(recorder, &added);
-		*whole_ret = !error && !added;
+		*complete_ret = !error && !added;
 	}
-	if (*whole_ret)
-		note_whole(recorder, &look);
+	if (*complete_ret)
+		note_complete(recorder, &look);
 	look_deinit(&look);
 	if (!error && process_table_update(&recorder->processes))
 		error = refuse_ended(recorder);
@@ -554,7 +554,7 @@ static struct mmt_error *skip_remaining_threads(struct recorder *recorder)
 	recorder_message(recorder, true,
 			 "the target starts threads faster than mmtrace can attach to them: events of some are "
 			 "missing");
-	note_whole(recorder, &look);
+	note_complete(recorder, &look);
 	look_deinit(&look);
 	return error;
 }
@@ -563,14 +563,14 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 {
 	struct mmt_error *error = add_targets_and_children(recorder);
 	uint64_t begin_ns;
-	bool whole = false;
+	bool complete = false;
 
 	if (!error)
 		error = attach_keep_tracepoints(&recorder->attachment);
 	begin_ns = clock_now_ns();
-	while (!error && !whole && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
-		error = attach_pass(recorder, &whole);
-	if (!error && !whole)
+	while (!error && !complete && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
+		error = attach_pass(recorder, &complete);
+	if (!error && !complete)
 		error = skip_remaining_threads(recorder);
 	if (error)
 		return error;
@@ -699,7 +699,7 @@ static size_t count_threads_of(const pid_t *pids, size_t pid_count)
 	return count;
 }
 
-static struct mmt_error *count_threads_asked_for(const struct recorder *recorder, size_t *count_ret)
+static struct mmt_error *count_requested_threads(const struct recorder *recorder, size_t *count_ret)
 {
 	const struct mmt_record_options *options = recorder->options;
 	struct mmt_error *error = NULL;
@@ -734,7 +734,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
 	size_t thread_count;
-	struct mmt_error *error = count_threads_asked_for(recorder, &thread_count);
+	struct mmt_error *error = count_requested_threads(recorder, &thread_count);
 
 	if (error)
 		return error;

@@ -242,7 +242,7 @@ static bool has_key(const struct name_cache_key *key)
 }
 
 /* Read the complete file; NULL: not possible. */
-static uint8_t *read_whole(int fd, size_t size)
+static uint8_t *read_all(int fd, size_t size)
 {
 	uint8_t *data = malloc(size);
 	size_t done = 0;
@@ -314,7 +314,7 @@ const uint8_t *name_cache_read(struct name_cache *cache, const struct name_cache
 	if (fd < 0 || !own_directory_is_own(fd, S_IFREG, &status) || status.st_size < HEADER_BYTES ||
 	    status.st_size > NAME_CACHE_FILE_BYTES)
 		return NULL;
-	*data_ret = read_whole(fd, (size_t)status.st_size);
+	*data_ret = read_all(fd, (size_t)status.st_size);
 	if (!*data_ret)
 		return NULL;
 	bytes = bytes_over(*data_ret, (size_t)status.st_size);
@@ -328,7 +328,7 @@ const uint8_t *name_cache_read(struct name_cache *cache, const struct name_cache
 	return bytes.position;
 }
 
-static bool write_whole(int fd, const uint8_t *data, size_t size)
+static bool write_all(int fd, const uint8_t *data, size_t size)
 {
 	size_t done = 0;
 
@@ -348,7 +348,7 @@ static void write_file(struct name_cache *cache, const char *name, const struct 
 {
 	char temporary[NAME_BYTES + 64];
 	struct timespec now = {0};
-	bool whole;
+	bool written;
 	int fd;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -356,8 +356,8 @@ static void write_file(struct name_cache *cache, const char *name, const struct 
 	fd = openat(cache->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	whole = write_whole(fd, buffer->data, buffer->size);
-	if (close(fd) || !whole || renameat(cache->directory, temporary, cache->directory, name))
+	written = write_all(fd, buffer->data, buffer->size);
+	if (close(fd) || !written || renameat(cache->directory, temporary, cache->directory, name))
 		(void)unlinkat(cache->directory, temporary, 0);
 }
 

@@ -65,34 +65,34 @@ struct start {
 	uint8_t flags;
 };
 
-struct mmt_error *unwind_cache_create(size_t limit, struct unwind_cache **memo_ret)
+struct mmt_error *unwind_cache_create(size_t limit, struct unwind_cache **cache_ret)
 {
-	struct unwind_cache *memo = calloc(1, sizeof(*memo));
+	struct unwind_cache *cache = calloc(1, sizeof(*cache));
 
-	if (!memo)
+	if (!cache)
 		return &error_no_memory;
-	memo->limit = limit;
-	*memo_ret = memo;
+	cache->limit = limit;
+	*cache_ret = cache;
 	return NULL;
 }
 
-static void forget_all(struct unwind_cache *memo)
+static void forget_all(struct unwind_cache *cache)
 {
-	map_deinit(&memo->ways);
-	intern_deinit(&memo->callchains);
-	free(memo->numbered);
-	memo->numbered = NULL;
-	vector_deinit(&memo->entries);
-	vector_deinit(&memo->branches);
-	vector_deinit(&memo->reads);
+	map_deinit(&cache->ways);
+	intern_deinit(&cache->callchains);
+	free(cache->numbered);
+	cache->numbered = NULL;
+	vector_deinit(&cache->entries);
+	vector_deinit(&cache->branches);
+	vector_deinit(&cache->reads);
 }
 
-void unwind_cache_destroy(struct unwind_cache *memo)
+void unwind_cache_destroy(struct unwind_cache *cache)
 {
-	if (!memo)
+	if (!cache)
 		return;
-	forget_all(memo);
-	free(memo);
+	forget_all(cache);
+	free(cache);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -101,43 +101,43 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 /* Its slot; NULL: it has no number. */
-static struct cached_callchain *find_numbered(const struct unwind_cache *memo, const struct unwind_input *input)
+static struct cached_callchain *find_numbered(const struct unwind_cache *cache, const struct unwind_input *input)
 {
-	return input->callchain_number && memo->numbered
-		   ? &memo->numbered[input->callchain_number % NUMBERED_CALLCHAINS]
+	return input->callchain_number && cache->numbered
+		   ? &cache->numbered[input->callchain_number % NUMBERED_CALLCHAINS]
 		   : NULL;
 }
 
 /* Its ID; INTERN_NONE: no cached stack has it. */
-static uint32_t find_callchain(const struct unwind_cache *memo, const struct unwind_input *input)
+static uint32_t find_callchain(const struct unwind_cache *cache, const struct unwind_input *input)
 {
-	struct cached_callchain *numbered = find_numbered(memo, input);
+	struct cached_callchain *numbered = find_numbered(cache, input);
 	uint32_t id;
 
 	if (numbered && numbered->number == input->callchain_number)
 		return numbered->id;
-	id = intern_find(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
+	id = intern_find(&cache->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
 	if (numbered && id != INTERN_NONE)
 		*numbered = (struct cached_callchain){.number = input->callchain_number, .id = id};
 	return id;
 }
 
-static bool describe_start(const struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
+static bool describe_start(const struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 			   struct start *start_ret)
 {
 	uint64_t known = input->registers ? input->registers->known : 0;
-	bool have_address = known >> memo->rules->instruction_pointer & 1;
-	bool have_stack = known >> memo->rules->stack_pointer & 1;
+	bool have_address = known >> cache->rules->instruction_pointer & 1;
+	bool have_stack = known >> cache->rules->stack_pointer & 1;
 
 	*start_ret = (struct start){.generation = generation};
 	if (have_address)
-		start_ret->address = input->registers->values[memo->rules->instruction_pointer];
+		start_ret->address = input->registers->values[cache->rules->instruction_pointer];
 	if (have_stack)
-		start_ret->stack_pointer = input->registers->values[memo->rules->stack_pointer];
+		start_ret->stack_pointer = input->registers->values[cache->rules->stack_pointer];
 	start_ret->flags =
 	    (uint8_t)(have_address | have_stack << 1 | (input->stack_size > 0) << 2 | input->callchain_full << 3 |
 		      (start_ret->stack_pointer & 7) << 4 | (input->stack != NULL) << 7);
-	start_ret->callchain = find_callchain(memo, input);
+	start_ret->callchain = find_callchain(cache, input);
 	return start_ret->callchain != INTERN_NONE;
 }
 
@@ -184,19 +184,19 @@ static bool is_same_start(const struct unwind_cache_entry *entry, const struct s
 	       entry->callchain == start->callchain && entry->flags == start->flags;
 }
 
-static bool matches(const struct unwind_cache *memo, const struct unwind_cache_entry *entry, const struct start *start,
+static bool matches(const struct unwind_cache *cache, const struct unwind_cache_entry *entry, const struct start *start,
 		    const struct unwind_input *input)
 {
 	if (!is_same_start(entry, start))
 		return false;
 	for (size_t i = 0; i < entry->read_count; i++) {
-		uint32_t offset = memo->reads.items[entry->read_start + i].offset;
+		uint32_t offset = cache->reads.items[entry->read_start + i].offset;
 
 		if (offset < input->stack_size)
 			__builtin_prefetch(input->stack + offset);
 	}
 	for (size_t i = 0; i < entry->read_count; i++) {
-		const struct unwind_read *read = &memo->reads.items[entry->read_start + i];
+		const struct unwind_read *read = &cache->reads.items[entry->read_start + i];
 		struct unwind_read again =
 		    read_again(input, start->stack_pointer, read->offset, read->kind == UNWIND_READ_ADDRESS);
 
@@ -207,19 +207,19 @@ static bool matches(const struct unwind_cache *memo, const struct unwind_cache_e
 }
 
 /* Follow the tree to a candidate entry; NULL: none. */
-static const struct unwind_cache_entry *follow_way(const struct unwind_cache *memo, const struct start *start,
+static const struct unwind_cache_entry *follow_way(const struct unwind_cache *cache, const struct start *start,
 						   const struct unwind_input *input)
 {
-	const uint64_t *node = map_get(&memo->ways, hash_start(start));
+	const uint64_t *node = map_get(&cache->ways, hash_start(start));
 
 	while (node && *node & NODE_BRANCH) {
 		size_t index = *node & ~NODE_BRANCH;
-		const struct branch *branch = &memo->branches.items[index];
+		const struct branch *branch = &cache->branches.items[index];
 		struct unwind_read read = read_again(input, start->stack_pointer, branch->offset, branch->is_address);
 
-		node = map_get(&memo->ways, hash_way(index, &read));
+		node = map_get(&cache->ways, hash_way(index, &read));
 	}
-	return node ? &memo->entries.items[*node] : NULL;
+	return node ? &cache->entries.items[*node] : NULL;
 }
 
 static bool is_callchain_alone(const struct unwind_input *input)
@@ -227,10 +227,10 @@ static bool is_callchain_alone(const struct unwind_input *input)
 	return !input->stack && !input->stack_size && (!input->registers || !input->registers->known);
 }
 
-bool unwind_cache_get(struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
+bool unwind_cache_get(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 		      uint32_t *value_ret)
 {
-	struct cached_callchain *numbered = find_numbered(memo, input);
+	struct cached_callchain *numbered = find_numbered(cache, input);
 	bool alone = numbered && is_callchain_alone(input);
 	const struct unwind_cache_entry *entry;
 	struct start start;
@@ -240,16 +240,16 @@ bool unwind_cache_get(struct unwind_cache *memo, uint64_t generation, const stru
 		*value_ret = numbered->value;
 		return true;
 	}
-	if (!memo->rules || !describe_start(memo, generation, input, &start))
+	if (!cache->rules || !describe_start(cache, generation, input, &start))
 		return false;
-	entry = numbered && numbered->entry ? &memo->entries.items[numbered->entry - 1] : NULL;
-	if (!entry || !matches(memo, entry, &start, input)) {
-		entry = follow_way(memo, &start, input);
-		if (!entry || !matches(memo, entry, &start, input))
+	entry = numbered && numbered->entry ? &cache->entries.items[numbered->entry - 1] : NULL;
+	if (!entry || !matches(cache, entry, &start, input)) {
+		entry = follow_way(cache, &start, input);
+		if (!entry || !matches(cache, entry, &start, input))
 			return false;
 	}
 	if (numbered)
-		numbered->entry = (uint32_t)(entry - memo->entries.items) + 1;
+		numbered->entry = (uint32_t)(entry - cache->entries.items) + 1;
 	if (alone) {
 		numbered->has_value = true;
 		numbered->value = entry->value;
@@ -261,35 +261,35 @@ bool unwind_cache_get(struct unwind_cache *memo, uint64_t generation, const stru
 }
 
 /* Make room for one more entry; clears the cache if it is full. */
-static void make_room(struct unwind_cache *memo, const struct unwind_result *result)
+static void make_room(struct unwind_cache *cache, const struct unwind_result *result)
 {
-	size_t reads = memo->limit * READS_PER_STACK;
+	size_t reads = cache->limit * READS_PER_STACK;
 
-	if (memo->rules != result->rules || memo->entries.count >= memo->limit ||
-	    memo->reads.count + result->read_count > reads)
-		forget_all(memo);
-	memo->rules = result->rules;
-	if (!memo->numbered)
-		memo->numbered = calloc(NUMBERED_CALLCHAINS, sizeof(*memo->numbered));
+	if (cache->rules != result->rules || cache->entries.count >= cache->limit ||
+	    cache->reads.count + result->read_count > reads)
+		forget_all(cache);
+	cache->rules = result->rules;
+	if (!cache->numbered)
+		cache->numbered = calloc(NUMBERED_CALLCHAINS, sizeof(*cache->numbered));
 }
 
 /* False: out of memory. */
-static bool add_entry(struct unwind_cache *memo, const struct start *start, const struct unwind_result *result,
+static bool add_entry(struct unwind_cache *cache, const struct start *start, const struct unwind_result *result,
 		      uint32_t value)
 {
 	struct unwind_cache_entry entry = {.generation = start->generation,
 					   .address = start->address,
 					   .callchain = start->callchain,
 					   .value = value,
-					   .read_start = memo->reads.count,
+					   .read_start = cache->reads.count,
 					   .read_count = result->read_count,
 					   .flags = start->flags};
 
 	for (size_t i = 0; i < result->read_count; i++) {
-		if (!vector_push(&memo->reads, result->reads[i]))
+		if (!vector_push(&cache->reads, result->reads[i]))
 			return false;
 	}
-	return vector_push(&memo->entries, entry);
+	return vector_push(&cache->entries, entry);
 }
 
 /* Path of a new stack through the tree, up to read number `depth`. */
@@ -300,20 +300,20 @@ struct descent {
 	bool is_open, passed;
 };
 
-static struct descent descend(const struct unwind_cache *memo, const struct start *start,
+static struct descent descend(const struct unwind_cache *cache, const struct start *start,
 			      const struct unwind_result *result, size_t depth)
 {
 	struct descent descent = {.way = hash_start(start)};
 
 	for (;;) {
-		const uint64_t *node = map_get(&memo->ways, descent.way);
+		const uint64_t *node = map_get(&cache->ways, descent.way);
 		const struct branch *branch;
 
 		descent.is_open = !node;
 		descent.node = node ? *node : 0;
 		if (!node || !(*node & NODE_BRANCH))
 			return descent;
-		branch = &memo->branches.items[*node & ~NODE_BRANCH];
+		branch = &cache->branches.items[*node & ~NODE_BRANCH];
 		if (branch->depth >= depth || branch->depth >= result->read_count)
 			return descent;
 		descent.passed = true;
@@ -323,10 +323,10 @@ static struct descent descend(const struct unwind_cache *memo, const struct star
 }
 
 /* Index of the first read in which a stack differs from an entry. */
-static size_t first_difference(const struct unwind_cache *memo, const struct unwind_cache_entry *entry,
+static size_t first_difference(const struct unwind_cache *cache, const struct unwind_cache_entry *entry,
 			       const struct unwind_result *result)
 {
-	const struct unwind_read *reads = memo->reads.items + entry->read_start;
+	const struct unwind_read *reads = cache->reads.items + entry->read_start;
 	size_t i = 0;
 
 	while (i < entry->read_count && i < result->read_count && reads[i].offset == result->reads[i].offset &&
@@ -336,82 +336,82 @@ static size_t first_difference(const struct unwind_cache *memo, const struct unw
 }
 
 /* The entry that shares the most reads with a new stack. */
-static size_t nearest_entry(const struct unwind_cache *memo, const struct descent *descent)
+static size_t nearest_entry(const struct unwind_cache *cache, const struct descent *descent)
 {
 	if (descent->is_open)
-		return memo->branches.items[descent->branch].entry;
-	return descent->node & NODE_BRANCH ? memo->branches.items[descent->node & ~NODE_BRANCH].entry : descent->node;
+		return cache->branches.items[descent->branch].entry;
+	return descent->node & NODE_BRANCH ? cache->branches.items[descent->node & ~NODE_BRANCH].entry : descent->node;
 }
 
 /* Insert a branch at read number `depth` into the path: to the old node, and to the new entry. */
-static void fork_way(struct unwind_cache *memo, const struct descent *descent, size_t old_entry, size_t new_entry,
+static void fork_way(struct unwind_cache *cache, const struct descent *descent, size_t old_entry, size_t new_entry,
 		     size_t depth)
 {
-	const struct unwind_read *old = &memo->reads.items[memo->entries.items[old_entry].read_start + depth];
-	const struct unwind_read *new = &memo->reads.items[memo->entries.items[new_entry].read_start + depth];
+	const struct unwind_read *old = &cache->reads.items[cache->entries.items[old_entry].read_start + depth];
+	const struct unwind_read *new = &cache->reads.items[cache->entries.items[new_entry].read_start + depth];
 	struct branch branch = {.entry = old_entry, .depth = depth, .offset = old->offset};
-	size_t index = memo->branches.count;
+	size_t index = cache->branches.count;
 
 	branch.is_address = old->kind == UNWIND_READ_ADDRESS || new->kind == UNWIND_READ_ADDRESS;
 	/* This order keeps everything reachable if memory runs out. */
-	if (vector_push(&memo->branches, branch) && map_put(&memo->ways, hash_way(index, old), descent->node) &&
-	    map_put(&memo->ways, hash_way(index, new), new_entry))
-		(void)map_put(&memo->ways, descent->way, NODE_BRANCH | index);
+	if (vector_push(&cache->branches, branch) && map_put(&cache->ways, hash_way(index, old), descent->node) &&
+	    map_put(&cache->ways, hash_way(index, new), new_entry))
+		(void)map_put(&cache->ways, descent->way, NODE_BRANCH | index);
 }
 
 /* Values are read from the entries again. */
-static void forget_values(struct unwind_cache *memo)
+static void forget_values(struct unwind_cache *cache)
 {
-	for (size_t i = 0; memo->numbered && i < NUMBERED_CALLCHAINS; i++)
-		memo->numbered[i].has_value = false;
+	for (size_t i = 0; cache->numbered && i < NUMBERED_CALLCHAINS; i++)
+		cache->numbered[i].has_value = false;
 }
 
 /* Insert a stack into the tree. */
-static void insert(struct unwind_cache *memo, const struct start *start, const struct unwind_result *result,
+static void insert(struct unwind_cache *cache, const struct start *start, const struct unwind_result *result,
 		   uint32_t value)
 {
-	struct descent descent = descend(memo, start, result, SIZE_MAX);
-	size_t nearest = nearest_entry(memo, &descent);
-	struct unwind_cache_entry *entry = &memo->entries.items[nearest];
-	size_t depth = first_difference(memo, entry, result);
+	struct descent descent = descend(cache, start, result, SIZE_MAX);
+	size_t nearest = nearest_entry(cache, &descent);
+	struct unwind_cache_entry *entry = &cache->entries.items[nearest];
+	size_t depth = first_difference(cache, entry, result);
 
 	/* Hash collision: do not cache this stack. */
 	if (!is_same_start(entry, start))
 		return;
 	if (depth == entry->read_count && depth == result->read_count) {
 		entry->value = value; /* update the existing stack */
-		forget_values(memo);
+		forget_values(cache);
 		return;
 	}
 	/* The result is not a function of its reads: one stack has fewer reads, or reads something else after the same
 	 * values. */
 	if (depth == entry->read_count || depth == result->read_count ||
-	    memo->reads.items[entry->read_start + depth].offset != result->reads[depth].offset)
+	    cache->reads.items[entry->read_start + depth].offset != result->reads[depth].offset)
 		return;
-	descent = descend(memo, start, result, depth + 1);
-	if (!add_entry(memo, start, result, value))
+	descent = descend(cache, start, result, depth + 1);
+	if (!add_entry(cache, start, result, value))
 		return;
 	if (descent.is_open) {
-		(void)map_put(&memo->ways, descent.way, memo->entries.count - 1);
+		(void)map_put(&cache->ways, descent.way, cache->entries.count - 1);
 		return;
 	}
-	fork_way(memo, &descent, nearest, memo->entries.count - 1, depth);
+	fork_way(cache, &descent, nearest, cache->entries.count - 1, depth);
 }
 
-void unwind_cache_put(struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
+void unwind_cache_put(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 		      const struct unwind_result *result, uint32_t value)
 {
 	struct start start;
 
-	if (result->reads_overflow || !result->rules || !memo->limit)
+	if (result->reads_overflow || !result->rules || !cache->limit)
 		return;
-	make_room(memo, result);
-	if (intern_put(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain)) ==
+	make_room(cache, result);
+	if (intern_put(&cache->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain)) ==
 		INTERN_NONE ||
-	    !describe_start(memo, generation, input, &start))
+	    !describe_start(cache, generation, input, &start))
 		return;
-	if (map_get(&memo->ways, hash_start(&start)))
-		insert(memo, &start, result, value);
-	else if (add_entry(memo, &start, result, value))
-		(void)map_put(&memo->ways, hash_start(&start), memo->entries.count - 1);
+	if (map_get(&cache->ways, hash_start(&start)))
+		insert(cache, &start, result, value);
+	else if (add_entry(cache, &start, result, value))
+		(void)map_put(&cache->ways, hash_start(&start), cache->entries.count - 1);
 }

@@ -151,16 +151,16 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
  * mapped where), the callchain and every word read. The cache is cleared when it has `limit` stacks. */
 struct unwind_cache;
 
-struct mmt_error *unwind_cache_create(size_t limit, struct unwind_cache **memo_ret) MMT_MUST_CHECK;
+struct mmt_error *unwind_cache_create(size_t limit, struct unwind_cache **cache_ret) MMT_MUST_CHECK;
 
-void unwind_cache_destroy(struct unwind_cache *memo);
+void unwind_cache_destroy(struct unwind_cache *cache);
 
 /* True: cached; *value_ret is the value passed to unwind_cache_put(). */
-bool unwind_cache_get(struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
+bool unwind_cache_get(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 		      uint32_t *value_ret);
 
 /* Add a stack. If memory runs out, the stack is not cached. */
-void unwind_cache_put(struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
+void unwind_cache_put(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 		      const struct unwind_result *result, uint32_t value);
 
 #endif

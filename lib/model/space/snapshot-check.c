@@ -16,10 +16,10 @@
 enum { MARK_NOTHING, MARK_MAPPED };
 
 /* State of a page before its reading. */
-enum doubt_kind {
-	DOUBT_UNKNOWN, /* unknown whether it is mapped */
-	DOUBT_NOTHING,
-	DOUBT_HELD,
+enum race_kind {
+	RACE_UNKNOWN, /* unknown whether it is mapped */
+	RACE_NOTHING,
+	RACE_HELD,
 };
 
 static bool same_page(const struct space_interval *left, const struct space_interval *right)
@@ -444,7 +444,7 @@ static bool insert(struct space *space, const struct space_interval *range)
 {
 	struct interval_node *before = intervals_before(&space->snapshot_races, range->start);
 
-	if (before && range->allocation == DOUBT_UNKNOWN && before->interval.allocation == DOUBT_UNKNOWN &&
+	if (before && range->allocation == RACE_UNKNOWN && before->interval.allocation == RACE_UNKNOWN &&
 	    before->interval.end == range->start && before->time_ns == READING) {
 		before->interval.end = range->end;
 		return true;
@@ -466,9 +466,9 @@ static bool snapshot_race_renew(struct space *space, uint64_t start, uint64_t en
 	return true;
 }
 
-/* The current reading is about to change [start, end), whose pages all have this state. `held`, only for DOUBT_HELD:
+/* The current reading is about to change [start, end), whose pages all have this state. `held`, only for RACE_HELD:
  * the interval that contains them. Pages already remembered keep their older state. */
-static bool snapshot_race_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
+static bool snapshot_race_add(struct space *space, enum race_kind kind, uint64_t start, uint64_t end,
 			      const struct space_interval *held)
 {
 	struct space_interval range = {.allocation = kind};
@@ -500,13 +500,13 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 	if (agrees(&before, stretch)) {
 		struct space_attributes kernel = space_edit_advance(stretch->attributes, -stretch->start);
 
-		if (before.attributes.unknown && !snapshot_race_add(space, DOUBT_UNKNOWN, start, end, NULL))
+		if (before.attributes.unknown && !snapshot_race_add(space, RACE_UNKNOWN, start, end, NULL))
 			return false;
 		return space_edit_change(space, start, end, complete, &kernel);
 	}
 	if (before.allocation >= ALLOCATION_UNKNOWN || before.attributes.ring)
 		return differ(space, stretch, start, end, false);
-	return snapshot_race_add(space, DOUBT_HELD, start, end, &before) &&
+	return snapshot_race_add(space, RACE_HELD, start, end, &before) &&
 	       space_edit_release(space, start, end, NULL) && define_missing(space, stretch, start, end);
 }
 
@@ -515,14 +515,14 @@ static bool define_free(struct space *space, const struct stretch *stretch, uint
 {
 	for (uint64_t position = start, stop; position < end; position = stop) {
 		const struct interval_node *node = intervals_within(&space->unknown, position, end);
-		enum doubt_kind kind = DOUBT_NOTHING;
+		enum race_kind kind = RACE_NOTHING;
 
 		stop = node ? node->interval.start : end;
 		if (stop <= position) {
 			stop = node->interval.end < end ? node->interval.end : end;
-			kind = DOUBT_UNKNOWN;
+			kind = RACE_UNKNOWN;
 		}
-		if (kind == DOUBT_NOTHING && !stretch->attributes)
+		if (kind == RACE_NOTHING && !stretch->attributes)
 			continue;
 		if (!snapshot_race_add(space, kind, position, stop, NULL) ||
 		    !intervals_cut(&space->unknown, position, stop) || !define_missing(space, stretch, position, stop))
@@ -756,7 +756,7 @@ struct space_check space_check_result(const struct space *space)
 	return space->check;
 }
 
-/* In these nodes the allocation is a doubt_kind, and the commit is the allocation of the previous interval. Attributes
+/* In these nodes the allocation is a race_kind, and the commit is the allocation of the previous interval. Attributes
  * are relative to address 0. The time is the end of the reading. */
 
 bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end)
@@ -765,13 +765,14 @@ bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end)
 }
 
 /* Apply the change to the previous interval too. If the page had none, the call nevertheless found a mapping. */
-static struct space_interval changed(const struct space_interval *doubt,
+static struct space_interval changed(const struct space_interval *remembered,
 				     void (*change)(void *context, struct space_interval *interval), void *context)
 {
-	struct space_interval part = *doubt, held = {.start = part.start, .end = part.end, .allocation = part.commit};
+	struct space_interval part = *remembered,
+			      held = {.start = part.start, .end = part.end, .allocation = part.commit};
 
-	if (part.allocation != DOUBT_HELD) {
-		part.allocation = DOUBT_UNKNOWN;
+	if (part.allocation != RACE_HELD) {
+		part.allocation = RACE_UNKNOWN;
 		return part;
 	}
 	held.attributes = space_edit_advance(&part.attributes, part.start);
@@ -790,7 +791,7 @@ bool snapshot_race_change(struct space *space, uint64_t start, uint64_t end,
 	for (uint64_t position = start; (node = intervals_next_part(&space->snapshot_races, &position, end, &part));) {
 		uint64_t time_ns = node->time_ns;
 
-		if (part.allocation == DOUBT_UNKNOWN)
+		if (part.allocation == RACE_UNKNOWN)
 			continue;
 		part = changed(&part, change, context);
 		if (!intervals_cut(&space->snapshot_races, part.start, part.end) ||
@@ -848,11 +849,11 @@ static bool put_back(struct space *space, const struct space_interval *range)
 {
 	struct space_interval held = *range;
 
-	if (range->allocation == DOUBT_UNKNOWN)
+	if (range->allocation == RACE_UNKNOWN)
 		return make_unknown(space, range->start, range->end);
 	if (!space_edit_release(space, range->start, range->end, NULL))
 		return false;
-	if (range->allocation == DOUBT_NOTHING)
+	if (range->allocation == RACE_NOTHING)
 		return true;
 	held.attributes = space_edit_advance(&range->attributes, range->start);
 	held.allocation = range->commit;
@@ -884,8 +885,8 @@ bool snapshot_race_undo_in_copy(const struct space *space, struct space *copy)
 		if (node->time_ns != READING)
 			continue;
 		part.commit = ALLOCATION_BEFORE;
-		if (part.allocation == DOUBT_HELD && part.attributes.dontfork)
-			part.allocation = DOUBT_NOTHING;
+		if (part.allocation == RACE_HELD && part.attributes.dontfork)
+			part.allocation = RACE_NOTHING;
 		if (!put_back(copy, &part))
 			return false;
 	}

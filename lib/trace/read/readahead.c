@@ -17,7 +17,7 @@
 #define INPUT_BYTES (UINT16_MAX + 1u) /* larger than any record */
 
 /* Decompression state of a thread. */
-struct hand {
+struct frame_worker {
 	struct decompressor *decompressor;
 	uint8_t input[INPUT_BYTES];
 	uint64_t offset; /* of the input in the file */
@@ -34,7 +34,7 @@ struct frame {
 struct frames_ahead {
 	const struct recording_file *file;
 	struct record_blocks *blocks;
-	struct hand *readers, *helpers;
+	struct frame_worker *readers, *helpers;
 
 	pthread_mutex_t lock; /* protects the following members */
 	pthread_cond_t done;
@@ -45,17 +45,17 @@ struct frames_ahead {
 	bool hopeless;		    /* the file has no frames of the expected form */
 };
 
-static struct mmt_error *create_hand(struct hand **hand_ret)
+static struct mmt_error *create_worker(struct frame_worker **worker_ret)
 {
-	*hand_ret = calloc(1, sizeof(**hand_ret));
-	return *hand_ret ? decompressor_create(&(*hand_ret)->decompressor) : &error_no_memory;
+	*worker_ret = calloc(1, sizeof(**worker_ret));
+	return *worker_ret ? decompressor_create(&(*worker_ret)->decompressor) : &error_no_memory;
 }
 
-static void destroy_hand(struct hand *hand)
+static void destroy_worker(struct frame_worker *worker)
 {
-	if (hand)
-		decompressor_destroy(hand->decompressor);
-	free(hand);
+	if (worker)
+		decompressor_destroy(worker->decompressor);
+	free(worker);
 }
 
 struct mmt_error *frames_ahead_create(const struct recording_file *file, struct record_blocks *blocks,
@@ -71,9 +71,9 @@ struct mmt_error *frames_ahead_create(const struct recording_file *file, struct 
 	ahead->file = file;
 	ahead->blocks = blocks;
 	ahead->parked = true;
-	error = create_hand(&ahead->readers);
+	error = create_worker(&ahead->readers);
 	if (!error)
-		error = create_hand(&ahead->helpers);
+		error = create_worker(&ahead->helpers);
 	if (error)
 		frames_ahead_destroy(ahead);
 	else
@@ -87,8 +87,8 @@ void frames_ahead_destroy(struct frames_ahead *ahead)
 		return;
 	for (size_t i = 0; i < FRAMES_AHEAD_MAX; i++)
 		record_blocks_give_back(ahead->blocks, ahead->frames[i].block);
-	destroy_hand(ahead->readers);
-	destroy_hand(ahead->helpers);
+	destroy_worker(ahead->readers);
+	destroy_worker(ahead->helpers);
 	pthread_cond_destroy(&ahead->done);
 	pthread_mutex_destroy(&ahead->lock);
 	free(ahead);
@@ -110,51 +110,51 @@ bool frames_ahead_find_stream(const uint8_t *record, size_t size, const uint8_t 
 }
 
 /* If that fails, do not read ahead: the reader will report the error. */
-static void read_at(const struct frames_ahead *ahead, struct hand *hand, uint64_t offset)
+static void read_at(const struct frames_ahead *ahead, struct frame_worker *worker, uint64_t offset)
 {
 	uint64_t left = ahead->file->data_end - offset;
 	struct mmt_error *error;
 
-	hand->offset = offset;
-	hand->size = left < INPUT_BYTES ? left : INPUT_BYTES;
-	error = recording_file_read(ahead->file, offset, hand->input, hand->size);
+	worker->offset = offset;
+	worker->size = left < INPUT_BYTES ? left : INPUT_BYTES;
+	error = recording_file_read(ahead->file, offset, worker->input, worker->size);
 	if (error)
-		hand->size = 0;
+		worker->size = 0;
 	mmt_error_destroy(error);
 }
 
 /* The complete record at `offset`; NULL: there is none. */
-static const uint8_t *look_at(const struct frames_ahead *ahead, struct hand *hand, uint64_t offset,
+static const uint8_t *look_at(const struct frames_ahead *ahead, struct frame_worker *worker, uint64_t offset,
 			      struct perf_event_header *header)
 {
-	bool again = offset != hand->offset;
+	bool again = offset != worker->offset;
 
 	for (;;) {
-		size_t position = offset - hand->offset, left = hand->size > position ? hand->size - position : 0;
+		size_t position = offset - worker->offset, left = worker->size > position ? worker->size - position : 0;
 
 		*header = (struct perf_event_header){.size = HEADER_BYTES};
 		if (left >= HEADER_BYTES)
-			memcpy(header, hand->input + position, sizeof(*header));
+			memcpy(header, worker->input + position, sizeof(*header));
 		if (header->size < HEADER_BYTES)
 			return NULL;
 		if (header->size <= left)
-			return hand->input + position;
+			return worker->input + position;
 		if (!again)
 			return NULL;
-		read_at(ahead, hand, offset);
+		read_at(ahead, worker, offset);
 		again = false;
 	}
 }
 
 /* The next compressed record, unless it is too far ahead. Records followed by a payload are left to the reader. */
-static const uint8_t *find_compressed(const struct frames_ahead *ahead, struct hand *hand,
+static const uint8_t *find_compressed(const struct frames_ahead *ahead, struct frame_worker *worker,
 				      struct perf_event_header *header, uint64_t *offset_ret)
 {
 	uint64_t offset = ahead->position, limit = offset + INPUT_BYTES;
 
-	read_at(ahead, hand, offset);
+	read_at(ahead, worker, offset);
 	while (offset < limit) {
-		const uint8_t *record = look_at(ahead, hand, offset, header);
+		const uint8_t *record = look_at(ahead, worker, offset, header);
 
 		if (!record || header->type == RECORD_AUXTRACE || header->type == RECORD_HEADER_TRACING_DATA)
 			break;
@@ -168,7 +168,8 @@ static const uint8_t *find_compressed(const struct frames_ahead *ahead, struct h
 
 /* Add the next frame to the queue; NULL: not added. Others may wait for the lock during this read, because the reader
  * needs the frame soon anyway. */
-static struct frame *claim(struct frames_ahead *ahead, struct hand *hand, const uint8_t **data_ret, size_t *size_ret)
+static struct frame *claim(struct frames_ahead *ahead, struct frame_worker *worker, const uint8_t **data_ret,
+			   size_t *size_ret)
 {
 	struct frame *frame = &ahead->frames[(ahead->first + ahead->count) % FRAMES_AHEAD_MAX];
 	struct perf_event_header header;
@@ -178,7 +179,7 @@ static struct frame *claim(struct frames_ahead *ahead, struct hand *hand, const 
 
 	if (ahead->parked || ahead->hopeless || ahead->count == FRAMES_AHEAD_MAX || ahead->bytes >= FRAMES_AHEAD_BYTES)
 		return NULL;
-	record = find_compressed(ahead, hand, &header, &offset);
+	record = find_compressed(ahead, worker, &header, &offset);
 	ahead->parked = !record || !frames_ahead_find_stream(record, header.size, data_ret, size_ret);
 	expected = ahead->parked ? 0 : compress_expect_content(*data_ret, *size_ret, LIMIT_FRAME_BYTES);
 	ahead->parked |= expected > FRAMES_AHEAD_LARGEST;
@@ -192,12 +193,12 @@ static struct frame *claim(struct frames_ahead *ahead, struct hand *hand, const 
 }
 
 /* NULL: not of the usual form, or out of memory. */
-static struct record_block *decompress(const struct frames_ahead *ahead, struct hand *hand, const uint8_t *data,
-				       size_t size, size_t expected)
+static struct record_block *decompress(const struct frames_ahead *ahead, struct frame_worker *worker,
+				       const uint8_t *data, size_t size, size_t expected)
 {
 	struct record_block *block = record_blocks_take(ahead->blocks, expected, FRAMES_AHEAD_LARGEST);
 
-	if (!block || decompressor_frame(hand->decompressor, data, size, &block->content))
+	if (!block || decompressor_frame(worker->decompressor, data, size, &block->content))
 		return block;
 	mmt_error_destroy(buffer_finish(&block->content));
 	record_blocks_give_back(ahead->blocks, block);
@@ -205,17 +206,17 @@ static struct record_block *decompress(const struct frames_ahead *ahead, struct 
 }
 
 /* Called with the lock held; releases it while working. False: there is nothing to do. */
-static bool do_next(struct frames_ahead *ahead, struct hand *hand)
+static bool do_next(struct frames_ahead *ahead, struct frame_worker *worker)
 {
 	const uint8_t *data;
 	size_t size;
-	struct frame *frame = claim(ahead, hand, &data, &size);
+	struct frame *frame = claim(ahead, worker, &data, &size);
 	struct record_block *block;
 
 	if (!frame)
 		return false;
 	pthread_mutex_unlock(&ahead->lock);
-	block = decompress(ahead, hand, data, size, frame->bytes);
+	block = decompress(ahead, worker, data, size, frame->bytes);
 	pthread_mutex_lock(&ahead->lock);
 	frame->block = block;
 	frame->done = true;

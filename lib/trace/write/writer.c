@@ -129,7 +129,7 @@ struct mmt_error *writer_add_section(struct writer *writer, enum format_feature 
 }
 
 /* Total size of the complete records at the beginning of `size` bytes. */
-static size_t measure_whole_records(const uint8_t *data, size_t size)
+static size_t measure_complete_records(const uint8_t *data, size_t size)
 {
 	size_t offset = 0;
 
@@ -156,7 +156,7 @@ static struct mmt_error *push_output(struct writer *writer)
 	    output_file_write(&writer->file, writer->output.data, writer->output.size, writer->file_bytes, &written);
 	writer->last_push_offset = writer->file_bytes;
 	if (error) {
-		writer->file_bytes += measure_whole_records(writer->output.data, written);
+		writer->file_bytes += measure_complete_records(writer->output.data, written);
 		mmt_error_destroy(output_file_cut(&writer->file, writer->file_bytes)); /* keep the first error */
 	} else {
 		writer->file_bytes += written;
@@ -361,20 +361,20 @@ struct mmt_error *writer_append(struct writer *writer, unsigned stream_number, c
 	while (offset < size) {
 		size_t room = room_left(stream);
 		size_t left = size - offset;
-		size_t whole = measure_whole_records(data + offset, left < room ? left : room);
+		size_t complete = measure_complete_records(data + offset, left < room ? left : room);
 		struct mmt_error *error;
 
-		if (whole == 0 && stream->pending.size == 0)
+		if (complete == 0 && stream->pending.size == 0)
 			return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
-		buffer_put(&stream->pending, data + offset, whole);
+		buffer_put(&stream->pending, data + offset, complete);
 		error = buffer_finish(&stream->pending);
 		if (!error)
-			error = note_appended(writer, whole);
-		if (!error && whole < left)
+			error = note_appended(writer, complete);
+		if (!error && complete < left)
 			error = emit_stream(writer, stream);
 		if (error)
 			return error;
-		offset += whole;
+		offset += complete;
 	}
 	return NULL;
 }
@@ -387,7 +387,7 @@ struct mmt_error *writer_append_hiding(struct writer *writer, unsigned stream_nu
 	struct mmt_error *error;
 	uint8_t *room;
 
-	if (measure_whole_records(record, size) != size || hidden_offset < RECORD_HEADER_BYTES || hidden_end > size)
+	if (measure_complete_records(record, size) != size || hidden_offset < RECORD_HEADER_BYTES || hidden_end > size)
 		return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
 	if (size > room_left(stream)) {
 		error = emit_stream(writer, stream);
