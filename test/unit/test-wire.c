@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "analysis/resolver/program-state.h"
+#include "analysis/resolver/code-view.h"
 #include "support/run-suite.h"
 
 /* As mmtrace-file(5) has them: recordings with these numbers exist. */

@@ -14,7 +14,6 @@
 #include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
 #include "analysis/resolver/code-view.h"
-#include "analysis/resolver/program-state.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "code/elf/disassembly.h"

@@ -96,15 +96,6 @@ enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_patter
 	return memory_class;
 }
 
-enum mmt_class classes_find(const char *word)
-{
-	unsigned kind = 0;
-
-	while (kind < MMT_CLASS_KINDS && strcmp(word, mmt_class_name(kind)))
-		kind++;
-	return kind;
-}
-
 uint32_t classes_kind(enum mmt_class memory_class, const struct space_interval *interval)
 {
 	if (memory_class == MMT_CLASS_FILE)

@@ -19,9 +19,6 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 /* The class, knowing the pattern of the stack that mapped it. */
 enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern);
 
-/* The class with this mmt_class_name(); MMT_CLASS_KINDS: none. */
-enum mmt_class classes_find(const char *word);
-
 /* The ledger's `kind`: a class and, for files, the number of the path. */
 uint32_t classes_kind(enum mmt_class memory_class, const struct space_interval *interval);
 

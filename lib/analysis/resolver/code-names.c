@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "analysis/resolver/code-view-state.h"
-#include "analysis/resolver/program-state.h"
 #include "analysis/resolver/recorded-jit-code.h"
 #include "base/strings.h"
 #include "code/jit/perf-map.h"
@@ -420,6 +419,32 @@ const char *code_view_resolved_line(const struct code_view *view, uint32_t frame
 
 	*line_ret = line ? line->source_line : 0;
 	return line ? resolved_stacks_text(stacks, line->source_file) : NULL;
+}
+
+enum wire_program_state wire_program_state(enum program_state state)
+{
+	static const enum wire_program_state states[] = {
+	    [PROGRAM_READABLE] = WIRE_PROGRAM_BROKEN,
+	    [PROGRAM_NOT_ELF] = WIRE_PROGRAM_BROKEN,
+	    [PROGRAM_MISSING] = WIRE_PROGRAM_MISSING,
+	    [PROGRAM_OTHER_BUILD] = WIRE_PROGRAM_OTHER_BUILD,
+	    [PROGRAM_BROKEN] = WIRE_PROGRAM_BROKEN,
+	    [PROGRAM_CHANGED] = WIRE_PROGRAM_CHANGED,
+	    [PROGRAM_POOR_NAMES] = WIRE_PROGRAM_POOR_NAMES,
+	    [PROGRAM_LIMITED_NAMES] = WIRE_PROGRAM_LIMITED_NAMES,
+	    [PROGRAM_MISSING_NAMES] = WIRE_PROGRAM_MISSING_NAMES,
+	};
+
+	return states[state];
+}
+
+enum program_state wire_to_program_state(enum wire_program_state state)
+{
+	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_MISSING_NAMES; i++) {
+		if (wire_program_state((enum program_state)i) == state)
+			return (enum program_state)i;
+	}
+	return PROGRAM_BROKEN;
 }
 
 const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,

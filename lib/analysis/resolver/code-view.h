@@ -12,6 +12,7 @@
 #include "code/elf/module.h"
 #include "model/processes.h"
 #include "trace/format/event.h"
+#include "trace/format/wire.h"
 #include "trace/read/reader.h"
 
 struct code_view;
@@ -85,6 +86,10 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
  */
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
 			       char **missing_ret);
+
+/* The states of modules in packed recordings. Numbers that this version does not know become PROGRAM_BROKEN. */
+enum wire_program_state wire_program_state(enum program_state state);
+enum program_state wire_to_program_state(enum wire_program_state state);
 
 /* State of the JIT code of a process, as far as its frames have been symbolized. */
 struct jit_code_state {

@@ -44,7 +44,7 @@ enum wire_frame_kind {
 	WIRE_FRAME_UNKNOWN = 2,
 };
 
-/* Why a module could not be used, or only in part; lib/analysis/resolver/program-state.h translates. */
+/* Why a module could not be used, or only in part; lib/analysis/resolver/code-names.c translates. */
 enum wire_program_state {
 	WIRE_PROGRAM_MISSING = 2,
 	WIRE_PROGRAM_OTHER_BUILD = 3,
