@@ -74,7 +74,7 @@ static bool find_next(void)
 	return next.posix_memalign;
 }
 
-/* Must not allocate. If several threads come here, one writes and the others wait for the exit. */
+/* Must not allocate. If several threads get here, one writes and the others wait for the exit. */
 static _Noreturn void end(const char *text)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;

@@ -81,7 +81,7 @@ static const char *group_name(const struct mmt_group *group, char room[EXPORT_NA
 	return export_frame_name(export_origin(group), room);
 }
 
-/* As flamegraph.pl has it: from the outermost function to the innermost. */
+/* In the order of flamegraph.pl: from the outermost function to the innermost. */
 static void put_stack(FILE *stream, const struct mmt_group *group)
 {
 	char room[EXPORT_NAME_BYTES];
@@ -170,7 +170,7 @@ static void put_group(const struct mmt_report *report, const struct mmt_group *o
 	fputs(END_OF_RECORD, stream);
 }
 
-/* With two keys only the rows of both: a sum over a column must not count anything twice. */
+/* With two keys, write only the inner rows, so that the sum of a column counts nothing twice. */
 static struct mmt_error *put_inner_groups(const struct mmt_report *report, const struct mmt_group *outer,
 					  const struct mmt_text_options *options, FILE *stream)
 {

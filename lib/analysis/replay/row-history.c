@@ -187,7 +187,7 @@ static uint64_t cell_key(const struct lifetime_cell *cell)
 	return (uint64_t)cell->part << 32 | (uint32_t)cell->allocated_step << 16 | cell->released_step;
 }
 
-/* Place of the cell; ID_NONE: there is none. Releases come in the order of time, so most are of a recent cell. */
+/* Place of the cell; ID_NONE: there is none. Releases are in time order, so most belong to a recent cell. */
 static uint32_t find_cell(struct lifetimes *lifetimes, uint64_t key, uint64_t hash)
 {
 	uint32_t *recent = &lifetimes->recent_cells[hash % LIFETIME_RECENT_CELLS], place = *recent;
@@ -223,7 +223,7 @@ static bool double_steps(struct lifetimes *lifetimes)
 	lifetimes->step_ns = lifetimes->step_ns > UINT64_MAX / 2 ? UINT64_MAX : lifetimes->step_ns * 2;
 	id_table_deinit(&lifetimes->cells_by_key);
 	lifetimes->cells.count = 0;
-	/* No cell moves past the cells that are still to be read. */
+	/* Merged cells never overwrite cells that are still to be read: there are at most as many. */
 	for (size_t i = 0; i < count; i++) {
 		struct lifetime_cell cell = lifetimes->cells.items[i];
 

@@ -88,15 +88,15 @@ bool steps_of_rows_add(struct steps_of_rows *steps, uint32_t row, uint32_t step,
 void steps_of_rows_get(const struct steps_of_rows *steps, uint32_t row, uint64_t *bytes_ret, size_t count);
 
 /*
- * When memory was mapped and when it was unmapped again, added up: for each account and thread a sparse matrix, step of
- * the allocation by step of the release. Steps begin short; whenever the recording has become longer than all of them,
- * or the matrices too large, their length doubles. So memory does not follow the length of the recording, and sums are
- * exact while times are as exact as that allows.
+ * Lifetimes of mappings: for each account and thread a sparse matrix of bytes, by the step of the allocation and the
+ * step of the release. Steps start short; their length doubles when the recording becomes longer than all of them, or
+ * when the matrices become too large. So memory use does not grow with the length of the recording. Sums of bytes are
+ * exact; times are exact to one step.
  */
 
 #define LIFETIME_STEPS_MAX (UINT16_MAX - 1)
-#define LIFETIME_STEPS_MIN 16	      /* fewer are not made of them, however large the matrices */
-#define LIFETIME_CELLS_MAX (1u << 18) /* of all matrices together, while there are more steps than that */
+#define LIFETIME_STEPS_MIN 16	      /* keep at least this many, however large the matrices are */
+#define LIFETIME_CELLS_MAX (1u << 18) /* of all matrices together; more only with LIFETIME_STEPS_MIN steps */
 #define LIFETIME_RECENT_CELLS 4096
 #define LIFETIME_NEVER_NS UINT64_MAX	 /* in place of the time of a release: still mapped */
 #define LIFETIME_STILL_MAPPED UINT16_MAX /* in place of the step of a release */
@@ -117,7 +117,7 @@ struct lifetime_part {
 	bool resident_known; /* both */
 };
 
-/* Zero initialisation makes one that keeps nothing. */
+/* An all-zero value keeps nothing. */
 struct lifetimes {
 	uint32_t steps_max; /* 0: nothing is kept */
 	uint64_t from_ns, step_ns;
@@ -134,17 +134,17 @@ void lifetimes_init(struct lifetimes *lifetimes, uint32_t steps_max, uint64_t fr
 
 void lifetimes_deinit(struct lifetimes *lifetimes);
 
-/* NULL: out of memory. Valid until the next is asked for. */
+/* Valid until the next call. NULL: out of memory. */
 struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t account, uint32_t thread);
 
-/* `bytes` of a mapping, and with them the last of `count` mappings. False: out of memory. */
+/* Add `bytes` of a mapping. `count`: mappings whose last bytes these are. False: out of memory. */
 bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t thread, uint64_t allocated_ns,
 		   uint64_t released_ns, uint64_t bytes, uint64_t count);
 
 /* Extend the steps to this time. Call it before the first lifetimes_add() if the end is known. False: out of memory. */
 bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns);
 
-/* How many there are. */
+/* The number of steps so far. */
 uint32_t lifetimes_steps(const struct lifetimes *lifetimes);
 
 /*

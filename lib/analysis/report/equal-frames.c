@@ -170,7 +170,7 @@ static bool is_language_library(const char *function)
 					     /* HotSpot's */ "os::malloc(",
 					     "os::realloc(",
 					     "AllocateHeap("};
-	/* Into these the program's own functions can be inlined, which their names contain. */
+	/* The program's own functions can be inlined into these; their names then contain the program's types. */
 	static const char *const callers[] = {"std::thread::_State_impl<", "std::_Function_handler<", "std::__invoke",
 					      "std::_Bind"};
 
@@ -232,7 +232,7 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 		place++;
 	if (place < frame_count)
 		return place;
-	/* Nothing but libraries, for instance in a truncated stack: better a container than no name. */
+	/* All frames are of libraries, for instance in a truncated stack: a container is better than no name. */
 	for (place = 0; place < frame_count && origin_is_c_library(frames[place]);)
 		place++;
 	return place;

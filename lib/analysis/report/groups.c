@@ -465,7 +465,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 					grouping->arena);
 }
 
-/* Hand the groups of the second key, the largest first, to those of the first key that they are part of. */
+/* Put the groups of the second key, largest first, into the groups of the first key. */
 static struct mmt_error *rank_inner(struct grouping *grouping, struct mmt_group *outer_groups)
 {
 	CLEANUP(free) uint32_t *order = NULL;
@@ -602,7 +602,7 @@ static struct mmt_error *publish(struct grouping *grouping)
 	return error ? error : rank(grouping);
 }
 
-/* What is known of the resident bytes of an outer group is known of its parts, so that they add up. */
+/* The parts of an outer group have known resident bytes if the group has, so that they add up. */
 static void share_residency(struct grouping *inner, const struct grouping *outer)
 {
 	for (size_t i = 0; i < inner->row_count; i++) {
@@ -718,7 +718,7 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	return true;
 }
 
-/* Hand out what is resident to the group, and the part, of an account. */
+/* Add resident bytes to the group and to the part of an account. */
 static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t bytes, bool before)
 {
 	const struct account *account = ledger_counted(&grouping->replay->ledger, (uint32_t)(key >> 32));

@@ -11,7 +11,7 @@
 #include "base/map.h"
 
 #define PLACE_SHIFT 60
-#define SIZE_MAX_COMPARED (1LL << 59) /* larger ones are not the sizes of real processes */
+#define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */
 #define ARENA_BIT (1ULL << 59)
 #define HEAP_SHIFT 57 /* enum gc_heap, 2 bits */
 #define HEAP_MASK 3
@@ -60,7 +60,7 @@ static uint64_t make_key(const struct replay *replay, const struct space *space,
 	return key | (uint64_t)runtimes_heap(runtime, interval, classes_kind_class(kind)) << HEAP_SHIFT | kind;
 }
 
-/* Whether its pages that were resident at the start can have been those of this mapping. */
+/* Whether the mapping existed at the start, so that pages that were resident then can be its own. */
 static bool is_older(const struct replay *replay, const struct space_interval *interval, uint64_t start_ns)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
@@ -93,8 +93,6 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
 		     : add(&pages->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
 			   (int64_t)(start.counted_bytes - page_runs_bytes(pages->start)));
 }
-
-/* The readings of a process */
 
 /* Where RSS grew, of all selected processes */
 
@@ -279,7 +277,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, const
 	struct mmt_error *error;
 	bool known;
 
-	/* The rows leave out what is too recent, so they do not show all of what was made. */
+	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
 	error = add_processes(&sums, readings, &known);

@@ -27,7 +27,7 @@ struct page_runs {
 
 uint64_t page_runs_bytes(struct page_runs runs);
 
-/* Counts resident bytes of address ranges, which ascend, too. */
+/* Counts the resident bytes of address ranges in ascending order. */
 struct page_cursor {
 	struct page_runs runs;
 	size_t next;
@@ -36,7 +36,7 @@ struct page_cursor {
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
 
-/* What is resident of the memory of a report's rows, added up. Zero-initialise it. */
+/* The resident bytes of the rows of a report. An all-zero value is empty. */
 struct resident_sums {
 	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. */
 	struct map owned, before;
@@ -44,14 +44,15 @@ struct resident_sums {
 	uint64_t owned_bytes;  /* sum of `owned` */
 	uint64_t pages_bytes;  /* of the processes, in any memory */
 	uint64_t time_ns;      /* when the pages were read; 0: not known */
-	bool at_end;	       /* that was when recording ended: no event is later */
+	bool at_end;	       /* they were read when recording ended: no event is later */
 };
 
 /* An allocation in `unresolved`. NULL: it was unmapped, and its number may be used again. */
 const struct allocation *resident_sums_unresolved(const struct resident_sums *sums, const struct replay *replay,
 						  uint64_t number);
 
-/* Call these when committed bytes are complete: what was read before the end may have been unmapped since. */
+/* Limit resident bytes to committed bytes: pages that were read before the end may have been unmapped since. Call these
+ * when committed bytes are complete. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes);
 void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes);
 

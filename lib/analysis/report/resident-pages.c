@@ -15,7 +15,7 @@
 #include "trace/read/decode.h"
 
 #define GUARD_BYTES_MAX (64u << 10) /* below a thread's stack */
-#define STACK_BYTES_MAX (16u << 20) /* larger ones are merged with what lies above, or no stacks */
+#define STACK_BYTES_MAX (16u << 20) /* a larger mapping is no stack, or was merged with the one above */
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
 {
@@ -60,7 +60,7 @@ static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
 	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
 }
 
-/* The key of `owned` and `before`. */
+/* The key in `owned` and `before`. */
 static uint64_t resident_key(const struct replay *replay, const struct account *account,
 			     const struct allocation *allocation)
 {
@@ -70,7 +70,7 @@ static uint64_t resident_key(const struct replay *replay, const struct account *
 	       (allocation && allocation->account == number ? allocation->thread : LEDGER_NO_THREAD);
 }
 
-/* Of an interval: what of it is resident. Also if that is nothing: then it is known. */
+/* Add the resident bytes of an interval. Zero counts too: then the figure is known. */
 static bool add_resident(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
 			 const struct space_interval *interval, uint64_t bytes)
 {
@@ -141,7 +141,7 @@ const struct allocation *resident_sums_unresolved(const struct resident_sums *su
 	return allocation && allocation->time_ns <= sums->time_ns ? allocation : NULL;
 }
 
-/* What the rows have of it, as far as the stacks are known now. */
+/* The bytes that the rows hold, as far as the stacks are known now. */
 static uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct replay *replay,
 				    const struct rows *rows)
 {
@@ -180,7 +180,7 @@ static uint64_t distance(uint64_t left, uint64_t right)
 	return left > right ? left - right : right - left;
 }
 
-/* What it had when the recording, or the process itself, began. */
+/* The pages that the process had when the recording began, or none if the process began later. */
 static void set_first_start(struct process_pages *pages, const struct replay *replay, const struct process *process)
 {
 	const struct process_residency *residency =
@@ -234,8 +234,8 @@ static bool is_nearer_start(const struct page_readings *readings, const struct r
 		(pages->start_ns < from_ns && distance(time_ns, from_ns) <= distance(pages->start_ns, from_ns)));
 }
 
-/* A complete reading: all pages of the process at `time_ns`, up to which the model is. `is_replaced`: no parts are
- * needed, as there is a reading of the end, too. */
+/* Take a complete reading: all pages of the process at `time_ns`, the time of the model. `is_replaced`: a reading of
+ * the end follows, so no parts are needed. */
 static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
 				      const struct replay *replay, struct page_runs runs, uint64_t time_ns,
 				      uint64_t resident_bytes, bool is_replaced)
@@ -254,7 +254,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	return error;
 }
 
-/* The runs that were received become the start of the window. */
+/* Use the runs just received as the start of the window. */
 static void use_as_start(struct page_readings *readings, struct process_pages *pages, uint64_t time_ns,
 			 uint64_t resident_bytes)
 {
@@ -385,7 +385,7 @@ void page_readings_deinit(struct page_readings *readings)
 	resident_sums_deinit(&readings->resident);
 }
 
-/* Those of the end of the recording are in a section of their own. */
+/* The readings at the end of the recording are in a separate section. */
 static struct mmt_error *take_final(struct page_readings *readings, const struct replay *replay)
 {
 	struct mmt_error *error = NULL;
@@ -417,7 +417,7 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 	return error;
 }
 
-/* A reading from before the window does not show what was resident in it. */
+/* Discard readings from before the window. */
 static void forget_earlier(struct page_readings *readings, const struct replay *replay)
 {
 	for (size_t i = 0; i < readings->items.count; i++) {
@@ -470,7 +470,7 @@ void resident_kinds_deinit(struct resident_kinds *kinds)
 	map_deinit(&kinds->started);
 }
 
-/* Accessible memory above an inaccessible page or a few, which libraries put below a thread's stack. */
+/* Whether the interval lies above a guard: inaccessible pages, which libraries put below a thread's stack. */
 static bool is_above_guard(const struct space_interval *interval, const struct space_interval *below)
 {
 	return below && below->end == interval->start && !below->attributes.protection && !below->attributes.inode &&
@@ -479,7 +479,8 @@ static bool is_above_guard(const struct space_interval *interval, const struct s
 	       interval->end - interval->start <= STACK_BYTES_MAX;
 }
 
-/* What the calls of one recording show must not count: the other recording has not seen them. */
+/* The class from the kernel's maps alone: attributes that only recorded calls show would differ between two recordings.
+ */
 static enum mmt_class class_in_maps(const struct space_interval *interval, const struct space_interval *below,
 				    const char *path)
 {

@@ -12,7 +12,7 @@
 #include "base/wide-sum.h"
 
 #define SHORTEST_NS 2000000000u /* as for the verdict about RSS */
-#define LEAK_COUNT_MIN 8	/* fewer survivors show no pattern */
+#define LEAK_COUNT_MIN 8	/* fewer survivors are too few for a verdict */
 #define ADVISED_MAX_NS (24 * 3600 * 1000000000ull)
 #define OUTLIVED_PERCENT 99
 #define TOLERATED_PERCENT 5 /* of the survivors: this many freed mappings may have lived longer */
@@ -346,8 +346,7 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
 	size_t row_count = rows->items.count, count = 0;
-	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] =
-	    calloc(ledger->commit_trends.items.count + 1, sizeof(*points));
+	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(ledger->commit_trends.items.count + 1, sizeof(*points));
 	CLEANUP(free) uint32_t *sets = calloc(row_count + 1, sizeof(*sets));
 
 	if (!points || !sets)
@@ -411,7 +410,7 @@ static struct mmt_error *group_details_judge_sets(const struct ledger *ledger, c
 		if (sets[i] != GROUP_DETAILS_NO_SET)
 			lifetime_histogram_join(&freed[sets[i]], freed_of(ledger, i));
 	}
-	/* Twice: how many there are decides which are old. */
+	/* Two passes: the number of survivors decides which are old. */
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ledger->allocations.count; i++) {
 			uint32_t row = row_of(ledger, rows, &ledger->allocations.items[i]);

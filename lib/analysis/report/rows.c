@@ -178,7 +178,7 @@ static bool is_hidden(const struct rows *rows, const struct mmt_frame *frame)
 	return false;
 }
 
-/* Take frames that nobody wants to see out of the scratch vectors; how many were there. */
+/* Remove frames that --hide selects from the scratch vectors. Returns their number. */
 static size_t hide_frames(struct rows *rows)
 {
 	size_t count = rows->frames.count, kept = 0;

@@ -21,8 +21,8 @@ void steps_deinit(struct steps *steps)
 	vector_deinit(&steps->others_live);
 }
 
-/* A process that has ended holds nothing while another one lives, as in a report at that time. One that was selected by
- * PID counts as before its end. */
+/* As in a report at that time, a process that has ended holds nothing while another one lives. If selected by PID, it
+ * counts as it was before its end. */
 static bool find_living(const struct steps *steps, const struct replay *replay)
 {
 	bool living = replay->has_survivors;
@@ -34,7 +34,7 @@ static bool find_living(const struct steps *steps, const struct replay *replay)
 	return living;
 }
 
-/* Note that other processes live at the next step. */
+/* Record that other processes live at the next step. */
 static bool note_living(struct steps *steps)
 {
 	struct step_range *last =

@@ -111,7 +111,7 @@ static bool has_role(const struct reader_metadata *metadata, enum attribute_role
 	return false;
 }
 
-/* What the events of each call would have shown. */
+/* For each call, what its missing events would have shown. */
 static void find_missing_calls(const struct reader_metadata *metadata, struct warnings *warnings)
 {
 	for (unsigned call = 0; call < CALL_KINDS; call++) {
@@ -199,8 +199,8 @@ static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct
 			    runtime->complete_stacks);
 }
 
-/* All that is known: a program was executed, and the events of its thread ended before its first mapping. If records
- * were lost, that mapping may be among them. */
+/* The recording shows only that a program was executed and that the thread's events ended before its first mapping. If
+ * records were lost, that mapping may be among them. */
 static void find_setuid_execs_programs(const struct replay *replay, const struct mmt_completeness *completeness,
 				       struct warnings *warnings)
 {
@@ -227,7 +227,7 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 		    count.programs, name, lossy ? "their records were lost, or " : "");
 }
 
-/* `frames_told`: a warning has named the option for complete stacks already. */
+/* `frames_told`: an earlier warning has named the option for complete stacks. */
 static void find_missing_names(const struct replay *replay, int32_t pid, const struct jit_code_state *code,
 			       bool frames_told, struct warnings *warnings)
 {

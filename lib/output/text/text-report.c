@@ -27,7 +27,7 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 #define ROW_INDENT 4
 #define STACK_INDENT 6
 #define INNER_INDENT 10
-#define COMMITTED_FLOOR_BYTES 262144 /* what is made accessible up to this is no growth, where nothing else tells */
+#define COMMITTED_FLOOR_BYTES 262144 /* without other evidence, up to this many bytes made accessible are no growth */
 #define LABEL_COLUMNS 26
 #define FILE_COLUMNS 48
 #define TREND_FLOOR 1000 /* smaller parts of the bytes are not shown as a change */
@@ -184,7 +184,7 @@ static uint64_t since_start(const struct mmt_report *report, uint64_t time_ns)
 	return time_ns > report->start_ns ? time_ns - report->start_ns : 0;
 }
 
-/* When the oldest and the youngest of its mappings were made. */
+/* The times when its oldest and its newest mapping were mapped. */
 static void put_times(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
 {
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
@@ -339,7 +339,7 @@ static void put_line(struct text *text, const char *line)
 	text_end_line(text);
 }
 
-/* The header has what helps, unless something else helps for this row. */
+/* The header explains huge pages: print only a hint that differs from its own. */
 static void put_huge_pages(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
 			   struct text_explanations *explanations)
 {
@@ -645,7 +645,7 @@ static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_repo
 			  mmt_format_bytes(report->ended_bytes, figure), " until then");
 }
 
-/* A process that grows in older memory must not look like one without a leak. */
+/* Do not report "no leak" for a process that grows in older memory. */
 static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;

@@ -85,8 +85,8 @@ static size_t count_lines(const struct mmt_group *group, const struct layout *la
 }
 
 /*
- * If there are too many lines, fold what libraries do between the system call and the function that the program called:
- * the reader looks for the program's own functions.
+ * If there are too many lines, fold the library frames between the system call and the function that the program
+ * called: the reader looks for the program's own functions.
  */
 static void fold_libraries(const struct mmt_group *group, size_t limit, struct layout *layout)
 {
