@@ -45,9 +45,15 @@ static uint64_t resident_noise(const struct mmt_growth *growth)
 	return growth->floor_bytes > RESIDENT_NOISE_BYTES ? growth->floor_bytes : RESIDENT_NOISE_BYTES;
 }
 
+/* What is swapped out is not given back. */
+static double end_in_use(const struct mmt_growth *growth)
+{
+	return (double)growth->end_bytes + (double)growth->end_swap_bytes;
+}
+
 static double resident_growth(const struct mmt_growth *growth)
 {
-	return (double)growth->end_bytes - (double)growth->start_bytes;
+	return end_in_use(growth) - (double)growth->start_bytes - (double)growth->start_swap_bytes;
 }
 
 /* How much more RSS grew in the second recording than in the first or, of one process, since the end of the first;
@@ -58,8 +64,8 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	uint64_t noise =
 	    resident_noise(before) > resident_noise(after) ? resident_noise(before) : resident_noise(after);
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
-	double growth = same ? (double)after->end_bytes - (double)before->end_bytes
-			     : resident_growth(after) - resident_growth(before);
+	double growth =
+	    same ? end_in_use(after) - end_in_use(before) : resident_growth(after) - resident_growth(before);
 
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
 		return 0;

@@ -63,6 +63,7 @@ enum mmt_record_place {
 struct mmt_resident_reading {
 	uint64_t time_ns;
 	uint64_t resident_bytes;
+	uint64_t swapped_bytes; /* VmSwap of /proc/PID/status */
 };
 
 struct mmt_record_progress {

@@ -284,7 +284,7 @@ struct mmt_group {
 	const uint64_t *committed_trend;
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
 	enum mmt_lifetime_verdict verdict;
-	uint64_t outlived_count;		   /* unfreed mappings that are older than outlived_ns */
+	uint64_t outlived_count;     /* unfreed mappings that are older than outlived_ns */
 	uint64_t outlived_ns;	     /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
 	uint64_t advised_ns;	     /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */
 	uint64_t bytes_per_minute;   /* memory_bytes divided by the duration of the window; MMT_UNKNOWN if it is shorter
@@ -530,11 +530,13 @@ struct mmt_growth {
 	enum mmt_verdict verdict;
 	uint64_t start_bytes, end_bytes, peak_bytes; /* resident sizes in the window; or MMT_UNKNOWN */
 	uint64_t start_ns, end_ns, peak_ns;	     /* times of these readings */
-	int64_t bytes_per_minute;		     /* from the first reading to the last */
-	int64_t late_bytes_per_minute;		     /* in the second half, of the lowest readings */
-	uint64_t floor_bytes;			     /* smaller changes are noise; 0: unknown */
-	uint64_t settled_ns;			     /* MMT_VERDICT_PLATEAU: when it was reached */
-	uint64_t advised_ns;			     /* MMT_VERDICT_TOO_SHORT: how long to record */
+	uint64_t start_swap_bytes, end_swap_bytes;   /* swapped at these times, beside what is resident */
+	/* Of resident and swapped memory together, as the verdict. */
+	int64_t bytes_per_minute;      /* from the first reading to the last */
+	int64_t late_bytes_per_minute; /* in the second half, of the lowest readings */
+	uint64_t floor_bytes;	       /* smaller changes are noise; 0: unknown */
+	uint64_t settled_ns;	       /* MMT_VERDICT_PLATEAU: when it was reached */
+	uint64_t advised_ns;	       /* MMT_VERDICT_TOO_SHORT: how long to record */
 	/* True if residency was recorded near the start of the window, and later in it. Then end_bytes - start_bytes,
 	 * or in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
 	 * unexplained_bytes. */

@@ -562,6 +562,12 @@ struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint6
 	return append_note(recorder, NOTE_RESIDENT, pid, time_ns, bytes, reading);
 }
 
+struct mmt_error *notes_add_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+				    uint64_t reading)
+{
+	return append_note(recorder, NOTE_SWAPPED, pid, time_ns, bytes, reading);
+}
+
 struct mmt_error *notes_add_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns)
 {
 	return append_note(recorder, NOTE_STARTED, pid, time_ns, boot_ns, 0);

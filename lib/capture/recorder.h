@@ -210,6 +210,10 @@ struct mmt_error *notes_take_marks(struct recorder *recorder) MMT_MUST_CHECK;
 struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
 				     uint64_t reading) MMT_MUST_CHECK;
 
+/* What is swapped of it, after its RSS in the same reading; without a note, nothing is. */
+struct mmt_error *notes_add_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+				    uint64_t reading) MMT_MUST_CHECK;
+
 /* How many unrecorded children a process had when recording began: notes_add_unrecorded_children(). */
 /* When a process started, in nanoseconds since boot. */
 struct mmt_error *notes_add_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,

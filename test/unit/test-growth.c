@@ -229,7 +229,7 @@ END_TEST
 START_TEST(short_recordings_say_so)
 {
 	struct counts few = judge_many(leak, 47, 60), brief = judge_many(leak, 100, 1.9);
-	struct mmt_resident_reading readings[2] = {{1000000000, 4096}, {1000000000, 4096}};
+	struct mmt_resident_reading readings[2] = {{1000000000, 4096, 0}, {1000000000, 4096, 0}};
 	struct mmt_growth growth = mmt_growth_judge(readings, 2);
 
 	ck_assert_uint_eq(few.of[MMT_VERDICT_TOO_SHORT], SEEDS);
@@ -256,7 +256,7 @@ START_TEST(figures_of_a_leak)
 	struct mmt_growth growth;
 
 	for (uint64_t i = 0; i <= 120; i++)
-		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + i) << 20};
+		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + i) << 20, 0};
 	growth = mmt_growth_judge(readings, 121);
 	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_GROWING);
 	ck_assert_uint_eq(growth.start_bytes, 100 << 20);
@@ -275,7 +275,7 @@ START_TEST(time_of_a_plateau)
 	struct mmt_growth growth;
 
 	for (uint64_t i = 0; i <= 120; i++)
-		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + (i < 40 ? i : 40)) << 20};
+		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + (i < 40 ? i : 40)) << 20, 0};
 	growth = mmt_growth_judge(readings, 121);
 	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_PLATEAU);
 	ck_assert_uint_ge(growth.settled_ns, 35000000000);
@@ -289,11 +289,40 @@ START_TEST(absurd_sizes)
 	struct mmt_resident_reading readings[128];
 
 	for (uint64_t i = 0; i < 128; i++)
-		readings[i] = (struct mmt_resident_reading){i * 100000000, i % 2 ? UINT64_MAX / 2 : 0};
+		readings[i] = (struct mmt_resident_reading){i * 100000000, i % 2 ? UINT64_MAX / 2 : 0, 0};
 	(void)mmt_growth_judge(readings, 128);
 	for (uint64_t i = 0; i < 128; i++)
-		readings[i] = (struct mmt_resident_reading){i < 127 ? 0 : UINT64_MAX, i * (UINT64_MAX / 256)};
+		readings[i] = (struct mmt_resident_reading){i < 127 ? 0 : UINT64_MAX, i * (UINT64_MAX / 256), 0};
 	ck_assert_uint_eq(mmt_growth_judge(readings, 128).verdict, MMT_VERDICT_TOO_SHORT);
+}
+END_TEST
+
+/* RSS in MiB and swap in MiB at the start and the end of a minute, rising or falling evenly. */
+START_TEST(swapped_memory_is_in_use)
+{
+	static const struct {
+		uint64_t start, end, start_swap, end_swap;
+		enum mmt_verdict verdict;
+	} cases[] = {
+	    {60, 60, 30, 200, MMT_VERDICT_GROWING}, /* a leak at the memory limit of a control group */
+	    {60, 20, 0, 40, MMT_VERDICT_STEADY},    /* an idle process is swapped out */
+	    {20, 60, 40, 0, MMT_VERDICT_STEADY},    /* and comes back */
+	    {60, 60, 30, 30, MMT_VERDICT_STEADY},
+	};
+	struct mmt_resident_reading readings[121];
+	struct mmt_growth growth;
+	int64_t change = (int64_t)(cases[_i].end + cases[_i].end_swap - cases[_i].start - cases[_i].start_swap);
+
+	for (uint64_t i = 0; i < 121; i++)
+		readings[i] = (struct mmt_resident_reading){
+		    i * 500000000, ((cases[_i].start * (120 - i) + cases[_i].end * i) << 20) / 120,
+		    ((cases[_i].start_swap * (120 - i) + cases[_i].end_swap * i) << 20) / 120};
+	growth = mmt_growth_judge(readings, 121);
+	ck_assert_int_eq(growth.verdict, cases[_i].verdict);
+	ck_assert_int_eq(growth.bytes_per_minute, change * (1 << 20));
+	ck_assert_uint_eq(growth.end_bytes, cases[_i].end << 20);
+	ck_assert_uint_eq(growth.start_swap_bytes, cases[_i].start_swap << 20);
+	ck_assert_uint_eq(growth.end_swap_bytes, cases[_i].end_swap << 20);
 }
 END_TEST
 
@@ -308,6 +337,7 @@ int main(void)
 	tcase_add_test(tests, figures_of_a_leak);
 	tcase_add_test(tests, time_of_a_plateau);
 	tcase_add_test(tests, absurd_sizes);
+	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

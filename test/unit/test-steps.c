@@ -55,7 +55,9 @@ static void record_two(void)
 	builder_snapshot(builder, SNAPSHOT_START, 1000, SECOND, NULL, 0);
 	builder_mmap_exit(builder, 2500, FIRST, FIRST, ADDRESS, MEBIBYTE, 0x401000);
 	builder_note(builder, 2600, FIRST, NOTE_RESIDENT, 3 * MEBIBYTE, 1);
+	builder_note(builder, 2600, FIRST, NOTE_SWAPPED, 40 * MEBIBYTE, 1);
 	builder_note(builder, 2600, SECOND, NOTE_RESIDENT, 2 * MEBIBYTE, 1);
+	builder_note(builder, 2600, SECOND, NOTE_SWAPPED, 50 * MEBIBYTE, 1);
 	builder_note(builder, 3999, FIRST, NOTE_RESIDENT, 7 * MEBIBYTE, 2);
 	builder_note(builder, 3999, SECOND, NOTE_RESIDENT, MEBIBYTE, 2);
 	builder_note(builder, 4000, FIRST, NOTE_RESIDENT, 4 * MEBIBYTE, 3);
@@ -78,6 +80,28 @@ static void check_residents(const struct mmt_report *report, const uint64_t *exp
 		ck_assert_uint_eq(report->steps[i].resident_bytes, MMT_UNKNOWN);
 	}
 }
+
+/* Without a note, nothing of a process is swapped out. */
+START_TEST(swapped_sizes)
+{
+	static const uint64_t expected[2][3] = {{90 * MEBIBYTE, 0, 0}, {40 * MEBIBYTE, 0, 0}};
+	const int32_t first = FIRST;
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	record_two();
+	mmt_report_options_init(&options);
+	options.pids = _i ? &first : NULL;
+	options.pid_count = (size_t)_i;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->resident_reading_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_uint_eq(report->resident_readings[i].swapped_bytes, expected[_i][i]);
+	ck_assert_uint_eq(report->growth.start_swap_bytes, expected[_i][0]);
+	ck_assert_uint_eq(report->growth.end_swap_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
 
 /* A step has what was read last before its end, at which the next reading is not yet made. */
 START_TEST(resident_sizes)
@@ -477,6 +501,7 @@ int main(void)
 	TCase *tcase = tcase_create("steps");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
+	tcase_add_loop_test(tcase, swapped_sizes, 0, 2);
 	tcase_add_test(tcase, resident_sizes);
 	tcase_add_test(tcase, resident_sizes_of_a_part);
 	tcase_add_test(tcase, resident_sizes_in_text);

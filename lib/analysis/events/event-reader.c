@@ -69,6 +69,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_LARGE_DUMPS] = MMT_EVENT_LARGE_DUMPS,
     [EVENT_UNRECORDED_CHILDREN] = MMT_EVENT_OTHER,
     [EVENT_PROCESS_STARTED] = MMT_EVENT_OTHER,
+    [EVENT_SWAPPED] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
@@ -410,6 +411,7 @@ static void convert_details(struct mmt_events *events)
 		break;
 	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_PROCESS_STARTED:
+	case EVENT_SWAPPED:
 	case EVENT_OTHER:
 		break;
 	}

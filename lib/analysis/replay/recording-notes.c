@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/wide-sum.h"
 #include "trace/format/format.h"
 
 #define CHILDREN_MAX 4096
@@ -58,6 +59,17 @@ static struct mmt_error *take_resident(struct notes *notes, const struct event *
 	return NULL;
 }
 
+/* Follows the resident size of the same process and reading. */
+static void take_swapped(struct notes *notes, const struct event *event)
+{
+	struct mmt_resident_reading *reading;
+
+	if (!counts(notes, event->pid) || !notes->readings.count || event->resident.reading != notes->reading)
+		return;
+	reading = &notes->readings.items[notes->readings.count - 1];
+	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->resident.bytes, UINT64_MAX / 2);
+}
+
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
 {
 	uint64_t since_ns = notes->large_dumps_off_since_ns;
@@ -107,6 +119,8 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 
 	if (event->kind == EVENT_RESIDENT)
 		return take_resident(notes, event);
+	if (event->kind == EVENT_SWAPPED)
+		take_swapped(notes, event);
 	if (event->kind == EVENT_UNRECORDED_CHILDREN)
 		return take_children(notes, event);
 	if (event->kind == EVENT_PROCESS_STARTED)

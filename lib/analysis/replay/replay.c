@@ -501,6 +501,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 		return replay->watch.pages ? replay->watch.pages(replay->watch.pages_context, replay, event) : NULL;
 	case EVENT_MARK:
 	case EVENT_RESIDENT:
+	case EVENT_SWAPPED:
 	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_PROCESS_STARTED:
 		return notes_take(&replay->notes, event);

@@ -112,19 +112,25 @@ static double estimate_noise(const double *bytes)
 }
 
 /* False: a part has no reading. */
+/* What is swapped out is not resident, but it is not given back either. */
+static double in_use(const struct mmt_resident_reading *reading)
+{
+	return (double)reading->resident_bytes + (double)reading->swapped_bytes;
+}
+
 static bool find_troughs(const struct mmt_resident_reading *readings, size_t count, double peak,
 			 struct troughs *troughs)
 {
 	double highest[WINDOWS], spreads[WINDOWS];
 	bool seen[WINDOWS] = {false};
 
-	troughs->end = (double)readings[count - 1].resident_bytes;
+	troughs->end = in_use(&readings[count - 1]);
 	troughs->before_end = 0;
 	troughs->span_ns = readings[count - 1].time_ns - readings[0].time_ns;
 	for (size_t i = 0; i < count; i++) {
 		double since = (double)(readings[i].time_ns - readings[0].time_ns) / (double)troughs->span_ns;
 		size_t window = (size_t)(since * WINDOWS);
-		double bytes = (double)readings[i].resident_bytes;
+		double bytes = in_use(&readings[i]);
 
 		if (window >= WINDOWS)
 			window = WINDOWS - 1;
@@ -374,7 +380,7 @@ static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t
 	double near = end - larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
 
 	for (size_t i = count; i > 0; i--) {
-		if ((double)readings[i - 1].resident_bytes < near)
+		if (in_use(&readings[i - 1]) < near)
 			return readings[i < count ? i : count - 1].time_ns;
 	}
 	return readings[0].time_ns;
@@ -393,6 +399,8 @@ static void describe(const struct mmt_resident_reading *readings, size_t count, 
 	growth->start_ns = readings[0].time_ns;
 	growth->end_bytes = readings[count - 1].resident_bytes;
 	growth->end_ns = readings[count - 1].time_ns;
+	growth->start_swap_bytes = readings[0].swapped_bytes;
+	growth->end_swap_bytes = readings[count - 1].swapped_bytes;
 	for (size_t i = 0; i < count; i++) {
 		if (i && readings[i].resident_bytes <= growth->peak_bytes)
 			continue;
@@ -400,7 +408,16 @@ static void describe(const struct mmt_resident_reading *readings, size_t count, 
 		growth->peak_ns = readings[i].time_ns;
 	}
 	growth->bytes_per_minute =
-	    per_minute((double)growth->end_bytes - (double)growth->start_bytes, growth->end_ns - growth->start_ns);
+	    per_minute(in_use(&readings[count - 1]) - in_use(&readings[0]), growth->end_ns - growth->start_ns);
+}
+
+static double find_peak(const struct mmt_resident_reading *readings, size_t count)
+{
+	double peak = 0;
+
+	for (size_t i = 0; i < count; i++)
+		peak = in_use(&readings[i]) > peak ? in_use(&readings[i]) : peak;
+	return peak;
 }
 
 struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count)
@@ -418,7 +435,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	span_ns = growth.end_ns > growth.start_ns ? growth.end_ns - growth.start_ns : 0;
 	growth.verdict = MMT_VERDICT_TOO_SHORT;
 	if (count >= READINGS_MIN && span_ns >= SPAN_NS_MIN &&
-	    find_troughs(readings, count, (double)growth.peak_bytes, &troughs)) {
+	    find_troughs(readings, count, find_peak(readings, count), &troughs)) {
 		growth.verdict = judge(&troughs);
 		growth.late_bytes_per_minute =
 		    per_minute(troughs.bytes[WINDOWS - 1] - troughs.bytes[HALF - 1], span_ns / 2);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/sysinfo.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -348,6 +349,23 @@ static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 	return true;
 }
 
+/* 0 if nothing is swapped, or the system has no swap. */
+static uint64_t read_swapped(pid_t pid)
+{
+	CLEANUP(free) char *text = NULL;
+	struct sysinfo system;
+	char path[64];
+	const char *line;
+
+	if (sysinfo(&system) < 0 || system.totalswap == system.freeswap)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (text_file_read(-1, path, &text) < 0)
+		return 0;
+	line = strstr(text, "\nVmSwap:");
+	return line ? strtoull(line + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0;
+}
+
 static uint64_t larger(uint64_t left, uint64_t right)
 {
 	return left > right ? left : right;
@@ -386,6 +404,10 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 			continue;
 		sum.resident_bytes += bytes;
 		error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);
+		bytes = error ? 0 : read_swapped(process->pid);
+		sum.swapped_bytes += bytes;
+		if (bytes)
+			error = notes_add_swapped(recorder, process->pid, now_ns, bytes, reading);
 	}
 	if (!error && sum.resident_bytes && !vector_push(&series->sums, sum))
 		error = &error_no_memory;

@@ -426,6 +426,8 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_unsigned(document, "start_bytes", growth->start_bytes);
 	document_unsigned(document, "end_bytes", growth->end_bytes);
 	document_unsigned(document, "peak_bytes", growth->peak_bytes);
+	document_unsigned(document, "start_swap_bytes", known ? growth->start_swap_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "end_swap_bytes", known ? growth->end_swap_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "start_ns", known ? growth->start_ns : MMT_UNKNOWN);
 	document_unsigned(document, "end_ns", known ? growth->end_ns : MMT_UNKNOWN);
 	document_unsigned(document, "peak_ns", known ? growth->peak_ns : MMT_UNKNOWN);
@@ -489,6 +491,7 @@ static void put_notes(struct document *document, const struct mmt_report *report
 		document_open_object(document, NULL);
 		document_unsigned(document, "time_ns", report->resident_readings[i].time_ns);
 		document_unsigned(document, "resident_bytes", report->resident_readings[i].resident_bytes);
+		document_unsigned(document, "swapped_bytes", report->resident_readings[i].swapped_bytes);
 		document_close(document);
 	}
 	document_close(document);

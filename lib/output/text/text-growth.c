@@ -185,9 +185,10 @@ static void put_trend(struct text *text, const struct mmt_report *report)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t since_ns = readings[i].time_ns - readings[0].time_ns;
 		size_t point = span_ns ? (size_t)((double)since_ns / (double)span_ns * (MMT_TREND_POINTS - 1)) : 0;
+		uint64_t bytes = saturating_add(readings[i].resident_bytes, readings[i].swapped_bytes, UINT64_MAX);
 
-		if (readings[i].resident_bytes > points[point])
-			points[point] = readings[i].resident_bytes;
+		if (bytes > points[point])
+			points[point] = bytes;
 	}
 	for (size_t i = 1; i < MMT_TREND_POINTS; i++)
 		points[i] = points[i] ? points[i] : points[i - 1];
@@ -227,6 +228,10 @@ static void put_sizes(struct text *text, const struct mmt_report *report)
 
 	text_part(text, TEXT_STRONG, "RSS %s at start, %s at end", mmt_format_bytes(growth->start_bytes, start),
 		  mmt_format_bytes(growth->end_bytes, end));
+	if (growth->start_swap_bytes || growth->end_swap_bytes)
+		text_part(text, TEXT_STRONG, "swap %s at start, %s at end",
+			  mmt_format_bytes(growth->start_swap_bytes, start),
+			  mmt_format_bytes(growth->end_swap_bytes, end));
 	text_part(text, TEXT_STRONG, "%s per minute", mmt_format_change(growth->bytes_per_minute, size));
 	text_part(text, TEXT_PLAIN, "peak %s", mmt_format_bytes(growth->peak_bytes, size));
 	put_trend(text, report);
@@ -251,9 +256,14 @@ static uint64_t since(uint64_t ns, uint64_t start_ns)
 	return ns > start_ns ? ns - start_ns : 0;
 }
 
+static int64_t swap_change(const struct mmt_growth *growth)
+{
+	return (int64_t)(growth->end_swap_bytes - growth->start_swap_bytes);
+}
+
 static const char *format_growth(const struct mmt_growth *growth, char text[MMT_SIZE_TEXT])
 {
-	return mmt_format_change((int64_t)(growth->end_bytes - growth->start_bytes), text);
+	return mmt_format_change((int64_t)(growth->end_bytes - growth->start_bytes) + swap_change(growth), text);
 }
 
 /* Print the verdict and its reason. */
@@ -262,28 +272,31 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 	const struct mmt_growth *growth = &report->growth;
 	char change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], time[MMT_SIZE_TEXT], level[MMT_SIZE_TEXT];
 
+	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
+	const char *what = swaps ? "RSS and swap" : "RSS";
+
 	format_growth(growth, change);
 	switch (growth->verdict) {
 	case MMT_VERDICT_GROWING:
-		snprintf(sentence, size, "RSS %s, and still rising at the end: %s per minute in the second half.",
+		snprintf(sentence, size, "%s %s, and still rising at the end: %s per minute in the second half.", what,
 			 change, mmt_format_change(growth->late_bytes_per_minute, rate));
 		break;
 	case MMT_VERDICT_PLATEAU:
 		snprintf(sentence, size,
-			 "RSS %s, but level for the last %s, since %s after the start: a warm-up, a cache or a single "
+			 "%s %s, but level for the last %s, since %s after the start: a warm-up, a cache or a single "
 			 "allocation rather than a leak.",
-			 change, mmt_format_duration(since(growth->end_ns, growth->settled_ns), time),
+			 what, change, mmt_format_duration(since(growth->end_ns, growth->settled_ns), time),
 			 mmt_format_duration(since(growth->settled_ns, report->start_ns), level));
 		break;
 	case MMT_VERDICT_STEADY:
-		snprintf(sentence, size, "RSS has no trend (%s at the end; changes up to %s do not count).", change,
-			 mmt_format_bytes(growth->floor_bytes, level));
+		snprintf(sentence, size, "%s no trend (%s at the end; changes up to %s do not count).",
+			 swaps ? "RSS and swap have" : "RSS has", change, mmt_format_bytes(growth->floor_bytes, level));
 		break;
 	case MMT_VERDICT_SHRINKING:
-		snprintf(sentence, size, "RSS %s.", change);
+		snprintf(sentence, size, "%s %s.", what, change);
 		break;
 	case MMT_VERDICT_TOO_SHORT:
-		snprintf(sentence, size, "RSS %s so far, without a clear trend: record for at least %s.", change,
+		snprintf(sentence, size, "%s %s so far, without a clear trend: record for at least %s.", what, change,
 			 mmt_format_duration(growth->advised_ns, time));
 		break;
 	default:
@@ -428,7 +441,7 @@ void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 }
 
 /* "+36.90 MiB  touched in malloc arenas ..." */
-static void put_part(struct text *text, const struct mmt_growth_part *part, bool windowed)
+static void put_part(struct text *text, const struct mmt_growth_part *part, bool windowed, bool swapped)
 {
 	char change[MMT_SIZE_TEXT];
 
@@ -438,7 +451,10 @@ static void put_part(struct text *text, const struct mmt_growth_part *part, bool
 		text_end_line(text);
 		return;
 	}
-	text_put(text, TEXT_PLAIN, part->bytes < 0 ? "given back in " : "touched in ");
+	text_put(text, TEXT_PLAIN,
+		 part->bytes > 0 ? "touched in "
+		 : swapped	 ? "given back or swapped out in "
+				 : "given back in ");
 	text_put_kind(text, part);
 	text_format(text, TEXT_PLAIN, ", mapped before this %s began", windowed ? "window" : "recording");
 	text_end_line(text);
@@ -484,7 +500,7 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 		put_readings(text, report);
 	for (size_t i = 0; i < growth->part_count; i++) {
 		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
-			put_part(text, &growth->parts[i], report->windowed);
+			put_part(text, &growth->parts[i], report->windowed, swap_change(growth) > 0);
 		else
 			rest += (uint64_t)growth->parts[i].bytes;
 	}
@@ -492,6 +508,11 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 	if (is_large(growth->changing_bytes))
 		text_put_rest(text, growth->changing_bytes,
 			      "changed while the resident pages were read, outside of the recording");
+	if (growth->pages_at_ends)
+		text_put_rest(text, swap_change(growth),
+			      swap_change(growth) > 0
+				  ? "in swap, not in RSS: the kernel wrote pages of the process to it"
+				  : "in swap: the process needed the pages again, or gave them back");
 	text_put_rest(text, growth->unexplained_bytes,
 		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }

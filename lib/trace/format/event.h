@@ -33,6 +33,7 @@ enum event_kind {
 	EVENT_LARGE_DUMPS,	   /* large stack dumps were switched on or off */
 	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
+	EVENT_SWAPPED,		   /* swapped memory of a process */
 	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
 };
 
@@ -116,7 +117,7 @@ struct event {
 		struct {
 			uint64_t bytes;
 			uint64_t reading; /* the same for all processes at one time */
-		} resident;		  /* EVENT_RESIDENT */
+		} resident;		  /* EVENT_RESIDENT, EVENT_SWAPPED */
 		struct {
 			uint32_t reading;	 /* the same for all processes that were read together */
 			bool last;		 /* the process has no further runs in this reading */

@@ -250,8 +250,8 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	if (kind == NOTE_MARK) {
 		event->kind = EVENT_MARK;
 		event->mark.number = value;
-	} else if (kind == NOTE_RESIDENT) {
-		event->kind = EVENT_RESIDENT;
+	} else if (kind == NOTE_RESIDENT || kind == NOTE_SWAPPED) {
+		event->kind = kind == NOTE_RESIDENT ? EVENT_RESIDENT : EVENT_SWAPPED;
 		event->resident.bytes = value;
 		event->resident.reading = bytes_u64(bytes);
 	} else if (kind == NOTE_LARGE_DUMPS) {

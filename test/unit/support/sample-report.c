@@ -109,7 +109,7 @@ static const struct mmt_process processes[] = {
 };
 
 static const struct mmt_resident_reading readings[] = {
-    {1000000000, 100 * MIB}, {2000000000, 101 * MIB}, {63000000000, 100 * MIB}};
+    {1000000000, 100 * MIB, 0}, {2000000000, 101 * MIB, 0}, {63000000000, 100 * MIB, 0}};
 
 struct mmt_report sample_report(void)
 {
