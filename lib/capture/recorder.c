@@ -456,7 +456,7 @@ void tail_add(struct recorder *recorder, const uint64_t *lost)
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
 	warn_left_out(recorder, "jitdumps are", add_jitdumps(recorder, &buffer), &buffer);
 	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer), &buffer);
-	warn_left_out(recorder, "generated code is", add_code(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "JIT code is", add_code(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
 	warn_left_out(recorder, "copies of programs are", add_images(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));

@@ -117,19 +117,20 @@ static void check_kernel(struct check *check)
 				: "this architecture is not known");
 }
 
-static void check_rights(struct check *check, const struct tracepoint_source *source)
+static void check_permissions(struct check *check, const struct tracepoint_source *source)
 {
 	int64_t paranoid = read_paranoid();
 	long long shown = paranoid;
 
 	if (may_record_all(check, source))
-		add(check, MMT_CHECK_GOOD, "rights", NULL, "all events (kernel.perf_event_paranoid is %lld)", shown);
+		add(check, MMT_CHECK_GOOD, "permissions", NULL, "all events (kernel.perf_event_paranoid is %lld)",
+		    shown);
 	else if (paranoid <= 2)
-		add(check, MMT_CHECK_LIMITED, "rights",
+		add(check, MMT_CHECK_LIMITED, "permissions",
 		    in_first_user_namespace() ? "run as root, or once: " SETCAP : LEAVE_NAMESPACE,
 		    "own processes, without --exact-order (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
 	else
-		add(check, MMT_CHECK_MISSING, "rights", "sudo sysctl kernel.perf_event_paranoid=2",
+		add(check, MMT_CHECK_MISSING, "permissions", "sudo sysctl kernel.perf_event_paranoid=2",
 		    "none (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
 	if (!in_first_user_namespace())
 		add(check, MMT_CHECK_LIMITED, "other users", LEAVE_NAMESPACE,
@@ -160,7 +161,7 @@ static void check_events(struct check *check, bool *usable_ret)
 	struct tracepoint_source source;
 	struct mmt_error *error = tracefs_open(&source);
 
-	check_rights(check, error ? NULL : &source);
+	check_permissions(check, error ? NULL : &source);
 	check_tracepoints(check, &source, error);
 	*usable_ret = !error;
 	if (!error)
@@ -210,8 +211,7 @@ static void check_ptrace(struct check *check)
 	int64_t scope = text_file_number(-1, "/proc/sys/kernel/yama/ptrace_scope", 0);
 	bool refused = scope > 0 && !has(check, CAP_SYS_PTRACE);
 
-	add(check, refused ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "generated code",
-	    "sudo sysctl kernel.yama.ptrace_scope=0",
+	add(check, refused ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "JIT code", "sudo sysctl kernel.yama.ptrace_scope=0",
 	    refused
 		? "of commands only: that of processes attached to cannot be copied (kernel.yama.ptrace_scope is %lld)"
 		: "can be copied (kernel.yama.ptrace_scope is %lld)",
@@ -233,7 +233,7 @@ static void check_namespaces(struct check *check)
 		add(check, MMT_CHECK_LIMITED, "namespaces",
 		    "run on the machine itself, or in a container with --pid=host --privileged",
 		    "inside a container%s%s", processes ? "" : ": only its own processes are seen",
-		    user ? "" : "; its root has no rights over events");
+		    user ? "" : "; its root has no permission to open events");
 }
 
 struct mmt_error *mmt_check_create(struct mmt_check **check_ret)

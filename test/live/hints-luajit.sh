@@ -9,7 +9,7 @@ need_perf
 command -v luajit >/dev/null || skip "no luajit is installed"
 record_stacks luajit "$stack_sources/program.lua" 500
 expect_json '.processes[0].runtime == "luajit"'
-expect_hint '(LuaJIT) end in generated code' 'start it with -joff, or call jit.off()'
+expect_hint '(LuaJIT) end in JIT code' 'start it with -joff, or call jit.off()'
 expect_json '.completeness.stacks_by_end.no_unwind_data > 250'
 record_stacks luajit -joff "$stack_sources/program.lua" 500
 expect_no_hint LuaJIT

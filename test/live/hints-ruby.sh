@@ -16,9 +16,9 @@ expect_no_function leak_string
 if ruby --yjit -e 1 2>/dev/null; then
 	record_stacks ruby --yjit --yjit-call-threshold=2 "$stack_sources/program.rb" 60
 	truncated=$(ask_stacks '[.groups[] | select(.frames[-1].kind == "jit")] | length')
-	[ "$truncated" = 0 ] || expect_hint '(Ruby) end in generated code' 'or without --yjit'
+	[ "$truncated" = 0 ] || expect_hint '(Ruby) end in JIT code' 'or without --yjit'
 	record_stacks ruby "$stack_sources/program.rb" 60
-	expect_no_hint '(Ruby) end in generated code'
+	expect_no_hint '(Ruby) end in JIT code'
 	expect_json '.completeness.truncated_stacks == 0'
 fi
 named=(--yjit --yjit-call-threshold=1 --yjit-perf)

@@ -29,7 +29,7 @@ expect_erlang_stacks() {
 	expect_json '[.groups[] | select(any(.frames[]; .kind == "jit")) |
 		if .stack_end == "other_stack" and .frames[-1].kind == "jit" then .allocated_count else -1000000 end] |
 		add >= 4 * '$rounds
-	expect_json 'all(.completeness.warnings[]; contains("end in generated code") | not)'
+	expect_json 'all(.completeness.warnings[]; contains("end in JIT code") | not)'
 }
 erlang_case 'frame pointers' +JPperf map
 expect_stack $((4 * rounds))+ 'mmap<...<erts_mmap<...<$global::call_*'

@@ -21,7 +21,7 @@ compiler=(php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.
 compiled_case() {
 	"record_$1_stacks" "${compiler[@]}" -d opcache.jit_debug=0x10 "${@:2}" "$stack_sources/program.php" $rounds wait
 	expect_whole_stacks $((4 * rounds)) $ends
-	expect_json 'all(.completeness.warnings[]; contains("end in generated code") | not)'
+	expect_json 'all(.completeness.warnings[]; contains("end in JIT code") | not)'
 }
 ends=
 leaf='mmap<...<JIT$leak_string'
@@ -47,7 +47,7 @@ echo 'no code'
 living_options=(--code none)
 record_living_stacks "${compiler[@]}" -d opcache.jit_debug=0x10 -d opcache.jit=1205 "$stack_sources/program.php" $rounds wait
 expect_end_named() {
-	expect_json '[.completeness.warnings[] | select(contains("(PHP) end in generated code") and contains("-d opcache.jit=off"))] | length == 1'
+	expect_json '[.completeness.warnings[] | select(contains("(PHP) end in JIT code") and contains("-d opcache.jit=off"))] | length == 1'
 	expect_json 'all(.groups[]; .stack_end == "entry" or (.stack_end == "no_unwind_data" and .frames[-1].kind == "jit"))'
 }
 expect_end_named
@@ -58,4 +58,4 @@ expect_end_named
 
 record_stacks "${compiler[@]}" -d opcache.jit=off "$stack_sources/program.php" $rounds
 expect_whole_stacks $((4 * rounds))
-expect_json 'all(.completeness.warnings[]; contains("end in generated code") | not)'
+expect_json 'all(.completeness.warnings[]; contains("end in JIT code") | not)'

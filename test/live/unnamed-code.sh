@@ -26,7 +26,7 @@ unnamed() {
 	report_json
 	expect_json ".processes[0] | .runtime == \"$name\" and .unnamed_code"
 	expect_json "[.completeness.warnings[] |
-		select(contains(\"generated code in process $process ($label)\") and contains(\"$option\"))] | length == 1"
+		select(contains(\"JIT code in process $process ($label)\") and contains(\"$option\"))] | length == 1"
 	"$MMTRACE" report --no-pager -i "$recording" | head -20 | tr -s ' \n' ' ' | grep -qF -e "$option" ||
 		fail "the first 20 lines do not name $option"
 }

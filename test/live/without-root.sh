@@ -53,14 +53,14 @@ saved=/run/mmtrace/tracepoints
 (umask 077 && "$MMTRACE" setup -q) 2>setup.log || fail "setup again: $(cat setup.log)"
 [ ! -s setup.log ] && [ "$(stat -c %a $saved)" = 644 ] || fail "setup -q: $(cat setup.log)"
 as_user ./mmtrace-for-all check >check.txt || fail "check says that nothing can be recorded: $(cat check.txt)"
-grep -q "^ok  *tracepoints .*$saved" check.txt && grep -q '^limited  rights .*own processes' check.txt ||
+grep -q "^ok  *tracepoints .*$saved" check.txt && grep -q '^limited  permissions .*own processes' check.txt ||
 	fail "check: $(cat check.txt)"
 "$MMTRACE" check >check.txt || fail "check as root: $(cat check.txt)"
-grep -q '^ok  *rights  *all events' check.txt || fail "check as root: $(cat check.txt)"
+grep -q '^ok  *permissions  *all events' check.txt || fail "check as root: $(cat check.txt)"
 # Root of a user namespace has no rights over events, whatever capabilities it shows; record says the same.
 if unshare --user --map-root-user true 2>/dev/null; then
 	unshare --user --map-root-user "$MMTRACE" check >check.txt || fail "check in a user namespace: $(cat check.txt)"
-	grep -q '^limited  rights .*own processes' check.txt && grep -q '^limited  other users .*namespace' check.txt ||
+	grep -q '^limited  permissions .*own processes' check.txt && grep -q '^limited  other users .*namespace' check.txt ||
 		fail "check in a user namespace: $(cat check.txt)"
 	unshare --user --map-root-user "$MMTRACE" record -o "$recording" -- true 2>record.log
 	grep -q 'recorded without CAP_PERFMON' record.log || fail "record in a user namespace: $(cat record.log)"

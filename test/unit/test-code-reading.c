@@ -358,7 +358,7 @@ START_TEST(ended_children_give_way)
 	ck_assert_uint_eq(recorder.generated.store.plain_bytes, 7 * page_bytes);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.code.processes.count, 2);
-	ck_assert_ptr_nonnull(strstr(messages, "not all generated code is copied: a recording may have"));
+	ck_assert_ptr_nonnull(strstr(messages, "not all JIT code is copied: a recording may have"));
 }
 END_TEST
 
@@ -544,7 +544,7 @@ START_TEST(descriptors_are_short)
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 0);
 	expect_pages(1, 1);
-	ck_assert_ptr_nonnull(strstr(messages, "generated code of 1 program is not copied"));
+	ck_assert_ptr_nonnull(strstr(messages, "JIT code of 1 program is not copied"));
 }
 END_TEST
 

@@ -176,7 +176,7 @@ START_TEST(notes_that_are_left_out_are_counted)
 	}
 	report = report_by(MMT_BY_STACK);
 	ck_assert_uint_eq(report->completeness.warning_count, 33);
-	ck_assert_ptr_nonnull(strstr(report->completeness.warnings[31], "no names for generated code in process"));
+	ck_assert_ptr_nonnull(strstr(report->completeness.warnings[31], "no names for JIT code in process"));
 	ck_assert_str_eq(report->completeness.warnings[32], "8 more such notes are left out");
 	ck_assert_int_eq(report->completeness.warning_codes[31], MMT_WARNING_JIT_CODE_UNNAMED);
 	ck_assert_int_eq(report->completeness.warning_codes[32], MMT_WARNING_MORE_WARNINGS);
@@ -403,7 +403,7 @@ END_TEST
 
 enum { SYSCALL, SMALL, LARGE, SAMPLES };
 
-/* A sample of a call in generated code: the truth and the small dump end behind one frame, the large one has three. */
+/* A sample of a call in JIT code: the truth and the small dump end behind one frame, the large one has three. */
 static void add_deep_sample(unsigned sample, uint64_t time_ns)
 {
 	static const uint64_t stack[16] = {0, 0, 0x7fff0050, 0x402000, [10] = 0x7fff0060, 0x403000, 0, 0x404000};

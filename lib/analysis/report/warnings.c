@@ -195,7 +195,7 @@ static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct
 {
 	if (runtime && runtime->complete_stacks)
 		add_warning(warnings, MMT_WARNING_STACKS_END_IN_JIT_CODE,
-			    "stacks of process %" PRId32 " (%s) end in generated code: %s", pid, runtime->label,
+			    "stacks of process %" PRId32 " (%s) end in JIT code: %s", pid, runtime->label,
 			    runtime->complete_stacks);
 }
 
@@ -235,18 +235,18 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 
 	if (code->names.has_perf_map || code->names.has_jitdump)
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-			    "some generated code of process %" PRId32 " has no name: its %s does not have it", pid,
+			    "some JIT code of process %" PRId32 " has no name: its %s does not have it", pid,
 			    code->names.has_perf_map ? "perf map" : "jitdump");
 	else if (code->runtime)
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-			    "no names for generated code in process %" PRId32 " (%s): %s%s%s%s%s", pid,
-			    code->runtime->label, code->runtime->advice, with_option ? "; and start it with " : "",
+			    "no names for JIT code in process %" PRId32 " (%s): %s%s%s%s%s", pid, code->runtime->label,
+			    code->runtime->advice, with_option ? "; and start it with " : "",
 			    with_option ? code->runtime->frame_pointers : "",
 			    with_option && code->runtime->in_environment ? " in its environment" : "",
 			    with_option ? ", without which stacks may end at its code" : "");
 	else
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-			    "no names for generated code in process %" PRId32
+			    "no names for JIT code in process %" PRId32
 			    ": mmtrace does not know its runtime; check whether that can write a perf map",
 			    pid);
 }
@@ -296,7 +296,7 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 			find_ends_in_code(pid, code.runtime, warnings);
 		if (code.changed_too_often)
 			add_warning(warnings, MMT_WARNING_JIT_CODE_REPLACED,
-				    "generated code of process %" PRId32
+				    "JIT code of process %" PRId32
 				    " was replaced too often to be followed: callers of some of it may be missing",
 				    pid);
 		if (code.unnamed)

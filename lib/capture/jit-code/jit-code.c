@@ -706,21 +706,19 @@ static void report_missing_code(struct recorder *recorder)
 		unopened += program->descriptors_short;
 	}
 	if (full)
-		recorder_message(
-		    recorder, true,
-		    "not all generated code is copied: a recording may have %u MiB of it, %u compressed; %s",
-		    CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20, consequence);
+		recorder_message(recorder, true,
+				 "not all JIT code is copied: a recording may have %u MiB of it, %u compressed; %s",
+				 CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20, consequence);
 	if (cut)
 		recorder_message(recorder, true,
-				 "not all generated code is copied: it is watched in %d places of a process; %s",
+				 "not all JIT code is copied: it is watched in %d places of a process; %s",
 				 CODE_RANGES_MAX, consequence);
 	if (generated->out_of_time)
 		recorder_message(recorder, true,
-				 "not all generated code is copied: it took too long when recording ended; %s",
-				 consequence);
+				 "not all JIT code is copied: it took too long when recording ended; %s", consequence);
 	if (unopened)
 		recorder_message(recorder, true,
-				 "generated code of %zu %s is not copied, too many files were open: %s; raise the "
+				 "JIT code of %zu %s is not copied, too many files were open: %s; raise the "
 				 "limit with `ulimit -n`",
 				 unopened, unopened == 1 ? "program" : "programs", consequence);
 }

@@ -298,7 +298,7 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 	memset(set, 0, sizeof(*set));
 	if (restricted && options->exact_order)
 		return error_create(MMT_ERROR_PERMISSION,
-				    "the exact order needs more rights: run as root or with CAP_PERFMON");
+				    "the exact order needs more permissions: run as root or with CAP_PERFMON");
 	error = tracefs_add_headers(source, &set->tracepoints);
 	if (!error)
 		error = add_side_band(options, set);

@@ -168,7 +168,7 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret)
 	if (!proc_owner(pid, owner_ret) || !proc_group(pid, &group))
 		return "it is gone";
 	if (*owner_ret == geteuid() && group == getegid())
-		return *owner_ret == 0 || drop_capabilities() ? NULL : "its user's rights cannot be taken on";
+		return *owner_ret == 0 || drop_capabilities() ? NULL : "capabilities cannot be dropped";
 	if (setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
 	    setresuid(*owner_ret, *owner_ret, *owner_ret) < 0 || (*owner_ret != 0 && !drop_capabilities()))
 		return "it has to be asked as its own user: run as root, or with CAP_SETUID and CAP_SETGID";
@@ -311,7 +311,7 @@ void ask_runtime_forget(struct traced_process *process)
 
 static void report_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
 {
-	recorder_message(recorder, true, "process %d (%s) gives no names for its generated code: %s", (int)process->pid,
+	recorder_message(recorder, true, "process %d (%s) gives no names for its JIT code: %s", (int)process->pid,
 			 process->runtime->name, refusal);
 }
 

@@ -585,7 +585,7 @@ static void report_missing_code(const struct recorder *recorder)
 	if (overwritten)
 		recorder_message(recorder, true,
 				 "%zu of %zu jitdumps are not kept: the next program of the process has written to the "
-				 "same file; names of generated code may be missing",
+				 "same file; names of JIT code may be missing",
 				 overwritten, count);
 }
 

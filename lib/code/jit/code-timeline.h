@@ -28,7 +28,7 @@ void code_timeline_destroy(struct code_timeline *timeline);
 
 /*
  * Index of the range at `address` at this time: the latest one that existed then. If none existed yet, the first one
- * that follows, because runtimes record generated code with a delay, some only when they exit. CODE_TIMELINE_NONE: none
+ * that follows, because runtimes record JIT code with a delay, some only when they exit. CODE_TIMELINE_NONE: none
  * at any time. Times should ascend. Going back is slow and limited: beyond the limit, replaced ranges are no longer
  * found.
  */

@@ -227,7 +227,7 @@ static struct mmt_error *decode_process(struct bytes *bytes, uint32_t version, s
 struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret)
 {
 	uint32_t version = CODE_VERSION;
-	static const char what[] = "generated code section";
+	static const char what[] = "JIT code section";
 	struct code_copies copies = {0};
 	struct mmt_error *error;
 	struct bytes inner;
