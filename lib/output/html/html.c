@@ -238,24 +238,9 @@ static uint32_t string_number(struct page *page, const char *text)
 	return number;
 }
 
-static uint32_t frame_name(struct page *page, const struct mmt_frame *frame)
-{
-	CLEANUP(free) char *name = NULL;
-
-	if (frame->function)
-		return string_number(page, frame->function);
-	if (frame->kind == MMT_FRAME_NATIVE && frame->module) {
-		if (asprintf(&name, "%s+0x%" PRIx64, frame->module, frame->module_offset) < 0)
-			name = NULL;
-	} else if (asprintf(&name, "0x%" PRIx64, frame->address) < 0) {
-		name = NULL;
-	}
-	page->out_of_memory |= !name;
-	return string_number(page, name);
-}
-
 static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
 {
+	char room[TEXT_FRAME_NAME_BYTES];
 	const struct frame_origin origin = {
 	    .module = string_number(page, frame->module),
 	    .source = string_number(page, frame->source_file),
@@ -264,7 +249,7 @@ static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
 		     (frame->kind == MMT_FRAME_JIT ? FRAME_JIT : 0u),
 	};
 	const struct frame_row row = {
-	    .name = frame_name(page, frame),
+	    .name = string_number(page, text_frame_name(frame, room)),
 	    .line = frame->source_line,
 	    .origin = intern_put(&page->origins, &origin, sizeof(origin)),
 	};

@@ -10,28 +10,17 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "output/selection.h"
+#include "output/text/text-stack.h"
 #include "output/text/text.h"
 
 #define GROUPS_NAMED 8 /* of the stacks that contain a frame */
 #define ADDRESS_INDENT 4
 
-/* The name that the report shows. */
-static const char *shown_name(const struct mmt_frame *frame, char *room, size_t size)
-{
-	if (frame->function)
-		return frame->function;
-	if (frame->kind == MMT_FRAME_NATIVE && frame->module)
-		snprintf(room, size, "%s+0x%" PRIx64, frame->module, frame->module_offset);
-	else
-		snprintf(room, size, "0x%" PRIx64, frame->address);
-	return room;
-}
-
 static bool is_meant(const struct mmt_frame *frame, const char *pattern)
 {
-	char room[4096];
+	char room[TEXT_FRAME_NAME_BYTES];
 
-	return !fnmatch(pattern, shown_name(frame, room, sizeof(room)), 0) ||
+	return !fnmatch(pattern, text_frame_name(frame, room), 0) ||
 	       (frame->raw_function && !fnmatch(pattern, frame->raw_function, 0));
 }
 
@@ -67,9 +56,9 @@ static void put_place(struct text *text, const char *file, uint32_t line)
 
 static void put_title(struct text *text, const struct selection *selection, const struct mmt_frame *frame)
 {
-	char room[4096];
+	char room[TEXT_FRAME_NAME_BYTES];
 
-	text_put_name(text, TEXT_STRONG, shown_name(frame, room, sizeof(room)), 0);
+	text_put_name(text, TEXT_STRONG, text_frame_name(frame, room), 0);
 	if (frame->module) {
 		text_put(text, TEXT_PLAIN, "   ");
 		text_put_name(text, TEXT_PLAIN, frame->module, 0);

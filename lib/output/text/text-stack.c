@@ -184,7 +184,18 @@ static void cut_lines(const struct mmt_group *group, size_t limit, struct layout
 	layout->cut_last = lines - outer;
 }
 
-/* The function's name, or a substitute in `room`. */
+const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_NAME_BYTES])
+{
+	if (frame->function)
+		return frame->function;
+	if (frame->kind == MMT_FRAME_NATIVE && frame->module)
+		snprintf(room, TEXT_FRAME_NAME_BYTES, "%s+0x%" PRIx64, frame->module, frame->module_offset);
+	else
+		snprintf(room, TEXT_FRAME_NAME_BYTES, "0x%" PRIx64, frame->address);
+	return room;
+}
+
+/* The same where the module has a column of its own. */
 static const char *frame_name(const struct mmt_frame *frame, char room[64])
 {
 	if (frame->function)

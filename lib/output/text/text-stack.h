@@ -34,4 +34,9 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 /* Print them after an empty line; nothing if there is nothing to explain. */
 void text_explanations(struct text *text, const struct text_explanations *explanations);
 
+#define TEXT_FRAME_NAME_BYTES 4096
+
+/* The function's name, "module+0x1234" or "0x1234"; the latter two in `room`. */
+const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_NAME_BYTES]);
+
 #endif
