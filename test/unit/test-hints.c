@@ -113,6 +113,8 @@ START_TEST(tools_of_the_runtime)
 	    {"something", NULL, "own heap dump", MMT_PATTERN_GC_HEAP},
 	    {"python3.11", "_PyObject_ArenaMmap", "tracemalloc", MMT_PATTERN_HEAP},
 	    {"libjemalloc.so.2", NULL, "jeprof", MMT_PATTERN_HEAP},
+	    {"libtcmalloc_minimal.so.4", NULL, "libtcmalloc_minimal writes none", MMT_PATTERN_HEAP},
+	    {"libmimalloc.so.2", NULL, "MIMALLOC_RESET_DELAY=0", MMT_PATTERN_HEAP},
 	    {"libc.so.6", "sbrk", "heaptrack", MMT_PATTERN_HEAP},
 	};
 

@@ -154,12 +154,11 @@ static const struct {
      "sooner"},
     {"libtcmalloc", NULL, NULL, MMT_PATTERN_HEAP,
      "tcmalloc's memory: the stack is only the caller that happened to need more. A heap profile (HEAPPROFILE=FILE, "
-     "pprof) "
-     "shows which blocks are not freed; TCMALLOC_RELEASE_RATE=10 gives free pages back sooner"},
+     "pprof; libtcmalloc_minimal writes none, libtcmalloc does) shows which blocks are not freed; "
+     "TCMALLOC_RELEASE_RATE=10 gives free pages back sooner"},
     {"libmimalloc", NULL, NULL, MMT_PATTERN_HEAP,
      "mimalloc's memory: the stack is only the caller that happened to need more. MIMALLOC_SHOW_STATS=1 shows how much "
-     "is "
-     "in use; MIMALLOC_PURGE_DELAY=0 gives free pages back sooner"},
+     "is in use; MIMALLOC_PURGE_DELAY=0 (before version 2.1: MIMALLOC_RESET_DELAY=0) gives free pages back sooner"},
 };
 
 /* `start` NULL: any, even none. */
