@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# An arena of the C library: its 64 MiB are reserved, what is accessible belongs to the callers of malloc, and the report
-# says that it is an arena.
+# A glibc arena: its 64 MiB are reserved, accessible memory belongs to the callers of malloc, and the report names the arena.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

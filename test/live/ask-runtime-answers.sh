@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: python3:python3
-# Asking a runtime for names: whatever it answers, or does not, the recorder goes on, says so, and ends when it is told.
+# --ask-runtime: for any answer, or none, the recorder continues, reports it, and stops on request.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -18,10 +18,10 @@ was_asked() {
 }
 
 expect_log() {
-	grep -qE "$1" record.log || fail "no word of '$1': $(cat record.log)"
+	grep -qE "$1" record.log || fail "no message about '$1': $(cat record.log)"
 }
 
-# Who has ended the recording once need not wait.
+# A user who has stopped the recording once need not wait.
 end_at_once() {
 	for i in {1..40}; do
 		kill -INT "$recorder" 2>/dev/null || break
@@ -84,7 +84,7 @@ for next in true 'echo "2000 10 of the next one" >/tmp/perf-$$.map'; do
 	exec 3>&-
 done
 
-# It says yes, and nothing is there: looked at, not believed.
+# The runtime answers yes, but there is no map: the recorder checks.
 start_runtime lies
 start_recording -p "$pid" --ask-runtime -v --duration 100ms
 wait "$recorder" || fail "record ended with status $?"
@@ -98,7 +98,7 @@ wait "$recorder" || fail "record ended with status $?"
 expect_log "process $pid \(.NET\) gives no names.*refuses with status 0x80131384"
 exec 3>&-
 
-# One that never answers: the calls made meanwhile are recorded, and whoever wants to end the recording need not wait.
+# A runtime that never answers: calls made in between are recorded, and stopping the recording does not wait.
 start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
@@ -112,7 +112,7 @@ expect_true_report
 expect_json '.allocated_bytes >= 1048576'
 exec 3>&-
 
-# Nor need who ends it while the question is open.
+# Nor does stopping it while the request is open.
 start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
@@ -120,7 +120,7 @@ end_at_once
 expect_log "process $pid \(.NET\) may go on writing its perf map: it has not said that it stops"
 exec 3>&-
 
-# One that answers later than anybody waits for it is told to stop all the same, and what it writes then goes.
+# A runtime that answers too late is asked to stop nevertheless, and the map that it writes is removed.
 start_runtime late
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
@@ -151,7 +151,7 @@ expect_log "process $pid \(Java\) was asked for a perf map"
 ! grep -q 'gives no names' record.log || fail "it was not waited for: $(cat record.log)"
 exec 3>&-
 
-# Whose runtime is not known is said as well.
+# A process with an unknown runtime is reported as well.
 start_workload jit-frameless
 rm -f "/tmp/perf-$pid.map"
 start_recording -p "$pid" --ask-runtime

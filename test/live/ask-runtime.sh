@@ -89,7 +89,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	[ "$(cat "/tmp/perf-$process.map")" = '10 8 its own' ] || fail "Java's own map was overwritten"
 	kill -9 $process
 
-	# What somebody else made to attach stays theirs.
+	# An attach file created by another program stays.
 	java -XX:+PreserveFramePointer -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")

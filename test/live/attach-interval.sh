@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# --snapshot-interval: a process in full flight is checked on the way, and one that ends by itself is checked at all.
+# --snapshot-interval: a busy process is checked during recording, and a process that ends normally is checked too.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -32,18 +32,18 @@ expect_true_report
 # Nor has a check on the way repaired what a call in flight was going to settle.
 expect_json '.processes[0] | .checked and .reconciled_bytes == 0'
 dump_and_count
-# Not more than asked for; fewer where the machine has more to do than to read maps.
+# Not more than requested; fewer on a loaded machine.
 milliseconds=$(jq '(.end_ns - .start_ns) / 1000000 | floor' report.json)
 [ "$readings" -ge 2 ] && [ "$readings" -le $((milliseconds / 100)) ] ||
 	fail "$readings readings in $milliseconds ms, one each 100 ms"
 [ "$readings" = "$ends" ] || fail "$readings readings, but $ends ends of such"
-# The time of the recording's own clock goes on between them: calls are drained meanwhile.
+# The recording's clock advances between them, because calls are drained in between.
 "$MMTRACE" record -q --snapshot-interval 0 --duration 300ms -p "$pid" -o "$recording" || fail "record: status $?"
 dump_and_count
 [ "$readings" = 0 ] || fail "$readings readings although none were asked for"
 kill -9 "$pid"
 
-# It ends by itself: the last reading before that is its check.
+# It ends normally: the last snapshot before that is its check.
 start_workload leak-anon
 start_recording --snapshot-interval 50ms -p "$pid"
 let_work

@@ -53,7 +53,7 @@ survive() {
 		esac
 		if [ $status = 0 ] && [ "$subcommand" = "report --json" ]; then
 			jq -e '.completeness | .incomplete or .damaged' out >/dev/null ||
-				fail "report $file: the damage is not said: $(jq .completeness out)"
+				fail "report $file: the damage is not reported: $(jq .completeness out)"
 		fi
 	done
 }

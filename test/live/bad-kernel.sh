@@ -66,6 +66,6 @@ unshare --mount bash -c '
 		./mmtrace-for-all record -o "$1" -m 64M -- true' bash "$recording" $rights 2>record.log ||
 	fail "record with little locked memory ended with status $?: $(cat record.log)"
 grep -qE 'warning: the kernel grants ring buffers of [0-9]+ KiB per CPU only.*ulimit -l' record.log ||
-	fail "no word of the smaller rings: $(cat record.log)"
+	fail "no message about the smaller rings: $(cat record.log)"
 report_json
 expect_true_report

@@ -15,13 +15,13 @@ mkdir directory.data
 expect_refusal 2 'directory.data.*[Dd]irectory' "$MMTRACE" record -o directory.data -- touch started
 [ ! -e started ] || fail "the command was started although there is no place for the recording"
 
-# What is no ordinary file, or a name that is none.
+# Not a regular file, or an invalid name.
 mkfifo fifo.data
 for name in fifo.data /dev/null; do
 	expect_refusal 2 "$name: it is a special file" "$MMTRACE" record -o $name -- touch started
 done
 expect_refusal 2 'File name too long' "$MMTRACE" record -o "$(printf 'x%.0s' {1..300})" -- touch started
-# A name that could be, but has no room for what it is followed by until the file is whole; packing does not even begin.
+# A valid name that is too long for its temporary suffix; packing does not even start.
 long=$(printf 'x%.0s' {1..250})
 expect_refusal 2 'choose a shorter one' "$MMTRACE" record -o "$long" -- touch started
 echo "no recording" >nothing.data
@@ -32,7 +32,7 @@ expect_refusal 2 'twice.data.old: it is a directory' "$MMTRACE" record -o twice.
 [ "$(cat twice.data)" = earlier ] && [ ! -e started ] || fail "the earlier file is not as it was, or the command ran"
 rm -r twice.data twice.data.old
 
-# A link is not followed, whoever made it.
+# Links are never followed.
 echo precious >precious
 ln -s precious link.data
 "$MMTRACE" record -q -o link.data -- true >/dev/null 2>&1
@@ -51,7 +51,7 @@ head=$(od -A n -t u8 -j 40 -N 8 limited.data | tr -d ' ')
 [ "$head" -gt 1024 ] && [ "$head" -lt "$(stat -c %s limited.data)" ] || fail "the data begin at $head"
 rm limited.data
 
-# A full disk ends the recording; what was written is a recording.
+# A full disk ends the recording; the written part is a valid recording.
 export MMTRACE workloads directory disk_kib=$((head / 1024 + 240))
 need_own_mounts
 unshare -m bash -c '
@@ -66,12 +66,12 @@ unshare -m bash -c '
 '
 [ $? != 99 ] || fail "no tmpfs could be mounted"
 [ "$(cat status)" != 0 ] || fail "a full disk goes unnoticed: $(cat record.log)"
-grep -q 'No space left on device' record.log || fail "no word of the full disk: $(cat record.log)"
+grep -q 'No space left on device' record.log || fail "no message about the full disk: $(cat record.log)"
 recording=$directory/cut.data
 report_json
 expect_json '[.events[]] | add > 0'
 [ "$(cat second-status)" = 2 ] || fail "status $(cat second-status) on a disk that was full before: $(cat second.log)"
-grep -q 'No space left on device' second.log || fail "no word of the full disk: $(cat second.log)"
+grep -q 'No space left on device' second.log || fail "no message about the full disk: $(cat second.log)"
 
 # record_limited BYTES: where files may be so large.
 record_limited() {
@@ -92,7 +92,7 @@ done
 for more in 8 1024 4096 49152 507904; do
 	record_limited $((head + more))
 	[ "$(cat status)" = 1 ] || fail "status $(cat status) with $more bytes behind the head: $(cat record.log)"
-	grep -q 'File too large' record.log || fail "no word of the limit: $(cat record.log)"
+	grep -q 'File too large' record.log || fail "no message about the limit: $(cat record.log)"
 	recording=$directory/limited.data
 	report_json
 	expect_json '.completeness.incomplete and (.completeness.damaged | not)'
@@ -112,7 +112,7 @@ if command -v strace >/dev/null; then
 			"$workloads/noleak" --exit 60000 >workload.out 2>record.log
 		echo $? >status
 		grep -q EDQUOT calls.txt || fail "nothing was refused: $(head -3 calls.txt)"
-		grep -q 'quota.data: Disk quota exceeded' record.log || fail "no word of the quota: $(cat record.log)"
+		grep -q 'quota.data: Disk quota exceeded' record.log || fail "no message about the quota: $(cat record.log)"
 	}
 	quota 1+
 	[ "$(cat status)" = 2 ] && [ ! -s workload.out ] && [ ! -e quota.data ] ||
@@ -126,7 +126,7 @@ else
 	echo "strace is not installed: no quota is tried"
 fi
 
-# A directory that is removed while something is recorded into it: nothing can be kept, and it is said within seconds.
+# The output directory is removed during recording: nothing can be stored, and the recorder reports that within seconds.
 mkdir removed
 start_workload noleak 1000
 recording=$directory/removed/mmtrace.data
@@ -136,7 +136,7 @@ wait_until "record to notice that its file is gone" eval "! kill -0 $recorder"
 wait "$recorder"
 [ $? = 1 ] || fail "the file was removed, and the status is not 1: $(cat record.log)"
 grep -q 'removed/mmtrace.data was removed while it was written' record.log && ! grep -q 'kept\|next:' record.log ||
-	fail "no word of the removed file, or more than that: $(cat record.log)"
+	fail "no message about the removed file, or more than that: $(cat record.log)"
 let_work
 let_end
 

@@ -49,8 +49,8 @@ expect_refused() {
 	rm -f "/tmp/perf-$pid.map"
 	expect_true_report
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner|Outer"))] | length == 0'
-	[ "$(grep -c "perf-$pid.map" record.log)" = 1 ] || fail "$why: not said once: $(cat record.log)"
-	grep -q "perf-$pid.map.*$why" record.log || fail "no word of $why: $(cat record.log)"
+	[ "$(grep -c "perf-$pid.map" record.log)" = 1 ] || fail "$why: not reported exactly once: $(cat record.log)"
+	grep -q "perf-$pid.map.*$why" record.log || fail "no message about $why: $(cat record.log)"
 }
 
 to_link() { mv "/tmp/perf-$pid.map" map && ln -s "$directory/map" "/tmp/perf-$pid.map"; }
@@ -86,5 +86,5 @@ rm -f "/tmp/perf-$pid.map"
 expect_true_report
 expect_json '[.groups[].frames[] | select(.function // "" | test("Inner|Outer"))] | length > 0'
 memory=$(sed -nE 's/.* ([0-9]+)[.0-9]* MiB of memory.*/\1/p' record.log)
-[ -n "$memory" ] || fail "no word of the recorder's memory: $(cat record.log)"
+[ -n "$memory" ] || fail "no message about the recorder's memory: $(cat record.log)"
 [ "$memory" -lt 200 ] || fail "a perf map that is a hole costs $memory MiB"

@@ -22,7 +22,7 @@ echo 'echo not executable' >script
 expect_refusal 126 'script.*Permission denied' record -- ./script
 expect_refusal 126 'directory|Permission denied' record -- "$directory"
 
-# What has no memory, or is no process.
+# Targets without memory, or that are not processes.
 start_parent_of_zombie
 expect_refusal 2 "$zombie has ended already" record -p "$zombie"
 ! grep -q '^Kthread:.1' /proc/2/status || expect_refusal 2 '2 is a kernel thread' record -p 2
@@ -31,7 +31,7 @@ start_workload many-idle 2
 thread=$(ls "/proc/$pid/task" | sort -n | tail -1)
 expect_refusal 2 "$thread is a thread of process $pid: use -p $pid, or -t $thread" record -p "$thread"
 
-# Wrong usage: what is wrong, then where help is.
+# Wrong usage: the message names the mistake, then the help.
 expect_usage_error() {
 	local pattern=$1
 	shift

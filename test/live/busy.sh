@@ -25,7 +25,7 @@ for round in 1 2 3 4 5; do
 	expect_true_report
 	expect_json '.processes | length == 1 and .[0].checked and .[0].mismatch_bytes == 0'
 	expect_json '.events.mmap > 100 and .events.munmap > 100'
-	# Nobody's stack is lost for what was not known yet. (A dump may be: the machine decides.)
+	# No stack is incomplete because its code was not known yet. (A dump may be lost on a slow machine.)
 	expect_json '.completeness.stacks_by_end | .no_unwind_data == 0 and .invalid == 0'
 	# (Where the dump was lost the frame above start_thread is missing: a group of its own.)
 	expect_json '[.groups[] | select(.frames | any(.function == "leak_steadily"))] | length >= 1 and

@@ -41,10 +41,10 @@ report_json
 expect_true_report
 expect_json '.processes | length == 1 and all(.checked)'
 
-# Without CAP_PERFMON the system calls are all that the kernel shows, which is said.
+# Without CAP_PERFMON the kernel shows only system calls, and the recorder reports that.
 as_nobody +sys_ptrace,+dac_read_search ./mmtrace-for-all record -o "$recording" --duration 200ms -p $sleeper \
 	2>record.log || fail "record without CAP_PERFMON ended with status $?: $(cat record.log)"
-grep -q 'without CAP_PERFMON' record.log || fail "no word of CAP_PERFMON: $(cat record.log)"
+grep -q 'without CAP_PERFMON' record.log || fail "no message about CAP_PERFMON: $(cat record.log)"
 report_json
 expect_json '.processes | all(.checked and .mismatch_bytes == 0)'
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# --check-exit: every process of a command is checked at its end, however short its life, and goes on as without.
+# --check-exit: every process of a command is checked when it ends, however short it lives, and behaves as without.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -11,7 +11,7 @@ traces=("/tmp/perfinfo-$number.map" "/tmp/jit-$number.dump" "/tmp/.java_pid$numb
 trap 'rm -f "$older" "${traces[@]}"; end_everything' EXIT
 sleep 0.1
 
-# check WORD FILE WHY: that it is there, or gone.
+# check WORD FILE WHY: it exists, or does not.
 check() {
 	[ "$1" = "$([ -e "$2" ] && echo there || echo gone)" ] || fail "$2 is not $1: $3"
 }
@@ -27,7 +27,7 @@ for path in "${traces[@]}"; do
 done
 check there "$older" "it was made before the test began"
 
-# Those of a process that lives, whoever started it.
+# The files of any living process stay.
 sleep 100 &
 living=$!
 processes+=("$living")
@@ -38,7 +38,7 @@ check there "/tmp/perf-$living.map" "its process lives"
 remove_traces "$living"
 check gone "/tmp/perf-$living.map" "its process has ended"
 
-# Whoever takes a number over finds nothing of ours there, of whatever age.
+# A process that reuses a PID finds no files of ours, of any age.
 (
 	began=@$((EPOCHSECONDS + 1000))
 	: >"/tmp/perf-$BASHPID.map"

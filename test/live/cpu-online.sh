@@ -10,7 +10,7 @@ source "$SOURCE/test/live/support/losses.bash" || exit 2
 need_perf
 cpu=/sys/devices/system/cpu/cpu1
 [ "$(cat $cpu/online 2>/dev/null)" = 1 ] || skip "there is no CPU 1 that can be switched off"
-# It comes back whatever becomes of this test.
+# The CPU is online again even if this test fails.
 setsid bash -c "sleep 600; echo 1 >$cpu/online" </dev/null >/dev/null 2>&1 3>&- &
 guard=$!
 trap 'echo 1 >$cpu/online; kill -- "-$guard" 2>/dev/null; end_everything' EXIT
@@ -45,7 +45,7 @@ expect_calls() {
 count_descriptors() {
 	find "/proc/$recorder/fd" -lname '*perf_event*' 2>/dev/null | wc -l
 }
-# expect_descriptors COUNT: once it is said that the CPU is back.
+# expect_descriptors COUNT: when the recorder has reported that the CPU is back.
 expect_descriptors() {
 	local count
 	count=$(count_descriptors)
@@ -79,7 +79,7 @@ expect_missed 0 0
 expect_calls
 let_end
 
-# It goes and comes back.
+# The CPU goes offline and comes back.
 start_workload leak-anon
 start_recording -p "$pid"
 switch 0
@@ -90,7 +90,7 @@ expect_missed 0 0
 expect_calls
 let_end
 
-# The same with events on CPUs, which are opened anew; twice, the second time for everybody.
+# The same with per-CPU events, which are opened again; twice, the second time with -a.
 for scope in cpus -a; do
 	start_workload leak-anon
 	[ "$scope" != -a ] || switch 0
@@ -134,7 +134,7 @@ expect_json '.completeness.lost_events == 0'
 let_work
 let_end
 
-# What was lost there before it went is not forgotten with the events that counted it.
+# Losses there before it went offline are still counted, although the events that counted them are closed.
 start_workload overflow 20000
 start_recording --scope cpus -m 8K -p "$pid"
 begin=$(count_descriptors)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Stacks without frame pointers: whole where the dump holds them, and said to be cut where it does not.
+# Stacks without frame pointers: complete if they fit into the dump, and reported as truncated if not.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -26,9 +26,9 @@ record_work -p "$pid" --call-graph dwarf,65280
 expect_true_report
 expect_workload_answer yes
 every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 100)'
-! grep -q 'larger than a dump' "$directory/record.log" || fail "the summary tells of larger stacks where there is none"
+! grep -q 'larger than a dump' "$directory/record.log" || fail "the summary reports larger stacks, but there are none"
 
-# Without stacks there are figures all the same.
+# Without stacks there are figures nevertheless.
 start_workload deep-stack 12
 record_work -p "$pid" --call-graph none
 expect_true_report

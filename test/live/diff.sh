@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# Two recordings of one program: what is new, gone, grown and shrunk, and the exit status for CI.
+# Two recordings of one program: new, freed, grown and shrunk memory, and the exit status for CI.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -29,7 +29,7 @@ expect_change leak_third gone -6
 expect_change leak_fourth new 7
 expect_json ".entries | length == 4" "$directory/diff.json"
 expect_json ".same_count >= 1 and .bytes == $((16 * block))" "$directory/diff.json"
-# What is smaller than asked for is left out, and no sum of the whole changes.
+# Rows below --min are omitted, and the totals stay.
 for least in 7 8; do
 	"$MMTRACE" diff --json --min-bytes $((least * block)) before.data after.data >least.json || fail "diff --min-bytes failed"
 	expect_json "(.entries | map(.bytes / $block) | sort) == [[-5, -6, 7, 20][] | select(fabs >= $least)] and .bytes == $((16 * block))" least.json

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# Of several processes that are asked for, some have ended already: the others are recorded, with a warning.
+# Some of the requested processes have ended already: the others are recorded, with a warning.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
@@ -14,7 +14,7 @@ gone_too=$!
 wait "$gone_too"
 start_parent_of_zombie
 
-# expect_left_out PATTERN OPTION...: the workload is recorded to the end, and one warning names what is not.
+# expect_left_out PATTERN OPTION...: the workload is recorded to its end, and one warning names the missing processes.
 expect_left_out() {
 	local pattern=$1
 	shift
@@ -37,7 +37,7 @@ expect_left_out "no process $gone" -p PID -p "$gone" --scope cpus
 expect_left_out "process $zombie has ended already (zombie)" -p "PID,$zombie"
 expect_left_out "no process $gone, nor 2 more that are asked for" -p "$gone,$zombie,PID,$gone_too"
 expect_left_out "no thread $gone" -p PID -t "$gone"
-# The root of a tree may be gone as well.
+# The root of a tree may have ended as well.
 expect_left_out "no process $gone" --tree -p "$gone,PID"
 expect_left_out "process $zombie has ended already (zombie)" --tree -p "PID,$zombie"
 
@@ -47,7 +47,7 @@ for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" "-p $gone
 	# shellcheck disable=SC2086
 	expect_refusal 2 "no process $gone$" "$MMTRACE" record -o "$directory/none.data" $options
 done
-# What was never meant is refused although others live.
+# Invalid targets are refused although others live.
 expect_refusal 2 'is the recorder itself' bash -c 'exec "$0" record -o none.data -p $1,$$' "$MMTRACE" "$parent"
 [ ! -e none.data ] || fail "a recording of nothing is left"
 

@@ -68,6 +68,6 @@ pid=$(jq '.processes | max_by(.unfreed_bytes).pid' report.json)
 expect_steps --pid "$pid"
 
 "$MMTRACE" report --every 1us -i "$recording" >refused.txt 2>&1 && fail "any number of steps is taken"
-grep -q 'more than 10,\?000 steps' refused.txt || fail "too many steps are not said: $(cat refused.txt)"
+grep -q 'more than 10,\?000 steps' refused.txt || fail "too many steps are not reported: $(cat refused.txt)"
 "$MMTRACE" report --every 0 -i "$recording" >refused.txt 2>&1 && fail "steps of no length are taken"
-grep -q 'longer than 0' refused.txt || fail "steps of no length are not said: $(cat refused.txt)"
+grep -q 'longer than 0' refused.txt || fail "steps of no length are not reported: $(cat refused.txt)"

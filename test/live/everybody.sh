@@ -33,11 +33,11 @@ report_json
 expect_json ".processes | (map(.pid == $pid) | any) and (map(.name == \"bash\" and .ended) | any)"
 kill -9 "$pid"
 
-# A control group: one in it, which forks, one that comes later and executes a program there, one outside.
+# A control group: a process in it, which forks, one that joins later and executes a program there, and one outside.
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 group=mmtrace-test-$$
 mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control group can be made here (-a is as it should be)"
-# Whoever was killed is in it for a moment more.
+# A killed process stays in it for a moment.
 remove_group() {
 	local i
 	for ((i = 0; i < 100; i++)); do
@@ -68,7 +68,7 @@ report_json -p "$(jq -r '[.processes[] | select(.name == "leak-fork") | .pid] | 
 let_end
 expect_workload_answer yes
 
-# Who joins it, or runs another program there, while the last snapshots are taken is in the report as a whole or not at all.
+# A process that joins it, or calls exec there, while the last snapshots are taken is in the report completely or not at all.
 (
 	while :; do
 		(echo "$BASHPID" >"$unified/$group/below/cgroup.procs" && exec sleep 1) &
@@ -106,7 +106,7 @@ report_json
 expect_json '.processes | map(select(.name == "leak-anon" and .ended)) | length == 1'
 expect_true_report
 
-# Who leaves it: that is said. One that ends there has not left.
+# The recorder reports processes that leave it. One that ends there has not left.
 start_workload sleepers 1
 echo "$pid" >"$unified/$group/cgroup.procs"
 start_recording --cgroup "$group"

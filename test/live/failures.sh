@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Calls that fail add no byte; they are counted by stack, with what they asked for.
+# Failed calls add no bytes; they are counted by stack, with the size that they requested.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

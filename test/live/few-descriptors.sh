@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Where no more files can be opened, recording says that, and does not ask for rights that it has.
+# If no more files can be opened, the recorder reports that, and does not request privileges that it has.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -6,7 +6,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 preload guarded-maps
-# record_guarded OPTION...: with the library, until it has been said.
+# record_guarded OPTION...: with the library, until the recorder has reported it.
 record_guarded() {
 	rm -f "$recording"
 	GUARDED=$pid "${preload[@]}" env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" 2>record.log &
@@ -28,13 +28,13 @@ for options in "-a -m 64M" "-a -q -m 64M"; do
 	case $options in
 	*-q*) ! grep -q 'could not be read' record.log || fail "a summary in spite of -q: $(cat record.log)" ;;
 	*) grep -qE '^  the mappings of [0-9,]+ process(es)? could not be read' record.log ||
-		fail "no word of it in the summary: $(cat record.log)" ;;
+		fail "no message about it in the summary: $(cat record.log)" ;;
 	esac
-	# Its calls are there all the same; nothing says that they were checked.
+	# Its calls are recorded nevertheless; the report does not claim that they were checked.
 	report_json -p "$pid"
 	expect_json '.processes | length == 1 and all(.checked | not) and all(.unfreed_bytes > 0)'
 done
-# Nothing is said where all can be read.
+# No message if all maps can be read.
 start_workload leak-anon
 start_recording -p "$pid"
 let_work

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Programs that are replaced while they run, or gone when the report is made, are in the recording.
+# Programs that are replaced while they run, or deleted before the report, are in the recording.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -13,7 +13,7 @@ expect_names() {
 	expect_json '.completeness.warnings == []'
 }
 
-# Replaced by another program after it was started, as by an update; nothing is copied of what is still there.
+# Replaced by another program after its start, as by an update; existing files are not copied.
 cp "$workloads/jit-code" "$program"
 start_command "$program"
 cp "$workloads/noleak" "$directory/other"
@@ -38,4 +38,4 @@ expect_names
 start_workload jit-code
 record_work -p "$pid"
 expect_names
-[ "$(stat -c %s "$recording")" -lt "$replaced" ] || fail "a program was copied without need"
+[ "$(stat -c %s "$recording")" -lt "$replaced" ] || fail "a program was copied unnecessarily"

@@ -32,7 +32,7 @@ libraries=$(pkg-config --variable=libdir mmtrace)
 # Where nothing was built, there is nothing to install, and the message says what to do.
 cmake -S "$SOURCE" -B "$directory/empty" -DMMTRACE_TESTS=OFF >configure.log 2>&1 || fail "configure: $(cat configure.log)"
 cmake --install "$directory/empty" --prefix "$directory/none" >install.log 2>&1 && fail "installed what was not built"
-grep -qF "cmake --build $directory/empty" install.log || fail "no word of what to do first: $(cat install.log)"
+grep -qF "cmake --build $directory/empty" install.log || fail "no message about what to do first: $(cat install.log)"
 [ ! -e "$directory/none" ] || fail "installed some of it: $(find "$directory/none")"
 
 cat >program.c <<'END'

@@ -9,6 +9,6 @@ attach_case jit-code
 expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$")) | .kind == "jit"] | length == 4 and all'
 command_case jit-code
 
-# Other code in the same place: each call has the name of its time. The recorder looks at the map every 50 ms.
+# Other code at the same address: each call has the name of its time. The recorder checks the map every 50 ms.
 attach_case jit-code 2000
 command_case jit-code 2000

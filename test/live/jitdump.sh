@@ -21,7 +21,7 @@ expect_jitdump
 command_case jitdump
 expect_jitdump
 
-# expect_left_out WHY COMMAND...: the command spoils the jitdump, which the recorder then leaves out and says why.
+# expect_left_out WHY COMMAND...: the command damages the jitdump; the recorder omits it and reports why.
 expect_left_out() {
 	local why=$1
 	shift
@@ -30,8 +30,8 @@ expect_left_out() {
 	record_work -p "$pid"
 	expect_true_report
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 0'
-	[ "$(grep -c 'jit-.*dump' record.log)" = 1 ] || fail "$why: not said once: $(cat record.log)"
-	grep -q "jit-.*dump.*$why" record.log || fail "no word of $why: $(cat record.log)"
+	[ "$(grep -c 'jit-.*dump' record.log)" = 1 ] || fail "$why: not reported exactly once: $(cat record.log)"
+	grep -q "jit-.*dump.*$why" record.log || fail "no message about $why: $(cat record.log)"
 }
 
 to_other_name() { mv "jit-$pid.dump" jit-1.dump; }
@@ -45,8 +45,8 @@ rm "jit-$pid.dump"
 record_work -p "$pid"
 expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6'
 
-# What is lost of one is counted and said: records that are shorter than their fields, and what is not whole at the end.
-# A packed recording says the same.
+# The lost part is counted and reported: records that are shorter than their fields, and a truncated one at the end.
+# A packed recording reports the same.
 start_workload jitdump
 start_recording -p "$pid"
 let_work

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# A recorder that was killed leaves a file that reports what it holds and says that it is incomplete.
+# A killed recorder leaves a usable file, and the report says that it is incomplete.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -39,7 +39,7 @@ killed_case() {
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$"))] | length >= 2'
 }
 
-# What was done is in the file, with the names of the last second.
+# All calls are in the file, with the names up to the last second.
 has_names() {
 	"$MMTRACE" report --json --limit 0 -i "$recording" 2>/dev/null |
 		jq -e '[.groups[].frames[] | select(.function // "" | test("Inner$|Moved$"))] | length >= '"$names"

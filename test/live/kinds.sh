@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# One short recording of every kind finds the same leak: for whoever wants to know whether recording works on a kernel.
+# One short recording of every kind finds the same leak: shows whether recording works on a kernel.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

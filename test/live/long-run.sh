@@ -67,7 +67,7 @@ has_readings() {
 wait_until "the resident size to be read in between" has_readings
 stop_recording
 let_end
-grep -q '3 marks' record.log || fail "no word of the marks: $(cat record.log)"
+grep -q '3 marks' record.log || fail "no message about the marks: $(cat record.log)"
 report_json
 expect_true_report
 expect_json '.marks | map(.number) == [1, 2, 3] and (map(.time_ns) | sort == . and unique == .)'

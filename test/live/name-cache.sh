@@ -27,14 +27,14 @@ expect_same without miss "the report that keeps names is another one"
 id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
 kept=$XDG_CACHE_HOME/mmtrace/$id.names
 [ -f "$kept" ] || fail "$kept is missing: $(ls -R "$XDG_CACHE_HOME")"
-[ "$(stat -c %a "$XDG_CACHE_HOME/mmtrace" "$kept" | tr '\n' ' ')" = "700 600 " ] || fail "others may look at what is kept"
+[ "$(stat -c %a "$XDG_CACHE_HOME/mmtrace" "$kept" | tr '\n' ' ')" = "700 600 " ] || fail "other users can read the cache"
 written=$(stat -c %i "$kept")
 report hit
 expect_same without hit "the report that found names is another one"
-[ "$(stat -c %i "$kept")" = "$written" ] || fail "what was found was written again"
+[ "$(stat -c %i "$kept")" = "$written" ] || fail "cached names were written again"
 strace -f -e trace=openat -o opened "$MMTRACE" report --json -i "$recording" >/dev/null 2>&1
 if [ -s opened ]; then
-	grep -q "$id.names" opened || fail "what was kept was not looked at"
+	grep -q "$id.names" opened || fail "the cached names were not read"
 fi
 
 # Another place of names, another text: raw names have their own file.

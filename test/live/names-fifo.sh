@@ -64,7 +64,7 @@ supplement=0123456789abcdef0123456789abcdef01234567
 objcopy --add-section .gnu_debugaltlink=link.bytes "$program" || fail "objcopy adds no section"
 "$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
 expect_passed_over supplement
-jq -e 'any(.completeness.warnings[]; contains("program"))' report.json >jq.log || fail "the report does not say what it lacks"
+jq -e 'any(.completeness.warnings[]; contains("program"))' report.json >jq.log || fail "the report does not say what is missing"
 
 # The part of split DWARF, where it was compiled or beside the program.
 for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
@@ -73,7 +73,7 @@ for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
 	[ -f "${parts[0]}" ] || fail "gcc $options leaves no .dwo"
 	rm "${parts[0]}"
 	expect_passed_over "${parts[0]}"
-	jq -e 'any(.completeness.warnings[]; contains("refers to"))' report.json >jq.log || fail "nothing is said of the missing part"
+	jq -e 'any(.completeness.warnings[]; contains("refers to"))' report.json >jq.log || fail "the missing part is not reported"
 	mkdir elsewhere
 	mv program elsewhere
 	program=$directory/elsewhere/program

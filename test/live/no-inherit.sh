@@ -10,7 +10,7 @@ report_json
 expect_true_report
 expect_json '.processes | length == 1'
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-grep -q ' fork event=' "$directory/dump.out" && fail "the recording tells of children"
+grep -q ' fork event=' "$directory/dump.out" && fail "the recording reports children"
 [ "$(awk '/ call event=/ { print $2 }' "$directory/dump.out" | sort -u | wc -l)" = 1 ] || fail "children were recorded"
 # The same program with its children: without the option they are there.
 command_case leak-fork

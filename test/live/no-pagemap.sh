@@ -35,7 +35,7 @@ start_recording -p "$pid"
 let_work
 stop_recording
 let_end
-grep -q 'which pages of' record.log && fail "a warning without need: $(cat record.log)"
+grep -q 'which pages of' record.log && fail "unexpected warning: $(cat record.log)"
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 grep -q 'Which pages are resident' report.txt && fail "it was recorded: $(head -5 report.txt)"
 exit 0

@@ -64,7 +64,7 @@ while "mmtrace: recording" not in open("record.log").read():
         time.sleep(0.01)'
 [ "$(cat status)" = 1 ] || fail "the reader ended, and the status is $(cat status): $(cat record.log)"
 grep -q 'cannot write standard output: Broken pipe' record.log && ! grep -q 'kept' record.log ||
-	fail "no word of the closed pipe, or more: $(cat record.log)"
+	fail "no message about the closed pipe, or more: $(cat record.log)"
 let_work
 let_end
 
@@ -93,7 +93,7 @@ for end in TERM duration; do
 	wait_until "record to give up its reader" has_given_up
 	wait "$recorder"
 	[ $? = 1 ] || fail "the reader stalled until $end, and the status is $?: $(cat record.log)"
-	grep -q 'cannot write standard output: Connection timed out' record.log || fail "no word of it: $(cat record.log)"
+	grep -q 'cannot write standard output: Connection timed out' record.log || fail "no message about it: $(cat record.log)"
 	exec 4>&-
 done
 kill -9 "$busy"

@@ -41,11 +41,11 @@ done
 head -c $(($(stat -c %s "$recording") / 2)) "$recording" |
 	"$MMTRACE" report -i - >cut.txt 2>&1
 status=$?
-grep -q 'cut short\|did not finish' cut.txt || fail "half a file is not said to be one (status $status): $(cat cut.txt)"
+grep -q 'cut short\|did not finish' cut.txt || fail "half a file is not reported as such (status $status): $(cat cut.txt)"
 : | "$MMTRACE" report -i - >empty.txt 2>&1 && fail "nothing at all has a report"
-grep -q 'standard input.*empty' empty.txt || fail "an empty pipe is not said to be one: $(cat empty.txt)"
+grep -q 'standard input.*empty' empty.txt || fail "an empty pipe is not reported: $(cat empty.txt)"
 TMPDIR=$directory/nowhere "$MMTRACE" report -i - < <(cat "$recording") >nowhere.txt 2>&1 && fail "it was kept nowhere"
-grep -q "nowhere.*TMPDIR" nowhere.txt || fail "a missing TMPDIR is not said: $(cat nowhere.txt)"
+grep -q "nowhere.*TMPDIR" nowhere.txt || fail "a missing TMPDIR is not reported: $(cat nowhere.txt)"
 [ -z "$(ls -A kept)" ] || fail "files are left: $(ls -A kept)"
 
 # Straight from our own recorder; what the workload says must not come into the pipe.

@@ -9,6 +9,6 @@ for kind in fork fork-busy clone-vm clone-no-vm group-exit in-turn pid-reuse; do
 	echo "$kind"
 	attach_case processes $kind
 	expect_check 0
-	# What busy threads did while the child was made may be told by its own maps alone.
+	# Calls of busy threads during the fork may be visible only in the maps of the child.
 	[ $kind = fork-busy ] || expect_json '.completeness.ambiguous_events == 0'
 done

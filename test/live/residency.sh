@@ -34,7 +34,7 @@ moments=("$start")
 while read -r _ phase ns; do
 	moments[phase]=$ns
 done < <(grep '^moment ' workload.out)
-[ ${#moments[@]} = 5 ] || fail "the workload did not say its moments: $(cat workload.out)"
+[ ${#moments[@]} = 5 ] || fail "the workload did not print its timestamps: $(cat workload.out)"
 older=(0) first=(0) second=(0) last=()
 
 # near FILTER BYTES: within 1 % of it, and 128 KiB of stacks and libraries.
@@ -100,7 +100,7 @@ start_recording -p "$pid"
 let_work
 stop_recording
 let_end
-"$MMTRACE" dump -i "$recording" | grep -q ' resident-pages ' && fail "pages were read although nobody asked for it"
+"$MMTRACE" dump -i "$recording" | grep -q ' resident-pages ' && fail "pages were read without a request"
 report_json --to -1ms
 expect_json '.resident_bytes == null and .resident_ns == null and .growth.pages_end_bytes == null'
 exit 0

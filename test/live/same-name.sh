@@ -7,7 +7,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 # expect_word PATTERN [FILE], expect_no_word PATTERN [FILE]: what the recorder wrote.
 expect_word() {
-	grep -qE -- "$1" "${2:-record.log}" || fail "no word of '$1': $(cat "${2:-record.log}")"
+	grep -qE -- "$1" "${2:-record.log}" || fail "no message about '$1': $(cat "${2:-record.log}")"
 }
 expect_no_word() {
 	! grep -qE -- "$1" "${2:-record.log}" || fail "a word of '$1': $(cat "${2:-record.log}")"
@@ -72,7 +72,7 @@ stop_second() {
 	wait "$second" || fail "the second recorder ended with status $?: $(cat second.log)"
 }
 
-# At the same time: the first one is told its new name, also with -q.
+# At the same time: the first recorder reports its new name, also with -q.
 for quiet in '' -q; do
 	rm -f same.data same.data.old
 	record_to_the_same first.log $quiet
@@ -90,7 +90,7 @@ for quiet in '' -q; do
 		"$MMTRACE" report --check --no-pager -i $file >report.txt 2>&1 || fail "$file: $(cat report.txt)"
 	done
 done
-# What is packed at the end is the recorder's own file, and not the other's.
+# The recorder packs its own file at the end, not the other one.
 rm -f same.data same.data.old
 record_to_the_same first.log --pack
 first=$recorder
@@ -102,7 +102,7 @@ expect_word '^same.data.old: .* stacks of' first.log
 stop_second
 "$MMTRACE" report --check --no-pager -i same.data >report.txt 2>&1 || fail "same.data: $(cat report.txt)"
 
-# Renamed by somebody else: no name is invented.
+# Renamed by another program: no name is invented.
 rm -f same.data same.data.old
 record_to_the_same first.log
 first=$recorder

@@ -41,7 +41,7 @@ selects 8 --focus 'keep_*' --focus thread=worker-1
 selects 11 --focus keep_cache --focus "thread=$pid"
 selects 24 --focus 'keep_*' --ignore 'thread=worker-*'
 selects 0 --focus keep
-# Hidden frames select all the same, in every grouping and in a window.
+# Hidden frames select nevertheless, in every grouping and in a window.
 selects 16 --focus keep_cache --hide keep_cache
 selects 16 --focus keep_cache --by class
 selects 5 --focus keep_cache --focus 'thread=worker-*' --by function --every 100ms

@@ -23,7 +23,7 @@ record_program() {
 record_program threads
 expect_json '.completeness.warnings | map(select(contains("others-rights") and contains("--scope cpus"))) | length == 1'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report"
-grep -q 'note: the calls of program others-rights are not in the recording' report.txt || fail "not said: $(cat report.txt)"
+grep -q 'note: the calls of program others-rights are not in the recording' report.txt || fail "not reported: $(cat report.txt)"
 
 record_program cpus
 expect_json '.completeness.warnings | all(contains("others-rights") | not)'

@@ -17,7 +17,7 @@ expect_record() {
 expect_ended() {
 	report_json
 	expect_json '.completeness.incomplete | not'
-	grep -q '\b0 lost\|lost 0\b' "$directory/record.log" || fail "no word on loss: $(cat "$directory/record.log")"
+	grep -q '\b0 lost\|lost 0\b' "$directory/record.log" || fail "no message about loss: $(cat "$directory/record.log")"
 	grep -q mmtrace.data "$directory/record.log" || fail "the file is not named: $(cat "$directory/record.log")"
 }
 
@@ -69,7 +69,7 @@ begin_recording -- sh -c 'trap "" TERM; : >deaf; until [ -e enough ]; do sleep 0
 wait_until "the command to be deaf" test -e deaf
 stop_recording
 : >enough
-grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no word of the command that still runs"
+grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no message about the command that still runs"
 # Of a recording that is hardly more than its beginning and its end the share of a processor says nothing.
 expect_record 0 -- true
 if [[ $(head -1 "$directory/record.log") =~ :\ ([0-9]+)(\.[0-9]+)?\ (ms|us), ]] && ((BASH_REMATCH[1] < 100)); then

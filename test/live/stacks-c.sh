@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Whole stacks of C without frame pointers, however it is linked.
+# Complete stacks of C without frame pointers, linked in any way.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -29,7 +29,7 @@ dynamic_shapes=$(shapes)
 c_case static-pie gcc -static-pie
 c_case static gcc -static
 
-# Without symbols there are fewer names, and every frame all the same.
+# Without symbols there are fewer names, but every frame.
 echo stripped
 strip -o stripped dynamic || fail "strip ended with status $?"
 record_stacks ./stripped --exit $rounds

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: g++:g++
-# Whole stacks of C++: exceptions, threads, templates, coroutines of the language.
+# Complete stacks of C++: exceptions, threads, templates, coroutines of the language.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

@@ -31,7 +31,7 @@ every_leak '.stack_end == "dump_exhausted" and all(.frames[]; .function != "main
 every_leak '[.frames[] | select(.function == "descend")] | length >= 4'
 every_leak 'all(.frames[]; .doubtful | not)'
 
-# With room enough the same stack is whole.
+# With a large enough dump the same stack is complete.
 stack_bytes=65280
 record_stacks ./without-frame-pointers --exit $depth
 every_leak '.stack_end == "entry"'

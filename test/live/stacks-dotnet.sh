@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Locks: dotnet-program
-# Whole stacks of .NET: native code, IL stubs, precompiled and generated code of every tier, with and without W^X.
+# Complete stacks of .NET: native code, IL stubs, precompiled and generated code of every tier, with and without W^X.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

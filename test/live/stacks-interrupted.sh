@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Whole stacks of signal handlers wherever the signal came: any instruction of a function, the C library, the vdso.
+# Complete stacks of signal handlers, wherever the signal arrived: any instruction of a function, the C library, the vdso.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

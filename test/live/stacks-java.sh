@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: javac:default-jdk-headless
-# Whole stacks of Java with -XX:+PreserveFramePointer: interpreted, compiled by either compiler, called back by JNI.
+# Complete stacks of Java with -XX:+PreserveFramePointer: interpreted, compiled by either compiler, called back by JNI.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -54,7 +54,7 @@ expect_compiled $((2 * rounds - 10))
 java_case 'compiled by C2' -Xcomp -XX:-Inline -XX:-TieredCompilation
 expect_compiled $((rounds - 10))
 
-# As it comes: every tier in one stack.
+# By default: every tier in one stack.
 java_case 'all tiers'
 expect_stack $((2 * 7 * rounds))+ "$leaf<...<$outer"
 expect_json 'all(.completeness.warnings[]; contains("PreserveFramePointer") | not)'
@@ -78,7 +78,7 @@ echo 'no frame pointers, and it ends'
 record_ending_stacks "${plain_java[@]}" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit Program $rounds wait
 expect_java_by_instructions
 
-# Where no code is copied the report says so and what to do.
+# If no code is copied, the report says so and what to do.
 living_options=(--code none)
 record_living_stacks "${plain_java[@]}" Program $rounds wait
 expect_json 'any(.completeness.warnings[]; contains("was started with -XX:+PreserveFramePointer: without it"))'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: musl-gcc:musl-tools
-# Whole stacks of C on musl, whose own code has neither unwind tables nor frame pointers.
+# Complete stacks of C on musl, whose own code has neither unwind tables nor frame pointers.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

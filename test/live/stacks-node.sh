@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: node:nodejs
-# Whole stacks of Node: functions of the program and of the library, interpreted and compiled, after a wait, in a worker.
+# Complete stacks of Node: functions of the program and of the library, interpreted and compiled, after a wait, in a worker.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: php:php-cli
-# Whole stacks of PHP: interpreted, and with its just-in-time compiler, whose code runs in the interpreter's frame.
+# Complete stacks of PHP: interpreted, and with its just-in-time compiler, whose code runs in the interpreter's frame.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: python3:python3
-# Whole stacks of CPython: the interpreter's own frames, and with -X perf, where it has that, every Python function between
+# Complete stacks of CPython: the interpreter's own frames, and with -X perf, where it has that, every Python function between
 # them, in order.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2

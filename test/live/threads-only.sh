@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# -t records the threads asked for and whom they start, and says that it has not seen the others.
+# -t records the requested threads and those that they start, and reports that it did not see the others.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

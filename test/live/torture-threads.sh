@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Threads' random memory calls on what is theirs at the time: at every checkpoint the model equals the kernel's maps.
+# Threads make random memory calls on their own ranges: at every checkpoint the model equals the kernel's maps.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/torture.bash" || exit 2
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# A supervisor that does nothing, whose child leaks: without --tree the recorder and the report say that the child is missing,
-# and nobody reads "no leak"; with it, or by the child's command name, the child's leak is found.
+# An idle supervisor whose child leaks: without --tree the recorder and the report say that the child is missing, and the
+# report does not say "no leak"; with it, or by the child's command name, the child's leak is found.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# start_supervisor: bash with a workload, $worker, whose stdin is ours.
+# start_supervisor: bash with a workload, $worker, which reads this script's pipe.
 start_supervisor() {
 	start_command bash -c '"$0" "${@}" <&0 & wait' "$workloads/leak-anon"
 	worker=$(child_of "$pid")
@@ -33,11 +33,11 @@ grep -q 'no memory call was recorded' report.txt || fail "nothing about an idle 
 expect_json '.completeness.warning_codes | index("unrecorded-children")' packed.json
 let_worker_end
 
-# Nobody wants children, but the report knows that there are some.
+# With --no-inherit there is no warning, but the report knows of the children.
 start_supervisor
 start_recording --no-inherit -p "$pid"
 stop_recording
-grep -q warning record.log && fail "a warning of a child that is not wanted: $(cat record.log)"
+grep -q warning record.log && fail "unexpected warning about a child: $(cat record.log)"
 report_json
 expect_json '.completeness.warning_codes | index("unrecorded-children")'
 let_work
@@ -54,7 +54,7 @@ expect_json ".processes | all(.checked) and any(.pid == $worker and .unfreed_byt
 expect_workload_answer yes
 let_worker_end
 
-# By the command name alone; one that nobody has is refused, and so is an empty list of pidof.
+# Only by the command name; an unknown name is refused, and so is an empty list of pidof.
 start_supervisor
 cp "$workloads/leak-anon" a-name-of-more-than-15-bytes
 let_work
@@ -63,7 +63,7 @@ start_command ./a-name-of-more-than-15-bytes
 start_recording --comm a-name-of-more-than-15-bytes
 let_work
 stop_recording
-grep -q "^mmtrace: recording $pid (a-name-of-more-); stop with Ctrl-C\$" record.log || fail "not said which: $(cat record.log)"
+grep -q "^mmtrace: recording $pid (a-name-of-more-); stop with Ctrl-C\$" record.log || fail "the process is not named: $(cat record.log)"
 report_json
 expect_true_report
 expect_workload_answer yes

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Locks: dotnet-program
 # Packages: javac:default-jdk-headless node:nodejs
-# Runtimes that were started without a perf map: the report says which runtime it is and what would give names.
+# Runtimes that were started without a perf map: the report names the runtime and the option that gives names.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

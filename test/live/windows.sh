@@ -16,7 +16,7 @@ moments=()
 while read -r _ number ns; do
 	moments[number]=$ns
 done < <(grep '^moment ' workload.out)
-[ ${#moments[@]} = 6 ] || fail "the workload did not say its moments"
+[ ${#moments[@]} = 6 ] || fail "the workload did not print its timestamps"
 report_json
 start=$(jq .start_ns report.json) end=$(jq .end_ns report.json)
 [ "$start" -lt "${moments[0]}" ] && [ "$end" -gt "${moments[5]}" ] || fail "the moments do not lie in the recording"
@@ -74,7 +74,7 @@ while read -r kind from to rest; do
 done < <(grep -E '^(window|young) ' workload.out)
 [ $windows = 35 ] || fail "$windows windows instead of 35"
 
-# A window is no other recording: what lies before it is told apart, what is too young too.
+# A window is not a separate recording: older mappings are distinguished, and so are too recent ones.
 report_json --from "@${moments[2]}" --to "@${moments[4]}" --min-age "$(milliseconds $((moments[4] - moments[3])))"
 expect_json '.windowed and .too_recent_bytes > 0 and .before_bytes > 0'
 report_json

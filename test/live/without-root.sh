@@ -26,7 +26,7 @@ as_user() {
 as_user cat /sys/kernel/tracing/events/header_page >/dev/null 2>&1 && skip "users can read tracefs here"
 recording=$directory/theirs/mmtrace.data
 
-# Before: refused, with the command that mends it; check says the same.
+# Before: refused, with the command that fixes it; check says the same.
 expect_refusal 2 'mmtrace setup' as_user ./mmtrace-for-all record -o "$recording" -- true
 as_user ./mmtrace-for-all check >check.txt && fail "check says that all is well: $(cat check.txt)"
 grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' check.txt ||
@@ -74,7 +74,7 @@ if as_user unshare --user --map-root-user true 2>/dev/null; then
 		as_user unshare --user --map-root-user ./mmtrace-for-all record -o "$recording" -- true
 fi
 expect_refusal 2 'every CPU: permission denied.*CAP_PERFMON' as_user ./mmtrace-for-all record -a -o "$recording" -- true
-grep -q 'the time' refused.err && fail "what the user has not asked for: $(cat refused.err)"
+grep -q 'the time' refused.err && fail "unrequested output: $(cat refused.err)"
 "$MMTRACE" check again >/dev/null 2>&1
 [ $? = 2 ] || fail "check takes an argument"
 
@@ -108,7 +108,7 @@ expect_true_report
 expect_json ".processes | length == 1 and .[0].pid == $pid and .[0].checked"
 expect_workload_answer yes
 
-# What needs more is refused, and said.
+# Options that need more are refused, with a message.
 expect_refusal 2 'CAP_PERFMON' as_user ./mmtrace-for-all record --exact-order -o "$recording" -- true
 sleep 600 &
 processes+=($!)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Whatever is asked for, the figures of a report agree with each other: the stored recordings, or those of the command
- * line, with every option. */
+/* The figures of a report agree with each other, with every option: for the stored recordings, or those of the command
+ * line. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static void check_group(const struct mmt_report *report, const struct mmt_group 
 	}
 	ck_assert_uint_eq(by_class, group->unfreed_bytes);
 	ck_assert(!group->unfreed_count == !group->thread_count);
-	/* What lost calls mapped has no births to count. */
+	/* Memory that lost calls mapped has no allocations to count. */
 	if (report->completeness.reconciled_bytes)
 		return;
 	ck_assert(!group->unfreed_count == !group->unfreed_bytes);
@@ -132,7 +132,7 @@ static void check_processes(const struct mmt_report *report)
 		ck_assert_uint_eq(reserved, report->reserved_bytes);
 }
 
-/* False: there is nothing to report, for a reason that is said. */
+/* False: there is nothing to report, and the error says why. */
 static bool check_report(const struct mmt_report_options *options)
 {
 	struct mmt_report *report = NULL;

@@ -57,7 +57,7 @@ START_TEST(test_long_ones)
 }
 END_TEST
 
-/* Whatever was forgotten meanwhile: one number, one callchain. */
+/* A number belongs to one callchain, even if others were forgotten. */
 START_TEST(test_never_twice)
 {
 	struct map owners = {0};
@@ -69,7 +69,7 @@ START_TEST(test_never_twice)
 			uint64_t number = number_of(callchain, 3);
 			const uint64_t *owner = map_get(&owners, number);
 
-			/* Not an assertion each: they cost far more than what they look at. */
+			/* Not one assertion for each: they cost far more than the comparison. */
 			wrong += !number || (owner && *owner != i) || !map_put(&owners, number, i);
 			again += owner != NULL;
 		}

@@ -89,7 +89,7 @@ START_TEST(kinds)
 	kind = classes_kind(MMT_CLASS_GC_RESERVE, &interval);
 	ck_assert_int_eq(classes_kind_class(kind), MMT_CLASS_GC_RESERVE);
 	ck_assert_uint_eq(classes_kind_path(kind), 0);
-	/* Large and inaccessible: its stack may tell more. */
+	/* Large and inaccessible: its stack may show more. */
 	kind = classes_kind(MMT_CLASS_ANON, &interval);
 	ck_assert_int_eq(classes_kind_class(kind), MMT_CLASS_ANON);
 	ck_assert_uint_eq(classes_kind_path(kind), 0);

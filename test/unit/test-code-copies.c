@@ -106,7 +106,7 @@ START_TEST(cut_anywhere)
 }
 END_TEST
 
-/* What comes out of order, or lies about its size, is refused. */
+/* Entries that are out of order, or have a wrong size, are refused. */
 START_TEST(lies)
 {
 	static const uint64_t runs[][4] = {
@@ -191,7 +191,7 @@ START_TEST(kept_elsewhere)
 }
 END_TEST
 
-/* Mappings that were read twice because they moved meanwhile. */
+/* Mappings that were read twice because they moved. */
 START_TEST(overlaps_are_left_out)
 {
 	struct code_copies copies = make_copies();
@@ -204,7 +204,8 @@ START_TEST(overlaps_are_left_out)
 }
 END_TEST
 
-/* What is at an address is another program's behind an exec: each has its own, to the one that began last and later. */
+/* After an exec, an address has another program's code: each sample gets that of the program that began last before it.
+ */
 START_TEST(programs_of_one_process)
 {
 	static const uint64_t ends[] = {500, UINT64_MAX, 300};
@@ -346,7 +347,7 @@ START_TEST(no_more_changes_than_there_may_be)
 }
 END_TEST
 
-/* Whatever a byte is made: what is taken lies within code. */
+/* Any byte may change: what is decoded lies within code. */
 START_TEST(changes_of_any_bytes)
 {
 	static const uint8_t values[] = {0, 1, 2, 0x7f, 0x80, 0xff};

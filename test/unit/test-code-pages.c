@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where generated code is, which of its pages are read again when, and what is kept of them. */
+/* Where JIT code is, which of its pages are read again and when, and what is stored of them. */
 #include <check.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void put(uint64_t address, int value, size_t size, uint64_t now_ns)
 	ck_assert_ptr_null(code_pages_put(&pages, &store, address, page, now_ns));
 }
 
-/* The bytes of what is kept at this place. */
+/* The bytes stored at this place. */
 static uint8_t kept(size_t index, size_t offset)
 {
 	struct buffer plain;
@@ -94,7 +94,7 @@ START_TEST(due_pages_in_a_row)
 }
 END_TEST
 
-/* Nothing of a blank page, and of one that becomes blank what it was. */
+/* A blank page is not stored; for one that becomes blank, its earlier content is. */
 START_TEST(blank_pages)
 {
 	put(PAGE, 0, PAGE, 1000);
@@ -107,7 +107,7 @@ START_TEST(blank_pages)
 }
 END_TEST
 
-/* Other code leaves what it replaces; more code behind it, or a call that is put in, does not. */
+/* New code stores the code that it replaces; code appended after it, or a call that is patched in, does not. */
 START_TEST(replaced_code)
 {
 	put(PAGE, 1, 100, 1000);
@@ -135,14 +135,14 @@ START_TEST(never_more_than_there_is_room_for)
 	ck_assert_uint_eq(pages.changes.count, 0);
 	ck_assert_uint_eq(kept_of_page(0, 0), 2);
 	ck_assert_uint_eq(store.plain_bytes, 4 * PAGE);
-	/* What there is no room for is not read again; what is blank may stay so. */
+	/* Pages without room in the store are not read again; blank ones may stay blank. */
 	ck_assert(!due(5 * PAGE, UINT64_MAX - 1));
 	put(7 * PAGE, 0, 0, 1000);
 	ck_assert(due(7 * PAGE, 1000 + AGAIN));
 }
 END_TEST
 
-/* Of what does not become smaller, either: what was there stays. */
+/* Nor is code that does not compress: the earlier content stays. */
 START_TEST(never_more_than_there_is_memory_for)
 {
 	size_t kept_bytes;
@@ -168,7 +168,7 @@ START_TEST(never_more_than_there_is_memory_for)
 }
 END_TEST
 
-/* What was known of a page that was known stays up to date. */
+/* A page that was stored before is still kept up to date. */
 START_TEST(no_more_pages_than_there_may_be)
 {
 	for (uint64_t i = 1; i <= CODE_PAGES_MAX; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Ranges that come and go, also beside a model that has a cell for each address. */
+/* Ranges are added and removed, beside a model with a cell for each address. */
 #include <check.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ START_TEST(ranges_come_and_go)
 }
 END_TEST
 
-/* What another ring tells late has been replaced since. */
+/* A late record of another ring is of a range that has been replaced since. */
 START_TEST(ranges_of_no_order)
 {
 	struct code_ranges ranges = {0};
@@ -71,7 +71,7 @@ START_TEST(never_more_ranges_than_there_may_be)
 		ck_assert(code_ranges_add(&ranges, 10 * i, 10 * i + 1, i));
 	ck_assert_uint_eq(ranges.count, CODE_RANGES_MAX);
 	ck_assert(ranges.cut);
-	/* A range of which the middle goes is two. */
+	/* A range whose middle is removed becomes two. */
 	ranges.cut = false;
 	ck_assert(code_ranges_add(&ranges, 0, 8, CODE_RANGES_MAX));
 	ck_assert(!ranges.cut);
@@ -154,7 +154,8 @@ static bool has_good_blocks(const struct code_ranges *ranges)
 	return ranges->count == count;
 }
 
-/* In turns there come more, and go more. Mostly of a few addresses, sometimes of many; not all in the order of time. */
+/* Phases with more additions and phases with more removals; mostly of a few addresses, sometimes of many; not all in
+ * time order. */
 static bool change(struct code_ranges *ranges, size_t step)
 {
 	uint64_t length = 1 + below(below(20) ? 3 : 400), start = below(CELLS - length);

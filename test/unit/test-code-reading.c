@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Generated code of processes that live, this one and its children: what is read of it, and what gives way to what. */
+/* JIT code of living processes, this one and its children: what is read of it, and what is evicted for what. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ static void expect_pages(size_t program, size_t count)
 	ck_assert_uint_eq(recorder.generated.programs.items[program].pages.items.count, count);
 }
 
-/* By its version: were it asked, a query that never works would be taken for an old kernel. */
+/* By its version: if the kernel were queried, a query that never works would count as an old kernel. */
 static bool kernel_tells_of_mappings(void)
 {
 	unsigned major = 0, minor = 0;
@@ -145,8 +145,7 @@ static void limit_store(size_t pages)
 	ck_assert_ptr_null(code_store_init(&recorder.generated.store, pages * page_bytes, 4 * pages * page_bytes));
 }
 
-/* Being data for a while, what is beside code takes nothing away from it; and it is code again without being told of.
- */
+/* While it is data, what is beside code takes nothing from it; it is code again without a record. */
 START_TEST(neighbour_that_is_data)
 {
 	uint8_t *code = map_pages(2, ANY);
@@ -181,12 +180,12 @@ START_TEST(what_is_unmapped_is_forgotten)
 	ck_assert_int_eq(munmap(code + 2 * page_bytes, page_bytes), 0);
 	look();
 	ck_assert_uint_eq(recorder.generated.programs.items[0].ranges.count, 1);
-	/* What was seen of it stays. */
+	/* What was read of it stays. */
 	expect_pages(0, 2);
 }
 END_TEST
 
-/* Code that comes and goes at ever new places leaves room for code that stays. */
+/* Code that appears at ever new places and disappears leaves room for code that stays. */
 START_TEST(places_that_come_and_go)
 {
 	size_t count = 3 * CODE_RANGES_MAX;
@@ -207,7 +206,7 @@ START_TEST(places_that_come_and_go)
 }
 END_TEST
 
-/* Only for what is to be noted, and its time is reckoned with. */
+/* Only for ranges that are still to be noted, and the time it takes is counted. */
 START_TEST(looking_for_room_is_paid_for)
 {
 	struct jit_code *generated = &recorder.generated;
@@ -229,7 +228,7 @@ START_TEST(looking_for_room_is_paid_for)
 }
 END_TEST
 
-/* Of places that are mostly in use still it looks at a part each time, and not all the time. */
+/* Of places that are mostly still in use, each pass checks a part, and not all the time. */
 START_TEST(room_is_looked_for_in_steps)
 {
 	size_t step_bytes = 2 * TIDY_STEP_RANGES * page_bytes;
@@ -270,7 +269,7 @@ START_TEST(room_is_looked_for_in_steps)
 }
 END_TEST
 
-/* Of a full ring many places are told of in no time: none is lost while there are not too many at once. */
+/* A full ring reports many places at once: none is lost while there are not too many. */
 START_TEST(many_places_within_a_timestamp)
 {
 	size_t stay = CODE_RANGES_MAX / 8 * 5, gone = CODE_RANGES_MAX / 2;
@@ -314,12 +313,12 @@ START_TEST(places_behind_many_others)
 	}
 	program->tidy_ns = 0;
 	note(getpid(), code, 1);
-	/* They are not executable: the mapping is one, and all of them are gone but for what is noted now. */
+	/* They are not executable: it is one mapping, and all of them are removed except what is noted now. */
 	ck_assert_uint_eq(program->ranges.count, 1);
 }
 END_TEST
 
-/* What could not be noted is said, unless a snapshot has brought it since. */
+/* A warning reports what could not be noted, unless a snapshot has shown it since. */
 START_TEST(too_many_places)
 {
 	uint8_t *code = map_pages(2, ANY);
@@ -362,7 +361,7 @@ START_TEST(ended_children_give_way)
 }
 END_TEST
 
-/* One that lives gives way to what was asked for, and is not read again; nothing else gives way to it. */
+/* A living process is evicted for a requested one, and is not read again; nothing else is evicted for it. */
 START_TEST(what_is_asked_for_comes_first)
 {
 	uint8_t *code = map_pages(6, ANY);
@@ -392,7 +391,7 @@ START_TEST(what_is_asked_for_comes_first)
 }
 END_TEST
 
-/* What was asked for stays when it has ended, and of those that live and were not, which came first. */
+/* Requested processes stay after they ended; of living ones that were not requested, the first stays. */
 START_TEST(what_gives_way_to_nothing_else)
 {
 	uint8_t *code = map_pages(6, ANY);
@@ -419,7 +418,7 @@ START_TEST(what_gives_way_to_nothing_else)
 }
 END_TEST
 
-/* Where there is no room for both, that is kept which the process executes now, though both were asked for. */
+/* If there is no room for both, the program that the process executes now is kept, although both were requested. */
 START_TEST(what_was_executed_before_gives_way)
 {
 	struct jit_code *generated = &recorder.generated;
@@ -443,7 +442,7 @@ START_TEST(what_was_executed_before_gives_way)
 }
 END_TEST
 
-/* Of programs that have ended what was kept stays, and what is to be said. */
+/* The stored code of ended programs stays, and so do the warnings about them. */
 START_TEST(ended_programs_are_forgotten)
 {
 	struct jit_code *generated = &recorder.generated;
@@ -470,7 +469,7 @@ START_TEST(ended_programs_are_forgotten)
 		ck_assert_uint_eq(generated->programs.items[i].pages.index_of_address.capacity, 0);
 		ck_assert_ptr_null(generated->programs.items[i].ranges.blocks.items);
 	}
-	/* The number of the second is given again. */
+	/* The PID of the second is reused. */
 	ck_assert_ptr_null(jit_code_end_program(&recorder, children[1], 100));
 	note_at(children[1], code, 1, PROT_EXEC, 200);
 	ck_assert_uint_eq(generated->programs.count, 3);
@@ -482,7 +481,7 @@ START_TEST(ended_programs_are_forgotten)
 }
 END_TEST
 
-/* A child of which nothing was kept is waited for while its process is known: more may be told of it. */
+/* A child of which nothing was stored is kept while its process is known: more records may follow. */
 START_TEST(ended_programs_that_are_known)
 {
 	pid_t child = start_child();
@@ -502,7 +501,7 @@ START_TEST(ended_programs_that_are_known)
 }
 END_TEST
 
-/* What was asked for is read in every other pass first, and of the others each in its turn. */
+/* Requested processes are read first in every other pass, and the others in turn. */
 START_TEST(turns)
 {
 	struct jit_code *generated = &recorder.generated;
@@ -548,7 +547,7 @@ START_TEST(descriptors_are_short)
 }
 END_TEST
 
-/* While it waits for its share of the time, nothing is said to have been read. */
+/* While it waits for its share of the time, it does not claim to have read anything. */
 START_TEST(time_of_reading)
 {
 	struct jit_code *generated = &recorder.generated;

@@ -46,7 +46,7 @@ static void feed(void)
 	ck_assert_int_eq(memcmp(plain.data, content, sizeof(content)), 0);
 }
 
-/* A stream is given room for the largest block, a frame that tells its size no more than that. */
+/* A stream gets room for the largest block, a frame with a known size only for that. */
 START_TEST(a_frame_behind_padding_takes_one_call)
 {
 	put_padding(5);

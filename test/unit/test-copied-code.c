@@ -59,7 +59,7 @@ static void expect(uint64_t time_ns, uint64_t epoch, bool keeps)
 	copied_code_go_to(copied, time_ns);
 	ck_assert_uint_eq(copied_code_epoch(copied), epoch);
 	ck_assert(copied_code_keeps_frame_pointer(copied, START, START + 4) == keeps);
-	/* Of a function a part of which has been executed. */
+	/* A part of the function has been executed. */
 	ck_assert(!copied_code_keeps_frame_pointer(copied, START, START + 3));
 	ck_assert(!copied_code_keeps_frame_pointer(copied, START + 1, START));
 }
@@ -79,7 +79,7 @@ START_TEST(forth_and_back)
 }
 END_TEST
 
-/* Of another copy what was asked of the one changes nothing. */
+/* Queries of one copy change nothing in another one. */
 START_TEST(each_for_itself)
 {
 	struct copied_code *second;
@@ -144,7 +144,7 @@ START_TEST(back_and_forth_without_end)
 }
 END_TEST
 
-/* Programs of which nothing was recorded need no memory, however many a process has executed. */
+/* Programs without recorded code need no memory, however many a process has executed. */
 START_TEST(programs_that_share_a_copy)
 {
 	struct process_state state = {.pid = PID};

@@ -66,7 +66,7 @@ START_TEST(one_goes_and_comes_back)
 }
 END_TEST
 
-/* Whoever has no events gets them when online, once. */
+/* A CPU without events gets them once when it is online. */
 START_TEST(those_that_are_back_are_told)
 {
 	cpu_list online = {0};
@@ -90,7 +90,7 @@ START_TEST(those_that_are_back_are_told)
 }
 END_TEST
 
-/* Between two looks; who is still away is told when it is back. */
+/* Between two checks; a CPU that is still offline is reported when it is back. */
 START_TEST(one_was_away_for_a_timestamp)
 {
 	cpu_list online = {0}, stopped = {0};

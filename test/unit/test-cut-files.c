@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* What is tested has no header that a test may include. */
+/* The tested functions are in no header that a test may include. */
 #include "../../cmd/cli/report-command.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
@@ -62,7 +62,7 @@ START_TEST(test_it_is_told_once_it_has_happened)
 }
 END_TEST
 
-/* Sent by somebody, it is no page of a file. */
+/* A signal sent by another process is not about a page of a file. */
 START_TEST(test_other_bus_errors_kill)
 {
 	truncated_files_ignore();

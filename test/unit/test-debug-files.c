@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What must not be opened where debug information is looked for. */
+/* What must not be opened during the search for debug information. */
 #include <check.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ START_TEST(all_parts_in_one_file)
 }
 END_TEST
 
-/* Where the compiler said the whole path nothing else is looked at. */
+/* If the compiler wrote the full path, only that is checked. */
 START_TEST(a_part_with_its_whole_path)
 {
 	put_fifo("part.dwo");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is decoded ahead is what the decoder makes of the same record, also when the record is damaged. */
+/* Decoding ahead gives the same result as the decoder, also for a damaged record. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,8 +109,8 @@ static void tear_down(void)
 	recording_file_close(file);
 }
 
-/* Registers are left out where there is neither a callchain nor a byte, and where no bytes were asked for and nobody
- * compares registers with those of a dump. */
+/* Registers are omitted where there is neither a callchain nor a stack dump, and where no dump was requested and no
+ * dump has to be matched by its registers. */
 static void compare_stacks(const struct event_stack *ahead, const struct event_stack *usual)
 {
 	bool need_registers = !decoder->only_used_stacks || (has_dumps && (usual->callchain || usual->bytes));

@@ -99,7 +99,7 @@ START_TEST(lost_calls_match_lost_calls)
 }
 END_TEST
 
-/* A stack that maps nothing but makes what others reserved accessible uses memory all the same. */
+/* A stack that maps nothing but makes other stacks' reservations accessible uses memory nevertheless. */
 START_TEST(commits_count_where_nothing_was_mapped)
 {
 	struct mmt_group before_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_before, 0)};
@@ -199,7 +199,7 @@ START_TEST(one_process_twice)
 	ck_assert(diff->rated);
 	mmt_diff_destroy(diff);
 
-	/* The same number is another process later, and an older recording does not say. */
+	/* The same PID is another process later, and an older recording does not show that. */
 	second.start_boot_ns = 51;
 	diff = make_diff(&before, &after);
 	ck_assert_int_eq(diff->relation, MMT_DIFF_OTHER_PROGRAM);
@@ -218,7 +218,7 @@ END_TEST
 		.memory_class = MMT_CLASS_##kind, .start_bytes = start, .end_bytes = end, __VA_ARGS__                  \
 	}
 
-/* By kind, whatever the order; what is gone shrank, and what no kind explains is left. */
+/* By kind, in any order; kinds that disappeared shrank, and the rest is what no kind explains. */
 START_TEST(growth_between_recordings_of_one_process)
 {
 	const struct mmt_resident_kind first[] = {KIND(HEAP, 1, 4 << 20, ), KIND(ANON, 1, 100, .arena = true),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls at the moment of their locks: what comes out, in which order and with which times. */
+/* Calls at the time of their locks: the output, its order and its times. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -15,9 +15,9 @@
 #define SPACE_C 0xffff888000003000ULL
 
 static struct effect_order *order;
-static char out[8192]; /* "name@time ..." of everything that came out; a number names an event */
+static char out[8192]; /* "name@time ..." of all output; a number names an event */
 static size_t out_length;
-static uint64_t returned_ns; /* of the last call that came out */
+static uint64_t returned_ns; /* of the last call in the output */
 
 static void create(void)
 {
@@ -183,8 +183,7 @@ START_TEST(locks_decide_and_not_exits)
 }
 END_TEST
 
-/* brk shrinks, another thread maps what it gave back and returns first; a third unmaps that and is the last to return.
- */
+/* brk shrinks, another thread maps the freed range and returns first; a third thread unmaps that and returns last. */
 START_TEST(brk_and_munmap_interleaved)
 {
 	lock(100, 10, SPACE_A);
@@ -347,7 +346,7 @@ START_TEST(exec_ends_its_locks)
 	expect("call1@105 comm2@110");
 	lock(120, 10, SPACE_B);
 	part(EVENT_MAPPING, 3, 121, 10);
-	comm(4, 122, 10, false); /* a name says nothing */
+	comm(4, 122, 10, false); /* a name has no meaning here */
 	expect("");
 	call(5, 123, 10);
 	expect("map3@120 call5@120 comm4@122");
@@ -471,7 +470,7 @@ START_TEST(waiting_is_bounded_in_time)
 	expect("");
 	call(3, late_ns, 12);
 	expect("map1@101 call2@200 call3@5000000101");
-	/* Nobody missed it until its call returns after all. */
+	/* It was not missed until its call returned after all. */
 	ck_assert_uint_eq(effect_order_given_up(order), 0);
 	call(4, late_ns + 10, 10);
 	expect("call4@5000000111");
@@ -680,7 +679,7 @@ START_TEST(equal_times_keep_their_order)
 }
 END_TEST
 
-/* Whatever comes, what goes out is in time order, and nothing but locks is missing. */
+/* Any input: the output is in time order, and nothing but locks is missing. */
 START_TEST(random_events_come_out_in_order)
 {
 	unsigned number = (unsigned)_i + 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Children that end one after the other while their parent lives: what they held, when, and what is kept of them. */
+/* Children that end one after the other while their parent lives: the memory that they held, when, and what is stored
+ * of them. */
 #include <check.h>
 #include <malloc.h>
 #include <mmtrace/report.h>
@@ -40,7 +41,7 @@ static void snapshot(struct recording_builder *builder, enum snapshot_kind kind,
 	free(lines);
 }
 
-/* A parent of `mappings` mappings maps 1 MiB, then its children 10 MiB each, of which each unmaps one. */
+/* A parent with `mappings` mappings maps 1 MiB, then each of its children 10 MiB, and unmaps one mapping. */
 static void record(unsigned children, size_t mappings, bool parent_survives)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -111,7 +112,7 @@ START_TEST(one_child_at_a_time)
 }
 END_TEST
 
-/* Where nobody is left, or one is asked for by number, each counts as it was just before its end. */
+/* If no process is left, or one is selected by PID, each counts as it was just before its end. */
 START_TEST(ended_processes_that_are_asked_for)
 {
 	const int32_t pid = FIRST_CHILD + 1;

@@ -95,7 +95,7 @@ static const struct event_description *find(const char *name)
 	return NULL;
 }
 
-/* Those that are recorded without being asked for. */
+/* Calls that are recorded without a request. */
 static size_t count_default_calls(void)
 {
 	size_t count = 0;
@@ -288,7 +288,7 @@ START_TEST(calls_carry_their_arguments_and_no_more)
 }
 END_TEST
 
-/* What is called often has its dump in a ring that may overflow; what is not needs no second event. */
+/* Frequent calls have their dump in a ring that may overflow; rare ones need no second event. */
 START_TEST(rare_calls_have_their_dump_with_them)
 {
 	static const char *const often[] = {"mmap", "mremap", "brk", "mprotect"};
@@ -319,7 +319,7 @@ START_TEST(rare_calls_have_their_dump_with_them)
 }
 END_TEST
 
-/* The last of the set, so that they can be left out: what has a dump of its own has a large one, too. */
+/* The last of the set, so that they can be omitted: calls with a separate dump have a large one, too. */
 START_TEST(large_dumps_come_last)
 {
 	struct mmt_record_options options;

@@ -121,7 +121,7 @@ static void check_frames(struct dwarf_names *left, struct dwarf_names *right, ui
 	}
 }
 
-/* Also after its memory was given back, in the middle of it. */
+/* Also after its memory was released, in the middle of it. */
 START_TEST(expanded_has_the_same_names)
 {
 	struct debug_image *image = expand();
@@ -278,7 +278,7 @@ START_TEST(damaged)
 		ck_assert_int_eq(
 		    create_changed(sample.info_offset + offsetof(Elf64_Chdr, ch_size), &sizes[i], sizeof(*sizes), 0),
 		    -1);
-	/* One byte more, or fewer, than comes of it. */
+	/* One byte more, or fewer, than the decompressed size. */
 	ck_assert_int_eq(
 	    pread(sample.fd, &size, sizeof(size), (off_t)(sample.info_offset + offsetof(Elf64_Chdr, ch_size))),
 	    sizeof(size));
@@ -301,7 +301,7 @@ static void note_writing(int number)
 	begun = 1;
 }
 
-/* No file is begun for sections that claim what cannot come of their bytes, or more than the limit. */
+/* No file is created for sections whose claimed size is impossible for their bytes, or exceeds the limit. */
 /* Code and data of large programs are not copied. */
 START_TEST(keeps_only_what_has_names)
 {

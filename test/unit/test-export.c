@@ -32,7 +32,7 @@ static const struct mmt_frame frames[] = {
 
 static const struct mmt_frame *const stack[] = {&frames[0], &frames[1], &frames[2]};
 
-/* 3 mappings of 10 bytes, of one of which 4 are gone; another group has neither stack nor counts. */
+/* 3 mappings of 10 bytes; 4 bytes of one are unmapped; another group has neither stack nor counts. */
 static const struct mmt_lifetime lifetimes[] = {{1, 1, 4, 0}, {1, 5, 10, 1}, {2, MMT_STILL_MAPPED, 16, 2}};
 static const struct mmt_lifetime lost[] = {{3, MMT_STILL_MAPPED, 4096, 0}};
 static const struct mmt_lifetime huge[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, UINT32_MAX}};

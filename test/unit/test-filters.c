@@ -58,7 +58,7 @@ static const struct selecting {
     {{"mmap", "class=file", "thread=other"}, {0}, false},
     {{"function=mmap", "module=server"}, {0}, true},
     {{"mmap", "function=nothing"}, {0}, false},
-    /* What is ignored is ignored. */
+    /* --ignore wins. */
     {{0}, {"mmap"}, false},
     {{0}, {"nothing"}, true},
     {{"mmap"}, {"thread=worker-7"}, false},

@@ -13,7 +13,7 @@ START_TEST(figures_that_agree)
 }
 END_TEST
 
-/* A disagreement is said, with the figures and the stack: never shown as a result. */
+/* A disagreement is reported with the figures and the stack, never shown as a result. */
 START_TEST(figures_that_do_not)
 {
 	const struct mmt_frame *const frame = &(const struct mmt_frame){.function = "leak"};

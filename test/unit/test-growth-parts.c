@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where RSS grew, in a recording that says which pages were resident when it began, in between and when it ended. */
+/* Where RSS grew, in a recording with readings of the resident pages when it began, in between and when it ended. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -146,7 +146,7 @@ START_TEST(every_page_has_a_part)
 	ck_assert_int_eq(find_part(growth, MMT_GROWTH_UNMAPPED, 0)->bytes, -3 * (int64_t)PAGE);
 	ck_assert_int_eq(find_part(growth, MMT_GROWTH_BEFORE, MMT_CLASS_FILE)->bytes, -4 * (int64_t)PAGE);
 	ck_assert_str_eq(find_part(growth, MMT_GROWTH_BEFORE, MMT_CLASS_FILE)->name, "/usr/share/data");
-	/* All memory of both times by kind: what is unmapped later was anonymous. */
+	/* All memory at both times by kind: what is unmapped later was anonymous. */
 	ck_assert(growth->kinds_at_start && growth->kinds_at_end);
 	assert_kind(growth, MMT_CLASS_HEAP, false, 2, 6);
 	assert_kind(growth, MMT_CLASS_FILE, false, 5, 1);
@@ -167,7 +167,7 @@ START_TEST(parts_add_up_while_the_process_runs)
 	    {13, 48, 0, 1},   /* as the pages have it */
 	    {13, 47, 0, 0},   /* between 34 and 35 */
 	    {13, 40, -7, 0},  /* grew by 8 pages after the last size: 7 of them are in the parts */
-	    {13, 60, 12, 1},  /* gave back 12 pages meanwhile */
+	    {13, 60, 12, 1},  /* released 12 pages in between */
 	    {10, 48, 3, 1},   /* grew by 3 before the first pages were read */
 	    {20, 48, -6, 0},  /* lost 7 there */
 	    {13, 100, 52, 1}, /* ... 52 pages: more than the parts have */
@@ -283,7 +283,7 @@ static void check_sum(const struct mmt_growth *growth)
 	ck_assert_int_eq(sum, (int64_t)(growth->pages_end_bytes - growth->pages_start_bytes));
 }
 
-/* Up to 4.5 s: what was resident at 4 s, of the start's mappings and of those made since. */
+/* Up to 4.5 s: what was resident at 4 s, of the mappings from before the start and of those made since. */
 START_TEST(end_of_window)
 {
 	struct mmt_report *report;
@@ -377,7 +377,7 @@ START_TEST(nothing_between_readings)
 }
 END_TEST
 
-/* Steps have what was read in them. */
+/* Steps have the readings made in them. */
 START_TEST(steps_with_readings)
 {
 	static const uint64_t expected[] = {MMT_UNKNOWN, 0,	   MMT_UNKNOWN, 8 * PAGE,
@@ -436,8 +436,8 @@ START_TEST(hostile_readings)
 }
 END_TEST
 
-/* The recorder reads the pages of a process once after each snapshot; more readings, or one before the first snapshot, do
- * not count. */
+/* The recorder reads the pages of a process once after each snapshot; more readings, or one before the first snapshot,
+ * do not count. */
 START_TEST(one_reading_for_each_snapshot)
 {
 	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
@@ -497,7 +497,7 @@ START_TEST(runs_are_counted_once)
 }
 END_TEST
 
-/* The last reading before a window without one does not show what was resident in it. */
+/* The last reading before a window without readings does not show what was resident in it. */
 START_TEST(no_reading_in_the_window)
 {
 	struct mmt_report *report;
@@ -583,7 +583,7 @@ START_TEST(killed_recorder)
 }
 END_TEST
 
-/* What was resident at the last reading, but was unmapped before the window ended, is not held. */
+/* Memory that was resident at the last reading, but was unmapped before the window ended, is not held. */
 START_TEST(unmapped_after_the_last_reading)
 {
 	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
@@ -621,8 +621,8 @@ END_TEST
 #define HUGE_BYTES (2ull << 20)
 #define HUGE_PAGES 16 /* of each of two mappings */
 
-/* Huge pages of a mapping that was made, of which 3 of 4 sampled bytes are zero, and of an arena from before, which is
- * full. `all`: with the samples. */
+/* Huge pages of a new mapping, of which 3 of 4 sampled bytes are zero, and of an arena from before, which is full.
+ * `all`: with the samples. */
 static void write_huge_recording(bool all)
 {
 	const struct event_mapping lines[] = {
@@ -702,7 +702,7 @@ START_TEST(huge_pages_belong_to_rows_and_kinds)
 		ck_assert_uint_eq(huge_pages_of_kind(report, true)->zero_bytes, 0);
 		mmt_report_destroy(report);
 	}
-	/* What is left out here belongs to no row, but to the process. */
+	/* The bytes missing here belong to no row, but to the process. */
 	mmt_report_options_init(&options);
 	options.classes = 1u << MMT_CLASS_HEAP;
 	report = report_file_report(&options);

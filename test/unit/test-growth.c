@@ -12,12 +12,12 @@
 #define CHURN_PER_POINT 200	   /* pairs of calls */
 #define BLOCK_BYTES (256.0 * 1024) /* what such a call maps */
 
-/* What a program does; `phase`, `teeth` and so on are drawn anew for each seed. */
+/* How a program behaves; `phase`, `teeth` and so on are chosen again for each seed. */
 struct program {
 	uint64_t random;
 	double base, noise, growth; /* bytes */
 	double phase;		    /* 0 to 1 */
-	double teeth;		    /* in the whole recording: saw-teeth or steps */
+	double teeth;		    /* in the complete recording: saw-teeth or steps */
 	double at;		    /* when something happens, 0 to 1 */
 	double wave;		    /* noise that remembers */
 	double live, leaked;	    /* blocks */
@@ -67,7 +67,7 @@ static double leak(struct program *program, double time)
 	return program->growth * time + steady(program, time);
 }
 
-/* Half of what is missing comes in each tenth of the time. */
+/* Each tenth of the time adds half of the rest. */
 static double warm_up(struct program *program, double time)
 {
 	double missing = 1;

@@ -93,7 +93,7 @@ START_TEST(threads_that_run_or_finished)
 	assert_hint(&group, 1, "pthread_join()");
 	assert_hint(&group, 49, "still run");
 	assert_hint(&group, 40, "glibc caches");
-	/* 20 small stacks, all of which glibc may keep */
+	/* 20 small stacks, which glibc may all cache */
 	assert_hint(&cached, 1, "glibc caches");
 	ck_assert_ptr_null(hints_of_group(&few, 1));
 }

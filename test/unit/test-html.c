@@ -201,7 +201,7 @@ START_TEST(grouped)
 }
 END_TEST
 
-/* The stack that the first recording alone has, and what it left, are no change of a process that is the same. */
+/* A stack that only the first recording has, and memory that it freed, are no change of a process that is the same. */
 START_TEST(same_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();

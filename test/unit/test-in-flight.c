@@ -86,7 +86,7 @@ START_TEST(busy_thread_has_returned_when_it_is_told_of)
 	usleep(100000);
 	in_flight_remove_returned(&in_flight);
 	ck_assert_uint_eq(in_flight.threads.count, 1);
-	/* Of another thread, and of what it did before the maps were read. */
+	/* Of another thread, and of its calls from before the maps were read. */
 	in_flight_note_outside(&in_flight, child + 1, READ_NS + 1);
 	in_flight_note_outside(&in_flight, child, READ_NS);
 	in_flight_remove_returned(&in_flight);

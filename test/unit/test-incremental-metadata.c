@@ -173,7 +173,7 @@ START_TEST(test_lies)
 }
 END_TEST
 
-/* More than a recorder writes is damage, and what came before it is there. */
+/* More than a recorder writes is damage; what precedes it is read. */
 START_TEST(test_too_many)
 {
 	enum { PIECE = 60000, COUNT = (256 << 20) / PIECE + 4 };

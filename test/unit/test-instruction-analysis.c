@@ -150,7 +150,8 @@ static size_t read_padding(void *context, uint64_t address, size_t size, const u
 	return offset < sizeof(code) ? (size < sizeof(code) - offset ? size : sizeof(code) - offset) : 0;
 }
 
-/* After a call, padding says that it does not return; elsewhere it is just passed. Other machines are not followed. */
+/* After a call, padding shows that the call does not return; elsewhere it is skipped. Other machines are not followed.
+ */
 static const struct analyzed_code padding_code = {.read = read_padding};
 
 /* call; then, without padding, another function: pop rbx; ret */
@@ -170,7 +171,8 @@ static bool begins_behind_the_call(void *context, uint64_t address)
 	return address == START || address == START + 5;
 }
 
-/* The call is the last of its function, so it does not return; a function is entered where it begins all the same. */
+/* The call is the last instruction of its function, so it does not return; a function whose start is known is followed
+ * nevertheless. */
 START_TEST(test_next_function)
 {
 	const struct analyzed_code unknown = {.read = read_neighbours},
@@ -205,7 +207,7 @@ START_TEST(test_padding)
 }
 END_TEST
 
-/* Code that goes on for ever: at even addresses a branch over the next byte or on, at odd ones one far ahead. */
+/* Code without an end: at even addresses a branch over the next byte, at odd ones one far ahead. */
 static size_t read_maze(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
 {
 	static const uint8_t code[DISASSEMBLY_INSTRUCTION_MAX] = {0x75, 0x03}, /* jne */
@@ -217,7 +219,7 @@ static size_t read_maze(void *context, uint64_t address, size_t size, const uint
 	return size < DISASSEMBLY_INSTRUCTION_MAX ? size : DISASSEMBLY_INSTRUCTION_MAX;
 }
 
-/* The instructions looked at are bounded on all paths together. */
+/* The number of analyzed instructions is bounded on all paths together. */
 START_TEST(test_maze)
 {
 	unsigned reads = 0;

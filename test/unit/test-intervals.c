@@ -11,7 +11,7 @@ static void insert(struct intervals *intervals, uint64_t start)
 	ck_assert_ptr_nonnull(intervals_insert(intervals, &interval, 0));
 }
 
-/* What the directory held before is not looked at when nothing is there. */
+/* The earlier content of the directory is not used when it is empty. */
 START_TEST(an_empty_one_is_not_searched)
 {
 	struct intervals intervals = {0};
@@ -60,7 +60,7 @@ START_TEST(each_is_found)
 }
 END_TEST
 
-/* What is mapped where something was released is found there again, without a search. */
+/* A mapping at a released address is found there without a search. */
 START_TEST(the_place_of_what_was_removed_is_known)
 {
 	struct intervals intervals = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which program of a process the generated code that is noted belongs to, in whatever order it is told of. */
+/* Which program of a process JIT code belongs to, in any order of the records. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -87,7 +87,7 @@ START_TEST(in_the_order_of_time)
 }
 END_TEST
 
-/* What the new program has is told of before the program is. */
+/* The new program's code is reported before its exec. */
 START_TEST(exec_is_told_late)
 {
 	note(1, 100, PROT_EXEC, "");
@@ -102,7 +102,7 @@ START_TEST(exec_is_told_late)
 }
 END_TEST
 
-/* Nothing was read of the old one: what is read is the new one's. */
+/* Nothing was read of the old program: all code is the new one's. */
 START_TEST(exec_is_told_after_reading)
 {
 	note(1, 100, PROT_EXEC, "");
@@ -114,7 +114,7 @@ START_TEST(exec_is_told_after_reading)
 }
 END_TEST
 
-/* Data that was there before its code, told of late, is not what is there. */
+/* A late record of data that preceded the code does not replace it. */
 START_TEST(told_of_in_no_order)
 {
 	note(1, 300, PROT_EXEC, "");
@@ -134,7 +134,7 @@ START_TEST(exec_before_anything_is_read)
 }
 END_TEST
 
-/* Its number is given again. */
+/* Its PID is reused. */
 START_TEST(process_of_the_same_number)
 {
 	note(1, 100, PROT_EXEC, "");

@@ -28,7 +28,7 @@ static void put_header(struct buffer *file)
 	buffer_put_u64(file, 0);
 }
 
-/* The lines of the code, in no order; the last byte's comes last. */
+/* The lines of the code, unordered; that of the last byte is last. */
 static void put_lines(struct buffer *file)
 {
 	buffer_put_u32(file, 2);

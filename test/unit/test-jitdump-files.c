@@ -61,7 +61,7 @@ static struct noted_jitdump make_kept(pid_t pid, size_t bytes)
 	    .pid = pid, .fd = -1, .ended = true, .kept = calloc(1, DUMP_BYTES), .kept_bytes = bytes};
 }
 
-/* Whatever its dump was told of before. */
+/* Whatever was known of its dump before. */
 START_TEST(dumps_are_of_the_last_program_before_them)
 {
 	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {10, 30, 20}};

@@ -106,7 +106,7 @@ START_TEST(test_loads_by_time)
 	put_load(300, 0x1008, 16, 1, "second");
 	put_load(200, 0x1000, 4, 2, "between"); /* written late: its time counts */
 	dump = parse(NO_END);
-	expect_name(dump, 0x1000, 50, "first"); /* the first that came */
+	expect_name(dump, 0x1000, 50, "first"); /* the first one */
 	expect_name(dump, 0x1000, 150, "first");
 	expect_name(dump, 0x1000, 250, "between");
 	expect_name(dump, 0x100c, 299, "first");
@@ -227,7 +227,7 @@ START_TEST(test_unwinding)
 }
 END_TEST
 
-/* Cut anywhere, what is whole is used. */
+/* Cut anywhere: the complete records are used. */
 START_TEST(test_truncated)
 {
 	size_t whole;
@@ -304,7 +304,7 @@ START_TEST(test_lying_lengths)
 }
 END_TEST
 
-/* Times of another clock tell nothing: the later record wins. */
+/* Times of another clock have no meaning: the later record wins. */
 START_TEST(test_other_clock)
 {
 	struct jitdump *dump;

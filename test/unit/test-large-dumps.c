@@ -21,7 +21,7 @@ static void begin(struct series *series)
 	large_dumps_rule_init(&series->rule, series->now_ns);
 }
 
-/* Calls at this rate, looked at a hundred times a second. */
+/* Calls at this rate, checked a hundred times a second. */
 static void run(struct series *series, uint64_t calls_per_second, uint64_t duration_ns)
 {
 	uint64_t calls = 0;
@@ -38,7 +38,7 @@ static void run(struct series *series, uint64_t calls_per_second, uint64_t durat
 	}
 }
 
-/* At once, all of which are seen together. */
+/* All at once, and noticed together. */
 static void burst(struct series *series, uint64_t calls)
 {
 	bool on = large_dumps_rule_update(&series->rule, calls, series->now_ns);
@@ -127,7 +127,7 @@ START_TEST(switching_is_rare)
 }
 END_TEST
 
-/* A clock that stands still, or a look that comes late. */
+/* A clock that stands still, or a late check. */
 START_TEST(time_that_jumps)
 {
 	struct series series;

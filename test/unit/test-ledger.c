@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The accounts: births, releases, late stacks, trend. */
+/* The accounts: allocations, releases, late stacks, trend. */
 #include <check.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -173,7 +173,7 @@ START_TEST(trend_falls_when_memory_is_released)
 }
 END_TEST
 
-/* What comes to a birth later counts from its call, whatever has happened in between. */
+/* Growth of an allocation counts from its call, whatever has happened in between. */
 START_TEST(trend_takes_changes_of_older_times)
 {
 	uint64_t trend[4];
@@ -224,7 +224,7 @@ static void check_balance(void)
 	}
 }
 
-/* What the test knows of all births of the window: a birth's bytes count from its call. */
+/* The test's own figures for all allocations of the window: their bytes count from their call. */
 static uint64_t alive_now, alive_most;
 
 static void change_alive(uint64_t bytes)
@@ -234,7 +234,7 @@ static void change_alive(uint64_t bytes)
 		alive_most = alive_now;
 }
 
-/* What the test knows of a birth. */
+/* The test's own figures for one allocation. */
 struct slot {
 	bool inside;
 	uint32_t allocation, part;
@@ -280,7 +280,7 @@ static void release_slot(struct slot *slot, unsigned thread)
 	change_alive(slot->inside ? -bytes : 0);
 }
 
-/* Calls of other threads come between a call and what tells its stack. */
+/* Calls of other threads arrive between a call and its stack. */
 START_TEST(peaks_count_from_the_call_however_late_its_stack)
 {
 	uint32_t first = map_bytes(2000, 4096, 7), second, third;
@@ -305,7 +305,7 @@ START_TEST(peaks_count_from_the_call_however_late_its_stack)
 }
 END_TEST
 
-/* Its memory is bounded; what comes of it stays right. */
+/* Its memory is bounded; its results stay right. */
 START_TEST(a_stack_that_never_seems_to_come)
 {
 	uint32_t late = open_allocation(2000), other;
@@ -326,8 +326,8 @@ START_TEST(a_stack_that_never_seems_to_come)
 }
 END_TEST
 
-/* Random births and releases by several threads, across both ends of a window, some released, or turned into code,
- * before their stack is told. */
+/* Random allocations and releases by several threads, across both ends of a window; some are released, or turned into
+ * code, before their stack is known. */
 START_TEST(sums_agree_at_any_timestamp)
 {
 	struct slot slots[64] = {0};
@@ -402,7 +402,7 @@ START_TEST(parts_that_become_code)
 }
 END_TEST
 
-/* All of it, before anybody knows who mapped it: until then it was what it was. */
+/* All of it, before its stack is known: until then it belonged to the earlier kind. */
 START_TEST(code_of_a_stack_that_comes_late)
 {
 	uint64_t from_ns = ledger.options.from_ns, unfreed[4], reserved[4];
@@ -463,7 +463,7 @@ START_TEST(who_released_whose_memory)
 
 	ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &allocation));
 	ledger_born(&ledger, allocation, 0, 12288);
-	ledger_released(&ledger, allocation, 4096, 5); /* before its stack is told */
+	ledger_released(&ledger, allocation, 4096, 5); /* before its stack is known */
 	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	ledger_released(&ledger, allocation, 4096, 3);
 	ledger_released(&ledger, allocation, 4096, LEDGER_NO_THREAD);
@@ -478,7 +478,7 @@ START_TEST(who_released_whose_memory)
 }
 END_TEST
 
-/* Several threads may be faster than the stack, of several births at a time. */
+/* Several threads may be faster than the stack, for several allocations at a time. */
 START_TEST(releases_before_the_stack_is_known)
 {
 	uint32_t allocations[2];
@@ -596,7 +596,7 @@ static uint32_t stack_of_page(uint64_t page)
 	return ledger.accounts.items[ledger.commits.items[interval->commit - COMMIT_FIRST].account].stack;
 }
 
-/* A million calls whose stacks come late, of two stacks in turns; some are told only after many others. */
+/* A million calls with late stacks, two stacks in turn; some are known only after many others. */
 START_TEST(late_commits_take_no_memory)
 {
 	const struct space_call map = {.kind = CALL_MMAP,
@@ -634,7 +634,7 @@ START_TEST(late_commits_take_no_memory)
 		ck_assert_uint_eq(stack_of_page(page), (page - 1) % 32 < 16 ? 5 : 6);
 	ck_assert_uint_eq(stack_of_page(64), 7);
 	ck_assert_ptr_null(ledger_end_sweep(&ledger, space_rename_commits(held, own_commit, &ledger)));
-	/* Two of 16 pages, what is reserved, and the last page. */
+	/* Two of 16 pages, reserved memory, and the last page. */
 	ck_assert_uint_eq(space_counts(held).intervals, 4);
 	ck_assert(space_valid(held, &(const char *){NULL}));
 	space_destroy(held);
@@ -697,7 +697,7 @@ START_TEST(found_bytes_have_an_account_of_their_own)
 }
 END_TEST
 
-/* What was found before the window, or too late for it, is in no account; each kind has its own. */
+/* Memory found before the window, or too late for it, is in no account; each kind has a separate one. */
 START_TEST(found_bytes_have_a_time_and_a_kind)
 {
 	uint32_t before, inside, other, younger, part;

@@ -243,7 +243,7 @@ START_TEST(no_parts_unless_requested)
 }
 END_TEST
 
-/* 4 MiB, of which 1 MiB goes and the rest stays. */
+/* 4 MiB, of which 1 MiB is freed and the rest stays. */
 START_TEST(parts_of_a_report)
 {
 	struct recording_builder *builder = builder_create_at(report_file_path(), 1000);

@@ -20,7 +20,7 @@
 #define LINE_RANGE 4
 #define OPCODE_BASE 13
 #define TABLE_HEADER_BYTES 29
-/* The next byte of code, and so many lines further. */
+/* The next byte of code, and so many lines further down. */
 #define ROW_OPCODE(lines) ((uint8_t)((lines)-LINE_BASE + LINE_RANGE + OPCODE_BASE))
 
 enum { SECTION_NONE, SECTION_INFO, SECTION_ABBREVIATIONS, SECTION_LINES, SECTION_NAMES, SECTIONS };

@@ -15,7 +15,7 @@ static const uint8_t function[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x1
 				   0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
 enum { START = 0x1000, CALL = START + 18, RETURN = START + 20 };
 
-/* One for each byte that is looked back, and those that are listed. */
+/* One for each byte searched backwards, and those that are listed. */
 enum { DECODED_MAX = 128 + 17 };
 
 static struct disassembly *disassembly;
@@ -76,7 +76,7 @@ START_TEST(test_at_an_instruction)
 }
 END_TEST
 
-/* The bytes begin in the middle of an instruction: the one meant is found all the same. */
+/* The bytes begin in the middle of an instruction: the right one is found nevertheless. */
 START_TEST(test_without_a_start)
 {
 	const struct listed_code code = {.bytes = function + 10,
@@ -179,7 +179,7 @@ START_TEST(test_long_function)
 		listing_deinit(&listing);
 	}
 	for (size_t i = SIZE / 2 - 300; i < SIZE / 2; i++)
-		bytes[i] = 0x48; /* prefixes: all of them belong to what is behind */
+		bytes[i] = 0x48; /* prefixes: all of them belong to the next instruction */
 	code.site = SIZE / 2;
 	ck_assert_ptr_null(listing_create(disassembly, &code, 8, &listing));
 	ck_assert_uint_le(listing.decoded, DECODED_MAX);

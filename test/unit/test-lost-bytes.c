@@ -24,7 +24,7 @@ static void call(struct recording_builder *builder, struct builder_call call)
 	builder_call(builder, &call);
 }
 
-/* After a loss the break grows, nobody knows by whose calls, and a piece of the growth is moved out of the heap. */
+/* After a loss the break grows by unknown calls, and a part of the growth is moved out of the heap. */
 static void record(void)
 {
 	struct recording_builder *builder = builder_create(report_file_path());

@@ -50,7 +50,7 @@ static void tear_down(void)
 	free(recorder);
 }
 
-/* So many lines; with "w" they take the place of what was there. */
+/* So many lines; with "w" they replace the earlier ones. */
 static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned count)
 {
 	char path[TEMPORARY_PATH_SIZE + 32];

@@ -71,7 +71,7 @@ static struct program *open_mapped(const char *path, uint64_t inode)
 	return mapped_modules_open(&mapped, mapped_modules_image(&mapped, &attributes));
 }
 
-/* The inode of a file that is gone was given to the next one. */
+/* The inode of a deleted file was reused for the next one. */
 START_TEST(inode_used_again)
 {
 	uint64_t inode = own_inode();
@@ -84,7 +84,7 @@ START_TEST(inode_used_again)
 }
 END_TEST
 
-/* The path leads to a file that nobody mapped. */
+/* The path names a file that was not mapped. */
 START_TEST(file_replaced)
 {
 	uint64_t inode = own_inode() + 1;
@@ -95,7 +95,7 @@ START_TEST(file_replaced)
 }
 END_TEST
 
-/* A build-id says that it is no other file, whatever the inode. */
+/* A build-id shows that it is the same file, whatever the inode. */
 START_TEST(inode_used_again_with_build_ids)
 {
 	uint64_t inode = own_inode();
@@ -206,7 +206,7 @@ START_TEST(each_path_is_told_once)
 		ck_assert_ptr_null(missing);
 		ck_assert_str_eq(mapped_modules_unusable(&mapped, &position, &state, &missing), "/gone/two.so");
 		ck_assert_ptr_null(mapped_modules_unusable(&mapped, &position, &state, &missing));
-		position = 0; /* nobody asks for what is missing */
+		position = 0; /* the missing part is not used */
 		ck_assert_str_eq(mapped_modules_unusable(&mapped, &position, &state, NULL), "/gone/one.so");
 	}
 }

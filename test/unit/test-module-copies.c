@@ -118,7 +118,7 @@ START_TEST(copy_of_another_size)
 }
 END_TEST
 
-/* Many that share the same few bytes, or that come to more than programs can, are not unpacked at all. */
+/* Many copies of the same few bytes, or of more bytes than programs can have, are not unpacked. */
 START_TEST(copies_that_overlap_or_come_to_too_much)
 {
 	struct module_copy images[3] = {

@@ -104,7 +104,7 @@ static int find_self(struct dl_phdr_info *info, size_t size, void *context)
 			note = content + ((note_header->n_descsz + 3) & ~3U);
 		}
 	}
-	return 1; /* the program itself comes first */
+	return 1; /* the program itself is first */
 }
 
 static struct self get_self(void)
@@ -154,7 +154,7 @@ START_TEST(test_names_with_inlined_functions_and_lines)
 	struct program_frame frames[PROGRAM_INLINE_MAX];
 
 	outermost();
-	/* Twice: the second answer comes from the cache. */
+	/* Twice: the second result is from the cache. */
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(program_names(program, inner_address - 1 - get_self().bias, frames), 3);
 		expect_frame(&frames[0], "innermost", innermost_line, true);
@@ -165,10 +165,8 @@ START_TEST(test_names_with_inlined_functions_and_lines)
 END_TEST
 
 #ifdef __x86_64__
-/*
- * Symbols without a size, and code behind them that has no symbol. It belongs to nobody. Offsets of what is looked up
- * are those of the comments.
- */
+/* Symbols without a size, and code after them that has no symbol: it belongs to no function. The offsets to look up are
+ * in the comments. */
 __asm__(".pushsection .text.unsized, \"ax\", @progbits\n"
 	".globl unsized_branches, unsized_described, sized, label_inside, unsized_table, last_of_section\n"
 	".hidden unsized_branches, unsized_described, sized, label_inside, unsized_table, last_of_section\n"
@@ -299,7 +297,7 @@ START_TEST(test_build_id)
 	write_file(copy, data, size);
 	ck_assert_int_eq(program_state(open_program(copy, id, self.build_id_size)), PROGRAM_READABLE);
 	ck_assert_int_eq(program_state(open_program(copy, id, sizeof(id))), PROGRAM_READABLE);
-	/* What a deleted file's name leads to now is it only when the build-id says so. */
+	/* The file that now has a deleted file's name is used only if the build-id matches. */
 	ck_assert_int_eq(program_state(open_program(deleted, id, self.build_id_size)), PROGRAM_READABLE);
 	ck_assert_int_eq(program_state(open_program(deleted, NULL, 0)), PROGRAM_MISSING);
 	id[self.build_id_size - 1] ^= 1;
@@ -420,7 +418,7 @@ START_TEST(test_truncated_program)
 }
 END_TEST
 
-/* Whatever single bytes of the headers say, nothing is read outside the file. */
+/* Whatever value single bytes of the headers have, nothing is read outside the file. */
 START_TEST(test_damaged_headers)
 {
 	CLEANUP(free) uint8_t *data = NULL;
@@ -473,7 +471,7 @@ static Elf64_Phdr *find_segment(uint8_t *data, uint32_t type)
 	return NULL;
 }
 
-/* What is behind the end of the true file is a hole of this size, with some bytes at its beginning. */
+/* After the end of the real file there is a hole of this size, with some bytes at its start. */
 static struct program *open_with_hole(const char *name, const uint8_t *data, size_t size, const void *first,
 				      size_t first_size, uint64_t hole)
 {
@@ -504,7 +502,7 @@ static void expect_names_only(struct program *program, size_t memory_before)
 	ck_assert_uint_lt(memory.hblkhd + memory.uordblks, memory_before + (64u << 20));
 }
 
-/* Files with holes are as large as they say, and take no room on the disk. */
+/* Sparse files have their full size, and use no disk space. */
 START_TEST(test_huge_unwind_tables)
 {
 	static const uint64_t sizes[] = {300u << 20, 32u << 20};
@@ -525,8 +523,8 @@ START_TEST(test_huge_unwind_tables)
 }
 END_TEST
 
-/* A search table of very many pairs, each of which leads to the first entry of the section: more than the section has
- * room for, and one that it has room for. */
+/* A search table with very many pairs, each of which points to the first entry of the section: more than fit into the
+ * section, and a number that fits. */
 START_TEST(test_huge_search_tables)
 {
 	static const struct {

@@ -383,7 +383,7 @@ START_TEST(several_write_the_same_one)
 }
 END_TEST
 
-/* As a full disk: a part of it can be written. What was kept before stays. */
+/* Like a full disk: a part can be written. The earlier file stays. */
 START_TEST(no_room_for_all_of_it)
 {
 	static uint8_t content[100000];
@@ -406,7 +406,7 @@ START_TEST(no_room_for_all_of_it)
 }
 END_TEST
 
-/* What was kept there is found nevertheless. */
+/* The names stored there are found nevertheless. */
 START_TEST(nothing_can_be_written)
 {
 	struct name_cache_key key = make_key(7), other = make_key(8);

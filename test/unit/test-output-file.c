@@ -121,7 +121,7 @@ static void begin(struct output_file *file)
 	ck_assert_ptr_null(output_file_check(file));
 }
 
-/* 0: as it should be; 1: files without a name cannot be; 2: they cannot be given one. */
+/* 0: normal; 1: unnamed files cannot be created; 2: they cannot be linked. */
 static void lack(int what)
 {
 	no_nameless_files = what == 1;
@@ -219,7 +219,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* Its name is free, but not the longer one that it takes before. Nothing is left to be written when that is told. */
+/* Its name is free, but not the longer temporary name. When that is reported nothing is left to write. */
 START_TEST(long_name)
 {
 	struct output_file file = {.fd = -1};

@@ -172,7 +172,7 @@ END_TEST
 
 #define FLAGS_BYTES (sizeof(uint32_t) + 2 * sizeof(uint64_t))
 
-/* Version 4 does not name what is missing, 3 ends before the flags. */
+/* Version 4 does not name the missing parts, version 3 ends before the flags. */
 START_TEST(older_version)
 {
 	const uint32_t older_number = 3 + (uint32_t)_i;
@@ -246,7 +246,7 @@ static void put_bad_code(struct resolved_stacks *stacks, size_t kind)
 	ck_assert_ptr_null(resolved_code_put(&stacks->codes, &code, lines, &stacks->frames.items[0].code));
 }
 
-/* Numbers that lead nowhere are refused when they are read, so that nobody has to look again. */
+/* Invalid numbers are refused when they are read, so that later code need not check. */
 START_TEST(numbers_that_lead_nowhere)
 {
 	static const char *const expected[] = {"number of no text",

@@ -186,7 +186,7 @@ START_TEST(origin)
 }
 END_TEST
 
-/* What a runtime without symbols would be called tells less than who called it. */
+/* The name of a runtime without symbols shows less than its caller. */
 START_TEST(function_of_the_program)
 {
 	static const struct {
@@ -218,7 +218,7 @@ START_TEST(function_of_the_program)
 		ck_assert_int_eq(origin_find_function(stack.frames, count, first, &looked, &place), stacks[i].found);
 		ck_assert_uint_eq(place, stacks[i].place);
 		ck_assert_uint_eq(origin_of_stack(stack.frames, count), stacks[i].place);
-		/* The same once more: nothing is looked at again where nothing was found. */
+		/* Again: a search that found nothing is not repeated. */
 		if (!stacks[i].found && first < count) {
 			ck_assert_uint_eq(looked, count);
 			ck_assert(!origin_find_function(stack.frames, count, first, &looked, &place));

@@ -147,7 +147,7 @@ START_TEST(test_later_lines_win)
 }
 END_TEST
 
-/* Five bytes are `10 8 `; the file was looked at when it had 7, 14 and 24 bytes. */
+/* Five bytes are `10 8 `; the file was read when it had 7, 14 and 24 bytes. */
 START_TEST(test_lines_over_time)
 {
 	static const char text[] = "10 8 a\n18 8 b\n14 8 between\n20 4 c";
@@ -157,7 +157,7 @@ START_TEST(test_lines_over_time)
 		const char *name;
 	} cases[] = {
 	    {0x10, 0, "a"},	    {0x10, 400, "a"},	    {0x14, 0, "a"},   {0x14, 200, "a"},
-	    {0x14, 201, "between"}, {0x14, 400, "between"}, {0x18, 0, "b"}, /* the first that came */
+	    {0x14, 201, "between"}, {0x14, 400, "between"}, {0x18, 0, "b"}, /* the first one */
 	    {0x18, 200, "b"},	    {0x18, 201, "between"}, {0x1c, 400, "b"}, {0x20, 0, "c"},
 	    {0x20, 400, "c"},	    {0x24, 400, NULL},	    {0x14, 150, "a"}, /* going back */
 	    {0x14, 250, "between"},

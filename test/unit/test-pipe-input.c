@@ -224,7 +224,7 @@ START_TEST(a_stream_may_stand_in_a_file)
 	ck_assert(!reader_metadata(reader)->incomplete);
 	expect_calls(reader, CALLS);
 	reader_close(reader);
-	/* A section in pieces is whole. */
+	/* A section in pieces is complete. */
 	require(recording_file_open(path, &file));
 	require(recording_file_load(file, (enum format_feature)250, &data, &size));
 	ck_assert_uint_eq(size, 5000);
@@ -360,7 +360,7 @@ START_TEST(a_stream_without_data_says_why)
 }
 END_TEST
 
-/* Of a recorder that saw nothing: its sections are there all the same. */
+/* A recorder that saw no events writes its sections nevertheless. */
 START_TEST(a_stream_without_events_is_whole)
 {
 	struct reader *reader;

@@ -49,7 +49,7 @@ static uint64_t began(pid_t pid, uint64_t time_ns)
 	return began_ns;
 }
 
-/* Fork and two programs, told of in any order, also before the process is known. */
+/* Fork and two programs, reported in any order, also before the process is known. */
 START_TEST(programs_are_in_order_of_time)
 {
 	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {30, 10, 20}};
@@ -170,7 +170,7 @@ START_TEST(what_a_perf_map_belongs_to_is_kept)
 	ck_assert_ptr_nonnull(process);
 	process->perf_map.text = malloc(1);
 	end(pid);
-	/* Nobody was asked for whose end could be that of the recording. */
+	/* No process was requested whose end could be that of the recording. */
 	ck_assert(!process_table_update(&processes));
 	ck_assert(process->ended);
 	process_table_release(process);

@@ -160,7 +160,7 @@ START_TEST(vfork_copies_nothing)
 }
 END_TEST
 
-/* Files of plain perf have no clone flags, and other threads' events may come before them. */
+/* Files of plain perf have no clone flags, and other threads' events may precede them. */
 START_TEST(fork_is_a_copy_as_soon_as_anything_else_happens)
 {
 	const struct process *child, *other;
@@ -171,7 +171,7 @@ START_TEST(fork_is_a_copy_as_soon_as_anything_else_happens)
 	child = processes_find(processes, 200);
 	ck_assert_ptr_ne(child->space, processes_find(processes, 100)->space);
 	ck_assert_uint_eq(allocated[child->index], PAGE);
-	/* Flags that come late. */
+	/* Late flags. */
 	ck_assert_ptr_null(processes_new_task(processes, 200, CLONE_VM | CLONE_VFORK));
 	ck_assert_ptr_eq(child->space, processes_find(processes, 100)->space);
 	/* Another fork, and an exit. */
@@ -208,7 +208,7 @@ START_TEST(exec_from_a_thread_ends_the_others)
 	fork_task(100, 102, 100, 100, CLONE_VM | CLONE_THREAD, 11);
 	caller = thread_of(100, 101);
 	map(100, 10, 12);
-	/* 101 calls exec: 102 and the leader exit, 101 goes on as 100. */
+	/* 101 calls exec: 102 and the leader exit, 101 continues as 100. */
 	exit_task(100, 102, 13);
 	exit_task(100, 100, 14);
 	exec_task(100, 100, 15);
@@ -274,7 +274,7 @@ START_TEST(what_is_let_go_leaves_no_space)
 	processes_release_space(processes, second);
 	ck_assert_ptr_eq(first->space, second->space);
 	ck_assert_ptr_null(space_next(first->space, 0));
-	/* One that is back has a space of its own, of which as much is known as of the other one. */
+	/* A process that returns has its own space, of which as much is known as of the other one. */
 	thread_of(200, 205);
 	ck_assert(!first->ended);
 	ck_assert_ptr_ne(first->space, second->space);
@@ -483,7 +483,7 @@ START_TEST(process_whose_fork_was_lost_is_not_described)
 	ck_assert(!space_is_described(process->space));
 	map(500, 10, 11);
 	ck_assert_uint_eq(space_counts(process->space).mapped_bytes, PAGE);
-	/* Its other threads join it, told of or not. */
+	/* Its other threads follow it, with records or without. */
 	thread_of(500, 502);
 	fork_task(500, 503, 500, 501, CLONE_VM | CLONE_THREAD, 12);
 	ck_assert_uint_eq(process->live_threads, 3);
@@ -530,7 +530,7 @@ START_TEST(an_end_that_was_lost_has_the_time_when_it_was_noticed)
 }
 END_TEST
 
-/* A thread group that shares its space cannot be new; a file may say so. */
+/* A thread group that shares its space cannot be new, but a file may claim it. */
 START_TEST(late_flags_take_no_space_that_others_share)
 {
 	struct space *space;
@@ -550,13 +550,13 @@ END_TEST
 START_TEST(late_flags_leave_nobody_without_a_space)
 {
 	thread_of(1, 1);
-	/* The heir of the space, told once more whose it is. */
+	/* The heir of the space: its owner is reported again. */
 	fork_task(2, 2, 1, 1, CLONE_VM, 10);
 	exit_task(1, 1, 20);
 	map(2, 5, 30);
 	ck_assert_ptr_null(processes_new_task(processes, 2, CLONE_VM));
 	ck_assert_uint_eq(space_counts(processes_find(processes, 2)->space).mapped_bytes, PAGE);
-	/* One that has ended, and comes back. */
+	/* A process that has ended, and returns. */
 	fork_task(3, 3, 2, 2, 0, 40);
 	fork_task(4, 4, 3, 3, CLONE_VM, 50);
 	exit_task(4, 4, 60);

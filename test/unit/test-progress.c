@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* The tool is no library: what it shows is compiled in. */
+/* The tool is not a library: its progress display is compiled in. */
 #include "../../cmd/cli/message.c"
 #include <mmtrace/pack.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* With another thread's help, whenever it comes, the records and the damage are those that are found without it. */
+/* With another thread's help, whenever it arrives, the records and the damage are the same as without it. */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
@@ -201,7 +201,7 @@ START_TEST(damage_in_the_middle_ends_them_as_before)
 	put_frames(FRAMES / 2);
 	middle = content.size;
 	put_frames(FRAMES / 2);
-	/* The magic, the size of the content, what is compressed: of the first frame behind. */
+	/* The magic, the content size and the compressed data, of the first frame after it. */
 	for (size_t place = 8; place < 200; place += 17) {
 		content.data[middle + place] ^= 0xff;
 		ck_assert_uint_gt(compare(), 0);
@@ -244,7 +244,7 @@ START_TEST(records_across_frames_are_whole)
 }
 END_TEST
 
-/* As perf writes it. Whole frames come before and behind. */
+/* As perf writes it, with complete frames before and after. */
 START_TEST(one_frame_over_several_records_is_the_readers)
 {
 	struct buffer plain, frame;
@@ -262,8 +262,8 @@ START_TEST(one_frame_over_several_records_is_the_readers)
 }
 END_TEST
 
-/* A whole frame within another that has not ended is damage, however good it is itself. Of the other there are blocks
- * enough that whole records come out, and nothing is left over. */
+/* A complete frame within another that has not ended is damage, even if it is valid itself. The other one has enough
+ * blocks for complete records, and nothing is left over. */
 START_TEST(a_frame_inside_another_is_damage)
 {
 	struct buffer plain, frame;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the kernel's maps find wrong, and what was lost: repaired and told as such. */
+/* What the kernel's maps show to be wrong or lost is reconciled and counted as such. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -98,7 +98,7 @@ START_TEST(reconcile_waits_for_calls_in_flight)
 }
 END_TEST
 
-/* A thread that waits for a processor returns long after; snapshots come every 100 ms. */
+/* A thread that waits for a CPU returns long after; snapshots follow every 100 ms. */
 START_TEST(release_in_flight_over_several_checks)
 {
 	uint32_t allocation = driver_map(&driver, 10, 4, RW, 0);
@@ -288,7 +288,7 @@ START_TEST(end_of_the_process_is_no_difference_to_reconcile)
 }
 END_TEST
 
-/* What the maps of a program said holds until there are some of the next one. */
+/* The maps of a program hold until those of the next program are read. */
 START_TEST(check_outlives_exec)
 {
 	driver_map(&driver, 10, 4, RW, 0);
@@ -361,7 +361,7 @@ START_TEST(lost_call_whose_mmap2_came_is_not_the_kernels_work)
 }
 END_TEST
 
-/* One number tells all spaces, copies too; each asks what it was at its own exec. */
+/* One number serves all spaces, copies too; each compares it with the number at its own exec. */
 START_TEST(losses_are_counted_for_all_spaces)
 {
 	uint64_t losses = 3;
@@ -393,7 +393,7 @@ static uint32_t number_of_found(void *context, const struct space_interval *inte
 	return 77;
 }
 
-/* What was found has the number that its observer gives it, and remains known as found. */
+/* Memory found by a snapshot has the number that its observer assigned, and remains known as found. */
 START_TEST(found_bytes_have_the_number_they_are_given)
 {
 	const struct space_observer observer = {.found = number_of_found};
@@ -492,7 +492,7 @@ START_TEST(growth_of_the_break_in_a_child_after_a_loss_is_the_calls)
 }
 END_TEST
 
-/* Its bytes are gone, and told so once; what came in their place stays whose it is. */
+/* Its bytes are unmapped, and reported once; what replaced them keeps its owner. */
 START_TEST(lost_release_of_what_is_mapped_anew)
 {
 	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
@@ -527,7 +527,7 @@ START_TEST(lost_release_move_and_replacement_are_reconciled)
 	driver_line(&driver, 40, 4, anonymous);
 	driver_line(&driver, 50, 4, anonymous); /* from 20 */
 	end();
-	/* Of the lost ones' bytes only those are released that were theirs. */
+	/* Of the lost bytes only those are released that belonged to them. */
 	driver.now_ns += 600000000;
 	driver_unmap(&driver, 50, 2);
 	expect_model_of_the_kernel("31-33 rw+0 u, 40-44 rw #6, 52-54 rw u");

@@ -38,7 +38,7 @@ START_TEST(blocks_are_used_again_by_their_room)
 }
 END_TEST
 
-/* A small one would have to grow: it stays for what is small. */
+/* A small block would have to grow: it stays for small records. */
 START_TEST(what_does_not_fit_gets_a_new_one)
 {
 	struct record_block *small, *large;

@@ -356,7 +356,7 @@ START_TEST(every_record_is_aligned)
 }
 END_TEST
 
-/* Everything that can be read, or one line that says where the trouble is. Returns the number of events. */
+/* Reads all events, or one line describes the damage. Returns the number of events. */
 static size_t drain(bool *incomplete_ret, bool *damaged_ret)
 {
 	struct mmt_error *error;
@@ -384,7 +384,7 @@ static size_t drain(bool *incomplete_ret, bool *damaged_ret)
 	return count;
 }
 
-/* The file grows by a byte at a time: to be truncated and written anew so often would make it wait for the disk. */
+/* The file grows by a byte at a time: truncating and rewriting it so often would wait for the disk. */
 START_TEST(cut_anywhere_it_is_incomplete)
 {
 	CLEANUP(free) uint8_t *data = NULL;
@@ -581,7 +581,7 @@ START_TEST(copies_from_a_second_root_are_dropped)
 }
 END_TEST
 
-/* Until the clock had caught up, a thread with another root would have lost its records to one with a time to come. */
+/* Until the clock had caught up, a thread with another root would have lost its records to one with a future time. */
 START_TEST(a_clock_that_jumps_back_makes_no_copies)
 {
 	struct recording_builder *builder = builder_create(path);
@@ -664,7 +664,7 @@ START_TEST(large_and_incompressible_records_are_kept)
 			state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 			body[i] = (uint8_t)(state >> 56);
 		}
-		/* A type that is not read, with a whole trailer. */
+		/* A record type that is not read, with a complete trailer. */
 		memset(body + sizeof(body) - 40, 0, 40);
 		builder_record(builder, PERF_RECORD_TEXT_POKE, body, sizeof(body) & ~7u);
 	}

@@ -56,7 +56,7 @@ START_TEST(a_file_and_a_link_to_it)
 }
 END_TEST
 
-/* A FIFO without writer notices that somebody opened it: its writer would not be refused any more. */
+/* Opening a FIFO would be noticed: its writer would no longer be refused. */
 START_TEST(what_is_no_file_is_not_opened)
 {
 	assert_refused(path, ENOENT);

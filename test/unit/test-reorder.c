@@ -156,7 +156,7 @@ START_TEST(memory_is_bounded_by_the_rounds)
 }
 END_TEST
 
-/* Three rings whose records come in turns, some of equal times. */
+/* Three rings whose records alternate, some with equal times. */
 START_TEST(runs_of_any_length_are_merged)
 {
 	uint64_t times[256], last = 0;
@@ -207,7 +207,7 @@ START_TEST(rounds_of_any_number_of_runs_are_merged)
 }
 END_TEST
 
-/* Ends of rounds never come: the older half goes out when the window is full, in order. */
+/* Ends of rounds are missing: the older half is returned when the window is full, in order. */
 START_TEST(without_rounds_memory_is_bounded)
 {
 	size_t records = 3 * (size_t)ORDER_WINDOW_BYTES / 4096, taken = 0;
@@ -230,7 +230,7 @@ START_TEST(without_rounds_memory_is_bounded)
 }
 END_TEST
 
-/* What was sorted when the older half went out is sorted anew when a jump moves some of it behind the rest. */
+/* Records sorted when the older half was returned are sorted again when a jump moves some of them behind the rest. */
 START_TEST(a_jump_moves_what_was_sorted)
 {
 	uint64_t now_ns = LATE_NS, jump_ns = 6 * ORDER_JUMP_NS;
@@ -254,7 +254,7 @@ START_TEST(a_jump_moves_what_was_sorted)
 }
 END_TEST
 
-/* What waits from before a jump goes out before what comes after it, which is in order again. */
+/* Records from before a jump are returned before later ones, which are in order again. */
 START_TEST(order_begins_anew_when_the_clock_jumps_back)
 {
 	push(LATE_NS + 1, 'a');
@@ -316,7 +316,7 @@ START_TEST(a_jump_inside_a_round_keeps_the_order)
 }
 END_TEST
 
-/* An event that has not been seen before tells the jump too: nothing so old was awaited any more. */
+/* A new event shows the jump too: nothing so old was expected any more. */
 START_TEST(a_jump_is_told_by_what_has_gone_out)
 {
 	push_from(0, LATE_NS, 'a');
@@ -336,7 +336,7 @@ START_TEST(a_jump_is_told_by_what_has_gone_out)
 }
 END_TEST
 
-/* What a recorder says itself may be old: the clock has not jumped. */
+/* The recorder's own records may be old: the clock has not jumped. */
 START_TEST(only_streams_tell_of_the_clock)
 {
 	push_from(0, LATE_NS, 'a');
@@ -460,10 +460,8 @@ START_TEST(blocks_are_told_when_nothing_waits_in_them)
 }
 END_TEST
 
-/*
- * The end of its round never came. A block of which nothing is left is told, as when its records go out. Just before
- * the youngest of the round before another ring may have had something that was still on its way.
- */
+/* The end of its round is missing. A block without remaining records is returned, as when its records are. Just before
+ * the youngest record of the previous round, another ring may have had a record that was not read yet. */
 START_TEST(what_an_unfinished_round_has_brought_is_let_go)
 {
 	struct record_block other = {.left = true}, *done = NULL;
@@ -489,7 +487,7 @@ START_TEST(what_an_unfinished_round_has_brought_is_let_go)
 }
 END_TEST
 
-/* What the recorder says itself it says before it drains, and what an earlier round had is there since then. */
+/* The recorder writes its own records before it drains, and the records of an earlier round exist since then. */
 START_TEST(what_is_known_to_be_there_stays)
 {
 	struct order_unfinished unfinished;
@@ -512,7 +510,7 @@ START_TEST(what_is_known_to_be_there_stays)
 }
 END_TEST
 
-/* A quiet ring says nothing for a round: what the rounds before it had is complete. */
+/* A quiet ring has no record in a round: what the earlier rounds had is complete. */
 START_TEST(a_quiet_round_completes_the_one_before)
 {
 	struct order_unfinished unfinished;

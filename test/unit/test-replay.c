@@ -105,7 +105,7 @@ START_TEST(fork_before_the_call_returns)
 }
 END_TEST
 
-/* A stack's growth that a snapshot has been told of is not told again with the thread's next call. */
+/* Growth that a snapshot has shown is not counted again with the thread's next call. */
 START_TEST(what_a_snapshot_was_told_is_not_told_again)
 {
 	const struct event_mapping stack = {.start = ADDRESS,
@@ -150,7 +150,7 @@ static void expect_setuid_execs(const char *name, uint64_t several, bool doubtfu
 	mmt_report_destroy(report);
 }
 
-/* Generated code without a name in each of 40 processes, for each of which there is a note. */
+/* Unnamed JIT code in each of 40 processes, with a note for each. */
 START_TEST(notes_that_are_left_out_are_counted)
 {
 	const struct event_mapping code = {.start = ADDRESS,
@@ -208,7 +208,7 @@ START_TEST(programs_that_cannot_be_watched_are_counted)
 }
 END_TEST
 
-/* Events of CPUs go on behind the kernel's EXIT; a program that was seen to be mapped has ended by itself. */
+/* Per-CPU events continue after the kernel's EXIT; a program whose mapping was seen has ended normally. */
 START_TEST(programs_that_are_watched_are_not_told)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
@@ -258,7 +258,7 @@ START_TEST(only_the_last_program_of_a_thread_is_counted)
 }
 END_TEST
 
-/* The number is another's now, which is recorded: that does not unsay what was known of the first. */
+/* The PID is another process now, which is recorded: what was known of the first one stays. */
 START_TEST(a_later_thread_of_the_same_number_is_another)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
@@ -271,7 +271,7 @@ START_TEST(a_later_thread_of_the_same_number_is_another)
 }
 END_TEST
 
-/* The mapping that is missing may be among what was lost: said with doubt, not left unsaid. */
+/* The missing mapping may be among the lost ones: the warning states the doubt. */
 START_TEST(loss_makes_setuid_execs_programs_doubtful)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
@@ -281,7 +281,7 @@ START_TEST(loss_makes_setuid_execs_programs_doubtful)
 }
 END_TEST
 
-/* A ring that stays full writes no LOST record: the recorder's count alone tells. */
+/* A ring that stays full writes no LOST record: only the recorder's count shows it. */
 START_TEST(loss_without_a_record_makes_them_doubtful)
 {
 	for (int32_t pid = ALONE; pid < ALONE + 2; pid++) {
@@ -299,8 +299,7 @@ static void map_anonymous(uint64_t time_ns, int32_t tid)
 	builder_mmap_exit(builder, time_ns, PID, tid, ADDRESS, MEBIBYTE, 0x401000);
 }
 
-/* Two threads are given the same place, and no release is ever seen: one must have been lost, or is still on its way.
- */
+/* Two threads get the same address, and no release was seen: one was lost, or has not arrived yet. */
 START_TEST(race_that_cannot_be_told_is_counted)
 {
 	struct mmt_report *report;
@@ -329,7 +328,7 @@ START_TEST(race_whose_release_comes_is_none)
 }
 END_TEST
 
-/* Moved from where no snapshot has looked: mapped, but nobody knows as what. */
+/* Moved from where no snapshot has read: mapped, but unknown as what. */
 START_TEST(pages_that_stay_unknown_are_counted)
 {
 	struct mmt_report *report;
@@ -426,7 +425,7 @@ static void add_deep_sample(unsigned sample, uint64_t time_ns)
 						     .stack_size = sample == LARGE ? sizeof(stack) : 64});
 }
 
-/* Of the samples of a call that came, in this order. */
+/* The samples of a call, in this order. */
 static size_t count_frames(const unsigned *samples, size_t count, bool off)
 {
 	const struct event_mapping code = {.start = 0x400000,
@@ -464,7 +463,7 @@ START_TEST(the_larger_of_two_dumps_counts)
 						   {SYSCALL, LARGE, SMALL}};
 
 	builder_finish(builder, 100000);
-	/* While there are no large dumps nobody waits for one. */
+	/* Without large dumps no call waits for one. */
 	ck_assert_uint_eq(count_frames((unsigned[]){SYSCALL, SMALL}, 2, true), 2);
 	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, SYSCALL}, 2, true), 2);
 	/* One that was lost leaves the small one. */
@@ -508,7 +507,7 @@ START_TEST(dump_of_another_call_is_told_from_its_own)
 	ck_assert(!kept_sample_is_of(&kept, &dump, &lost));
 	dump = twin(MAP_PRIVATE, other_stack, sizeof(other_stack));
 	ck_assert(!kept_sample_is_of(&kept, &dump, &lost));
-	/* The dump came first. */
+	/* The dump arrives first. */
 	ck_assert_ptr_null(kept_sample_set(&kept, &dump));
 	ck_assert(!kept_sample_is_of(&kept, &syscall_event, &lost));
 	dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
@@ -634,7 +633,7 @@ static void add_reservation(int32_t pid)
 					    .result = (int64_t)ADDRESS});
 }
 
-/* The first half by one stack, the rest by another; what another process has was made accessible before and is told
+/* The first half by one stack, the rest by another; another process's memory was made accessible before and is reported
  * after all of them. */
 static void add_late_commits(void)
 {
@@ -656,7 +655,7 @@ static void add_late_commits(void)
 	add_page(true, time_ns, ALONE, 1, 0x402000);
 }
 
-/* Numbers and intervals of calls whose stacks came late do not pile up. */
+/* Numbers and intervals of calls with late stacks do not accumulate. */
 START_TEST(late_commits_become_one)
 {
 	struct mmt_report_options report;
@@ -699,7 +698,7 @@ START_TEST(late_commits_have_their_stacks)
 }
 END_TEST
 
-/* Of processes of which no snapshot told, in turn: each keeps its own, whichever of them ends first. */
+/* Processes without a snapshot, in turn: each keeps its own, in any order of their ends. */
 START_TEST(early_calls_are_their_process_own)
 {
 	enum { CALLS = 3 };
@@ -722,7 +721,7 @@ START_TEST(early_calls_are_their_process_own)
 
 		ck_assert_uint_eq(group->allocated_bytes, MEBIBYTE);
 		ck_assert_uint_lt(number, CALLS * 3);
-		/* The one that ended has given everything back, as others live. */
+		/* The ended process has released everything, as others live. */
 		ck_assert_uint_eq(group->unfreed_bytes, number % 3 == 1 ? 0 : MEBIBYTE);
 		if (number % 3 != 1)
 			ck_assert_int_eq(group->threads[0].pid, CHILD + (int32_t)(number % 3));
@@ -748,7 +747,7 @@ static struct mmt_report *report_between(struct mmt_timestamp from, struct mmt_t
 	return report;
 }
 
-/* Between marks is what is between their times, though they are looked for no further than to those asked for. */
+/* Between marks is what lies between their times, although the search stops at the marks that were requested. */
 START_TEST(marks_are_timestamps)
 {
 	static const struct mmt_timestamp marks[] = {{0}, {MMT_TIMESTAMP_MARK, 1}, {MMT_TIMESTAMP_MARK, 2}, {0}};

@@ -103,7 +103,7 @@ START_TEST(ranges_that_are_read_together)
 }
 END_TEST
 
-/* Page by page it is not read without end, and what was read does not pass for all. */
+/* Reading page by page is bounded, and a partial reading does not count as complete. */
 START_TEST(it_gives_up_on_a_huge_address_space)
 {
 	struct process_residency residency = {0};
@@ -142,7 +142,7 @@ static struct mmt_error *count_steps(struct residency_reader *reader, uint64_t s
 	return error;
 }
 
-/* What is there is come by in few steps, by the ioctl, and in small ones where there is much. */
+/* Few steps find what is resident, by the ioctl, and small steps where there is much. */
 START_TEST(steps_are_large_where_little_is_there)
 {
 	const uint64_t size = 256ULL << 30, there = 2048 * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -217,7 +217,7 @@ static struct huge_sample sum_samples(const struct process_huge_pages *huge, uin
 	return sum;
 }
 
-/* 16 huge pages of which one small page was written each, 16 that were filled, and 16 of which a half was filled. */
+/* 16 huge pages with one small page written each, 16 that were filled, and 16 that were filled by half. */
 START_TEST(huge_pages_are_found_and_sampled)
 {
 	struct process_huge_pages huge = {0};
@@ -266,7 +266,7 @@ START_TEST(huge_pages_are_found_and_sampled)
 }
 END_TEST
 
-/* Reading it could wait for whoever handles its page faults. */
+/* Reading it could wait for the process that handles its page faults. */
 START_TEST(a_process_with_userfaultfd_is_not_sampled)
 {
 	int userfaultfd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);

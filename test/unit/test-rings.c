@@ -71,7 +71,8 @@ static struct perf_event_attr describe_sample(void)
 	};
 }
 
-/* A sample with 2 callchain entries, 4 + 20 bytes of RAW, 3 registers and 16 stack bytes of which `copied` are. */
+/* A sample with 2 callchain entries, 4 + 20 bytes of RAW, 3 registers and 16 stack bytes, `copied` of which are used.
+ */
 static void put_sample(struct buffer *buffer, uint64_t registers_abi, uint64_t copied)
 {
 	buffer_init(buffer, 65536);
@@ -129,7 +130,7 @@ START_TEST(sample_cut_short)
 }
 END_TEST
 
-/* What is kept of a dump, and that its stack ends there, as decoders read it. */
+/* The part of a dump that is stored, and that its stack ends there, as decoders read it. */
 START_TEST(dump_without_its_empty_part)
 {
 	const struct perf_event_attr attribute = describe_sample();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the recorder says about the order of its records, as the reader understands it. */
+/* The order that the recorder states for its records, as the reader understands it. */
 #include <check.h>
 
 #include "capture/ring-reader.h"
@@ -42,7 +42,7 @@ START_TEST(a_round_without_a_drain_goes_on)
 	drain(&recorder);
 	unmap(builder, 3000);
 	recorder_end_round(&recorder);
-	unmap(builder, 4000); /* something that comes from no ring, as names do */
+	unmap(builder, 4000); /* something from no ring, such as names */
 	recorder_end_round(&recorder);
 	drain(&recorder);
 	unmap(builder, 2000); /* this was in its ring all the time */
@@ -69,7 +69,7 @@ END_TEST
 #define SPREAD 0x9e3779b97f4a7c15ULL
 #define ADDRESSES 0x7ffffffff000ULL
 
-/* What is told of the calls ahead is what comes: nothing of those that only map. */
+/* The calls ahead are those that follow: nothing of those that only map. */
 START_TEST(what_comes_next_is_known)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -195,7 +195,7 @@ START_TEST(a_round_that_damage_cuts_is_left_out)
 }
 END_TEST
 
-/* After the drain the recorder said something itself: whoever was older may be in a ring still. */
+/* After the drain the recorder wrote a record of its own: an older one may still be in a ring. */
 START_TEST(what_the_recorder_says_waits_for_the_next_drain)
 {
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which rows of a report are one cause, and what it is: each rule, and what just misses it. */
+/* Which rows of a report have one cause, and which: each rule, and a case that just misses it. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <stdbool.h>
@@ -82,7 +82,7 @@ START_TEST(one_cause_for_each_function)
 }
 END_TEST
 
-/* It may be a wrapper; a cache of the same function is no leak, and leaks come first. */
+/* It may be a wrapper; a cache of the same function is no leak, and leaks are first. */
 START_TEST(leaks_of_a_function_are_apart)
 {
 	BUILD({STACK(load), .memory_bytes = 8000, .verdict = MMT_LIFETIME_CACHE},
@@ -216,7 +216,7 @@ enum { PID = 100, READINGS = 80 };
 #define CODE 0x400000ull
 #define RESERVED 0x20000000000ull
 
-/* `count` mappings of 1 MiB between two seconds, each of which is unmapped after `lifetime` seconds, or (0) kept. */
+/* `count` mappings of 1 MiB between two seconds, each unmapped after `lifetime` seconds, or (0) kept. */
 static void allocate(struct recording_builder *builder, unsigned place, unsigned count, unsigned from, unsigned to,
 		     unsigned lifetime)
 {
@@ -385,7 +385,7 @@ START_TEST(memory_made_accessible_in_turns_is_no_leak)
 }
 END_TEST
 
-/* One call shows no growth by itself. */
+/* One call alone shows no growth. */
 START_TEST(stacks_that_make_memory_accessible_leak_together)
 {
 	const struct mmt_report *whole = report_of_commits(14, 14, 0, 60);

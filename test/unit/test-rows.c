@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Every stack of a report is named, shown or not; each frame of them is looked at once. In other reports, as little as
- * tells the row. */
+/* Every stack of a report is symbolized, shown or not, and each of its frames once. In other reports, only as much as
+ * identifies the row. */
 #include <check.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ __typeof__(origin_is_c_library) __real_origin_is_c_library, __wrap_origin_is_c_l
 
 static uint64_t frames_named, names_asked, names_changed, looks;
 
-/* Its own looks are calls within one file, which are not told. */
+/* --wrap does not replace calls from within the same file: they are not counted. */
 size_t __wrap_origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 {
 	size_t place = __real_origin_find(frames, frame_count);
@@ -114,7 +114,7 @@ START_TEST(frames_are_named_once)
 }
 END_TEST
 
-/* What a row is called, and what kind of memory it is, tell the frames near the call. */
+/* The frames near the call determine the name of a row and its kind of memory. */
 START_TEST(rows_that_are_no_stacks_name_what_they_need)
 {
 	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
@@ -134,7 +134,7 @@ START_TEST(rows_that_are_no_stacks_name_what_they_need)
 		report = report_file_report(&options);
 		near = names_asked;
 		ck_assert_uint_eq(report->unfreed_bytes, 2 * STACKS * MEBIBYTE);
-		/* Generated code that nothing names is told of all the same. */
+		/* JIT code without a name is reported nevertheless. */
 		ck_assert(report->processes[0].unnamed_code);
 		mmt_report_destroy(report);
 		ck_assert_uint_eq(frames_named, 0);
@@ -153,7 +153,7 @@ END_TEST
 #define DISTINCT 40000 /* frames */
 #define LONG 100       /* stacks of so many */
 
-/* However many distinct frames there are, each is looked up once. */
+/* Each distinct frame is looked up once, however many there are. */
 START_TEST(many_frames_are_looked_up_once)
 {
 	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
@@ -199,7 +199,7 @@ END_TEST
 
 #define DEEP 1000
 
-/* Who maps memory is looked for once, however far away. */
+/* The frame that maps memory is looked up once, however far away it is. */
 START_TEST(deep_stacks_of_the_library_are_looked_through_once)
 {
 	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
@@ -334,7 +334,7 @@ START_TEST(threads_within_functions)
 }
 END_TEST
 
-/* Memory that the thread mapped, and what it made accessible of the memory of others. */
+/* Memory that the thread mapped, and memory of others that it made accessible. */
 START_TEST(focus_on_a_thread_that_commits)
 {
 	const char *focus = "thread=101";

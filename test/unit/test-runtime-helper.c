@@ -206,7 +206,7 @@ START_TEST(a_child_that_does_not_die_at_once_is_not_forgotten)
 	helper_drop(&helper);
 	ck_assert_int_eq(helper.child, 0);
 	if (!tracer)
-		return; /* the system lets nobody hold it */
+		return; /* the system does not permit it */
 	ck_assert_int_eq(helper.dying, child);
 	ck_assert(!helper_put(&helper, &target, agree));
 	kill(tracer, SIGKILL);
@@ -264,7 +264,7 @@ static pid_t start_of(uid_t user)
 	return child;
 }
 
-/* In a child, whose rights go: 0, or what is wrong. */
+/* In a child, which drops its privileges: 0, or what is wrong. */
 static int become_user_of(pid_t asked)
 {
 	uid_t owner = 0;
@@ -282,7 +282,7 @@ START_TEST(whoever_asks_has_no_more_rights_than_its_target)
 	static const uid_t users[] = {ONE_USER, OTHER_USER};
 
 	if (geteuid() != 0)
-		return; /* capabilities come from somewhere */
+		return; /* a parent has given it capabilities */
 	for (unsigned i = 0; i < 2; i++) {
 		pid_t asked = start_of(users[i]), child = fork();
 		int status;
@@ -317,7 +317,7 @@ static void wait_for_environment(pid_t process)
 	ck_assert_int_eq(count, 1);
 }
 
-/* Started with `count` strings of 100 KiB before the one that is looked for. */
+/* Started with `count` strings of 100 KiB before the one to find. */
 static char *find_behind(unsigned count)
 {
 	char *arguments[] = {(char *)"sleep", (char *)"60", NULL};

@@ -69,7 +69,7 @@ START_TEST(another_policy_stays)
 }
 END_TEST
 
-/* A process of lower priority than others may have been given, which comes back as it was; suites run in a child. */
+/* A process with a lower priority than the default, which is restored; suites run in a child. */
 START_TEST(taken_and_given_up)
 {
 	struct priority priority = {0};
@@ -114,7 +114,7 @@ START_TEST(refused)
 	/* It takes its turn as everybody does. */
 	priority_begin_work(&priority, 1000);
 	ck_assert(!priority_pause_is_due(&priority, 1000 + 100 * PRIORITY_WORK_NS));
-	/* What looks for leaks at the end must be allowed to look. */
+	/* The leak detector must be allowed to run at the end. */
 	ck_assert_int_eq(seteuid(getuid()), 0);
 	ck_assert_int_eq(prctl(PR_SET_DUMPABLE, 1), 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Who is let in while the rings are drained: made rings, in which records come in an order that is seldom met. */
+/* Which processes are recorded while the rings are drained: synthetic rings with rare orders of records. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,8 +100,8 @@ static void put_call(size_t ring, pid_t pid, uint64_t time_ns)
 	put(ring, &record, sizeof(record));
 }
 
-/* The child was allocated in the first ring when that had been looked at, the grandchild in the second one before it
- * was. */
+/* The child's FORK record arrived in the first ring after that ring was searched, the grandchild's in the second ring
+ * before it was. */
 START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
 {
 	uint64_t born_ns = clock_now_ns() + LATER_NS;
@@ -132,7 +132,7 @@ START_TEST(a_allocation_counts_for_what_is_read_with_it)
 }
 END_TEST
 
-/* Everybody is recorded, and somebody comes whom nobody told of: it would have no last snapshot. */
+/* All processes are recorded, and one appears without a FORK record: it would have no last snapshot. */
 START_TEST(nobody_joins_while_the_recording_ends)
 {
 	static const struct event_description event = {.role = ROLE_SYSCALL};

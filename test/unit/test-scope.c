@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Whose records are taken, while processes are allocated in any order of the rings and numbers are given out again. */
+/* Which processes are recorded, while FORK records arrive in any order of the rings and PIDs are reused. */
 #include <check.h>
 
 #include "capture/perf/scope.h"
@@ -51,8 +51,8 @@ END_TEST
 
 START_TEST(a_allocation_waits_for_those_of_its_ancestors)
 {
-	/* While the rings were looked at, the child's birth came into one that had been, the grandchild's into another.
-	 */
+	/* While the rings were searched, the child's FORK record arrived in one that had been searched, the
+	 * grandchild's in another. */
 	allocation(9, 8, 200);
 	ck_assert(scope_apply_forks(&scope, 150));
 	ck_assert(!scope_admits(&scope, 9, 200));
@@ -109,7 +109,7 @@ START_TEST(those_that_ended_long_ago_are_forgotten)
 	scope_forget(&scope, &known, 500);
 	ck_assert(scope_admits(&scope, 7, 1000));
 	ck_assert(!scope_admits(&scope, 8, 1000));
-	ck_assert(scope_admits(&scope, 9, 1000)); /* its birth may not have been read yet */
+	ck_assert(scope_admits(&scope, 9, 1000)); /* its FORK record may not have been read yet */
 	process_table_deinit(&known);
 }
 END_TEST

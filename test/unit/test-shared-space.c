@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Processes that share a space: each one's bytes are what it mapped, whoever owns the space and whoever is asked for.
- */
+/* Processes that share a space: each has the bytes that it mapped, whichever process owns the space and whichever is
+ * selected. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <sched.h>
@@ -19,7 +19,7 @@ enum { OWNER = 100, SHARER = 200, BYSTANDER = 300 };
 #define OTHER_ADDRESS 0x30000000000ull
 
 /* The owner maps 8 MiB, its sharer 16 MiB, of which it unmaps 1; another process 4 MiB. `first` ends before the second;
- * `survivor`: lives on, 0: nobody does. */
+ * `survivor` lives on, 0: neither does. */
 static void record(int32_t first, int32_t second, int32_t survivor)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -87,7 +87,7 @@ static void check_alone(int32_t pid, uint64_t mebibytes)
 	mmt_report_destroy(report);
 }
 
-/* Asked for one by one or all together, and whether a row is a stack or a process. */
+/* Selected one by one or all together, with rows of stacks or of processes. */
 static void check_everywhere(void)
 {
 	struct mmt_report *report = report_of(NULL, 0, MMT_BY_PROCESS);
@@ -156,7 +156,7 @@ START_TEST(both_end_while_another_lives)
 }
 END_TEST
 
-/* A child of vfork maps 2 MiB, and executes a program that maps 16; what it left with its parent is the parent's. */
+/* A child of vfork maps 2 MiB and executes a program that maps 16; the 2 MiB belong to its parent. */
 START_TEST(a_child_of_vfork_executes_a_program)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -207,7 +207,7 @@ static void reserve_and_commit(struct recording_builder *builder)
 						     .callchain_count = 1});
 }
 
-/* Reserved by the owner, made accessible by its sharer: asked for alone, each has its part. */
+/* Reserved by the owner, made accessible by the process that shares the space: selected alone, each has its part. */
 START_TEST(one_reserves_and_another_commits)
 {
 	static const struct {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * The kernel as the oracle: a child performs random memory calls, the model is told of them, and after each of them the
- * model must equal the child's /proc/PID/maps in every page.
- */
+/* The kernel as the oracle: a child performs random memory calls, the model follows them, and after each of them the
+ * model must equal the child's /proc/PID/maps in every page. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,7 @@
 
 #define RW (PROT_READ | PROT_WRITE)
 #define ARENA_PAGES 96
-#define STEPS 2000 /* unless KERNEL_STEPS says how many: for emulated machines */
+#define STEPS 2000 /* unless KERNEL_STEPS is set: for emulated machines */
 #define PLACES 64
 
 #ifndef MREMAP_DONTUNMAP
@@ -180,7 +178,7 @@ static void do_remap_file_pages(struct run *run)
 
 static void do_seal(struct run *run)
 {
-	/* Few, as what is sealed stays. */
+	/* Few, because sealed mappings stay. */
 	if (!draw(run, 40))
 		child_syscall(&run->child, 462 /* mseal */, draw_address(run), PAGE, 0, 0, 0, 0);
 }

@@ -76,7 +76,7 @@ START_TEST(thread_that_returned_since_was_not_in_flight)
 	driver_map(&driver, 50, 1, RW, 0);
 	driver_unmap(&driver, 10, 4);
 	ck_assert_str_eq(driver_show(&driver), "50-51 rw #5");
-	/* The one that was comes later, and the range is in use again. */
+	/* The earlier call returns later, and the range is in use again. */
 	driver_map(&driver, 12, 4, PROT_EXEC, 0);
 	driver.thread = 1;
 	driver_unmap(&driver, 10, 4);
@@ -135,7 +135,7 @@ static uint32_t rename_commit(void *context, uint32_t commit)
 	return commit == 5 ? 4 : *(const uint32_t *)context;
 }
 
-/* What was set aside has it when it comes back. */
+/* The bytes that were set aside have it when they are restored. */
 START_TEST(commits_are_renamed_wherever_they_are_held)
 {
 	uint32_t other = 9;

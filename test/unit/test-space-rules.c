@@ -155,7 +155,7 @@ START_TEST(mremap_shrinks_grows_in_place_and_moves)
 	ck_assert_uint_ne(allocation_at(14), allocation_at(15));
 	map(19, 1, PROT_READ);
 	remap(-ENOMEM, 10, 9, 12, 0, 0);
-	/* Its end is the mapping's: one mapping grows, whatever the model knows of two births in it. */
+	/* Its end is the mapping's: one mapping grows, although the model knows of two allocations in it. */
 	moved = child_call(&child, CALL_MREMAP, at(10), 9 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0, 0);
 	ck_assert_int_gt(moved, 0);
 	child_compare(&child, ++step);
@@ -219,7 +219,7 @@ START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
 	map_file(72, 2, RW, MAP_PRIVATE, zero, 5);
 	move_several(-EFAULT, 70, 4, MREMAP_DONTUNMAP, 50);
 	move_several(-EFAULT, 72, 4, 0, 50);
-	/* A gap comes first. */
+	/* A gap first. */
 	map(80, 2, RW);
 	move_several(-EFAULT, 78, 4, 0, 50);
 }
@@ -330,7 +330,7 @@ START_TEST(brk_goes_up_and_down)
 	expect((int64_t)(first + 10 * PAGE + 16), CALL_BRK, first + 10 * PAGE + 16, 0, 0, 0, 0, 0);
 	ck_assert(space_find(child.space, first + 10 * PAGE)->attributes.heap);
 	expect((int64_t)(first + 3 * PAGE), CALL_BRK, first + 3 * PAGE, 0, 0, 0, 0, 0);
-	/* Below the start of the heap it is refused and says where it is. */
+	/* Below the start of the heap brk fails and returns the break. */
 	expect((int64_t)(first + 3 * PAGE), CALL_BRK, PAGE, 0, 0, 0, 0, 0);
 	expect((int64_t)(first + 20 * PAGE), CALL_BRK, first + 20 * PAGE, 0, 0, 0, 0, 0);
 	expect((int64_t)first, CALL_BRK, first, 0, 0, 0, 0, 0);
@@ -481,7 +481,7 @@ START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
 	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
 	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, at(19)));
-	/* What has grown is one mapping with what it has grown from, and one that begins within may end beyond. */
+	/* A grown mapping stays one mapping, and a call that begins within it may end beyond. */
 	expect((int64_t)at(50), CALL_SHMAT, segment, at(50), 0, 0, 0, 0);
 	remap((int64_t)at(50), 50, 5, 8, MREMAP_MAYMOVE, 50);
 	map(50, 4, RW);
@@ -525,7 +525,7 @@ START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
 }
 END_TEST
 
-/* What is moved or made beside a piece that it continues is one mapping with it, or not. */
+/* A piece that is moved or made beside one that it continues is one mapping with it, or not. */
 START_TEST(shmdt_takes_what_was_moved_back_as_the_kernel_merged_it)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
@@ -537,7 +537,7 @@ START_TEST(shmdt_takes_what_was_moved_back_as_the_kernel_merged_it)
 	remap((int64_t)at(16), 40, 5, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 16);
 	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(20)) != NULL, merging == SHM_NEVER_MERGES);
-	/* The lower part, of two births. */
+	/* The lower part, of two allocations. */
 	expect((int64_t)at(50), CALL_SHMAT, segment, at(50), 0, 0, 0, 0);
 	remap((int64_t)at(50), 50, 5, 11, MREMAP_MAYMOVE, 50);
 	remap((int64_t)at(80), 50, 6, 6, MREMAP_MAYMOVE | MREMAP_FIXED, 80);
@@ -567,7 +567,7 @@ START_TEST(shmdt_leaves_sealed_pages)
 }
 END_TEST
 
-/* The offset follows the mapping when no page fault has come before: nothing tells of page faults. */
+/* The offset follows the mapping if no page fault came before: no record reports page faults. */
 START_TEST(private_mapping_of_dev_zero_has_no_certain_offset)
 {
 	int zero = open_zero();
@@ -654,7 +654,7 @@ START_TEST(map_fixed_refused_by_the_driver_leaves_a_hole)
 {
 	map(10, 4, RW);
 	if (child.files[3] < 0)
-		return; /* no packet sockets for whoever runs this */
+		return; /* packet sockets are not permitted here */
 	expect(-EINVAL, CALL_MMAP, at(11), 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, (uint64_t)child.files[3], 0);
 	ck_assert_ptr_null(space_find(child.space, at(11)));
 	ck_assert_ptr_nonnull(space_find(child.space, at(13)));

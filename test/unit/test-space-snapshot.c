@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The kernel's maps: defining what is unknown, checking. */
+/* Snapshots of the kernel's maps: DEFINE and CHECK. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -39,7 +39,7 @@ static void end(void)
 	ck_assert_msg(space_valid(driver.space, &why), "%s", why);
 }
 
-/* Without the check of the whole space after each call. */
+/* Without checking the complete space after each call. */
 static void apply_unmap(uint64_t page)
 {
 	const struct space_call call = {.kind = CALL_MUNMAP,
@@ -76,7 +76,7 @@ START_TEST(call_later_than_its_line_wins)
 }
 END_TEST
 
-/* The line may show a call in flight; nobody having settled it, the kernel is right in the end. */
+/* The line may show a call in flight; if no call resolves it, the kernel is right in the end. */
 START_TEST(line_later_than_a_call_wins_when_no_call_settles_it)
 {
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
@@ -113,7 +113,7 @@ START_TEST(moved_from_unread_to_read_stays_unknown_until_a_snapshot)
 END_TEST
 
 /* Its target was read before it moved, its source after; it returns after both. */
-/* A check says which doubts are of the first reading, and which of its own. */
+/* A check distinguishes races of the first reading from its own. */
 START_TEST(snapshot_races_of_the_first_and_of_the_last_reading)
 {
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
@@ -148,7 +148,7 @@ START_TEST(move_in_flight_from_read_to_unread_in_a_known_space)
 }
 END_TEST
 
-/* A copied space is known; what it has inherited is moved as above. */
+/* A copied space is known; inherited mappings are moved as above. */
 START_TEST(move_in_flight_of_what_was_there_before)
 {
 	driver_mmap2(&driver, 40, 4, anonymous);
@@ -164,7 +164,7 @@ START_TEST(move_in_flight_of_what_was_there_before)
 }
 END_TEST
 
-/* Moved, and the place mapped anew, before the line was read: both calls return after. */
+/* Moved, and the place mapped again, before the line was read: both calls return later. */
 START_TEST(moved_from_where_the_line_shows_the_next_mapping)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
@@ -191,7 +191,7 @@ START_TEST(move_of_a_thread_that_has_returned_since_takes_what_was_read)
 	driver_map(&driver, 70, 1, RW, 0);
 	driver_remap(&driver, 20, 4, 4, MREMAP_MAYMOVE, 30);
 	ck_assert_str_eq(driver_show(&driver), "30-34 r b, 50-51 rw b, 70-71 rw #3");
-	/* Where the read is still at work nobody's call is later. */
+	/* While the read is in progress no call is later. */
 	driver_remap(&driver, 50, 1, 1, MREMAP_MAYMOVE, 10);
 	ck_assert_str_eq(driver_show(&driver), "10-11 -? b, 30-34 r b, 70-71 rw #3");
 	end();
@@ -208,7 +208,7 @@ START_TEST(protection_changed_in_flight_keeps_the_rest_of_the_line)
 }
 END_TEST
 
-/* A read takes its time: what it shows may be younger than a copy made meanwhile. */
+/* A read takes time: it may show a newer state than a copy made in between. */
 START_TEST(fork_while_a_line_is_read)
 {
 	struct driver child = driver;
@@ -400,7 +400,7 @@ START_TEST(call_that_holds_its_lock_while_a_line_is_read)
 	driver_line(&driver, 20, 4, anonymous);
 	driver_line(&driver, 30, 4, anonymous);
 	driver_line(&driver, 60, 1,
-		    anonymous); /* what no call explains is wrong all the same, as is that 50 is missing */
+		    anonymous); /* a difference that no call explains is a mismatch, and so is the missing page 50 */
 	end();
 	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 2 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, (4 + 2 + 4 + 4) * PAGE);
@@ -503,7 +503,7 @@ START_TEST(heap_line_tells_the_break)
 }
 END_TEST
 
-/* What was lost before the line was read has moved no break since. */
+/* A call lost before the line was read has not moved the break since. */
 START_TEST(growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls)
 {
 	const struct space_attributes heap = {.protection = RW, .heap = true};

@@ -42,7 +42,7 @@ END_TEST
 
 #define MANY_MAPPINGS 300
 
-/* Whoever knows what comes may say so at any time: only the births are told. */
+/* Ranges may be prefetched at any time: only allocations are reported. */
 START_TEST(what_is_found_ahead_changes_nothing)
 {
 	uint32_t first = driver.allocation + 1;
@@ -267,7 +267,7 @@ START_TEST(mremap_that_placed_a_second_view_over_its_source_leaves_a_hole)
 }
 END_TEST
 
-/* Until 6.16 room was made first, then the tail was cut off, then the source was looked at. */
+/* Until 6.16 the kernel first unmapped the target, then cut off the tail, then looked for the source. */
 START_TEST(failed_moves_of_older_kernels)
 {
 	static const struct {
@@ -463,7 +463,7 @@ START_TEST(shmdt_leaves_what_was_grown_beyond_the_segment)
 }
 END_TEST
 
-/* Shared memory of the parent, in its child: every birth is from before. */
+/* Shared memory of the parent, in its child: every allocation is ALLOCATION_BEFORE. */
 START_TEST(shmdt_leaves_shared_memory_that_is_no_segment)
 {
 	struct space *child;
@@ -723,7 +723,7 @@ START_TEST(bytes_given_back_stay_mapped)
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 2 * PAGE);
 	driver_call(&driver, CALL_MADVISE, 0, 12 * PAGE, PAGE - 1, MADV_FREE, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 3 * PAGE);
-	/* Over a hole: done to what is mapped. */
+	/* Over a hole: applies to the mapped parts. */
 	driver_call(&driver, CALL_MADVISE, -ENOMEM, 16 * PAGE, 5 * PAGE, MADV_PAGEOUT, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 6 * PAGE);
 	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_REMOVE, 0, 0, 0);
@@ -750,7 +750,7 @@ START_TEST(dontfork_is_left_out_of_the_copy)
 	driver_map(&driver, 20, 4, PROT_NONE, 0);
 	driver_protect(&driver, 21, 1, RW);
 	driver_call(&driver, CALL_MADVISE, 0, 12 * PAGE, 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
-	/* Over a hole: done to what is mapped. */
+	/* Over a hole: applies to the mapped parts. */
 	driver_call(&driver, CALL_MADVISE, -ENOMEM, 17 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, -EINVAL, 10 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, 0, 13 * PAGE, PAGE, MADV_DOFORK, 0, 0, 0);
@@ -837,7 +837,7 @@ START_TEST(ring_over_one_being_destroyed_sets_only_that_one_aside)
 }
 END_TEST
 
-/* What another thread maps there meanwhile, even if it is the very address of the ring. */
+/* Another thread maps the range before the call returns, even at the address of the ring. */
 START_TEST(mapping_in_the_place_of_a_ring_being_destroyed_stays)
 {
 	make_ring(10, 4, 6);

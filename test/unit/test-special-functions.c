@@ -48,7 +48,7 @@ START_TEST(test_c_libraries)
 }
 END_TEST
 
-/* What is at the return address `split` bytes from the start, when `size` bytes are known. */
+/* The code at the return address `split` bytes from the start, if `size` bytes are known. */
 static enum code_special_function special_function_at(uint16_t machine, const uint8_t *code, size_t split, size_t size)
 {
 	return special_functions_by_code(machine, code + split, size - split, code, split);
@@ -94,7 +94,7 @@ START_TEST(test_thread_of_aarch64)
 	ck_assert_int_eq(special_function_at(EM_X86_64, clone, 8, sizeof(clone)), CODE_SPECIAL_FUNCTION_NONE);
 	ck_assert_int_eq(special_function_at(EM_AARCH64, called_otherwise, 8, sizeof(called_otherwise)),
 			 CODE_SPECIAL_FUNCTION_NONE);
-	/* Without, or with less, of what is before nothing is proved. */
+	/* Without the code before it, or with less of it, nothing is certain. */
 	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, NULL, 0), CODE_SPECIAL_FUNCTION_NONE);
 	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, clone + 4, 4), CODE_SPECIAL_FUNCTION_NONE);
 }
@@ -114,7 +114,7 @@ START_TEST(test_coroutine_of_aarch64)
 	ck_assert_int_eq(special_function_at(EM_AARCH64, start_with_bti, 4, sizeof(start_with_bti)),
 			 CODE_SPECIAL_FUNCTION_COROUTINE);
 	memcpy(other, start, sizeof(start));
-	memcpy(other, (const uint8_t[]){0x03, 0, 0, 0x94}, 4); /* bl: an ordinary function that goes on */
+	memcpy(other, (const uint8_t[]){0x03, 0, 0, 0x94}, 4); /* bl: an ordinary function that continues */
 	ck_assert_int_eq(special_function_at(EM_AARCH64, other, 4, sizeof(other)), CODE_SPECIAL_FUNCTION_NONE);
 	memcpy(other, start, sizeof(start));
 	other[8] |= 1; /* cbnz x1 */

@@ -103,7 +103,7 @@ START_TEST(swapped_sizes)
 }
 END_TEST
 
-/* A step has what was read last before its end, at which the next reading is not yet made. */
+/* A step has the last reading before its end; a reading at its end belongs to the next step. */
 START_TEST(resident_sizes)
 {
 	const uint64_t expected[] = {MMT_UNKNOWN, 5 * MEBIBYTE, 8 * MEBIBYTE, 4 * MEBIBYTE, 4 * MEBIBYTE, 4 * MEBIBYTE};
@@ -119,7 +119,7 @@ START_TEST(resident_sizes)
 }
 END_TEST
 
-/* Only of the processes asked for; and a window begins with what was read before it. */
+/* Only of the selected processes; and a window begins with the last reading before it. */
 START_TEST(resident_sizes_of_a_part)
 {
 	const uint64_t expected[] = {2 * MEBIBYTE, MEBIBYTE, MEBIBYTE};
@@ -269,7 +269,7 @@ static void check_sums(const struct mmt_report *report, size_t first)
 	}
 }
 
-/* What is mapped is known at any moment, and a part of it too. */
+/* The mapped memory is known at any time, and so is a part of it. */
 START_TEST(steps_do_not_walk)
 {
 	struct mmt_report_options options;
@@ -462,7 +462,7 @@ static uint64_t count_read(struct mmt_report_options *options)
 	return records_read;
 }
 
-/* The file of a recorder that came to its end says when it began and ended. */
+/* The file of a recorder that finished contains when it began and ended. */
 START_TEST(windows_take_one_pass)
 {
 	uint64_t records = record_blocks(true), rounds;
@@ -481,7 +481,7 @@ START_TEST(windows_take_one_pass)
 }
 END_TEST
 
-/* Where nothing tells when it ended, that is looked for first. */
+/* If the end time is not stored, it is searched first. */
 START_TEST(windows_of_a_cut_recording_take_more)
 {
 	uint64_t records = record_blocks(false), once;

@@ -140,7 +140,7 @@ START_TEST(new_address_of_mremap)
 }
 END_TEST
 
-/* A dump, or what is no call: time and raw data alone. */
+/* A dump, or a sample of no call: only time and raw data. */
 START_TEST(another_sample)
 {
 	const struct perf_event_attr attr = make_attribute();
@@ -160,7 +160,7 @@ START_TEST(another_sample)
 }
 END_TEST
 
-/* What was stripped is stripped to the same. */
+/* Stripping again changes nothing. */
 START_TEST(twice)
 {
 	const uint64_t chain[] = {0x401000};
@@ -184,7 +184,7 @@ START_TEST(twice)
 }
 END_TEST
 
-/* Fields that nobody knows how to strip. */
+/* Fields that cannot be stripped. */
 START_TEST(unknown_fields)
 {
 	struct perf_event_attr attr = make_attribute();

@@ -106,7 +106,7 @@ static void cache(void)
 		map(draw() * filled, FOREVER);
 }
 
-/* Slows down: half of what is missing comes in each tenth of the time. */
+/* Slows down: each tenth of the time adds half of the rest. */
 static void warm_up(void)
 {
 	for (size_t i = 0; i < 100; i++)
@@ -275,7 +275,7 @@ static void simulate(size_t program, uint64_t seed)
 	programs[program].run();
 }
 
-/* 95 % are right, and what is none is never called a leak. */
+/* 95 % are right, and memory that does not leak is never called a leak. */
 START_TEST(verdicts)
 {
 	unsigned counts[MMT_LIFETIME_KINDS] = {0};

@@ -147,7 +147,8 @@ START_TEST(c_library_inside)
 }
 END_TEST
 
-/* What lies in the working directory is not looked at: to open a FIFO, even to read it, takes until somebody writes. */
+/* Files in the working directory are not opened: opening a FIFO, even for reading, waits until a process opens it for
+ * writing. */
 START_TEST(working_directory_has_no_names)
 {
 	struct program_file *file = calloc(1, sizeof(*file));

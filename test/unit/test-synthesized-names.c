@@ -5,7 +5,7 @@
 
 #include "support/run-suite.h"
 
-/* However often it is asked for. */
+/* However often it is requested. */
 START_TEST(a_text_is_made_once)
 {
 	static const char mangled[] = "_ZN5outer5innerEi", plain[] = "main", symbol[] = "mmap@@GLIBC_2.2.5";

@@ -45,7 +45,7 @@ START_TEST(makes_files_and_ends)
 }
 END_TEST
 
-/* The status of this program, started anew with the argument, and with a temporary directory of its own. */
+/* The status of this program, started again with the argument, and with a temporary directory of its own. */
 static int run_other(const char *argument)
 {
 	int status = 0;
@@ -89,7 +89,7 @@ START_TEST(nothing_is_left_by_a_killed_program)
 }
 END_TEST
 
-/* Under an emulator, the kernel starts this program again only where it has been given the emulator for it. */
+/* Under an emulator, the kernel starts this program again only if it is configured to use the emulator for it. */
 static bool can_be_started_again(void)
 {
 	int status = 0;

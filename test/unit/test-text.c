@@ -318,7 +318,7 @@ START_TEST(differs_from_kernel)
 }
 END_TEST
 
-/* A part is never taken for the whole. */
+/* A selection is never shown as the complete report. */
 START_TEST(requested_figures)
 {
 	struct mmt_report report = sample_report();
@@ -372,7 +372,7 @@ START_TEST(table_of_processes)
 }
 END_TEST
 
-/* What was compared on the way is not called final. */
+/* Comparisons made during recording are not called final. */
 START_TEST(checked_while_it_lived)
 {
 	struct mmt_report report = sample_report();
@@ -461,7 +461,7 @@ static char *render_stacks(const struct mmt_completeness *completeness)
 	return render(&report, &(struct mmt_text_options){0});
 }
 
-/* Runtime frames without a name tell nothing, wherever they are; those with one do. */
+/* Unnamed runtime frames explain nothing, wherever they are; named ones do. */
 START_TEST(runs_of_unnamed_runtime_frames)
 {
 	struct mmt_frame lines[] = {
@@ -655,7 +655,7 @@ END_TEST
 
 static const uint32_t first_groups[] = {2}, second_groups[] = {1, 3, 4};
 
-/* One line for each cause: what it is, how it grows, what it reserved, which rows it has; names are made safe. */
+/* One line for each cause: its kind, its growth, its reservation, its rows; names are escaped. */
 START_TEST(table_of_causes)
 {
 	struct mmt_report report = sample_report();
@@ -696,7 +696,7 @@ START_TEST(table_of_causes)
 }
 END_TEST
 
-/* Near vm.max_map_count, or asked for. */
+/* Near vm.max_map_count, or requested. */
 START_TEST(counts_of_mappings)
 {
 	struct mmt_report report = sample_report();
@@ -786,7 +786,7 @@ START_TEST(verdicts_of_rows)
 }
 END_TEST
 
-/* Rows without memory come last, under a heading of their own. */
+/* Rows without memory are last, under their own heading. */
 START_TEST(sorted_by_memory)
 {
 	struct mmt_report report = sample_report();
@@ -857,7 +857,7 @@ START_TEST(nothing_unfreed)
 	ASSERT_HAS(text, "no memory call was recorded: the process was idle, or others do its work\n");
 	ASSERT_WARNINGS(text, "no leak");
 	free(text);
-	/* A process that touches what it mapped before is not idle. */
+	/* A process that touches older mappings is not idle. */
 	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING,
 					    .start_bytes = 10 << 20,
 					    .end_bytes = 60 << 20,
@@ -1010,7 +1010,7 @@ START_TEST(growth_beside_a_selection)
 }
 END_TEST
 
-/* Rows with commits elsewhere show part of what was mapped before. */
+/* Rows with commits elsewhere show a part of the older mappings. */
 START_TEST(growth_that_rows_show_partly)
 {
 	struct mmt_report report = sample_report();
@@ -1321,7 +1321,7 @@ START_TEST(failures_and_threads)
 }
 END_TEST
 
-/* What is new since the first recording has nothing to be subtracted from. */
+/* There is nothing to subtract from rows that are new since the first recording. */
 START_TEST(diff_of_one_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();

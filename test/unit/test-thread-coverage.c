@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which threads have the event set, while their numbers are given out again. */
+/* Which threads have the event set, while TIDs are reused. */
 #include <check.h>
 
 #include "capture/perf/attach.h"
@@ -28,7 +28,7 @@ START_TEST(only_threads_that_had_begun_are_meant)
 	ck_assert(thread_coverage_has(&coverage, 7, 100));
 	ck_assert(!thread_coverage_has(&coverage, 7, 101));
 	ck_assert(!thread_coverage_has(&coverage, 8, 1));
-	/* What is told late of an earlier time takes nothing away. */
+	/* A late record of an earlier time takes nothing away. */
 	ck_assert(thread_coverage_put(&coverage, 7, 50));
 	ck_assert(thread_coverage_has(&coverage, 7, 100));
 }
@@ -57,7 +57,7 @@ START_TEST(allocations_tell_threads_of_one_number_apart)
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 100, 200));
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 200, 100));
 	ck_assert(thread_coverage_is_same(&coverage, 7, 150, 200));
-	/* Both before a later birth: another one may have been between them. */
+	/* Both before a later FORK record: another one may have been between them. */
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 120, 130));
 	note_allocation(7, 140, false);
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 145, 200));
@@ -75,7 +75,7 @@ START_TEST(who_is_born_later_is_born_with_the_set)
 	note_allocation(7, 99, false); /* of a parent that had a part of the set, perhaps */
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
 	note_allocation(8, 101, true);
-	note_allocation(8, 101, false); /* told twice */
+	note_allocation(8, 101, false); /* reported twice */
 	ck_assert(thread_coverage_has(&coverage, 8, 101));
 	ck_assert(thread_coverage_note_end(&coverage, 8, 120));
 	ck_assert(!thread_coverage_has(&coverage, 8, 101));

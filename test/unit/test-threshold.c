@@ -49,7 +49,7 @@ static int check_memory(int64_t committed_bytes, struct mmt_growth before, struc
 	return check_growth(&command, &settings, &value);
 }
 
-/* Memory made accessible in what was mapped before, and memory that no stack of the recording accounts for. */
+/* Memory made accessible in older mappings, and memory that no recorded stack accounts for. */
 START_TEST(growth_of_memory)
 {
 	const struct mmt_growth level = {.verdict = MMT_VERDICT_STEADY, .start_bytes = 50 << 20, .end_bytes = 50 << 20};

@@ -58,7 +58,7 @@ START_TEST(little_is_saved)
 }
 END_TEST
 
-/* One that is at its end is allowed again when its share of the time has come. */
+/* Work that has used up its budget may run again when its share of the time has accumulated. */
 START_TEST(what_was_spent_in_advance_is_waited_for)
 {
 	struct time_budget budget = {0};

@@ -65,7 +65,7 @@ START_TEST(cut_formats_are_errors)
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	tracepoints_encode(&three, 4096, &buffer);
-	/* Behind the formats come 16 bytes (no kallsyms, printk formats, command lines) that nothing needs. */
+	/* After the formats there are 16 unused bytes (no kallsyms, printk formats, command lines). */
 	for (size_t size = 0; size < buffer.size - 16; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
 		struct tracepoints read = {0};

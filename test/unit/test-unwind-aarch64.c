@@ -36,7 +36,7 @@ static struct unwind_result result;
 static const uint8_t start_context[] = {0x1f, 0x20, 0x03, 0xd5, 0xe0, 0x03, 0x13, 0xaa,
 					0xc0, 0xf9, 0xff, 0xb5, 0x79, 0xf5, 0xff, 0x17};
 
-/* Rows are as good finished as not. */
+/* A finished row gives the same result. */
 static bool rows_are_finished;
 
 static const struct cfi_row *found_row(struct cfi_row *row)
@@ -175,11 +175,8 @@ START_TEST(test_signed_return_addresses)
 }
 END_TEST
 
-/*
- * CFA = [x1 + 16] + 8, and the same of x20, which x86-64 has no register for. Another host's library knows no
- * architecture but its own: what it makes of registers of this one is no caller, so the stack ends, and says that
- * nothing is known.
- */
+/* CFA = [x1 + 16] + 8, and the same of x20, a register that x86-64 does not have. On another host libunwind supports
+ * only the host's architecture and finds no caller, so the stack ends with no unwind data. */
 START_TEST(test_expressions)
 {
 	static const uint8_t numbers[] = {1, 20};
@@ -273,7 +270,7 @@ START_TEST(test_signal_frame)
 	general[SP] = place(90);
 	general[PC] = LEAF;
 	words[101] = ENTRY + 16;
-	/* What a handler returns to is looked up one instruction before, as the kernel's vdso expects. */
+	/* The address that a handler returns to is looked up one instruction before, as the kernel's vdso expects. */
 	words[1] = TRAMPOLINE + 4;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, FRAMED + 4, TRAMPOLINE + 4, LEAF, BY_FRAME + 16, ENTRY + 16);
@@ -296,7 +293,7 @@ START_TEST(test_signal_trampoline_without_cfi)
 	EXPECT(MMT_STACK_END_ENTRY, FRAMED + 4, SIGRETURN, LEAF, ENTRY + 16);
 	ck_assert(!result.frames[1].is_return_address);
 
-	/* What was interrupted ran on a stack that was not copied. */
+	/* The interrupted code ran on a stack that was not dumped. */
 	general[SP] = STACK - (1 << 20);
 	general[PC] = FRAMED;
 	run();
@@ -317,7 +314,7 @@ START_TEST(test_first_frame_in_a_special_function)
 }
 END_TEST
 
-/* The link register is what it was when the coroutine began: by its row this code would be its own caller, for ever. */
+/* The link register is that of the start of the coroutine: by its row this code would be its own caller, forever. */
 START_TEST(test_coroutine)
 {
 	start_at(LEAF + 4, FRAMED + 16, 0);

@@ -23,7 +23,7 @@ static struct unwind_input input;
 static struct unwind_result result;
 static struct unwind_cache *cache;
 
-/* Rows are as good finished as not. */
+/* A finished row gives the same result. */
 static bool rows_are_finished;
 
 static const struct cfi_row *found_row(struct cfi_row *row)
@@ -266,7 +266,7 @@ START_TEST(test_no_registers)
 }
 END_TEST
 
-/* Who has a number is not looked at, but the rest of the stack is; places of numbers are shared. */
+/* A numbered callchain is not compared, but the rest of the stack is; slots of numbers are shared. */
 START_TEST(test_numbered_callchains)
 {
 	uint64_t others = 1ULL << 32;
@@ -300,7 +300,7 @@ START_TEST(test_numbered_callchains)
 }
 END_TEST
 
-/* With nothing but a number nothing else is looked at, but for the code and for whether the callchain is whole. */
+/* With only a number nothing else is compared, except the code and whether the callchain is complete. */
 START_TEST(test_numbered_callchain_alone)
 {
 	const struct register_values *taken = input.registers;

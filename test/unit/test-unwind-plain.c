@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Plain rows are applied late, and to registers that are asked for alone: what comes out is what comes of applying
- * every row at once, whatever the way on from their frames is. */
+/* Plain rows are applied late, and only to registers that are read: the result is that of applying every row at once,
+ * however the stack continues. */
 #include <check.h>
 #include <elf.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static void make_row(const struct machine *machine, size_t page)
 {
 	const uint8_t registers[] = {machine->scratch, machine->preserved, machine->frame_pointer};
 	struct cfi_row *row = &rows[page];
-	/* Most compilers' rows are plain; others come in between. */
+	/* Most rows of compilers are plain; others occur in between. */
 	unsigned kinds = pick(4) ? CFI_RULE_OFFSET + 1 : CFI_RULE_AT_REGISTER + 1;
 
 	memset(rules[page], 0, sizeof(rules[page]));
@@ -97,7 +97,7 @@ static void make_row(const struct machine *machine, size_t page)
 		    (struct cfi_rule){.number = machine->stack_pointer, .kind = CFI_RULE_OFFSET, .offset = -16};
 }
 
-/* What is not a row of registers and offsets: code that is known, and a CFA that an expression tells. */
+/* Not rows of registers and offsets: recognized code, and a CFA given by an expression. */
 static void make_other(const struct machine *machine, size_t page)
 {
 	struct cfi_row *row = &rows[page];

@@ -43,7 +43,7 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 #define SWITCH 0x40d000ULL    /* leaves its caller on another stack */
 #define NAMED_ENTRY 0x40e000ULL
 #define THREAD_START 0x40f000ULL
-#define CHANGES_STACKS 0x410000ULL /* as SWITCH, told by a deduced row */
+#define CHANGES_STACKS 0x410000ULL /* as SWITCH, from a deduced row */
 #define LAST CHANGES_STACKS
 #define JIT 0x900000ULL
 #define JIT_NO_CALL 0x901000ULL
@@ -69,7 +69,7 @@ static struct cfi_row *row_of(uint64_t page)
 
 static bool plain_keeps_frame_pointer;
 
-/* Rows are as good finished as not. */
+/* A finished row gives the same result. */
 static bool rows_are_finished;
 
 static const struct cfi_row *found_row(struct cfi_row *row)
@@ -240,7 +240,7 @@ END_TEST
 
 START_TEST(test_return_address_is_looked_up_before_the_call_ends)
 {
-	/* The call is the last instruction of PLAIN: its return address lies on the next page, which is FRAMED. */
+	/* The call is the last instruction of PLAIN: its return address is on the next page, which is FRAMED. */
 	start_at(LEAF, 0);
 	words[0] = FRAMED;
 	words[2] = ENTRY + 2;
@@ -293,7 +293,7 @@ START_TEST(test_signal_frame)
 	words[0] = TRAMPOLINE + 2;
 	general[10] = place(40); /* rbp */
 	general[15] = place(36); /* rsp */
-	general[16] = FRAMED;	 /* rip: the first instruction, not to be looked up one before */
+	general[16] = FRAMED;	 /* rip: the first instruction, not looked up one byte before */
 	words[41] = ENTRY + 2;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, TRAMPOLINE + 2, FRAMED, ENTRY + 2);
@@ -391,7 +391,7 @@ START_TEST(test_bad_stacks_end)
 }
 END_TEST
 
-/* What an inner frame saved is looked at before the expression is evaluated. */
+/* Registers saved by an inner frame are read before the expression is evaluated. */
 START_TEST(test_expression_of_a_saved_register)
 {
 	static const uint8_t behind_frame_pointer[] = {0x76, 16};
@@ -560,7 +560,7 @@ START_TEST(test_entry_known_by_name)
 }
 END_TEST
 
-/* What it keeps on the stack is not known, but the entry is when it is seen. */
+/* Its stack use is unknown, but its entry is recognized. */
 START_TEST(test_code_that_never_returns)
 {
 	start_at(LEAF, 0);
@@ -681,7 +681,7 @@ END_TEST
 
 START_TEST(test_splice_across_a_gap_is_doubtful)
 {
-	/* The caller's own return address would be at word 9; the chain goes on from word 21. */
+	/* The caller's own return address would be at word 9; the chain continues from word 21. */
 	set_row(PLAIN, RSP, 72);
 	start_at(LEAF, place(20));
 	words[0] = PLAIN + 2;
@@ -717,7 +717,7 @@ END_TEST
 
 START_TEST(test_splice_by_address)
 {
-	/* Without the frame pointer's value only equal addresses tell where the chain continues. */
+	/* Without the frame pointer's value only equal addresses show where the chain continues. */
 	start_at(LEAF, 0);
 	registers.known &= ~(1ULL << RBP);
 	words[0] = PLAIN + 2;
@@ -729,7 +729,7 @@ START_TEST(test_splice_by_address)
 }
 END_TEST
 
-/* The frame pointer leads beyond the copy: the kernel came to the last address by chance, or by another frame. */
+/* The frame pointer points beyond the dump: the kernel found the last address by chance, or through another frame. */
 START_TEST(test_splice_behind_a_function_without_frame_pointer_is_doubtful)
 {
 	start_at(LEAF, 0);
@@ -819,7 +819,7 @@ START_TEST(test_chain_to_an_entry_known_by_name)
 	input.stack_size = 16;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, JIT + 4, NAMED_ENTRY + 2);
-	/* Only there: what it has called is not where the thread begins. */
+	/* Only there: its callees are not where the thread begins. */
 	CHAIN(LEAF, NAMED_ENTRY + 2, JIT + 4);
 	run();
 	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, JIT + 2, NAMED_ENTRY + 2, JIT + 4);
@@ -1029,7 +1029,7 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
 	return _URC_NO_REASON;
 }
 
-/* libunwind, on the stack as it is, from the registers that ours began with. */
+/* libunwind, on the same stack, from the same initial registers. */
 static void compare_with_libunwind(ucontext_t *context)
 {
 	unw_cursor_t cursor;

@@ -15,7 +15,7 @@
 #define BYTES (24u << 20)
 #define REPEATED_BYTES (80u << 20) /* frames grow on the way */
 #define STACK_BYTES 8192
-#define ROUND_BYTES (8u << 20) /* the recorder ends them after 6 MiB and what it reads at a time */
+#define ROUND_BYTES (8u << 20) /* the recorder ends them after 6 MiB plus one read */
 #define RECORDS 210000
 #define ROUND_RECORDS 21000
 #define RECORD_HUNDREDTHS_MAX 340 /* of a byte; 506 when all are in one stream */
@@ -43,7 +43,7 @@ START_TEST(frames_that_fit_stay_as_they_are)
 	ck_assert_uint_eq(writer_choose_frame_bytes(bytes, bytes, FRAME_RECORD_BYTES / 2), bytes);
 	ck_assert_uint_eq(writer_choose_frame_bytes(bytes, bytes, FRAME_RECORD_BYTES), bytes);
 	ck_assert_uint_eq(writer_choose_frame_bytes(bytes, bytes, FRAME_RECORD_BYTES + 1), bytes / 2);
-	/* A frame that a round ended early says nothing of full ones. */
+	/* A frame that a round ended early shows nothing about full ones. */
 	ck_assert_uint_eq(writer_choose_frame_bytes(bytes, bytes / 2, 100), bytes);
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(stacks_that_do_not_repeat_are_in_small_frames)
 }
 END_TEST
 
-/* What comes in between does not end a frame. */
+/* Records in between do not end a frame. */
 START_TEST(streams_have_frames_of_their_own)
 {
 	size_t records = BYTES / STACK_BYTES, calls_bytes = records * (sizeof(struct perf_event_header) + 16);

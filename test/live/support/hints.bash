@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by test/live/hints-*.sh: a hint of a report names what is wrong, and following it puts that right.
+# Sourced by test/live/hints-*.sh: a hint of a report names a problem, and following it fixes that.
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 stack_bytes=65280

@@ -16,13 +16,13 @@ pid= recorder=
 processes=()
 preload=()
 
-# is_ours PROCESS: the number may be somebody else's by now. Ours are our children, and have our directory in their
+# is_ours PROCESS: the PID may have been reused by another program. Ours are our children, and have our directory in their
 # environment.
 is_ours() {
 	grep -qx "PPid:[[:space:]]*$$" "/proc/$1/status" || grep -qaF "$directory" "/proc/$1/environ"
 } 2>/dev/null
 
-# lives PROCESS: one that has ended may still wait to be asked for its status.
+# lives PROCESS: an ended process may still be a zombie.
 lives() {
 	local state
 	read -r state <"/proc/$1/stat" && [[ ${state##*) } != [ZX]* ]]
@@ -123,7 +123,7 @@ wait_until() {
 	fail "waited too long: $what"
 }
 
-# go_on_until WORD: the workload goes on until it says so.
+# go_on_until WORD: the workload continues until it prints WORD.
 go_on_until() {
 	echo >&3
 	wait_until "the workload to say $1" workload_said "$1"
@@ -160,7 +160,7 @@ run_anew() {
 	exec "$@"
 }
 
-# start_command COMMAND...: in the background, its stdin held by us, until it says "ready".
+# start_command COMMAND...: in the background, with its stdin on descriptor 3, until it prints "ready".
 start_command() {
 	rm -f "$directory/workload.in"
 	mkfifo "$directory/workload.in"
@@ -304,7 +304,7 @@ expect_json() {
 	}
 }
 
-# The report is whole and agrees with the kernel.
+# The report is complete and agrees with the kernel.
 expect_true_report() {
 	expect_json '.completeness.lost_events == 0 and (.completeness.incomplete or .completeness.damaged | not)'
 	expect_json '[.processes[].mismatch_bytes // 0 | select(. != 0)] == []'
@@ -321,7 +321,7 @@ expect_check() {
 	}
 }
 
-# expect_workload_answer yes|no: the report has what the workload said; yes when it was attached to.
+# expect_workload_answer yes|no: the report has the figures that the workload printed; yes if it was attached to.
 expect_workload_answer() {
 	local differences
 	differences=$(jq -r --rawfile expectations "$directory/workload.out" --arg attached "$1" \
@@ -343,7 +343,7 @@ record_work() {
 	let_end
 }
 
-# record_running PROCESS TICKS OPTION...: record a process that works already, and goes on, for so many ticks.
+# record_running PROCESS TICKS OPTION...: record a busy process, which continues, for so many ticks.
 record_running() {
 	local process=$1 ticks=$2
 	shift 2
@@ -409,7 +409,7 @@ attach_case() {
 	start_workload "$@"
 	record_work "${case_options[@]}" -p "$pid"
 	expect_true_report
-	# Whoever lives, the workload itself in any case.
+	# All living processes, the workload in any case.
 	expect_json ".processes | all(.checked or .ended) and any(.pid == $pid and .checked and (.ended | not))"
 	expect_workload_answer yes
 }

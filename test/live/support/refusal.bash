@@ -25,7 +25,7 @@ refusal_failed() {
 	fail "$what: $*"
 }
 
-# The files in the working directory and what is in them.
+# The files in the working directory and their contents.
 contents_of() {
 	find "$1" -type f -exec sha256sum {} + | sort
 }

@@ -10,7 +10,7 @@ has_reached() {
 	[ "$(next_number)" -ge "$1" ]
 }
 
-# Whoever took a number before this one has made its call.
+# The process with the previous number has made its call.
 calls_are_made() {
 	od -A n -t u8 -v -w8 -j 8 -N 32 "$directory/numbers" | awk -v last="$1" '$1 + 0 < last + 0 { early = 1 } END { exit early }'
 }

@@ -102,7 +102,7 @@ expect_whole_stacks() {
 	broken_calls=$(jq -s '[.[].calls] | add // 0' <<<"$broken")
 	[ $((broken_calls * 1000)) -le "$calls" ] || {
 		jq -r '"\(.calls) calls: \(.reason): \(.stack)"' <<<"$broken" >&2
-		fail "$broken_calls of $calls stacks are not whole"
+		fail "$broken_calls of $calls stacks are truncated"
 	}
 	expect_json "(\"$ends\" | split(\" \")) as \$ends | .completeness.stacks_by_end |
 		([to_entries[] | select(.key != \"entry\" and (.key | IN(\$ends[]) | not)) | .value] | add) * 1000 <= add"

@@ -15,8 +15,8 @@
 
 #define REGISTERS 17
 #define STACK_POINTER 7
-#define EXPRESSION (-1)	   /* kind of a rule: not looked into */
-#define BY_CONVENTION (-2) /* no rule; libdw has its own idea of what is preserved then */
+#define EXPRESSION (-1)	   /* kind of a rule: not compared */
+#define BY_CONVENTION (-2) /* no rule; libdw then chooses which registers are preserved */
 
 struct comparison {
 	Dwarf_CFI *oracle;
@@ -24,7 +24,7 @@ struct comparison {
 	struct cfi_oracle_result *result;
 };
 
-/* What a register's rule comes to. */
+/* The effect of a register's rule. */
 struct meaning {
 	int kind; /* enum cfi_rule_kind, or EXPRESSION */
 	int reg;

@@ -52,7 +52,7 @@ struct recording_builder *builder_create_with(const char *path, bool dumps, bool
 struct recording_builder *builder_create_with_large_dumps(const char *path);
 /* Nor bytes of the stack in samples: as record -g fp writes it. What a call has of them is left out. */
 struct recording_builder *builder_create_without_stacks(const char *path);
-/* It says when it began; the others do not. */
+/* It states when it began; the others do not. */
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns);
 
 void builder_call(struct recording_builder *builder, const struct builder_call *call);
@@ -67,7 +67,7 @@ void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_
 void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
 /* The process executes a program: its name is the program's. */
 void builder_exec(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
-/* As the recorder tells the names of threads that are there already. */
+/* As the recorder notes the names of threads that already exist. */
 void builder_thread_name(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
 			 const char *name);
 void builder_fork(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t parent_pid,

@@ -14,7 +14,7 @@ void report_file_teardown(void);
 /* Between the two. */
 const char *report_file_path(void);
 
-/* The recorder looked at the pages of this process when it stopped. For one process of a recording. */
+/* The recorder read the pages of this process when it stopped. For one process of a recording. */
 void report_file_survive(struct recording_builder *builder, int32_t pid);
 
 /* The report of the recording; sets options->input. */

@@ -219,7 +219,7 @@ int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1
 	return ask(child, &request).result;
 }
 
-/* The records the kernel would have written: mappings made, and what a failed mprotect changed all the same. */
+/* The records that the kernel would have written: new mappings, and what a failed mprotect changed nevertheless. */
 static size_t make_mmap2(const struct child *child, const struct space_call *call, struct space_mmap2 *mmap2_records)
 {
 	bool failed = call->result < 0 && call->result > -4096;
@@ -243,10 +243,8 @@ static size_t make_mmap2(const struct child *child, const struct space_call *cal
 	return count;
 }
 
-/*
- * A failed move of several mappings has moved some of them, up to one that is sealed or beyond the limit: only a
- * snapshot tells which.
- */
+/* A failed move of several mappings has moved some of them, up to one that is sealed or beyond the limit: only a
+ * snapshot shows which. */
 static bool undecidable(const struct child *child, const struct space_call *call)
 {
 	const struct space_interval *source = space_find(child->space, call->arguments[0]);
@@ -353,7 +351,7 @@ static uint64_t model_bytes(const struct space *space)
 	return counts.mapped_bytes + counts.kernel_bytes + counts.before_bytes;
 }
 
-/* What the model says of the line's first byte, in the kernel's terms. */
+/* The model's state of the line's first byte, in the kernel's terms. */
 static bool equal_page(const struct space_interval *interval, uint64_t address, const struct space_mmap2 *line)
 {
 	const struct space_attributes *model = &interval->attributes, *kernel = &line->attributes;

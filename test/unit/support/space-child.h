@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A child process that performs memory calls on request, and a space that is told of them. Failures fail the test. */
+/* A child process that performs memory calls on request, and a space that follows them. Failures fail the test. */
 #ifndef SUPPORT_SPACE_CHILD_H
 #define SUPPORT_SPACE_CHILD_H
 
@@ -30,7 +30,8 @@ void child_start(struct child *child);
 /* Ends with one CHECK snapshot that must find no difference. */
 void child_stop(struct child *child);
 
-/* The call by the child, with what the kernel would have told of it, applied to the space; the child's result. */
+/* The child performs the call, which is applied to the space with the records that the kernel would have written.
+ * Returns the child's result. */
 int64_t child_call(struct child *child, enum call kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		   uint64_t a5);
 
@@ -38,10 +39,10 @@ int64_t child_call(struct child *child, enum call kind, uint64_t a0, uint64_t a1
 int64_t child_call_as(struct child *child, long number, enum call kind, uint64_t a0, uint64_t a1, uint64_t a2,
 		      uint64_t a3, uint64_t a4, uint64_t a5);
 
-/* Tell of the mapping at `address` as of one the kernel made by itself. */
+/* Report the mapping at `address` as one that the kernel made. */
 void child_mmap2(struct child *child, uint64_t address);
 
-/* A system call the model is not told of. */
+/* A system call that the model does not see. */
 int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		      uint64_t a5);
 

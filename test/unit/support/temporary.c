@@ -27,7 +27,7 @@ static int remove_tree(const char *path)
 	return nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Until nobody has the other end of the pipe any more: the program and all that it has forked have ended. */
+/* Wait until no process has the other end of the pipe: the program and all that it forked have ended. */
 static _Noreturn void wait_and_remove(int pipe_end)
 {
 	char byte;
@@ -38,8 +38,8 @@ static _Noreturn void wait_and_remove(int pipe_end)
 	_exit(EXIT_SUCCESS);
 }
 
-/* In a session of its own and nobody's child, so that whoever ends the program and its children leaves it alone;
- * without the program's output, which may be waited for. */
+/* In its own session and without a parent, so that whoever kills the program and its children leaves it alone; without
+ * the program's output, which a caller may wait for. */
 static void start_remover(void)
 {
 	int ends[2], status;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Files that a test makes. They lie in a directory of the program's own, which goes when the program has ended, also
- * when a test failed, aborted or was killed, and with it the whole program: a process outside it waits for that.
- * TMPDIR, or /tmp, is where the directory lies; while it is there TMPDIR is its path. Whatever fails ends the test.
- */
+/* Temporary files of a test. They are in a directory of the program, which is removed when the program has ended, also
+ * if a test failed, aborted or was killed with the whole program: a separate process waits for that. The directory is
+ * in TMPDIR, or /tmp, and TMPDIR is its path while it exists. Any failure ends the test. */
 #ifndef SUPPORT_TEMPORARY_H
 #define SUPPORT_TEMPORARY_H
 

@@ -197,7 +197,7 @@ struct unwind_callbacks unwind_oracle_callbacks(void)
 
 /* ---- libunwind, with the same data ---- */
 
-/* The file mapped whole, and where its table is. */
+/* The complete file, mapped, and the position of its table. */
 static bool open_image(struct image *image)
 {
 	const Elf64_Ehdr *header;
@@ -316,7 +316,7 @@ static int access_register(unw_addr_space_t its_space, unw_regnum_t number, unw_
 
 void unwind_oracle_open_libunwind(void)
 {
-	/* The others are for floating point, resuming and names, none of which is asked for. */
+	/* The others are for floating point, resuming and names, which are not used. */
 	static unw_accessors_t accessors = {
 	    .find_proc_info = find_procedure,
 	    .put_unwind_info = put_procedure,
