@@ -987,6 +987,40 @@ START_TEST(nothing_unfreed_but_growth)
 }
 END_TEST
 
+/* Address space can leak while RSS is level; memory that is resident would show in RSS. */
+START_TEST(unfreed_grows_while_level)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_group group = report.groups[0];
+	char *text;
+
+	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+		group.trend[point] = (uint64_t)(point + 1) << 20;
+	report.groups = &group;
+	report.group_count = 1;
+	report.unfreed_bytes = 32 << 20;
+	report.resident_bytes = 1 << 20;
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_PLATEAU,
+					    .end_bytes = 2 << 20,
+					    .settled_ns = report.from_ns + (report.to_ns - report.from_ns) / 2 + 1,
+					    .floor_bytes = 262144};
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(
+	    text, " after the start. But unfreed mappings grew by 15.00 MiB since then, most of which is not resident");
+	ASSERT_WARNINGS(text, "rather than a leak");
+	free(text);
+	report.growth.verdict = MMT_VERDICT_STEADY;
+	report.growth.settled_ns = 0;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text, " But unfreed mappings grew by 31.00 MiB in this time, most of which is not resident");
+	free(text);
+	report.resident_bytes = 30 << 20;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_WARNINGS(text, "But unfreed mappings");
+	free(text);
+}
+END_TEST
+
 /* What a selection leaves out can be what grew. */
 START_TEST(growth_beside_a_selection)
 {
@@ -1390,6 +1424,7 @@ int main(void)
 	tcase_add_test(cases, growth_beside_a_selection);
 	tcase_add_test(cases, growth_that_rows_show_partly);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
+	tcase_add_test(cases, unfreed_grows_while_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);
