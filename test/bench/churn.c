@@ -6,9 +6,9 @@
  *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints six numbers, see time_among_mappings()
  *     churn --paced COUNT PAUSE BYTES   PAUSE microseconds apart (0: not at all), on a stack of so many bytes and more;
  *                                       prints the processor time of a pair that a quarter of them do not exceed
- *     churn --resident RESIDENT MAPPED MAPPINGS
+ *     churn --resident RESIDENT MAPPED MAPPINGS [huge]
  *                                       while so many MiB are resident of so many mapped, beside so many mappings; when
- *                                       asked, see serve_pairs()
+ *                                       asked, see serve_pairs(); `huge`: in huge pages
  *     churn --madvise ...               one of these with a call of madvise, as deep, in place of the pair
  *     churn --threads THREADS           in so many threads, until it is killed
  *     churn --spin                      no calls, only a processor kept busy until it is killed
@@ -17,6 +17,7 @@
 #include <alloca.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,8 +193,9 @@ static int time_among_mappings(unsigned mappings, unsigned count)
 #define LENGTHS (4u << 20) /* of which the median is taken */
 #define PAIRS_PER_POLL 64
 
-/* Small pages, the first quarter of each 4 MiB if a quarter is resident, and so on: the most work for a reader. */
-static int make_resident(size_t resident_mib, size_t mapped_mib)
+/* The first quarter of each 4 MiB if a quarter is resident, and so on. In small pages, that is the most work for a
+ * reader. */
+static int make_resident(size_t resident_mib, size_t mapped_mib, bool huge)
 {
 	const size_t step = 4 * MIB;
 	size_t part = mapped_mib ? step * resident_mib / mapped_mib : 0;
@@ -205,7 +207,7 @@ static int make_resident(size_t resident_mib, size_t mapped_mib)
 	    mmap(NULL, mapped_mib * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return 1;
-	madvise(memory, mapped_mib * MIB, MADV_NOHUGEPAGE);
+	madvise(memory, mapped_mib * MIB, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < mapped_mib * MIB; i += 4096) {
 		if (i % step < part)
 			memory[i] = 1;
@@ -217,12 +219,12 @@ static int make_resident(size_t resident_mib, size_t mapped_mib)
  * Prints "ready". For each line on the standard input: makes pairs until there is another line, then prints the median,
  * what 999 of 1,000 pairs do not exceed, and the longest pairs as time_among_mappings() does.
  */
-static int serve_pairs(size_t resident_mib, size_t mapped_mib, unsigned mappings)
+static int serve_pairs(size_t resident_mib, size_t mapped_mib, unsigned mappings, bool huge)
 {
 	struct pairs pairs = {.lengths = calloc(LENGTHS, sizeof(*pairs.lengths)), .room = LENGTHS};
 	char line[16];
 
-	if (!pairs.lengths || make_resident(resident_mib, mapped_mib) || map_many(mappings, 1))
+	if (!pairs.lengths || make_resident(resident_mib, mapped_mib, huge) || map_many(mappings, 1))
 		return 1;
 	memset(pairs.lengths, 1, LENGTHS * sizeof(*pairs.lengths)); /* not a page more while pairs are made */
 	printf("ready\n");
@@ -303,7 +305,7 @@ int main(int argc, char **argv)
 	if (argc > 3 && !strcmp(argv[1], "--mappings"))
 		return time_among_mappings((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
 	if (argc > 4 && !strcmp(argv[1], "--resident"))
-		return serve_pairs((size_t)atoi(argv[2]), (size_t)atoi(argv[3]), (unsigned)atoi(argv[4]));
+		return serve_pairs((size_t)atoi(argv[2]), (size_t)atoi(argv[3]), (unsigned)atoi(argv[4]), argc > 5);
 	if (argc > 4 && !strcmp(argv[1], "--paced"))
 		return time_paced((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), (size_t)atoi(argv[4]));
 	if (argc > 2 && !strcmp(argv[1], "--threads")) {

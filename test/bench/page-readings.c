@@ -2,7 +2,8 @@
 /*
  * Preloaded into mmtrace by residency-cost: for each reading of a process's resident pages, that is from opening its
  * pagemap until closing it, appends a line to the file $PAGE_READINGS: elapsed and processor time, the time of the
- * longest call that reads pages, all in ns, and the number of these calls. With $NO_PAGEMAP, pagemap cannot be opened.
+ * longest call that reads pages or a sample of their contents, all in ns, and the number of these calls. With
+ * $NO_PAGEMAP, pagemap cannot be opened.
  */
 #define _GNU_SOURCE /* syscall */
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +88,16 @@ ssize_t pread(int fd, void *bytes, size_t count, off_t offset)
 
 	if (began_ns)
 		count_call(began_ns);
+	return result;
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count, const struct iovec *remote,
+			 unsigned long remote_count, unsigned long flags)
+{
+	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+	ssize_t result = syscall(SYS_process_vm_readv, pid, local, local_count, remote, remote_count, flags);
+
+	count_call(began_ns);
 	return result;
 }
 

@@ -122,7 +122,7 @@ may only half of the available memory is used: <n> MiB
 must pairs of mmap and munmap: the median, .*
 must thread kept its processor, .*
 must are resident is read as well as the maps.
-must (16 MiB resident|64 MiB mapped, 16 MiB resident|600 mappings of a page):
+must (16 MiB resident|64 MiB mapped, 16 MiB resident|600 mappings of a page|16 MiB in huge pages):
 must reading elapsed ms CPU ms longest ms calls
 must (start|stop) <d> <d> <d> <n>
 must the recorder with(out)? readings: <d> ms of processor time, <n> bytes

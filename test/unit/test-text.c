@@ -969,6 +969,60 @@ START_TEST(parts_of_growth)
 }
 END_TEST
 
+/* What helps is said once, unless something else helps for a row. */
+START_TEST(huge_pages_that_are_mostly_empty)
+{
+	static const struct mmt_huge_pages pages = {
+	    .bytes = 64 << 20, .sampled_bytes = 4 << 20, .zero_bytes = 62 << 20, .hint = "do this"};
+	static const struct mmt_resident_kind kinds[] = {
+	    {.memory_class = MMT_CLASS_HEAP,
+	     .huge_pages = {.bytes = 8 << 20, .sampled_bytes = 1, .zero_bytes = 2 << 20}},
+	    {.memory_class = MMT_CLASS_ANON,
+	     .arena = true,
+	     .huge_pages = {.bytes = 56 << 20, .sampled_bytes = 1, .zero_bytes = 60 << 20}},
+	    {.memory_class = MMT_CLASS_FILE, .name = "/x"},
+	};
+	struct mmt_report report = sample_report();
+	struct mmt_group groups[2];
+	char *text;
+
+	memcpy(groups, report.groups, sizeof(groups));
+	report.groups = groups;
+	report.huge_pages_known = true;
+	report.huge_pages = groups[0].huge_pages = groups[1].huge_pages = pages;
+	groups[0].huge_pages.hint = groups[1].huge_pages.hint = "do that";
+	report.growth.kinds = kinds;
+	report.growth.kind_count = 3;
+	text = render(&report, &(struct mmt_text_options){.limit = 3});
+	ASSERT_HAS(text,
+		   "\n  64.00 MiB in huge pages, about 62.00 MiB of it never written (all zero; sample: 4.00 MiB): in "
+		   "malloc arenas (60.00 MiB), the heap (brk) (2.00 MiB)\n                do this\n");
+	ASSERT_HAS(text, "\n      64.00 MiB in huge pages, about 62.00 MiB of it never written");
+	ck_assert_ptr_null(strstr(strstr(text, "do this") + 1, "do this"));
+	ck_assert_ptr_nonnull(strstr(text, "do that"));
+	ck_assert_ptr_null(strstr(strstr(text, "do that") + 1, "do that"));
+	free(text);
+
+	/* Without a reason to act, not a word. */
+	report.huge_pages.hint = groups[0].huge_pages.hint = groups[1].huge_pages.hint = NULL;
+	text = render(&report, &(struct mmt_text_options){.limit = 3});
+	ck_assert_ptr_null(strstr(text, "huge pages"));
+	free(text);
+
+	report.huge_pages = (struct mmt_huge_pages){.bytes = 64 << 20, .zero_bytes = MMT_UNKNOWN};
+	report.huge_sampling = "not-permitted";
+	report.growth.end_bytes = 128 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "64.00 MiB in huge pages; how much of it was never written is not known: mmtrace was not permitted");
+	free(text);
+	report.growth.end_bytes = 512 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_null(strstr(text, "huge pages"));
+	free(text);
+}
+END_TEST
+
 START_TEST(nothing_unfreed_but_growth)
 {
 	struct mmt_report report = sample_report();
@@ -1423,6 +1477,7 @@ int main(void)
 	tcase_add_test(cases, parts_of_growth);
 	tcase_add_test(cases, growth_beside_a_selection);
 	tcase_add_test(cases, growth_that_rows_show_partly);
+	tcase_add_test(cases, huge_pages_that_are_mostly_empty);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_test(cases, unfreed_grows_while_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));

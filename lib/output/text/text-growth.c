@@ -599,12 +599,36 @@ static void put_huge_kinds(struct text *text, const struct mmt_growth *growth)
 	free(kinds);
 }
 
+#define HUGE_UNKNOWN_SHARE 4 /* of RSS: less is not worth a line */
+#define HUGE_UNKNOWN_BYTES_MIN (64u << 20)
+
+/* What the user can change. */
+static void put_missing_sample(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_huge_pages *pages = &report->huge_pages;
+	const char *sampling = report->huge_sampling ? report->huge_sampling : "";
+	bool not_permitted = !strcmp(sampling, "not-permitted");
+	char bytes[MMT_SIZE_TEXT], sentence[256];
+
+	if (pages->sampled_bytes || pages->bytes < HUGE_UNKNOWN_BYTES_MIN || report->growth.end_bytes == MMT_UNKNOWN ||
+	    pages->bytes < report->growth.end_bytes / HUGE_UNKNOWN_SHARE ||
+	    (!not_permitted && strcmp(sampling, "not-safe") != 0))
+		return;
+	snprintf(sentence, sizeof(sentence), "  %s in huge pages; how much of it was never written is not known: %s",
+		 mmt_format_bytes(pages->bytes, bytes),
+		 not_permitted ? "mmtrace was not permitted to read the memory of the process (CAP_SYS_PTRACE)"
+			       : "the process uses userfaultfd(2), so mmtrace did not read its memory");
+	text_put_sentence(text, TEXT_PLAIN, sentence, PART_INDENT);
+	text_end_line(text);
+}
+
 /* Huge pages of which much was never written. */
 static void put_huge_pages(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_huge_pages *pages = &report->huge_pages;
 	char sentence[TEXT_HUGE_PAGES_BYTES];
 
+	put_missing_sample(text, report);
 	if (!pages->hint)
 		return;
 	text_write_huge_pages(pages, sentence);
