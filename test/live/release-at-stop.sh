@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # Recording stops while gigabytes are being released, which takes the kernel much longer than to say that they are gone:
 # the release is in the recording, and the model has what the kernel has.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
