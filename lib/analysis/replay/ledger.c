@@ -694,8 +694,15 @@ struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret
 
 static void add_committed(struct ledger *ledger, uint32_t account, uint64_t time_ns, uint64_t bytes)
 {
-	ledger->out_of_memory |= !commit_trends_add(
-	    &ledger->commit_trends, &ledger->accounts.items[account].commit_trend, time_ns, bytes);
+	uint32_t own = ledger->accounts.items[account].commit - COMMIT_FIRST;
+
+	ledger->out_of_memory |=
+	    !commit_trends_add(&ledger->commit_trends, &ledger->commits.items[own].trend, time_ns, bytes);
+}
+
+uint32_t ledger_commit_trend(const struct ledger *ledger, const struct account *account)
+{
+	return account->commit ? ledger->commits.items[account->commit - COMMIT_FIRST].trend : 0;
 }
 
 struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
@@ -714,10 +721,10 @@ struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, 
 	ledger->accounts.items[account].committed_count++;
 	opened = &ledger->commits.items[commit - COMMIT_FIRST];
 	opened->account = account;
-	if (opened->waiting_bytes)
-		add_committed(ledger, account, opened->time_ns, opened->waiting_bytes);
 	if (!ledger->accounts.items[account].commit)
 		ledger->accounts.items[account].commit = commit;
+	if (opened->waiting_bytes)
+		add_committed(ledger, account, opened->time_ns, opened->waiting_bytes);
 	return NULL;
 }
 

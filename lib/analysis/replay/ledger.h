@@ -66,7 +66,6 @@ struct account {
 	uint32_t thread; /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
 	uint32_t row;	 /* LEDGER_NO_ROW: excluded by a filter */
 	uint32_t commit; /* its own commit number; COMMIT_NONE: not requested yet */
-	uint32_t commit_trend; /* place in `commit_trends` plus 1; 0: none */
 	struct wide_sum allocated_bytes, freed_bytes;
 	uint64_t allocated_count, freed_count;
 	uint64_t committed_count; /* calls that made reserved memory accessible */
@@ -92,8 +91,9 @@ struct row_trend {
 
 /* What has a commit number of its own. */
 struct commit {
-	uint32_t account; /* LEDGER_NO_ACCOUNT: outside the window, or not known yet */
-	uint64_t time_ns; /* of the first of waiting_bytes */
+	uint32_t account;	/* LEDGER_NO_ACCOUNT: outside the window, or not known yet */
+	uint32_t trend;		/* if it is the account's own: place in `commit_trends` plus 1; 0: none */
+	uint64_t time_ns;	/* of the first of waiting_bytes */
 	uint64_t waiting_bytes; /* committed while the account is not known */
 };
 
@@ -222,6 +222,9 @@ struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, 
 
 /* Add to (modulo 2^64: subtract from) the accessible bytes of a commit. Numbers below COMMIT_FIRST are ignored. */
 void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes);
+
+/* Number of the account's committed bytes over time in commit_trends_sum(); 0: none. */
+uint32_t ledger_commit_trend(const struct ledger *ledger, const struct account *account);
 
 /*
  * Each opened commit number is unique until a sweep. A sweep replaces each resolved number by its account's own, after

@@ -310,12 +310,12 @@ static void add_commit_trends(const struct ledger *ledger, const struct rows *ro
 		const struct account *account = &ledger->accounts.items[i];
 		uint32_t set;
 
-		if (account->row == LEDGER_NO_ROW || !account->commit_trend)
+		if (account->row == LEDGER_NO_ROW || !ledger_commit_trend(ledger, account))
 			continue;
 		set = sets[rows_shown(rows, account) - 1];
 		if (set != GROUP_DETAILS_NO_SET)
-			commit_trends_sum(&ledger->commit_trends, account->commit_trend, report->to_ns, points[set],
-					  COMMIT_POINTS);
+			commit_trends_sum(&ledger->commit_trends, ledger_commit_trend(ledger, account), report->to_ns,
+					  points[set], COMMIT_POINTS);
 	}
 }
 
@@ -357,7 +357,8 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 		const struct account *account = &ledger->accounts.items[i];
 		uint32_t row = account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : rows_shown(rows, account);
 
-		if (row != LEDGER_NO_ROW && account->commit_trend && sets[row - 1] == GROUP_DETAILS_NO_SET)
+		if (row != LEDGER_NO_ROW && ledger_commit_trend(ledger, account) &&
+		    sets[row - 1] == GROUP_DETAILS_NO_SET)
 			sets[row - 1] = (uint32_t)count++;
 	}
 	add_commit_trends(ledger, rows, report, sets, points);
