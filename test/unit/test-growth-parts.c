@@ -548,6 +548,121 @@ START_TEST(hostile_sizes)
 }
 END_TEST
 
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+#define LIBRARY 0x7fff00000000ull
+
+/* A mapping from before the recording, of which 1 MiB is touched during the recording, and whose heap it is. */
+struct touched {
+	uint64_t start, length;
+	uint32_t protection;
+	const char *path;
+	const char *heap;
+};
+
+/* One process that has mapped `library` and these, each adjacent to the one before unless it has a start. */
+static void check_heaps(const char *library, const struct touched *touched, size_t count)
+{
+	struct event_mapping lines[16];
+	struct resident_run runs[16];
+	struct recording_residency residency = {0};
+	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
+	uint64_t start = 0, expected[2] = {0}, found[2] = {0};
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	const char *heap = NULL;
+	struct buffer buffer;
+	size_t run_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		start = touched[i].start ? touched[i].start : start;
+		lines[i] = line(start, touched[i].length, touched[i].protection, touched[i].path, *touched[i].path ? 5 : 0);
+		if (*touched[i].path)
+			lines[i].flags = MAP_SHARED;
+		start += touched[i].length;
+		if (!touched[i].protection)
+			continue;
+		runs[run_count++] = (struct resident_run){lines[i].start, lines[i].start + MIB};
+		expected[!touched[i].heap] += MIB;
+		heap = touched[i].heap ? touched[i].heap : heap;
+	}
+	lines[count] = line(LIBRARY, 16 * PAGE, PROT_READ | PROT_EXEC, library, 77);
+	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, count + 1);
+	add_pages(&residency.at_start, PAGE, NULL, 0);
+	add_pages(&residency.processes, run_count * MIB, runs, run_count);
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+	builder_finish(builder, BASE + 8 * SECOND);
+	mmt_report_options_init(&options);
+	report = report_file_report(&options);
+	ck_assert(report->growth.parts_known);
+	for (size_t i = 0; i < report->growth.part_count; i++) {
+		const struct mmt_growth_part *part = &report->growth.parts[i];
+
+		found[!part->runtime] += (uint64_t)part->bytes;
+		if (!part->runtime)
+			continue;
+		ck_assert_str_eq(part->runtime, heap);
+		ck_assert_int_eq(part->pattern, MMT_PATTERN_GC_HEAP);
+		ck_assert_ptr_nonnull(part->hint);
+	}
+	ck_assert_uint_eq(found[0], expected[0]);
+	ck_assert_uint_eq(found[1], expected[1]);
+	mmt_report_destroy(report);
+}
+
+/* As the runtimes lay them out: G1, Serial and Parallel of Java 17 and 25 with -Xmx40g, ZGC, .NET 10, Node 20. */
+START_TEST(heaps_of_runtimes)
+{
+	static const struct touched low[] = {{4 * GIB, 384 * MIB, PRIVATE_RW, "", "Java"},
+					     {0, 3 * GIB, PROT_NONE, "", NULL},
+					     {MADE + 8 * MIB, 8 * MIB, PRIVATE_RW, "", NULL},
+					     {0, 5 * GIB, PROT_NONE, "", NULL}};
+	/* Below are a mapping of a library, and the stack of a thread with its guard. */
+	static const struct touched high[] = {{MADE + PAGE, 2 * MIB, PRIVATE_RW, "", NULL},
+					      {0, 4 * MIB - PAGE, PROT_NONE, "", NULL},
+					      {0, 8 * MIB - PAGE, PRIVATE_RW, "", NULL},
+					      {0, PAGE, PROT_NONE, "", NULL},
+					      {0, 8 * MIB, PRIVATE_RW, "", NULL},
+					      {0, MIB, PROT_NONE, "", NULL},
+					      {0, 64 * MIB, PRIVATE_RW, "", "Java"},
+					      {0, 64 * MIB, PROT_NONE, "", NULL},
+					      {0, 384 * MIB, PRIVATE_RW, "", "Java"},
+					      {0, 40 * GIB, PROT_NONE, "", NULL},
+					      {0, 2 * MIB, PRIVATE_RW, "", NULL}};
+	static const struct touched generations[] = {{MADE - PAGE, 126 * MIB + PAGE, PRIVATE_RW, "", "Java"},
+						     {0, 13 * GIB, PROT_NONE, "", NULL},
+						     {0, 252 * MIB, PRIVATE_RW, "", "Java"},
+						     {0, 26 * GIB, PROT_NONE, "", NULL}};
+	static const struct touched complete[] = {{LATER, 20 * GIB, PRIVATE_RW, "", NULL},
+						  {MADE, 40 * GIB, PRIVATE_RW, "", "Java"}};
+	static const struct touched zgc[] = {{4ull << 40, 378 * MIB, PRIVATE_RW, "/memfd:java_heap (deleted)", "Java"}};
+	static const struct touched regions[] = {{MADE, 31 * MIB, PRIVATE_RW, "", ".NET"},
+						 {0, MIB, PROT_NONE, "", NULL},
+						 {0, 2 * MIB, PRIVATE_RW, "", ".NET"},
+						 {0, 46 * GIB, PROT_NONE, "", NULL},
+						 {LIBRARY - 4 * GIB - PAGE, 2 * MIB, PRIVATE_RW, "", NULL},
+						 {0, 2012 * MIB, PROT_NONE, "", NULL}};
+	static const struct touched pages[] = {{MADE, 16 * MIB, PRIVATE_RW, "", "Node"},
+					       {MADE + GIB, MIB + PAGE, PRIVATE_RW, "", NULL},
+					       {MADE + 2 * GIB - PAGE, PAGE, PROT_NONE, "", NULL},
+					       {0, 8 * MIB, PRIVATE_RW, "", NULL}};
+
+#define CHECK(library, mappings) check_heaps(library, mappings, sizeof(mappings) / sizeof((mappings)[0]))
+	CHECK("/usr/lib/server/libjvm.so", low);
+	CHECK("/usr/lib/server/libjvm.so", high);
+	CHECK("/usr/lib/server/libjvm.so", generations);
+	CHECK("/usr/lib/server/libjvm.so", complete);
+	CHECK("/usr/lib/server/libjvm.so", zgc);
+	CHECK("/usr/share/dotnet/libcoreclr.so", regions);
+	CHECK("/usr/bin/node", pages);
+#undef CHECK
+}
+END_TEST
+
 /* The recorder was killed: the last reading is not of the end, at which RSS was larger. */
 START_TEST(killed_recorder)
 {
@@ -764,6 +879,7 @@ int main(void)
 	tcase_add_test(tests, runs_are_counted_once);
 	tcase_add_test(tests, no_reading_in_the_window);
 	tcase_add_test(tests, hostile_sizes);
+	tcase_add_test(tests, heaps_of_runtimes);
 	tcase_add_test(tests, killed_recorder);
 	tcase_add_test(tests, unmapped_after_the_last_reading);
 	tcase_add_test(tests, huge_pages_belong_to_rows_and_kinds);

@@ -12,6 +12,9 @@
 
 #define ARENA_BYTES (64ULL << 20) /* glibc's malloc reserves this much for an arena, aligned to it */
 
+#define GUARD_BYTES_MAX (64u << 10) /* below a thread's stack */
+#define STACK_BYTES_MAX (16u << 20) /* larger ones are merged with what lies above, or no stacks */
+
 #define CLASS_BITS 3
 
 #define KIND_RANGE (1u << CLASS_BITS) /* of anonymous memory */
@@ -141,6 +144,16 @@ uint64_t classes_find_arena(const struct space *space, const struct space_interv
 		memory_class = MMT_CLASS_ANON;
 	return last.start >= interval->start && classes_is_arena(space, &last, memory_class) ? last.start
 											     : interval->end;
+}
+
+bool classes_is_above_guard(const struct space *space, const struct space_interval *interval)
+{
+	const struct space_interval *below = interval->start ? space_next(space, interval->start - 1) : NULL;
+
+	return below && below->end == interval->start && !below->attributes.protection && !below->attributes.inode &&
+	       !below->attributes.shared && below->end - below->start <= GUARD_BYTES_MAX &&
+	       interval->attributes.protection && !interval->attributes.shared &&
+	       interval->end - interval->start <= STACK_BYTES_MAX;
 }
 
 #define DEPTH 12 /* number of inner frames that are examined: an allocator's frames are near the call */
@@ -336,6 +349,9 @@ enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *pat
 		return MMT_PATTERN_NONE;
 	if (starts_with(path, "/[aio]"))
 		return MMT_PATTERN_AIO;
+	/* Java with ZGC. */
+	if (starts_with(path, "/memfd:java_heap"))
+		return MMT_PATTERN_GC_HEAP;
 	if (starts_with(path, "/memfd:"))
 		return MMT_PATTERN_MEMFD;
 	/* Nothing is known about device mappings and the kernel's rings. */

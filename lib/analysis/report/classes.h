@@ -39,6 +39,10 @@ bool classes_is_arena(const struct space *space, const struct space_interval *in
 uint64_t classes_find_arena(const struct space *space, const struct space_interval *interval,
 			    enum mmt_class memory_class);
 
+/* Whether the interval is accessible memory above an inaccessible page or a few, which libraries put below a thread's
+ * stack. */
+bool classes_is_above_guard(const struct space *space, const struct space_interval *interval);
+
 /* Patterns: known behaviour of allocators and runtimes whose memory grows and stays without being a leak. Pure. */
 
 /* The pattern of a stack (innermost frame first) that mapped or committed memory of this class. */

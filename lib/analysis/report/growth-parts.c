@@ -13,8 +13,8 @@
 #define PLACE_SHIFT 60
 #define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */
 #define ARENA_BIT (1ULL << 59)
-#define HEAP_SHIFT 57 /* enum gc_heap, 2 bits */
-#define HEAP_MASK 3
+#define HEAP_SHIFT 56 /* enum gc_heap, 3 bits */
+#define HEAP_MASK 7
 
 const char *mmt_growth_place_name(enum mmt_growth_place place)
 {
@@ -47,17 +47,21 @@ static enum mmt_growth_place find_place(const struct replay *replay, const struc
 	return interval->allocation == ALLOCATION_KERNEL ? MMT_GROWTH_KERNEL : MMT_GROWTH_BEFORE;
 }
 
-static uint64_t make_key(const struct replay *replay, const struct space *space, const struct space_interval *interval,
-			 const struct runtime *runtime, enum mmt_growth_place place)
+static uint64_t make_key(const struct replay *replay, const struct space_interval *interval,
+			 const struct heap_finder *heaps, enum mmt_growth_place place)
 {
-	uint32_t kind = replay_calls_kind(replay, interval);
+	uint32_t kind = replay_calls_kind(replay, interval), path = interval->attributes.path;
+	enum mmt_class memory_class = classes_kind_class(kind);
 	uint64_t key = (uint64_t)place << PLACE_SHIFT;
 
 	if (place != MMT_GROWTH_BEFORE)
 		return key;
-	if (classes_is_arena(space, interval, classes_kind_class(kind)))
+	if (classes_is_arena(heaps->space, interval, memory_class))
 		return key | ARENA_BIT;
-	return key | (uint64_t)runtimes_heap(runtime, interval, classes_kind_class(kind)) << HEAP_SHIFT | kind;
+	return key | kind |
+	       (uint64_t)heap_finder_ask(heaps, interval, memory_class,
+					 path ? code_view_path_name(replay->code, path) : "")
+		   << HEAP_SHIFT;
 }
 
 /* Whether the mapping existed at the start, so that pages that were resident then can be its own. */
@@ -71,7 +75,8 @@ static bool is_older(const struct replay *replay, const struct space_interval *i
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
 				     const struct process *process, struct page_runs end_pages)
 {
-	const struct runtime *runtime = code_view_runtime(replay->code, process->space);
+	const struct heap_finder heaps =
+	    heap_finder_create(process->space, code_view_runtime(replay->code, process->space));
 	struct page_cursor start = {.runs = pages->start}, end = {.runs = end_pages};
 	const struct space_interval *interval;
 	struct mmt_error *error = NULL;
@@ -86,7 +91,7 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
 
 		/* The kernel does not count huge pages of hugetlbfs. */
 		if (!interval->attributes.hugetlb)
-			error = add(&pages->parts, make_key(replay, process->space, interval, runtime, place),
+			error = add(&pages->parts, make_key(replay, interval, &heaps, place),
 				    (int64_t)(after - before));
 	}
 	return error ? error

@@ -14,9 +14,6 @@
 #include "trace/format/format.h"
 #include "trace/read/decode.h"
 
-#define GUARD_BYTES_MAX (64u << 10) /* below a thread's stack */
-#define STACK_BYTES_MAX (16u << 20) /* a larger mapping is no stack, or was merged with the one above */
-
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
 {
 	const struct page_runs *runs = &cursor->runs;
@@ -470,19 +467,9 @@ void resident_kinds_deinit(struct resident_kinds *kinds)
 	map_deinit(&kinds->started);
 }
 
-/* Whether the interval lies above a guard: inaccessible pages, which libraries put below a thread's stack. */
-static bool is_above_guard(const struct space_interval *interval, const struct space_interval *below)
-{
-	return below && below->end == interval->start && !below->attributes.protection && !below->attributes.inode &&
-	       !below->attributes.shared && below->end - below->start <= GUARD_BYTES_MAX &&
-	       interval->attributes.protection && !interval->attributes.shared &&
-	       interval->end - interval->start <= STACK_BYTES_MAX;
-}
-
 /* The class from the kernel's maps alone: attributes that only recorded calls show would differ between two recordings.
  */
-static enum mmt_class class_in_maps(const struct space_interval *interval, const struct space_interval *below,
-				    const char *path)
+static enum mmt_class class_in_maps(const struct space *space, const struct space_interval *interval, const char *path)
 {
 	struct space_interval plain = *interval;
 	enum mmt_class memory_class;
@@ -491,8 +478,8 @@ static enum mmt_class class_in_maps(const struct space_interval *interval, const
 	plain.attributes.noreserve = false;
 	plain.attributes.hugetlb = 0;
 	memory_class = classes_of_interval(&plain, path);
-	return memory_class == MMT_CLASS_ANON && is_above_guard(interval, below) ? MMT_CLASS_THREAD_STACK
-										 : memory_class;
+	return memory_class == MMT_CLASS_ANON && classes_is_above_guard(space, interval) ? MMT_CLASS_THREAD_STACK
+											 : memory_class;
 }
 
 static struct mmt_resident_kind *find_kind(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
@@ -615,8 +602,9 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 			      const struct process_residency *residency, const struct huge_runs *huge)
 {
 	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
-	const struct runtime *runtime = code_view_runtime(replay->code, process->space);
-	const struct space_interval *interval, *below = NULL;
+	const struct heap_finder heaps =
+	    heap_finder_create(process->space, code_view_runtime(replay->code, process->space));
+	const struct space_interval *interval;
 	struct page_cursor pages = {.runs = {residency->runs.items, residency->runs.count}};
 	struct page_cursor huge_pages[HUGE_FIGURES] = {0};
 	struct mmt_error *error = NULL;
@@ -627,15 +615,14 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 	     address = interval->end) {
 		const char *path =
 		    interval->attributes.path ? code_view_path_name(replay->code, interval->attributes.path) : "";
-		struct mmt_resident_kind kind = {.memory_class = class_in_maps(interval, below, path)};
+		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};
 		uint64_t arena = classes_find_arena(process->space, interval, kind.memory_class);
 		uint64_t bytes = page_cursor_count(&pages, interval->start, arena);
 		uint64_t arena_bytes = page_cursor_count(&pages, arena, interval->end);
 
-		below = interval;
 		if (interval->attributes.hugetlb)
 			continue;
-		kind.runtime = gc_heap_name(runtimes_heap(runtime, interval, kind.memory_class));
+		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, interval, kind.memory_class, path));
 		error = hold_piece(kinds, &kind, path, bytes, !huge);
 		if (!error)
 			error = hold_piece(kinds, &arenas, path, arena_bytes, !huge);
