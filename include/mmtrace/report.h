@@ -231,8 +231,8 @@ struct mmt_huge_pages {
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
 /*
- * One row of a report. A new figure needs a field here; groups.c or row-verdicts.c of lib/analysis/report, which fill
- * it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/html.c. A key
+ * One row of a report. A new figure needs a field here; row-figures.c or row-verdicts.c of lib/analysis/report, which
+ * fill it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/html.c. A key
  * of --sort also needs a line in lib/output/selection.c.
  */
 struct mmt_group {

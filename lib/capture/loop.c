@@ -14,8 +14,8 @@
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 #include "capture/runtimes/jit-files.h"
-#include "capture/proc/proc.h"
-#include "capture/proc/snapshot.h"
+#include "capture/procfs/proc.h"
+#include "capture/procfs/snapshot.h"
 #include "capture/process/targets.h"
 #include "capture/scheduling-priority.h"
 

@@ -13,7 +13,7 @@
 #include "capture/perf/clock.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/scheduling-priority.h"
 #include "trace/format/sample-layout.h"
 

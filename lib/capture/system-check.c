@@ -17,7 +17,7 @@
 #include "capture/perf/clock.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/rings.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/perf/tracefs.h"
 #include "trace/format/architecture.h"
 

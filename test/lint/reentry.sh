@@ -13,7 +13,7 @@ check()
 	# What reading the rings may call: what belongs to the rings, what appends to the file, and what only looks at tables.
 	function may_be_called(file, name)
 	{
-		if (file ~ /\/(ring-reader|recorder|scheduling-priority|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|rings|scope)|proc\/proc)[.]c$/)
+		if (file ~ /\/(ring-reader|recorder|scheduling-priority|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|rings|scope)|procfs\/proc)[.]c$/)
 			return !(name ~ /^(ring_reader_(read|keep_up|read_file|begin_wait|end_wait|end)|incremental_metadata_write|tail_add|head_add)$/)
 		if (file ~ /\/process\/process-table[.]c$/)
 			return name ~ /^(process_table_find|process_events_(push|note_call)|is_executing|is_of_interest|push_path|in_flight_note_outside)$/
@@ -141,4 +141,4 @@ expect 'calls process_table_add()' ring-reader.c \
 	's/^\(\tconst struct process_event seen = .*\)$/\1\n\tprocess_table_add(\&recorder->processes, pid, false);/'
 expect 'calls snapshot_take()' recorder.c 's/^\trecorder->drained = false;$/&\n\tsnapshot_take(recorder, 1, 0, NULL);/'
 expect 'calls ring_reader_keep_up()' perf/attach.c 's/^\tbool unseen = root .*$/&\n\tring_reader_keep_up(NULL);/'
-expect 'take() calls process_events_drain()' proc/snapshot.c 's/^\t\terror = read_maps(reading, fd);$/\t\terror = process_events_drain(reading->recorder);/'
+expect 'take() calls process_events_drain()' procfs/snapshot.c 's/^\t\terror = read_maps(reading, fd);$/\t\terror = process_events_drain(reading->recorder);/'

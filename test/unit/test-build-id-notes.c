@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "capture/modules/build-id-notes.h"
+#include "capture/build-id-notes.h"
 #include "support/run-suite.h"
 
 /* A file with one segment of two notes: another vendor's, then the build-id. */

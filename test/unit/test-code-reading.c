@@ -12,7 +12,7 @@
 
 #include "capture/perf/clock.h"
 #include "capture/jit-code/jit-code.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/recorder.h"
 #include "support/emulator.h"
 #include "support/run-suite.h"

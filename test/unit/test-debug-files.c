@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "code/dwarf/debug-files.h"
-#include "code/dwarf/symbols.h"
+#include "code/names/debug-files.h"
+#include "code/names/symbols.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

@@ -148,7 +148,7 @@ static void compare(const struct event *ahead, const struct event *usual)
 }
 
 /* Whether it was decoded ahead. */
-static bool check_item(const struct order_item *item)
+static bool check_item(const struct reorder_item *item)
 {
 	struct record_identity identity;
 	struct perf_event_header header;
@@ -176,7 +176,7 @@ static void check_all(bool damage)
 	do {
 		batch = readahead_next(readahead);
 		for (size_t i = 0; i < batch->count; i++) {
-			const struct order_item *item = &batch->items[i];
+			const struct reorder_item *item = &batch->items[i];
 			struct perf_event_header header;
 
 			memcpy(&header, item->record, sizeof(header));
@@ -184,7 +184,7 @@ static void check_all(bool damage)
 			ready += check_item(item);
 			for (unsigned j = 0; damage && j < DAMAGES; j++) {
 				uint64_t copy[UINT16_MAX / sizeof(uint64_t)];
-				struct order_item damaged = *item;
+				struct reorder_item damaged = *item;
 
 				memcpy(copy, item->record, item->size);
 				((uint8_t *)copy)[sizeof(header) + draw(item->size - sizeof(header))] =

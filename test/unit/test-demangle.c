@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/dwarf/symbols.h"
+#include "code/names/demangle.h"
 
 #include <check.h>
 #include <stdio.h>

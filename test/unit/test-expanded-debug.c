@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "code/dwarf/dwarf-names.h"
-#include "code/dwarf/debug-files.h"
-#include "code/dwarf/line-tables.h"
+#include "code/names/dwarf-names.h"
+#include "code/names/debug-files.h"
+#include "code/names/line-tables.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "analysis/report/known-runtimes.h"
+#include "analysis/resolver/known-runtimes.h"
 #include "support/run-suite.h"
 
 START_TEST(files_of_runtimes)

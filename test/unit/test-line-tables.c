@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "code/dwarf/dwarf-names.h"
+#include "code/names/dwarf-names.h"
 #include "support/run-suite.h"
 
 #define UNITS 50

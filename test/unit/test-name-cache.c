@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "code/dwarf/name-cache.h"
+#include "code/names/name-cache.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "support/run-suite.h"
 
 static bool parse(const char *text, struct procmaps_line *line)

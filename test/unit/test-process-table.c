@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "capture/process/process-table.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "support/run-suite.h"
 
 static struct process_table processes;

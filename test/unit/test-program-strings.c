@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "support/run-suite.h"
 
 #define ADDRESS 0x7ffc00001000ULL

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

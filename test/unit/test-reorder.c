@@ -17,7 +17,7 @@ static uint16_t record_bytes;
 
 static void create(void)
 {
-	ck_assert_ptr_null(order_create(STREAMS, &order));
+	ck_assert_ptr_null(reorder_create(STREAMS, &order));
 	block = (struct record_block){0};
 	record_bytes = RECORD_BYTES;
 	for (unsigned i = 0; i < 256; i++)
@@ -26,15 +26,15 @@ static void create(void)
 
 static void destroy(void)
 {
-	order_destroy(order, NULL);
+	reorder_destroy(order, NULL);
 }
 
 static void push_from(uint32_t stream, uint64_t time_ns, uint8_t name)
 {
-	const struct order_item item = {
+	const struct reorder_item item = {
 	    .time_ns = time_ns, .record = &names[name], .block = &block, .attribute = name, .size = record_bytes};
 
-	ck_assert_ptr_null(order_push(order, &item, stream));
+	ck_assert_ptr_null(reorder_push(order, &item, stream));
 }
 
 static void push(uint64_t time_ns, uint8_t name)
@@ -46,9 +46,9 @@ static void push(uint64_t time_ns, uint8_t name)
 static uint8_t pop(void)
 {
 	struct record_block *done = NULL;
-	struct order_item item;
+	struct reorder_item item;
 
-	if (!order_take(order, &item, 1, SIZE_MAX, &done))
+	if (!reorder_take(order, &item, 1, SIZE_MAX, &done))
 		return 0;
 	ck_assert_ptr_null(done);
 	ck_assert_uint_eq(item.size, record_bytes);
@@ -58,12 +58,12 @@ static uint8_t pop(void)
 
 static void end_round(void)
 {
-	ck_assert_ptr_null(order_end_round(order));
+	ck_assert_ptr_null(reorder_end_round(order));
 }
 
 static void end(void)
 {
-	ck_assert_ptr_null(order_end(order));
+	ck_assert_ptr_null(reorder_end(order));
 }
 
 /*
@@ -93,7 +93,7 @@ START_TEST(a_round_releases_what_the_one_before_had)
 	ck_assert_uint_eq(pop(), 'e');
 	ck_assert_uint_eq(pop(), 'f');
 	ck_assert_uint_eq(pop(), 0);
-	ck_assert_uint_eq(order_violations(order), 0);
+	ck_assert_uint_eq(reorder_violations(order), 0);
 }
 END_TEST
 
@@ -129,7 +129,7 @@ START_TEST(late_records_are_counted)
 	push(5, 'b');
 	end();
 	ck_assert_uint_eq(pop(), 'b');
-	ck_assert_uint_eq(order_violations(order), 1);
+	ck_assert_uint_eq(reorder_violations(order), 1);
 }
 END_TEST
 
@@ -144,15 +144,15 @@ START_TEST(memory_is_bounded_by_the_rounds)
 		end_round();
 		while (pop())
 			popped++;
-		if (order_bytes(order) > most)
-			most = order_bytes(order);
+		if (reorder_bytes(order) > most)
+			most = reorder_bytes(order);
 	}
 	end();
 	while (pop())
 		popped++;
 	ck_assert_uint_eq(popped, 100000);
 	ck_assert_uint_lt(most, 64 * 1024);
-	ck_assert_uint_eq(order_violations(order), 0);
+	ck_assert_uint_eq(reorder_violations(order), 0);
 }
 END_TEST
 
@@ -217,7 +217,7 @@ START_TEST(without_rounds_memory_is_bounded)
 		push(1000 + (i ^ 1), 'x');
 		while (pop())
 			taken++;
-		ck_assert_uint_le(order_bytes(order), 2 * (size_t)ORDER_WINDOW_BYTES);
+		ck_assert_uint_le(reorder_bytes(order), 2 * (size_t)ORDER_WINDOW_BYTES);
 	}
 	ck_assert_uint_gt(taken, records / 2);
 	push(1, 'l');
@@ -226,7 +226,7 @@ START_TEST(without_rounds_memory_is_bounded)
 		taken++;
 	ck_assert_uint_eq(taken, records + 1);
 	/* The last one was late. */
-	ck_assert_uint_eq(order_violations(order), 1);
+	ck_assert_uint_eq(reorder_violations(order), 1);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ START_TEST(a_jump_moves_what_was_sorted)
 {
 	uint64_t now_ns = LATE_NS, jump_ns = 6 * ORDER_JUMP_NS;
 	struct record_block *done = NULL;
-	struct order_item item;
+	struct reorder_item item;
 
 	record_bytes = 4096;
 	do
@@ -245,10 +245,10 @@ START_TEST(a_jump_moves_what_was_sorted)
 		;
 	push(now_ns - jump_ns, 'y');
 	end();
-	ck_assert_uint_eq(order_take(order, &item, 1, SIZE_MAX, &done), 1);
+	ck_assert_uint_eq(reorder_take(order, &item, 1, SIZE_MAX, &done), 1);
 	ck_assert_uint_gt(item.time_ns, now_ns - jump_ns / 2);
 	while (item.time_ns < now_ns)
-		ck_assert_uint_eq(order_take(order, &item, 1, SIZE_MAX, &done), 1);
+		ck_assert_uint_eq(reorder_take(order, &item, 1, SIZE_MAX, &done), 1);
 	ck_assert_uint_eq(pop(), 'y');
 	ck_assert_uint_eq(pop(), 'x');
 }
@@ -279,7 +279,7 @@ START_TEST(order_begins_anew_when_the_clock_jumps_back)
 	end();
 	ck_assert_uint_eq(pop(), 'f');
 	ck_assert_uint_eq(pop(), 'g');
-	ck_assert_uint_eq(order_violations(order), 1);
+	ck_assert_uint_eq(reorder_violations(order), 1);
 }
 END_TEST
 
@@ -312,7 +312,7 @@ START_TEST(a_jump_inside_a_round_keeps_the_order)
 	ck_assert_uint_eq(pop(), 'f');
 	ck_assert_uint_eq(pop(), 'g');
 	ck_assert_uint_eq(pop(), 'h');
-	ck_assert_uint_eq(order_violations(order), 1);
+	ck_assert_uint_eq(reorder_violations(order), 1);
 }
 END_TEST
 
@@ -348,7 +348,7 @@ START_TEST(only_streams_tell_of_the_clock)
 	ck_assert_uint_eq(pop(), 'b');
 	ck_assert_uint_eq(pop(), 'c');
 	ck_assert_uint_eq(pop(), 'a');
-	ck_assert_uint_eq(order_violations(order), 0);
+	ck_assert_uint_eq(reorder_violations(order), 0);
 }
 END_TEST
 
@@ -378,26 +378,26 @@ END_TEST
 START_TEST(blocks_that_few_records_keep_are_bounded)
 {
 	struct record_block *blocks = calloc(100, sizeof(*blocks)), *done = NULL;
-	struct order_item taken[8];
+	struct reorder_item taken[8];
 
 	ck_assert_ptr_nonnull(blocks);
 	for (size_t i = 0; i < 100; i++) {
-		struct order_item item = {.time_ns = LATE_NS + i, .record = names, .block = &blocks[i], .size = 64};
+		struct reorder_item item = {.time_ns = LATE_NS + i, .record = names, .block = &blocks[i], .size = 64};
 
 		blocks[i].left = true;
 		blocks[i].content.capacity = LIMIT_FRAME_BYTES;
-		ck_assert_ptr_null(order_push(order, &item, ORDER_NO_STREAM));
+		ck_assert_ptr_null(reorder_push(order, &item, ORDER_NO_STREAM));
 		push(i + 1, 'x');
-		while (order_take(order, taken, 8, SIZE_MAX, &done))
+		while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 			;
-		ck_assert_uint_le(order_bytes(order), ORDER_WINDOW_BYTES + 4 * (size_t)LIMIT_FRAME_BYTES);
+		ck_assert_uint_le(reorder_bytes(order), ORDER_WINDOW_BYTES + 4 * (size_t)LIMIT_FRAME_BYTES);
 	}
 	ck_assert_ptr_nonnull(done);
 	end();
-	while (order_take(order, taken, 8, SIZE_MAX, &done))
+	while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 		;
-	ck_assert_uint_eq(order_violations(order) > 0, true);
-	ck_assert_uint_lt(order_bytes(order), LIMIT_FRAME_BYTES);
+	ck_assert_uint_eq(reorder_violations(order) > 0, true);
+	ck_assert_uint_lt(reorder_bytes(order), LIMIT_FRAME_BYTES);
 	free(blocks);
 }
 END_TEST
@@ -406,35 +406,35 @@ END_TEST
 START_TEST(small_records_are_bounded_too)
 {
 	struct record_block *done = NULL;
-	struct order_item item = {.record = names, .block = &block, .size = 8}, taken[8];
+	struct reorder_item item = {.record = names, .block = &block, .size = 8}, taken[8];
 	size_t most = 0, failures = 0;
 
 	for (item.time_ns = 1; item.time_ns <= 4000000; item.time_ns++) {
-		failures += order_push(order, &item, 0) != NULL;
-		while (order_take(order, taken, 8, SIZE_MAX, &done))
+		failures += reorder_push(order, &item, 0) != NULL;
+		while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 			;
-		if (order_bytes(order) > most)
-			most = order_bytes(order);
+		if (reorder_bytes(order) > most)
+			most = reorder_bytes(order);
 	}
 	ck_assert_uint_eq(failures, 0);
 	ck_assert_uint_le(most, 2 * (size_t)ORDER_WINDOW_BYTES);
 	end();
-	while (order_take(order, taken, 8, SIZE_MAX, &done))
+	while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 		;
-	ck_assert_uint_eq(order_violations(order), 0);
+	ck_assert_uint_eq(reorder_violations(order), 0);
 }
 END_TEST
 
 START_TEST(a_batch_is_bounded_in_bytes)
 {
 	struct record_block *done = NULL;
-	struct order_item taken[4];
+	struct reorder_item taken[4];
 
 	for (uint64_t i = 1; i <= 4; i++)
 		push(i, (uint8_t)i);
 	end();
-	ck_assert_uint_eq(order_take(order, taken, 4, 2 * RECORD_BYTES, &done), 2);
-	ck_assert_uint_eq(order_take(order, taken, 4, 1, &done), 1);
+	ck_assert_uint_eq(reorder_take(order, taken, 4, 2 * RECORD_BYTES, &done), 2);
+	ck_assert_uint_eq(reorder_take(order, taken, 4, 1, &done), 1);
 	ck_assert_uint_eq(taken[0].time_ns, 3);
 	ck_assert_uint_eq(pop(), 4);
 }
@@ -444,16 +444,16 @@ END_TEST
 START_TEST(blocks_are_told_when_nothing_waits_in_them)
 {
 	struct record_block other = {0}, *done = NULL;
-	struct order_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken[4];
+	struct reorder_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken[4];
 
 	push(1, 'a');
-	ck_assert_ptr_null(order_push(order, &item, 0));
+	ck_assert_ptr_null(reorder_push(order, &item, 0));
 	push(3, 'c');
 	other.left = true;
 	end();
-	ck_assert_uint_eq(order_take(order, taken, 1, SIZE_MAX, &done), 1);
+	ck_assert_uint_eq(reorder_take(order, taken, 1, SIZE_MAX, &done), 1);
 	ck_assert_ptr_null(done);
-	ck_assert_uint_eq(order_take(order, taken, 4, SIZE_MAX, &done), 2);
+	ck_assert_uint_eq(reorder_take(order, taken, 4, SIZE_MAX, &done), 2);
 	ck_assert_ptr_eq(done, &other);
 	ck_assert_ptr_null(other.next);
 	ck_assert_uint_eq(block.pending, 0);
@@ -465,17 +465,17 @@ END_TEST
 START_TEST(what_an_unfinished_round_has_brought_is_let_go)
 {
 	struct record_block other = {.left = true}, *done = NULL;
-	struct order_item item = {.time_ns = 5 * LONG_NS, .record = &names['e'], .attribute = 'e', .block = &other};
-	struct order_unfinished unfinished;
+	struct reorder_item item = {.time_ns = 5 * LONG_NS, .record = &names['e'], .attribute = 'e', .block = &other};
+	struct reorder_unfinished unfinished;
 
 	item.size = record_bytes;
 	push(LONG_NS, 'a');
 	push(2 * LONG_NS, 'b');
 	end_round();
-	ck_assert_ptr_null(order_push(order, &item, 0));
+	ck_assert_ptr_null(reorder_push(order, &item, 0));
 	push(3 * LONG_NS, 'd');
 	push(2 * LONG_NS - ORDER_IN_FLIGHT_NS, 'c');
-	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_ptr_null(reorder_end_early(order, &unfinished, &done));
 	ck_assert_uint_eq(unfinished.records, 3);
 	ck_assert_uint_eq(unfinished.span_ns, 3 * LONG_NS + ORDER_IN_FLIGHT_NS);
 	ck_assert_ptr_eq(done, &other);
@@ -490,7 +490,7 @@ END_TEST
 /* The recorder writes its own records before it drains, and the records of an earlier round exist since then. */
 START_TEST(what_is_known_to_be_there_stays)
 {
-	struct order_unfinished unfinished;
+	struct reorder_unfinished unfinished;
 	struct record_block *done = NULL;
 
 	push(LONG_NS, 'a');
@@ -501,7 +501,7 @@ START_TEST(what_is_known_to_be_there_stays)
 		end_round();
 	}
 	push(LONG_NS + 7, 'd');
-	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_ptr_null(reorder_end_early(order, &unfinished, &done));
 	ck_assert_uint_eq(unfinished.records, 1 + _i);
 	ck_assert_uint_eq(unfinished.span_ns, 2);
 	ck_assert_uint_eq(pop(), 'a');
@@ -513,14 +513,14 @@ END_TEST
 /* A quiet ring has no record in a round: what the earlier rounds had is complete. */
 START_TEST(a_quiet_round_completes_the_one_before)
 {
-	struct order_unfinished unfinished;
+	struct reorder_unfinished unfinished;
 	struct record_block *done = NULL;
 
 	push(LONG_NS, 'a');
 	end_round();
 	end_round();
 	push(2 * LONG_NS, 'b');
-	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_ptr_null(reorder_end_early(order, &unfinished, &done));
 	ck_assert_uint_eq(unfinished.records, 1);
 	ck_assert_uint_eq(unfinished.span_ns, LONG_NS);
 	ck_assert_uint_eq(pop(), 'a');
@@ -532,14 +532,14 @@ END_TEST
  * of the data ends nothing. */
 START_TEST(without_rounds_all_goes_out_at_an_early_end)
 {
-	struct order_unfinished unfinished;
+	struct reorder_unfinished unfinished;
 	struct record_block *done = NULL;
 
 	if (_i)
 		end_round();
 	push(20, 'b');
 	push(10, 'a');
-	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_ptr_null(reorder_end_early(order, &unfinished, &done));
 	ck_assert_uint_eq(unfinished.records, 0);
 	ck_assert_ptr_null(done);
 	ck_assert_uint_eq(pop(), 'a');

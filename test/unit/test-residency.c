@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/proc/residency.h"
+#include "capture/procfs/residency.h"
 #include "support/run-suite.h"
 
 static void deinit(struct residency_reader *reader, struct process_residency *residency)

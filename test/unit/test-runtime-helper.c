@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "support/run-suite.h"
 

@@ -108,7 +108,8 @@ struct lifetime_cell {
 	uint64_t count; /* mappings whose last bytes these are */
 };
 
-/* What one thread mapped of one account. The sums at the end of the window are added by add_unfreed_sums() in groups.c.
+/* What one thread mapped of one account. The sums at the end of the window are added by add_unfreed_sums() in
+ * row-figures.c.
  */
 struct lifetime_part {
 	uint32_t account, thread;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analysis/report/known-runtimes.h"
+#include "analysis/resolver/known-runtimes.h"
 #include "base/strings.h"
 #include "base/syscall-table.h"
 

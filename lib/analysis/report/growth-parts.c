@@ -6,7 +6,7 @@
 #include "analysis/replay/replay-calls.h"
 #include "analysis/report/classes.h"
 #include "analysis/report/hints.h"
-#include "analysis/report/known-runtimes.h"
+#include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/map.h"
 
@@ -91,8 +91,8 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
 
 		/* The kernel does not count huge pages of hugetlbfs. */
 		if (!interval->attributes.hugetlb)
-			error = add(&pages->parts, make_key(replay, interval, &heaps, place),
-				    (int64_t)(after - before));
+			error =
+			    add(&pages->parts, make_key(replay, interval, &heaps, place), (int64_t)(after - before));
 	}
 	return error ? error
 		     : add(&pages->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,

@@ -83,9 +83,9 @@ struct process_pages {
 struct page_readings {
 	const struct rows *rows;
 	VECTOR(struct process_pages) items;
-	struct map places;     /* process index -> place in `items` */
-	size_t run_count;      /* in all `incoming` and `own_start` */
-	uint64_t latest_ns;    /* time of the latest reading during the recording; 0: none */
+	struct map places;  /* process index -> place in `items` */
+	size_t run_count;   /* in all `incoming` and `own_start` */
+	uint64_t latest_ns; /* time of the latest reading during the recording; 0: none */
 
 	/* Set by page_readings_end(). */
 	bool ended;
@@ -98,8 +98,8 @@ struct page_readings {
 void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay);
 void page_readings_deinit(struct page_readings *readings);
 
-/* What the rows have of the latest readings during the recording, of the processes that are alive, as far as their stacks
- * are known. Takes time for each process. */
+/* What the rows have of the latest readings during the recording, of the processes that are alive, as far as their
+ * stacks are known. Takes time for each process. */
 uint64_t page_readings_latest(const struct page_readings *readings, const struct replay *replay);
 
 /* After the pass: takes the reading of the recording's end if the window includes it. */
@@ -149,7 +149,7 @@ enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
 /* The absolute value of its bytes. */
 uint64_t growth_part_size(const struct mmt_growth_part *part);
 
-/* groups.c: the rows of the ledger and the mappings that exist at the end become groups. */
+/* row-figures.c: the rows of the ledger and the mappings that exist at the end become groups. */
 
 /*
  * Fill in groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is

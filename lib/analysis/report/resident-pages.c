@@ -7,7 +7,7 @@
 
 #include "analysis/report/classes.h"
 #include "analysis/report/hints.h"
-#include "analysis/report/known-runtimes.h"
+#include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/cleanup.h"
 #include "base/strings.h"

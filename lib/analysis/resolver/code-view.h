@@ -6,7 +6,7 @@
 
 #include <mmtrace/report.h>
 
-#include "analysis/report/known-runtimes.h"
+#include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/recorded-jit-code.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/module.h"

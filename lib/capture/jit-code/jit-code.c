@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"

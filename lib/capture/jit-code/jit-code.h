@@ -15,8 +15,8 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/jit-code/code-pages.h"
-#include "capture/proc/proc.h"
-#include "capture/proc/residency.h"
+#include "capture/procfs/proc.h"
+#include "capture/procfs/residency.h"
 
 struct recorder;
 

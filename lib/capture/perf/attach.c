@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capture/perf/clock.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 #define SECOND_NS 1000000000ULL
 

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
 #include "capture/perf/perf-events.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/recorder.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"

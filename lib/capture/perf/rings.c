@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 #define SYSCALL_BYTES_MIN (16u << 10)
 #define OFFLINE_PART 8 /* share of an online CPU's memory: the CPU may never come online */

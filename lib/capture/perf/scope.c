@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 void scope_deinit(struct scope *scope)
 {

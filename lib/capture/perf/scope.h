@@ -10,7 +10,7 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
 
 /*

@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 /* Returns a descriptor or -errno. */
 static int open_mounted(const char *path)

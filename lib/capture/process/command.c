@@ -19,7 +19,7 @@
 #include "base/api.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/scheduling-priority.h"
 
 #define STOP_TIMEOUT_MS 1000

@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 #include "capture/jit-code/jit-code.h"
-#include "capture/modules/build-id-notes.h"
+#include "capture/build-id-notes.h"
 #include "capture/perf/clock.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"

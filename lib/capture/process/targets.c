@@ -15,7 +15,7 @@
 #include "capture/perf/scope.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/scheduling-priority.h"
 
 #define ATTACH_NS_MAX 20000000000ULL

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 #define WAIT_NS 5000000000ULL
 #define MAGIC "DOTNET_IPC_V1"

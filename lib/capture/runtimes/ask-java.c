@@ -17,7 +17,7 @@
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/runtimes/jit-files.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 #define ATTACH_NS 5000000000ULL
 #define ANSWER_NS 10000000000ULL

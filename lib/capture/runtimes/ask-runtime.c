@@ -21,7 +21,7 @@
 
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/recorder.h"
 #include "capture/runtimes/jit-files.h"
 #include "trace/sections/copies.h"

@@ -2,7 +2,8 @@
 /*
  * --ask-runtime: makes a runtime that runs without a perf map write one, and restores the previous state afterwards.
  * .NET is asked when it is first seen and asked to stop when recording ends. Java, whose map is a snapshot, is asked
- * when recording ends. Only the end of the recording waits for answers. Failures are warnings.
+ * when recording ends. Only the end of the recording waits for answers. Failures are warnings. To add a runtime,
+ * write a file ask-NAME.c with a struct askable_runtime, and see lib/analysis/resolver/known-runtimes.h.
  */
 #ifndef CAPTURE_RUNTIMES_ASK_RUNTIME_H
 #define CAPTURE_RUNTIMES_ASK_RUNTIME_H

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"

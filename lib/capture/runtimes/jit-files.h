@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The files that JIT compilers write for profilers, and how they are copied: perf maps and jitdumps. */
+/* The files that JIT compilers write for profilers, and how they are copied: perf maps and jitdumps. To add a runtime,
+ * see lib/analysis/resolver/known-runtimes.h. */
 #ifndef CAPTURE_RUNTIMES_JIT_FILES_H
 #define CAPTURE_RUNTIMES_JIT_FILES_H
 
@@ -10,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "base/vector.h"
-#include "capture/modules/build-id-notes.h"
+#include "capture/build-id-notes.h"
 
 struct file_mark;
 struct recorder;

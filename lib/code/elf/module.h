@@ -19,7 +19,7 @@ struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct pr
 void programs_recorded_until(struct programs *programs, uint64_t realtime_ns);
 /* Set the release of the recorded kernel, to find its vdso; "", the initial value: unknown. */
 void programs_recorded_on(struct programs *programs, const char *kernel);
-/* Cache names between reports in this directory; see code/dwarf/name-cache.h. NULL, the initial value: do not. */
+/* Cache names between reports in this directory; see code/names/name-cache.h. NULL, the initial value: do not. */
 void programs_use_cache(struct programs *programs, const char *directory);
 void programs_destroy(struct programs *programs);
 

@@ -645,7 +645,7 @@ static bool take_callchain(const struct decoder *decoder, struct callchain_numbe
 }
 
 /* The record was accepted as a sample of its attribute, which has these. */
-static bool take_identity(const struct decoder *decoder, const struct order_item *item, struct ahead_call *call)
+static bool take_identity(const struct decoder *decoder, const struct reorder_item *item, struct ahead_call *call)
 {
 	const struct sample_layout *layout = &decoder->layouts->items[item->attribute];
 	uint64_t task = layout_word(item->record, layout->sample_task);
@@ -670,8 +670,8 @@ static bool take_result(const struct sample_parts *parts, const struct decode_fi
 }
 
 /* False: the sample has an unusual shape or is damaged. */
-static bool decode_body(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *item,
-			struct ahead_call *call)
+static bool decode_body(const struct decoder *decoder, struct callchain_numbers *numbers,
+			const struct reorder_item *item, struct ahead_call *call)
 {
 	const struct decode_fields *fields = &decoder->fields[item->attribute];
 	struct bytes bytes = bytes_over(item->record, item->size);
@@ -700,8 +700,8 @@ static bool decode_body(const struct decoder *decoder, struct callchain_numbers 
 	return true;
 }
 
-static void decode_item(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *item,
-			struct ahead_call *call)
+static void decode_item(const struct decoder *decoder, struct callchain_numbers *numbers,
+			const struct reorder_item *item, struct ahead_call *call)
 {
 	struct perf_event_header header;
 
@@ -714,7 +714,7 @@ static void decode_item(const struct decoder *decoder, struct callchain_numbers 
 	call->ready = take_identity(decoder, item, call) && decode_body(decoder, numbers, item, call);
 }
 
-void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *items,
+void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct reorder_item *items,
 		  size_t count, struct ahead_call *calls_ret)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -746,7 +746,7 @@ static void expand_stack(const struct decode_fields *fields, const struct ahead_
 	stack->registers.known = fields->registers_known;
 }
 
-void decode_ahead_expand(const struct decoder *decoder, const struct order_item *item, const struct ahead_call *call,
+void decode_ahead_expand(const struct decoder *decoder, const struct reorder_item *item, const struct ahead_call *call,
 			 struct event *event_ret)
 {
 	const struct reader_attribute *attribute = &decoder->metadata->attributes[item->attribute];

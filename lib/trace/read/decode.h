@@ -114,11 +114,11 @@ struct ahead_call {
 };
 
 /* Decodes each item. */
-void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *items,
+void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct reorder_item *items,
 		  size_t count, struct ahead_call *calls_ret);
 
 /* The event as decoder_decode() would return it. */
-void decode_ahead_expand(const struct decoder *decoder, const struct order_item *item, const struct ahead_call *call,
+void decode_ahead_expand(const struct decoder *decoder, const struct reorder_item *item, const struct ahead_call *call,
 			 struct event *event_ret);
 
 #endif

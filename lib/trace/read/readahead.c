@@ -291,7 +291,7 @@ struct readahead {
 	struct layouts_recent recent;
 	enum readahead_end end;
 	bool drained; /* no more records to push */
-	struct order_unfinished unfinished;
+	struct reorder_unfinished unfinished;
 
 	struct readahead_batch batches[BATCHES];
 	struct ahead_call *calls[BATCHES]; /* of the batches; NULL before the thread runs */
@@ -327,19 +327,19 @@ static struct mmt_error *stop_pushing(struct readahead *readahead, struct readah
 	bool early = readahead->end == READAHEAD_CUT || (readahead->end == READAHEAD_WHOLE && batch->damage);
 
 	readahead->drained = true;
-	return early ? order_end_early(readahead->order, &readahead->unfinished, &batch->done)
-		     : order_end(readahead->order);
+	return early ? reorder_end_early(readahead->order, &readahead->unfinished, &batch->done)
+		     : reorder_end(readahead->order);
 }
 
 /* Adds one record to the order. */
 static struct mmt_error *push_record(struct readahead *readahead, const struct record *record,
 				     struct readahead_batch *batch)
 {
-	struct order_item item = {.record = record->data, .block = record->block, .size = record->header.size};
+	struct reorder_item item = {.record = record->data, .block = record->block, .size = record->header.size};
 	struct record_place place;
 
 	if (record->header.type == RECORD_FINISHED_ROUND)
-		return order_end_round(readahead->order);
+		return reorder_end_round(readahead->order);
 	if (!layouts_find_place(readahead->layouts, &readahead->recent, &record->header, record->data, &place)) {
 		batch->damage = describe_short_record(record);
 		return stop_pushing(readahead, batch);
@@ -347,7 +347,7 @@ static struct mmt_error *push_record(struct readahead *readahead, const struct r
 	/* Records without a time, which perf synthesized before it began, keep their place in the file. */
 	item.time_ns = place.time_ns ? place.time_ns : find_time(record);
 	item.attribute = place.attribute;
-	return order_push(readahead->order, &item, place.stream);
+	return reorder_push(readahead->order, &item, place.stream);
 }
 
 static struct mmt_error *read_record(struct readahead *readahead, struct readahead_batch *batch)
@@ -372,7 +372,7 @@ static struct mmt_error *read_records(struct readahead *readahead, struct readah
 
 	do
 		error = read_record(readahead, batch);
-	while (!error && !readahead->drained && !order_has_releasable(readahead->order) &&
+	while (!error && !readahead->drained && !reorder_has_releasable(readahead->order) &&
 	       !records_has_retired(readahead->records));
 	return error;
 }
@@ -394,8 +394,8 @@ static void fill(struct readahead *readahead, struct readahead_batch *batch)
 	batch->calls = NULL;
 	/* Return blocks without waiting records soon, even if there is no record to hand out. */
 	while (!batch->count && !batch->error && !batch->last && !batch->done) {
-		batch->count = order_take(readahead->order, batch->items, READAHEAD_BATCH_RECORDS,
-					  READAHEAD_BATCH_BYTES, &batch->done);
+		batch->count = reorder_take(readahead->order, batch->items, READAHEAD_BATCH_RECORDS,
+					    READAHEAD_BATCH_BYTES, &batch->done);
 		if (!batch->count && readahead->drained)
 			batch->last = true;
 		else if (!batch->count)
@@ -405,7 +405,7 @@ static void fill(struct readahead *readahead, struct readahead_batch *batch)
 		add_blocks(&batch->done, records_retired(readahead->records));
 	}
 	batch->last |= batch->error != NULL;
-	batch->violations = order_violations(readahead->order);
+	batch->violations = reorder_violations(readahead->order);
 	batch->unfinished = readahead->unfinished;
 }
 
@@ -489,7 +489,7 @@ struct mmt_error *readahead_create(const struct recording_file *file, const stru
 	if (!error)
 		error = records_create(file, &readahead->records);
 	if (!error)
-		error = order_create(layouts->stream_count, &readahead->order);
+		error = reorder_create(layouts->stream_count, &readahead->order);
 	if (error) {
 		readahead_destroy(readahead);
 		return error;
@@ -524,7 +524,7 @@ void readahead_destroy(struct readahead *readahead)
 	}
 	callchain_numbers_destroy(readahead->numbers);
 	/* The records module returns the blocks that are still being read, the order returns all others. */
-	order_destroy(readahead->order, readahead->blocks);
+	reorder_destroy(readahead->order, readahead->blocks);
 	records_destroy(readahead->records);
 	record_blocks_destroy(readahead->blocks);
 	pthread_cond_destroy(&readahead->change);

@@ -55,12 +55,12 @@ bool frames_ahead_find_stream(const uint8_t *record, size_t size, const uint8_t 
 struct readahead;
 
 struct readahead_batch {
-	struct order_item items[READAHEAD_BATCH_RECORDS]; /* including the attribute's index, UINT32_MAX: not known */
-	struct ahead_call *calls;			  /* for each item; NULL: not decoded ahead */
+	struct reorder_item items[READAHEAD_BATCH_RECORDS]; /* including the attribute's index, UINT32_MAX: not known */
+	struct ahead_call *calls;			    /* for each item; NULL: not decoded ahead */
 	size_t count;
-	uint64_t violations;		    /* number of records out of order so far */
-	struct order_unfinished unfinished; /* discarded records after the last one */
-	bool last;			    /* there are no more batches */
+	uint64_t violations;		      /* number of records out of order so far */
+	struct reorder_unfinished unfinished; /* discarded records after the last one */
+	bool last;			      /* there are no more batches */
 	struct mmt_error *damage; /* ends the data after the records of this batch; the caller that takes it owns it */
 	struct mmt_error *error;  /* error of this machine; likewise */
 	struct record_block *done;

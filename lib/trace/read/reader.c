@@ -31,11 +31,11 @@ struct reader {
 	size_t position;	       /* of the next record in the batch */
 	struct dedup dedup;
 	struct decoder *decoder;
-	struct mmt_error *damage;	    /* first damage */
-	uint64_t sequence;		    /* of the last event */
-	uint64_t out_of_order;		    /* kept when the readahead is destroyed */
-	struct order_unfinished unfinished; /* likewise */
-	bool stopped;			    /* an event could not be decoded */
+	struct mmt_error *damage;	      /* first damage */
+	uint64_t sequence;		      /* of the last event */
+	uint64_t out_of_order;		      /* kept when the readahead is destroyed */
+	struct reorder_unfinished unfinished; /* likewise */
+	bool stopped;			      /* an event could not be decoded */
 };
 
 static enum readahead_end readahead_end_of(const struct reader_metadata *metadata)
@@ -151,12 +151,12 @@ uint64_t reader_out_of_order(const struct reader *reader)
 	return reader->batch ? reader->batch->violations : reader->out_of_order;
 }
 
-struct order_unfinished reader_unfinished(const struct reader *reader)
+struct reorder_unfinished reader_unfinished(const struct reader *reader)
 {
 	const struct resolved_stacks *packed = &reader->metadata.values.stacks;
 
-	return (struct order_unfinished){.records = reader->unfinished.records + packed->unfinished_records,
-					 .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};
+	return (struct reorder_unfinished){.records = reader->unfinished.records + packed->unfinished_records,
+					   .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};
 }
 
 /* Keeps only the first. Takes `damage`. */
@@ -187,14 +187,14 @@ static inline bool is_copy(struct reader *reader, uint32_t attribute, int32_t ti
 }
 
 /* Offset in the file of the record, or of the compressed record that holds it. */
-static uint64_t find_offset(const struct order_item *item)
+static uint64_t find_offset(const struct reorder_item *item)
 {
 	const struct record_block *block = item->block;
 
 	return block->compressed ? block->offset : block->offset + (uint64_t)(item->record - block->content.data);
 }
 
-static void number_event(struct reader *reader, const struct order_item *item, struct event *event)
+static void number_event(struct reader *reader, const struct reorder_item *item, struct event *event)
 {
 	event->sequence = ++reader->sequence;
 	event->record = item->record;
@@ -202,7 +202,7 @@ static void number_event(struct reader *reader, const struct order_item *item, s
 }
 
 /* False: the record is a copy. */
-static bool expand_item(struct reader *reader, const struct order_item *item, const struct ahead_call *call,
+static bool expand_item(struct reader *reader, const struct reorder_item *item, const struct ahead_call *call,
 			struct event *event)
 {
 	if (is_copy(reader, item->attribute, call->tid, call->cpu, call->id, item->time_ns))
@@ -213,7 +213,7 @@ static bool expand_item(struct reader *reader, const struct order_item *item, co
 }
 
 /* False: the record is a copy or damaged; there is no event to return. */
-static COLD bool decode_item(struct reader *reader, const struct order_item *item, struct event *event)
+static COLD bool decode_item(struct reader *reader, const struct reorder_item *item, struct event *event)
 {
 	struct record_identity identity;
 	struct perf_event_header header;

@@ -111,7 +111,7 @@ uint64_t reader_out_of_order(const struct reader *reader);
 
 /* The records of the last round that were discarded, at the end of an incomplete or damaged recording. For a packed
  * recording it includes those discarded when it was packed. */
-struct order_unfinished reader_unfinished(const struct reader *reader);
+struct reorder_unfinished reader_unfinished(const struct reader *reader);
 
 /* Accepts NULL. */
 void reader_close(struct reader *reader);

@@ -6,9 +6,9 @@
 
 #include "base/vector.h"
 
-#define ITEM_BYTES (2 * sizeof(struct order_item)) /* size in `items` and `merged` */
-#define EPOCHS_MAX 256				   /* more jumps are damage */
-#define SEAM_WAITS 2				   /* the round in which the jump was seen, and the next one */
+#define ITEM_BYTES (2 * sizeof(struct reorder_item)) /* size in `items` and `merged` */
+#define EPOCHS_MAX 256				     /* more jumps are damage */
+#define SEAM_WAITS 2				     /* the round in which the jump was seen, and the next one */
 
 /* The sort key of records. */
 struct timestamp {
@@ -24,9 +24,9 @@ struct stream {
 struct order {
 	/* From `first` on: records that may be handed out, up to `releasable`, then the rest of the sorted ones, then
 	 * new ones. */
-	VECTOR(struct order_item) items;
-	VECTOR(struct order_item) merged; /* room for merging */
-	VECTOR(size_t) runs;		  /* start of each run, and finally the end of the last */
+	VECTOR(struct reorder_item) items;
+	VECTOR(struct reorder_item) merged; /* room for merging */
+	VECTOR(size_t) runs;		    /* start of each run, and finally the end of the last */
 	size_t first, releasable;
 	size_t sorted;		       /* everything before it is sorted */
 	size_t round_start;	       /* the first record of this round */
@@ -47,7 +47,7 @@ struct order {
 	bool has_rounds;
 };
 
-struct mmt_error *order_create(size_t streams, struct order **order_ret)
+struct mmt_error *reorder_create(size_t streams, struct order **order_ret)
 {
 	struct order *order = calloc(1, sizeof(*order));
 
@@ -75,7 +75,7 @@ static void let_go(struct order *order, struct record_block *block, struct recor
 	*done = block;
 }
 
-void order_destroy(struct order *order, struct record_blocks *blocks)
+void reorder_destroy(struct order *order, struct record_blocks *blocks)
 {
 	struct record_block *done = NULL;
 
@@ -92,7 +92,7 @@ void order_destroy(struct order *order, struct record_blocks *blocks)
 	free(order);
 }
 
-static inline bool is_before(const struct order_item *left, const struct order_item *right)
+static inline bool is_before(const struct reorder_item *left, const struct reorder_item *right)
 {
 	if (left->epoch != right->epoch)
 		return left->epoch < right->epoch;
@@ -104,7 +104,7 @@ static inline bool is_younger(struct timestamp left, struct timestamp right)
 	return left.epoch != right.epoch ? left.epoch > right.epoch : left.time_ns > right.time_ns;
 }
 
-static inline struct timestamp timestamp_of(const struct order_item *item)
+static inline struct timestamp timestamp_of(const struct reorder_item *item)
 {
 	return (struct timestamp){.time_ns = item->time_ns, .epoch = item->epoch};
 }
@@ -112,7 +112,7 @@ static inline struct timestamp timestamp_of(const struct order_item *item)
 /* Find the ascending runs of the waiting records. */
 static bool find_runs(struct order *order)
 {
-	const struct order_item *items = order->items.items;
+	const struct reorder_item *items = order->items.items;
 	size_t start = order->sorted > order->first ? order->sorted : order->first + 1;
 
 	order->runs.count = 0;
@@ -127,10 +127,10 @@ static bool find_runs(struct order *order)
 
 /* Merge two runs into `to`. The upper one may already be there, at its end. With equal times the lower run comes
  * first. */
-static void merge_runs(const struct order_item *lower, size_t lower_count, const struct order_item *upper,
-		       size_t upper_count, struct order_item *to)
+static void merge_runs(const struct reorder_item *lower, size_t lower_count, const struct reorder_item *upper,
+		       size_t upper_count, struct reorder_item *to)
 {
-	const struct order_item *lower_end = lower + lower_count, *upper_end = upper + upper_count;
+	const struct reorder_item *lower_end = lower + lower_count, *upper_end = upper + upper_count;
 
 	while (lower < lower_end && upper < upper_end) {
 		bool take_upper = is_before(upper, lower);
@@ -147,14 +147,14 @@ static void merge_runs(const struct order_item *lower, size_t lower_count, const
 
 /* Merge the runs behind the first into one: adjacent pairs, from one array into the same positions of the other.
  * Returns the array with the result. */
-static struct order_item *merge_later_runs(struct order *order)
+static struct reorder_item *merge_later_runs(struct order *order)
 {
-	struct order_item *from = order->items.items, *to = order->merged.items;
+	struct reorder_item *from = order->items.items, *to = order->merged.items;
 	size_t *runs = order->runs.items;
 
 	while (order->runs.count > 3) {
 		size_t count = order->runs.count - 1, kept = 1;
-		struct order_item *merged = to;
+		struct reorder_item *merged = to;
 
 		for (size_t i = 1; i < count; i += 2) {
 			size_t middle = runs[i + 1], end = runs[i + 2 <= count ? i + 2 : i + 1];
@@ -171,7 +171,7 @@ static struct order_item *merge_later_runs(struct order *order)
 }
 
 /* The first item in [low, high) that is younger; the items are sorted. */
-static size_t find_younger_in(const struct order_item *items, size_t low, size_t high, struct timestamp timestamp)
+static size_t find_younger_in(const struct reorder_item *items, size_t low, size_t high, struct timestamp timestamp)
 {
 	return low + partition_point(high - low, i, !is_younger(timestamp_of(&items[low + i]), timestamp));
 }
@@ -182,11 +182,11 @@ static size_t find_younger_in(const struct order_item *items, size_t low, size_t
  */
 static struct mmt_error *sort(struct order *order)
 {
-	struct order_item *items, *later;
+	struct reorder_item *items, *later;
 	size_t start, middle, end;
 
 	if (!find_runs(order) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
-						       order->items.count, sizeof(struct order_item)))
+						       order->items.count, sizeof(struct reorder_item)))
 		return &error_no_memory;
 	order->sorted = order->items.count;
 	if (order->runs.count == 2)
@@ -246,7 +246,7 @@ static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_
 	if (order->sorted > start)
 		order->sorted = start;
 	for (size_t i = start; i < order->items.count; i++) {
-		struct order_item *item = &order->items.items[i];
+		struct reorder_item *item = &order->items.items[i];
 
 		if (item->epoch != before || item->time_ns > order->seam_ns)
 			continue;
@@ -276,7 +276,7 @@ static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const s
  * than a record of its own has been read. When a record of a ring was written, older ones may still have been on their
  * way to other rings.
  */
-static struct timestamp find_reached(const struct order_item *item, bool own)
+static struct timestamp find_reached(const struct reorder_item *item, bool own)
 {
 	struct timestamp timestamp = timestamp_of(item);
 
@@ -285,7 +285,7 @@ static struct timestamp find_reached(const struct order_item *item, bool own)
 	return timestamp;
 }
 
-static inline void place_in_time(struct order *order, struct order_item *item, uint32_t number)
+static inline void place_in_time(struct order *order, struct reorder_item *item, uint32_t number)
 {
 	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
 	struct timestamp reached;
@@ -312,9 +312,9 @@ static bool is_full(const struct order *order)
 	return order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES;
 }
 
-struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream)
+struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, uint32_t stream)
 {
-	struct order_item *added;
+	struct reorder_item *added;
 
 	if (order->first && order->first == order->releasable)
 		compact(order);
@@ -332,7 +332,7 @@ struct mmt_error *order_push(struct order *order, const struct order_item *item,
 	return NULL;
 }
 
-struct mmt_error *order_end_round(struct order *order)
+struct mmt_error *reorder_end_round(struct order *order)
 {
 	struct mmt_error *error = NULL;
 
@@ -350,7 +350,7 @@ struct mmt_error *order_end_round(struct order *order)
 	return error;
 }
 
-struct mmt_error *order_end(struct order *order)
+struct mmt_error *reorder_end(struct order *order)
 {
 	struct mmt_error *error = order->first < order->items.count ? sort(order) : NULL;
 
@@ -358,16 +358,16 @@ struct mmt_error *order_end(struct order *order)
 	return error;
 }
 
-struct mmt_error *order_end_early(struct order *order, struct order_unfinished *unfinished_ret,
-				  struct record_block **done)
+struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinished *unfinished_ret,
+				    struct record_block **done)
 {
-	struct mmt_error *error = order_end(order);
+	struct mmt_error *error = reorder_end(order);
 	/* The end of an empty round at the start of the data does not count. */
 	bool has_round = is_younger(order->round_before, (struct timestamp){0});
 	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->complete);
-	const struct order_item *items = order->items.items;
+	const struct reorder_item *items = order->items.items;
 
-	*unfinished_ret = (struct order_unfinished){.records = order->items.count - kept};
+	*unfinished_ret = (struct reorder_unfinished){.records = order->items.count - kept};
 	if (error || kept == order->items.count)
 		return error;
 	/* Times on both sides of a clock jump cannot be subtracted. */
@@ -390,13 +390,13 @@ static void note_time(struct order *order, struct timestamp timestamp)
 		order->taken = timestamp;
 }
 
-size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
-		  struct record_block **done)
+size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t maximum, size_t bytes,
+		    struct record_block **done)
 {
 	size_t count = 0, taken = 0;
 
 	while (order->first < order->releasable && count < maximum && taken < bytes) {
-		const struct order_item *item = &order->items.items[order->first++];
+		const struct reorder_item *item = &order->items.items[order->first++];
 
 		items_ret[count++] = *item;
 		taken += item->size;
@@ -407,18 +407,18 @@ size_t order_take(struct order *order, struct order_item *items_ret, size_t maxi
 	return count;
 }
 
-bool order_has_releasable(const struct order *order)
+bool reorder_has_releasable(const struct order *order)
 {
 	return order->first < order->releasable;
 }
 
-uint64_t order_violations(const struct order *order)
+uint64_t reorder_violations(const struct order *order)
 {
 	return order->violations;
 }
 
-size_t order_bytes(const struct order *order)
+size_t reorder_bytes(const struct order *order)
 {
 	return order->bytes - (order->items.count - order->first) * ITEM_BYTES + order->block_bytes +
-	       (order->items.capacity + order->merged.capacity) * sizeof(struct order_item);
+	       (order->items.capacity + order->merged.capacity) * sizeof(struct reorder_item);
 }

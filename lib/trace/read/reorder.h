@@ -38,7 +38,7 @@
 
 struct order;
 
-struct order_item {
+struct reorder_item {
 	uint64_t time_ns; /* 0: none, replaced by the time of the last record handed out */
 	const uint8_t *record;
 	struct record_block *block;
@@ -47,49 +47,49 @@ struct order_item {
 };
 
 /* Streams: sources whose records come in order, each known by its number. */
-struct mmt_error *order_create(size_t streams, struct order **order_ret) MMT_MUST_CHECK;
+struct mmt_error *reorder_create(size_t streams, struct order **order_ret) MMT_MUST_CHECK;
 
 /* Returns blocks with waiting records to `blocks`. Accepts NULL. */
-void order_destroy(struct order *order, struct record_blocks *blocks);
+void reorder_destroy(struct order *order, struct record_blocks *blocks);
 
 /*
  * Add a record and count it as pending in its block. Records with equal times keep their order of arrival.
  * ORDER_NO_STREAM: the record does not show clock jumps.
  */
-struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream) MMT_MUST_CHECK;
+struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, uint32_t stream) MMT_MUST_CHECK;
 
-struct mmt_error *order_end_round(struct order *order) MMT_MUST_CHECK;
+struct mmt_error *reorder_end_round(struct order *order) MMT_MUST_CHECK;
 
 /* The input has ended: all records may be handed out. */
-struct mmt_error *order_end(struct order *order) MMT_MUST_CHECK;
+struct mmt_error *reorder_end(struct order *order) MMT_MUST_CHECK;
 
 /* Records of an incomplete round: some rings have been read and others have not. */
-struct order_unfinished {
+struct reorder_unfinished {
 	uint64_t records; /* number of records younger than the last time for which all records exist */
 	uint64_t span_ns; /* from that time to the youngest of these */
 };
 
 /* The same if the last round is incomplete: its records are discarded. Blocks: as below. If no round has ended, the
  * file has no rounds, and all records may be handed out. */
-struct mmt_error *order_end_early(struct order *order, struct order_unfinished *unfinished_ret,
-				  struct record_block **done) MMT_MUST_CHECK;
+struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinished *unfinished_ret,
+				    struct record_block **done) MMT_MUST_CHECK;
 
 /*
  * Takes the next records that may be handed out: at most `maximum`, and no more than needed to fill `bytes`. Returns
  * their number. Blocks that give no more records are added to *done: return them when these records are no longer
  * needed.
  */
-size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
-		  struct record_block **done);
+size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t maximum, size_t bytes,
+		    struct record_block **done);
 
-/* Whether order_take() would give any. */
-bool order_has_releasable(const struct order *order);
+/* Whether reorder_take() would give any. */
+bool reorder_has_releasable(const struct order *order);
 
 /* Number of records handed out after a younger one; after a jump of the clock, since then. */
-uint64_t order_violations(const struct order *order);
+uint64_t reorder_violations(const struct order *order);
 
 /* Bytes held, including complete blocks; for the test of bounded memory. */
-size_t order_bytes(const struct order *order);
+size_t reorder_bytes(const struct order *order);
 
 /* Prefetch records that are decoded soon: in time order they are scattered over their blocks. */
 

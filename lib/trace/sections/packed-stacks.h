@@ -118,7 +118,7 @@ struct resolved_stacks {
 	VECTOR(struct resolved_program) programs;
 	uint32_t damage;			    /* text: damage of the recording that was packed */
 	bool code_left_out;			    /* on request: no frame has code */
-	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct order_unfinished */
+	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
 };
 
 void resolved_stacks_deinit(struct resolved_stacks *stacks);

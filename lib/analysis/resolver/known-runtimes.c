@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/known-runtimes.h"
+#include "analysis/resolver/known-runtimes.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #define GO_HEAP_START 0xc000000000ULL
 #define GO_HEAP_END (GO_HEAP_START + (1ULL << 40))
 
-#define RANGE_PART_BYTES (1ULL << 30)	     /* a heap is reserved in one range with at least one part of this size */
-#define JAVA_RANGE_BYTES JAVA_HEAP_END	     /* smaller heaps have compressed pointers */
-#define REGION_BYTES (1ULL << 20)	     /* regions of a heap begin at multiples of this */
-#define FIRST_PART_BYTES (8ULL << 20)	     /* unless other memory below is in one mapping with the first ones */
+#define RANGE_PART_BYTES (1ULL << 30)  /* a heap is reserved in one range with at least one part of this size */
+#define JAVA_RANGE_BYTES JAVA_HEAP_END /* smaller heaps have compressed pointers */
+#define REGION_BYTES (1ULL << 20)      /* regions of a heap begin at multiples of this */
+#define FIRST_PART_BYTES (8ULL << 20)  /* unless other memory below is in one mapping with the first ones */
 #define V8_PAGE_BYTES (256ULL << 10)
 
 static const struct runtime runtimes[] = {
@@ -193,9 +193,9 @@ static bool can_be_heap(const struct space_interval *interval)
 
 /* Adjacent mappings of which some belong to a heap: those from `start` to the end of the last large part. */
 struct range_search {
-	uint64_t mapped_end;   /* of the interval before */
-	uint64_t start;	       /* where regions may begin; 0: none */
-	uint64_t first, last;  /* the range so far; 0: no large part */
+	uint64_t mapped_end;  /* of the interval before */
+	uint64_t start;	      /* where regions may begin; 0: none */
+	uint64_t first, last; /* the range so far; 0: no large part */
 	uint64_t best_start, best_end;
 };
 
@@ -287,10 +287,8 @@ enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct spac
 
 const char *gc_heap_name(enum gc_heap heap)
 {
-	static const char *const names[] = {[GC_HEAP_GO] = "Go",
-					    [GC_HEAP_JAVA] = "Java",
-					    [GC_HEAP_DOTNET] = ".NET",
-					    [GC_HEAP_NODE] = "Node"};
+	static const char *const names[] = {
+	    [GC_HEAP_GO] = "Go", [GC_HEAP_JAVA] = "Java", [GC_HEAP_DOTNET] = ".NET", [GC_HEAP_NODE] = "Node"};
 
 	return names[heap];
 }

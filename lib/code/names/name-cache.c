@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/dwarf/name-cache.h"
+#include "code/names/name-cache.h"
 
 #include <dirent.h>
 #include <elf.h>

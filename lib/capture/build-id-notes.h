@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Build-ids of the mapped modules, and copies of modules that may be gone when the report is made (--images). */
-#ifndef CAPTURE_MODULES_BUILD_ID_NOTES_H
-#define CAPTURE_MODULES_BUILD_ID_NOTES_H
+#ifndef CAPTURE_BUILD_ID_NOTES_H
+#define CAPTURE_BUILD_ID_NOTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Names and lines of one ELF file: its own symbols and DWARF, or those of its separate debug file. */
-#ifndef CODE_DWARF_SYMBOLS_H
-#define CODE_DWARF_SYMBOLS_H
+#ifndef CODE_NAMES_SYMBOLS_H
+#define CODE_NAMES_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "code/dwarf/name-cache.h"
+#include "code/names/name-cache.h"
 #include "code/elf/module.h"
 
 struct symbols;
@@ -56,31 +56,5 @@ enum program_state symbols_debug_state(const struct symbols *symbols);
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret);
 
 const char *symbols_library_version(void);
-
-/* Names derived from those of a module, each stored once: demangled names and full paths. */
-
-/* An all-zero value is empty. */
-struct synthesized_names {
-	struct intern keys;	    /* addresses of the arguments */
-	VECTOR(const char *) texts; /* by number of the key; NULL: none */
-	struct arena arena;
-};
-
-void synthesized_names_deinit(struct synthesized_names *names);
-
-/* Arguments are identified by their addresses, so they must live as long as `names`, as do results. NULL: out of
- * memory. */
-
-/* Also NULL if the name is not mangled. */
-const char *synthesized_names_demangle(struct synthesized_names *names, const char *name);
-
-const char *synthesized_names_path(struct synthesized_names *names, const char *directory, const char *file);
-
-/* A symbol's name without its version, which begins at `end`. */
-const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end);
-
-/* Demangle a C++, Rust or D name with libiberty, in bounded time and memory; NULL if it is not mangled. The caller
- * frees it. */
-char *demangle(const char *name);
 
 #endif

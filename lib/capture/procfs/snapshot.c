@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/proc/snapshot.h"
+#include "capture/procfs/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
 #include "capture/recorder.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 #define READ_BYTES 4096 /* what the kernel returns at once, while it holds the lock */
 #define LINE_BYTES_MAX (4 * LIMIT_PATH_BYTES + 256)

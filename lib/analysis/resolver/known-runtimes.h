@@ -5,8 +5,8 @@
  * files. A new format of names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in
  * lib/trace/sections, and a source in lib/analysis/resolver/recorded-jit-code.c. Hints about its memory are in hints.c.
  */
-#ifndef ANALYSIS_REPORT_KNOWN_RUNTIMES_H
-#define ANALYSIS_REPORT_KNOWN_RUNTIMES_H
+#ifndef ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H
+#define ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H
 
 #include <mmtrace/report.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Functions, inlined functions and lines from DWARF. */
-#ifndef CODE_DWARF_DWARF_NAMES_H
-#define CODE_DWARF_DWARF_NAMES_H
+#ifndef CODE_NAMES_DWARF_NAMES_H
+#define CODE_NAMES_DWARF_NAMES_H
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/dwarf/line-tables.h"
+#include "code/names/line-tables.h"
 
 #include <dwarf.h>
 #include <gelf.h>

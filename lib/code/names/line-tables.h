@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Source lines by address, unit by unit. libdw keeps each table that it has read until its Dwarf is closed, at some 60
  * bytes per line. Here each change of the line takes 16 bytes, and libdw's memory is freed regularly. */
-#ifndef CODE_DWARF_LINE_TABLES_H
-#define CODE_DWARF_LINE_TABLES_H
+#ifndef CODE_NAMES_LINE_TABLES_H
+#define CODE_NAMES_LINE_TABLES_H
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>

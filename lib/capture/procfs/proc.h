@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What /proc reports about a process and its threads. */
-#ifndef CAPTURE_PROC_PROC_H
-#define CAPTURE_PROC_PROC_H
+#ifndef CAPTURE_PROCFS_PROC_H
+#define CAPTURE_PROCFS_PROC_H
 
 #include <stdbool.h>
 #include <stddef.h>

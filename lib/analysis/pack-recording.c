@@ -144,8 +144,8 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	return error ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 
-/* Records of the recorder that hold only numbers and marks: marks of the user, RSS, swap, addresses of resident pages, which
- * dumps a call waits for, missing children, and process start times. */
+/* Records of the recorder that hold only numbers and marks: marks of the user, RSS, swap, addresses of resident pages,
+ * which dumps a call waits for, missing children, and process start times. */
 static bool is_note(const struct event *event)
 {
 	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_RESIDENT_PAGES ||
@@ -518,7 +518,7 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 
 static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const struct replay *replay)
 {
-	struct order_unfinished unfinished = reader_unfinished(replay->reader);
+	struct reorder_unfinished unfinished = reader_unfinished(replay->reader);
 	const char *damage = reader_damage(replay->reader), *path;
 	enum program_state state;
 	size_t position = 0;

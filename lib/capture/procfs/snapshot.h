@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Snapshots: reads /proc/PID/maps and writes the lines, with the time of each read(), into the recording. */
-#ifndef CAPTURE_PROC_SNAPSHOT_H
-#define CAPTURE_PROC_SNAPSHOT_H
+#ifndef CAPTURE_PROCFS_SNAPSHOT_H
+#define CAPTURE_PROCFS_SNAPSHOT_H
 
 #include "base/errors.h"
 #include "capture/recorder.h"

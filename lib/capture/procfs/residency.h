@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which pages of a process are resident (PAGEMAP_SCAN, or pagemap). */
-#ifndef CAPTURE_PROC_RESIDENCY_H
-#define CAPTURE_PROC_RESIDENCY_H
+#ifndef CAPTURE_PROCFS_RESIDENCY_H
+#define CAPTURE_PROCFS_RESIDENCY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 
 #include <dirent.h>
 #include <elf.h>

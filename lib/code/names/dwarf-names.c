@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/dwarf/dwarf-names.h"
+#include "code/names/dwarf-names.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "code/dwarf/debug-files.h"
-#include "code/dwarf/line-tables.h"
+#include "code/names/debug-files.h"
+#include "code/names/line-tables.h"
 
 /* Maximum number of overlapping units, or functions, checked for an address, from the nearest start downwards. */
 #define OVERLAPPING_RANGES 16

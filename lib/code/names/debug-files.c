@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/dwarf/debug-files.h"
+#include "code/names/debug-files.h"
 
 #include <dwarf.h>
 #include <elf.h>

@@ -4,8 +4,8 @@
  * own or can write to, and files that another build of mmtrace has written. Replaces files by renaming, so that
  * concurrent reports see complete files.
  */
-#ifndef CODE_DWARF_NAME_CACHE_H
-#define CODE_DWARF_NAME_CACHE_H
+#ifndef CODE_NAMES_NAME_CACHE_H
+#define CODE_NAMES_NAME_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Separate debug files: where to search for them, parts that a file refers to (.gnu_debugaltlink, split DWARF), and
  * copies with expanded sections. */
-#ifndef CODE_DWARF_DEBUG_FILES_H
-#define CODE_DWARF_DEBUG_FILES_H
+#ifndef CODE_NAMES_DEBUG_FILES_H
+#define CODE_NAMES_DEBUG_FILES_H
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>

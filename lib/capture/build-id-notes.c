@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/modules/build-id-notes.h"
+#include "capture/build-id-notes.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/strings.h"
-#include "capture/proc/proc.h"
+#include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 #include "capture/runtimes/jit-files.h"
