@@ -364,3 +364,131 @@ bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_co
 		++*origin;
 	return frame_count >= DEPTH && *origin < frame_count;
 }
+
+/* Heaps of managed runtimes */
+
+/* Address ranges of heaps: HotSpot's with compressed pointers (32 bits), and Go's first TiB. */
+#define JAVA_HEAP_START (2ULL << 30)
+#define JAVA_HEAP_END (32ULL << 30)
+#define GO_HEAP_START 0xc000000000ULL
+#define GO_HEAP_END (GO_HEAP_START + (1ULL << 40))
+
+#define RANGE_PART_BYTES (1ULL << 30)  /* a heap is reserved in one range with at least one part of this size */
+#define JAVA_RANGE_BYTES JAVA_HEAP_END /* smaller heaps have compressed pointers */
+#define REGION_BYTES (1ULL << 20)      /* regions of a heap begin at multiples of this */
+#define FIRST_PART_BYTES (8ULL << 20)  /* unless other memory below is in one mapping with the first ones */
+#define V8_PAGE_BYTES (256ULL << 10)
+
+static bool is_runtime(const struct heap_finder *finder, const char *name)
+{
+	return finder->runtime && !strcmp(finder->runtime->name, name);
+}
+
+/* Private anonymous memory, accessible or reserved. */
+static bool can_be_heap(const struct space_interval *interval)
+{
+	return !interval->attributes.shared && !interval->attributes.inode && !interval->attributes.heap &&
+	       !(interval->attributes.protection & PROT_EXEC);
+}
+
+/* Adjacent mappings of which some belong to a heap: those from `start` to the end of the last large part. */
+struct range_search {
+	uint64_t mapped_end;  /* of the interval before */
+	uint64_t start;	      /* where regions may begin; 0: none */
+	uint64_t first, last; /* the range so far; 0: no large part */
+	uint64_t best_start, best_end;
+};
+
+static void end_range(struct range_search *search)
+{
+	if (search->first && search->last - search->first > search->best_end - search->best_start) {
+		search->best_start = search->first;
+		search->best_end = search->last;
+	}
+	search->start = search->first = search->last = 0;
+}
+
+/* Other memory ends a sequence of regions that has no large part yet. */
+static void look_at(struct range_search *search, const struct space *space, const struct space_interval *interval)
+{
+	uint64_t bytes = interval->end - interval->start;
+
+	if (interval->start != search->mapped_end || !can_be_heap(interval))
+		end_range(search);
+	search->mapped_end = interval->end;
+	if (!can_be_heap(interval))
+		return;
+	if (interval->attributes.protection) {
+		bool other = classes_is_arena(space, interval, MMT_CLASS_ANON) ||
+			     classes_is_above_guard(space, interval) ||
+			     (interval->start % REGION_BYTES && bytes < FIRST_PART_BYTES);
+
+		if (other)
+			search->start = 0;
+		else if (!search->start || interval->start % REGION_BYTES)
+			search->start = interval->start;
+	}
+	if (bytes < RANGE_PART_BYTES || !search->start)
+		return;
+	search->first = search->first ? search->first : search->start;
+	search->last = interval->end;
+}
+
+struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime)
+{
+	struct heap_finder finder = {.space = space, .runtime = runtime};
+	const struct space_interval *interval;
+	struct range_search search = {0};
+	uint64_t least = is_runtime(&finder, "java") ? JAVA_RANGE_BYTES : 0;
+
+	if (!is_runtime(&finder, "java") && !is_runtime(&finder, "dotnet"))
+		return finder;
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end)
+		look_at(&search, space, interval);
+	end_range(&search);
+	if (search.best_end - search.best_start >= least) {
+		finder.start = search.best_start;
+		finder.end = search.best_end;
+	}
+	return finder;
+}
+
+static bool is_java_heap(const struct heap_finder *finder, const struct space_interval *interval)
+{
+	return (interval->start >= JAVA_HEAP_START && interval->end <= JAVA_HEAP_END) ||
+	       (interval->start >= finder->start && interval->end <= finder->end);
+}
+
+/* Pages of V8's heap, which the kernel may show as one mapping. */
+static bool is_v8_heap(const struct heap_finder *finder, const struct space_interval *interval)
+{
+	return interval->start % V8_PAGE_BYTES == 0 && interval->end % V8_PAGE_BYTES == 0 &&
+	       !classes_is_above_guard(finder->space, interval);
+}
+
+enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct space_interval *interval,
+			     enum mmt_class memory_class, const char *path)
+{
+	/* ZGC */
+	if (memory_class == MMT_CLASS_FILE && starts_with(path, "/memfd:java_heap"))
+		return GC_HEAP_JAVA;
+	if (memory_class != MMT_CLASS_ANON)
+		return GC_HEAP_NONE;
+	if (is_runtime(finder, "java") && is_java_heap(finder, interval))
+		return GC_HEAP_JAVA;
+	if (is_runtime(finder, "dotnet") && interval->start >= finder->start && interval->end <= finder->end)
+		return GC_HEAP_DOTNET;
+	if (is_runtime(finder, "node") && is_v8_heap(finder, interval))
+		return GC_HEAP_NODE;
+	if (!finder->runtime && interval->start >= GO_HEAP_START && interval->end <= GO_HEAP_END)
+		return GC_HEAP_GO;
+	return GC_HEAP_NONE;
+}
+
+const char *gc_heap_name(enum gc_heap heap)
+{
+	static const char *const names[] = {
+	    [GC_HEAP_GO] = "Go", [GC_HEAP_JAVA] = "Java", [GC_HEAP_DOTNET] = ".NET", [GC_HEAP_NODE] = "Node"};
+
+	return names[heap];
+}

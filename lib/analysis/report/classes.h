@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The class of a mapping (heap, file, thread stack, JIT code ...), from its attributes and path. Pure. rows.c
- * refines it by stack.
+ * The class of a mapping (heap, file, thread stack, JIT code, a runtime's heap ...), from its attributes and path.
+ * Pure. rows.c refines it by stack.
  */
 #ifndef ANALYSIS_REPORT_CLASSES_H
 #define ANALYSIS_REPORT_CLASSES_H
@@ -11,6 +11,7 @@
 
 #include <mmtrace/report.h>
 
+#include "analysis/resolver/known-runtimes.h"
 #include "model/space/space.h"
 
 /* `path`: the name of interval->attributes.path, "" for none. */
@@ -54,5 +55,25 @@ enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *pat
 /* Whether patterns_find() returns the same for any continuation of these frames. Set `*origin` to 0 for a new stack; it
  * counts the frames already examined, so that a call with more frames examines only the new ones. */
 bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin);
+
+/* Managed heaps that are recognised by their addresses or names. */
+enum gc_heap { GC_HEAP_NONE, GC_HEAP_GO, GC_HEAP_JAVA, GC_HEAP_DOTNET, GC_HEAP_NODE };
+
+/* Where a process can have such a heap. */
+struct heap_finder {
+	const struct space *space;
+	const struct runtime *runtime; /* that runs there; NULL: none that is known */
+	uint64_t start, end;	       /* addresses that it has reserved for its heap; equal: not known */
+};
+
+/* Takes time for each mapping of the space. */
+struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime);
+
+/* `path`: the name of the mapping, "" for none. */
+enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct space_interval *interval,
+			     enum mmt_class memory_class, const char *path);
+
+/* For people; NULL for none. */
+const char *gc_heap_name(enum gc_heap heap);
 
 #endif

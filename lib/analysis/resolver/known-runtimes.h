@@ -42,24 +42,4 @@ bool runtimes_start_in(const char *module);
 /* The runtime with this `name`; NULL: unknown. */
 const struct runtime *runtimes_find(const char *name);
 
-/* Managed heaps that are recognised by their addresses or names. */
-enum gc_heap { GC_HEAP_NONE, GC_HEAP_GO, GC_HEAP_JAVA, GC_HEAP_DOTNET, GC_HEAP_NODE };
-
-/* Where a process can have such a heap. */
-struct heap_finder {
-	const struct space *space;
-	const struct runtime *runtime; /* that runs there; NULL: none that is known */
-	uint64_t start, end;	       /* addresses that it has reserved for its heap; equal: not known */
-};
-
-/* Takes time for each mapping of the space. */
-struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime);
-
-/* `path`: the name of the mapping, "" for none. */
-enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct space_interval *interval,
-			     enum mmt_class memory_class, const char *path);
-
-/* For people; NULL for none. */
-const char *gc_heap_name(enum gc_heap heap);
-
 #endif
