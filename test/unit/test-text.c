@@ -1041,6 +1041,29 @@ START_TEST(nothing_unfreed_but_growth)
 }
 END_TEST
 
+/* The parts are of all processes: if one has ended, the others have them alone. */
+START_TEST(ended_process_hides_parts)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_process processes[2] = {report.processes[0], report.processes[0]};
+	char *text;
+
+	report.processes = processes;
+	report.process_count = 2;
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING, .end_bytes = 2 << 20};
+	processes[1].ended = true;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text,
+		   "Which memory grew is not shown: 1 of the processes that were there at the start ended before");
+	free(text);
+	/* A child that came and went had no pages to compare. */
+	processes[1].parent_pid = 1;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_WARNINGS(text, "Which memory grew");
+	free(text);
+}
+END_TEST
+
 /* Address space can leak while RSS is level; memory that is resident would show in RSS. */
 START_TEST(unfreed_grows_while_level)
 {
@@ -1480,6 +1503,7 @@ int main(void)
 	tcase_add_test(cases, huge_pages_that_are_mostly_empty);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_test(cases, unfreed_grows_while_level);
+	tcase_add_test(cases, ended_process_hides_parts);
 	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);

@@ -647,12 +647,34 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	put_verdict(text, report);
 }
 
+/* Say why no parts are shown: a process from before the recording has ended, and its pages with it. */
+static void put_ended(struct text *text, const struct mmt_report *report)
+{
+	char sentence[256];
+	size_t count = 0;
+
+	/* Processes that were there when recording began have no known parent. */
+	for (size_t i = 0; i < report->process_count; i++)
+		count += report->processes[i].ended && !report->processes[i].parent_pid;
+	if (!count || count == report->process_count || report->growth.verdict == MMT_VERDICT_UNKNOWN)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "  Which memory grew is not shown: %zu of the processes that were there at the start ended before the "
+		 "pages "
+		 "of all were read. --pid PID shows it for one that was alive at the end.",
+		 count);
+	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+	text_end_line(text);
+}
+
 void text_growth(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
-	if (report->growth.parts_known)
+	if (report->growth.parts_known) {
 		put_parts(text, report);
-	else
+	} else {
 		put_place(text, report);
+		put_ended(text, report);
+	}
 	put_huge_pages(text, report);
 }
