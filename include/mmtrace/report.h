@@ -537,6 +537,9 @@ struct mmt_growth {
 	uint64_t floor_bytes;	       /* smaller changes are noise; 0: unknown */
 	uint64_t settled_ns;	       /* MMT_VERDICT_PLATEAU: when it was reached */
 	uint64_t advised_ns;	       /* MMT_VERDICT_TOO_SHORT: how long to record */
+	/* MMT_VERDICT_PLATEAU and _STEADY: by how much unfreed mappings grew that leak, but are hardly resident, since
+	 * memory is level. 0 without causes: they need groups by stack. */
+	uint64_t unfreed_growth_bytes;
 	/* True if residency was recorded near the start of the window, and later in it. Then end_bytes - start_bytes,
 	 * or in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
 	 * unexplained_bytes. */

@@ -253,15 +253,21 @@ static void free_report(void)
 	report_file_teardown();
 }
 
-static const struct mmt_report *end_recording(struct recording_builder *builder)
+static const struct mmt_report *report_of_older(uint64_t min_age_ns)
 {
 	struct mmt_report_options options;
 
-	builder_finish(builder, START + 60 * SECOND);
 	mmt_report_options_init(&options);
+	options.min_age_ns = min_age_ns;
 	mmt_report_destroy(made);
 	made = report_file_report(&options);
 	return made;
+}
+
+static const struct mmt_report *end_recording(struct recording_builder *builder)
+{
+	builder_finish(builder, START + 60 * SECOND);
+	return report_of_older(0);
 }
 
 static const struct mmt_report *report_of_three_in_turn(bool grows)
@@ -291,6 +297,53 @@ START_TEST(stacks_of_one_cause_leak_together)
 END_TEST
 
 /* Three caches that are filled one after another are no leak. */
+/* One page is resident when recording ends. */
+static void add_final_residency(struct recording_builder *builder)
+{
+	struct recording_residency residency = {0};
+	struct process_residency *process = vector_append(&residency.processes);
+	const struct resident_run run = {CODE, CODE + 4096};
+	struct buffer buffer;
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = PID;
+	process->time_ns = START + 60 * SECOND;
+	process->resident_bytes = 100 * MEBIBYTE;
+	ck_assert(vector_push(&process->runs, run));
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+}
+
+static const struct mmt_report *report_of_untouched(bool residency, unsigned count, unsigned lifetime)
+{
+	struct recording_builder *builder = start_recording(false);
+
+	allocate(builder, 0, count, 0, 60, lifetime);
+	if (residency)
+		add_final_residency(builder);
+	return end_recording(builder);
+}
+
+/* Address space leaks without memory: nothing of it is resident. */
+START_TEST(mappings_leak_while_rss_is_level)
+{
+	const struct mmt_report *whole = report_of_untouched(true, 60, 0);
+
+	ck_assert_int_eq(whole->growth.verdict, MMT_VERDICT_STEADY);
+	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_uint_ge(whole->growth.unfreed_growth_bytes, 57 * MEBIBYTE);
+	ck_assert_uint_le(whole->growth.unfreed_growth_bytes, 60 * MEBIBYTE);
+	/* A single reservation, and traffic, are none. */
+	ck_assert_uint_eq(report_of_untouched(true, 1, 0)->growth.unfreed_growth_bytes, 0);
+	ck_assert_uint_eq(report_of_untouched(true, 60, 2)->growth.unfreed_growth_bytes, 0);
+	/* Without resident pages it is not known. */
+	ck_assert_uint_eq(report_of_untouched(false, 60, 0)->growth.unfreed_growth_bytes, 0);
+}
+END_TEST
+
 START_TEST(stacks_of_a_steady_process_do_not)
 {
 	const struct mmt_report *whole = report_of_three_in_turn(false);
@@ -321,7 +374,8 @@ START_TEST(freed_stacks_show_lifetimes)
 END_TEST
 
 /* The places, in turns, make `count` MiB of reserved memory accessible between two seconds. */
-static const struct mmt_report *report_of_commits(unsigned places, unsigned count, unsigned from, unsigned to)
+static const struct mmt_report *report_of_commits(uint64_t bytes, unsigned places, unsigned count, unsigned from,
+						  unsigned to)
 {
 	struct recording_builder *builder = start_recording(true);
 
@@ -333,7 +387,7 @@ static const struct mmt_report *report_of_commits(unsigned places, unsigned coun
 					  .time_ns = START + from * SECOND + (to - from) * SECOND * i / count + 1,
 					  .pid = PID,
 					  .tid = PID,
-					  .arguments = {RESERVED + i * MEBIBYTE, MEBIBYTE, PROT_READ | PROT_WRITE},
+					  .arguments = {RESERVED + i * bytes, bytes, PROT_READ | PROT_WRITE},
 					  .callchain = &caller,
 					  .callchain_count = 1});
 	}
@@ -343,7 +397,7 @@ static const struct mmt_report *report_of_commits(unsigned places, unsigned coun
 /* As a leak in a malloc arena that was there before: no mapping is made. */
 START_TEST(memory_made_accessible_throughout_is_a_leak)
 {
-	const struct mmt_report *whole = report_of_commits(1, 30, 0, 60);
+	const struct mmt_report *whole = report_of_commits(MEBIBYTE, 1, 30, 0, 60);
 
 	ck_assert_uint_eq(whole->group_count, 1);
 	ck_assert_uint_eq(whole->groups[0].unfreed_count, 0);
@@ -353,7 +407,14 @@ START_TEST(memory_made_accessible_throughout_is_a_leak)
 	ck_assert_uint_eq(whole->groups[0].committed_trend[MMT_TREND_POINTS - 1], 30 * MEBIBYTE);
 	ck_assert_uint_gt(whole->groups[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 13 * MEBIBYTE);
 	ck_assert_uint_lt(whole->groups[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 17 * MEBIBYTE);
-	whole = report_of_commits(1, 30, 0, 25);
+	/* What the options leave out at the end is no plateau. */
+	whole = report_of_older(25 * SECOND);
+	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
+	/* Too little for the rule of RSS, but steady. */
+	whole = report_of_commits(4096, 1, 40, 0, 60);
+	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_TOO_SHORT);
+	ck_assert_uint_eq(whole->groups[0].advised_ns, 120 * SECOND);
+	whole = report_of_commits(MEBIBYTE, 1, 30, 0, 25);
 	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_CACHE);
 	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_CACHE);
 }
@@ -388,7 +449,7 @@ END_TEST
 /* One call alone shows no growth. */
 START_TEST(stacks_that_make_memory_accessible_leak_together)
 {
-	const struct mmt_report *whole = report_of_commits(14, 14, 0, 60);
+	const struct mmt_report *whole = report_of_commits(MEBIBYTE, 14, 14, 0, 60);
 
 	ck_assert_uint_eq(whole->group_count, 14);
 	ck_assert_uint_eq(whole->cause_count, 1);
@@ -419,6 +480,7 @@ int main(void)
 	tcase = tcase_create("together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_test(tcase, stacks_of_one_cause_leak_together);
+	tcase_add_test(tcase, mappings_leak_while_rss_is_level);
 	tcase_add_test(tcase, stacks_of_a_steady_process_do_not);
 	tcase_add_test(tcase, freed_stacks_show_lifetimes);
 	tcase_add_test(tcase, memory_made_accessible_throughout_is_a_leak);

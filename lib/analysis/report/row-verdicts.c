@@ -301,9 +301,9 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 
 _Static_assert(COMMIT_POINTS % MMT_TREND_POINTS == 0, "a point of the trend is one of the series");
 
-/* Adds up the committed bytes over time of the rows of each set. `sets` has the set of each row, by row number - 1, or
- * GROUP_DETAILS_NO_SET. */
-static void add_commit_trends(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
+/* Adds up the committed bytes until `end_ns` of the rows of each set. `sets` has the set of each row, by row number -
+ * 1, or GROUP_DETAILS_NO_SET. */
+static void add_commit_trends(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns,
 			      const uint32_t *sets, uint64_t (*points)[COMMIT_POINTS])
 {
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
@@ -314,13 +314,28 @@ static void add_commit_trends(const struct ledger *ledger, const struct rows *ro
 			continue;
 		set = sets[rows_shown(rows, account) - 1];
 		if (set != GROUP_DETAILS_NO_SET)
-			commit_trends_sum(&ledger->commit_trends, ledger_commit_trend(ledger, account), report->to_ns,
+			commit_trends_sum(&ledger->commit_trends, ledger_commit_trend(ledger, account), end_ns,
 					  points[set], COMMIT_POINTS);
 	}
 }
 
+/* Small but steady growth, which the rule for RSS takes for noise. */
+static bool rises_throughout(const uint64_t *points)
+{
+	uint64_t before = 0;
+
+	for (unsigned third = 1; third <= 3; third++) {
+		uint64_t bytes = points[COMMIT_POINTS * third / 3 - 1];
+
+		if (bytes <= before)
+			return false;
+		before = bytes;
+	}
+	return points[0] < before;
+}
+
 /* A group without mappings of its own, for instance a malloc arena that grows into reserved memory, has no lifetimes:
- * judge the committed bytes over time, by the rule for RSS. */
+ * judge the committed bytes over time, by the rule for RSS. Calls after allocations_to_ns do not count. */
 static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report, const uint64_t *points,
 						 uint64_t *advised_ns_ret)
 {
@@ -330,7 +345,8 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	    [MMT_VERDICT_SHRINKING] = MMT_LIFETIME_CACHE,
 	};
 	struct mmt_resident_reading readings[COMMIT_POINTS] = {{0}};
-	uint64_t step_ns = (report->to_ns - report->from_ns) / COMMIT_POINTS;
+	const struct survivors_window window = window_of(report);
+	uint64_t step_ns = (window.to_ns - window.from_ns) / COMMIT_POINTS;
 	struct mmt_growth growth;
 
 	for (unsigned i = 0; i < COMMIT_POINTS; i++) {
@@ -339,7 +355,10 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	}
 	growth = mmt_growth_judge(readings, COMMIT_POINTS);
 	*advised_ns_ret = growth.advised_ns;
-	return verdicts[growth.verdict];
+	if (growth.verdict != MMT_VERDICT_STEADY || !rises_throughout(points))
+		return verdicts[growth.verdict];
+	*advised_ns_ret = length_of(&window) * 2;
+	return MMT_LIFETIME_TOO_SHORT;
 }
 
 static struct mmt_error *add_committed(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
@@ -361,9 +380,17 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 		    sets[row - 1] == GROUP_DETAILS_NO_SET)
 			sets[row - 1] = (uint32_t)count++;
 	}
-	add_commit_trends(ledger, rows, report, sets, points);
+	add_commit_trends(ledger, rows, report->allocations_to_ns, sets, points);
 	for (size_t i = 0; i < row_count; i++) {
 		struct mmt_group *group = &groups[i];
+
+		if (sets[i] != GROUP_DETAILS_NO_SET && !group->unfreed_count &&
+		    (group->committed_bytes || group->committed_before_bytes))
+			group->verdict = judge_committed(report, points[sets[i]], &group->advised_ns);
+	}
+	memset(points, 0, count * sizeof(*points));
+	add_commit_trends(ledger, rows, report->to_ns, sets, points);
+	for (size_t i = 0; i < row_count; i++) {
 		uint64_t *trend;
 
 		if (sets[i] == GROUP_DETAILS_NO_SET)
@@ -373,9 +400,7 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 			return &error_no_memory;
 		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
 			trend[point] = points[sets[i]][(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
-		group->committed_trend = trend;
-		if (!group->unfreed_count && (group->committed_bytes || group->committed_before_bytes))
-			group->verdict = judge_committed(report, points[sets[i]], &group->advised_ns);
+		groups[i].committed_trend = trend;
 	}
 	return NULL;
 }
@@ -607,17 +632,13 @@ static int has_leaking_sibling(const struct causes *causes, const struct mmt_cau
 	return intern_find(&causes->names, key, strlen(key) + 1) != INTERN_NONE;
 }
 
-/*
- * A path whose JIT code is compiled again while it runs has several stacks one after another, each of which looks like
- * a cache by itself. So while RSS grows, judge the mappings of a cause together.
- */
-static struct mmt_error *judge_together(struct causes *causes, const struct ledger *ledger, const struct rows *rows)
+/* Judges the mappings of each cause together. `verdicts_ret`: by number of the cause. */
+static struct mmt_error *judge_causes(struct causes *causes, const struct ledger *ledger, const struct rows *rows,
+				      enum mmt_lifetime_verdict *verdicts_ret)
 {
 	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
-	CLEANUP(free) enum mmt_lifetime_verdict *verdicts = calloc(causes->count + 1, sizeof(*verdicts));
-	struct mmt_error *error;
 
-	if (!sets || !verdicts)
+	if (!sets)
 		return &error_no_memory;
 	/* Stacks of a cause that have freed everything show how long its mappings live. */
 	for (size_t i = 0; i < rows->items.count; i++) {
@@ -632,7 +653,18 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 			return &error_no_memory;
 		sets[i] = intern_find(&causes->names, key, strlen(key) + 1);
 	}
-	error = group_details_judge_sets(ledger, rows, causes->report, sets, causes->count, verdicts);
+	return group_details_judge_sets(ledger, rows, causes->report, sets, causes->count, verdicts_ret);
+}
+
+/*
+ * A path whose JIT code is compiled again while it runs has several stacks one after another, each of which looks like
+ * a cache by itself. So while RSS grows, judge the mappings of a cause together.
+ */
+static struct mmt_error *judge_together(struct causes *causes, const struct ledger *ledger, const struct rows *rows)
+{
+	CLEANUP(free) enum mmt_lifetime_verdict *verdicts = calloc(causes->count + 1, sizeof(*verdicts));
+	struct mmt_error *error = verdicts ? judge_causes(causes, ledger, rows, verdicts) : &error_no_memory;
+
 	for (size_t i = 0; !error && i < causes->count; i++) {
 		struct mmt_cause *cause = &causes->items[i];
 		int leaking_sibling = has_leaking_sibling(causes, cause);
@@ -667,7 +699,7 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
 		if (sets[i] != GROUP_DETAILS_NO_SET)
 			add(&memory_bytes[sets[i]], group->memory_bytes);
 	}
-	add_commit_trends(ledger, rows, causes->report, sets, points);
+	add_commit_trends(ledger, rows, causes->report->allocations_to_ns, sets, points);
 	for (size_t i = 0; i < causes->count; i++) {
 		struct mmt_cause *cause = &causes->items[i];
 		uint64_t advised_ns;
@@ -679,6 +711,40 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
 		cause->leaks_together = true;
 	}
 	return NULL;
+}
+
+/*
+ * RSS is level, but mappings that are hardly touched can leak, for instance the stacks of threads: find how much the
+ * unfreed bytes of such causes grew since then.
+ */
+static struct mmt_error *find_unfreed_growth(struct causes *causes, const struct ledger *ledger,
+					     const struct rows *rows)
+{
+	struct mmt_report *report = causes->report;
+	uint64_t length_ns = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
+	uint64_t level_ns =
+	    report->growth.settled_ns > report->from_ns ? report->growth.settled_ns - report->from_ns : 0;
+	double point = length_ns ? (double)level_ns / (double)length_ns * MMT_TREND_POINTS : 0;
+	unsigned first = point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1;
+	CLEANUP(free) enum mmt_lifetime_verdict *verdicts = calloc(causes->count + 1, sizeof(*verdicts));
+	struct mmt_error *error = verdicts ? judge_causes(causes, ledger, rows, verdicts) : &error_no_memory;
+	uint64_t grown = 0;
+
+	for (size_t i = 0; !error && i < report->group_count; i++) {
+		const struct mmt_group *group = &causes->groups[i];
+		uint32_t number = causes->of_groups[i];
+		const struct mmt_cause *cause = number == INTERN_NONE ? NULL : &causes->items[number];
+		uint64_t at_end = group->trend[MMT_TREND_POINTS - 1];
+
+		if (!cause || (cause->verdict != MMT_LIFETIME_LEAK && verdicts[number] != MMT_LIFETIME_LEAK) ||
+		    cause->resident_bytes == MMT_UNKNOWN || cause->resident_bytes > cause->unfreed_bytes / 2)
+			continue;
+		if (at_end > group->trend[first])
+			grown = saturating_add(grown, at_end - group->trend[first], MMT_BYTES_MAX);
+	}
+	if (grown > report->growth.floor_bytes)
+		report->growth.unfreed_growth_bytes = grown;
+	return error;
 }
 
 /* List the IDs of the groups of each cause. */
@@ -748,6 +814,9 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 			error = judge_together(&causes, ledger, rows);
 		if (!error && report->growth.verdict == MMT_VERDICT_GROWING)
 			error = judge_commits_together(&causes, ledger, rows);
+		if (!error &&
+		    (report->growth.verdict == MMT_VERDICT_PLATEAU || report->growth.verdict == MMT_VERDICT_STEADY))
+			error = find_unfreed_growth(&causes, ledger, rows);
 	}
 	intern_deinit(&causes.names);
 	if (error)

@@ -266,33 +266,6 @@ static const char *format_growth(const struct mmt_growth *growth, char text[MMT_
 	return mmt_format_change((int64_t)(growth->end_bytes - growth->start_bytes) + swap_change(growth), text);
 }
 
-/* By how much the unfreed bytes grew after `from_ns`; 0 if by less than a tenth, or no more than RSS may by chance. */
-static uint64_t late_unfreed_growth(const struct mmt_report *report, uint64_t from_ns)
-{
-	uint64_t length_ns = since(report->to_ns, report->from_ns), before = 0, at_end = 0;
-	double point = length_ns ? (double)since(from_ns, report->from_ns) / (double)length_ns * MMT_TREND_POINTS : 0;
-	unsigned first = point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1;
-
-	for (size_t i = 0; i < report->group_count; i++) {
-		before = saturating_add(before, report->groups[i].trend[first], MMT_BYTES_MAX);
-		at_end = saturating_add(at_end, report->groups[i].trend[MMT_TREND_POINTS - 1], MMT_BYTES_MAX);
-	}
-	return at_end > before && at_end - before > at_end / 10 && at_end - before > report->growth.floor_bytes
-		   ? at_end - before
-		   : 0;
-}
-
-/* RSS is level, but mappings that are hardly touched may leak. 0: they do not. */
-static uint64_t unfreed_growth_while_level(const struct mmt_report *report)
-{
-	bool level = report->growth.verdict == MMT_VERDICT_PLATEAU || report->growth.verdict == MMT_VERDICT_STEADY;
-	uint64_t grown = level ? late_unfreed_growth(report, report->growth.settled_ns) : 0;
-
-	return report->resident_bytes != MMT_UNKNOWN && since(report->unfreed_bytes, report->resident_bytes) > grown / 2
-		   ? grown
-		   : 0;
-}
-
 /* Print the verdict and its reason. */
 static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
 {
@@ -312,7 +285,7 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 		snprintf(sentence, size, "%s %s, but level for the last %s, since %s after the start%s", what, change,
 			 mmt_format_duration(since(growth->end_ns, growth->settled_ns), time),
 			 mmt_format_duration(since(growth->settled_ns, report->start_ns), level),
-			 unfreed_growth_while_level(report)
+			 growth->unfreed_growth_bytes
 			     ? "."
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
@@ -349,15 +322,14 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_SHRINKING] = {"SHRINKING", TEXT_GOOD},
 	};
 	char sentence[5 * MMT_SIZE_TEXT + 384], size[MMT_SIZE_TEXT];
-	uint64_t mapped;
+	uint64_t mapped = report->growth.unfreed_growth_bytes;
 
-	mapped = unfreed_growth_while_level(report);
 	text_put(text, mapped ? TEXT_STRONG : words[report->growth.verdict].style, words[report->growth.verdict].word);
 	text_put(text, TEXT_PLAIN, ": ");
 	write_verdict(report, sentence, sizeof(sentence));
 	if (mapped)
 		snprintf(sentence + strlen(sentence), sizeof(sentence) - strlen(sentence),
-			 " But unfreed mappings grew by %s %s, most of which is not resident: see the rows below.",
+			 " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
 			 mmt_format_bytes(mapped, size),
 			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
