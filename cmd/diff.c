@@ -51,11 +51,6 @@ static double end_in_use(const struct mmt_growth *growth)
 	return (double)growth->end_bytes + (double)growth->end_swap_bytes;
 }
 
-static double resident_growth(const struct mmt_growth *growth)
-{
-	return end_in_use(growth) - (double)growth->start_bytes - (double)growth->start_swap_bytes;
-}
-
 /* How much more RSS grew in the second recording than in the first or, of one process, since the end of the first;
  * beyond noise. 0 if RSS is unknown in either recording. */
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
@@ -64,8 +59,8 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	uint64_t noise =
 	    resident_noise(before) > resident_noise(after) ? resident_noise(before) : resident_noise(after);
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
-	double growth =
-	    same ? end_in_use(after) - end_in_use(before) : resident_growth(after) - resident_growth(before);
+	double growth = same ? end_in_use(after) - end_in_use(before)
+			     : (double)mmt_growth_change(after) - (double)mmt_growth_change(before);
 
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
 		return 0;

@@ -165,10 +165,7 @@ static void put_growth(struct status_line *line, const struct mmt_record_progres
 	put_status(line, "RSS %s", mmt_format_bytes(growth.end_bytes, size));
 	if (growth.end_swap_bytes)
 		put_status(line, "swap %s", mmt_format_bytes(growth.end_swap_bytes, size));
-	put_status(line, "%s",
-		   mmt_format_change((int64_t)(growth.end_bytes - growth.start_bytes + growth.end_swap_bytes -
-					       growth.start_swap_bytes),
-				     change));
+	put_status(line, "%s", mmt_format_change(mmt_growth_change(&growth), change));
 	put_status(line, "%s/min", mmt_format_change(growth.bytes_per_minute, rate));
 	put_status(line, "%s", describe_verdict(growth.verdict));
 }

@@ -563,6 +563,10 @@ struct mmt_growth {
 /* What readings in time order show, for instance those of a recording in progress. The parts are not known. */
 MMT_PUBLIC struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count);
 
+/* By how much the memory in use, resident and swapped together, changed from the first reading to the last; 0 if it is
+ * unknown. */
+MMT_PUBLIC int64_t mmt_growth_change(const struct mmt_growth *growth);
+
 struct mmt_thread_total {
 	struct mmt_thread thread;
 	uint64_t allocated_bytes, allocated_count;

@@ -214,10 +214,11 @@ struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint6
 struct mmt_error *notes_add_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
 				    uint64_t reading) MMT_MUST_CHECK;
 
-/* How many unrecorded children a process had when recording began: notes_add_unrecorded_children(). */
 /* When a process started, in nanoseconds since boot. */
 struct mmt_error *notes_add_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,
 				    uint64_t boot_ns) MMT_MUST_CHECK;
+
+/* How many unrecorded children a process had when recording began. */
 struct mmt_error *notes_add_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count) MMT_MUST_CHECK;
 
 /* Notes whether large stack dumps are on from now on. */

@@ -851,6 +851,16 @@ START_TEST(nothing_unfreed)
 	ASSERT_HAS(text, "no leak of mappings, and RSS did not grow.\n");
 	ASSERT_WARNINGS(text, "not certain");
 	free(text);
+	/* What is swapped out has not been given back, and may come back into RSS. */
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
+					    .start_bytes = 10 << 20,
+					    .end_bytes = 60 << 20,
+					    .start_swap_bytes = 50 << 20,
+					    .floor_bytes = 1 << 20};
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "no leak of mappings, and RSS and swap did not grow.\n");
+	ASSERT_WARNINGS(text, "not certain");
+	free(text);
 	/* Of a process that did nothing, or lets others work, nothing is known. */
 	memset(report.events, 0, sizeof(report.events));
 	text = render(&report, &(struct mmt_text_options){0});
@@ -894,6 +904,38 @@ static const struct {
      0,
      "\nGROWING: RSS 0 B, and",
      "  RSS is growing, by +3.00 MiB per minute at the end\n"},
+    /* At the limit of its control group, all that a process gains is swapped out. */
+    {{.verdict = MMT_VERDICT_GROWING,
+      .start_bytes = 50 << 20,
+      .end_bytes = 50 << 20,
+      .end_swap_bytes = 500 << 20,
+      .floor_bytes = 262144,
+      .parts_known = true,
+      .late_bytes_per_minute = 3 << 20},
+     0,
+     "\nGROWING: RSS and swap +500.0 MiB, and",
+     "  RSS and swap grew by 500.0 MiB: the growth is in memory that was mapped before, for instance a heap\n"},
+    {{.verdict = MMT_VERDICT_STEADY,
+      .start_bytes = 50 << 20,
+      .end_bytes = 50 << 20,
+      .end_swap_bytes = 500 << 20,
+      .floor_bytes = 262144},
+     0,
+     "\nSTEADY: RSS and swap have no trend (+500.0 MiB",
+     "  RSS and swap grew by 500.0 MiB: "},
+    {{.verdict = MMT_VERDICT_GROWING,
+      .start_bytes = 50 << 20,
+      .end_bytes = 40 << 20,
+      .end_swap_bytes = 10 << 20,
+      .floor_bytes = 262144,
+      .late_bytes_per_minute = 3 << 20},
+     0,
+     "\nGROWING: RSS and swap 0 B, and",
+     "  RSS and swap are growing, by +3.00 MiB per minute at the end\n"},
+    {{.verdict = MMT_VERDICT_TOO_SHORT, .end_swap_bytes = 4096, .floor_bytes = 262144, .advised_ns = 10000000000},
+     0,
+     "\nTOO SHORT TO TELL: RSS and swap +4.00 KiB so far",
+     "  the recording is too short to tell whether RSS and swap grow: record for at least 10.0 s\n"},
     {{.verdict = MMT_VERDICT_PLATEAU,
       .start_bytes = 50 << 20,
       .end_bytes = 94 << 20,

@@ -111,13 +111,13 @@ static double estimate_noise(const double *bytes)
 	return median(bends, WINDOWS - 2) / NORMAL_BEND;
 }
 
-/* False: a part has no reading. */
 /* What is swapped out is not resident, but it is not given back either. */
 static double in_use(const struct mmt_resident_reading *reading)
 {
 	return (double)reading->resident_bytes + (double)reading->swapped_bytes;
 }
 
+/* False: a part has no reading. */
 static bool find_troughs(const struct mmt_resident_reading *readings, size_t count, double peak,
 			 struct troughs *troughs)
 {
@@ -446,4 +446,12 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	if (growth.verdict == MMT_VERDICT_TOO_SHORT)
 		growth.advised_ns = 3 * span_ns > ADVISED_NS_MIN ? 3 * span_ns : ADVISED_NS_MIN;
 	return growth;
+}
+
+/* Readings that come from elsewhere may be of any size: unsigned, the sums may wrap. */
+int64_t mmt_growth_change(const struct mmt_growth *growth)
+{
+	if (growth->verdict == MMT_VERDICT_UNKNOWN)
+		return 0;
+	return (int64_t)(growth->end_bytes + growth->end_swap_bytes - growth->start_bytes - growth->start_swap_bytes);
 }

@@ -263,7 +263,7 @@ static int64_t swap_change(const struct mmt_growth *growth)
 
 static const char *format_growth(const struct mmt_growth *growth, char text[MMT_SIZE_TEXT])
 {
-	return mmt_format_change((int64_t)(growth->end_bytes - growth->start_bytes) + swap_change(growth), text);
+	return mmt_format_change(mmt_growth_change(growth), text);
 }
 
 /* Print the verdict and its reason. */

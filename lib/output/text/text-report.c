@@ -563,15 +563,20 @@ static bool grew(const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 
-	return growth->verdict != MMT_VERDICT_UNKNOWN && growth->end_bytes > growth->start_bytes &&
-	       growth->end_bytes - growth->start_bytes > growth_floor(report);
+	return mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > growth_floor(report);
 }
 
+static bool swaps(const struct mmt_report *report)
+{
+	return report->growth.start_swap_bytes || report->growth.end_swap_bytes;
+}
+
+/* The parts are of RSS alone: they do not explain what was swapped out. */
 static const char *describe_growth_before(const struct mmt_report *report)
 {
 	if (!text_growth_is_of_all(report))
 		return " in the whole process, of which this report shows only a part";
-	if (report->growth.parts_known)
+	if (report->growth.parts_known && !swaps(report))
 		return ": the growth is in memory that no recorded call mapped, see above";
 	return ": the growth is in memory that was mapped before, for instance a heap";
 }
@@ -654,14 +659,18 @@ static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
 	else if (grew(report))
-		put_doubt(doubts, "RSS grew by ", mmt_format_bytes(growth->end_bytes - growth->start_bytes, figure),
+		put_doubt(doubts, swaps(report) ? "RSS and swap grew by " : "RSS grew by ",
+			  mmt_format_bytes((uint64_t)mmt_growth_change(growth), figure),
 			  describe_growth_before(report));
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
-		put_doubt(doubts, "the recording is too short to tell whether RSS grows: record for at least ",
+		put_doubt(doubts,
+			  swaps(report)
+			      ? "the recording is too short to tell whether RSS and swap grow: record for at least "
+			      : "the recording is too short to tell whether RSS grows: record for at least ",
 			  mmt_format_duration(growth->advised_ns, figure), "");
 	else if (growth->verdict == MMT_VERDICT_GROWING)
-		put_doubt(doubts, "RSS is growing, by ", mmt_format_change(growth->late_bytes_per_minute, figure),
-			  " per minute at the end");
+		put_doubt(doubts, swaps(report) ? "RSS and swap are growing, by " : "RSS is growing, by ",
+			  mmt_format_change(growth->late_bytes_per_minute, figure), " per minute at the end");
 	if (report->committed_before_bytes > growth_floor(report))
 		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
 			  " of memory mapped before were made accessible");
@@ -677,8 +686,9 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 	put_doubts_of_processes(&doubts, report);
 	if (doubts.any)
 		return;
-	text_put(
+	text_format(
 	    text, TEXT_GOOD,
-	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and RSS did not grow.");
+	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and %s did not grow.",
+	    swaps(report) ? "RSS and swap" : "RSS");
 	text_end_line(text);
 }
