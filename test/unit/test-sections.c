@@ -179,15 +179,34 @@ static void refuse_huge_pages(const struct process_huge_pages *process)
 	mmt_error_destroy(error);
 }
 
+static void refuse_huge_samples(const struct huge_sample *samples, size_t count)
+{
+	struct resident_run runs[] = {{0x200000, 0x600000}, {0x800000, 0xa00000}};
+	const struct process_huge_pages process = {.runs = {.items = runs, .count = 2},
+						   .samples = {.items = (struct huge_sample *)samples, .count = count}};
+
+	refuse_huge_pages(&process);
+}
+
 START_TEST(wrong_huge_pages_are_refused)
 {
 	struct resident_run disordered[] = {{0x800000, 0xa00000}, {0x200000, 0x600000}};
-	struct huge_sample repeated[] = {{0x200000, 4096, 0}, {0x200000, 4096, 0}};
-	struct huge_sample more_zeros = {0x200000, 4096, 8192};
+	struct huge_sample alone = {0x200000, 4096, 0};
+	const struct huge_sample repeated[] = {{0x200000, 4096, 0}, {0x200000, 4096, 0}};
+	const struct huge_sample overlapping[] = {{0x200000, 4097, 0}, {0x201000, 4096, 0}};
+	const struct huge_sample more_zeros = {0x200000, 4096, 8192};
+	const struct huge_sample outside[] = {{0x1ff000, 4096, 0},     {0x1ff000, 8192, 0}, {0x5ff000, 8192, 0},
+					      {0x600000, 4096, 0},     {0x7ff000, 8192, 0}, {0x200000, UINT32_MAX, 0},
+					      {UINT64_MAX, 0, 0},      {0xa00000, 0, 0},    {0x9ff000, 4097, 0},
+					      {UINT64_MAX, 4096, 4096}};
 
 	refuse_huge_pages(&(struct process_huge_pages){.runs = {.items = disordered, .count = 2}});
-	refuse_huge_pages(&(struct process_huge_pages){.samples = {.items = repeated, .count = 2}});
-	refuse_huge_pages(&(struct process_huge_pages){.samples = {.items = &more_zeros, .count = 1}});
+	refuse_huge_pages(&(struct process_huge_pages){.samples = {.items = &alone, .count = 1}});
+	refuse_huge_samples(repeated, 2);
+	refuse_huge_samples(overlapping, 2);
+	refuse_huge_samples(&more_zeros, 1);
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+		refuse_huge_samples(&outside[i], 1);
 }
 END_TEST
 

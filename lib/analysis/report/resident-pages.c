@@ -552,7 +552,8 @@ static struct mmt_error *list_huge_runs(const struct replay *replay, const struc
 		struct resident_run sampled = {sample->address, sample->address + sample->read_bytes};
 		struct resident_run zero = {sample->address, sample->address + sample->zero_bytes};
 
-		if (!vector_push(&huge->sampled, sampled) || !vector_push(&huge->zero, zero))
+		if ((sample->read_bytes && !vector_push(&huge->sampled, sampled)) ||
+		    (sample->zero_bytes && !vector_push(&huge->zero, zero)))
 			return &error_no_memory;
 	}
 	if (pages)
@@ -574,9 +575,16 @@ static void add_huge_bytes(struct mmt_huge_pages *pages, enum huge_figure figure
 
 static void complete_huge_pages(struct mmt_huge_pages *pages)
 {
-	double share = pages->sampled_bytes ? (double)pages->zero_bytes / (double)pages->sampled_bytes : 0;
+	double share, estimate;
 
-	pages->zero_bytes = pages->sampled_bytes ? (uint64_t)(share * (double)pages->bytes) : MMT_UNKNOWN;
+	if (!pages->sampled_bytes) {
+		pages->zero_bytes = MMT_UNKNOWN;
+		return;
+	}
+	share = (double)pages->zero_bytes / (double)pages->sampled_bytes;
+	estimate = share * (double)pages->bytes;
+	/* A double may be rounded up, above the range of integers, too. */
+	pages->zero_bytes = estimate < (double)pages->bytes ? (uint64_t)estimate : pages->bytes;
 }
 
 static struct mmt_error *hold_huge_pages(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,

@@ -577,9 +577,11 @@ struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages 
 	return sections_pack(&plain, HUGE_PAGES_VERSION, buffer);
 }
 
+/* The report counts samples like runs of pages: they must be disjoint, and part of the memory that they describe. */
 static struct mmt_error *decode_samples(struct bytes *bytes, uint64_t count, struct process_huge_pages *process)
 {
-	uint64_t previous = 0;
+	uint64_t previous = 0, end = 0;
+	size_t run = 0;
 
 	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_HUGE_SAMPLES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
@@ -587,13 +589,17 @@ static struct mmt_error *decode_samples(struct bytes *bytes, uint64_t count, str
 
 		sample.read_bytes = bytes_u32(bytes);
 		sample.zero_bytes = bytes_u32(bytes);
-		if (i && sample.address <= previous)
+		while (run < process->runs.count && process->runs.items[run].end <= sample.address)
+			run++;
+		if (i && (sample.address <= previous || sample.address < end))
 			bytes_fail(bytes, "samples of huge pages out of order");
-		else if (sample.address > LIMIT_RESIDENT_BYTES)
-			bytes_fail(bytes, "sample of a huge page above the addresses of a process");
+		else if (run == process->runs.count || sample.address < process->runs.items[run].start ||
+			 sample.read_bytes > process->runs.items[run].end - sample.address)
+			bytes_fail(bytes, "sample outside the huge pages of its process");
 		else if (sample.zero_bytes > sample.read_bytes)
 			bytes_fail(bytes, "sample of a huge page with more zeros than bytes");
 		previous = sample.address;
+		end = sample.address + sample.read_bytes;
 		if (!vector_push(&process->samples, sample))
 			return &error_no_memory;
 	}

@@ -141,7 +141,7 @@ struct process_huge_pages {
 	int32_t pid;
 	enum huge_sampling sampling;
 	resident_runs runs;		    /* ascending, disjoint */
-	VECTOR(struct huge_sample) samples; /* ascending */
+	VECTOR(struct huge_sample) samples; /* ascending, disjoint, within the runs */
 };
 
 struct recording_huge_pages {
