@@ -103,6 +103,32 @@ START_TEST(swapped_sizes)
 }
 END_TEST
 
+/* Of a corrupt file: no sum and no difference overflows. */
+START_TEST(absurd_sizes)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	builder_comm(builder, 1000, FIRST, FIRST, "first");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, FIRST, NULL, 0);
+	builder_snapshot(builder, SNAPSHOT_START, 1000, SECOND, NULL, 0);
+	builder_note(builder, 2600, FIRST, NOTE_RESIDENT, 0, 1);
+	builder_note(builder, 3999, FIRST, NOTE_RESIDENT, UINT64_MAX, 2);
+	builder_note(builder, 3999, FIRST, NOTE_SWAPPED, UINT64_MAX, 2);
+	builder_note(builder, 3999, SECOND, NOTE_RESIDENT, UINT64_MAX, 2);
+	builder_note(builder, 3999, SECOND, NOTE_SWAPPED, UINT64_MAX, 2);
+	builder_round(builder);
+	builder_finish(builder, 7000);
+	mmt_report_options_init(&options);
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->growth.end_bytes, LIMIT_RESIDENT_BYTES);
+	ck_assert_uint_eq(report->growth.end_swap_bytes, LIMIT_RESIDENT_BYTES);
+	ck_assert_int_eq(mmt_growth_change(&report->growth), 2 * (int64_t)LIMIT_RESIDENT_BYTES);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A step has the last reading before its end; a reading at its end belongs to the next step. */
 START_TEST(resident_sizes)
 {
@@ -502,6 +528,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_loop_test(tcase, swapped_sizes, 0, 2);
+	tcase_add_test(tcase, absurd_sizes);
 	tcase_add_test(tcase, resident_sizes);
 	tcase_add_test(tcase, resident_sizes_of_a_part);
 	tcase_add_test(tcase, resident_sizes_in_text);

@@ -52,10 +52,8 @@ static struct mmt_error *take_resident(struct notes *notes, const struct event *
 	}
 	notes->reading = event->resident.reading;
 	reading = &notes->readings.items[notes->readings.count - 1];
-	/* Saturate: a corrupt file must not make the sum wrap. */
-	reading->resident_bytes = event->resident.bytes > UINT64_MAX / 2 - reading->resident_bytes
-				      ? UINT64_MAX / 2
-				      : reading->resident_bytes + event->resident.bytes;
+	/* Saturate: differences of readings of a corrupt file must not overflow. */
+	reading->resident_bytes = saturating_add(reading->resident_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
 	return NULL;
 }
 
@@ -67,7 +65,7 @@ static void take_swapped(struct notes *notes, const struct event *event)
 	if (!counts(notes, event->pid) || !notes->readings.count || event->resident.reading != notes->reading)
 		return;
 	reading = &notes->readings.items[notes->readings.count - 1];
-	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->resident.bytes, UINT64_MAX / 2);
+	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
 }
 
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
