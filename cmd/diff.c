@@ -51,8 +51,8 @@ static double end_in_use(const struct mmt_growth *growth)
 	return (double)growth->end_bytes + (double)growth->end_swap_bytes;
 }
 
-/* How much more RSS grew in the second recording than in the first or, of one process, since the end of the first;
- * beyond noise. 0 if RSS is unknown in either recording. */
+/* How much more RSS and swap grew in the second recording than in the first or, of one process, since the end of the
+ * first; beyond noise. 0 if RSS is unknown in either recording. */
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
@@ -65,6 +65,11 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
 		return 0;
 	return growth < (double)INT64_MAX ? (uint64_t)growth : INT64_MAX;
+}
+
+static bool swaps(const struct mmt_growth *growth)
+{
+	return growth->start_swap_bytes || growth->end_swap_bytes;
 }
 
 /* Why figures of this recording may be wrong; NULL: no reason is known. */
@@ -125,7 +130,11 @@ static int check_growth(const struct command *command, const struct diff_setting
 				settings->fail_above);
 	/* RSS covers all memory, including what the options exclude. */
 	if (!diff->after->focus_count && !diff->after->ignore_count)
-		exceeded |= is_exceeded(command, "RSS grew by", sum_resident_growth(diff), settings->fail_above);
+		exceeded |=
+		    is_exceeded(command,
+				swaps(&diff->before->growth) || swaps(&diff->after->growth) ? "RSS and swap grew by"
+											    : "RSS grew by",
+				sum_resident_growth(diff), settings->fail_above);
 	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
 }
 

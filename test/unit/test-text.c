@@ -1470,6 +1470,7 @@ END_TEST
 START_TEST(diff_of_one_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
+	const struct mmt_growth_part swapped_out = {.memory_class = MMT_CLASS_HEAP, .bytes = -(40 << 20)};
 	struct mmt_diff value = {.relation = MMT_DIFF_SAME_PROCESS,
 				 .before = &before,
 				 .after = &after,
@@ -1487,6 +1488,28 @@ START_TEST(diff_of_one_process)
 	ASSERT_WARNINGS(text, "unfreed before");
 	ASSERT_HAS(text, "\nnew since         +2.00 MiB   stacks: ");
 	ASSERT_HAS(text, " by calls between the recordings, ");
+	ASSERT_WARNINGS(text, "swap");
+	free(text);
+	/* What the kernel swapped out in between is not in RSS, but it was not given back. */
+	before.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY, .end_bytes = 60 << 20};
+	after.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
+					   .start_bytes = 20 << 20,
+					   .end_bytes = 21 << 20,
+					   .start_swap_bytes = 40 << 20,
+					   .end_swap_bytes = 45 << 20};
+	value.between_parts_known = true;
+	value.between_parts = &swapped_out;
+	value.between_part_count = 1;
+	stream = open_memstream(&text, &size);
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ASSERT_HAS(text,
+		   "\n  RSS: 60.00 MiB when the first ended, 20.00 MiB when the second began, 21.00 MiB at its end: "
+		   "-40.00 MiB between the recordings, +1.00 MiB in the second\n"
+		   "  swap: 0 B when the first ended, 40.00 MiB when the second began, 45.00 MiB at its end: "
+		   "+40.00 MiB between the recordings, +5.00 MiB in the second\n");
+	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
+	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
 	free(text);
 	after.ignore_count = before.ignore_count = 1;
 	after.ignore = before.ignore = &(const char *const){"x"};

@@ -73,21 +73,31 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 	text_end_line(text);
 }
 
-static void put_rss(struct text *text, const struct mmt_diff *diff)
+/* Sizes at the end of the first recording, and at the start and the end of the second. */
+static void put_sizes(struct text *text, const char *what, uint64_t first_bytes, uint64_t start_bytes,
+		      uint64_t end_bytes)
 {
-	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 	char first[MMT_SIZE_TEXT], start[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT], between[MMT_SIZE_TEXT],
 	    within[MMT_SIZE_TEXT];
 
+	text_format(text, TEXT_STRONG, "  %s: %s when the first ended, %s when the second began, %s at its end", what,
+		    mmt_format_bytes(first_bytes, first), mmt_format_bytes(start_bytes, start),
+		    mmt_format_bytes(end_bytes, end));
+	text_format(text, TEXT_STRONG, ": %s between the recordings, %s in the second",
+		    mmt_format_change((int64_t)(start_bytes - first_bytes), between),
+		    mmt_format_change((int64_t)(end_bytes - start_bytes), within));
+	text_end_line(text);
+}
+
+static void put_rss(struct text *text, const struct mmt_diff *diff)
+{
+	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
+
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
 		return;
-	text_format(text, TEXT_STRONG, "  RSS: %s when the first ended, %s when the second began, %s at its end",
-		    mmt_format_bytes(before->end_bytes, first), mmt_format_bytes(after->start_bytes, start),
-		    mmt_format_bytes(after->end_bytes, end));
-	text_format(text, TEXT_STRONG, ": %s between the recordings, %s in the second",
-		    mmt_format_change((int64_t)(after->start_bytes - before->end_bytes), between),
-		    mmt_format_change((int64_t)(after->end_bytes - after->start_bytes), within));
-	text_end_line(text);
+	put_sizes(text, "RSS", before->end_bytes, after->start_bytes, after->end_bytes);
+	if (before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes)
+		put_sizes(text, "swap", before->end_swap_bytes, after->start_swap_bytes, after->end_swap_bytes);
 }
 
 /* In which kinds of memory the process grew while nothing was recorded. */
@@ -113,6 +123,9 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 		text_put_part_hint(text, part);
 	}
 	text_put_rest(text, rest, "other memory (--json has all)");
+	if (diff->before->growth.verdict != MMT_VERDICT_UNKNOWN && diff->after->growth.verdict != MMT_VERDICT_UNKNOWN)
+		text_put_swap(text,
+			      (int64_t)(diff->after->growth.start_swap_bytes - diff->before->growth.end_swap_bytes));
 	text_put_rest(text, diff->between_unexplained_bytes,
 		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }

@@ -478,6 +478,13 @@ void text_put_rest(struct text *text, int64_t bytes, const char *what)
 	text_end_line(text);
 }
 
+void text_put_swap(struct text *text, int64_t bytes)
+{
+	text_put_rest(text, bytes,
+		      bytes > 0 ? "in swap, not in RSS: the kernel wrote pages of the process to it"
+				: "in swap: the process needed the pages again, or gave them back");
+}
+
 static bool is_large(int64_t bytes)
 {
 	return bytes >= PART_FLOOR_BYTES || bytes <= -PART_FLOOR_BYTES;
@@ -516,10 +523,7 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 		text_put_rest(text, growth->changing_bytes,
 			      "changed while the resident pages were read, outside of the recording");
 	if (growth->pages_at_ends)
-		text_put_rest(text, swap_change(growth),
-			      swap_change(growth) > 0
-				  ? "in swap, not in RSS: the kernel wrote pages of the process to it"
-				  : "in swap: the process needed the pages again, or gave them back");
+		text_put_swap(text, swap_change(growth));
 	text_put_rest(text, growth->unexplained_bytes,
 		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }

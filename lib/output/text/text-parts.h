@@ -87,6 +87,9 @@ void text_write_huge_pages(const struct mmt_huge_pages *pages, char sentence[TEX
 /* A line of growth that belongs to no part; nothing if it is 0. */
 void text_put_rest(struct text *text, int64_t bytes, const char *what);
 
+/* The same for a change of swapped memory, which the parts of RSS do not include. */
+void text_put_swap(struct text *text, int64_t bytes);
+
 /*
  * Whether the report shows all memory of the processes; then memory that no row shows was mapped before the recording.
  */
