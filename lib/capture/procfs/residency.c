@@ -394,22 +394,25 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
-		uint64_t bytes;
+		uint64_t bytes, swapped;
 
 		if (process->ended)
 			continue;
 		if (!process->start_noted)
 			error = note_start(recorder, process, now_ns);
-		if (error || !resident_series_size(process->pid, &bytes) || !bytes)
+		if (error || !resident_series_size(process->pid, &bytes))
+			continue;
+		/* All of a process may be swapped out. */
+		swapped = read_swapped(process->pid);
+		if (!bytes && !swapped)
 			continue;
 		sum.resident_bytes += bytes;
+		sum.swapped_bytes += swapped;
 		error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);
-		bytes = error ? 0 : read_swapped(process->pid);
-		sum.swapped_bytes += bytes;
-		if (bytes)
-			error = notes_add_swapped(recorder, process->pid, now_ns, bytes, reading);
+		if (!error && swapped)
+			error = notes_add_swapped(recorder, process->pid, now_ns, swapped, reading);
 	}
-	if (!error && sum.resident_bytes && !vector_push(&series->sums, sum))
+	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;
 	if (!series->begin_ns)
 		series->begin_ns = now_ns;
