@@ -386,6 +386,32 @@ START_TEST(result_elsewhere)
 }
 END_TEST
 
+/* The file that a link leads to is made where the link says, by way of a second link that is relative. */
+START_TEST(result_of_dangling_link)
+{
+	char link[sizeof(path) + 8], target[sizeof(path) + 8];
+	struct stat status;
+
+	lack(_i);
+	snprintf(link, sizeof(link), "%s.link", path);
+	snprintf(target, sizeof(target), "%s.target", strrchr(path, '/') + 1);
+	ck_assert_int_eq(symlink(link, path), 0);
+	ck_assert_int_eq(symlink(target, link), 0);
+	fails(mmt_write_file(path, write_half, "new"), "only half");
+	ck_assert_uint_eq(count_files(), 2);
+	ck_assert_ptr_null(mmt_write_file(path, write_text, "new"));
+	ck_assert(holds(".target", "new"));
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert(S_ISLNK(status.st_mode));
+	ck_assert_int_eq(lstat(link, &status), 0);
+	ck_assert(S_ISLNK(status.st_mode));
+	ck_assert_uint_eq(count_files(), 3);
+	ck_assert_int_eq(unlink(link), 0);
+	ck_assert_int_eq(symlink("/nonexistent/file", link), 0);
+	fails(mmt_write_file(path, write_text, "new"), "cannot write /nonexistent/file: No such file");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("output file");
@@ -400,6 +426,7 @@ int main(void)
 	tcase_add_loop_test(tests, link_at_the_target, 0, 3);
 	tcase_add_loop_test(tests, result, 0, 3);
 	tcase_add_loop_test(tests, result_elsewhere, 0, 3);
+	tcase_add_loop_test(tests, result_of_dangling_link, 0, 3);
 	tcase_add_loop_test(tests, renaming_fails, 0, 3);
 	tcase_add_loop_test(tests, signal_meanwhile, 0, 4);
 	suite_add_tcase(suite, tests);

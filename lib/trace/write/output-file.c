@@ -21,6 +21,7 @@
 #include "trace/format/format.h"
 
 #define TEMPORARY_ATTEMPTS 100
+#define LINKS_MAX 40   /* as the kernel follows */
 #define READER_MS 2000 /* for a reader that does not read, after the stop */
 
 static struct mmt_error *check_target(const char *path)
@@ -400,6 +401,28 @@ static struct mmt_error *check_not_recording(const char *path)
 			    "%s is a recording, which would be replaced: choose another name for the output", path);
 }
 
+/* The new file that a symbolic link names, or `path` itself. stat() has found that the kernel follows the links. */
+static char *follow_links(const char *path)
+{
+	char *name = strdup(path);
+
+	for (unsigned links = 0; name; links++) {
+		char target[PATH_MAX], *slash, *next;
+		ssize_t length = readlink(name, target, sizeof(target));
+
+		if (length < 0)
+			return name;
+		slash = target[0] == '/' ? NULL : strrchr(name, '/');
+		if (links == LINKS_MAX || (size_t)length == sizeof(target) ||
+		    asprintf(&next, "%.*s%.*s", slash ? (int)(slash + 1 - name) : 0, name, (int)length, target) < 0)
+			next = NULL;
+		free(name);
+		name = next;
+	}
+	errno = ELOOP;
+	return NULL;
+}
+
 /* A new or regular file gets its name late; anything else, such as a pipe, is written directly. */
 static struct mmt_error *open_result(const char *path, struct output_file *file)
 {
@@ -415,7 +438,7 @@ static struct mmt_error *open_result(const char *path, struct output_file *file)
 	error = check_not_recording(path);
 	if (error)
 		return error;
-	file->path = exists ? realpath(path, NULL) : strdup(path);
+	file->path = exists ? realpath(path, NULL) : follow_links(path);
 	if (!file->path)
 		return error_system(errno, "cannot write %s", path);
 	error = check_length(file->path);
