@@ -24,7 +24,6 @@ static bool set_nice(void)
 const char *priority_take(struct priority *priority)
 {
 	int policy = sched_getscheduler(0);
-	bool nice;
 
 	errno = 0;
 	priority->nice_before = getpriority(PRIO_PROCESS, 0);
@@ -33,15 +32,15 @@ const char *priority_take(struct priority *priority)
 	/* The user has chosen another policy: keep it. */
 	if (errno || policy != SCHED_OTHER)
 		return "the scheduling policy that it was started with";
-	nice = set_policy(SCHED_OTHER, 0) && set_nice();
+	priority->nice_taken = set_policy(SCHED_OTHER, 0) && set_nice();
 	priority->may_be_realtime = set_policy(SCHED_RR, PRIORITY_REALTIME);
-	priority->raised = nice || priority->may_be_realtime;
+	priority->raised = priority->nice_taken || priority->may_be_realtime;
 	priority->is_realtime = priority->may_be_realtime;
 	priority->realtime_until_ns = UINT64_MAX;
 	if (priority->may_be_realtime)
-		return nice ? "nice -20, and real-time priority while a ring fills up"
-			    : "ordinary priority, and real-time priority while a ring fills up";
-	return nice ? "nice -20" : "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
+		return priority->nice_taken ? "nice -20, and real-time priority while a ring fills up"
+					    : "ordinary priority, and real-time priority while a ring fills up";
+	return priority->nice_taken ? "nice -20" : "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
 }
 
 void priority_take_nice(void)
@@ -94,6 +93,7 @@ void priority_give_up(struct priority *priority)
 	(void)sched_setscheduler(0, priority->policy_before, &none);
 	(void)setpriority(PRIO_PROCESS, 0, priority->nice_before);
 	priority->raised = false;
+	priority->nice_taken = false;
 	priority->may_be_realtime = false;
 	priority->is_realtime = false;
 }

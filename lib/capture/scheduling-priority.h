@@ -23,7 +23,8 @@
 struct priority {
 	int policy_before;
 	int nice_before;
-	bool raised;
+	bool raised; /* nice_taken or may_be_realtime */
+	bool nice_taken;
 	bool may_be_realtime;
 	bool is_realtime;
 	uint64_t realtime_until_ns; /* if is_realtime */

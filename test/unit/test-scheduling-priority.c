@@ -78,11 +78,11 @@ START_TEST(taken_and_given_up)
 	ck_assert_ptr_nonnull(priority_take(&priority));
 	ck_assert_int_eq(own_policy(), may_be_realtime() ? SCHED_RR : SCHED_OTHER);
 	if (own_policy() == SCHED_OTHER)
-		ck_assert_int_eq(own_nice(), priority.raised ? PRIORITY_NICE : lowered);
+		ck_assert_int_eq(own_nice(), priority.nice_taken ? PRIORITY_NICE : lowered);
 	expect_ordinary_children();
 	priority_ease(&priority);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
-	ck_assert_int_eq(own_nice(), priority.raised ? PRIORITY_NICE : lowered);
+	ck_assert_int_eq(own_nice(), priority.nice_taken ? PRIORITY_NICE : lowered);
 	expect_ordinary_children();
 	priority_give_up(&priority);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
