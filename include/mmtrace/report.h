@@ -223,7 +223,7 @@ struct mmt_huge_pages {
 	uint64_t bytes;		/* 0: none, or unknown */
 	uint64_t sampled_bytes; /* size of the pages in the sample; 0: there is none */
 	uint64_t zero_bytes;	/* if there is a sample, an estimate from it: how much contains only zeros, most likely
-				   because it was never written */
+				   because it was never written; the sum of the processes that have a sample */
 	const char *hint;	/* what helps if that is a large part; otherwise NULL */
 };
 

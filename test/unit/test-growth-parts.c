@@ -576,7 +576,8 @@ static void check_heaps(const char *library, const struct touched *touched, size
 
 	for (size_t i = 0; i < count; i++) {
 		start = touched[i].start ? touched[i].start : start;
-		lines[i] = line(start, touched[i].length, touched[i].protection, touched[i].path, *touched[i].path ? 5 : 0);
+		lines[i] =
+		    line(start, touched[i].length, touched[i].protection, touched[i].path, *touched[i].path ? 5 : 0);
 		if (*touched[i].path)
 			lines[i].flags = MAP_SHARED;
 		start += touched[i].length;
@@ -860,6 +861,81 @@ START_TEST(huge_pages_without_a_sample)
 }
 END_TEST
 
+/* A process with MADE in huge pages, of which the first `samples` were read: `zero_bytes` of 32 pages each. */
+static void add_huge_process(struct recording_huge_pages *huge, int32_t pid, size_t samples, uint32_t zero_bytes)
+{
+	const struct resident_run run = {MADE, MADE + HUGE_PAGES * HUGE_BYTES};
+	struct process_huge_pages *process = vector_append(&huge->processes);
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = pid;
+	process->sampling = samples ? HUGE_SAMPLED : HUGE_NOT_PERMITTED;
+	ck_assert(vector_push(&process->runs, run));
+	for (size_t i = 0; i < samples; i++) {
+		struct huge_sample sample = {MADE + i * HUGE_BYTES, 32 * PAGE, zero_bytes};
+
+		ck_assert(vector_push(&process->samples, sample));
+	}
+}
+
+/* One process was never written and sampled four times as densely as the next one, which is full; a third one was not
+ * sampled. */
+static void write_huge_processes(void)
+{
+	const struct event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct resident_run run = {MADE, MADE + HUGE_PAGES * HUGE_BYTES};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_huge_pages huge = {.setting = HUGE_ALWAYS};
+	struct recording_residency residency = {0};
+	struct buffer buffer;
+
+	add_huge_process(&huge, PID, HUGE_PAGES, 32 * PAGE);
+	add_huge_process(&huge, PID + 1, HUGE_PAGES / 4, 0);
+	add_huge_process(&huge, PID + 2, 0, 0);
+	for (int32_t i = 0; i < 3; i++) {
+		builder_snapshot(builder, SNAPSHOT_START, 1000, PID + i, lines, 1);
+		add_pages(&residency.processes, HUGE_PAGES * HUGE_BYTES, &run, 1);
+		residency.processes.items[i].pid = PID + i;
+	}
+	for (int32_t i = 0; i < 3; i++)
+		builder_mmap_exit(builder, 2000 + (uint64_t)i, PID + i, PID + i, MADE, HUGE_PAGES * HUGE_BYTES, 0x1234);
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_clear(&buffer);
+	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+	recording_huge_pages_deinit(&huge);
+	builder_finish(builder, 3000);
+}
+
+START_TEST(estimates_of_huge_pages_add_up)
+{
+	const uint64_t bytes = HUGE_PAGES * HUGE_BYTES;
+	const struct mmt_huge_pages *of[3];
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	write_huge_processes();
+	mmt_report_options_init(&options);
+	options.by = MMT_BY_CLASS;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->group_count, 1);
+	of[0] = &report->huge_pages;
+	of[1] = &report->groups[0].huge_pages;
+	of[2] = huge_pages_of_kind(report, false);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(of[i]->bytes, 3 * bytes);
+		ck_assert_uint_eq(of[i]->sampled_bytes, (HUGE_PAGES + HUGE_PAGES / 4) * 32 * PAGE);
+		ck_assert_uint_eq(of[i]->zero_bytes, bytes);
+	}
+	ck_assert_str_eq(report->huge_sampling, "not-permitted");
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("growth-parts");
@@ -884,6 +960,7 @@ int main(void)
 	tcase_add_test(tests, unmapped_after_the_last_reading);
 	tcase_add_test(tests, huge_pages_belong_to_rows_and_kinds);
 	tcase_add_test(tests, huge_pages_without_a_sample);
+	tcase_add_test(tests, estimates_of_huge_pages_add_up);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

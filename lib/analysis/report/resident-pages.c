@@ -563,7 +563,24 @@ static struct mmt_error *list_huge_runs(const struct replay *replay, const struc
 	return NULL;
 }
 
-/* Until complete_huge_pages(), zero_bytes is that of the sample. */
+/* Of each kind or row, by its place, what one process has of it: processes have samples of different density. Until
+ * add_estimate(), zero_bytes is that of the sample. */
+struct huge_part {
+	uint32_t place;
+	struct mmt_huge_pages pages;
+};
+
+struct huge_parts {
+	VECTOR(struct huge_part) items;
+	struct map places;
+};
+
+static void huge_parts_deinit(struct huge_parts *parts)
+{
+	vector_deinit(&parts->items);
+	map_deinit(&parts->places);
+}
+
 static void add_huge_bytes(struct mmt_huge_pages *pages, enum huge_figure figure, uint64_t bytes)
 {
 	uint64_t *sum = figure == HUGE_BYTES	    ? &pages->bytes
@@ -573,34 +590,55 @@ static void add_huge_bytes(struct mmt_huge_pages *pages, enum huge_figure figure
 	*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
 }
 
-static void complete_huge_pages(struct mmt_huge_pages *pages)
+static bool add_to_part(struct huge_parts *parts, uint32_t place, enum huge_figure figure, uint64_t bytes)
 {
-	double share, estimate;
+	const uint64_t *position = map_get(&parts->places, place);
 
-	if (!pages->sampled_bytes) {
-		pages->zero_bytes = MMT_UNKNOWN;
-		return;
+	if (!position) {
+		if (!vector_push(&parts->items, ((struct huge_part){.place = place})) ||
+		    !map_put(&parts->places, place, parts->items.count - 1))
+			return false;
+		position = map_get(&parts->places, place);
 	}
-	share = (double)pages->zero_bytes / (double)pages->sampled_bytes;
-	estimate = share * (double)pages->bytes;
-	/* A double may be rounded up, above the range of integers, too. */
-	pages->zero_bytes = estimate < (double)pages->bytes ? (uint64_t)estimate : pages->bytes;
+	add_huge_bytes(&parts->items.items[*position].pages, figure, bytes);
+	return true;
+}
+
+/* Without a sample there is no estimate to add. */
+static void add_estimate(struct mmt_huge_pages *sum, const struct mmt_huge_pages *pages)
+{
+	sum->bytes = saturating_add(sum->bytes, pages->bytes, MMT_BYTES_MAX);
+	if (pages->sampled_bytes) {
+		double share = (double)pages->zero_bytes / (double)pages->sampled_bytes;
+		double estimate = share * (double)pages->bytes;
+		/* A double may be rounded up, above the range of integers, too. */
+		uint64_t zero_bytes = estimate < (double)pages->bytes ? (uint64_t)estimate : pages->bytes;
+
+		sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, zero_bytes, MMT_BYTES_MAX);
+		sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages->sampled_bytes, MMT_BYTES_MAX);
+	}
+}
+
+/* When all estimates are added. */
+static void complete_huge_pages(struct mmt_huge_pages *sum)
+{
+	if (!sum->sampled_bytes)
+		sum->zero_bytes = MMT_UNKNOWN;
 }
 
 static struct mmt_error *hold_huge_pages(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
 					 const char *path, struct page_cursor cursors[HUGE_FIGURES], uint64_t start,
-					 uint64_t end)
+					 uint64_t end, struct huge_parts *parts)
 {
 	for (int i = 0; i < HUGE_FIGURES; i++) {
 		uint64_t bytes = page_cursor_count(&cursors[i], start, end);
-		struct mmt_resident_kind *held;
+		const struct mmt_resident_kind *held;
 
 		if (!bytes)
 			continue;
 		held = find_kind(kinds, kind, kind->memory_class == MMT_CLASS_FILE ? path : "");
-		if (!held)
+		if (!held || !add_to_part(parts, (uint32_t)(held - kinds->items.items), (enum huge_figure)i, bytes))
 			return &error_no_memory;
-		add_huge_bytes(&held->huge_pages, (enum huge_figure)i, bytes);
 	}
 	return NULL;
 }
@@ -615,6 +653,7 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 	const struct space_interval *interval;
 	struct page_cursor pages = {.runs = {residency->runs.items, residency->runs.count}};
 	struct page_cursor huge_pages[HUGE_FIGURES] = {0};
+	struct huge_parts parts = {0};
 	struct mmt_error *error = NULL;
 
 	for (int i = 0; huge && i < HUGE_FIGURES; i++)
@@ -635,10 +674,13 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		if (!error)
 			error = hold_piece(kinds, &arenas, path, arena_bytes, !huge);
 		if (!error)
-			error = hold_huge_pages(kinds, &kind, path, huge_pages, interval->start, arena);
+			error = hold_huge_pages(kinds, &kind, path, huge_pages, interval->start, arena, &parts);
 		if (!error)
-			error = hold_huge_pages(kinds, &arenas, path, huge_pages, arena, interval->end);
+			error = hold_huge_pages(kinds, &arenas, path, huge_pages, arena, interval->end, &parts);
 	}
+	for (size_t i = 0; !error && i < parts.items.count; i++)
+		add_estimate(&kinds->items.items[parts.items.items[i].place].huge_pages, &parts.items.items[i].pages);
+	huge_parts_deinit(&parts);
 	return error;
 }
 
@@ -704,60 +746,54 @@ struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struc
 
 /* Huge pages per row, and of all processes, when recording ended */
 
-static struct mmt_huge_pages *find_huge_pages(const struct replay *replay, const struct rows *rows,
-					      struct mmt_report *report, uint32_t number)
-{
-	const struct account *account = ledger_counted(&replay->ledger, number);
-	uint32_t id = account ? rows->group_ids[rows_shown(rows, account) - 1] : 0;
-
-	return id ? &((struct mmt_group *)report->groups)[id - 1].huge_pages : NULL;
-}
-
-static void add_huge_of_map(const struct replay *replay, const struct rows *rows, struct mmt_report *report,
-			    const struct map *map, enum huge_figure figure)
+static struct mmt_error *add_huge_of_map(const struct replay *replay, const struct rows *rows, const struct map *map,
+					 enum huge_figure figure, struct huge_parts *parts)
 {
 	uint64_t key, bytes;
 
 	for (size_t position = 0; map_next(map, &position, &key, &bytes);) {
-		struct mmt_huge_pages *pages = find_huge_pages(replay, rows, report, (uint32_t)(key >> 32));
+		const struct account *account = ledger_counted(&replay->ledger, (uint32_t)(key >> 32));
+		uint32_t id = account ? rows->group_ids[rows_shown(rows, account) - 1] : 0;
 
-		if (pages)
-			add_huge_bytes(pages, figure, bytes);
+		if (id && bytes && !add_to_part(parts, id - 1, figure, bytes))
+			return &error_no_memory;
 	}
+	return NULL;
 }
 
 static struct mmt_error *add_huge_of_rows(const struct replay *replay, const struct rows *rows,
 					  struct mmt_report *report, const struct process *process,
 					  const struct huge_runs *huge)
 {
+	struct huge_parts parts = {0};
 	struct mmt_error *error = NULL;
 
 	for (int i = 0; !error && i < HUGE_FIGURES; i++) {
 		struct resident_sums sums = {0};
 
 		error = resident_sums_add(&sums, replay, rows, process, huge->runs[i]);
-		if (!error) {
-			add_huge_of_map(replay, rows, report, &sums.owned, (enum huge_figure)i);
-			add_huge_of_map(replay, rows, report, &sums.before, (enum huge_figure)i);
-		}
+		if (!error)
+			error = add_huge_of_map(replay, rows, &sums.owned, (enum huge_figure)i, &parts);
+		if (!error)
+			error = add_huge_of_map(replay, rows, &sums.before, (enum huge_figure)i, &parts);
 		resident_sums_deinit(&sums);
 	}
+	for (size_t i = 0; !error && i < parts.items.count; i++) {
+		struct mmt_group *group = (struct mmt_group *)&report->groups[parts.items.items[i].place];
+
+		add_estimate(&group->huge_pages, &parts.items.items[i].pages);
+	}
+	huge_parts_deinit(&parts);
 	return error;
 }
 
-/* Processes have samples of different density: add up the estimates. */
 static void add_huge_of_process(struct mmt_report *report, const struct huge_runs *huge)
 {
-	struct mmt_huge_pages pages = {0}, *sum = &report->huge_pages;
+	struct mmt_huge_pages pages = {0};
 
 	for (int i = 0; i < HUGE_FIGURES; i++)
 		add_huge_bytes(&pages, (enum huge_figure)i, page_runs_bytes(huge->runs[i]));
-	complete_huge_pages(&pages);
-	sum->bytes = saturating_add(sum->bytes, pages.bytes, MMT_BYTES_MAX);
-	sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages.sampled_bytes, MMT_BYTES_MAX);
-	if (pages.zero_bytes != MMT_UNKNOWN)
-		sum->zero_bytes = saturating_add(sum->zero_bytes == MMT_UNKNOWN ? 0 : sum->zero_bytes, pages.zero_bytes,
-						 MMT_BYTES_MAX);
+	add_estimate(&report->huge_pages, &pages);
 }
 
 static struct mmt_error *add_huge_pages(const struct replay *replay, const struct rows *rows, struct mmt_report *report,
