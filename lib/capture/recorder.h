@@ -98,7 +98,7 @@ struct recorder {
 	process_ranges_list start_ranges;    /* of the START snapshots of targets, until residency is read */
 	process_ranges_list interval_ranges; /* of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
 	process_residencies start_residency;
-	uint64_t huge_end_ns;	/* when to stop sampling huge pages; 0: not begun */
+	uint64_t huge_spent_ns; /* on samples of huge pages, up to HUGE_SAMPLES_NS_MAX */
 	uint32_t page_readings; /* how often resident pages were read since the start */
 	uint32_t callchain_limit;
 

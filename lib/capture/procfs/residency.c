@@ -677,10 +677,16 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 	process->sampling = HUGE_NOT_SAMPLED;
 	process->runs = reader->huge.runs;
 	reader->huge = (struct process_residency){0};
-	if (!recorder->huge_end_ns)
-		recorder->huge_end_ns = clock_now_ns() + HUGE_SAMPLES_NS_MAX;
-	if (wants_samples(recorder))
-		error = huge_pages_sample(reader, pid, recorder->huge_end_ns, process);
+	if (wants_samples(recorder)) {
+		uint64_t began_ns = clock_now_ns();
+
+		/* Other readings between two processes do not count. */
+		error =
+		    huge_pages_sample(reader, pid, began_ns + HUGE_SAMPLES_NS_MAX - recorder->huge_spent_ns, process);
+		recorder->huge_spent_ns += clock_now_ns() - began_ns;
+		if (recorder->huge_spent_ns > HUGE_SAMPLES_NS_MAX)
+			recorder->huge_spent_ns = HUGE_SAMPLES_NS_MAX;
+	}
 	return error;
 }
 
