@@ -109,7 +109,7 @@ if command -v perf >/dev/null && [ -x /usr/bin/python3 ]; then
 	expect "$bench/unwind-cost" <<'END'
 must (mmtrace|libunwind), [a-z,: ]+ <n> samples/s <n> steps/s
 must perf script --call-graph dwarf <n> samples/s <n> steps/s
-must <n> samples, <d> frames each; <n> whole, <n> known to the memo, <n> equal to libunwind's
+must <n> samples, <d> frames each; <n> whole, <n> known to the cache, <n> equal to libunwind's
 must <n> samples, <d> frames each
 must lib[^ ]+ <n> rows <d> bytes/row <d> ms; <n> of <n> addresses differ from libdw
 END

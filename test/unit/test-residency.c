@@ -174,6 +174,10 @@ START_TEST(steps_are_large_where_little_is_there)
 }
 END_TEST
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
+
 #define HUGE_BYTES (2ull << 20)
 
 /* Memory of huge pages: false if this system has none. */
@@ -186,6 +190,12 @@ static bool map_huge(size_t count, uint8_t **memory_ret)
 	*memory_ret = (uint8_t *)(((uintptr_t)memory + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
 	return huge_pages_setting() != HUGE_NEVER && huge_pages_setting() != HUGE_SETTING_UNKNOWN &&
 	       !madvise(*memory_ret, count * HUGE_BYTES, MADV_HUGEPAGE);
+}
+
+/* Where free memory is fragmented, the kernel gives small pages instead. False: it cannot give huge ones. */
+static bool make_huge(uint8_t *memory, size_t count)
+{
+	return !madvise(memory, count * HUGE_BYTES, MADV_COLLAPSE);
 }
 
 static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
@@ -236,6 +246,8 @@ START_TEST(huge_pages_are_found_and_sampled)
 		else if (i >= 16 * HUGE_BYTES)
 			memset(memory + i, 1, HUGE_BYTES);
 	}
+	if (!make_huge(memory, 48))
+		return;
 	ck_assert(residency_open(&reader, getpid()));
 	if (!reader.scan)
 		return;
@@ -278,6 +290,8 @@ START_TEST(a_process_with_userfaultfd_is_not_sampled)
 	if (userfaultfd < 0 || !map_huge(8, &memory))
 		return;
 	memset(memory, 1, 8 * HUGE_BYTES);
+	if (!make_huge(memory, 8))
+		return;
 	ck_assert(residency_open(&reader, getpid()));
 	if (!reader.scan)
 		return;
@@ -309,6 +323,8 @@ START_TEST(sampling_causes_no_page_faults)
 	if (!map_huge(8, &memory))
 		return;
 	memset(memory, 1, 8 * HUGE_BYTES);
+	if (!make_huge(memory, 8))
+		return;
 	ck_assert(residency_open(&reader, getpid()));
 	if (!reader.scan)
 		return;
