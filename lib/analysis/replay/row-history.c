@@ -62,15 +62,18 @@ void commit_trends_deinit(struct commit_trends *trends)
 	vector_deinit(&trends->items);
 }
 
+/* Makes each bucket twice as long: `count` buckets become half as many, and the others empty. */
+static void join_pairs(uint64_t *change, unsigned count)
+{
+	for (unsigned bucket = 0; bucket < count / 2; bucket++)
+		change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
+	memset(change + count / 2, 0, count / 2 * sizeof(*change));
+}
+
 static void double_commit_buckets(struct commit_trends *trends)
 {
-	for (size_t i = 0; i < trends->items.count; i++) {
-		uint64_t *change = trends->items.items[i].change;
-
-		for (unsigned bucket = 0; bucket < COMMIT_TREND_BUCKETS / 2; bucket++)
-			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
-		memset(change + COMMIT_TREND_BUCKETS / 2, 0, COMMIT_TREND_BUCKETS / 2 * sizeof(*change));
-	}
+	for (size_t i = 0; i < trends->items.count; i++)
+		join_pairs(trends->items.items[i].change, COMMIT_TREND_BUCKETS);
 	trends->bucket_ns *= 2;
 }
 
@@ -291,13 +294,8 @@ bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t threa
 
 static void double_buckets(struct ledger *ledger)
 {
-	for (size_t i = 0; i < ledger->rows.count; i++) {
-		uint64_t *change = ledger->trends.items[i].change;
-
-		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
-			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
-		memset(change + LEDGER_BUCKETS / 2, 0, LEDGER_BUCKETS / 2 * sizeof(*change));
-	}
+	for (size_t i = 0; i < ledger->rows.count; i++)
+		join_pairs(ledger->trends.items[i].change, LEDGER_BUCKETS);
 	ledger->bucket_ns *= 2;
 }
 
