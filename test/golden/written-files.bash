@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # For tests of what mmtrace writes where: runs it in an empty directory. Given: MMTRACE, SOURCE. Set here: $data, $failed.
+# Other tests put the program of the recordings at its place for a while: under this lock of theirs (replay.bash), it
+# neither comes nor goes, so that outputs can be compared.
+exec 9</tmp && flock 9
 set -u
 export LC_ALL=C.UTF-8
 directory=$(mktemp -d) || exit 1
