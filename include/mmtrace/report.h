@@ -655,8 +655,8 @@ struct mmt_report {
 	struct mmt_huge_pages huge_pages; /* of these processes, in any memory */
 	const char *huge_setting;	  /* "always", "madvise" or "never": which programs the recorded system gives
 					     huge pages; NULL: unknown */
-	const char *huge_sampling; /* "done"; why there is no sample of some process: "not-done", "not-permitted", or
-				      "not-safe" because it uses userfaultfd(2); NULL: not known */
+	const char *huge_sampling; /* "done", where it is worth it; why there is no sample of some process: "not-done",
+				      "not-permitted", or "not-safe" because it uses userfaultfd(2); NULL: not known */
 	const struct mmt_failure *failures; /* in the window, most frequent first */
 	size_t failure_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed bytes first */

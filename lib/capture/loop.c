@@ -380,9 +380,11 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		bool ended, safe_is_due;
+		uint64_t now_ns;
 
-		priority_begin_work(&recorder->priority, clock_now_ns());
-		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->rings), clock_now_ns());
+		now_ns = clock_now_ns();
+		priority_begin_work(&recorder->priority, now_ns);
+		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->rings), now_ns);
 		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command);
 		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
 		error = end_round(recorder, safe_is_due);

@@ -862,14 +862,15 @@ START_TEST(huge_pages_without_a_sample)
 END_TEST
 
 /* A process with MADE in huge pages, of which the first `samples` were read: `zero_bytes` of 32 pages each. */
-static void add_huge_process(struct recording_huge_pages *huge, int32_t pid, size_t samples, uint32_t zero_bytes)
+static void add_huge_process(struct recording_huge_pages *huge, int32_t pid, enum huge_sampling sampling,
+			     size_t samples, uint32_t zero_bytes)
 {
 	const struct resident_run run = {MADE, MADE + HUGE_PAGES * HUGE_BYTES};
 	struct process_huge_pages *process = vector_append(&huge->processes);
 
 	ck_assert_ptr_nonnull(process);
 	process->pid = pid;
-	process->sampling = samples ? HUGE_SAMPLED : HUGE_NOT_PERMITTED;
+	process->sampling = sampling;
 	ck_assert(vector_push(&process->runs, run));
 	for (size_t i = 0; i < samples; i++) {
 		struct huge_sample sample = {MADE + i * HUGE_BYTES, 32 * PAGE, zero_bytes};
@@ -880,7 +881,7 @@ static void add_huge_process(struct recording_huge_pages *huge, int32_t pid, siz
 
 /* One process was never written and sampled four times as densely as the next one, which is full; a third one was not
  * sampled. */
-static void write_huge_processes(void)
+static void write_huge_processes(enum huge_sampling of_third)
 {
 	const struct event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run run = {MADE, MADE + HUGE_PAGES * HUGE_BYTES};
@@ -889,9 +890,9 @@ static void write_huge_processes(void)
 	struct recording_residency residency = {0};
 	struct buffer buffer;
 
-	add_huge_process(&huge, PID, HUGE_PAGES, 32 * PAGE);
-	add_huge_process(&huge, PID + 1, HUGE_PAGES / 4, 0);
-	add_huge_process(&huge, PID + 2, 0, 0);
+	add_huge_process(&huge, PID, HUGE_SAMPLED, HUGE_PAGES, 32 * PAGE);
+	add_huge_process(&huge, PID + 1, HUGE_SAMPLED, HUGE_PAGES / 4, 0);
+	add_huge_process(&huge, PID + 2, of_third, 0, 0);
 	for (int32_t i = 0; i < 3; i++) {
 		builder_snapshot(builder, SNAPSHOT_START, 1000, PID + i, lines, 1);
 		add_pages(&residency.processes, HUGE_PAGES * HUGE_BYTES, &run, 1);
@@ -913,12 +914,16 @@ static void write_huge_processes(void)
 
 START_TEST(estimates_of_huge_pages_add_up)
 {
+	static const struct {
+		enum huge_sampling of_third;
+		const char *word;
+	} cases[] = {{HUGE_NOT_PERMITTED, "not-permitted"}, {HUGE_NOT_SAMPLED, "not-done"}, {HUGE_TOO_LITTLE, "done"}};
 	const uint64_t bytes = HUGE_PAGES * HUGE_BYTES;
 	const struct mmt_huge_pages *of[3];
 	struct mmt_report_options options;
 	struct mmt_report *report;
 
-	write_huge_processes();
+	write_huge_processes(cases[_i].of_third);
 	mmt_report_options_init(&options);
 	options.by = MMT_BY_CLASS;
 	report = report_file_report(&options);
@@ -931,7 +936,7 @@ START_TEST(estimates_of_huge_pages_add_up)
 		ck_assert_uint_eq(of[i]->sampled_bytes, (HUGE_PAGES + HUGE_PAGES / 4) * 32 * PAGE);
 		ck_assert_uint_eq(of[i]->zero_bytes, bytes);
 	}
-	ck_assert_str_eq(report->huge_sampling, "not-permitted");
+	ck_assert_str_eq(report->huge_sampling, cases[_i].word);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -960,7 +965,7 @@ int main(void)
 	tcase_add_test(tests, unmapped_after_the_last_reading);
 	tcase_add_test(tests, huge_pages_belong_to_rows_and_kinds);
 	tcase_add_test(tests, huge_pages_without_a_sample);
-	tcase_add_test(tests, estimates_of_huge_pages_add_up);
+	tcase_add_loop_test(tests, estimates_of_huge_pages_add_up, 0, 3);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -198,6 +198,18 @@ static bool make_huge(uint8_t *memory, size_t count)
 	return !madvise(memory, count * HUGE_BYTES, MADV_COLLAPSE);
 }
 
+/* False: this kernel or machine has no huge pages, or does not show them. */
+static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_reader *reader)
+{
+	if (!map_huge(count, memory_ret))
+		return false;
+	memset(*memory_ret, 1, count * HUGE_BYTES);
+	if (!make_huge(*memory_ret, count))
+		return false;
+	ck_assert(residency_open(reader, getpid()));
+	return reader->scan;
+}
+
 static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
 		      struct process_huge_pages *huge)
 {
@@ -274,6 +286,16 @@ START_TEST(huge_pages_are_found_and_sampled)
 	ck_assert_uint_eq(huge.samples.count, 0);
 	process_huge_pages_deinit(&huge);
 	residency_close(&reader);
+
+	/* Not worth a sample. */
+	ranges[0].end = start + HUGE_BYTES;
+	ck_assert(residency_open(&reader, getpid()));
+	read_huge(&reader, ranges, 1, &huge);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_TOO_LITTLE);
+	ck_assert_uint_eq(huge.samples.count, 0);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
 	munmap(memory, 48 * HUGE_BYTES);
 }
 END_TEST
@@ -287,13 +309,7 @@ START_TEST(a_process_with_userfaultfd_is_not_sampled)
 	struct mapped_range range;
 	uint8_t *memory;
 
-	if (userfaultfd < 0 || !map_huge(8, &memory))
-		return;
-	memset(memory, 1, 8 * HUGE_BYTES);
-	if (!make_huge(memory, 8))
-		return;
-	ck_assert(residency_open(&reader, getpid()));
-	if (!reader.scan)
+	if (userfaultfd < 0 || !open_full_huge(8, &memory, &reader))
 		return;
 	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
 	read_huge(&reader, &range, 1, &huge);
@@ -320,13 +336,7 @@ START_TEST(sampling_causes_no_page_faults)
 	unsigned char resident;
 	uint8_t *memory;
 
-	if (!map_huge(8, &memory))
-		return;
-	memset(memory, 1, 8 * HUGE_BYTES);
-	if (!make_huge(memory, 8))
-		return;
-	ck_assert(residency_open(&reader, getpid()));
-	if (!reader.scan)
+	if (!open_full_huge(8, &memory, &reader))
 		return;
 	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
 	read_huge(&reader, &range, 1, &huge);

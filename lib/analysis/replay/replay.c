@@ -55,7 +55,6 @@ static void on_allocated(void *context, const struct space_interval *interval)
 			    interval->end - interval->start);
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, interval->end - interval->start);
-	ledger_committed(&replay->ledger, interval->commit, interval->end - interval->start);
 }
 
 static void on_protected(void *context, const struct space_interval *interval, uint32_t commit_before)

@@ -816,7 +816,7 @@ static struct mmt_error *add_huge_pages(const struct replay *replay, const struc
 		if (!error && rows_selects(rows, process)) {
 			add_huge_of_process(report, &huge);
 			report->huge_pages_known &= pages != NULL;
-			if (pages && pages->sampling > *sampling)
+			if (pages && pages->sampling != HUGE_TOO_LITTLE && pages->sampling > *sampling)
 				*sampling = pages->sampling;
 		}
 		huge_runs_deinit(&huge);
@@ -833,7 +833,7 @@ struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *row
 	static const char *const words[] = {[HUGE_SAMPLED] = "done",
 					    [HUGE_NOT_SAMPLED] = "not-done",
 					    [HUGE_NOT_PERMITTED] = "not-permitted",
-					    [HUGE_NOT_SAFE] = "not-safe"};
+					    [HUGE_NOT_SAFE] = "not-safe"}; /* the worst of the processes */
 	enum huge_setting setting = replay->metadata->huge_pages.setting;
 	uint64_t process_bytes = report->growth.end_bytes != MMT_UNKNOWN ? report->growth.end_bytes : 0;
 	enum huge_sampling sampling = HUGE_SAMPLED;

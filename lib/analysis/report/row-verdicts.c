@@ -632,6 +632,20 @@ static int has_leaking_sibling(const struct causes *causes, const struct mmt_cau
 	return intern_find(&causes->names, key, strlen(key) + 1) != INTERN_NONE;
 }
 
+/* The groups of a cause are a leak together; not if the leaks of the same function are a cause of their own. */
+static struct mmt_error *set_leaks_together(const struct causes *causes, struct mmt_cause *cause)
+{
+	int leaking_sibling = has_leaking_sibling(causes, cause);
+
+	if (leaking_sibling < 0)
+		return &error_no_memory;
+	if (!leaking_sibling && cause->verdict != MMT_LIFETIME_LEAK) {
+		cause->verdict = MMT_LIFETIME_LEAK;
+		cause->leaks_together = true;
+	}
+	return NULL;
+}
+
 /* Judges the mappings of each cause together. `verdicts_ret`: by number of the cause. */
 static struct mmt_error *judge_causes(struct causes *causes, const struct ledger *ledger, const struct rows *rows,
 				      enum mmt_lifetime_verdict *verdicts_ret)
@@ -666,15 +680,8 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 	struct mmt_error *error = verdicts ? judge_causes(causes, ledger, rows, verdicts) : &error_no_memory;
 
 	for (size_t i = 0; !error && i < causes->count; i++) {
-		struct mmt_cause *cause = &causes->items[i];
-		int leaking_sibling = has_leaking_sibling(causes, cause);
-
-		if (leaking_sibling < 0)
-			return &error_no_memory;
-		if (leaking_sibling || cause->verdict == MMT_LIFETIME_LEAK || verdicts[i] != MMT_LIFETIME_LEAK)
-			continue;
-		cause->verdict = MMT_LIFETIME_LEAK;
-		cause->leaks_together = true;
+		if (verdicts[i] == MMT_LIFETIME_LEAK)
+			error = set_leaks_together(causes, &causes->items[i]);
 	}
 	return error;
 }
@@ -689,6 +696,7 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
 	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
 	CLEANUP(free) uint64_t *memory_bytes = calloc(causes->count + 1, sizeof(*memory_bytes));
 	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(causes->count + 1, sizeof(*points));
+	struct mmt_error *error = NULL;
 
 	if (!sets || !memory_bytes || !points)
 		return &error_no_memory;
@@ -700,17 +708,14 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
 			add(&memory_bytes[sets[i]], group->memory_bytes);
 	}
 	add_commit_trends(ledger, rows, causes->report->allocations_to_ns, sets, points);
-	for (size_t i = 0; i < causes->count; i++) {
-		struct mmt_cause *cause = &causes->items[i];
+	for (size_t i = 0; !error && i < causes->count; i++) {
 		uint64_t advised_ns;
 
-		if (cause->verdict == MMT_LIFETIME_LEAK || memory_bytes[i] < cause->memory_bytes / 2 ||
-		    judge_committed(causes->report, points[i], &advised_ns) != MMT_LIFETIME_LEAK)
-			continue;
-		cause->verdict = MMT_LIFETIME_LEAK;
-		cause->leaks_together = true;
+		if (memory_bytes[i] >= causes->items[i].memory_bytes / 2 &&
+		    judge_committed(causes->report, points[i], &advised_ns) == MMT_LIFETIME_LEAK)
+			error = set_leaks_together(causes, &causes->items[i]);
 	}
-	return NULL;
+	return error;
 }
 
 /*

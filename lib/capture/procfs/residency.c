@@ -453,8 +453,8 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 /* Descriptors of a process that are looked at; one with more counts as not safe. */
 #define DESCRIPTORS_MAX 65536
 
-/* Whether a read of memory that is discarded meanwhile could wait for a userfaultfd. EACCES and the like: unknown. */
-static int has_userfaultfd(pid_t pid)
+/* A read of memory that is discarded meanwhile could wait for a userfaultfd. */
+static enum huge_sampling look_for_userfaultfd(pid_t pid)
 {
 	char path[64], target[64];
 	const struct dirent *entry;
@@ -465,7 +465,7 @@ static int has_userfaultfd(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	directory = opendir(path);
 	if (!directory)
-		return -1;
+		return errno == EACCES || errno == EPERM ? HUGE_NOT_PERMITTED : HUGE_NOT_SAMPLED;
 	while (!found && (entry = readdir(directory))) {
 		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
 
@@ -473,7 +473,7 @@ static int has_userfaultfd(pid_t pid)
 		found = ++count > DESCRIPTORS_MAX || strstr(target, "[userfaultfd]");
 	}
 	closedir(directory);
-	return found;
+	return found ? HUGE_NOT_SAFE : HUGE_SAMPLED;
 }
 
 static uint64_t huge_page_bytes(void)
@@ -636,17 +636,14 @@ struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, 
 				       .huge = huge};
 	uint64_t total = 0;
 	struct mmt_error *error;
-	int userfaultfd;
 
 	huge->sampling = HUGE_NOT_SAMPLED;
 	if (reading.huge_bytes < HUGE_PAGES_PER_SAMPLE * reading.page_bytes)
 		return NULL;
 	for (size_t i = 0; i < huge->runs.count; i++)
 		total += count_huge_pages(&huge->runs.items[i], reading.huge_bytes);
-	if (total * reading.huge_bytes < HUGE_SAMPLED_BYTES_MIN)
-		return NULL;
-	userfaultfd = has_userfaultfd(reading.tid);
-	huge->sampling = userfaultfd < 0 ? HUGE_NOT_PERMITTED : userfaultfd ? HUGE_NOT_SAFE : HUGE_SAMPLED;
+	huge->sampling =
+	    total * reading.huge_bytes < HUGE_SAMPLED_BYTES_MIN ? HUGE_TOO_LITTLE : look_for_userfaultfd(reading.tid);
 	if (huge->sampling != HUGE_SAMPLED)
 		return NULL;
 	reading.contents = malloc(HUGE_PAGES_PER_SAMPLE * reading.page_bytes);

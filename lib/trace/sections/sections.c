@@ -614,7 +614,7 @@ static struct mmt_error *decode_huge_pages(struct bytes *bytes, struct process_h
 
 	process->pid = (int32_t)bytes_u32(bytes);
 	sampling = bytes_u32(bytes);
-	process->sampling = sampling > HUGE_NOT_SAFE ? HUGE_NOT_SAMPLED : sampling;
+	process->sampling = sampling > HUGE_TOO_LITTLE ? HUGE_NOT_SAMPLED : sampling;
 	runs = bytes_u32(bytes);
 	samples = bytes_u32(bytes);
 	error = decode_runs(bytes, runs, &process->runs);

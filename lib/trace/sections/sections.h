@@ -122,9 +122,10 @@ void process_residencies_deinit(process_residencies *processes);
  */
 enum huge_sampling {
 	HUGE_SAMPLED = 0,
-	HUGE_NOT_SAMPLED = 1,	/* too little memory in huge pages, or not wanted */
+	HUGE_NOT_SAMPLED = 1,	/* not wanted, or there was no time */
 	HUGE_NOT_PERMITTED = 2, /* the recorder may not read the memory of the process */
 	HUGE_NOT_SAFE = 3,	/* the process uses userfaultfd(2) */
+	HUGE_TOO_LITTLE = 4,	/* its memory in huge pages is not worth a sample */
 };
 
 /* /sys/kernel/mm/transparent_hugepage/enabled */
