@@ -53,23 +53,23 @@ struct call_description {
 /* clang-format off */
 #define CALL_TABLE(CALL)                                                                                               \
 	CALL(MMAP, mmap, mmap, .effect = CALL_MAPS, .place = CALL_AT_RESULT, .arguments = 6, .length = 2,              \
-	     .counter = MMT_COUNT_MMAP, .mmap2 = true, .missing = "new mappings are not seen")                         \
+	     .counter = MMT_COUNT_MMAP, .mmap2 = true, .missing = "new mappings are missing")                          \
 	CALL(MUNMAP, munmap, munmap, .effect = CALL_RELEASES, .arguments = 2, .length = 2,                             \
 	     .counter = MMT_COUNT_MUNMAP,                                                                              \
-	     .missing = "nothing is ever seen to be unmapped, so that everything looks unfreed")                       \
+	     .missing = "no unmapping is recorded, so all memory looks unfreed")                                       \
 	CALL(MREMAP, mremap, mremap, .effect = CALL_MAPS, .arguments = 5, .length = 3, .conditional = 5, .flags = 4,   \
 	     .condition = MREMAP_FIXED | MREMAP_DONTUNMAP, .counter = MMT_COUNT_MREMAP,                                \
 	     .missing = "mappings that grow, shrink or move are wrong")                                                \
 	CALL(BRK, brk, brk, .effect = CALL_MAPS, .place = CALL_BELOW_RESULT, .arguments = 1,                           \
-	     .counter = MMT_COUNT_BRK, .mmap2 = true, .missing = "growth of the heap is not seen")                     \
+	     .counter = MMT_COUNT_BRK, .mmap2 = true, .missing = "growth of the heap is missing")                      \
 	CALL(MPROTECT, mprotect, mprotect, .effect = CALL_PROTECTS, .arguments = 3, .length = 2,                       \
 	     .counter = MMT_COUNT_MPROTECT, .mmap2 = true,                                                             \
-	     .missing = "reserved memory that became usable still counts as reserved")                                 \
+	     .missing = "reserved memory that was made accessible still counts as reserved")                           \
 	CALL(PKEY_MPROTECT, pkey_mprotect, mprotect, .effect = CALL_PROTECTS, .arguments = 4, .length = 2,             \
 	     .counter = MMT_COUNT_MPROTECT, .mmap2 = true, .rare = true)                                               \
 	CALL(SHMAT, shmat, shmat, .effect = CALL_MAPS, .place = CALL_AT_RESULT, .arguments = 3,                        \
 	     .counter = MMT_COUNT_SHMAT, .mmap2 = true, .rare = true,                                                  \
-	     .missing = "System V shared memory is not seen")                                                          \
+	     .missing = "System V shared memory is missing")                                                           \
 	CALL(SHMDT, shmdt, shmdt, .effect = CALL_RELEASES, .arguments = 1, .counter = MMT_COUNT_SHMDT, .rare = true)   \
 	CALL(REMAP_FILE_PAGES, remap_file_pages, remap_file_pages, .effect = CALL_MAPS, .arguments = 5, .length = 2,   \
 	     .counter = MMT_COUNT_OTHER_CALLS, .mmap2 = true, .rare = true)                                            \
@@ -86,7 +86,7 @@ struct call_description {
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .filter = "ret == 0")                                     \
 	CALL(PROCESS_MADVISE, process_madvise, process_madvise, .effect = CALL_MARKS, .arguments = 5, .advice = 4,     \
 	     .counter = MMT_COUNT_PROCESS_MADVISE, .rare = true, .with_madvise = true,                                 \
-	     .unknown = "what they gave back is not known")
+	     .unknown = "the ranges that they gave back are not known")
 /* clang-format on */
 
 enum call {

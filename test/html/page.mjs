@@ -221,7 +221,7 @@ await withPage("more", {}, async (page) => {
 	}
 	if (await page.locator("#filter-class").isEnabled())
 		await page.locator("#filter-class").selectOption("");
-	check((await text(page, ".trust")).includes("0 bytes off"), "more: the check");
+	check((await text(page, ".trust")).includes("all match"), "more: the check");
 	equal(await page.locator(".chip.bad").count(), 0, "more: nothing is wrong");
 	await choose(page, "resident");
 	equal(await value(page, "#total"), sum(groups, "resident_bytes"), "resident bytes");
@@ -269,7 +269,7 @@ await withPage("processes", {}, async (page) => {
 await withPage("troubled", {}, async (page) => {
 	const trust = await page.locator(".chip.bad").allTextContents();
 	check(trust.some((line) => line.startsWith("LOST: 2 events")), `troubled: ${trust.join("; ")}`);
-	check(trust.some((line) => line.includes("48.00 KiB off")), `troubled: ${trust.join("; ")}`);
+	check(trust.some((line) => line.includes("48.00 KiB differ")), `troubled: ${trust.join("; ")}`);
 });
 
 await withPage("diff", {}, async (page) => {

@@ -82,7 +82,7 @@ kill -9 "$pid"
 wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
 [ "$(stat -c %s "$recording")" -lt "$size" ] || fail "--images none copied something"
 report_json
-expect_json "[.completeness.warnings[] | select(contains(\"$program is another build\"))] | length == 1"
+expect_json "[.completeness.warnings[] | select(contains(\"$program is not the build that was recorded\"))] | length == 1"
 expect_json '[.completeness.warnings[] | select(contains("mmtrace pack"))] | length == 1'
 expect_json '[.groups[].frames[] | select(.function // "" | test("native_allocate|^main"))] | length == 0'
 

@@ -91,4 +91,4 @@ cp real.so libnative.so
 record_library
 python3 "$support/damage-program.py" libnative.so program-headers || fail "damage-program.py program-headers"
 expect_bounded_report program-headers 1
-expect_json '.completeness.warnings[0] | contains("libnative.so cannot be read as a program")'
+expect_json '.completeness.warnings[0] | contains("libnative.so is not a valid ELF file")'

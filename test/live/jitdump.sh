@@ -13,7 +13,7 @@ expect_jitdump() {
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6 and all(.kind == "jit" and .source_file == "/nowhere/source.js" and (.doubtful | not))'
 	expect_json '[.groups[].frames[] | select(.function == "Moved" and .source_line == 14)] | length == 1'
 	expect_json '[.groups[].frames[] | select(.function == "LaterInner" and .source_line == 12)] | length == 2'
-	expect_json '.completeness.warnings | length == 1 and (.[0] | test("breaks off within a record, 16 bytes"))'
+	expect_json '.completeness.warnings | length == 1 and (.[0] | test("ends within a record: code that its last 16 bytes"))'
 }
 
 attach_case jitdump
@@ -59,7 +59,7 @@ for pack in false true; do
 	! $pack || "$MMTRACE" pack -q "$recording" || fail "pack ended with status $?"
 	report_json
 	expect_json '[.completeness.warnings[] | select(test("2 records of the jitdump of process"))] | length == 1'
-	expect_json '[.completeness.warnings[] | select(test("breaks off within a record, 6 bytes"))] | length == 1'
+	expect_json '[.completeness.warnings[] | select(test("ends within a record: code that its last 6 bytes"))] | length == 1'
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6'
 done
 

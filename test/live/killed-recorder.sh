@@ -65,4 +65,4 @@ wait_until "the build-ids to be written" has_build_ids
 let_end
 cp "$workloads/noleak" program
 report_json
-expect_json '.completeness.incomplete and (.completeness.warnings | any(test("/program is another build")))'
+expect_json '.completeness.incomplete and (.completeness.warnings | any(test("/program is not the build that was recorded")))'

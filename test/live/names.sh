@@ -184,14 +184,14 @@ expect_frames "before it was replaced" "$with_lines"
 compile -g -DBLOCK_BYTES_UNUSED -O1 -Wl,--build-id=0x0123456789abcdef
 expect_frames "another build" "[?]" # nor its unwind rows
 report_json
-expect_json '.completeness.warnings | any(test("/program is another build"))'
+expect_json '.completeness.warnings | any(test("/program is not the build that was recorded"))'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
-grep -q 'program is another build' report.txt || fail "the text does not say that the program is another one"
+grep -q 'program is not the build that was recorded' report.txt || fail "the text does not say that the program is another one"
 grep -Eq 'program\+0x[0-9a-f]+|0x[0-9a-f]+ +program' report.txt || fail "frames without name show no place"
 rm "$program"
 expect_frames "a missing program" "[?]"
 report_json
-expect_json '.completeness.warnings | any(test("/program is not there"))'
+expect_json '.completeness.warnings | any(test("/program is missing"))'
 
 # Without build-id: the file's age must do.
 compile -g -Wl,--build-id=none

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Locks: dotnet-program
 # Packages: javac:default-jdk-headless node:nodejs
-# Managed runtimes under load: 0 bytes off, attached to or started, and what they map has the classes it should have.
+# Managed runtimes under load: no byte differs, attached to or started, and what they map has the classes it should have.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -177,7 +177,7 @@ START_TEST(notes_that_are_left_out_are_counted)
 	report = report_by(MMT_BY_STACK);
 	ck_assert_uint_eq(report->completeness.warning_count, 33);
 	ck_assert_ptr_nonnull(strstr(report->completeness.warnings[31], "no names for JIT code in process"));
-	ck_assert_str_eq(report->completeness.warnings[32], "8 more such notes are left out");
+	ck_assert_str_eq(report->completeness.warnings[32], "8 more notes are not shown");
 	ck_assert_int_eq(report->completeness.warning_codes[31], MMT_WARNING_JIT_CODE_UNNAMED);
 	ck_assert_int_eq(report->completeness.warning_codes[32], MMT_WARNING_MORE_WARNINGS);
 	mmt_report_destroy(report);

@@ -36,7 +36,7 @@ START_TEST(first_screen)
 	ASSERT_HAS(text, "\n  mmtrace.data\n");
 	ASSERT_HAS(text, "1,338 events: 1,333 mmap, 5 munmap; 0 lost\n");
 	ASSERT_HAS(text, "256 of 258 call stacks complete; 2 truncated (no unwind data)\n");
-	ASSERT_HAS(text, "checked against the kernel's final map: 412 mappings, 0 bytes off\n");
+	ASSERT_HAS(text, "checked against the kernel's final map: 412 mappings, all match\n");
 	ASSERT_HAS(text, " 1   1.00 GiB resident   100.0 %   LEAK +989.0 MiB per minute   anon   256 x 4.00 MiB   "
 			 "0 of 256 freed   made from 1.0 s to 8.0 s   ▁▁▁▁▁▁▁▂▁▁▁▁▁▁▁█   "
 			 "thread .NET (3074)\n");
@@ -295,7 +295,7 @@ START_TEST(warnings_come_first)
 	report.completeness.damage = "record at offset 4711";
 	text = render(&report, &(struct mmt_text_options){0});
 	ck_assert_ptr_eq(strstr(text, "INCOMPLETE: "), text);
-	ASSERT_HAS(text, "\nDAMAGED: record at offset 4711; what follows uses what could be read\nLOST: ");
+	ASSERT_HAS(text, "\nDAMAGED: record at offset 4711; the report uses what could be read\nLOST: ");
 	free(text);
 }
 END_TEST
@@ -309,7 +309,7 @@ START_TEST(differs_from_kernel)
 	process.mismatch_bytes = 8192;
 	report.processes = &process;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "412 mappings, 8.00 KiB off");
+	ASSERT_HAS(text, "412 mappings, 8.00 KiB differ");
 	free(text);
 	process.checked = false;
 	text = render(&report, &(struct mmt_text_options){0});
@@ -386,28 +386,28 @@ START_TEST(checked_while_it_lived)
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text,
 		   "  checked against the kernel's map 1.5 s after the start, 20 ms before it ended: 412 mappings, "
-		   "0 bytes off\n");
+		   "all match\n");
 	ck_assert_ptr_null(strstr(text, "final map"));
 	free(text);
 	report.process_count = 2;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(
-	    text, "  checked against the kernel's final maps: 1 process, 412 mappings, 0 bytes off\n"
-		  "  checked against the kernel's maps up to 20 ms before they ended: 1 process, 412 mappings, 0 bytes "
-		  "off\n");
+	    text, "  checked against the kernel's final maps: 1 process, 412 mappings, all match\n"
+		  "  checked against the kernel's maps up to 20 ms before they ended: 1 process, 412 mappings, all "
+		  "match\n");
 	free(text);
 	report.process_count = 1;
 	processes[0].ended = false;
 	processes[0].checked_before_exec = true;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text,
-		   " 1.5 s after the start, 20 ms before it executed another program: 412 mappings, 0 bytes off\n");
+		   " 1.5 s after the start, 20 ms before it executed another program: 412 mappings, all match\n");
 	ck_assert_ptr_null(strstr(text, "final map"));
 	free(text);
 	processes[0].checked_before_exec = false;
 	report.completeness.incomplete = true;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "map 1.5 s after the start, the last one: 412 mappings, 0 bytes off\n");
+	ASSERT_HAS(text, "map 1.5 s after the start, the last one: 412 mappings, all match\n");
 	free(text);
 }
 END_TEST
@@ -435,12 +435,13 @@ START_TEST(checks_of_many_processes)
 	report.processes = processes;
 	report.process_count = PROCESSES;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "final maps: 100 mappings, 20.00 KiB off: forks (pid 5)\n"
-			 "  checked against the kernel's final maps: 100 mappings, 16.00 KiB off: forks (pid 4)\n"
-			 "  checked against the kernel's final maps: 100 mappings, 12.00 KiB off: forks (pid 3)\n"
-			 "  checked against the kernel's final maps: 2 processes more, 12.00 KiB off\n"
-			 "  checked against the kernel's final maps: 3 processes, 300 mappings, 0 bytes off, 8.00 KiB "
-			 "undecided (calls in flight), 4.00 KiB undecided (moved while the first maps were read)\n"
+	ASSERT_HAS(text, "final maps: 100 mappings, 20.00 KiB differ: forks (pid 5)\n"
+			 "  checked against the kernel's final maps: 100 mappings, 16.00 KiB differ: forks (pid 4)\n"
+			 "  checked against the kernel's final maps: 100 mappings, 12.00 KiB differ: forks (pid 3)\n"
+			 "  checked against the kernel's final maps: 2 more processes, 12.00 KiB differ\n"
+			 "  checked against the kernel's final maps: 3 processes, 300 mappings, all match; 8.00 KiB "
+			 "could not be verified (changed while the maps were read); 4.00 KiB could not be verified (moved "
+			 "while the first maps were read)\n"
 			 "  not checked against the kernel's final maps: 19,995 processes that ended by themselves\n");
 	stacks = strstr(text, "call stacks complete");
 	sums = strstr(text, "unfreed in this recording");
@@ -610,8 +611,8 @@ static const struct {
     {MMT_STACK_END_NOT_RECORDED, 3, "larger --ring-size", "call graph", 0},
     {MMT_STACK_END_CALLCHAIN, 0, "--call-graph dwarf.", "ring-size", 0},
     {MMT_STACK_END_CALLCHAIN, 3, "larger --ring-size", "--call-graph", 0},
-    {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or a program file that is missing", "record with", 0},
-    {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or a program file that is missing", "record with", 0},
+    {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or an ELF file that is missing", "record with", 0},
+    {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or an ELF file that is missing", "record with", 0},
     {MMT_STACK_END_OTHER_STACK, 0, "alternate stack", "without unwind tables", 0},
     {MMT_STACK_END_COROUTINE, 0, "(start of a coroutine)", "callers beyond here", 0},
     {MMT_STACK_END_DEPTH_LIMIT, 0, "perf_event_max_stack", "dwarf", 0},
@@ -864,7 +865,7 @@ START_TEST(nothing_unfreed)
 	/* Of a process that did nothing, or lets others work, nothing is known. */
 	memset(report.events, 0, sizeof(report.events));
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "no memory call was recorded: the process was idle, or others do its work\n");
+	ASSERT_HAS(text, "no memory call was recorded: the process was idle, or other processes do its work\n");
 	ASSERT_WARNINGS(text, "no leak");
 	free(text);
 	/* A process that touches older mappings is not idle. */
@@ -875,7 +876,7 @@ START_TEST(nothing_unfreed)
 					    .parts_known = true};
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "RSS grew by 50.00 MiB: the growth is in memory that no recorded call mapped, see above\n");
-	ASSERT_HAS(text, "no memory call was recorded: touching memory that is already mapped takes none\n");
+	ASSERT_HAS(text, "no memory call was recorded: touching memory that is already mapped needs none\n");
 	ASSERT_WARNINGS(text, "idle");
 	free(text);
 }
@@ -1076,7 +1077,7 @@ START_TEST(nothing_unfreed_but_growth)
 	report.committed_before_bytes = growths[_i].committed_before_bytes;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, growths[_i].verdict);
-	ASSERT_HAS(text, "That is not certain:\n");
+	ASSERT_HAS(text, ", but that is not certain:\n");
 	ASSERT_HAS(text, growths[_i].doubt);
 	ASSERT_WARNINGS(text, "no leak");
 	free(text);
@@ -1096,12 +1097,12 @@ START_TEST(ended_process_hides_parts)
 	processes[1].ended = true;
 	text = render(&report, &(struct mmt_text_options){.width = 400});
 	ASSERT_HAS(text,
-		   "Which memory grew is not shown: 1 of the processes that were there at the start ended before");
+		   "The report cannot show which memory grew: 1 of the processes that ran at the start ended before");
 	free(text);
 	/* A child that came and went had no pages to compare. */
 	processes[1].parent_pid = 1;
 	text = render(&report, &(struct mmt_text_options){.width = 400});
-	ASSERT_WARNINGS(text, "Which memory grew");
+	ASSERT_WARNINGS(text, "which memory grew");
 	free(text);
 }
 END_TEST
@@ -1213,7 +1214,7 @@ START_TEST(nothing_unfreed_with_doubts)
 	report.left_out_process_count = doubts[_i].left_out_process_count;
 	report.ended_bytes = doubts[_i].ended_bytes;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "That is not certain:\n");
+	ASSERT_HAS(text, ", but that is not certain:\n");
 	ASSERT_HAS(text, doubts[_i].says);
 	ASSERT_WARNINGS(text, "no leak");
 	free(text);
@@ -1395,7 +1396,7 @@ START_TEST(commits_elsewhere_and_lost_calls)
 	ASSERT_HAS(text, "\n 3  64.00 KiB committed   0.0 %   anon   in 1.00 GiB that #1 reserved\n      an arena\n");
 	ASSERT_HAS(text, "committed in memory mapped before 4.00 KiB");
 	ASSERT_HAS(text, "      mapped by calls that were lost: known only from the kernel's maps\n");
-	ASSERT_HAS(text, "  repaired from the kernel's maps: 8.00 KiB, although no event was lost\n");
+	ASSERT_HAS(text, "  reconciled with the kernel's maps: 8.00 KiB, although no event was lost\n");
 	free(text);
 	report.completeness.reconciled_by_loss = true;
 	text = render(&report, &(struct mmt_text_options){0});

@@ -49,33 +49,31 @@ bool mmt_pattern_is_by_design(enum mmt_pattern pattern)
 const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 {
 	static const char *const explanations[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] =
-		"malloc arena: glibc gives threads arenas of their own and keeps freed memory in them. Often not "
-		"a leak: try MALLOC_ARENA_MAX=2 in its environment, or malloc_trim(0). If it still grows, a heap "
-		"profiler such as heaptrack shows which blocks are not freed",
+	    [MMT_PATTERN_ARENA] = "malloc arena: glibc gives threads their own arenas and keeps freed memory in them. "
+				  "Often not a leak: try MALLOC_ARENA_MAX=2 in its environment, or malloc_trim(0). If "
+				  "it still grows, a heap profiler such as heaptrack shows which blocks are not freed",
 	    [MMT_PATTERN_THREAD_STACK] =
 		"thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more belongs to threads that "
 		"still run, or that finished and were never joined or detached",
 	    [MMT_PATTERN_HEAP] =
-		"malloc heap (brk): the stack is only the caller that happened to need more, and freed blocks stay "
-		"with the heap. Only a heap profiler such as heaptrack shows whether blocks leak or free ones lie "
-		"between used ones (fragmentation); malloc_trim(0) gives free pages back",
-	    [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime, which keeps what it has collected; if it keeps "
-				    "growing, the runtime's own heap dump shows which objects",
-	    [MMT_PATTERN_CODE] = "code and data of programs, loaded or generated, which stay while they are in use; "
-				 "if they keep growing, look for libraries or classes loaded, or code generated, again "
-				 "and again",
+		"malloc heap (brk): the stack is only the caller that triggered the growth, and freed blocks stay in "
+		"the heap. Only a heap profiler such as heaptrack shows whether blocks leak or free ones lie between "
+		"used ones (fragmentation); malloc_trim(0) gives free pages back",
+	    [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime, which keeps memory that it has collected; if it keeps "
+				    "growing, a heap dump of the runtime shows which objects are kept",
+	    [MMT_PATTERN_CODE] = "code and its data, which stay while they are in use; if they keep growing, look for "
+				 "libraries or classes that are loaded, or code that is generated, again and again",
 	    [MMT_PATTERN_DIRECT_BUFFER] =
-		"direct ByteBuffers or Unsafe memory of Java, outside its heap, freed when their owner is collected. "
-		"A leak if buffers are kept: `jcmd PID GC.class_histogram` counts java.nio.DirectByteBuffer; "
+		"direct ByteBuffers or Unsafe memory of Java, outside its heap, freed when their owner is collected. A "
+		"leak if the program keeps them: `jcmd PID GC.class_histogram` counts java.nio.DirectByteBuffer; "
 		"-XX:MaxDirectMemorySize limits them",
 	    [MMT_PATTERN_JVM_NATIVE] =
 		"native memory of the JVM itself: start Java with -XX:NativeMemoryTracking=summary, then `jcmd PID "
 		"VM.native_memory baseline` and later `jcmd PID VM.native_memory summary.diff` show what grows",
 	    [MMT_PATTERN_ARRAY_BUFFER] =
 		"contents of Buffers or ArrayBuffers, outside the JavaScript heap, freed when their owner is "
-		"collected. A leak if they are kept: process.memoryUsage().arrayBuffers is their sum, and a heap "
-		"snapshot (node --heapsnapshot-signal=SIGUSR2) shows what holds them",
+		"collected. A leak if the program keeps them: process.memoryUsage().arrayBuffers is their sum, and a "
+		"heap snapshot (node --heapsnapshot-signal=SIGUSR2) shows what holds them",
 	    [MMT_PATTERN_FILE] =
 		"files mapped and not unmapped: a leak if the number of mappings keeps growing; munmap() ends it. "
 		"Unchanged pages are page cache, which the kernel takes back when memory is short",
@@ -119,45 +117,39 @@ static const struct {
 	const char *hint;
 } variants[] = {
     {"libjvm.so", NULL, "Java", MMT_PATTERN_GC_HEAP,
-     "heap of Java, which keeps what it has collected, up to -Xmx. `jcmd PID GC.heap_info` shows how much of it is "
-     "used: "
-     "a leak only if that keeps growing; then `jcmd PID GC.class_histogram`, or JFR, shows which objects"},
+     "heap of Java, which keeps memory that it has collected, up to -Xmx. `jcmd PID GC.heap_info` shows how much of it "
+     "is used: a leak only if that keeps growing; then `jcmd PID GC.class_histogram`, or JFR, shows which objects are "
+     "kept"},
     {"libcoreclr", NULL, ".NET", MMT_PATTERN_GC_HEAP,
-     "memory of the .NET runtime, mostly its garbage-collected heap, which keeps what it has collected. "
-     "`dotnet-counters "
-     "monitor -p PID` shows how much is used: a leak only if that keeps growing; then `dotnet-gcdump collect -p PID` "
-     "shows "
-     "which objects. DOTNET_GCHeapHardLimit limits it"},
+     "memory of the .NET runtime, mostly its garbage-collected heap, which keeps memory that it has collected. "
+     "`dotnet-counters monitor -p PID` shows how much is used: a leak only if that keeps growing; then `dotnet-gcdump "
+     "collect -p PID` shows which objects are kept. DOTNET_GCHeapHardLimit limits it"},
     {"libclrgc", NULL, NULL, MMT_PATTERN_GC_HEAP,
-     "garbage-collected heap of .NET, which keeps what it has collected. `dotnet-counters monitor -p PID` shows how "
-     "much "
-     "is used: a leak only if that keeps growing; then `dotnet-gcdump collect -p PID` shows which objects. "
-     "DOTNET_GCHeapHardLimit limits it"},
+     "garbage-collected heap of .NET, which keeps memory that it has collected. `dotnet-counters monitor -p PID` shows "
+     "how much is used: a leak only if that keeps growing; then `dotnet-gcdump collect -p PID` shows which objects are "
+     "kept. DOTNET_GCHeapHardLimit limits it"},
     {NULL, "v8::", "Node", MMT_PATTERN_GC_HEAP,
-     "JavaScript heap, which keeps what it has collected for a while. A leak only if objects stay reachable: start "
-     "Node "
-     "with --heapsnapshot-signal=SIGUSR2 and compare two heap snapshots; --max-old-space-size limits it"},
+     "JavaScript heap, which keeps memory that it has collected for a while. A leak only if objects stay reachable: "
+     "start Node with --heapsnapshot-signal=SIGUSR2 and compare two heap snapshots; --max-old-space-size limits it"},
     {NULL, "runtime.", "Go", MMT_PATTERN_GC_HEAP,
-     "heap of Go, which keeps what it has collected and gives it back later. A leak only if objects stay reachable: "
-     "`go "
+     "heap of Go, which gives memory back some time after it was collected. A leak only if objects stay reachable: `go "
      "tool pprof` with a heap profile (net/http/pprof) shows which; GOMEMLIMIT and GOGC limit it"},
     {NULL, "_PyObject_Arena", NULL, MMT_PATTERN_HEAP,
-     "object arenas of Python: the stack is only the caller that happened to need more. A leak if objects are kept: "
-     "tracemalloc or memray shows which"},
+     "object arenas of Python: the stack is only the caller that triggered the growth. A leak if the program keeps "
+     "objects: tracemalloc or memray shows which"},
     {NULL, "_PyMem_Arena", NULL, MMT_PATTERN_HEAP,
-     "object arenas of Python: the stack is only the caller that happened to need more. A leak if objects are kept: "
-     "tracemalloc or memray shows which"},
+     "object arenas of Python: the stack is only the caller that triggered the growth. A leak if the program keeps "
+     "objects: tracemalloc or memray shows which"},
     {"libjemalloc", NULL, NULL, MMT_PATTERN_HEAP,
-     "jemalloc's memory: the stack is only the caller that happened to need more. A heap profile "
-     "(MALLOC_CONF=prof:true, "
-     "jeprof) shows which blocks are not freed; MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0 gives free pages back "
-     "sooner"},
+     "jemalloc's memory: the stack is only the caller that triggered the growth. A heap profile "
+     "(MALLOC_CONF=prof:true, jeprof) shows which blocks are not freed; "
+     "MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0 gives free pages back sooner"},
     {"libtcmalloc", NULL, NULL, MMT_PATTERN_HEAP,
-     "tcmalloc's memory: the stack is only the caller that happened to need more. A heap profile (HEAPPROFILE=FILE, "
+     "tcmalloc's memory: the stack is only the caller that triggered the growth. A heap profile (HEAPPROFILE=FILE, "
      "pprof; libtcmalloc_minimal writes none, libtcmalloc does) shows which blocks are not freed; "
      "TCMALLOC_RELEASE_RATE=10 gives free pages back sooner"},
     {"libmimalloc", NULL, NULL, MMT_PATTERN_HEAP,
-     "mimalloc's memory: the stack is only the caller that happened to need more. MIMALLOC_SHOW_STATS=1 shows how much "
+     "mimalloc's memory: the stack is only the caller that triggered the growth. MIMALLOC_SHOW_STATS=1 shows how much "
      "is in use; MIMALLOC_PURGE_DELAY=0 (before version 2.1: MIMALLOC_RESET_DELAY=0) gives free pages back sooner"},
 };
 
@@ -266,26 +258,22 @@ const char *hints_of_growth(const struct mmt_growth_part *part)
 #define HUGE_MEMORY_SHARE 16		   /* nor is less than 1/this of the memory */
 
 static const char huge_always[] =
-    "a huge page is 2 MiB of RSS as soon as a byte of it is written, and this system gives them to every program. "
-    "`echo "
-    "madvise >/sys/kernel/mm/transparent_hugepage/enabled` limits them to programs that ask for them; for this one "
-    "alone, "
-    "prctl(PR_SET_THP_DISABLE) turns them off when it starts, or madvise(MADV_NOHUGEPAGE) for one mapping";
+    "a huge page takes 2 MiB of RSS as soon as a byte of it is written, and this system gives them to every program. "
+    "`echo madvise >/sys/kernel/mm/transparent_hugepage/enabled` limits them to programs that ask for them; for this "
+    "one alone, prctl(PR_SET_THP_DISABLE) turns them off when it starts, or madvise(MADV_NOHUGEPAGE) for one mapping";
 
-static const char huge_on_request[] =
-    "a huge page is 2 MiB of RSS as soon as a byte of it is written. The program or its allocator asks for them with "
-    "madvise(MADV_HUGEPAGE): ask only for memory that is filled soon. prctl(PR_SET_THP_DISABLE) turns them off when it "
-    "starts";
+static const char huge_on_request[] = "a huge page takes 2 MiB of RSS as soon as a byte of it is written. The program "
+				      "or its allocator asks for them with madvise(MADV_HUGEPAGE): ask only for memory "
+				      "that is filled soon. prctl(PR_SET_THP_DISABLE) turns them off when it starts";
 
 static const char huge_in_malloc[] =
-    "a huge page is 2 MiB of RSS as soon as a byte of it is written. glibc asks for them if GLIBC_TUNABLES has "
+    "a huge page takes 2 MiB of RSS as soon as a byte of it is written. glibc asks for them if GLIBC_TUNABLES has "
     "glibc.malloc.hugetlb=1: remove that. On a system that gives them to every program, `echo madvise "
     ">/sys/kernel/mm/transparent_hugepage/enabled`, or prctl(PR_SET_THP_DISABLE) for this one alone";
 
 static const char huge_in_stacks[] =
-    "a huge page is 2 MiB of RSS as soon as a byte of it is written. GLIBC_TUNABLES=glibc.pthread.stack_hugetlb=0 "
-    "keeps "
-    "them out of thread stacks, and so do stacks of a size that is no multiple of 2 MiB";
+    "a huge page takes 2 MiB of RSS as soon as a byte of it is written. GLIBC_TUNABLES=glibc.pthread.stack_hugetlb=0 "
+    "keeps them out of thread stacks, and so does a stack size that is not a multiple of 2 MiB";
 
 /* By pattern and frames, like the variants. */
 static const struct {
@@ -294,19 +282,16 @@ static const struct {
 	const char *hint;
 } huge_variants[] = {
     {"libjvm.so", NULL, MMT_PATTERN_GC_HEAP,
-     "a huge page is 2 MiB of RSS as soon as a byte of it is written. -XX:-UseTransparentHugePages stops Java from "
-     "asking "
-     "for them; if this system gives them to every program, `echo madvise "
-     ">/sys/kernel/mm/transparent_hugepage/enabled`. "
-     "With -XX:+AlwaysPreTouch, zeros are memory that was touched but not used yet"},
+     "a huge page takes 2 MiB of RSS as soon as a byte of it is written. -XX:-UseTransparentHugePages stops Java from "
+     "asking for them; if this system gives them to every program, `echo madvise "
+     ">/sys/kernel/mm/transparent_hugepage/enabled`. With -XX:+AlwaysPreTouch, zeros are memory that was touched but "
+     "not used yet"},
     {NULL, "runtime.", MMT_PATTERN_GC_HEAP,
-     "a huge page is 2 MiB of RSS as soon as a byte of it is written. GODEBUG=disablethp=1 keeps them out of the heap "
-     "of "
-     "Go; or `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`"},
+     "a huge page takes 2 MiB of RSS as soon as a byte of it is written. GODEBUG=disablethp=1 keeps them out of the "
+     "heap of Go; or `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`"},
     {"libjemalloc", NULL, MMT_PATTERN_HEAP,
-     "a huge page is 2 MiB of RSS as soon as a byte of it is written. MALLOC_CONF=thp:never keeps them out of "
-     "jemalloc's "
-     "memory"},
+     "a huge page takes 2 MiB of RSS as soon as a byte of it is written. MALLOC_CONF=thp:never keeps them out of "
+     "jemalloc's memory"},
 };
 
 static const char *hint_of_huge_group(const struct mmt_group *group)

@@ -128,19 +128,20 @@ static void find_missing_sources(const struct replay *replay, struct warnings *w
 	const struct reader_metadata *metadata = replay->metadata;
 
 	if (!replay->has_snapshots)
-		add_warning(
-		    warnings, MMT_WARNING_NO_SNAPSHOTS,
-		    "no snapshot of the process's mappings: what was mapped before is not known, and the result is not "
-		    "checked against the kernel");
+		add_warning(warnings, MMT_WARNING_NO_SNAPSHOTS,
+			    "the mappings of the process were never read: what was mapped before is not known, and the "
+			    "result is not checked against the kernel");
 	if (!has_sample_bits(metadata, PERF_SAMPLE_CALLCHAIN) &&
 	    !has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
-		add_warning(warnings, MMT_WARNING_NO_STACKS, "no stacks: record with a call graph");
+		add_warning(warnings, MMT_WARNING_NO_STACKS, "recorded without call stacks: record with --call-graph");
 	else if (!has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
 		add_warning(warnings, MMT_WARNING_NO_STACK_DUMPS,
-			    "no registers and stack bytes: the direct caller of mmap is missing from most stacks");
+			    "recorded without registers and stack dumps: the direct caller of mmap is missing from "
+			    "most call stacks");
 	if (!metadata->ours)
 		add_warning(warnings, MMT_WARNING_RECORDED_BY_PERF,
-			    "no residency, no copies of perf maps: `mmtrace record` has them");
+			    "recorded by perf: resident sizes and copies of perf maps are missing; `mmtrace record` "
+			    "records them");
 }
 
 /* Names that are present but incomplete. */
@@ -148,26 +149,25 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 {
 	if (names->dropped_lines)
 		add_warning(warnings, MMT_WARNING_PERF_MAP_LIMIT,
-			    "the perf map of process %" PRId32 " has %zu lines too many: their code has no names", pid,
-			    names->dropped_lines);
+			    "the perf map of process %" PRId32 " has %zu lines beyond a limit: their code has no names",
+			    pid, names->dropped_lines);
 	if (names->other_clock)
 		add_warning(warnings, MMT_WARNING_JITDUMP_CLOCK,
 			    "the jitdump of process %" PRId32
-			    " uses another clock: where code was replaced, the name is that of the later code",
+			    " uses another clock: replaced code gets the name of the code that replaced it",
 			    pid);
 	if (names->lost_records)
 		add_warning(warnings, MMT_WARNING_JITDUMP_RECORDS,
 			    "%zu %s of the jitdump of process %" PRId32
-			    " cannot be used: %s; some of its code has no name, line or unwind table",
+			    " cannot be used because %s: some code has no name, line or unwind table",
 			    names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
-			    names->lost_records == 1 ? "it is malformed or over the limit"
-						     : "they are malformed or over the limit");
+			    names->lost_records == 1 ? "it is malformed or exceeds a limit"
+						     : "they are malformed or exceed a limit");
 	if (names->unread_bytes)
-		add_warning(
-		    warnings, MMT_WARNING_JITDUMP_CUT,
-		    "the jitdump of process %" PRId32
-		    " breaks off within a record, %zu bytes before its end: code that only these tell of has no name",
-		    pid, names->unread_bytes);
+		add_warning(warnings, MMT_WARNING_JITDUMP_CUT,
+			    "the jitdump of process %" PRId32
+			    " ends within a record: code that its last %zu bytes describe has no name",
+			    pid, names->unread_bytes);
 	if (names->jitdump_failure)
 		add_warning(warnings, MMT_WARNING_JITDUMP_UNUSABLE,
 			    "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
@@ -184,11 +184,11 @@ static bool may_lack_frame_pointers(const struct replay *replay, const struct ru
 /* Unwinding by frame pointers skips callers that keep none, and the recording does not show where. */
 static void find_skipped_frames(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
 {
-	add_warning(warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
-		    "not known whether process %" PRId32
-		    " (%s) was started with %s%s: without it, callers of compiled methods are "
-		    "missing from its stacks",
-		    pid, runtime->label, runtime->frame_pointers, runtime->in_environment ? " in its environment" : "");
+	add_warning(
+	    warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
+	    "process %" PRId32
+	    " (%s) may have been started without %s%s: then callers of compiled methods are missing from its stacks",
+	    pid, runtime->label, runtime->frame_pointers, runtime->in_environment ? " in its environment" : "");
 }
 
 static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
@@ -212,19 +212,18 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 		return;
 	name = processes_name(replay->processes, count.name);
 	if (count.programs == 1)
-		add_warning(
-		    warnings, MMT_WARNING_SET_USER_ID,
-		    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, for "
-		    "which the kernel closes the events of a thread (--scope cpus records it), or it ended before it "
-		    "was loaded",
-		    name, lossy ? "its records were lost, or " : "");
+		add_warning(warnings, MMT_WARNING_SET_USER_ID,
+			    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, so "
+			    "the kernel closed the events of its thread (--scope cpus records it), or it ended before "
+			    "it was loaded",
+			    name, lossy ? "its records were lost, or " : "");
 	else
-		add_warning(
-		    warnings, MMT_WARNING_SET_USER_ID,
-		    "the calls of %" PRIu64 " programs (%s and others) are not in the recording: %sthey are "
-		    "set-user-ID or set-group-ID, for which the kernel closes the events of a thread (--scope cpus "
-		    "records them), or they ended before they were loaded",
-		    count.programs, name, lossy ? "their records were lost, or " : "");
+		add_warning(warnings, MMT_WARNING_SET_USER_ID,
+			    "the calls of %" PRIu64
+			    " programs (%s and others) are not in the recording: %sthey are set-user-ID or "
+			    "set-group-ID, so the kernel closed the events of their threads (--scope cpus records "
+			    "them), or they ended before they were loaded",
+			    count.programs, name, lossy ? "their records were lost, or " : "");
 }
 
 /* `frames_told`: an earlier warning has named the option for complete stacks. */
@@ -235,7 +234,7 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 
 	if (code->names.has_perf_map || code->names.has_jitdump)
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-			    "some JIT code of process %" PRId32 " has no name: its %s does not have it", pid,
+			    "some JIT code of process %" PRId32 " has no name: it is missing from the %s", pid,
 			    code->names.has_perf_map ? "perf map" : "jitdump");
 	else if (code->runtime)
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
@@ -247,7 +246,7 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 	else
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
 			    "no names for JIT code in process %" PRId32
-			    ": mmtrace does not know its runtime; check whether that can write a perf map",
+			    ": mmtrace does not know its runtime; check whether it can write a perf map",
 			    pid);
 }
 
@@ -295,10 +294,11 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 		if (code.stacks_end_there)
 			find_ends_in_code(pid, code.runtime, warnings);
 		if (code.changed_too_often)
-			add_warning(warnings, MMT_WARNING_JIT_CODE_REPLACED,
-				    "JIT code of process %" PRId32
-				    " was replaced too often to be followed: callers of some of it may be missing",
-				    pid);
+			add_warning(
+			    warnings, MMT_WARNING_JIT_CODE_REPLACED,
+			    "JIT code of process %" PRId32
+			    " was replaced more often than mmtrace records: callers of some of it may be missing",
+			    pid);
 		if (code.unnamed)
 			find_missing_names(replay, pid, &code, skipped, warnings);
 		find_precompiled(pid, &code, warnings);
@@ -309,10 +309,10 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 static void find_unusable_programs(const struct replay *replay, struct warnings *warnings)
 {
 	static const char *const reasons[] = {
-	    [PROGRAM_MISSING] = "is not there",
-	    [PROGRAM_OTHER_BUILD] = "is another build than the recorded one",
-	    [PROGRAM_BROKEN] = "cannot be read as a program",
-	    [PROGRAM_CHANGED] = "was changed after it was recorded and has no build-id to compare",
+	    [PROGRAM_MISSING] = "is missing",
+	    [PROGRAM_OTHER_BUILD] = "is not the build that was recorded",
+	    [PROGRAM_BROKEN] = "is not a valid ELF file",
+	    [PROGRAM_CHANGED] = "was changed after it was recorded, and has no build-id to compare",
 	};
 	enum program_state state;
 	size_t position = 0, count = 0;
@@ -326,12 +326,12 @@ static void find_unusable_programs(const struct replay *replay, struct warnings 
 				    "%s %s: its frames have no names, and stacks may end there", path, reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		add_warning(warnings, MMT_WARNING_MODULE_UNUSABLE, "%zu more program files cannot be used either",
+		add_warning(warnings, MMT_WARNING_MODULE_UNUSABLE, "%zu more ELF files cannot be used",
 			    count - PROGRAMS_NAMED);
 	if (count)
 		add_warning(warnings, MMT_WARNING_MODULES_NOT_KEPT,
-			    "a recording keeps its names when it is packed where its programs are (`mmtrace pack`), "
-			    "or recorded with --images all");
+			    "to keep names in a recording, run `mmtrace pack` where its ELF files are, or record with "
+			    "--images all");
 }
 
 static void find_poor_debug_information(const struct replay *replay, struct warnings *warnings)
@@ -340,7 +340,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	    [PROGRAM_POOR_NAMES] = "is damaged",
 	    [PROGRAM_LIMITED_NAMES] = "exceeds a limit of mmtrace",
 	    [PROGRAM_MISSING_NAMES] =
-		"refers to another file (.dwo, .dwp, or what .gnu_debugaltlink names), which is missing",
+		"refers to another file that is missing (.dwo, .dwp, or the one in .gnu_debugaltlink)",
 	};
 	enum program_state state;
 	size_t position = 0, count = 0;
@@ -365,8 +365,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	}
 	if (count > PROGRAMS_NAMED)
 		add_warning(warnings, MMT_WARNING_DEBUG_INFORMATION,
-			    "the debug information of %zu more program files is incomplete, too",
-			    count - PROGRAMS_NAMED);
+			    "the debug information of %zu more ELF files is incomplete", count - PROGRAMS_NAMED);
 }
 
 /* Whether the result of any process in the report differs from the kernel's maps. */
@@ -402,18 +401,17 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 		     completeness->missed_cpus || completeness->left_processes || completeness->incomplete;
 
 	if (replay->faked_calls)
-		add_warning(
-		    warnings, MMT_WARNING_FAKED_CALLS,
-		    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
-		    "answers calls in its place. These mapped nothing and are ignored; other calls answered in "
-		    "this way cannot be recognized",
-		    replay->faked_calls, replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
+		add_warning(warnings, MMT_WARNING_FAKED_CALLS,
+			    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a "
+				       "tracer answered the calls in its place. They mapped nothing and are ignored; "
+				       "other calls answered in this way cannot be recognized",
+			    replay->faked_calls,
+			    replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
 	else if (replay->metadata->ours && !lossy && is_any_wrong(report))
-		add_warning(
-		    warnings, MMT_WARNING_UNEXPLAINED_MISMATCH,
-		    "the figures differ from the kernel's maps although no event was lost; possible causes are a "
-		    "seccomp filter that skips calls but makes them look successful, and 32-bit calls (int 0x80) "
-		    "of a 64-bit program, which are not recorded");
+		add_warning(warnings, MMT_WARNING_UNEXPLAINED_MISMATCH,
+			    "the figures differ from the kernel's maps although no event was lost; possible causes: a "
+			    "seccomp filter that skips calls but makes them look successful, or 32-bit calls (int "
+			    "0x80) of a 64-bit program, which are not recorded");
 }
 
 static void find_huge_sums(const struct replay *replay, struct warnings *warnings)
@@ -456,14 +454,13 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		find_missing_calls(replay->metadata, &warnings);
 		find_missing_sources(replay, &warnings);
 	} else if (!has_role(replay->metadata, ROLE_NEW_TASK)) {
-		add_warning(
-		    &warnings, MMT_WARNING_VFORK_CHILDREN,
-		    "recorded without CAP_PERFMON: children that share their parent's memory until they execute a "
-		    "program (vfork) are treated as copies of it");
+		add_warning(&warnings, MMT_WARNING_VFORK_CHILDREN,
+			    "recorded without CAP_PERFMON: vfork children, which share their parent's memory until "
+			    "they execute a program, are treated as copies of it");
 	}
 	if (replay->calls_without_entry)
 		add_warning(&warnings, MMT_WARNING_MISSING_ARGUMENTS,
-			    "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
+			    "%" PRIu64 " calls were recorded without their arguments and are ignored",
 			    replay->calls_without_entry);
 	find_unrecorded_children(replay, &warnings);
 	find_unknown_effects(report, &warnings);
@@ -475,8 +472,7 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 	find_poor_debug_information(replay, &warnings);
 	if (warnings.left_out) {
 		warnings.maximum++;
-		add_warning(&warnings, MMT_WARNING_MORE_WARNINGS, "%zu more such notes are left out",
-			    warnings.left_out);
+		add_warning(&warnings, MMT_WARNING_MORE_WARNINGS, "%zu more notes are not shown", warnings.left_out);
 	}
 	completeness->warnings = warnings.items;
 	completeness->warning_codes = warnings.codes;

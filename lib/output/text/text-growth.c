@@ -481,8 +481,8 @@ void text_put_rest(struct text *text, int64_t bytes, const char *what)
 void text_put_swap(struct text *text, int64_t bytes)
 {
 	text_put_rest(text, bytes,
-		      bytes > 0 ? "in swap, not in RSS: the kernel wrote pages of the process to it"
-				: "in swap: the process needed the pages again, or gave them back");
+		      bytes > 0 ? "in swap, not in RSS: the kernel swapped out pages of the process"
+				: "in swap: the process used the pages again, or gave them back");
 }
 
 static bool is_large(int64_t bytes)
@@ -635,9 +635,8 @@ static void put_ended(struct text *text, const struct mmt_report *report)
 	if (!count || count == report->process_count || report->growth.verdict == MMT_VERDICT_UNKNOWN)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "  Which memory grew is not shown: %zu of the processes that were there at the start ended before the "
-		 "pages "
-		 "of all were read. --pid PID shows it for one that was alive at the end.",
+		 "  The report cannot show which memory grew: %zu of the processes that ran at the start ended before "
+		 "all pages were read. --pid PID shows it for a process that was alive at the end.",
 		 count);
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 	text_end_line(text);

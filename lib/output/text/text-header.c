@@ -36,12 +36,10 @@ static void put_unfinished(struct text *text, const struct mmt_completeness *com
 
 	if (!completeness->unfinished_records)
 		return;
-	text_format(text, TEXT_PLAIN,
-		    "%s %s of the %s after that %s discarded: records of other CPUs from that time are missing.",
-		    mmt_format_count(completeness->unfinished_records, count),
-		    text_plural(completeness->unfinished_records, "record", "records"),
+	text_format(text, TEXT_PLAIN, "The last %s (%s %s) were discarded because records of other CPUs are missing.",
 		    mmt_format_duration(completeness->unfinished_ns, duration),
-		    text_plural(completeness->unfinished_records, "is", "are"));
+		    mmt_format_count(completeness->unfinished_records, count),
+		    text_plural(completeness->unfinished_records, "record", "records"));
 	text_end_line(text);
 }
 
@@ -52,13 +50,13 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 
 	if (completeness->incomplete)
 		put_warning(text, "INCOMPLETE",
-			    ": the recorder did not finish. This is the state when its last data was written.");
+			    ": the recorder did not finish. The report shows the state at its last write.");
 	if (completeness->damaged) {
 		text_put(text, TEXT_BAD, "DAMAGED");
 		text_put(text, TEXT_PLAIN, ": ");
 		text_put_name(text, TEXT_PLAIN, completeness->damage ? completeness->damage : "bytes cannot be read",
 			      0);
-		text_put(text, TEXT_PLAIN, "; what follows uses what could be read");
+		text_put(text, TEXT_PLAIN, "; the report uses what could be read");
 		text_end_line(text);
 	}
 	put_unfinished(text, completeness);
@@ -124,7 +122,7 @@ void text_events(struct text *text, const struct mmt_report *report)
 		text_format(text, TEXT_BAD, "; %s out of order: the clock jumped, or records came late",
 			    mmt_format_count(completeness->out_of_order_events, count));
 	if (completeness->ambiguous_events)
-		text_format(text, TEXT_PLAIN, "; order of %s uncertain",
+		text_format(text, TEXT_PLAIN, "; order of %s unknown",
 			    mmt_format_count(completeness->ambiguous_events, count));
 	text_end_line(text);
 }
@@ -207,7 +205,7 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 
 	if (!completeness->reconciled_bytes)
 		return;
-	text_format(text, TEXT_BAD, "  repaired from the kernel's maps: %s",
+	text_format(text, TEXT_BAD, "  reconciled with the kernel's maps: %s",
 		    mmt_format_bytes(completeness->reconciled_bytes, bytes));
 	text_put(text, TEXT_PLAIN,
 		 completeness->reconciled_by_loss ? ", because events were lost" : ", although no event was lost");
@@ -394,9 +392,9 @@ static void put_off(struct text *text, uint64_t mismatch_bytes)
 	char bytes[MMT_SIZE_TEXT];
 
 	if (mismatch_bytes)
-		text_format(text, TEXT_BAD, "%s off", mmt_format_bytes(mismatch_bytes, bytes));
+		text_format(text, TEXT_BAD, "%s differ", mmt_format_bytes(mismatch_bytes, bytes));
 	else
-		text_put(text, TEXT_GOOD, "0 bytes off");
+		text_put(text, TEXT_GOOD, "all match");
 }
 
 /* The snapshot during which the unverifiable bytes changed: the last one, or the first. */
@@ -406,19 +404,21 @@ static void put_unsure(struct text *text, const struct check_sum *sum)
 	char bytes[MMT_SIZE_TEXT];
 
 	if (in_flight_bytes)
-		text_format(text, TEXT_PLAIN, ", %s undecided (calls in flight)",
+		text_format(text, TEXT_PLAIN, "; %s could not be verified (changed while the maps were read)",
 			    mmt_format_bytes(in_flight_bytes, bytes));
 	if (sum->unread_bytes)
-		text_format(text, TEXT_PLAIN, ", %s undecided (moved while the first maps were read)",
+		text_format(text, TEXT_PLAIN, "; %s could not be verified (moved while the first maps were read)",
 			    mmt_format_bytes(sum->unread_bytes, bytes));
 	if (unknown_bytes)
-		text_format(text, TEXT_PLAIN, ", %s never seen in a map", mmt_format_bytes(unknown_bytes, bytes));
+		text_format(text, TEXT_PLAIN, "; %s are missing from all readings of the maps",
+			    mmt_format_bytes(unknown_bytes, bytes));
 }
 
 static void put_wrong(struct text *text, const struct mmt_report *report, const struct check_sum *wrong)
 {
 	const struct mmt_process *process = NULL;
 	uint64_t rest_bytes = wrong->mismatch_bytes;
+	char count[MMT_SIZE_TEXT];
 
 	for (int i = 0; i < WRONG_NAMED && (process = find_next_wrong(report, process)) != NULL; i++) {
 		struct check_sum sum = {0};
@@ -438,7 +438,8 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	if (wrong->processes <= WRONG_NAMED)
 		return;
 	put_label(text, report);
-	put_process_count(text, wrong->processes - WRONG_NAMED, " more, ");
+	text_format(text, TEXT_PLAIN, "%s more %s, ", mmt_format_count(wrong->processes - WRONG_NAMED, count),
+		    text_plural(wrong->processes - WRONG_NAMED, "process", "processes"));
 	put_off(text, rest_bytes);
 	text_end_line(text);
 }

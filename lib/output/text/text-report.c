@@ -541,8 +541,8 @@ static void put_doubt(struct doubts *doubts, const char *before, const char *fig
 	if (!doubts->any) {
 		text_put(doubts->text, TEXT_STRONG,
 			 doubts->selected
-			     ? "Nothing of what was selected is known to be still mapped:"
-			     : "Nothing mapped in this recording is known to be still mapped. That is not certain:");
+			     ? "None of the selected memory seems to be still mapped, but that is not certain:"
+			     : "No memory mapped in this recording seems to be still mapped, but that is not certain:");
 		text_end_line(doubts->text);
 	}
 	doubts->any = true;
@@ -594,8 +594,8 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 	if (!events && !report->windowed)
 		put_doubt(doubts,
 			  grew(report)
-			      ? "no memory call was recorded: touching memory that is already mapped takes none"
-			      : "no memory call was recorded: the process was idle, or others do its work",
+			      ? "no memory call was recorded: touching memory that is already mapped needs none"
+			      : "no memory call was recorded: the process was idle, or other processes do its work",
 			  "", "");
 	if (completeness->lost_events)
 		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),

@@ -447,12 +447,11 @@ static void put_ends(struct text *text, const struct text_explanations *explanat
 			 "callers missing, another stack: a signal handler on an alternate stack, or a runtime that "
 			 "changed stacks; the other one is not recorded.");
 	if (marks->ends[MMT_STACK_END_NO_UNWIND_DATA] || marks->ends[MMT_STACK_END_INVALID])
-		put_line(text,
-			 explanations->notes
-			     ? "callers missing, no unwind data: code without unwind tables, or a program file that "
-			       "is missing or of another build; see the notes above."
-			     : "callers missing, no unwind data: code without unwind tables, or a program file that "
-			       "is missing or of another build.");
+		put_line(text, explanations->notes
+				   ? "callers missing, no unwind data: code without unwind tables, or an ELF file that "
+				     "is missing or of another build; see the notes above."
+				   : "callers missing, no unwind data: code without unwind tables, or an ELF file that "
+				     "is missing or of another build.");
 }
 
 void text_explanations(struct text *text, const struct text_explanations *explanations)
