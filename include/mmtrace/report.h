@@ -363,6 +363,13 @@ struct mmt_cause {
 	size_t group_count;
 };
 
+/* The first and the last reading of a process in the window; see resident_readings. */
+struct mmt_process_readings {
+	uint64_t start_ns, end_ns;
+	uint64_t start_resident_bytes, end_resident_bytes;
+	uint64_t start_swapped_bytes, end_swapped_bytes;
+};
+
 struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid; /* 0: unknown */
@@ -390,7 +397,12 @@ struct mmt_process {
 	bool checked_before_exec; /* compared with maps from before its last exec */
 	uint64_t start_boot_ns;	  /* when it started, since the machine did; 0: unknown. With the PID, it identifies a
 				     process */
+	const struct mmt_process_readings *readings; /* NULL: none */
 };
+
+/* By how much the memory in use of the process, resident and swapped together, changed from its first reading to its
+ * last; 0 if it is unknown. */
+MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 
 /* Why a report may be incomplete. The values are stable; later versions append new ones. */
 enum mmt_warning {

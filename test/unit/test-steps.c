@@ -66,6 +66,51 @@ static void record_two(void)
 	builder_finish(builder, 7000);
 }
 
+/* Each process has its own first and last reading in the window; another process with its PID has others. */
+START_TEST(readings_of_processes)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	builder_comm(builder, 1000, FIRST, FIRST, "first");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, FIRST, NULL, 0);
+	builder_note(builder, 1100, FIRST, NOTE_STARTED, 1, 0);
+	builder_note(builder, 1100, FIRST, NOTE_RESIDENT, 3 * MEBIBYTE, 1);
+	builder_fork(builder, 1500, SECOND, SECOND, FIRST, FIRST);
+	builder_note(builder, 2000, FIRST, NOTE_RESIDENT, 4 * MEBIBYTE, 2);
+	builder_note(builder, 2000, FIRST, NOTE_SWAPPED, MEBIBYTE, 2);
+	builder_note(builder, 2000, SECOND, NOTE_STARTED, 2, 0);
+	builder_note(builder, 2000, SECOND, NOTE_RESIDENT, 2 * MEBIBYTE, 2);
+	builder_note(builder, 3000, SECOND, NOTE_RESIDENT, 9 * MEBIBYTE, 3);
+	builder_exit(builder, 3100, SECOND, SECOND);
+	builder_fork(builder, 3200, SECOND, SECOND, FIRST, FIRST);
+	builder_note(builder, 4000, FIRST, NOTE_RESIDENT, 6 * MEBIBYTE, 4);
+	builder_note(builder, 4000, SECOND, NOTE_STARTED, 3, 0);
+	builder_note(builder, 4000, SECOND, NOTE_RESIDENT, MEBIBYTE, 4);
+	builder_round(builder);
+	builder_finish(builder, 7000);
+
+	mmt_report_options_init(&options);
+	if (_i)
+		options.from = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = 1900};
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->process_count, 3);
+	ck_assert_uint_eq(report->processes[0].readings->start_resident_bytes, (_i ? 4 : 3) * MEBIBYTE);
+	ck_assert_uint_eq(report->processes[0].readings->start_swapped_bytes, _i ? MEBIBYTE : 0);
+	ck_assert_uint_eq(report->processes[0].readings->end_resident_bytes, 6 * MEBIBYTE);
+	ck_assert_uint_eq(report->processes[0].readings->end_swapped_bytes, 0);
+	ck_assert_int_eq(mmt_process_growth(&report->processes[0]), (_i ? 1 : 3) * (int64_t)MEBIBYTE);
+	ck_assert_uint_eq(report->processes[1].readings->start_ns, 2000);
+	ck_assert_uint_eq(report->processes[1].readings->end_ns, 3000);
+	ck_assert_int_eq(mmt_process_growth(&report->processes[1]), 7 * (int64_t)MEBIBYTE);
+	ck_assert_uint_eq(report->processes[2].readings->start_ns, 4000);
+	ck_assert_uint_eq(report->processes[2].readings->end_resident_bytes, MEBIBYTE);
+	ck_assert_int_eq(mmt_process_growth(&report->processes[2]), 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 static struct mmt_report *report_steps(struct mmt_report_options *options)
 {
 	options->every_ns = 1000;
@@ -527,6 +572,7 @@ int main(void)
 	TCase *tcase = tcase_create("steps");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
+	tcase_add_loop_test(tcase, readings_of_processes, 0, 2);
 	tcase_add_loop_test(tcase, swapped_sizes, 0, 2);
 	tcase_add_test(tcase, absurd_sizes);
 	tcase_add_test(tcase, resident_sizes);

@@ -355,6 +355,7 @@ START_TEST(table_of_processes)
 						    .before_bytes = 8192};
 	report.processes = processes;
 	report.process_count = 3;
+	report.resident_reading_count = 0;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n  process                    unfreed  mapped before   inherited\n"
 			 "  server (102)              8.00 KiB              -    8.00 KiB  child of 100, ended\n"
@@ -368,6 +369,61 @@ START_TEST(table_of_processes)
 	report.process_count = 1;
 	text = render(&report, &(struct mmt_text_options){0});
 	ck_assert_ptr_null(strstr(text, "  process  "));
+	free(text);
+}
+END_TEST
+
+/* Of several processes, those that grew come first, and the first lines name them. */
+START_TEST(growth_of_processes)
+{
+	static const struct {
+		const char *name;
+		uint64_t start_ns, end_ns, start_mib, end_mib;
+	} lives[] = {{"master", 1, 9, 10, 10}, {"worker", 1, 9, 20, 21}, {"worker", 1, 9, 20, 60},
+		     {"worker", 1, 9, 20, 22}, {"worker", 5, 9, 15, 30}, {"worker", 1, 4, 20, 45},
+		     {"worker", 4, 6, 15, 40}};
+	struct mmt_report report = sample_report();
+	struct mmt_process_readings readings[7];
+	struct mmt_process processes[7];
+	char *text;
+
+	for (int i = 0; i < 7; i++) {
+		readings[i] = (struct mmt_process_readings){.start_ns = lives[i].start_ns,
+							    .end_ns = lives[i].end_ns,
+							    .start_resident_bytes = lives[i].start_mib << 20,
+							    .end_resident_bytes = lives[i].end_mib << 20};
+		processes[i] = (struct mmt_process){.pid = 100 + i,
+						    .parent_pid = i ? 100 : 0,
+						    .name = lives[i].name,
+						    .ended = lives[i].end_ns < 9,
+						    .readings = &readings[i]};
+	}
+	readings[2].end_swapped_bytes = 1 << 20;
+	report.processes = processes;
+	report.process_count = 7;
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING,
+					    .start_ns = 1,
+					    .end_ns = 9,
+					    .start_bytes = 90 << 20,
+					    .end_bytes = 143 << 20,
+					    .end_swap_bytes = 1 << 20,
+					    .floor_bytes = 256 * 1024};
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text, "7 processes: master (pid 100), worker x 6, ");
+	ASSERT_HAS(text,
+		   "\n  by process: worker (pid 102) +41.00 MiB, worker (pid 104) +30.00 MiB (started), others "
+		   "-17.00 MiB\n"
+		   "  2 processes that ended had grown by 50.00 MiB until then, one of them by 25.00 MiB: --pid 105 "
+		   "shows what it held at its end.\n");
+	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed  mapped before   inherited\n"
+			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
+	free(text);
+	/* Nothing grew: no line. */
+	report.growth.end_bytes = 89 << 20;
+	processes[5].ended = false;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_WARNINGS(text, "by process: ");
+	ASSERT_WARNINGS(text, "that ended had grown");
 	free(text);
 }
 END_TEST
@@ -1539,6 +1595,7 @@ int main(void)
 	tcase_add_test(cases, warnings_come_first);
 	tcase_add_test(cases, differs_from_kernel);
 	tcase_add_test(cases, table_of_processes);
+	tcase_add_test(cases, growth_of_processes);
 	tcase_add_test(cases, requested_figures);
 	tcase_add_test(cases, checked_while_it_lived);
 	tcase_add_test(cases, checks_of_many_processes);

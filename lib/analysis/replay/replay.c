@@ -235,6 +235,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	error = find_survivors(replay, options->report);
 	if (!error)
 		error = find_window(replay, options->report);
+	replay->notes.from_ns = replay->window.from_ns;
 	accounts.from_ns = replay->window.from_ns;
 	accounts.allocations_to_ns = replay->window.allocations_to_ns;
 	ledger_init(&replay->ledger, &accounts);

@@ -455,3 +455,13 @@ int64_t mmt_growth_change(const struct mmt_growth *growth)
 		return 0;
 	return (int64_t)(growth->end_bytes + growth->end_swap_bytes - growth->start_bytes - growth->start_swap_bytes);
 }
+
+int64_t mmt_process_growth(const struct mmt_process *process)
+{
+	const struct mmt_process_readings *readings = process->readings;
+
+	if (!readings)
+		return 0;
+	return (int64_t)(readings->end_resident_bytes + readings->end_swapped_bytes - readings->start_resident_bytes -
+			 readings->start_swapped_bytes);
+}

@@ -128,6 +128,13 @@ static uint64_t count_mappings(const struct process *process)
 	return count;
 }
 
+/* A process without a known parent was there when recording began. */
+static const struct mmt_process_readings *find_readings(const struct report *report, const struct process *process)
+{
+	return notes_process_readings(&report->replay.notes, process->pid,
+				      process->parent_pid ? process->started_ns : 0, process->ended_ns);
+}
+
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
@@ -142,6 +149,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .threads = process->thread_count,
 	    .start_boot_ns = notes_start_boot_ns(&report->replay.notes, process->pid),
 	    .resident_bytes = sum_residency(report, process),
+	    .readings = find_readings(report, process),
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,
 	    .reserved_bytes = now->reserved + ended->reserved,

@@ -64,6 +64,16 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_close(document);
 }
 
+static void put_process_readings(struct document *document, const struct mmt_process_readings *readings)
+{
+	document_unsigned(document, "start_resident_bytes", readings ? readings->start_resident_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "start_swapped_bytes", readings ? readings->start_swapped_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "start_reading_ns", readings ? readings->start_ns : MMT_UNKNOWN);
+	document_unsigned(document, "end_resident_bytes", readings ? readings->end_resident_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "end_swapped_bytes", readings ? readings->end_swapped_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "end_reading_ns", readings ? readings->end_ns : MMT_UNKNOWN);
+}
+
 static void put_process(struct document *document, const struct mmt_process *process)
 {
 	document_open_object(document, NULL);
@@ -85,6 +95,7 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "committed_bytes", process->committed_bytes);
 	document_unsigned(document, "reserved_bytes", process->reserved_bytes);
 	document_unsigned(document, "resident_bytes", process->resident_bytes);
+	put_process_readings(document, process->readings);
 	document_unsigned(document, "before_bytes", process->before_bytes);
 	document_unsigned(document, "kernel_bytes", process->kernel_bytes);
 	document_unsigned(document, "given_back_bytes", process->given_back_bytes);

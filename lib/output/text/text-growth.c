@@ -157,19 +157,55 @@ void text_causes(struct text *text, const struct mmt_report *report)
 #define INDENT 2
 #define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
 
+struct same_name {
+	const struct mmt_process *first;
+	size_t count;
+};
+
+/* Count the processes of each name, in the order of their first process. Returns how many processes are counted. */
+static size_t count_same_names(const struct mmt_report *report, struct same_name names[PROCESSES_NAMED],
+			       size_t *name_count_ret)
+{
+	size_t name_count = 0, counted = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		const char *name = process->name ? process->name : "";
+		size_t at = 0;
+
+		while (at < name_count && strcmp(names[at].first->name ? names[at].first->name : "", name) != 0)
+			at++;
+		if (at == PROCESSES_NAMED)
+			continue;
+		if (at == name_count)
+			names[name_count++] = (struct same_name){process, 0};
+		names[at].count++;
+		counted++;
+	}
+	*name_count_ret = name_count;
+	return counted;
+}
+
+/* "9 processes: nginx x 8, sh (pid 4711), " */
 static void put_processes(struct text *text, const struct mmt_report *report)
 {
+	struct same_name names[PROCESSES_NAMED];
+	size_t name_count, counted = count_same_names(report, names, &name_count);
 	char count[MMT_SIZE_TEXT];
-	size_t named = report->process_count < PROCESSES_NAMED ? report->process_count : PROCESSES_NAMED;
 
 	if (report->process_count > 1)
 		text_format(text, TEXT_PLAIN, "%s processes: ", mmt_format_count(report->process_count, count));
-	for (size_t i = 0; i < named; i++) {
+	for (size_t i = 0; i < name_count; i++) {
 		if (i)
 			text_put(text, TEXT_PLAIN, ", ");
-		text_put_process(text, &report->processes[i]);
+		if (names[i].count == 1) {
+			text_put_process(text, names[i].first);
+			continue;
+		}
+		text_put_process_name(text, names[i].first);
+		text_format(text, TEXT_PLAIN, " x %s", mmt_format_count(names[i].count, count));
 	}
-	if (named < report->process_count)
+	if (counted < report->process_count)
 		text_put(text, TEXT_PLAIN, " ...");
 	if (report->process_count)
 		text_put(text, TEXT_PLAIN, ", ");
@@ -616,11 +652,105 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
+/* What a process adds to the change of all of them: all of its memory if it started in the window or ended in it. */
+static int64_t share_of_change(const struct mmt_report *report, const struct mmt_process *process)
+{
+	const struct mmt_process_readings *readings = process->readings;
+	uint64_t start = 0, end = 0;
+
+	if (readings && readings->start_ns <= report->growth.start_ns)
+		start = readings->start_resident_bytes + readings->start_swapped_bytes;
+	if (readings && readings->end_ns >= report->growth.end_ns)
+		end = readings->end_resident_bytes + readings->end_swapped_bytes;
+	return (int64_t)(end - start);
+}
+
+static const struct mmt_process *find_next_share(const struct mmt_report *report, const struct mmt_process *previous)
+{
+	int64_t previous_share = previous ? share_of_change(report, previous) : INT64_MAX, next_share = INT64_MIN;
+	const struct mmt_process *next = NULL;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		int64_t share = share_of_change(report, process);
+
+		if (share > previous_share || (share == previous_share && process <= previous))
+			continue;
+		if (!next || share > next_share) {
+			next = process;
+			next_share = share;
+		}
+	}
+	return next;
+}
+
+#define SHARES_NAMED 3
+#define ENDED_FLOOR_BYTES (1 << 20) /* a process that starts up grows by less */
+
+/* "by process: postgres (pid 26649) +85.20 MiB, others +3.77 MiB" */
+static void put_shares(struct text *text, const struct mmt_report *report)
+{
+	int64_t change = mmt_growth_change(&report->growth), rest = change;
+	const struct mmt_process *process = NULL;
+	char size[MMT_SIZE_TEXT];
+	size_t named = 0;
+
+	if (report->process_count < 2 || change <= (int64_t)report->growth.floor_bytes)
+		return;
+	for (; named < SHARES_NAMED && (process = find_next_share(report, process)); named++) {
+		int64_t share = share_of_change(report, process);
+
+		if (share <= 0 || share < change / NEGLIGIBLE)
+			break;
+		text_put(text, TEXT_PLAIN, named ? ", " : "  by process: ");
+		text_put_process(text, process);
+		text_format(text, TEXT_PLAIN, " %s%s", mmt_format_change(share, size),
+			    process->readings->start_ns > report->growth.start_ns ? " (started)" : "");
+		rest -= share;
+	}
+	if (named && rest)
+		text_format(text, TEXT_PLAIN, ", others %s", mmt_format_change(rest, size));
+	if (named)
+		text_end_line(text);
+}
+
+/* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */
+static void put_growth_of_ended(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_process *largest = NULL;
+	char sum[MMT_SIZE_TEXT], most[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 128];
+	uint64_t bytes = 0;
+	size_t grown = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		int64_t growth = mmt_process_growth(process);
+
+		if (!process->ended || growth <= ENDED_FLOOR_BYTES)
+			continue;
+		bytes = saturating_add(bytes, (uint64_t)growth, MMT_BYTES_MAX);
+		grown++;
+		if (!largest || growth > mmt_process_growth(largest))
+			largest = process;
+	}
+	if (grown < 2 || grown == report->process_count || !report->growth.floor_bytes)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "  %s processes that ended had grown by %s until then, one of them by %s: --pid %" PRId32
+		 " shows what it held at its end.",
+		 mmt_format_count(grown, count), mmt_format_bytes(bytes, sum),
+		 mmt_format_bytes((uint64_t)mmt_process_growth(largest), most), largest->pid);
+	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+	text_end_line(text);
+}
+
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
 	put_headline(text, report);
 	put_verdict(text, report);
+	put_shares(text, report);
+	put_growth_of_ended(text, report);
 }
 
 /* Say why no parts are shown: a process from before the recording has ended, and its pages with it. */

@@ -138,7 +138,26 @@ void text_classes(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-/* The process after `previous`, ordered by unfreed bytes, then by place; NULL: no more. */
+/* What the table is sorted by. */
+static int64_t rank_of(const struct mmt_report *report, const struct mmt_process *process)
+{
+	return report->resident_reading_count ? mmt_process_growth(process) : (int64_t)process->unfreed_bytes;
+}
+
+/* Whether `process` is in the table before `other`. */
+static bool ranks_before(const struct mmt_report *report, const struct mmt_process *process,
+			 const struct mmt_process *other)
+{
+	int64_t rank = rank_of(report, process), other_rank = rank_of(report, other);
+
+	if (rank != other_rank)
+		return rank > other_rank;
+	if (process->unfreed_bytes != other->unfreed_bytes)
+		return process->unfreed_bytes > other->unfreed_bytes;
+	return process < other;
+}
+
+/* The process after `previous` in the table; NULL: no more. */
 static const struct mmt_process *find_next_process(const struct mmt_report *report, const struct mmt_process *previous)
 {
 	const struct mmt_process *next = NULL;
@@ -146,16 +165,25 @@ static const struct mmt_process *find_next_process(const struct mmt_report *repo
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
-		if (previous && (process->unfreed_bytes > previous->unfreed_bytes ||
-				 (process->unfreed_bytes == previous->unfreed_bytes && process <= previous)))
+		if (previous && !ranks_before(report, previous, process))
 			continue;
-		if (!next || process->unfreed_bytes > next->unfreed_bytes)
+		if (!next || ranks_before(report, process, next))
 			next = process;
 	}
 	return next;
 }
 
-static void put_process(struct text *text, const struct mmt_process *process)
+static void put_sizes(struct text *text, const struct mmt_process *process)
+{
+	char growth[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT];
+	const struct mmt_process_readings *readings = process->readings;
+
+	text_format(text, TEXT_PLAIN, "  %11s  %10s",
+		    readings ? mmt_format_change(mmt_process_growth(process), growth) : "-",
+		    readings ? mmt_format_bytes(readings->end_resident_bytes, end) : "-");
+}
+
+static void put_process(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
 {
 	char unfreed[MMT_SIZE_TEXT], before[MMT_SIZE_TEXT], inherited[MMT_SIZE_TEXT];
 	bool child = process->parent_pid != 0;
@@ -164,6 +192,8 @@ static void put_process(struct text *text, const struct mmt_process *process)
 	text_put_name(text, TEXT_PLAIN, process->name ? process->name : "", 0);
 	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", process->pid);
 	text_pad_to(text, THREAD_COLUMNS);
+	if (report->resident_reading_count)
+		put_sizes(text, process);
 	text_format(text, TEXT_PLAIN, "  %10s  %13s  %10s", mmt_format_bytes(process->unfreed_bytes, unfreed),
 		    child ? "-" : mmt_format_bytes(process->before_bytes, before),
 		    child ? mmt_format_bytes(process->before_bytes, inherited) : "-");
@@ -185,12 +215,14 @@ void text_processes(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	text_put(text, TEXT_STRONG, "  process");
 	text_pad_to(text, THREAD_COLUMNS);
+	if (report->resident_reading_count)
+		text_format(text, TEXT_STRONG, "  %11s  %10s", "growth", "RSS at end");
 	text_format(text, TEXT_STRONG, "  %10s  %13s  %10s", "unfreed", "mapped before", "inherited");
 	text_end_line(text);
 	for (size_t i = 0; i < report->process_count; i++)
 		rest_bytes += report->processes[i].unfreed_bytes;
 	for (int i = 0; i < PROCESSES_SHOWN && (process = find_next_process(report, process)) != NULL; i++) {
-		put_process(text, process);
+		put_process(text, report, process);
 		rest_bytes -= process->unfreed_bytes;
 	}
 	if (report->process_count <= PROCESSES_SHOWN)

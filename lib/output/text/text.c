@@ -141,9 +141,14 @@ void text_put_sentence(struct text *text, enum text_style style, const char *sen
 	end_style(text, style);
 }
 
-void text_put_process(struct text *text, const struct mmt_process *process)
+void text_put_process_name(struct text *text, const struct mmt_process *process)
 {
 	text_put_name(text, TEXT_STRONG, process->name && *process->name ? process->name : "process", 0);
+}
+
+void text_put_process(struct text *text, const struct mmt_process *process)
+{
+	text_put_process_name(text, process);
 	text_format(text, TEXT_PLAIN, " (pid %" PRId32 ")", process->pid);
 }
 
