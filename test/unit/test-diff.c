@@ -3,6 +3,9 @@
 #include <check.h>
 
 #include <mmtrace/diff.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 
 #include "support/run-suite.h"
 
@@ -275,6 +278,40 @@ START_TEST(growth_between_recordings_of_one_process)
 }
 END_TEST
 
+/* Comparing each process with each takes hundreds of seconds of CPU time; the kernel ends the test after 60. */
+START_TEST(many_processes)
+{
+	enum { COUNT = 200000 };
+	const struct rlimit seconds = {60, RLIM_INFINITY};
+	struct mmt_process *processes = calloc(2 * COUNT, sizeof(*processes));
+	char(*names)[16] = calloc(2 * COUNT, sizeof(*names));
+	struct mmt_report before = {.process_count = COUNT, .end_ns = 1, .host = "host"};
+	struct mmt_report after = {.process_count = COUNT, .start_ns = 2, .end_ns = 3, .host = "host"};
+	struct mmt_diff *diff;
+
+	ck_assert(processes && names && !setrlimit(RLIMIT_CPU, &seconds));
+	for (int i = 0; i < 2 * COUNT; i++) {
+		snprintf(names[i], sizeof(names[i]), "%d", i);
+		processes[i] = (struct mmt_process){
+		    .pid = i % COUNT, .start_boot_ns = (uint64_t)i + 1, .name = names[i], .unfreed_bytes = 4096};
+	}
+	before.processes = processes;
+	after.processes = processes + COUNT;
+	diff = make_diff(&before, &after);
+	ck_assert_int_eq(diff->relation, MMT_DIFF_OTHER_PROGRAM);
+	mmt_diff_destroy(diff);
+
+	after.processes = processes;
+	diff = make_diff(&before, &after);
+	ck_assert_int_eq(diff->relation, MMT_DIFF_SAME_PROCESS);
+	ck_assert_uint_eq(diff->mapped_before_bytes, COUNT * 4096ULL);
+	ck_assert_uint_eq(diff->mapped_after_bytes, COUNT * 4096ULL);
+	mmt_diff_destroy(diff);
+	free(processes);
+	free(names);
+}
+END_TEST
+
 START_TEST(short_recordings_have_no_rates)
 {
 	struct mmt_group groups[] = {GROUP(1, leak_before, 40960)};
@@ -302,6 +339,7 @@ int main(void)
 	tcase_add_test(tcase, shrunk_comes_last);
 	tcase_add_test(tcase, unnamed_code_is_matched_by_rank);
 	tcase_add_test(tcase, one_process_twice);
+	tcase_add_test(tcase, many_processes);
 	tcase_add_test(tcase, short_recordings_have_no_rates);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

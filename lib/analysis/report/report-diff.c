@@ -190,18 +190,6 @@ static int compare_entries(const void *left, const void *right)
 	return !a->after - !b->after;
 }
 
-static const struct mmt_process *find_same_process(const struct mmt_report *report, const struct mmt_process *process)
-{
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *other = &report->processes[i];
-
-		if (process->start_boot_ns && other->pid == process->pid &&
-		    other->start_boot_ns == process->start_boot_ns)
-			return other;
-	}
-	return NULL;
-}
-
 static uint64_t mapped_bytes(const struct mmt_process *process)
 {
 	return process->unfreed_bytes + process->before_bytes + process->kernel_bytes;
@@ -212,17 +200,83 @@ static bool is_same_host(const struct mmt_report *before, const struct mmt_repor
 	return before->host && after->host && !strcmp(before->host, after->host);
 }
 
-static bool has_common_name(const struct mmt_report *before, const struct mmt_report *after)
+static bool has_no_name(const struct mmt_process *process)
 {
-	for (size_t i = 0; i < before->process_count; i++) {
-		for (size_t j = 0; j < after->process_count; j++) {
-			const char *name = before->processes[i].name, *other = after->processes[j].name;
+	return !process->name || !*process->name;
+}
 
-			if (!name || !other || !*name || !*other || !strcmp(name, other))
-				return true;
-		}
+/* Whether a process of both reports has the same name; a name that is unknown may be any. */
+static struct mmt_error *has_common_name(const struct mmt_report *before, const struct mmt_report *after,
+					 bool *common_ret)
+{
+	struct intern names = {0};
+	struct mmt_error *error = NULL;
+	bool common = !before->process_count || !after->process_count;
+
+	for (size_t i = 0; i < before->process_count && !error; i++) {
+		common |= has_no_name(&before->processes[i]);
+		if (!has_no_name(&before->processes[i]) &&
+		    intern_put_string(&names, before->processes[i].name) == INTERN_NONE)
+			error = &error_no_memory;
 	}
-	return !before->process_count || !after->process_count;
+	for (size_t i = 0; i < after->process_count && !common; i++) {
+		const char *name = after->processes[i].name;
+
+		common =
+		    has_no_name(&after->processes[i]) || intern_find(&names, name, strlen(name) + 1) != INTERN_NONE;
+	}
+	intern_deinit(&names);
+	*common_ret = common;
+	return error;
+}
+
+struct process_key {
+	uint64_t start_boot_ns;
+	int64_t pid;
+};
+
+static struct process_key key_of(const struct mmt_process *process)
+{
+	return (struct process_key){process->start_boot_ns, process->pid};
+}
+
+/* `place_of_id_ret`: the first process of the report with each key, by id of the key. */
+static struct mmt_error *index_processes(const struct mmt_report *report, struct intern *keys, size_t *place_of_id_ret)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		struct process_key key = key_of(&report->processes[i]);
+		size_t count = keys->count;
+		uint32_t id = intern_put(keys, &key, sizeof(key));
+
+		if (id == INTERN_NONE)
+			return &error_no_memory;
+		if (id == count)
+			place_of_id_ret[id] = i;
+	}
+	return NULL;
+}
+
+/* Find the processes that are in both recordings. A PID and the time of its start identify a process on one host. */
+static struct mmt_error *match_processes(struct mmt_diff *diff)
+{
+	const struct mmt_report *before = diff->before, *after = diff->after;
+	CLEANUP(free) size_t *places = calloc(after->process_count + 1, sizeof(*places));
+	struct intern keys = {0};
+	struct mmt_error *error = places ? index_processes(after, &keys, places) : &error_no_memory;
+
+	for (size_t i = 0; i < before->process_count && !error; i++) {
+		struct process_key key = key_of(&before->processes[i]);
+		uint32_t id = key.start_boot_ns ? intern_find(&keys, &key, sizeof(key)) : INTERN_NONE;
+
+		if (id == INTERN_NONE)
+			continue;
+		diff->relation = MMT_DIFF_SAME_PROCESS;
+		diff->between_ns = after->start_ns - before->end_ns;
+		diff->mapped_before_bytes += mapped_bytes(&before->processes[i]);
+		diff->mapped_after_bytes += mapped_bytes(&after->processes[places[id]]);
+	}
+	intern_deinit(&keys);
+	return error;
 }
 
 static bool is_long(const struct mmt_report *report)
@@ -230,24 +284,17 @@ static bool is_long(const struct mmt_report *report)
 	return report->end_ns > report->start_ns && report->end_ns - report->start_ns >= RATED_NS;
 }
 
-static void relate(struct mmt_diff *diff)
+static struct mmt_error *relate(struct mmt_diff *diff)
 {
 	const struct mmt_report *before = diff->before, *after = diff->after;
+	bool common;
+	struct mmt_error *error = has_common_name(before, after, &common);
 
 	diff->rated = is_long(before) && is_long(after);
-	diff->relation = has_common_name(before, after) ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
-	if (!is_same_host(before, after) || after->start_ns < before->end_ns)
-		return;
-	for (size_t i = 0; i < before->process_count; i++) {
-		const struct mmt_process *same = find_same_process(after, &before->processes[i]);
-
-		if (!same)
-			continue;
-		diff->relation = MMT_DIFF_SAME_PROCESS;
-		diff->between_ns = after->start_ns - before->end_ns;
-		diff->mapped_before_bytes += mapped_bytes(&before->processes[i]);
-		diff->mapped_after_bytes += mapped_bytes(same);
-	}
+	diff->relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
+	if (error || !is_same_host(before, after) || after->start_ns < before->end_ns)
+		return error;
+	return match_processes(diff);
 }
 
 /* A kind of memory of one report; many files make many kinds, so they are found by bisection. */
@@ -333,8 +380,7 @@ static struct mmt_error *compare_all_kinds(struct diff *diff, struct indexed_kin
 
 		if (match)
 			match->matched = true;
-		error =
-		    add_between(diff, wanted.kind, match ? match->kind->end_bytes : 0, wanted.kind->start_bytes);
+		error = add_between(diff, wanted.kind, match ? match->kind->end_bytes : 0, wanted.kind->start_bytes);
 	}
 	for (size_t i = 0; !error && i < before->kind_count; i++) {
 		if (!indexed[i].matched)
@@ -378,8 +424,9 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		return &error_no_memory;
 	diff->result.before = before;
 	diff->result.after = after;
-	relate(&diff->result);
-	error = match_groups(diff, &matching);
+	error = relate(&diff->result);
+	if (!error)
+		error = match_groups(diff, &matching);
 	if (!error)
 		error = attribute_between(diff);
 	names_deinit(&matching.names);
