@@ -212,6 +212,18 @@ enum mmt_lifetime_verdict {
 	MMT_LIFETIME_KINDS,
 };
 
+/* What a report calls a row or a cause: see mmt_group_verdict(). */
+enum mmt_row_verdict {
+	MMT_ROW_NO_VERDICT, /* nothing is unfreed, or the window is too short for any verdict */
+	MMT_ROW_UNDECIDED,  /* the window is long enough for other rows */
+	MMT_ROW_LEAK,
+	MMT_ROW_KEEPS_GROWING, /* an allocator or a runtime keeps this memory by design: no leak of the program */
+	MMT_ROW_PART_OF_LEAK,  /* no leak by itself, but together with other rows of its cause */
+	MMT_ROW_CACHE,
+	MMT_ROW_MADE_EARLY, /* too few mappings for a cache; they may be a pool that is touched bit by bit */
+	MMT_ROW_TRAFFIC,
+};
+
 /* Word of documents, for instance "too-short". Static. */
 MMT_PUBLIC const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict);
 
@@ -720,6 +732,10 @@ struct mmt_annotation {
  * result. */
 MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame,
 						 size_t around, struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
+
+/* What to call a row or a cause of this report. Other rows of its cause count too. */
+MMT_PUBLIC enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const struct mmt_group *group);
+MMT_PUBLIC enum mmt_row_verdict mmt_cause_verdict(const struct mmt_report *report, const struct mmt_cause *cause);
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);

@@ -13,6 +13,7 @@
 
 #define SHORTEST_NS 2000000000u /* as for the verdict about RSS */
 #define LEAK_COUNT_MIN 8	/* fewer survivors are too few for a verdict */
+#define CACHE_COUNT_MIN 8	/* fewer mappings are no cache */
 #define ADVISED_MAX_NS (24 * 3600 * 1000000000ull)
 #define OUTLIVED_PERCENT 99
 #define TOLERATED_PERCENT 5 /* of the survivors: this many freed mappings may have lived longer */
@@ -150,6 +151,37 @@ const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
 	};
 
 	return verdict < MMT_LIFETIME_KINDS ? names[verdict] : "unknown";
+}
+
+static enum mmt_row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
+					enum mmt_pattern pattern, uint64_t unfreed_count)
+{
+	switch (verdict) {
+	case MMT_LIFETIME_LEAK:
+		return mmt_pattern_is_by_design(pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_LEAK;
+	case MMT_LIFETIME_CACHE:
+		return unfreed_count < CACHE_COUNT_MIN ? MMT_ROW_MADE_EARLY : MMT_ROW_CACHE;
+	case MMT_LIFETIME_TRAFFIC:
+		return MMT_ROW_TRAFFIC;
+	case MMT_LIFETIME_TOO_SHORT:
+		return report->to_ns - report->from_ns < SHORTEST_NS ? MMT_ROW_NO_VERDICT : MMT_ROW_UNDECIDED;
+	default:
+		return MMT_ROW_NO_VERDICT;
+	}
+}
+
+enum mmt_row_verdict mmt_cause_verdict(const struct mmt_report *report, const struct mmt_cause *cause)
+{
+	return row_verdict(report, cause->verdict, cause->pattern, cause->unfreed_count);
+}
+
+enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const struct mmt_group *group)
+{
+	bool open = group->verdict == MMT_LIFETIME_TOO_SHORT || group->verdict == MMT_LIFETIME_CACHE;
+
+	if (!open || !group->cause || !report->causes[group->cause - 1].leaks_together)
+		return row_verdict(report, group->verdict, group->pattern, group->unfreed_count);
+	return mmt_pattern_is_by_design(group->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_PART_OF_LEAK;
 }
 
 bool continues_mapping(const struct space_interval *left, const struct space_interval *right)

@@ -605,15 +605,14 @@ static void put_verdict(struct page *page, const struct page_stack *stack)
 {
 	const struct mmt_report *report = page->reports[page->report_count - 1];
 	const struct mmt_group *group = stack->groups[page->report_count - 1];
+	enum mmt_row_verdict verdict = group ? mmt_group_verdict(report, group) : MMT_ROW_NO_VERDICT;
+	bool leaks = verdict == MMT_ROW_PART_OF_LEAK || verdict == MMT_ROW_KEEPS_GROWING;
 
-	struct row_verdict verdict = {0};
-
-	if (group)
-		verdict = row_verdict_of_group(report, group);
-	if (!verdict.word || verdict.verdict == MMT_LIFETIME_TOO_SHORT)
+	if (verdict == MMT_ROW_NO_VERDICT || verdict == MMT_ROW_UNDECIDED)
 		return;
-	document_string(page->document, "verdict", mmt_lifetime_verdict_name(verdict.verdict));
-	document_string(page->document, "verdictWord", verdict.word);
+	document_string(page->document, "verdict",
+			mmt_lifetime_verdict_name(leaks ? MMT_LIFETIME_LEAK : group->verdict));
+	document_string(page->document, "verdictWord", text_verdict_word(report, verdict).word);
 }
 
 static void put_huge_pages(struct page *page, const struct mmt_group *group)

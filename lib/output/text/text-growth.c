@@ -8,41 +8,29 @@
 #include "base/wide-sum.h"
 #include "output/text/text.h"
 
-#define SHORTEST_NS 2000000000u /* shorter recordings have no verdict, which the first lines say already */
-#define CACHE_COUNT_MIN 8	/* fewer mappings are no cache; they may be a pool that is touched bit by bit */
-
-struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
-			       enum mmt_pattern pattern, uint64_t unfreed_count)
+struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict)
 {
 	/* In a growing process, mappings that are kept may be the memory that grows. */
 	enum text_style good = report->growth.verdict == MMT_VERDICT_GROWING ? TEXT_PLAIN : TEXT_GOOD;
 
 	switch (verdict) {
-	case MMT_LIFETIME_LEAK:
-		/* Memory that an allocator or a runtime keeps by design is no leak of the program. */
-		return (struct row_verdict){mmt_pattern_is_by_design(pattern) ? "keeps growing" : "LEAK", TEXT_BAD,
-					    verdict};
-	case MMT_LIFETIME_CACHE:
-		return (struct row_verdict){unfreed_count < CACHE_COUNT_MIN ? "made early" : "cache", good, verdict};
-	case MMT_LIFETIME_TRAFFIC:
-		return (struct row_verdict){"traffic", good, verdict};
-	case MMT_LIFETIME_TOO_SHORT:
-		return (struct row_verdict){report->to_ns - report->from_ns < SHORTEST_NS ? NULL : "undecided",
-					    TEXT_PLAIN, verdict};
+	case MMT_ROW_UNDECIDED:
+		return (struct verdict_word){"undecided", TEXT_PLAIN};
+	case MMT_ROW_LEAK:
+		return (struct verdict_word){"LEAK", TEXT_BAD};
+	case MMT_ROW_KEEPS_GROWING:
+		return (struct verdict_word){"keeps growing", TEXT_BAD};
+	case MMT_ROW_PART_OF_LEAK:
+		return (struct verdict_word){"part of a LEAK", TEXT_BAD};
+	case MMT_ROW_CACHE:
+		return (struct verdict_word){"cache", good};
+	case MMT_ROW_MADE_EARLY:
+		return (struct verdict_word){"made early", good};
+	case MMT_ROW_TRAFFIC:
+		return (struct verdict_word){"traffic", good};
 	default:
-		return (struct row_verdict){NULL, TEXT_PLAIN, verdict};
+		return (struct verdict_word){NULL, TEXT_PLAIN};
 	}
-}
-
-struct row_verdict row_verdict_of_group(const struct mmt_report *report, const struct mmt_group *group)
-{
-	bool open = group->verdict == MMT_LIFETIME_TOO_SHORT || group->verdict == MMT_LIFETIME_CACHE;
-
-	if (!open || !group->cause || !report->causes[group->cause - 1].leaks_together)
-		return row_verdict(report, group->verdict, group->pattern, group->unfreed_count);
-	if (mmt_pattern_is_by_design(group->pattern))
-		return row_verdict(report, MMT_LIFETIME_LEAK, group->pattern, group->unfreed_count);
-	return (struct row_verdict){"part of a LEAK", TEXT_BAD, MMT_LIFETIME_LEAK};
 }
 
 #define CAUSES_SHOWN 6
@@ -101,7 +89,7 @@ static const char *base_name(const char *path)
 
 static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
 {
-	struct row_verdict verdict = row_verdict(report, cause->verdict, cause->pattern, cause->unfreed_count);
+	struct verdict_word verdict = text_verdict_word(report, mmt_cause_verdict(report, cause));
 	char size[MMT_SIZE_TEXT];
 
 	text_format(text, TEXT_STRONG, "  %10s", mmt_format_bytes(cause->memory_bytes, size));

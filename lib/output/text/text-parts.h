@@ -47,19 +47,14 @@ void text_checks(struct text *text, const struct mmt_report *report);
 /* The same in one line. */
 void text_checks_line(struct text *text, const struct mmt_report *report);
 
-/* The word for the verdict on a row or a cause. */
+/* The word for mmt_group_verdict() and mmt_cause_verdict(), and its style. */
 
-struct row_verdict {
-	const char *word; /* NULL: none, or the recording is too short for one */
+struct verdict_word {
+	const char *word; /* NULL: MMT_ROW_NO_VERDICT */
 	enum text_style style;
-	enum mmt_lifetime_verdict verdict; /* a leak also if the row is part of one */
 };
 
-struct row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
-			       enum mmt_pattern pattern, uint64_t unfreed_count);
-
-/* Of a row, which may be a leak only together with others. */
-struct row_verdict row_verdict_of_group(const struct mmt_report *report, const struct mmt_group *group);
+struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict);
 
 /* The table of causes with most memory, one line each. */
 

@@ -145,7 +145,8 @@ static void put_lead(struct text *text, const struct mmt_group *group, const cha
 
 static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
 {
-	struct row_verdict verdict = row_verdict_of_group(report, group);
+	enum mmt_row_verdict code = mmt_group_verdict(report, group);
+	struct verdict_word verdict = text_verdict_word(report, code);
 	char rate[MMT_SIZE_TEXT];
 
 	if (!verdict.word)
@@ -153,7 +154,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_UNKNOWN && group->memory_bytes)
 		text_part(text, verdict.style, "%s +%s per minute", verdict.word,
 			  mmt_format_bytes(group->bytes_per_minute, rate));
-	else if (group->advised_ns && verdict.verdict == MMT_LIFETIME_TOO_SHORT)
+	else if (group->advised_ns && code == MMT_ROW_UNDECIDED)
 		text_part(text, verdict.style, "%s: record for %s", verdict.word,
 			  mmt_format_duration(group->advised_ns, rate));
 	else
