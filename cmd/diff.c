@@ -99,7 +99,7 @@ static bool is_sound(const struct command *command, const struct mmt_report *rep
 	const char *fault = find_fault(report);
 
 	if (fault)
-		message(command, "--fail-above: %s cannot be relied on: %s", report->input, fault);
+		message(command, "--fail-above: %s is not reliable: %s", report->input, fault);
 	return !fault;
 }
 
@@ -220,7 +220,7 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0 && argc - first != 2)
-		status = message_usage(command, "give two recordings, the earlier one first");
+		status = message_usage(command, "pass two recordings, the earlier one first");
 	if (status < 0 && !display_check(command, &settings.display))
 		status = EXIT_UNUSABLE;
 	if (status < 0) {

@@ -54,7 +54,7 @@ int cmd_dump(const struct command *command, int argc, char **argv)
 	if (argc - first > 1)
 		return message_usage(command, "unexpected argument '%s': pass only one recording", argv[first + 1]);
 	if (argc - first && input)
-		return message_usage(command, "give the recording once: --input %s or %s", input, argv[first]);
+		return message_usage(command, "two recordings: --input %s and %s; pass only one", input, argv[first]);
 	if (argc - first)
 		input = argv[first];
 	return run_dump(command, input ? input : DEFAULT_FILE, no_pager);

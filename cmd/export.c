@@ -76,7 +76,8 @@ static void warn_of_older_files(const struct command *command, const struct expo
 	char *name = series_name(settings->output, count + 1);
 
 	if (name && access(name, F_OK) == 0)
-		message(command, "warning: %s belongs to an earlier series: remove it and those after it", name);
+		message(command, "warning: %s is from an earlier, longer series: remove it and the files after it",
+			name);
 	free(name);
 }
 
@@ -89,8 +90,8 @@ static int write_series(const struct command *command, struct export_settings *s
 	int status = EXIT_OK;
 
 	if (count > SERIES_MAX)
-		return message_usage(command, "--every: %" PRIu64 " files, but %d at most: ask for longer steps", count,
-				     SERIES_MAX);
+		return message_usage(command, "--every: %" PRIu64 " files exceed the limit of %d: use longer steps",
+				     count, SERIES_MAX);
 	for (uint64_t i = 1; status == EXIT_OK && i < count; i++) {
 		struct mmt_report *report;
 		struct mmt_error *error;
@@ -168,10 +169,10 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (settings->output && !strcmp(settings->output, "-"))
 		settings->output = NULL;
 	if (settings->weight_given && !settings->format->weighted)
-		return message_usage(command, "--weight: %s has all figures; only folded stacks have one",
+		return message_usage(command, "--weight needs --format folded: %s contains all figures",
 				     settings->format->name);
 	if (settings->every_ns && strcmp(settings->format->name, "pprof"))
-		return message_usage(command, "--every: only a pprof file is the state at one time");
+		return message_usage(command, "--every needs --format pprof");
 	if (settings->every_ns && (!settings->output || !strcmp(settings->selection.report.input, "-")))
 		return message_usage(command, "--every writes several files: pass a recording and --output FILE");
 	if (!settings->output && settings->format->binary && isatty(STDOUT_FILENO))

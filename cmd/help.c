@@ -84,7 +84,7 @@ int cmd_help(const struct command *command, int argc, char **argv)
 	if (completion && argc > first)
 		return message_usage(command, "--completion takes no command (at '%s')", argv[first]);
 	if (argc - first > 1)
-		return message_usage(command, "one command at a time");
+		return message_usage(command, "pass only one command");
 	if (completion) {
 		completion_print(shell);
 		return EXIT_OK;

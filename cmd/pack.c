@@ -45,8 +45,8 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	    OPTION('o', "output", STRING, &arguments.output, "FILE",
 		   "write to FILE, renaming an existing FILE to FILE.old; default: replace the recording"),
 	    OPTION(0, "no-code", FLAG, &arguments.no_code, NULL,
-		   "also leave out the instructions around each call, which report --annotate shows"),
-	    OPTION('q', "quiet", FLAG, &arguments.quiet, NULL, "errors only"),
+		   "also remove the instructions around each call, which report --annotate shows"),
+	    OPTION('q', "quiet", FLAG, &arguments.quiet, NULL, "print only errors"),
 	    OPTIONS_END,
 	};
 
@@ -56,7 +56,7 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	if (argc - first > 1)
 		return message_usage(command, "unexpected argument '%s': pass only one recording", argv[first + 1]);
 	if (argc - first && arguments.input)
-		return message_usage(command, "give the recording once: --input %s or %s", arguments.input,
+		return message_usage(command, "two recordings: --input %s and %s; pass only one", arguments.input,
 				     argv[first]);
 	if (arguments.output && !*arguments.output)
 		return message_usage(command, "--output: the file's name is empty");

@@ -307,11 +307,11 @@ static int pack_recorded(const struct command *command, const char *file, const 
 	const struct pack_arguments pack = {.input = file, .no_code = arguments->no_code, .quiet = arguments->quiet};
 
 	stop_signals_release(); /* the recording is complete: a further Ctrl-C may interrupt packing */
-	out_of_memory_ends("mmtrace record: out of memory: the recording is not packed and still contains stack "
-			   "memory\n");
+	out_of_memory_ends(
+	    "mmtrace record: out of memory: the recording was not packed and still contains stack memory\n");
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
-	message(command, "%s is not packed: it still contains stack memory", file);
+	message(command, "%s was not packed and still contains stack memory", file);
 	return EXIT_EXCEEDED;
 }
 
@@ -347,7 +347,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
 		if (!removed && !record_summary_is_stream(options))
-			message(command, "the recording ends here; what was written before is kept in %s", file);
+			message(command, "recording stopped; %s contains what was written before", file);
 		mmt_error_destroy(write_error);
 	}
 	if (!removed && !arguments->quiet)
@@ -355,7 +355,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	if (found && arguments->pack) {
 		status = pack_recorded(command, file, arguments, status);
 	} else if (!removed && arguments->pack) {
-		message(command, "the recording is not packed and contains stack memory");
+		message(command, "the recording was not packed and contains stack memory");
 		status = EXIT_EXCEEDED;
 	}
 	free(found);
@@ -385,7 +385,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	options->command_blocks = stop_signals_blocked();
 	if (options->stop_fd < 0 || options->mark_fd < 0) {
 		free(command_line);
-		message(command, "cannot prepare for signals: %s", strerror(errno));
+		message(command, "cannot set up signal handling: %s", strerror(errno));
 		return EXIT_UNUSABLE;
 	}
 	/* Writing to a closed pipe then fails like writing to a full disk. */
@@ -440,18 +440,18 @@ static int check_arguments(const struct command *command, struct record_argument
 
 	if (!kinds && !*arguments)
 		return message_usage(
-		    command, "nothing to record; give -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command");
+		    command, "nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command");
 	if (attached && *arguments)
-		return message_usage(command, "give either -p PID (or --comm, -t) or a command, not both (at '%s')",
+		return message_usage(command, "-p (or --comm, -t) and a command cannot be combined (at '%s')",
 				     *arguments);
 	if (kinds > 1)
-		return message_usage(command, "give one of -p (or --comm, -t), -a and --cgroup");
+		return message_usage(command, "-p (or --comm, -t), -a and --cgroup cannot be combined");
 	if (options->tree && !pids->count && !given->names.count)
-		return message_usage(command,
-				     "--tree needs -p or --comm: -t records single threads, the others include "
-				     "children anyway");
+		return message_usage(
+		    command,
+		    "--tree needs -p or --comm: -t records single threads, and the others always include children");
 	if (options->tree && options->no_inherit)
-		return message_usage(command, "--tree records children, --no-inherit does not: give one of them");
+		return message_usage(command, "--tree and --no-inherit cannot be combined");
 	if (options->no_inherit && kinds && !attached)
 		return message_usage(command, "--no-inherit needs -p, -t or a command");
 	if (options->scope == MMT_SCOPE_CPUS && tids->count)
@@ -462,11 +462,12 @@ static int check_arguments(const struct command *command, struct record_argument
 		return message_usage(command,
 				     "--scope threads needs -p, -t or a command: -a and --cgroup record on CPUs");
 	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
-		return message_usage(command, "--lean records no callchain, and -g fp nothing else: give one of them");
+		return message_usage(
+		    command, "--lean and -g fp cannot be combined: --lean records no callchain, and -g fp only that");
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
 	if (given->pack && record_summary_is_stream(options))
-		return message_usage(command, "--pack needs a file to work on, not -o -");
+		return message_usage(command, "--pack needs a file and cannot be combined with -o -");
 	if (given->no_code && !given->pack)
 		return message_usage(command, "--no-code needs --pack: to record no JIT code, use --code none");
 	if (given->names.count) {
@@ -504,9 +505,9 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   .parse = parse_name),
 	    OPTION(0, "tree", FLAG, &arguments->options.tree, NULL,
 		   "with -p or --comm: also record their existing children, and the children of these"),
-	    OPTION(
-		't', "tid", PIDS, &arguments->tids, "TID[,TID...]",
-		"attach to these threads only, and to those that they start; unmapping by other threads is not seen"),
+	    OPTION('t', "tid", PIDS, &arguments->tids, "TID[,TID...]",
+		   "attach to these threads only, and to those that they start; unmapping by other threads is not "
+		   "recorded"),
 	    OPTION('a', "all-cpus", FLAG, &arguments->options.all_cpus, NULL, "record every process, now and later"),
 	    OPTION(
 		'G', "cgroup", STRING, &arguments->options.cgroup, "PATH",
@@ -526,19 +527,19 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",
 		   "stop after TIME: 10s, 500ms, 2m, 1h"),
 	    OPTION(0, "max-size", SIZE, &arguments->options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
-	    OPTION(
-		0, "exact-order", FLAG, &arguments->options.exact_order, NULL,
-		"record when each call takes effect, so that the order of racing calls is known; costs a quarter more"),
+	    OPTION(0, "exact-order", FLAG, &arguments->options.exact_order, NULL,
+		   "also record when each call takes effect, so that the order of racing calls is known; costs a "
+		   "quarter more"),
 	    OPTION(
 		0, "lean", FLAG, &arguments->options.lean, NULL,
-		"record only a small stack dump with each call: the cheapest stacks, for programs that map and unmap "
-		"all the time"),
+		"record only a small stack dump with each call: cheap, for programs that map and unmap all the time"),
 	    OPTION(0, "madvise", FLAG, &arguments->options.madvise, NULL,
 		   "also record calls of madvise that fail, and process_madvise"),
 	    OPTION(0, "no-compress", FLAG, &arguments->options.no_compress, NULL,
 		   "write uncompressed records: a much larger file, which older tools can read"),
 	    OPTION(0, "no-madvise", FLAG, &arguments->options.no_madvise, NULL,
-		   "record no calls of madvise that give memory back: cheaper where a program makes very many of them"),
+		   "do not record calls of madvise that give memory back; cheaper for programs that make very many of "
+		   "them"),
 	    OPTION(0, "no-inherit", FLAG, &arguments->options.no_inherit, NULL,
 		   "do not record child processes; new threads are still recorded"),
 	    OPTION(0, "scope", CHOICE, &arguments->scope, "auto|threads|cpus",
@@ -559,8 +560,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "pack", FLAG, &arguments->pack, NULL,
 		   "symbolize every stack after recording and remove the stack dumps; see `mmtrace pack`"),
 	    OPTION(0, "no-code", FLAG, &arguments->no_code, NULL,
-		   "with --pack: also leave out the instructions around each call"),
-	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "no summary; warnings and errors only"),
+		   "with --pack: also remove the instructions around each call"),
+	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "print no summary, only warnings and errors"),
 	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL, "show what the recorder is doing"),
 	    OPTIONS_END,
 	};
@@ -631,7 +632,7 @@ static void put_scope(const struct mmt_record_summary *summary)
 		return;
 	fputs("  recorded on every CPU; ", stderr);
 	put_counted(summary->passed_over_calls, "event", "events");
-	fputs(" of other processes passed over\n", stderr);
+	fputs(" of other processes ignored\n", stderr);
 }
 
 /* They exist beside the small dumps while the call rate is low. */
@@ -668,7 +669,7 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 	if (summary->cut_callchains) {
 		fputs("; ", stderr);
 		put_counted(summary->cut_callchains, "callchain", "callchains");
-		fputs(" cut at kernel.perf_event_max_stack", stderr);
+		fputs(" truncated at kernel.perf_event_max_stack", stderr);
 	}
 	fputc('\n', stderr);
 	put_large_dumps(summary);
@@ -716,8 +717,8 @@ static void put_advice(const struct mmt_record_summary *summary)
 	if (summary->guarded_processes) {
 		fputs("  the mappings of ", stderr);
 		put_counted(summary->guarded_processes, "process", "processes");
-		fputs(" could not be read: what was mapped before is not in the recording, and nothing is checked "
-		      "there\n",
+		fputs(" could not be read: what they had mapped before is not in the recording, and they are not "
+		      "checked\n",
 		      stderr);
 	}
 	if (summary->marks) {
@@ -726,13 +727,13 @@ static void put_advice(const struct mmt_record_summary *summary)
 		fputs(": `mmtrace report --from mark:1` reports what happened after the first\n", stderr);
 	}
 	if (summary->restricted)
-		fputs("  recorded without CAP_PERFMON: children that share their parent's memory (vfork) are treated "
+		fputs("  recorded without CAP_PERFMON: vfork children, which share their parent's memory, are treated "
 		      "as copies of it\n",
 		      stderr);
 	if (summary->lost_events)
 		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
 	else if (summary->lost_stack_dumps)
-		fputs("  only stack dumps were lost: all figures hold, some stacks are truncated\n", stderr);
+		fputs("  only stack dumps were lost: all figures are correct, but some stacks are truncated\n", stderr);
 }
 
 static bool is_plain(const char *word)
@@ -789,7 +790,7 @@ static void put_earlier(const struct mmt_record_options *options, const struct m
 	mmt_write_escaped(options->output, stderr);
 	fputs(" was kept as ", stderr);
 	mmt_write_escaped(options->output, stderr);
-	fputs(summary->older_replaced ? ".old; the one before, which had that name, was replaced\n" : ".old\n", stderr);
+	fputs(summary->older_replaced ? ".old, replacing an earlier file of that name\n" : ".old\n", stderr);
 }
 
 static void put_next(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
@@ -812,7 +813,7 @@ static void record_summary_print(const struct mmt_record_options *options, const
 	    [MMT_RECORD_END_STOPPED] = "stopped",
 	    [MMT_RECORD_END_DURATION] = "duration over",
 	    [MMT_RECORD_END_TARGET_ENDED] = "target ended",
-	    [MMT_RECORD_END_WRITE_FAILED] = "could not be written to the end",
+	    [MMT_RECORD_END_WRITE_FAILED] = "could not be written completely",
 	    [MMT_RECORD_END_SIZE] = "maximum size reached",
 	};
 	char duration[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];

@@ -140,8 +140,8 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's final map by %s",
 			process->pid, process_name(process), mmt_format_bytes(process->mismatch_bytes, size));
 	else
-		message(command, "--check: pid %" PRId32 " (%s) was repaired from the kernel's maps: %s", process->pid,
-			process_name(process), mmt_format_bytes(process->reconciled_bytes, size));
+		message(command, "--check: pid %" PRId32 " (%s) was reconciled with the kernel's maps: %s",
+			process->pid, process_name(process), mmt_format_bytes(process->reconciled_bytes, size));
 }
 
 /* Whether calls are missing in the recording; prints which. */
@@ -177,7 +177,7 @@ static int check_report(const struct command *command, const struct mmt_report *
 	size_t unchecked = 0, unread = 0, alive = 0, wrong = 0;
 
 	if (!report->process_count) {
-		message(command, "--check: the recording names no process");
+		message(command, "--check: the recording contains no process");
 		return EXIT_UNUSABLE;
 	}
 	if (report->windowed && report->to_ns < report->end_ns) {
@@ -269,19 +269,20 @@ static int take_arguments(const struct command *command, struct report_settings 
 	if (status >= 0)
 		return status;
 	if (settings->annotate && settings->display.json)
-		return message_usage(command, "--annotate writes text: leave out --json");
+		return message_usage(command, "--annotate writes text and cannot be combined with --json");
 	if (settings->csv && (settings->annotate || settings->display.json || settings->display.html))
-		return message_usage(command, "--csv is a format of its own: leave out --annotate, --json and --html");
+		return message_usage(command, "--csv cannot be combined with --annotate, --json or --html");
 	if (settings->csv && !settings->selection.report.every_ns && !settings->display.limit_given) {
 		settings->display.text.limit = 0;
 		settings->display.limit_given = true;
 	}
 	if (settings->annotate && settings->by[0] != MMT_BY_STACK)
-		return message_usage(command, "--annotate is about frames of stacks: leave out --by");
+		return message_usage(command, "--annotate shows code of stacks and cannot be combined with --by");
 	if (settings->annotate && settings->display.html)
-		return message_usage(command, "--annotate writes text: leave out --html");
+		return message_usage(command, "--annotate writes text and cannot be combined with --html");
 	if (settings->display.html && settings->by[0] != MMT_BY_STACK)
-		return message_usage(command, "--html shows stacks: leave out --by; the page merges them by function");
+		return message_usage(
+		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
 	if (!display_check(command, &settings->display))
 		return EXIT_UNUSABLE;
 	if (settings->display.html)
@@ -299,7 +300,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	const struct option_entry table[] = {
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTION(0, "by", OTHER, settings.by, BY_ARGUMENT,
-		   "what a row stands for (default stack); with two keys, such as function,thread, rows inside rows",
+		   "group by this key (default stack); with two keys, such as function,thread, rows contain rows",
 		   .choices = by_choices, .parse = parse_by),
 	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),

@@ -44,8 +44,8 @@ void truncated_files_ignore(void)
 void truncated_files_report(const struct command *command)
 {
 	if (happened)
-		message(command, "warning: a program or debug file was truncated while it was read: names may be "
-				 "missing, and stacks may end early");
+		message(command, "warning: an ELF file was truncated while it was read: names may be missing, and "
+				 "stacks may end early");
 }
 
 char *cache_directory(void)
@@ -124,10 +124,10 @@ int report_selection_finish(const struct command *command, struct report_selecti
 	if (argument_count > 1)
 		return message_usage(command, "unexpected argument '%s': pass only one recording", arguments[1]);
 	if (argument_count && selection->input)
-		return message_usage(command, "give the recording once: --input %s or %s", selection->input,
+		return message_usage(command, "two recordings: --input %s and %s; pass only one", selection->input,
 				     arguments[0]);
 	if (selection->to_given && selection->at_given)
-		return message_usage(command, "--at and --to both say where the window ends: give one");
+		return message_usage(command, "--at and --to are the same option: pass only one");
 	report->input = argument_count ? arguments[0] : selection->input ? selection->input : DEFAULT_FILE;
 	report_selection_apply(selection, no_cache);
 	return -1;

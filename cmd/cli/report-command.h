@@ -61,11 +61,11 @@ struct report_selection {
 /* The options among these that select by name, for commands with several recordings. */
 #define NAME_OPTIONS(selection)                                                                                        \
 	OPTION(0, "focus", OTHER, &(selection)->focus, "[KEY=]PATTERN",                                                \
-	       "only memory mapped through this function or module ('std::*'), or whose KEY (function, module, file, " \
-	       "class, thread) matches; may be repeated",                                                              \
+	       "report only memory mapped through this function or module ('std::*'), or whose KEY (function, "        \
+	       "module, file, class, thread) matches; may be repeated",                                                \
 	       .parse = report_selection_parse_word),                                                                  \
 	    OPTION(0, "ignore", OTHER, &(selection)->ignore, "[KEY=]PATTERN",                                          \
-		   "leave out memory that matches, as with --focus; may be repeated",                                  \
+		   "exclude memory that matches, as with --focus; may be repeated",                                    \
 		   .parse = report_selection_parse_word),                                                              \
 	    OPTION(0, "hide", OTHER, &(selection)->hide, "NAME",                                                       \
 		   "hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be "      \

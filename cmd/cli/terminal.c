@@ -231,7 +231,7 @@ bool display_check(const struct command *command, const struct display *display)
 	if (!*display->html)
 		message(command, "--html: the file's name is empty");
 	else if (display->json)
-		message(command, "--html and --json are two formats: give one");
+		message(command, "--html and --json cannot be combined");
 	else
 		return true;
 	return false;

@@ -40,12 +40,11 @@ struct display {
 /* The entries of an option table; more may stand before and after. */
 #define DISPLAY_OPTIONS(display)                                                                                       \
 	OPTION(0, "json", FLAG, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),            \
-	    OPTION(0, "html", STRING, &(display)->html, "FILE",                                                        \
-		   "write a page for a browser, which contains everything it shows, to FILE"),                         \
+	    OPTION(0, "html", STRING, &(display)->html, "FILE", "write a self-contained page for a browser to FILE"),  \
 	    OPTION('n', "limit", COUNT, &(display)->text.limit, "N",                                                   \
 		   "show the first N stacks (default 10; with --html 10000; with --json all; 0: all)",                 \
 		   .given = &(display)->limit_given),                                                                  \
-	    OPTION(0, "min-bytes", SIZE, &(display)->text.min_bytes, "SIZE", "leave out stacks with less than SIZE"),  \
+	    OPTION(0, "min-bytes", SIZE, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE"),       \
 	    OPTION(0, "stacks", OTHER, &(display)->text.stack_frames, "N|all",                                         \
 		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too",         \
 		   .parse = display_parse_stacks),                                                                     \

@@ -239,16 +239,16 @@ static struct mmt_error *check_input(const struct pack *pack, const struct mmt_p
 	struct stat status, named;
 
 	if (fstat(pack->file->fd, &status) < 0)
-		return error_system(errno, "cannot look at it");
+		return error_system(errno, "cannot stat it");
 	if ((uint64_t)status.st_size != pack->file->size)
 		return error_create(MMT_ERROR_INVALID,
-				    "it changed while it was packed: pack it when recording has ended");
+				    "it changed while it was packed: pack it after recording has ended");
 	if (options->output)
 		return NULL;
 	if (stat(options->input, &named) < 0)
-		return error_system(errno, "cannot look at it");
+		return error_system(errno, "cannot stat it");
 	if (named.st_dev != status.st_dev || named.st_ino != status.st_ino)
-		return error_create(MMT_ERROR_INVALID, "another file has its name now and is left as it is");
+		return error_create(MMT_ERROR_INVALID, "another file now has its name, and was not replaced");
 	return NULL;
 }
 
@@ -586,8 +586,7 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	if (replay.metadata->ours)
 		error = run(stacks, &replay);
 	else
-		error = error_create(MMT_ERROR_UNSUPPORTED,
-				     "%s: was not recorded by mmtrace: only its own recordings can be packed", input);
+		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
 	if (!error)
 		error = reader_open_again(replay.reader, reader_ret);
 	replay_deinit(&replay);

@@ -82,7 +82,7 @@ const char *bytes_string(struct bytes *bytes)
 	const uint8_t *nul = bytes->failure ? NULL : memchr(bytes->position, 0, bytes_left(bytes));
 
 	if (!nul) {
-		bytes_fail(bytes, "string without an end");
+		bytes_fail(bytes, "unterminated string");
 		return "";
 	}
 	return bytes_take(bytes, (size_t)(nul - bytes->position) + 1);

@@ -247,7 +247,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 		return &error_no_memory;
 	if (processes->options.processes_max && processes->all.count >= processes->options.processes_max) {
 		free(process);
-		return error_create(MMT_ERROR_FORMAT, "more than %zu processes, too many for a recording of this size",
+		return error_create(MMT_ERROR_FORMAT, "more than %zu processes: too many for a recording of this size",
 				    processes->options.processes_max);
 	}
 	process->next_sharer = process;

@@ -76,7 +76,7 @@ compare more.data --by process,file --sort freed
 # Formats exclude each other.
 for other in --json "--html x.html" "--annotate leak"; do
 	(cd "$recordings" && "$MMTRACE" report --csv $other leak.data) >"$directory/refused" 2>&1
-	[ $? = 2 ] && grep -q 'csv is a format' "$directory/refused" || {
+	[ $? = 2 ] && grep -q 'csv cannot be combined' "$directory/refused" || {
 		echo "FAILED: --csv $other: $(cat "$directory/refused")" >&2
 		failed=1
 	}

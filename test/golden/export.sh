@@ -53,7 +53,7 @@ done
 
 cp "$data/more.data" file
 run 2 export -f folded -o file "$data/more.data"
-says 'file is a recording, which would be replaced'
+says 'file is a recording and is not replaced'
 cmp -s file "$data/more.data" || complain "export replaced a recording"
 
 rm file
@@ -67,7 +67,7 @@ cmp -s at file.0001.pb.gz || complain "a file of a series is not the state at it
 
 touch file.0004.pb.gz
 run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
-says 'file.0004.pb.gz belongs to an earlier series'
+says 'file.0004.pb.gz is from an earlier, longer series'
 rm file.0004.pb.gz
 run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ ! -s messages ] || complain "a series without older files: $(cat messages)"
@@ -83,16 +83,16 @@ done
 run 0 export -f html "$data/more.data"
 "$MMTRACE" report --html - "$data/more.data" | cmp -s - output || complain "export -f html to standard output differs from report --html"
 run 2 export -f html --weight count "$data/more.data"
-says 'html has all figures'
+says 'html contains all figures'
 run 2 export -f html --every 1s -o file.html "$data/more.data"
-says 'only a pprof file is the state at one time'
+says '--every needs --format pprof'
 
 run 2 export -f folded --every 1s -o file "$data/more.data"
-says 'only a pprof file is the state at one time'
+says '--every needs --format pprof'
 run 2 export -f pprof --every 1s "$data/more.data"
 says '--every writes several files'
 run 2 export -f pprof --weight count -o file "$data/more.data"
-says 'pprof has all figures'
+says 'pprof contains all figures'
 run 2 export -f flamegraph "$data/more.data"
 says 'folded'
 run 2 export "$data/more.data"

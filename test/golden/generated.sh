@@ -43,7 +43,7 @@ if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 out of order: the c
 	failed=1
 fi
 if "$MMTRACE" report --at 1h "$directory/recording" >/dev/null 2>"$directory/said" ||
-	! grep -q ': the recording cannot be divided: its clock went back, ' "$directory/said"; then
+	! grep -q ': --from and --to cannot be used: the recording.s clock went back, ' "$directory/said"; then
 	echo "--at of a recording whose clock went back: $(cat "$directory/said")"
 	failed=1
 fi

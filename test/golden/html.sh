@@ -48,7 +48,7 @@ run 0 report --html link.html "$data/more.data"
 [ -L link.html ] && is_page page.html || complain "a symbolic link: its target is not replaced"
 cp "$data/more.data" mmtrace.data
 run 2 report --html mmtrace.data
-grep -q '^mmtrace report: mmtrace.data is a recording, which would be replaced: choose another name for the output$' messages ||
+grep -q '^mmtrace report: mmtrace.data is a recording and is not replaced: choose another name for the output$' messages ||
 	complain "a page instead of a recording: $(cat messages)"
 run 2 diff --html mmtrace.data "$data/leak.data" "$data/more.data"
 cmp -s mmtrace.data "$data/more.data" || complain "a page replaced a recording"
@@ -59,7 +59,7 @@ grep -q 'cannot write none/page.html: No such file or directory' messages || com
 run 2 report --html "" "$data/more.data"
 grep -q -- '--html: the file.s name is empty' messages || complain "an empty name: $(cat messages)"
 run 2 report --html page.html --json "$data/more.data"
-grep -q -- '--html and --json are two formats' messages || complain "--html --json: $(cat messages)"
+grep -q -- '--html and --json cannot be combined' messages || complain "--html --json: $(cat messages)"
 run 2 report --html page.html --by module "$data/more.data"
-grep -q -- '--html shows stacks: leave out --by' messages || complain "--html --by: $(cat messages)"
+grep -q -- '--html shows stacks and cannot be combined with --by' messages || complain "--html --by: $(cat messages)"
 exit "$failed"

@@ -28,12 +28,12 @@ refuse 2 ": unknown command 'dmup'; did you mean 'dump'?" help dmup
 refuse 2 " report: unknown option --inptu; did you mean --input?" report --inptu leak.data
 for command in report dump pack; do
 	refuse 2 " $command: unexpected argument 'more.data': pass only one recording" $command leak.data more.data
-	refuse 2 " $command: give the recording once: --input leak.data or more.data" $command -i leak.data more.data
+	refuse 2 " $command: two recordings: --input leak.data and more.data; pass only one" $command -i leak.data more.data
 	refuse 1 " $command: README: not a recording (no perf.data magic); make one with mmtrace record" $command README
 	refuse 1 " $command: cannot open nowhere.data: No such file or directory" $command nowhere.data
 done
-refuse 2 " diff: give two recordings, the earlier one first" diff leak.data
-refuse 2 " diff: give two recordings, the earlier one first" diff leak.data leak.data leak.data
+refuse 2 " diff: pass two recordings, the earlier one first" diff leak.data
+refuse 2 " diff: pass two recordings, the earlier one first" diff leak.data leak.data leak.data
 refuse 1 " diff: README: not a recording (no perf.data magic); make one with mmtrace record" diff leak.data README
 refuse 2 " pack: cannot pack standard input: pass a file" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
@@ -41,8 +41,8 @@ refuse 2 " record: --output: the file's name is empty" record --output= -- true
 refuse 2 " record: --pid: '1,,2' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p 1,,2
 refuse 2 " record: --pid: '1, ' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p '1, '
 refuse 2 " record: --pid: '' is not a PID or TID: the list is empty, as that of \`pidof\` is if no such program runs" record -p ''
-refuse 2 " record: --tree needs -p or --comm: -t records single threads, the others include children anyway" record --tree -a
-refuse 2 " record: --tree records children, --no-inherit does not: give one of them" record --tree --no-inherit -p 1
+refuse 2 " record: --tree needs -p or --comm: -t records single threads, and the others always include children" record --tree -a
+refuse 2 " record: --tree and --no-inherit cannot be combined" record --tree --no-inherit -p 1
 refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names" \
 	record --comm no-such-name
 keys="stack|function|module|file|class|process|thread[,KEY]"
@@ -56,9 +56,9 @@ refuse 2 " report: --by: 'class,stack' is not a pair of function|module|file|cla
 refuse 2 " record: --tid: 'abc' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -t abc
 refuse 2 " report: --limit: '-1' is not a number such as 0 or 20" report --limit -1 leak.data
 refuse 2 " report: --limit: '99999999999999999999' is not a number such as 0 or 20" report --limit 99999999999999999999 leak.data
-refuse 2 " record: nothing to record; give -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command" record
-refuse 2 " record: give either -p PID (or --comm, -t) or a command, not both (at 'true')" record -p 1 -- true
-refuse 2 " record: give one of -p (or --comm, -t), -a and --cgroup" record -t 1 -a
+refuse 2 " record: nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command" record
+refuse 2 " record: -p (or --comm, -t) and a command cannot be combined (at 'true')" record -p 1 -- true
+refuse 2 " record: -p (or --comm, -t), -a and --cgroup cannot be combined" record -t 1 -a
 refuse 2 " check: unexpected argument 'x'" check x
 refuse 2 " report: --tail: '100%' is not a share such as 10%, below 100%" report --tail 100%
 moment="a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"

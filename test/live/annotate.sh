@@ -39,10 +39,10 @@ expect_shown '^void space::member'
 annotate '*' --limit 0
 expect_shown '^-->' "$(grep -cE 'in stack' shown.txt)"
 
-expect_refusal 2 "called 'nothing'" "$MMTRACE" report -i "$recording" --annotate nothing
+expect_refusal 2 "no function 'nothing'" "$MMTRACE" report -i "$recording" --annotate nothing
 for option in --json "--by module"; do
 	"$MMTRACE" report -i "$recording" --annotate hidden $option >shown.txt 2>annotate.log
-	[ $? = 2 ] && [ ! -s shown.txt ] && grep -q "leave out ${option% *}" annotate.log || fail "$option: $(cat annotate.log)"
+	[ $? = 2 ] && [ ! -s shown.txt ] && grep -q "cannot be combined with ${option% *}" annotate.log || fail "$option: $(cat annotate.log)"
 done
 
 # expect_packed_shows PATTERN NAME: the packed recording shows the same for all frames so called, on another machine too.
@@ -85,7 +85,7 @@ expect_shown '^as it was last seen$' 2
 expect_shown '^ +[0-9a-f]+:  (push rbp|mov rbp, rsp|sub rsp, 0x10|movabs rax, 0x[0-9a-f]+|leave|ret)$' 12
 expect_shown '^--> +[0-9a-f]+:  call rax$' 2
 [ "$(grep -A1 '^AnonymousOuter ' shown.txt | tail -1)" = \
-	"    its code is not available: neither the recorded build of its file nor a jitdump or a copy has it" ] ||
+	"    its code is not available: it is not in the recorded build of its file, a jitdump or a copy" ] ||
 	fail "code of another time is shown: $(cat shown.txt)"
 expect_packed_shows '*' packed-copies.data
 
@@ -93,6 +93,6 @@ expect_packed_shows '*' packed-copies.data
 for recording in "$recording" packed-copies.data; do
 	annotate '*Outer' --to -1ms
 	expect_shown '^(Anonymous|Doubly|Later)Outer ' 3
-	expect_shown ' copies may be later than the report$' 3
+	expect_shown ' copies may be newer than the report$' 3
 	expect_shown '^-->' 0
 done

@@ -41,7 +41,7 @@ expect_no_stranger
 # A command, and the stacks of its calls.
 "$MMTRACE" record --scope cpus -o "$recording" -- "$workloads/leak-fork" --exit >"$directory/workload.out" \
 	2>"$directory/record.log" || fail "record ended with status $?: $(cat "$directory/record.log")"
-grep -q 'of other processes passed over' "$directory/record.log" || fail "the summary does not tell of others"
+grep -q 'of other processes ignored' "$directory/record.log" || fail "the summary does not tell of others"
 report_json
 expect_true_report
 expect_workload_answer no

@@ -23,9 +23,9 @@ done
 expect_refusal 2 'File name too long' "$MMTRACE" record -o "$(printf 'x%.0s' {1..300})" -- touch started
 # A valid name that is too long for its temporary suffix; packing does not even start.
 long=$(printf 'x%.0s' {1..250})
-expect_refusal 2 'choose a shorter one' "$MMTRACE" record -o "$long" -- touch started
+expect_refusal 2 'choose a shorter name' "$MMTRACE" record -o "$long" -- touch started
 echo "no recording" >nothing.data
-expect_refusal 2 'choose a shorter one' "$MMTRACE" pack -o "$long" nothing.data
+expect_refusal 2 'choose a shorter name' "$MMTRACE" pack -o "$long" nothing.data
 mkdir twice.data.old
 echo earlier >twice.data
 expect_refusal 2 'twice.data.old: it is a directory' "$MMTRACE" record -o twice.data -- touch started

@@ -23,7 +23,7 @@ dumps=$(grep -c " stack-dump event=syscalls:sys_exit_mmap/stack-dump " "$directo
 [ $((dumps + lost)) = "$made_mmap" ] || fail "$dumps copies of stacks and $lost that were lost are not those of $made_mmap calls"
 expect_json ".completeness.lost_stack_dumps == $lost"
 tr -d , <"$directory/record.log" | grep -q "stack dumps; $lost lost" || fail "the summary does not say that $lost copies were lost"
-grep -q 'only stack dumps were lost: all figures hold' "$directory/record.log" || fail "the summary does not say what that means"
+grep -q 'only stack dumps were lost: all figures are correct' "$directory/record.log" || fail "the summary does not say what that means"
 # Everything is as if nothing had been lost.
 expect_true_report
 expect_json '.processes | all(.checked)'

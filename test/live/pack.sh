@@ -241,5 +241,5 @@ cmp full/mmtrace.data original/secret || fail "a recording that could not be pac
 [ "$(ls -A full)" = mmtrace.data ] || fail "left behind: $(ls -A full)"
 
 "$MMTRACE" pack perf.data 2>pack.log && fail "a recording of perf was packed"
-grep -q 'only its own recordings' pack.log || fail "not the reason: $(cat pack.log)"
+grep -q 'only recordings of mmtrace' pack.log || fail "not the reason: $(cat pack.log)"
 cmp perf.data "$SOURCE/test/data/perf.data" || fail "a recording that cannot be packed was changed"

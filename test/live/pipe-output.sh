@@ -104,5 +104,5 @@ expect_refusal 2 'standard output: Bad file descriptor' sh -c 'exec "$0" record 
 [ ! -e started ] || fail "the command ran without a place for the recording"
 # A terminal gets no binary data.
 script -qec "$MMTRACE record -o - -- touch started" /dev/null >terminal.out 2>&1
-grep -q 'it is a terminal' terminal.out && [ ! -e started ] || fail "into a terminal: $(head -c 500 terminal.out)"
+grep -q 'is a terminal: pipe it' terminal.out && [ ! -e started ] || fail "into a terminal: $(head -c 500 terminal.out)"
 "$MMTRACE" record -q -o ./- -- true && [ -s ./- ] || fail "a file that is called - cannot be written"

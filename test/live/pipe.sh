@@ -41,7 +41,7 @@ done
 head -c $(($(stat -c %s "$recording") / 2)) "$recording" |
 	"$MMTRACE" report -i - >cut.txt 2>&1
 status=$?
-grep -q 'cut short\|did not finish' cut.txt || fail "half a file is not reported as such (status $status): $(cat cut.txt)"
+grep -q 'truncated\|did not finish' cut.txt || fail "half a file is not reported as such (status $status): $(cat cut.txt)"
 : | "$MMTRACE" report -i - >empty.txt 2>&1 && fail "nothing at all has a report"
 grep -q 'standard input.*empty' empty.txt || fail "an empty pipe is not reported: $(cat empty.txt)"
 TMPDIR=$directory/nowhere "$MMTRACE" report -i - < <(cat "$recording") >nowhere.txt 2>&1 && fail "it was kept nowhere"

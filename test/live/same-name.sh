@@ -23,7 +23,7 @@ expect_word '^next: mmtrace report$'
 record_true
 expect_word '^  the previous mmtrace.data was kept as mmtrace.data.old$'
 record_true
-expect_word '^  the previous mmtrace.data was kept as mmtrace.data.old; the one before.* was replaced$'
+expect_word '^  the previous mmtrace.data was kept as mmtrace.data.old, replacing an earlier file of that name$'
 # Two names of one file: it is kept.
 ln -f mmtrace.data mmtrace.data.old
 record_true

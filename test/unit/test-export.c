@@ -573,7 +573,7 @@ START_TEST(wrong_requests)
 	mmt_export_options_init(&options);
 	options.format = "flamegraph";
 	error = mmt_export(&report, &options, stdout);
-	ck_assert_str_eq(mmt_error_get_message(error), "there is no format 'flamegraph'");
+	ck_assert_str_eq(mmt_error_get_message(error), "unknown format 'flamegraph'");
 	mmt_error_destroy(error);
 	options.format = "folded";
 	report.by = MMT_BY_FUNCTION;

@@ -232,7 +232,7 @@ START_TEST(long_name)
 	snprintf(long_path, sizeof(long_path), "%s/%s", directory, name);
 	error = output_file_open(long_path, &file);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "choose a shorter one"));
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "choose a shorter name"));
 	mmt_error_destroy(error);
 	ck_assert_uint_eq(count_files(), 0);
 	name[NAME_MAX - 40] = '\0';

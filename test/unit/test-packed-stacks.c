@@ -249,18 +249,18 @@ static void put_bad_code(struct resolved_stacks *stacks, size_t kind)
 /* Invalid numbers are refused when they are read, so that later code need not check. */
 START_TEST(numbers_that_lead_nowhere)
 {
-	static const char *const expected[] = {"number of no text",
-					       "frame of names that are not there",
-					       "number of no frame",
-					       "frame of no process",
-					       "frame of names that are not there",
-					       "program without a path",
+	static const char *const expected[] = {"number of a text that does not exist",
+					       "number of a name that does not exist",
+					       "number of a frame that does not exist",
+					       "number of a process that does not exist",
+					       "number of a name that does not exist",
+					       "ELF file without a path",
 					       "unknown kind of frame",
-					       "frame of no code",
+					       "number of code that does not exist",
 					       "line beyond its code",
-					       "line of no text",
-					       "more lines of code than one frame has",
-					       "more code than one frame has"};
+					       "number of a text that does not exist",
+					       "too many lines of code",
+					       "too much code"};
 
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		struct resolved_stacks stacks = make_stacks(), read = {0};

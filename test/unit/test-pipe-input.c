@@ -351,7 +351,7 @@ START_TEST(a_stream_without_data_says_why)
 		write_path(stream.data, offset - 4);
 		error = reader_open(path, &reader);
 		ck_assert_ptr_nonnull(error);
-		ck_assert_msg(strstr(mmt_error_get_message(error), "cut short"), "%s", mmt_error_get_message(error));
+		ck_assert_msg(strstr(mmt_error_get_message(error), "truncated"), "%s", mmt_error_get_message(error));
 		mmt_error_destroy(error);
 		refused++;
 	}

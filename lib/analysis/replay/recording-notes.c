@@ -394,12 +394,12 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 	uint64_t young;
 
 	if (!start_realtime_ns && (needs_realtime(&options->from) || needs_realtime(&options->to)))
-		return error_create(MMT_ERROR_INVALID, "the recording does not say at which time of day it began: give "
-						       "the time since its start (10s) instead");
+		return error_create(MMT_ERROR_INVALID, "the recording does not contain the time of day of its start: "
+						       "use times since the start, such as 10s");
 	if (end_ns < start_ns)
 		return error_create(MMT_ERROR_INVALID,
-				    "the recording cannot be divided: its clock went back, from @%" PRIu64
-				    " at its start to @%" PRIu64 " at its end; leave out --from and --to",
+				    "--from and --to cannot be used: the recording's clock went back, from @%" PRIu64
+				    " at its start to @%" PRIu64 " at its end",
 				    start_ns, end_ns);
 	window.from_ns = resolve_timestamp(&span, &options->from, start_ns);
 	window.to_ns = resolve_timestamp(&span, &options->to, end_ns);
@@ -416,8 +416,7 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 	window.allocations_to_ns = window.to_ns - young;
 	if (young && window.allocations_to_ns <= window.from_ns)
 		return error_create(MMT_ERROR_INVALID,
-				    "the window is %.3f s long: nothing in it is as old as --min-age "
-				    "and --tail ask for",
+				    "the window is %.3f s long: --min-age and --tail exclude all of it",
 				    (double)(window.to_ns - window.from_ns) / (double)NS_PER_SECOND);
 	/* Events at the very end belong to the recording. */
 	if (!young)

@@ -459,7 +459,7 @@ struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *
 struct mmt_error *stack_numbers_create(struct stack_numbers *numbers)
 {
 	numbers->file = tmpfile();
-	return numbers->file ? NULL : error_system(errno, "cannot make a temporary file");
+	return numbers->file ? NULL : error_system(errno, "cannot create a temporary file");
 }
 
 void stack_numbers_deinit(struct stack_numbers *numbers)

@@ -53,8 +53,8 @@ static struct mmt_error *parse(const char *option, const char *text, struct filt
 	}
 	if (filter->key == FILTER_KEYS)
 		return error_create(MMT_ERROR_INVALID,
-				    "%s: '%.*s' in '%s' is not function, module, file, class or thread; write "
-				    "'function=%s' if the name itself contains '='",
+				    "%s: '%.*s' in '%s' is not function, module, file, class or thread; if the name "
+				    "itself contains '=', write 'function=%s'",
 				    option, (int)length, text, text, text);
 	if (!*filter->pattern)
 		return error_create(MMT_ERROR_INVALID, "%s: '%s' has no pattern", option, text);

@@ -69,7 +69,7 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	latest_bytes = page_readings_latest(steps->readings, replay);
 	while (replay->watch.timestamp_ns <= time_ns) {
 		if (steps->items.count >= STEPS_MAX)
-			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps, ask for longer ones",
+			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps; use longer steps",
 					    STEPS_MAX);
 		step.to_ns = replay->watch.timestamp_ns;
 		step.resident_bytes = read_ns < step.to_ns && read_ns >= step.to_ns - steps->every_ns

@@ -216,11 +216,11 @@ static struct mmt_error *read_header(struct bytes *bytes, uint64_t *flags_ret)
 	bytes_skip(&header, 4 + 4 + 4 + 8); /* machine, padding, pid, time */
 	*flags_ret = bytes_u64(&header);
 	if (magic == MAGIC_SWAPPED)
-		return error_create(MMT_ERROR_UNSUPPORTED, "a jitdump of the other byte order");
+		return error_create(MMT_ERROR_UNSUPPORTED, "it has the other byte order");
 	if (!bytes_ok(&header) || magic != MAGIC || size < HEADER_BYTES)
-		return error_create(MMT_ERROR_FORMAT, "no jitdump");
+		return error_create(MMT_ERROR_FORMAT, "it is not a jitdump");
 	if (version != VERSION)
-		return error_create(MMT_ERROR_UNSUPPORTED, "a jitdump of version %u", version);
+		return error_create(MMT_ERROR_UNSUPPORTED, "its version is %u, which mmtrace does not know", version);
 	bytes_skip(bytes, size);
 	return NULL;
 }

@@ -252,9 +252,9 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_e
 		return error;
 	format = find_format(options.format);
 	if (!format)
-		return error_create(MMT_ERROR_INVALID, "there is no format '%s'", options.format ? options.format : "");
+		return error_create(MMT_ERROR_INVALID, "unknown format '%s'", options.format ? options.format : "");
 	if (options.weight >= MMT_WEIGHT_KINDS)
-		return error_create(MMT_ERROR_INVALID, "there is no weight %d", (int)options.weight);
+		return error_create(MMT_ERROR_INVALID, "unknown weight %d", (int)options.weight);
 	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
 		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
 				    report->input);

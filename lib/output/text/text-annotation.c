@@ -97,13 +97,13 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 static void put_no_instructions(struct text *text, const struct mmt_report *report, bool left_out)
 {
 	const char *reason =
-	    "its code is not available: neither the recorded build of its file nor a jitdump or a copy has it";
+	    "its code is not available: it is not in the recorded build of its file, a jitdump or a copy";
 
 	if (left_out)
 		reason = "its code was left out when the recording was packed (mmtrace pack --no-code)";
 	else if (report->to_ns < report->end_ns)
-		reason = "its code is not available: neither the recorded build of its file nor a jitdump has it, and "
-			 "copies may be later than the report";
+		reason = "its code is not available: it is not in the recorded build of its file or a jitdump, and "
+			 "copies may be newer than the report";
 	text_put(text, TEXT_PLAIN, "    ");
 	text_put(text, TEXT_PLAIN, reason);
 	text_end_line(text);
@@ -166,6 +166,6 @@ struct mmt_error *mmt_report_write_annotation(struct mmt_report *report, const c
 	text_end(&text);
 	selection_deinit(&selection);
 	if (!error && !count)
-		return error_create(MMT_ERROR_INVALID, "no frame of the stacks shown is called '%s'", pattern);
+		return error_create(MMT_ERROR_INVALID, "no function '%s' in the stacks shown", pattern);
 	return error;
 }

@@ -389,7 +389,7 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	struct bytes bytes;
 
 	if (attr->sample_type & ~(uint64_t)KNOWN_FIELDS)
-		return error_create(MMT_ERROR_UNSUPPORTED, "samples with fields that mmtrace does not record (0x%llx)",
+		return error_create(MMT_ERROR_UNSUPPORTED, "samples with fields that mmtrace does not support (0x%llx)",
 				    (unsigned long long)(attr->sample_type & ~(uint64_t)KNOWN_FIELDS));
 	bytes = bytes_over(record, sizeof(header));
 	header.type = bytes_u32(&bytes);

@@ -77,7 +77,7 @@ SAMPLE_WALK void sample_walk_stack(struct bytes *bytes, struct sample_parts *par
 	parts->stack_bytes = size;
 	parts->copied_bytes = bytes_u64(bytes);
 	if (parts->copied_bytes > size)
-		bytes_fail(bytes, "more stack copied than there is");
+		bytes_fail(bytes, "more stack bytes copied than the dump has");
 }
 
 /* `bytes` must be positioned behind the record's header. Afterwards it has failed if the record does not match the

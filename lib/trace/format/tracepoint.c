@@ -152,7 +152,7 @@ static void decode_start(struct bytes *bytes)
 	if (bytes_u8(bytes) != LITTLE_ENDIAN_MARK)
 		bytes_fail(bytes, "other byte order");
 	if (bytes_u8(bytes) != LONG_BYTES)
-		bytes_fail(bytes, "kernel that is not of 64 bits");
+		bytes_fail(bytes, "kernel that is not 64-bit");
 	bytes_u32(bytes); /* page size */
 }
 

@@ -274,7 +274,7 @@ static void decode_pages(struct bytes *bytes, struct event *event)
 	bytes_skip(bytes, NOTE_OFFSET - sizeof(uint16_t));
 	size = bytes_u16(bytes);
 	if (size < RESIDENT_PAGES_FIXED_BYTES || (size - RESIDENT_PAGES_FIXED_BYTES) % RESIDENT_RUN_BYTES) {
-		bytes_fail(bytes, "resident pages of a size that is no number of runs");
+		bytes_fail(bytes, "size of resident pages is not a multiple of a run");
 		return;
 	}
 	size -= RESIDENT_PAGES_FIXED_BYTES;

@@ -62,7 +62,7 @@ static const char *read_text(struct bytes *bytes)
 	const char *start = bytes_string(&text);
 
 	if (!bytes_ok(&text))
-		bytes_fail(bytes, "string without an end");
+		bytes_fail(bytes, "unterminated string");
 	return start;
 }
 
@@ -149,8 +149,7 @@ static struct mmt_error *load_architecture(const struct recording_file *file, st
 	if (values->architecture)
 		return NULL;
 	return error_create(MMT_ERROR_UNSUPPORTED,
-			    "%s: recorded on a processor of architecture %s, which this version does not know",
-			    file->path, name);
+			    "%s: recorded on architecture %s, which this version does not support", file->path, name);
 }
 
 /* FEATURE_EVENT_DESC: u32 count, u32 size of an attribute; of each: attribute, u32 number of ids, name, ids. */
@@ -522,7 +521,7 @@ static struct mmt_error *add_piece(struct pieces *pieces, struct bytes record, s
 	pieces->bytes += bytes_left(&body);
 	if (++pieces->count > LIMIT_INCREMENTAL_METADATA ||
 	    pieces->bytes > INCREMENTAL_METADATA_BYTES_MAX + UINT16_MAX) {
-		*damage_ret = error_create(MMT_ERROR_FORMAT, "more pieces of perf maps and jitdumps than can be");
+		*damage_ret = error_create(MMT_ERROR_FORMAT, "too many pieces of perf maps and jitdumps");
 		return NULL;
 	}
 	if (piece.kind == NAME_PIECE_BUILD_IDS)

@@ -77,7 +77,8 @@ static struct mmt_error *keep_begin(const char *name, struct kept_bytes *kept)
 	}
 	kept->fd = mkostemp(path, O_CLOEXEC);
 	if (kept->fd < 0)
-		return error_system(errno, "%s: cannot make a file in %s; set TMPDIR", name, directory);
+		return error_system(errno, "%s: cannot create a temporary file in %s; set TMPDIR to another directory",
+				    name, directory);
 	(void)unlink(path);
 	return NULL;
 }
@@ -100,7 +101,9 @@ static struct mmt_error *keep_flush(const char *name, struct kept_bytes *kept)
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
-			return error_system(errno, "%s: cannot keep it in %s; set TMPDIR", name, directory_for_files());
+			return error_system(errno,
+					    "%s: cannot store the recording in %s; set TMPDIR to another directory",
+					    name, directory_for_files());
 		done += (size_t)written;
 	}
 	buffer_clear(&kept->pending);
@@ -181,7 +184,7 @@ static struct mmt_error *take_attribute(struct pipe_input *pipe, const uint8_t *
 	if (attribute.size == 0)
 		attribute.size = PERF_ATTR_SIZE_VER0;
 	if (attribute.size > size || attribute.size < PERF_ATTR_SIZE_VER0 || attribute.size % 8 != 0)
-		bytes_fail(&bytes, "impossible size of the attribute");
+		bytes_fail(&bytes, "invalid size of the attribute");
 	else if (pipe->items.count >= LIMIT_ATTRIBUTES)
 		bytes_fail(&bytes, "too many attributes");
 	if (!bytes_ok(&bytes))
@@ -222,7 +225,7 @@ static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *bo
 		return NULL;
 	section = start_section(pipe, feature, left);
 	if (!section) {
-		bytes_fail(&bytes, "impossible number, or the second of its kind");
+		bytes_fail(&bytes, "invalid number, or a duplicate");
 		return describe_damage(pipe, &bytes, "feature section");
 	}
 	return add_to_section(pipe, section, bytes.position, left);
@@ -245,14 +248,14 @@ static struct mmt_error *take_section_piece(struct pipe_input *pipe, const uint8
 	here = bytes_u32(&bytes);
 	bytes_u32(&bytes);
 	if (here > bytes_left(&bytes) || feature >= FEATURE_BITS)
-		bytes_fail(&bytes, "impossible size or number");
+		bytes_fail(&bytes, "invalid size or number");
 	if (!bytes_ok(&bytes))
 		return describe_damage(pipe, &bytes, "piece of a section");
 	section = offset ? &pipe->features[feature] : start_section(pipe, feature, total);
 	/* The bytes of a section are contiguous, so its pieces must not be mixed with others. */
 	if (!section || !section->present || section->size != total || section->done != offset ||
 	    here > total - offset || pipe->sections.size != section->offset + offset)
-		bytes_fail(&bytes, "not the next one of its section");
+		bytes_fail(&bytes, "out of order");
 	if (!bytes_ok(&bytes))
 		return describe_damage(pipe, &bytes, "piece of a section");
 	return add_to_section(pipe, section, bytes.position, here);
@@ -268,7 +271,7 @@ static struct mmt_error *take_tracing_data(struct pipe_input *pipe, const uint8_
 	struct mmt_error *error;
 
 	if (!section) {
-		bytes_fail(&bytes, "impossible size, or the second of its kind");
+		bytes_fail(&bytes, "invalid size, or a duplicate");
 		return describe_damage(pipe, &bytes, "formats of the tracepoints");
 	}
 	error = pass_on(pipe, bytes_behind, &pipe->sections);
@@ -350,7 +353,7 @@ static struct mmt_error *append_file(struct pipe_input *pipe, struct kept_bytes 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return error_system(got < 0 ? errno : EIO, "%s: cannot read what was kept", pipe->name);
+			return error_system(got < 0 ? errno : EIO, "%s: cannot read the stored recording", pipe->name);
 		error = keep(pipe->name, to, pipe->window, (size_t)got);
 		done += (uint64_t)got;
 	}
@@ -431,7 +434,8 @@ static struct mmt_error *write_file(struct pipe_input *pipe)
 	if (!error)
 		error = keep_flush(pipe->name, &pipe->data);
 	if (!error && pwrite(pipe->data.fd, header, sizeof(header), 0) != sizeof(header))
-		error = error_system(errno, "%s: cannot keep it in %s; set TMPDIR", pipe->name, directory_for_files());
+		error = error_system(errno, "%s: cannot store the recording in %s; set TMPDIR to another directory",
+				     pipe->name, directory_for_files());
 	return error;
 }
 
@@ -452,7 +456,7 @@ static struct mmt_error *take_no_data(struct pipe_input *pipe)
 	const struct perf_event_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
 
 	if (pipe->cut)
-		return error_create(MMT_ERROR_FORMAT, "%s: the stream ends before its first record: it was cut short",
+		return error_create(MMT_ERROR_FORMAT, "%s: the stream was truncated before its first record",
 				    pipe->name);
 	return keep(pipe->name, &pipe->data, &nothing, sizeof(nothing));
 }

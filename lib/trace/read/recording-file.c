@@ -49,7 +49,7 @@ struct mmt_error *recording_file_read(const struct recording_file *file, uint64_
 		if (result < 0)
 			return error_system(errno, "%s: cannot read", file->path);
 		if (result == 0)
-			return error_create(MMT_ERROR_FORMAT, "%s: became shorter while it was read", file->path);
+			return error_create(MMT_ERROR_FORMAT, "%s: was truncated while it was read", file->path);
 		done += (size_t)result;
 	}
 	return NULL;
@@ -148,21 +148,21 @@ static struct mmt_error *check_header(const struct recording_file *file, const s
 
 	if (header->attribute_bytes < ATTRIBUTE_BYTES_MIN + SECTION_BYTES ||
 	    header->attribute_bytes > ATTRIBUTE_BYTES_MAX + SECTION_BYTES || header->attribute_bytes % 8 != 0)
-		wrong = "impossible size of an event attribute";
+		wrong = "invalid size of an event attribute";
 	else if (!lies_inside(file, attributes->offset, attributes->size))
-		wrong = "the event attributes lie beyond the end of the file: it was cut short";
+		wrong = "the event attributes lie beyond the end of the file, which was truncated";
 	else if (attributes->size == 0)
 		wrong = "no event attributes";
 	else if (attributes->size % header->attribute_bytes != 0)
-		wrong = "the event attributes are no whole number of attributes";
+		wrong = "the size of the event attributes is not a multiple of an attribute";
 	else if (attributes->size / header->attribute_bytes > LIMIT_ATTRIBUTES)
 		wrong = "too many event attributes";
 	else if (header->data.offset < FORMAT_HEADER_SIZE)
-		wrong = "the data overlap the header";
+		wrong = "the data overlaps the header";
 	else if (header->data.offset > file->size)
-		wrong = "the data lie beyond the end of the file: it was cut short";
+		wrong = "the data lies beyond the end of the file, which was truncated";
 	else if (header->data.size > UINT64_MAX - header->data.offset)
-		wrong = "impossible size of the data";
+		wrong = "invalid size of the data";
 	if (!wrong)
 		return NULL;
 	return error_create(MMT_ERROR_FORMAT, "%s: header: %s", file->path, wrong);
@@ -177,7 +177,7 @@ static struct mmt_error *read_ids(const struct recording_file *file, const struc
 
 	if (section->size % sizeof(uint64_t) != 0 || section->size / sizeof(uint64_t) > LIMIT_IDS - *total ||
 	    !lies_inside(file, section->offset, section->size))
-		return error_create(MMT_ERROR_FORMAT, "%s: event attribute: impossible number or place of its ids",
+		return error_create(MMT_ERROR_FORMAT, "%s: event attribute: invalid number or place of its ids",
 				    file->path);
 	error = load(file, section->offset, section->size, &data);
 	bytes = bytes_over(data, error ? 0 : section->size);
@@ -278,7 +278,8 @@ static struct mmt_error *read_preamble(struct recording_file *file, const struct
 	if (bytes_u64(&bytes) != PREAMBLE_MAGIC)
 		return error;
 	if (bytes_u32(&bytes) != PREAMBLE_VERSION)
-		return error_create(MMT_ERROR_UNSUPPORTED, "%s: written by a newer mmtrace, use that one", file->path);
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s: written by a newer version of mmtrace; use that version", file->path);
 	count = bytes_u32(&bytes);
 	count = bytes_count(&bytes, count, PREAMBLE_ENTRY_BYTES, FEATURE_BITS);
 	for (uint64_t i = 0; i < count; i++) {
@@ -319,8 +320,7 @@ static struct mmt_error *open_descriptor(struct recording_file *file, int fd, co
 	if (fstat(fd, &status))
 		return error_system(errno, "%s: cannot read", file->path);
 	if (isatty(fd))
-		return error_create(MMT_ERROR_INVALID, "%s: it is a terminal; send a recording through a pipe",
-				    file->path);
+		return error_create(MMT_ERROR_INVALID, "%s is a terminal: pipe a recording into it", file->path);
 	if (!S_ISREG(status.st_mode))
 		return pipe_input_keep(fd, file->path, progress, &file->fd, &file->cut);
 	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -226,7 +226,7 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 		*damage_ret = describe_damage(records->offset, record->header.type, "size less than a record header");
 	} else if (record->header.type >= LIMIT_RECORD_TYPE) {
 		records->ended = true;
-		*damage_ret = describe_damage(records->offset, record->header.type, "no type of a record");
+		*damage_ret = describe_damage(records->offset, record->header.type, "unknown record type");
 	} else {
 		records->offset += record->header.size;
 	}
@@ -300,7 +300,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 
 	if (!frames_ahead_find_stream(record->data, record->header.size, &data, &size)) {
 		records->ended = true;
-		*damage_ret = describe_damage(record->offset, record->header.type, "impossible size inside");
+		*damage_ret = describe_damage(record->offset, record->header.type, "invalid size inside");
 		return NULL;
 	}
 	if (take_from_ahead(records, record))
@@ -336,7 +336,7 @@ static inline bool next_inner(struct records *records, struct record *record, st
 	if (record->header.size < HEADER_BYTES)
 		wrong = "size less than a record header, inside a compressed record";
 	else if (record->header.type >= LIMIT_RECORD_TYPE)
-		wrong = "no type of a record, inside a compressed record";
+		wrong = "unknown record type, inside a compressed record";
 	else if (record->header.type == RECORD_COMPRESSED || record->header.type == RECORD_COMPRESSED2)
 		wrong = "inside a compressed record";
 	if (wrong) {
@@ -355,7 +355,7 @@ static void check_leftover(struct records *records, struct mmt_error **damage_re
 	const struct record_block *plain = records->plain;
 
 	if (plain && plain->content.size > records->plain_position && !records->file->incomplete && !*damage_ret)
-		*damage_ret = describe_damage(plain->offset, RECORD_COMPRESSED, "the data end inside of a record");
+		*damage_ret = describe_damage(plain->offset, RECORD_COMPRESSED, "the data ends inside a record");
 }
 
 /* The next record is not in the decompressed bytes. */

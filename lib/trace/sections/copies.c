@@ -189,7 +189,7 @@ static struct mmt_error *decode_changes(struct bytes *bytes, uint64_t count, str
 		change.offset = (size_t)(bytes->position - bytes->start);
 		bytes_skip(bytes, change.size);
 		if (!run || change.size > run->size - (change.start - run->start) || change.until_ns < previous_ns)
-			bytes_fail(bytes, "changes of code where there is none, or out of order");
+			bytes_fail(bytes, "changes outside the code, or out of order");
 		previous_ns = change.until_ns;
 		if (bytes_ok(bytes) && !vector_push(&process->changes, change))
 			return &error_no_memory;
@@ -364,7 +364,7 @@ static void check_copy(struct bytes *bytes, const struct module_copy *image, uin
 	if (image->size && image->offset < copied->end)
 		bytes_fail(bytes, "copy within another one");
 	if (image->size > LIMIT_IMAGE_BYTES || image->size > LIMIT_IMAGE_BYTES - copied->bytes)
-		bytes_fail(bytes, "copies larger than programs can be");
+		bytes_fail(bytes, "copies larger than the limit");
 	if (!image->size || !bytes_ok(bytes))
 		return;
 	copied->end = (uint64_t)image->offset + image->stored;
@@ -385,7 +385,7 @@ static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size
 	build_id = bytes_take(bytes, sizeof(image.build_id));
 	build_id_size = bytes_u32(bytes);
 	if (build_id_size > sizeof(image.build_id))
-		bytes_fail(bytes, "build-id of a wrong size");
+		bytes_fail(bytes, "invalid size of a build-id");
 	check_copy(bytes, &image, section_size, copied);
 	image.path = strdup(bytes_string(bytes));
 	if (!image.path)
@@ -421,11 +421,12 @@ static struct mmt_error *decode_index(const struct recording_file *file, struct 
 	count = bytes_u32(&bytes);
 	index_size = bytes_u32(&bytes);
 	if (version > IMAGES_VERSION)
-		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
-				    what, version);
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
+				    version);
 	if (version == 0 || index_size < sizeof(header) || index_size > section->size ||
 	    index_size > LIMIT_IMAGE_INDEX_BYTES)
-		return error_create(MMT_ERROR_FORMAT, "%s: impossible index", what);
+		return error_create(MMT_ERROR_FORMAT, "%s: invalid index", what);
 	data = malloc(index_size);
 	if (!data)
 		return &error_no_memory;

@@ -165,7 +165,7 @@ static uint32_t read_text_number(struct bytes *bytes, const struct resolved_stac
 	uint32_t number = bytes_u32(bytes);
 
 	if (number != RESOLVED_NO_TEXT && number >= stacks->read_texts.count)
-		bytes_fail(bytes, "number of no text");
+		bytes_fail(bytes, "number of a text that does not exist");
 	return number;
 }
 
@@ -221,10 +221,10 @@ static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, st
 		frame.process = bytes_u32(bytes);
 		frame.code = version >= 3 ? bytes_u32(bytes) : 0;
 		if (frame.code > stacks->read_codes.items.count)
-			bytes_fail(bytes, "frame of no code");
+			bytes_fail(bytes, "number of code that does not exist");
 		names += frame.name_count;
 		if (!frame.name_count || names > stacks->names.count)
-			bytes_fail(bytes, "frame of names that are not there");
+			bytes_fail(bytes, "number of a name that does not exist");
 		if (!vector_push(&stacks->frames, frame))
 			return &error_no_memory;
 	}
@@ -247,7 +247,7 @@ static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stac
 			uint32_t frame = bytes_u32(bytes);
 
 			if (frame >= stacks->frames.count)
-				bytes_fail(bytes, "number of no frame");
+				bytes_fail(bytes, "number of a frame that does not exist");
 			if (!vector_push(&stacks->stack_frames, frame))
 				return &error_no_memory;
 		}
@@ -288,7 +288,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 		program.state = bytes_u32(bytes);
 		program.missing = version >= 5 ? read_text_number(bytes, stacks) : RESOLVED_NO_TEXT;
 		if (program.path == RESOLVED_NO_TEXT)
-			bytes_fail(bytes, "program without a path");
+			bytes_fail(bytes, "ELF file without a path");
 		if (!vector_push(&stacks->programs, program))
 			return &error_no_memory;
 	}
@@ -300,7 +300,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 	}
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		if (stacks->frames.items[i].process >= stacks->processes.count)
-			bytes_fail(bytes, "frame of no process");
+			bytes_fail(bytes, "number of a process that does not exist");
 	}
 	return NULL;
 }
@@ -402,7 +402,7 @@ static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, st
 	uint64_t count = bytes_u32(bytes);
 
 	if (count > LIMIT_INSTRUCTIONS)
-		bytes_fail(bytes, "more lines of code than one frame has");
+		bytes_fail(bytes, "too many lines of code");
 	count = bytes_count(bytes, count, LINE_BYTES, LIMIT_INSTRUCTIONS);
 	code->first_line = (uint32_t)codes->lines.count;
 	code->line_count = (uint32_t)count;
@@ -412,7 +412,7 @@ static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, st
 		line.source_file = bytes_u32(bytes);
 		line.source_line = bytes_u32(bytes);
 		if (line.source_file != RESOLVED_NO_TEXT && line.source_file >= text_count)
-			bytes_fail(bytes, "line of no text");
+			bytes_fail(bytes, "number of a text that does not exist");
 		if (line.offset >= code->size)
 			bytes_fail(bytes, "line beyond its code");
 		if (!vector_push(&codes->lines, line))
@@ -437,7 +437,7 @@ struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count, 
 		code.is_copy = flags & CODE_IS_COPY;
 		code.size = bytes_u32(bytes);
 		if (code.size > LIMIT_SITE_BYTES)
-			bytes_fail(bytes, "more code than one frame has");
+			bytes_fail(bytes, "too much code");
 		code.bytes = bytes_take(bytes, code.size);
 		error = decode_lines(bytes, text_count, codes, &code);
 		if (error)

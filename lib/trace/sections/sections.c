@@ -20,8 +20,9 @@ static struct mmt_error *check_version(struct bytes *bytes, uint32_t known, cons
 	uint32_t version = *version_ret = bytes_u32(bytes);
 
 	if (version > known)
-		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
-				    what, version);
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
+				    version);
 	if (version == 0)
 		bytes_fail(bytes, "version 0");
 	return NULL;
@@ -100,7 +101,7 @@ struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_in
 	info.stack_dump_bytes = bytes_u32(bytes);
 	info.callchain_limit = bytes_u32(bytes);
 	if (info.page_bytes < 4096 || info.page_bytes > (1u << 20) || (info.page_bytes & (info.page_bytes - 1)) != 0)
-		bytes_fail(bytes, "page size that no machine has");
+		bytes_fail(bytes, "invalid page size");
 	error = decode_info_lists(bytes, &info);
 	if (!error && version >= 3)
 		info.mapping_limit = bytes_u32(bytes);
@@ -200,8 +201,9 @@ struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const 
 
 	*version = bytes_u32(bytes);
 	if (*version > known)
-		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
-				    what, *version);
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
+				    *version);
 	if (*version == 0)
 		bytes_fail(bytes, "version 0");
 	if (plain->maximum > *room)
@@ -719,7 +721,7 @@ static struct mmt_error *decode_build_id(struct bytes *bytes, struct build_ids *
 		return &error_no_memory;
 	entry->size = misc & MISC_SIZE_GIVEN ? id[ID_BYTES] : ID_BYTES;
 	if (entry->size == 0 || entry->size > ID_BYTES)
-		bytes_fail(bytes, "build-id of a wrong size");
+		bytes_fail(bytes, "invalid size of a build-id");
 	memcpy(entry->bytes, id, ID_BYTES);
 	entry->path = strdup(bytes_string(&record));
 	if (!bytes_ok(&record))

@@ -74,10 +74,10 @@ static struct mmt_error *check_length(const char *path)
 		return &error_no_memory;
 	if (lstat(longest, &status) == 0 || errno != ENAMETOOLONG)
 		return NULL;
-	return error_create(MMT_ERROR_INVALID,
-			    "cannot write %s: its temporary name, %zu characters longer, would be too long; choose a "
-			    "shorter one",
-			    path, strlen(longest) - strlen(path));
+	return error_create(
+	    MMT_ERROR_INVALID,
+	    "cannot write %s: its temporary name, %zu characters longer, would be too long; choose a shorter name",
+	    path, strlen(longest) - strlen(path));
 }
 
 /* linkat() on /proc/self/fd is the only way to name the file later without privileges. */
@@ -157,8 +157,8 @@ struct mmt_error *output_file_open_stream(struct output_file *file_ret)
 		return &error_no_memory;
 	if (isatty(STDOUT_FILENO)) {
 		output_file_close(&file);
-		return error_create(MMT_ERROR_INVALID, "cannot write to standard output: it is a terminal; lead it "
-						       "into a pipe or choose a file with -o");
+		return error_create(MMT_ERROR_INVALID,
+				    "standard output is a terminal: pipe it into a command, or choose a file with -o");
 	}
 	file.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	/* If standard output was closed, its number may now belong to another descriptor that is only readable. */
@@ -258,17 +258,17 @@ struct mmt_error *output_file_check(const struct output_file *file)
 		return NULL;
 	}
 	if (fstat(file->fd, &status) < 0)
-		return error_system(errno, "cannot look at %s", file->path);
+		return error_system(errno, "cannot stat %s", file->path);
 	if (status.st_nlink || file->nameless)
 		return NULL;
-	return error_create(MMT_ERROR_SYSTEM, "%s was removed while it was written: nothing of it is left", file->path);
+	return error_create(MMT_ERROR_SYSTEM, "%s was removed while it was written, and is lost", file->path);
 }
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size)
 {
 	if (file->stream)
 		return NULL;
-	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot shorten %s", file->path) : NULL;
+	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot truncate %s", file->path) : NULL;
 }
 
 struct mmt_error *output_file_sync(struct output_file *file)
@@ -398,7 +398,7 @@ static struct mmt_error *check_not_recording(const char *path)
 	if (fd < 0 || read(fd, &magic, sizeof(magic)) != sizeof(magic) || le64toh(magic) != FORMAT_MAGIC)
 		return NULL;
 	return error_create(MMT_ERROR_INVALID,
-			    "%s is a recording, which would be replaced: choose another name for the output", path);
+			    "%s is a recording and is not replaced: choose another name for the output", path);
 }
 
 /* The new file that a symbolic link names, or `path` itself. stat() has found that the kernel follows the links. */

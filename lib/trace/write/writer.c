@@ -477,7 +477,7 @@ static struct mmt_error *put_stream_attribute(struct buffer *buffer, const struc
 
 	if (size > RECORD_BYTES_MAX)
 		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "a pipe cannot carry the events of so many threads; record into a file");
+				    "a pipe cannot carry the events of so many threads; write to a file");
 	writer_put_record_header(buffer, RECORD_HEADER_ATTR, size);
 	buffer_put(buffer, &attribute->attr, ATTRIBUTE_BYTES);
 	buffer_put(buffer, attribute->ids.items, ids);
