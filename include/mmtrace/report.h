@@ -202,7 +202,7 @@ MMT_PUBLIC bool mmt_pattern_is_by_design(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
-/* Result of comparing the lifetimes of a group's mappings. mmtrace-report(1) describes the rule. */
+/* Result of comparing the lifetimes of a group's mappings. mmtrace-internals(7) describes the rules. */
 enum mmt_lifetime_verdict {
 	MMT_LIFETIME_UNKNOWN,	/* nothing is unfreed, or the lifetimes are unknown */
 	MMT_LIFETIME_TOO_SHORT, /* the recording is too short, or has too few mappings */
@@ -501,7 +501,7 @@ struct mmt_mark {
 	uint64_t time_ns;
 };
 
-/* How the resident size developed. mmtrace-report(1) describes the rule. */
+/* How the resident size changed over time. mmtrace-internals(7) describes the rules. */
 enum mmt_verdict {
 	MMT_VERDICT_UNKNOWN,   /* no resident sizes were recorded */
 	MMT_VERDICT_TOO_SHORT, /* the recording is too short: see advised_ns */

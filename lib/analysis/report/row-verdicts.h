@@ -14,7 +14,7 @@
 #include "base/errors.h"
 
 /* Whether the unfreed mappings of a row (the survivors) are a leak, a cache or traffic, from the times when they were
- * mapped and the lifetimes of the freed ones. mmtrace-report(1) describes the rule. Pure. */
+ * mapped and the lifetimes of the freed ones. mmtrace-internals(7) describes the rules. Pure. */
 
 struct survivors_window {
 	uint64_t from_ns, to_ns; /* allocations of [from, to) count */
