@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: gdb:gdb libc6-dbg perf:linux-perf g++:g++ rustc:rustc go:golang-go musl-gcc:musl-tools python3:python3
-# Function by function, inlined ones included, every stack is the one that gdb shows for the same call, or, of musl, the one that
-# the calls themselves have made. All programs, beside perf: test/agreement.
+# For every call, the stack of mmtrace equals that of gdb function by function, inlined ones included. For musl the
+# reference is the sequence of calls that the program made. test/agreement shows all programs, beside perf.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 source "$SOURCE/test/live/support/agreement.bash" || exit 2
 
 need_perf
 need_agreement
-# agrees PROGRAM CALLS [PART]: on all calls, of at least so many on the whole stack; so many at the most, for one of both, only in
-# part.
+# agrees PROGRAM CALLS [PART]: mmtrace and gdb agree on all calls; at least CALLS stacks agree completely, and at most PART,
+# of one of the two, agree only in part.
 agrees() {
 	local part=${3:-0}
 	agreement_build "$1" || {
@@ -34,9 +34,9 @@ agrees coroutine 3
 agrees contexts 4 1
 agrees libraries 7
 agrees c-musl 16
-# gdb does not follow Go from one stack to another.
+# gdb does not unwind from one Go stack to another.
 agrees go 15 99
-# One that ends anywhere else than there agrees with nothing.
+# A stack that ends anywhere else agrees with nothing.
 awk -F'\t' -v OFS='\t' '$3 == "other_stack" { NF--; print >"cut.calls"; next } { print >"cut.calls"; whole++ }
 	END { print whole + 0 }' mmtrace.calls >left
 [[ "$(python3 "$support/agreement.py" gdb.calls mmtrace=cut.calls) " =~ " mmtrace="([0-9]+)" mmtrace-part="([0-9]+)" " ]]

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# report --annotate: the machine code around a call, of a program and of generated code.
+# report --annotate shows the machine code around a call, in programs and in JIT code.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 source "$SOURCE/test/live/support/other-machine.bash" || exit 2
@@ -45,7 +45,7 @@ for option in --json "--by module"; do
 	[ $? = 2 ] && [ ! -s shown.txt ] && grep -q "cannot be combined with ${option% *}" annotate.log || fail "$option: $(cat annotate.log)"
 done
 
-# expect_packed_shows PATTERN NAME: the packed recording shows the same for all frames so called, on another machine too.
+# expect_packed_shows PATTERN NAME: the packed recording shows the same for all frames of this name, on another machine too.
 expect_packed_shows() {
 	annotate "$1" --limit 0
 	mv shown.txt original.txt
@@ -59,7 +59,7 @@ expect_packed_shows() {
 }
 expect_packed_shows '*' packed.data
 
-# Another program in its place has other code, which a packed recording does not ask for.
+# Another program at this path has different code; a packed recording does not read it.
 gcc -O0 -o program "$source_file" || fail "gcc"
 annotate 'program+0x*'
 expect_shown 'code is not available'
@@ -76,8 +76,8 @@ expect_shown '^ +[0-9a-f]+:  ' 4
 expect_packed_shows '*' packed-jitdump.data
 grep -q '^Outer ' original.txt && grep -q '^LaterOuter ' original.txt || fail "generated code is missing: $(cat original.txt)"
 
-# Code that a perf map names and the recording has a copy of: of what was there until the end, and not of what other code
-# took the place of meanwhile.
+# JIT code that a perf map names and that the recording contains: code that existed until the end is shown, code that other
+# code replaced is not.
 attach_case jit-code 2000
 annotate '*Outer'
 expect_shown '^(Doubly|Later)Outer +\[jit\] +in stack [0-9]+$' 2
@@ -89,7 +89,7 @@ expect_shown '^--> +[0-9a-f]+:  call rax$' 2
 	fail "code of another time is shown: $(cat shown.txt)"
 expect_packed_shows '*' packed-copies.data
 
-# Copies are as they were last seen: by then a process may run another program than in a report that ends before.
+# Code is copied when it was last seen; by then a process may run another program than in a report with an earlier end.
 for recording in "$recording" packed-copies.data; do
 	annotate '*Outer' --to -1ms
 	expect_shown '^(Anonymous|Doubly|Later)Outer ' 3

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A glibc arena: its 64 MiB are reserved, accessible memory belongs to the callers of malloc, and the report names the arena.
+# In a glibc arena, the 64 MiB of address space count as reserved, the accessible memory belongs to the callers of malloc,
+# and the report names the arena.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -8,11 +9,11 @@ attach_case arena
 expect_check 0
 reserver='(.groups[] | select(.unfreed_bytes == 67108864))'
 expect_json "$reserver | .pattern == \"arena\" and .committed_bytes == 0"
-# Most was made accessible by the pieces that malloc was asked for, each group pointing to who reserved it.
+# Most memory became accessible through malloc's requests; each group points to the call that reserved it.
 expect_json "$reserver.id as \$arena | [.groups[] | select(any(.frames[]; .function == \"allocate_piece\") and
 	.committed_bytes > 0)] | length > 0 and all(.reserved_by == \$arena) and
 	(map(.committed_bytes) | add) > 150 * 60000"
-# Both halves are one cause, with one hint; what only reserves has no row of its own.
+# Both halves have one cause with one hint; a call that only reserves has no row of its own.
 expect_json "$reserver.joined_to != null"
 expect_json "$reserver.id as \$arena | [.causes[] | select(.pattern == \"arena\")] | length == 1 and
 	(.[0] | .committed_bytes > 150 * 60000 and .unfreed_bytes == 67108864 and any(.groups[]; . == \$arena))"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: python3:python3
-# --ask-runtime: for any answer, or none, the recorder continues, reports it, and stops on request.
+# --ask-runtime: whatever the runtime answers, or if it never answers, the recorder continues, reports it, and stops on
+# request.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -21,7 +22,7 @@ expect_log() {
 	grep -qE "$1" record.log || fail "no message about '$1': $(cat record.log)"
 }
 
-# A user who has stopped the recording once need not wait.
+# Stopping the recording once is enough: the user need not wait.
 end_at_once() {
 	for i in {1..40}; do
 		kill -INT "$recorder" 2>/dev/null || break
@@ -30,7 +31,7 @@ end_at_once() {
 	wait "$recorder" || fail "record ended with status $?"
 }
 
-# As .NET does: begun, ended, and nothing left.
+# Like .NET: map started, map ended, nothing left behind.
 start_runtime writes
 start_recording -p "$pid" --ask-runtime -v
 wait_until "the runtime to be asked" was_asked
@@ -42,7 +43,8 @@ expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
 report_json
 expect_true_report
 
-# A map that is somebody else's by now is not removed with the recorder's rights: its name is all that the target decides.
+# If another user's file has replaced the map, the recorder does not use its privileges to remove it: only the name comes
+# from the target.
 if [ "$(id -u)" = 0 ]; then
 	rm -f asked commands
 	start_recording -p "$pid" --ask-runtime -v
@@ -54,7 +56,7 @@ if [ "$(id -u)" = 0 ]; then
 	rm -f "/tmp/perf-$pid.map"
 fi
 
-# Seen too late to be asked before the end.
+# The recorder sees the process too late to ask it before the end.
 rm -f commands
 start_recording -p "$pid" --ask-runtime -v --duration 100ms
 wait "$recorder" || fail "record ended with status $?"
@@ -63,7 +65,7 @@ expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
 [ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
 exec 3>&-
 
-# What it wrote goes when it executes another program; what that one writes stays.
+# The process's map is removed when it executes another program; a map written by the new program stays.
 map_is_noted() {
 	grep -q 'writes one' record.log
 }
@@ -84,7 +86,7 @@ for next in true 'echo "2000 10 of the next one" >/tmp/perf-$$.map'; do
 	exec 3>&-
 done
 
-# The runtime answers yes, but there is no map: the recorder checks.
+# The runtime answers yes, but writes no map: the recorder notices.
 start_runtime lies
 start_recording -p "$pid" --ask-runtime -v --duration 100ms
 wait "$recorder" || fail "record ended with status $?"
@@ -98,7 +100,7 @@ wait "$recorder" || fail "record ended with status $?"
 expect_log "process $pid \(.NET\) gives no names.*refuses with status 0x80131384"
 exec 3>&-
 
-# A runtime that never answers: calls made in between are recorded, and stopping the recording does not wait.
+# A runtime that never answers: calls made in the meantime are recorded, and stopping the recording does not wait.
 start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
@@ -112,7 +114,7 @@ expect_true_report
 expect_json '.allocated_bytes >= 1048576'
 exec 3>&-
 
-# Nor does stopping it while the request is open.
+# Stopping does not wait either while the connection is open.
 start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
@@ -120,7 +122,7 @@ end_at_once
 expect_log "process $pid \(.NET\) may go on writing its perf map: it has not said that it stops"
 exec 3>&-
 
-# A runtime that answers too late is asked to stop nevertheless, and the map that it writes is removed.
+# If the runtime answers too late, it is still asked to stop, and the map that it writes is removed.
 start_runtime late
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
@@ -129,7 +131,7 @@ stop_recording
 [ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
 exec 3>&-
 
-# A question to Java that is given up leaves nothing in its /tmp.
+# A Java request that is abandoned leaves nothing in the target's /tmp.
 start_runtime java
 begin_recording -p "$pid" --ask-runtime --duration 100ms
 wait_until "Java to be asked" test -e "/tmp/.attach_pid$pid"
@@ -141,7 +143,7 @@ if [ -e "/tmp/.attach_pid$pid" ]; then
 fi
 exec 3>&-
 
-# A socket that a killed one of the same number has left in its /tmp is not taken for the one it will listen at.
+# A socket in /tmp left by a killed process with the same PID is not mistaken for the one the runtime will listen on.
 start_runtime attaches
 start_recording -p "$pid" --ask-runtime -v
 let_work
@@ -151,7 +153,7 @@ expect_log "process $pid \(Java\) was asked for a perf map"
 ! grep -q 'gives no names' record.log || fail "it was not waited for: $(cat record.log)"
 exec 3>&-
 
-# A process with an unknown runtime is reported as well.
+# A process with an unknown runtime is reported too.
 start_workload jit-frameless
 rm -f "/tmp/perf-$pid.map"
 start_recording -p "$pid" --ask-runtime

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Locks: dotnet-program
 # Packages: javac:default-jdk-headless
-# Runtimes that were started without a perf map name their code when they are asked to, and are as before afterwards.
+# With --ask-runtime, runtimes started without a perf map write one during recording and are unchanged afterwards.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -18,7 +18,8 @@ if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.
 	asked=1
 	program=$BUILD/dotnet-program
 	"$SOURCE/test/workload/dotnet/build" "$program" >build.log 2>&1 || fail "build: $(cat build.log)"
-	# Its socket is in TMPDIR, its map is not. Asked while it waits, and when there is only the end left to ask.
+	# The runtime's socket is in TMPDIR, its map is not. It is asked while it is idle, and again when only the end of
+	# the recording is left.
 	mkdir "$directory/sockets"
 	for wait in 1.5 0; do
 		start_command env -u DOTNET_PerfMapEnabled TMPDIR="$directory/sockets" DOTNET_CLI_TELEMETRY_OPTOUT=1 \
@@ -38,7 +39,7 @@ if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.
 			(.[2].function | contains("Program::Main"))'
 	done
 
-	# One that has a map of its own keeps it.
+	# A runtime that already writes a map keeps it.
 	start_command env DOTNET_PerfMapEnabled=3 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$workloads" \
 		dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
 	start_recording -p "$pid" --ask-runtime -v
@@ -48,7 +49,7 @@ if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.
 	[ -s "/tmp/perf-$pid.map" ] || fail "its own map is gone"
 	let_end
 
-	# One that cannot be asked is a warning.
+	# If a runtime cannot be asked, the recorder warns.
 	start_command env -u DOTNET_PerfMapEnabled DOTNET_EnableDiagnostics=0 DOTNET_CLI_TELEMETRY_OPTOUT=1 \
 		LD_LIBRARY_PATH="$workloads" dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
 	start_recording -p "$pid" --ask-runtime
@@ -61,7 +62,7 @@ if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.
 	expect_json '.processes[0].unnamed_code and .groups[0].unfreed_bytes == 1073741824'
 fi
 
-# ask_java OPTION...: record one in full flight.
+# ask_java OPTION...: record a Java program under load.
 ask_java() {
 	run_anew java "$@" -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
 	process=$!
@@ -78,7 +79,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	expect_json '[.groups[].frames[] | select(.kind == "jit") | .function] | any(. != null)'
 	kill -9 $process
 
-	# One that has a map of its own keeps it as it is.
+	# A Java program that already writes a map keeps it unchanged.
 	java -XX:+PreserveFramePointer -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
@@ -103,14 +104,14 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	nothing_left_behind $process
 	kill -9 $process
 
-	# It would die of the signal that wakes the listener.
+	# The signal that wakes the listener would kill it.
 	ask_java -Xrs -XX:+DisableAttachMechanism
 	grep -q "warning: process $process (Java) gives no names.*SIGQUIT" record.log || fail "no warning: $(cat record.log)"
 	nothing_left_behind $process
 	expect_json '.processes[0].unnamed_code'
 	kill -9 $process
 
-	# Another user, in a PID namespace: process 1 there.
+	# Another user in a PID namespace, where the process has PID 1.
 	if unshare --pid --mount --fork true 2>/dev/null; then
 		chmod 755 "$directory"
 		rm -f /tmp/perf-1.map /tmp/.java_pid1
@@ -120,7 +121,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 		processes+=("$outer")
 		wait_until "the program in the namespace" child_of "$outer"
 		process=$(child_of "$outer")
-		# A change of user forgets that it should die with its parent.
+		# A change of user clears the parent-death signal.
 		processes+=("$process")
 		record_running "$process" 150 -v --ask-runtime -p "$process"
 		grep -q "process $process (Java) was asked" record.log || fail "not asked: $(cat record.log)"

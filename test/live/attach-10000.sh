@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# A process of 10,000 threads is attached to without a descriptor for each of them; what its threads, new and old, and its
-# children do is in the recording.
+# Attaching to a process of 10,000 threads does not need a descriptor for each thread, and records what its threads, old and
+# new, and its children do.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 start_workload many-idle 10000
 [ "$(ls "/proc/$pid/task" | wc -l)" = 10001 ] || fail "it has not so many threads"
-# The usual limit, soft and hard: it is not raised. Machines of more than 40 CPUs need more.
+# The usual soft and hard limit, which the recorder does not raise. Machines with more than 40 CPUs need more.
 cpus=$(nproc --all)
 ulimit -n $((cpus > 40 ? 64 + 24 * cpus : 1024))
 start_recording -v -m 64M -p "$pid"
 grep -q 'attached to every CPU, for 10001 threads' record.log || fail "$(cat record.log)"
-# For each CPU the events, the rings and what tells that they have gone; and for all of them those that keep the tracepoints.
+# For each CPU: the events, the rings and the hotplug events; and the descriptors that keep the tracepoints open.
 events=$(find "/proc/$recorder/fd" -lname '*perf_event*' | wc -l)
 [ "$events" -le $((16 + 28 * cpus)) ] || fail "the recorder has $events events open"
 let_work
@@ -26,7 +26,7 @@ expect_json ".processes | length == 2 and all(.checked or .ended) and (map(.pid 
 expect_workload_answer yes
 expect_check 0
 
-# Where the kernel is to have an event for each thread it is said what that would take.
+# If per-thread events are requested, the message says how many descriptors they would need.
 start_workload many-idle 10000
 (ulimit -n 20000 2>/dev/null; "$MMTRACE" record --scope threads -o refused.data -p "$pid" 2>refused.log) &&
 	fail "10,000 threads were attached to one by one"

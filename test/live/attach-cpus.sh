@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone sanitize
-# With events on CPUs, where everybody is seen: every call of the process is in the recording once, those of new threads and
-# of children too, and nothing of others: no record, no byte of their stacks.
+# With per-CPU events, which see every process, each call of the target, its new threads and its children is recorded once;
+# other processes leave no record and no byte of their stacks.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/relay.bash" || exit 2
 source "$SOURCE/test/live/support/forks.bash" || exit 2
 
 need_perf
 
-# Strangers: one makes the same calls as the process that is recorded, one has a secret on its stack.
+# Other processes: one makes the same calls as the target, one has a secret on its stack.
 "$workloads/attach-relay" "$directory/strange-numbers" >strange.out &
 stranger=$!
 (while "$workloads/secret" --exit >/dev/null; do
@@ -38,7 +38,7 @@ expect_no_stranger
 fork_rounds 2 --scope cpus
 expect_no_stranger
 
-# A command, and the stacks of its calls.
+# A command, with the stacks of its calls.
 "$MMTRACE" record --scope cpus -o "$recording" -- "$workloads/leak-fork" --exit >"$directory/workload.out" \
 	2>"$directory/record.log" || fail "record ended with status $?: $(cat "$directory/record.log")"
 grep -q 'of other processes ignored' "$directory/record.log" || fail "the summary does not tell of others"
@@ -48,7 +48,7 @@ expect_workload_answer no
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
 expect_no_stranger
 
-# Where everybody is recorded they are all there.
+# With -a they are all recorded.
 start_recording -a
 wait_until "one with a secret to come and go" has_had_secrets $(($(secrets) + 2))
 stop_recording

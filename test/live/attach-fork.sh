@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A process that is inside fork() nearly all the time is attached to: a child that the recording knows has all its calls
-# in it, also one whose birth was on its way when the events were opened.
+# Attaching to a process that calls fork() nearly all the time: every child that is in the recording has all its calls, even
+# a child whose fork was in progress when the events were opened.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/forks.bash" || exit 2
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# --snapshot-interval: a busy process is checked during recording, and a process that ends normally is checked too.
+# With --snapshot-interval a busy process is checked during recording, and a process that ends normally is checked too.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -16,7 +16,7 @@ dump_and_count() {
 	count_readings
 }
 
-# Asked while it is recorded.
+# Request a check during recording.
 has_readings() {
 	dump || return
 	count_readings
@@ -29,21 +29,21 @@ wait_until "readings on the way" has_readings 2
 stop_recording
 report_json
 expect_true_report
-# Nor has a check on the way repaired what a call in flight was going to settle.
+# A check during recording must not reconcile a call that was still in flight.
 expect_json '.processes[0] | .checked and .reconciled_bytes == 0'
 dump_and_count
-# Not more than requested; fewer on a loaded machine.
+# No more snapshots than requested; fewer on a loaded machine.
 milliseconds=$(jq '(.end_ns - .start_ns) / 1000000 | floor' report.json)
 [ "$readings" -ge 2 ] && [ "$readings" -le $((milliseconds / 100)) ] ||
 	fail "$readings readings in $milliseconds ms, one each 100 ms"
 [ "$readings" = "$ends" ] || fail "$readings readings, but $ends ends of such"
-# The recording's clock advances between them, because calls are drained in between.
+# The recording's clock advances between them, because the recorder reads calls between snapshots.
 "$MMTRACE" record -q --snapshot-interval 0 --duration 300ms -p "$pid" -o "$recording" || fail "record: status $?"
 dump_and_count
 [ "$readings" = 0 ] || fail "$readings readings although none were asked for"
 kill -9 "$pid"
 
-# It ends normally: the last snapshot before that is its check.
+# The process ends normally: its last snapshot serves as the check.
 start_workload leak-anon
 start_recording --snapshot-interval 50ms -p "$pid"
 let_work

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# As attach-threads, where the numbers of ended threads are given out again while mmtrace attaches: a namespace with few
-# of them. Before Linux 6.14 their maximum is that of the whole machine, and not touched.
+# Like attach-threads, with thread IDs that are reused while mmtrace attaches: a PID namespace with few IDs. Before Linux
+# 6.14 the maximum applies to the whole machine; the test then leaves it alone.
 if [ -z "${IN_NAMESPACE:-}" ]; then
 	printf '6.14\n%s\n' "$(uname -r)" | sort -V -C || {
 		echo "SKIPPED: no maximum of process numbers of a namespace's own" >&2

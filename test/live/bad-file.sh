@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: perf:linux-perf
-# Files that are no recording, or a broken one.
+# Files that are not recordings, and damaged recordings, end in a clear error or a warning.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
@@ -37,7 +37,7 @@ if command -v perf >/dev/null; then
 	done
 fi
 
-# survive FILE: whatever is wrong, report, dump and diff end in order: 0 with the damage named, or one line and status 2.
+# survive FILE: report, dump and diff exit normally: status 0 and a warning that names the damage, or one line and status 2.
 survive() {
 	local file=$1 subcommand status
 	for subcommand in "report --json" "dump"; do
@@ -67,7 +67,7 @@ for bytes in 1 7 8 103 104 105 300 $((size - 1)) $((size - 8)); do
 	survive cut.data
 done
 
-# field OFFSET: the u64 there. poke OFFSET HEX: good.data with these bytes changed, as poked.data.
+# field OFFSET: the u64 at this offset. poke OFFSET HEX: write good.data with these bytes changed to poked.data.
 field() {
 	od -A n -t u8 -j "$1" -N 8 good.data | tr -d ' '
 }
@@ -82,7 +82,7 @@ for offset in 8 16 24 32; do
 		[ "$(sha256sum <poked.data)" = "$(sha256sum <good.data)" ] || survive poked.data
 	done
 done
-# The place and the length of the data.
+# Offset and length of the data.
 for offset in 40 48; do
 	for value in $all_ones 0100000000000000 ffffffff00000000; do
 		poke $offset $value
@@ -97,7 +97,7 @@ for value in 0000 0100 0700 ffff; do
 done
 poke $((data)) ffffff7f
 survive poked.data
-# The feature table's first entries: place and length of a section.
+# The first entries of the feature table: offset and length of a section.
 table=$((data + $(field 48)))
 for offset in $table $((table + 8)) $((table + 16)) $((table + 24)); do
 	poke $offset $all_ones

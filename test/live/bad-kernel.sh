@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# A kernel that lacks what is needed, or grants less: smaller rings, or one clear line and an earlier recording as it was.
+# If the kernel is missing a feature or grants less than requested, mmtrace uses smaller rings, or prints one clear line and
+# leaves an earlier recording unchanged.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
@@ -16,7 +17,7 @@ expect_earlier() {
 	compgen -G 'mmtrace.data.new*' >/dev/null && fail "something is left ($1)"
 }
 
-# Without one of the tracepoints: a tracefs that has all but that.
+# A tracefs without one of the tracepoints.
 mkdir tracefs
 copy_tracefs() {
 	local from=$1 event
@@ -52,8 +53,8 @@ expect_refusal 2 'descriptors.*ulimit -n|Too many open files' \
 	bash -c 'ulimit -n 24; exec "$MMTRACE" record -o mmtrace.data -- true'
 expect_earlier "no descriptors"
 
-# Less locked memory than is asked for, for a user who may not lock more, nor mount tracefs: smaller rings, and a word about
-# them.
+# Less lockable memory than requested, for a user who may neither lock more nor mount tracefs: smaller rings and a message
+# about them.
 chmod 755 .
 cp "$MMTRACE" mmtrace-for-all
 mkdir -m 777 theirs

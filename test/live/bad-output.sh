@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: strace:strace
-# Places that cannot be written to.
+# Recording to, and reporting to, places that cannot be written.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
-# A missing directory: the command is not even started.
+# Missing directory: the command does not start.
 expect_refusal 2 'no/such/directory.*No such file or directory' \
 	"$MMTRACE" record -o no/such/directory/mmtrace.data -- touch started
 [ ! -e started ] || fail "the command was started although there is no place for the recording"
@@ -21,7 +21,7 @@ for name in fifo.data /dev/null; do
 	expect_refusal 2 "$name: it is a special file" "$MMTRACE" record -o $name -- touch started
 done
 expect_refusal 2 'File name too long' "$MMTRACE" record -o "$(printf 'x%.0s' {1..300})" -- touch started
-# A valid name that is too long for its temporary suffix; packing does not even start.
+# A valid name that is too long once the temporary suffix is added; packing does not start.
 long=$(printf 'x%.0s' {1..250})
 expect_refusal 2 'choose a shorter name' "$MMTRACE" record -o "$long" -- touch started
 echo "no recording" >nothing.data
@@ -32,26 +32,26 @@ expect_refusal 2 'twice.data.old: it is a directory' "$MMTRACE" record -o twice.
 [ "$(cat twice.data)" = earlier ] && [ ! -e started ] || fail "the earlier file is not as it was, or the command ran"
 rm -r twice.data twice.data.old
 
-# Links are never followed.
+# Symbolic links are never followed.
 echo precious >precious
 ln -s precious link.data
 "$MMTRACE" record -q -o link.data -- true >/dev/null 2>&1
 [ "$(cat precious)" = precious ] || fail "the recording was written through a link"
 
-# An earlier recording becomes .old.
+# An earlier recording is renamed to .old.
 "$MMTRACE" record -q -o twice.data -- true || fail "record ended with status $?"
 first=$(sha256sum <twice.data)
 "$MMTRACE" record -q -o twice.data -- true || fail "record ended with status $?"
 [ "$(sha256sum <twice.data.old)" = "$first" ] || fail "twice.data.old is not the earlier recording"
 
-# What stands before the data grows with the CPUs and with all the names in it: where this is recorded.
+# The part of the file before the data grows with the CPUs and the names in it: where this is recorded.
 limited=("$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000)
 "${limited[@]}" >/dev/null 2>record.log || fail "record ended with status $?: $(cat record.log)"
 head=$(od -A n -t u8 -j 40 -N 8 limited.data | tr -d ' ')
 [ "$head" -gt 1024 ] && [ "$head" -lt "$(stat -c %s limited.data)" ] || fail "the data begin at $head"
 rm limited.data
 
-# A full disk ends the recording; the written part is a valid recording.
+# A full disk ends the recording; the part that was written is a valid recording.
 export MMTRACE workloads directory disk_kib=$((head / 1024 + 240))
 need_own_mounts
 unshare -m bash -c '
@@ -73,12 +73,12 @@ expect_json '[.events[]] | add > 0'
 [ "$(cat second-status)" = 2 ] || fail "status $(cat second-status) on a disk that was full before: $(cat second.log)"
 grep -q 'No space left on device' second.log || fail "no message about the full disk: $(cat second.log)"
 
-# record_limited BYTES: where files may be so large.
+# record_limited BYTES: record with this limit on file sizes.
 record_limited() {
 	prlimit --fsize="$1" "${limited[@]}" >workload.out 2>record.log
 	echo $? >status
 }
-# Where not even the head of the file fits, nothing is left and the command never ran.
+# If not even the header fits, no file is left and the command does not run.
 for bytes in $((head / 2)) $((head - 1)); do
 	record_limited $bytes
 	[ "$(cat status)" = 2 ] || fail "status $(cat status) at $bytes bytes for a file: $(cat record.log)"
@@ -87,8 +87,8 @@ for bytes in $((head / 2)) $((head - 1)); do
 	[ ! -s workload.out ] && [ ! -e limited.data ] || fail "the command ran, or a file is left, at $bytes bytes for a file"
 done
 
-# So does a limit on the size of files, which the command inherits as it was: where hardly more than the head and the first
-# record fits, even no event at all, the file is read and says that it is not whole.
+# A limit on file sizes, which the command inherits unchanged, also ends the recording: with room for little more than the
+# header and the first record, or for no event at all, the file is readable and reported as incomplete.
 for more in 8 1024 4096 49152 507904; do
 	record_limited $((head + more))
 	[ "$(cat status)" = 1 ] || fail "status $(cat status) with $more bytes behind the head: $(cat record.log)"
@@ -103,7 +103,7 @@ expect_json '[.events[]] | add > 0'
 bash -c 'trap "" XFSZ; exec "$@"' - "$MMTRACE" record -q -o signal.data -- sh -c 'kill -XFSZ $$' ||
 	fail "the command dies of SIGXFSZ that is ignored: status $?"
 
-# A quota that is used up, at once or in the middle.
+# A disk quota that is exhausted at the start, or later.
 if command -v strace >/dev/null; then
 	quota() {
 		rm -f quota.data workload.out
@@ -140,7 +140,7 @@ grep -q 'removed/mmtrace.data was removed while it was written' record.log && ! 
 let_work
 let_end
 
-# The output of report.
+# Output of the report.
 recording=$directory/limited.data
 for subcommand in "report --no-pager" "report --json" "dump" "diff --json $recording"; do
 	"$MMTRACE" $subcommand "$recording" >/dev/full 2>full.log
@@ -148,6 +148,6 @@ for subcommand in "report --no-pager" "report --json" "dump" "diff --json $recor
 	[ $status -gt 0 ] && [ $status -lt 128 ] || fail "$subcommand >/dev/full: status $status"
 	grep -q 'No space left on device' full.log || fail "$subcommand >/dev/full: $(cat full.log)"
 done
-# A reader that has seen enough is no error worth words.
+# A reader that closes the pipe early causes no message.
 "$MMTRACE" dump "$recording" 2>pipe.log | head -1 >/dev/null
 [ ! -s pipe.log ] || fail "dump complains about a closed pipe: $(cat pipe.log)"

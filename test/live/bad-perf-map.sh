@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# A perf map full of garbage costs names, nothing else.
+# A perf map full of garbage costs names and nothing else.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
-# answer_with_map: attach to the JIT workload and replace its perf map by stdin before recording stops.
+# answer_with_map: attach to the JIT workload and replace its perf map with stdin before recording stops.
 answer_with_map() {
 	start_workload jit-code
 	start_recording -p "$pid"
@@ -32,14 +32,14 @@ answer_with_map < <(
 )
 answer_with_map </dev/null
 
-# Not a regular file: neither a hang nor a read through it.
+# Not a regular file: the recorder neither hangs nor reads it.
 start_workload jit-code
 rm -f "/tmp/perf-$pid.map"
 mkfifo "/tmp/perf-$pid.map"
 record_work -p "$pid"
 expect_true_report
 
-# expect_refused WHY COMMAND...: the command changes the map, whose names are then not used; the recorder says why, once.
+# expect_refused WHY COMMAND...: the command changes the map, its names are not used, and the recorder says why, once.
 expect_refused() {
 	local why=$1
 	shift
@@ -64,7 +64,7 @@ expect_refused 'older than the process' to_old
 expect_refused 'MiB' to_huge
 [ "$(id -u)" != 0 ] || expect_refused 'another user' to_other_owner
 
-# Control characters in names that are used.
+# Names with control characters are used.
 start_workload jit-code
 sed -i 's/AnonymousInner/Anonymous\x1b[31m\x07Inner\x9b\r/' "/tmp/perf-$pid.map"
 record_work -p "$pid"
@@ -74,7 +74,7 @@ for command in "report --no-pager" "report --json" "dump" "report --no-pager --b
 	! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f\x9b]' shown.txt || fail "$command shows control characters"
 done
 
-# Made larger without writing: the hole costs no memory, and the names before it are used.
+# A map enlarged without writing (sparse): the hole costs no memory, and the names before it are used.
 start_workload jit-code
 start_recording -p "$pid"
 let_work

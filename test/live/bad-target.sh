@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# What cannot be recorded is refused, and an earlier recording stays as it was.
+# A target that cannot be recorded is refused, and an earlier recording stays unchanged.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
@@ -22,7 +22,7 @@ echo 'echo not executable' >script
 expect_refusal 126 'script.*Permission denied' record -- ./script
 expect_refusal 126 'directory|Permission denied' record -- "$directory"
 
-# Targets without memory, or that are not processes.
+# Targets without memory, and IDs that are not processes.
 start_parent_of_zombie
 expect_refusal 2 "$zombie has ended already" record -p "$zombie"
 ! grep -q '^Kthread:.1' /proc/2/status || expect_refusal 2 '2 is a kernel thread' record -p 2
@@ -31,7 +31,7 @@ start_workload many-idle 2
 thread=$(ls "/proc/$pid/task" | sort -n | tail -1)
 expect_refusal 2 "$thread is a thread of process $pid: use -p $pid, or -t $thread" record -p "$thread"
 
-# Wrong usage: the message names the mistake, then the help.
+# Usage errors: the message names the mistake, followed by the help.
 expect_usage_error() {
 	local pattern=$1
 	shift
@@ -54,7 +54,7 @@ expect_usage_error 'ring-size.*8K to 1G' -m 3 -- true
 expect_usage_error 'ring-size.*8K to 1G' -m 100G -- true
 expect_usage_error 'ring-size' -m 99999999999999999999 -- true
 
-# A 32-bit program: a pause() in machine code.
+# A 32-bit program that only calls pause(), in machine code.
 cat >pause.s <<'END'
 .globl _start
 _start:
@@ -65,7 +65,7 @@ as --32 -o pause.o pause.s && ld -m elf_i386 -o pause32 pause.o || fail "no 32-b
 ./pause32 &
 pause=$!
 processes+=($pause)
-# Where it cannot run it is no more the shell that tries.
+# If the kernel cannot run it, the shell does not try to either.
 runs_or_not() {
 	[ "$(readlink /proc/$pause/exe)" = "$directory/pause32" ] || ! kill -0 $pause
 }
@@ -78,7 +78,7 @@ else
 	echo "this kernel runs no 32-bit programs: not tested"
 fi
 
-# Without permission the line names the sysctl and the capability.
+# Without permission the message names the sysctl and the capability.
 chmod 755 "$directory"
 cp "$MMTRACE" mmtrace-for-all
 mkdir -m 777 theirs

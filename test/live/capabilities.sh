@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# A user who is not root records with the three capabilities that the manual names, and with none less.
+# A non-root user can record with the three capabilities that the manual names, and not with fewer.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-# Mounting tracefs takes more than those: in a mount namespace of our own.
+# Mounting tracefs needs more than those: use a mount namespace of this test.
 [ -e /sys/kernel/tracing/events ] || [ -n "${TRACEFS_IS_OURS-}" ] || {
 	need_own_mounts
 	rm -rf "$directory"
@@ -17,7 +17,7 @@ chmod 755 "$directory"
 cp "$MMTRACE" mmtrace-for-all
 mkdir -m 777 theirs
 recording=$directory/theirs/mmtrace.data
-# as_nobody RIGHTS COMMAND...
+# as_nobody CAPABILITIES COMMAND...
 as_nobody() {
 	local rights=$1
 	shift
@@ -54,13 +54,13 @@ for rights in +perfmon,+sys_ptrace +perfmon,+dac_read_search; do
 	grep -q CAP_ record.log || fail "with $rights no missing capability is named: $(cat record.log)"
 done
 
-# A recording that somebody else made: whose it is, and that nobody else may read it.
+# A recording made by another user: the report names the owner; no third user may read it.
 "$MMTRACE" record -q -o roots.data -- true || fail "record ended with status $?"
 setpriv --reuid=65534 --regid=65534 --clear-groups ./mmtrace-for-all report roots.data >report.txt 2>report.log
 [ $? = 2 ] && [ "$(cat report.log)" = \
 	"mmtrace report: cannot open roots.data, which its owner alone may read (user 0): Permission denied" ] ||
 	fail "the recording of another user: $(cat report.txt report.log)"
-# One that a group may read is not its owner's alone.
+# A file that its group may read is not private to its owner.
 chmod 640 roots.data
 setpriv --reuid=65534 --regid=65534 --clear-groups ./mmtrace-for-all report roots.data >report.txt 2>report.log
 [ $? = 2 ] && [ "$(cat report.log)" = "mmtrace report: cannot open roots.data: Permission denied" ] ||

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: go:golang-go
-# Growth of Go's heap.
+# The report explains growth of Go's heap.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/causes.bash" || exit 2
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Huge pages of which one byte was written each: the report says how much of them was never written and what helps, for the
-# stack that mapped them, and for memory from before the recording. Not if they are full, nor without them, nor in a
-# recording that reads no memory of the process.
+# A program writes one byte in each of its huge pages. The report says how much of them was never written and what helps,
+# for the stack that mapped them and for memory from before the recording. It says nothing if the pages are full, without
+# huge pages, or in a recording that reads no memory of the process.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/causes.bash" || exit 2
 
@@ -11,7 +11,7 @@ setting=$(cat /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null)
 [[ $setting == *"[always]"* || $setting == *"[madvise]"* ]] || skip "this system has no transparent huge pages"
 mib=$((1 << 20))
 
-# expect_sparse FILTER: of about 64 MiB nearly nothing was written.
+# expect_sparse FILTER: of about 64 MiB almost nothing was written.
 expect_sparse() {
 	expect_json "$1 | .bytes >= 60 * $mib and .bytes <= 72 * $mib and .zero_bytes > .bytes * 0.9 and .zero_bytes <= .bytes"
 	expect_json "$1 | .sampled_bytes >= 1 * $mib and .sampled_bytes <= 32 * $mib"
@@ -45,7 +45,7 @@ record_cause "$workloads/causes" full-huge-pages
 expect_no_cause 'huge page'
 expect_json ".huge_pages | .bytes >= 60 * $mib and .zero_bytes <= 4 * $mib and .sampling == \"done\""
 
-# No stacks and little else: no memory of the process is read.
+# Without stacks and most other data: no memory of the process is read.
 start_command "$workloads/causes" huge-pages
 start_recording -q -p "$pid" -g none
 go_on_until 'done'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: javac:default-jdk-headless
-# Growth of Java, outside and inside its heap.
+# The report explains growth of Java, outside and inside its heap.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/causes.bash" || exit 2
 
@@ -14,12 +14,12 @@ record_cause "${java[@]}" Grow direct
 expect_cause '-XX:MaxDirectMemorySize limits them'
 expect_json '[.groups[] | select(.pattern == "direct-buffer") | .unfreed_bytes] | add >= 64 * 1048576'
 expect_no_cause 'heap of Java'
-# As it says.
+# After following the hint.
 record_cause "${java[@]}" -XX:MaxDirectMemorySize=512k Grow direct
 expect_no_cause 'MaxDirectMemorySize'
 
-# The part that was touched in the range that Java had made accessible before, at any address: the heap is too large for
-# compressed pointers. test-growth-parts.c has the layouts of other collectors and runtimes.
+# The pages touched in the range that Java had made accessible earlier, at any address: the heap is too large for compressed
+# pointers. test-growth-parts.c has the layouts of other collectors and runtimes.
 record_cause "${java[@]}" -Xms512m -Xmx40g Grow heap
 expect_cause 'heap of Java'
 expect_no_cause 'MaxDirectMemorySize'

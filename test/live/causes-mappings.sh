@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The same as causes.sh of memory files and shared memory.
+# Like causes.sh, for memory files and shared memory.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/causes.bash" || exit 2
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The same as causes.sh of files and AIO contexts; growth that has no known cause, and ordinary programs: no hint.
+# Like causes.sh, for files and AIO contexts. Growth without a known cause and ordinary programs get no hint.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/causes.bash" || exit 2
 
@@ -9,11 +9,11 @@ need_perf
 cause file 'files mapped and not unmapped'
 cause aio 'io_destroy() ends it'
 
-# The process's own leak is no known cause.
+# A leak in the program itself is not a known cause.
 record_cause "$workloads/causes" anonymous
 expect_no_cause
 
-# ordinary COMMAND...: recorded from its start to its end.
+# ordinary COMMAND...: record the command from start to end.
 ordinary() {
 	"$MMTRACE" record -q -m 32M -o "$recording" -- "$@" >/dev/null 2>record.log || fail "record -- $1 ended with status $?"
 	report_json

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Causes of growth in native programs, in malloc and in threads: the report names each and what helps; after that is done, it does
-# not name it any more. causes-mappings.sh and causes-others.sh have the others.
+# For native programs, malloc and threads, the report names the cause of growth and what helps; once the user has done that,
+# the report no longer names it. causes-mappings.sh and causes-others.sh have more causes.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/causes.bash" || exit 2
 
 need_perf
 
-# expect_growth OPERATOR BYTES: of RSS.
+# expect_growth OPERATOR BYTES: compares the growth of RSS.
 expect_growth() {
 	expect_json ".growth | .end_bytes - .start_bytes $1 $2"
 }

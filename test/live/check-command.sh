@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# A command that ends by itself is checked against maps that were read while it lived, and the report says how old they
-# were; --check passes unless something differs.
+# A command that exits by itself is checked against maps read during its life, and the report says how old they were;
+# --check passes unless something differs.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -24,11 +24,11 @@ expect_check 0
 grep -q "  checked against the kernel's map .* after the start, .* before it ended: .* all match" "$directory/check.txt" ||
 	fail "the text does not say how old the maps were"
 
-# One may end before anything could be read; nothing differs.
+# A process may end before its maps could be read; nothing differs.
 "$MMTRACE" record -q -o "$recording" -- true || fail "record -- true: status $?"
 expect_check 0
 
-# Children that execute programs all the time, when recording stops too.
+# Children that execute programs all the time, even while recording stops.
 for round in 1 2 3; do
 	: >"$directory/go"
 	begin_recording -q -g none -- bash -c 'while [ -e "$0" ]; do (exec sh -c "exec true"); done' "$directory/go"

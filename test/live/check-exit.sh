@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# --check-exit: every process of a command is checked when it ends, however short it lives, and behaves as without.
+# With --check-exit every process of a command is checked when it exits, however short its life, and behaves as it does
+# without the option.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -15,14 +16,14 @@ done
 command_case leak-anon
 expect_json '.processes[0] | .unfreed_bytes + .before_bytes + .kernel_bytes == .compared_bytes and .unverifiable_bytes == 0'
 
-# Children of a shell, each over in a moment.
+# Children of a shell, each of which ends at once.
 "$MMTRACE" record -q --check-exit -o "$recording" -- sh -c 'for i in 1 2 3; do ls / | sort; done >/dev/null; exit 3'
 status=$?
 [ $status = 3 ] || fail "the command's status is 3, not $status"
 report_json
 expect_json '.processes | length >= 7 and all(.ended and .checked and .mismatch_bytes == 0)'
 
-# Signals arrive: those that end it, those that are caught, and those that stop it.
+# Signals are delivered: fatal ones, handled ones and stopping ones.
 "$MMTRACE" record -q --check-exit -o "$recording" -- bash -c 'trap "exit 5" USR1; (kill -STOP $$; kill -CONT $$; kill -USR1 $$) & wait'
 status=$?
 [ $status = 5 ] || fail "a caught signal: status $status"
@@ -32,7 +33,7 @@ expect_json '.processes | all(.ended)'
 status=$?
 [ $status = 143 ] || fail "a signal that ends it: status $status"
 
-# A recorder that stops lets go of all; a program that cannot be run is none.
+# A recorder that stops detaches from all processes; a program that cannot be executed has no process.
 begin_command --check-exit -- "$workloads/leak-anon"
 wait_until "the command to be ready" workload_said ready
 let_work

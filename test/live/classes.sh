@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Memory of every class: bytes by class, each class alone, and the sums.
+# Memory of every class: the bytes by class, each class alone, and the sums.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# Three huge pages of 2 MiB, where the system lends them.
+# Three huge pages of 2 MiB, if the system provides them.
 pool=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 borrowed=0
 return_pages() {
@@ -37,7 +37,7 @@ while read -r _ name unfreed; do
 	[ "$got" = "$unfreed" ] || fail "$name: expected $unfreed, got $got: $(jq -c '.groups | map({ name, unfreed_bytes })' by-class.json)"
 	expect_json "all(.groups[]; .class_bytes | with_entries(select(.value > 0)) | keys - [\"$name\"] == [])"
 	expect_json "[.groups[] | select(.name == \"$name\") | .unfreed_bytes] | (add // 0) == $unfreed" by-class.json
-	# Its own committed bytes, whoever made them accessible; and its own threads.
+	# Its own committed bytes, whichever call made them accessible; and its own threads.
 	expect_json "[.groups[] | select(.name == \"$name\")] |
 		all(.committed_bytes + .reserved_bytes == .unfreed_bytes)" by-class.json
 	expect_json "([.thread_totals[].unfreed_bytes] | add // 0) == $unfreed and

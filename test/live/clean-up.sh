@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What tests remove from /tmp, which is everybody's: files that their own processes left, and nothing else.
+# The clean-up of tests removes from /tmp the files of the test's own ended processes, and no others.
 number=$((5000000 + $$)) # no process has such a number
 older=/tmp/perf-$number.map
 : >"$older"
@@ -11,7 +11,7 @@ traces=("/tmp/perfinfo-$number.map" "/tmp/jit-$number.dump" "/tmp/.java_pid$numb
 trap 'rm -f "$older" "${traces[@]}"; end_everything' EXIT
 sleep 0.1
 
-# check WORD FILE WHY: it exists, or does not.
+# check WORD FILE WHY: the file exists, or does not.
 check() {
 	[ "$1" = "$([ -e "$2" ] && echo there || echo gone)" ] || fail "$2 is not $1: $3"
 }
@@ -27,7 +27,7 @@ for path in "${traces[@]}"; do
 done
 check there "$older" "it was made before the test began"
 
-# The files of any living process stay.
+# Files of living processes stay.
 sleep 100 &
 living=$!
 processes+=("$living")
@@ -38,14 +38,14 @@ check there "/tmp/perf-$living.map" "its process lives"
 remove_traces "$living"
 check gone "/tmp/perf-$living.map" "its process has ended"
 
-# A process that reuses a PID finds no files of ours, of any age.
+# A process that reuses a PID finds none of our files, however old.
 (
 	began=@$((EPOCHSECONDS + 1000))
 	: >"/tmp/perf-$BASHPID.map"
 	run_anew [ ! -e "/tmp/perf-$BASHPID.map" ]
 ) || fail "a new process finds the map of an earlier one"
 
-# Another user's.
+# Files of another user.
 if [ "$(id -u)" = 0 ]; then
 	began=@1
 	chown 65534 "$older"

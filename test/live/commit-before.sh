@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Made accessible in the recording: credited to the call that did it, apart where the memory was reserved before.
+# Memory made accessible during recording counts for the call that did it, separately if the memory was reserved before.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 attach_case commit-before
 expect_check 0
-# A call that only made memory accessible has a stack as well: five by five, and one again.
+# A call that only makes memory accessible has a stack too: five times five, and one more.
 expect_json '.completeness | .complete_stacks + .doubtful_stacks + .truncated_stacks == (.stacks_by_end | add)'
 expect_json '(.completeness.stacks_by_end | add) == ([.groups[].allocated_count] | add) + 11'
-# What made it accessible points to what reserved it, where that is known.
+# The call that makes memory accessible points to the call that reserved it, if known.
 expect_json '(.groups[] | select(any(.frames[]; .function == "reserve_area")) | .id) as $reserved |
 	[.groups[] | select(any(.frames[]; .function == "commit_piece") and .committed_bytes > 0)] | length == 1 and .[0].reserved_by == $reserved'

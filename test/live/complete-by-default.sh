@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: rustc:rustc php:php-cli
-# Without any option 99 of 100 stacks are complete in languages whose stacks are larger than a small copy of them: C
-# without frame pointers, Rust that panics, PHP, .NET with exceptions.
+# By default 99 of 100 stacks are complete in languages with stacks larger than a small stack dump: C without frame
+# pointers, Rust with panics, PHP, .NET with exceptions.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -10,7 +10,7 @@ need_perf
 stack_graph=auto
 rounds=10
 
-# expect_complete CALLS: of so many at least; those whose large copy a recorder without a processor lost do not count.
+# expect_complete CALLS: of at least CALLS; calls whose large dump was lost because the recorder got no CPU do not count.
 expect_complete() {
 	! grep -q 'no large stack dumps' "$directory/record.log" || skip "the kernel does not grant rings for large copies"
 	jq -c '.completeness | [.stacks_by_end, .lost_large_stack_dumps]' "$directory/report.json"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A long recording: hundreds of thousands of calls, as many as come in minutes elsewhere, and the recorder takes no more memory
-# for them; nor for the maps that it reads all the while.
+# During a long recording (hundreds of thousands of calls, as many as some programs make in minutes) the recorder's memory
+# does not grow with the calls, nor with the maps that it reads all the time.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-# Of the sanitizer's build: memory that was freed is given out again soon.
+# In the sanitizer build, freed memory is reused soon.
 export ASAN_OPTIONS=${ASAN_OPTIONS-}:quarantine_size_mb=1
-# Of its own: before Linux 6.14 the pages of rings that were used count as resident.
+# Private memory only: before Linux 6.14 used ring pages count as resident.
 memory_kib() {
 	awk '/^RssAnon:/ { print $2 }' "/proc/$recorder/status"
 }
@@ -21,8 +21,8 @@ echo >&3
 wait_until "the first calls to be written" has_grown_by 0 1000000
 sleep 2
 wait_until "some of the next calls to be written" has_grown_by 0 2000000
-# Buffers become as large as the longest time that the recorder was kept from its work demands, whenever that comes. What
-# calls leave behind comes with all of them.
+# A buffer grows to what the longest delay of the recorder requires, whenever that happens. What the calls themselves leave
+# behind grows with their number.
 for ((i = 0; i < 6; i++)); do
 	before=$(memory_kib) size=$(stat -c %s "$recording")
 	wait_until "many calls to be written" has_grown_by "$size" 4000000

@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# A target in PID and mount namespaces and a root directory of its own, which nobody outside can see and which is gone
-# when it ends: its stacks are whole and named all the same, generated code too.
+# A target in its own PID and mount namespaces and root directory, which nobody outside can see and which is gone when it
+# ends: its stacks are complete and symbolized, JIT code included.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 unshare --pid --mount --fork true 2>/dev/null || skip "no namespaces can be made here"
 
-# What stands at the path outside is another program; a library has no file outside at all.
+# Outside, this path holds another program, and a library does not exist at all.
 program=$directory/program
 cp "$workloads/noleak" "$program"
 
-# In a root on a file system that only its own namespace has; the program is process 1 there. With "pivot" the root is
-# that of the namespace, as containers have it, else that of the process alone: its paths look different outside.
+# A root on a file system that only its own namespace has; the program has PID 1 there. With "pivot" the root is that of the
+# namespace, as in containers, otherwise that of the process only: its paths look different from outside.
 cat >"$directory/container" <<'END'
 set -e
 root=$1 workload=$2 program=$3
@@ -40,7 +40,7 @@ exec chroot "$root" "$program" "${@:5}"
 END
 mkdir "$directory/root"
 
-# start_container chroot|pivot [OPERAND...]: $pid is its process as seen from outside.
+# start_container chroot|pivot [OPERAND...]: sets $pid to the process as seen from outside.
 start_container() {
 	start_command unshare --pid --mount --fork --kill-child bash "$directory/container" "$directory/root" \
 		"$workloads/jit-code" "$program" "$@"
@@ -51,7 +51,7 @@ start_container() {
 
 expect_whole_stacks() {
 	expect_true_report
-	# Through the program and its generated code, out to the thread's entry.
+	# Through the program and its JIT code to the thread's entry.
 	for kind in Anonymous Doubly; do
 		expect_json "[.groups[] | select([.frames[] | select(.inlined | not) | .function][:5] ==
 			[\"mmap\", \"native_allocate\", \"${kind}Inner\", \"${kind}Outer\", \"main\"])] |
@@ -62,7 +62,7 @@ expect_whole_stacks() {
 	expect_json '.completeness.warnings | length == 0'
 }
 
-# Attached to from outside; it is killed, and its root gone with it, before the report.
+# Attached to from outside; the process is killed, and its root is gone, before the report.
 for root in chroot pivot; do
 	start_container $root
 	start_recording -p "$pid"
@@ -74,7 +74,7 @@ for root in chroot pivot; do
 done
 size=$(stat -c %s "$recording")
 
-# Without the copies the report says which file it lacks, and names nothing by the other one of that path.
+# Without the copies the report names the missing file, and does not symbolize with the other file of that path.
 start_container pivot
 start_recording -p "$pid" --images none
 let_work
@@ -86,7 +86,7 @@ expect_json "[.completeness.warnings[] | select(contains(\"$program is not the b
 expect_json '[.completeness.warnings[] | select(contains("mmtrace pack"))] | length == 1'
 expect_json '[.groups[].frames[] | select(.function // "" | test("native_allocate|^main"))] | length == 0'
 
-# The recorder inside as well: numbers are those of the namespace. The map stands in the common /tmp.
+# The recorder runs inside too: PIDs are those of the namespace, and the map is in the shared /tmp.
 unshare --pid --mount --fork --mount-proc "$MMTRACE" record -q -o "$recording" -- "$workloads/jit-code" --exit \
 	>"$directory/workload.out" 2>"$directory/record.log"
 status=$?

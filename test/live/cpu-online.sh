@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone sanitize
 # Packages: perf:linux-perf
-# A CPU that comes online while recording. Events of threads were waiting for it, whether it was there before or not. Events
-# on CPUs are opened when it is seen, in place of those it had, and what was done there before is said to be missing.
+# A CPU comes online during recording. Per-thread events follow the threads there, whether or not the CPU existed at the
+# start. Per-CPU events are opened again when the recorder sees the CPU, and the recording says that earlier events of that
+# CPU are missing.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
 cpu=/sys/devices/system/cpu/cpu1
 [ "$(cat $cpu/online 2>/dev/null)" = 1 ] || skip "there is no CPU 1 that can be switched off"
-# The CPU is online again even if this test fails.
+# The CPU is brought online again even if this test fails.
 setsid bash -c "sleep 600; echo 1 >$cpu/online" </dev/null >/dev/null 2>&1 3>&- &
 guard=$!
 trap 'echo 1 >$cpu/online; kill -- "-$guard" 2>/dev/null; end_everything' EXIT
@@ -18,20 +19,20 @@ switch() {
 	echo "$1" 2>/dev/null >$cpu/online || skip "CPU 1 cannot be switched"
 }
 
-# expect_missed COUNT STATUS: in the report; what the check of it ends with.
+# expect_missed COUNT STATUS: the count in the report, and the exit status of its check.
 expect_missed() {
 	report_json
 	expect_json ".completeness.missed_cpus == $1 and .completeness.missed_threads == 0"
 	expect_check "$2"
 }
 
-# work_there: calls made on CPU 1 alone.
+# work_there: make calls on CPU 1 only.
 work_there() {
 	taskset -a -p -c 1 "$pid" >/dev/null || fail "nothing can run on CPU 1"
 	let_work
 	stop_recording
 }
-# All that the workload did is in it, and was done there.
+# Everything that the workload did is recorded, and ran on that CPU.
 expect_calls() {
 	report_json -p "$pid"
 	expect_true_report
@@ -41,11 +42,11 @@ expect_calls() {
 	[ -z "$(command -v perf)" ] || perf script -i "$recording" >script.txt 2>script.log ||
 		fail "perf does not read it: $(cat script.log)"
 }
-# Of perf events.
+# Descriptors of perf events.
 count_descriptors() {
 	find "/proc/$recorder/fd" -lname '*perf_event*' 2>/dev/null | wc -l
 }
-# expect_descriptors COUNT: when the recorder has reported that the CPU is back.
+# expect_descriptors COUNT: once the recorder has reported that the CPU is back.
 expect_descriptors() {
 	local count
 	count=$(count_descriptors)
@@ -58,18 +59,18 @@ is_seen() {
 		given_up="the recorder went on for 20 seconds without noticing that CPU 1 had been away: $(cat record.log)"
 	return 1
 }
-# It looks for what stands still once a second.
+# The recorder looks for counters that stand still once a second.
 expect_seen() {
 	seen_by=$((SECONDS + 20)) sleeps=$(($(recorder_sleeps) + 200))
 	wait_until "the CPU to be seen" is_seen
 }
-# It is back before anybody looks: the recorder stands still meanwhile, as in suspend to memory.
+# The CPU is back before anybody looks: the recorder is stopped meanwhile, as during suspend to RAM.
 flicker() {
 	switch 0
 	switch 1
 }
 
-# It was offline at the start.
+# The CPU was offline at the start.
 start_workload leak-anon
 switch 0
 start_recording -p "$pid"
@@ -90,7 +91,7 @@ expect_missed 0 0
 expect_calls
 let_end
 
-# The same with per-CPU events, which are opened again; twice, the second time with -a.
+# The same with per-CPU events, which are reopened; twice, the second time with -a.
 for scope in cpus -a; do
 	start_workload leak-anon
 	[ "$scope" != -a ] || switch 0
@@ -108,7 +109,7 @@ for scope in cpus -a; do
 	let_end
 done
 
-# It is away for a moment.
+# The CPU goes offline for a moment.
 start_workload leak-anon
 start_recording --scope cpus -p "$pid"
 begin=$(count_descriptors)
@@ -122,7 +123,7 @@ expect_missed 1 1
 expect_calls
 let_end
 
-# Likewise, just before the end.
+# The same just before the end.
 start_workload leak-anon
 start_recording --scope cpus -p "$pid"
 stop_recorder
@@ -134,7 +135,7 @@ expect_json '.completeness.lost_events == 0'
 let_work
 let_end
 
-# Losses there before it went offline are still counted, although the events that counted them are closed.
+# Events lost there before it went offline still count, although their counters are closed.
 start_workload overflow 20000
 start_recording --scope cpus -m 8K -p "$pid"
 begin=$(count_descriptors)
@@ -153,7 +154,7 @@ stop_recording
 made_mmap=$(awk '/^made/ { print $3 }' workload.out)
 report_json
 "$MMTRACE" dump -i "$recording" >dump.out || fail "dump failed"
-# Calls of others count too.
+# Calls of other processes count too.
 lost=$(attribute_lost syscalls:sys_exit_mmap truth)
 [ $(($(recorded mmap) + lost)) -ge "$made_mmap" ] ||
 	fail "$(recorded mmap) recorded and $lost lost calls of mmap are fewer than the $made_mmap that were made"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# 200 threads that map all the time take every CPU, and the mmap_lock for which the recorder waits when it reads maps. It
-# runs before them, reads the rings meanwhile, and says what priority it has.
+# 200 threads that map all the time occupy every CPU and hold the mmap_lock that the recorder needs to read maps. The
+# recorder runs before them, reads the rings meanwhile, and reports its scheduling priority.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -20,7 +20,7 @@ begin_recording -v -p "$pid"
 let_run "$pid" 50
 read -r policy realtime nice < <(scheduling "$recorder")
 if chrt --rr 1 true 2>/dev/null; then
-	# Real-time priority comes and goes with the rings: see unit-scheduling-priority.
+	# Real-time priority is taken and given back with the rings: see unit-scheduling-priority.
 	[ "$policy $realtime" = "2 1" ] || [ "$policy $nice" = "0 -20" ] || fail "the recorder has policy $policy, priority $realtime, nice $nice"
 	expected='nice -20, and real-time priority while a ring fills up'
 elif nice -n -20 true 2>/dev/null; then
@@ -31,7 +31,7 @@ else
 	expected='ordinary priority'
 fi
 grep -q "the recorder runs with $expected" record.log || fail "not reported as $expected: $(cat record.log)"
-# The target's threads are left as they were.
+# The scheduling of the target's threads is unchanged.
 [ "$(scheduling "$pid")" = "0 0 0" ] || fail "the target has another scheduling policy now: $(scheduling "$pid")"
 stop_recording
 grep -q "of rings; $expected" record.log || fail "the summary does not say $expected: $(cat record.log)"

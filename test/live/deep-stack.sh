@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Stacks without frame pointers: complete if they fit into the dump, and reported as truncated if not.
+# Stacks without frame pointers are complete if they fit into the dump, and otherwise reported as truncated.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -13,14 +13,14 @@ attach_case deep-stack 12
 every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 12)'
 every_leak '[.frames[] | select(.inlined | not) | .function] | index("main") == 14'
 
-# Some 300 bytes a frame: far more than the default dump.
+# About 300 bytes a frame: much larger than the default dump.
 attach_case deep-stack 400
 every_leak '.stack_end != "entry" and ([.frames[] | select(.function == "main")] | length == 0)'
 
 grep -qE '[0-9]+ stack dumps?; 0 lost; [1-9][0-9,]* of stacks larger than a dump' "$directory/record.log" ||
 	fail "the summary does not tell of stacks larger than their dump"
 
-# ... but not than the largest one.
+# ... but not larger than the largest dump.
 start_workload deep-stack 100
 record_work -p "$pid" --call-graph dwarf,65280
 expect_true_report
@@ -28,7 +28,7 @@ expect_workload_answer yes
 every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 100)'
 ! grep -q 'larger than a dump' "$directory/record.log" || fail "the summary reports larger stacks, but there are none"
 
-# Without stacks there are figures nevertheless.
+# Without stacks, the figures are still reported.
 start_workload deep-stack 12
 record_work -p "$pid" --call-graph none
 expect_true_report

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick alone
-# test/demo itself: the first stack it shows is the leak.
+# The first stack that test/demo shows is the leak.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -11,7 +11,7 @@ tr '\n' ' ' <"$directory/demo.txt" |
 	cat "$directory/demo.txt" >&2
 	fail "the report of the demo does not begin with the leak"
 }
-# It leaves nothing behind.
+# It leaves no files behind.
 pgrep -f "$SOURCE/build/test/workload/demo" && fail "the demo's program still runs"
 [ -z "$(git -C "$SOURCE" status --porcelain --ignored 2>/dev/null | grep -v ' build[^/]*/' | grep 'mmtrace\.data')" ] ||
 	fail "the demo left a recording in the source tree"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# Two recordings of one process: what it holds now, and did not when the first one ended.
+# Two recordings of one process: diff shows what it holds now and did not hold when the first recording ended.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -22,7 +22,7 @@ let_end
 "$MMTRACE" diff --json first.data second.data >diff.json || fail "diff --json"
 expect_json '.relation == "same-process" and .between_ns == .after.start_ns - .before.end_ns and
 	(.before.processes[0].start_boot_ns > 0) and .before.processes[0].start_boot_ns == .after.processes[0].start_boot_ns' diff.json
-# The second round is growth, although the first one mapped as much; one block was unmapped between them.
+# The second round is growth although the first one mapped as much; one block was unmapped between them.
 expect_json ".bytes == .after.unfreed_bytes and all(.entries[]; .change == \"grown\" or .change == \"new\")" diff.json
 expect_json "[.entries[] | select(any(.after.frames[]; .function == \"keep_file\")) | .bytes] == [$((13 * block))]" diff.json
 expect_json ".mapped_after_bytes - .mapped_before_bytes == .after.unfreed_bytes - $block" diff.json
@@ -33,13 +33,13 @@ grep -q 'RSS: .* when the first ended, .* when the second began' diff.txt || fai
 "$MMTRACE" diff --fail-above $((13 * block)) first.data second.data >/dev/null 2>above.log
 [ $? = 1 ] && grep -q 'new and grown stacks hold' above.log || fail "--fail-above: $(cat above.log)"
 
-# The order matters, and a packed recording knows its process.
+# The order of the two matters; a packed recording still identifies its process.
 "$MMTRACE" diff --json second.data first.data >diff.json || fail "diff --json"
 expect_json '.relation == "runs" and .between_ns == null and .mapped_before_bytes == null' diff.json
 "$MMTRACE" pack -q -o packed.data first.data && "$MMTRACE" diff --json packed.data second.data >diff.json || fail "pack"
 expect_json '.relation == "same-process"' diff.json
 
-# What grew while nothing was recorded, by kind of memory; the parts add up to the growth of RSS.
+# Growth while nothing was recorded, by kind of memory; the parts add up to the growth of RSS.
 start_workload growth kinds
 start_recording -p "$pid"
 go_on_until round
@@ -71,7 +71,7 @@ expect_kind "$bytes" '.class == "file" and (.name | contains("/memfd:") or endsw
 grep -qE '^ +\+(39|4[0-2])\.[0-9]+ MiB  malloc arenas$' diff.txt && grep -qE '^ +\+40\.[0-9]+ MiB  the heap \(brk\)$' diff.txt ||
 	fail "the text does not name what grew: $(cat diff.txt)"
 
-# RSS is of all memory: it decides unless memory is selected. What is selected of older memory is not known.
+# RSS covers all memory: it decides unless memory is selected. How much of the selected memory is older is unknown.
 "$MMTRACE" diff --fail-above 50M kinds-1.data "$recording" >/dev/null 2>above.log
 [ $? = 1 ] && grep -Eq 'RSS (and swap )?grew by' above.log || fail "--fail-above ignores RSS: $(cat above.log)"
 "$MMTRACE" diff --fail-above 50M --focus class=heap kinds-1.data "$recording" >/dev/null 2>above.log ||
@@ -79,7 +79,7 @@ grep -qE '^ +\+(39|4[0-2])\.[0-9]+ MiB  malloc arenas$' diff.txt && grep -qE '^ 
 "$MMTRACE" diff --json --ignore class=heap kinds-1.data "$recording" >diff.json || fail "diff --ignore"
 expect_json '.relation == "same-process" and .mapped_before_bytes == null and .mapped_after_bytes == null' diff.json
 
-# Another run is no such process, and another program gets a warning.
+# A second run is not the same process, and another program causes a warning.
 start_workload owners
 start_recording -p "$pid"
 go_on_until round

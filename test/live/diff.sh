@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# Two recordings of one program: new, freed, grown and shrunk memory, and the exit status for CI.
+# Two recordings of one program: diff shows new, freed, grown and shrunk memory, and its exit status can be used in CI.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -29,7 +29,7 @@ expect_change leak_third gone -6
 expect_change leak_fourth new 7
 expect_json ".entries | length == 4" "$directory/diff.json"
 expect_json ".same_count >= 1 and .bytes == $((16 * block))" "$directory/diff.json"
-# Rows below --min are omitted, and the totals stay.
+# Rows below --min are omitted; the totals do not change.
 for least in 7 8; do
 	"$MMTRACE" diff --json --min-bytes $((least * block)) before.data after.data >least.json || fail "diff --min-bytes failed"
 	expect_json "(.entries | map(.bytes / $block) | sort) == [[-5, -6, 7, 20][] | select(fabs >= $least)] and .bytes == $((16 * block))" least.json
@@ -58,7 +58,7 @@ expect_status() {
 	status=$?
 	[ $status = "$expected" ] || fail "status $status instead of $expected: $* $(cat "$directory/status.log")"
 }
-# New and grown stacks together hold 27 blocks more.
+# New and grown stacks together hold 27 more blocks.
 expect_status 1 "$MMTRACE" diff --fail-above $((27 * block - 1)) before.data after.data
 expect_status 0 "$MMTRACE" diff --fail-above $((27 * block)) before.data after.data
 expect_status 0 "$MMTRACE" diff --fail-above 0 before.data before.data

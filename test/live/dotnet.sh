@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
 # Locks: dotnet-program
-# The real input: a .NET program that leaks through P/Invoke, attached to while it waits.
+# A realistic case: a .NET program that leaks through P/Invoke is attached to while it waits.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -18,28 +18,28 @@ record_work -p "$pid"
 
 expect_true_report
 expect_json '.processes | length == 1 and .[0].checked and .[0].mismatch_bytes == 0'
-# The first group, whatever its stack: exactly the leak, resident within one percent.
+# The first group, whatever its stack: exactly the leak, resident to within one percent.
 expect_json '.groups[0] | .unfreed_bytes == 1073741824 and .unfreed_count == 256 and .freed_count == 0'
 expect_json '.groups[0] | .resident_bytes > 1073741824 * 0.99 and .resident_bytes <= 1073741824 * 1.01'
 expect_json '.groups[0] | .smallest_bytes == 4194304 and .largest_bytes == 4194304'
 expect_frame() {
 	expect_json "[.groups[0].frames[] | select(.inlined | not)][$1] | $2"
 }
-# Its stack, in this order, with nothing in between.
+# Its stack, in this order, with no frame in between.
 expect_frame 0 '.function == "mmap"'
 expect_frame 1 '.function == "mmap_allocation" and .module == "Example.so" and
 	(.source_file | endswith("Example.c")) and .source_line > 0'
 expect_frame 2 '.kind == "jit" and (.function | contains("IL_STUB_PInvoke"))'
 expect_frame 3 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::MyTest"))'
 expect_frame 4 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::Main"))'
-# And so on to the last; the C library's first functions have names where its symbols are installed.
+# The remaining frames to the last; libc's first functions have names if its symbols are installed.
 expect_list 256 'mmap<mmap_allocation</IL_STUB_PInvoke/<MyConsoleApp.Program::MyTest()<MyConsoleApp.Program::Main(string[])<?libcoreclr.so<coreclr_execute_assembly<?libhostpolicy.so<corehost_main<?libhostfxr.so<hostfxr_main_startupinfo<?dotnet</^(__libc_start_call_main|[?]libc[.]so[.]6)$/<__libc_start_main*<?dotnet'
-# Out to the thread's entry, no frame guessed.
+# To the thread's entry, with no guessed frame.
 expect_json '.groups[0].stack_end == "entry" and
 	any(.groups[0].frames[]; .function // "" | startswith("__libc_start_main"))'
 expect_json '.groups[0].frames | all(.doubtful | not)'
 
-# And as a person sees it.
+# The text report.
 "$MMTRACE" report --no-pager --limit 1 -i "$recording" >"$directory/report.txt" || fail "report ended with status $?"
 tr '\n' ' ' <"$directory/report.txt" |
 	grep -q '1\.00 GiB.*256.*mmap .*mmap_allocation .*Example\.c:[0-9].*IL_STUB_PInvoke.*MyTest.*Main' || {
@@ -47,7 +47,7 @@ tr '\n' ' ' <"$directory/report.txt" |
 	fail "the text does not show the leak"
 }
 
-# From its start, by class: the heap's address range, code written in one place and run in another, stacks of the
+# Recorded from its start, by class: the heap's address range, code written in one mapping and run in another, stacks of the
 # runtime's threads.
 mkfifo start.in
 exec 4<>start.in
@@ -65,5 +65,5 @@ unfreed_of() {
 expect_json "$(unfreed_of gc-reserve) > 1073741824"
 expect_json "$(unfreed_of jit) > 262144"
 expect_json "$(unfreed_of thread-stack) > 4 * 1048576"
-# Addresses alone: what is used of the heap is a small part.
+# Address space only: little of the heap is used.
 expect_json '.groups[] | select(.name == "gc-reserve") | .committed_bytes < 268435456 and .reserved_bytes > .committed_bytes'

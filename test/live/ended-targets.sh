@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# Some of the requested processes have ended already: the others are recorded, with a warning.
+# If some of the requested processes have ended, the others are recorded, with a warning.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
@@ -37,21 +37,21 @@ expect_left_out "no process $gone" -p PID -p "$gone" --scope cpus
 expect_left_out "process $zombie has ended already (zombie)" -p "PID,$zombie"
 expect_left_out "no process $gone, nor 2 more that are asked for" -p "$gone,$zombie,PID,$gone_too"
 expect_left_out "no thread $gone" -p PID -t "$gone"
-# The root of a tree may have ended as well.
+# The root process of a tree may have ended too.
 expect_left_out "no process $gone" --tree -p "$gone,PID"
 expect_left_out "process $zombie has ended already (zombie)" --tree -p "PID,$zombie"
 
-# None of them is left: refused, as one alone is.
+# If none is left, the recording is refused, as for a single PID.
 for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" "-p $gone,$gone_too --scope cpus" \
 	"--tree -p $gone,$gone_too"; do
 	# shellcheck disable=SC2086
 	expect_refusal 2 "no process $gone$" "$MMTRACE" record -o "$directory/none.data" $options
 done
-# Invalid targets are refused although others live.
+# Invalid targets are refused even if others exist.
 expect_refusal 2 'is the recorder itself' bash -c 'exec "$0" record -o none.data -p $1,$$' "$MMTRACE" "$parent"
 [ ! -e none.data ] || fail "a recording of nothing is left"
 
-# On a terminal only those that live are named.
+# A terminal shows only the living ones.
 script -qec "'$MMTRACE' record -o terminal.data -p $gone,$parent --duration 100ms" /dev/null >terminal.log 2>&1 ||
 	fail "record on a terminal: $(cat terminal.log)"
 grep -q "recording $parent (sleep); stop" terminal.log || fail "on a terminal: $(cat terminal.log)"

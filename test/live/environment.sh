@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Environment variables and arguments, which are above all frames of a first stack, are in no recording: of a command, of
-# what it executes, of short-lived children, of programs attached to. Their stacks stay complete.
+# Environment variables and arguments, which lie above the first frame of a stack, are in no recording: neither of a
+# command, nor of what it executes, of short-lived children or of attached programs. Stacks stay complete.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

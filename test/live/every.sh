@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# --every: each step has what --at that moment shows, to the byte, in the sums and in the stacks; the last is the report.
+# Each step of --every shows what --at that time shows, to the byte, in sums and stacks; the last step is the whole report.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# expect_steps OPTION...: of $recording, in 13 steps and a rest.
+# expect_steps OPTION...: of $recording, in 13 steps and a remainder.
 expect_steps() {
 	local start end every count=0 to figures
 	report_json "$@"
@@ -28,7 +28,7 @@ expect_steps() {
 		report_json --at "@$to" "$@"
 		jq -r '"\(.unfreed_bytes) \(.committed_bytes) \(.reserved_bytes)"' report.json >at.txt
 		[ "$figures" = "$(cat at.txt)" ] || fail "$*: step $count has $figures, --at has $(cat at.txt)"
-		# A stack by its frames; one may stand under several addresses only in different processes.
+		# A stack is identified by its frames; the same frames have different addresses only in different processes.
 		jq -c '[.groups[] | select(.unfreed_bytes > 0) | [(.frames | map([.function, .module_offset])), .unfreed_bytes]] |
 			sort' report.json >at-groups.json
 		jq -c "[.groups[] | select(.step_bytes[$count] > 0) |
@@ -57,7 +57,7 @@ record_work -p "$pid"
 [ "$(jq .reserved_bytes report.json)" -gt 0 ] || fail "the workload reserved nothing"
 expect_steps
 
-# Children end before their parent, which waits between them: those that have ended do not count any more.
+# Children end before their parent, which waits in between: ended processes no longer count.
 "$MMTRACE" record -q -o "$recording" -- bash -c 'for i in 1 2 3 4; do "$0" >/dev/null; sleep 0.1; done; :' \
 	"$workloads/leak-anon" </dev/null || fail "record"
 expect_steps

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone sanitize
-# -a records every process, --cgroup those of a control group: what was there before, what joins it, and children.
+# -a records every process, --cgroup those of a control group: existing ones, those that join, and children.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# The process of the workload is in the report, with its final check, as are others.
+# The workload's process is in the report, with its final check, and so are others.
 expect_among_others() {
 	report_json -p "$pid"
 	expect_json '.processes | length == 1 and all(.checked and .mismatch_bytes == 0)'
@@ -25,7 +25,7 @@ expect_among_others
 "$MMTRACE" report --no-pager --by process -i "$recording" >by-process.txt || fail "no report by process"
 grep -q leak-thread by-process.txt || fail "the workload is not in the report by process"
 
-# With a command: while that runs; its status, and a process that was there before.
+# With a command: records while it runs, passes on its status, and includes a process that existed before.
 start_workload sleepers 1
 "$MMTRACE" record -a -m 64M -o "$recording" -- bash -c "$workloads/leak-anon --exit; exit 7" >workload.out 2>record.log
 [ $? = 7 ] || fail "record -a -- COMMAND did not end with the command's status: $(cat record.log)"
@@ -33,11 +33,11 @@ report_json
 expect_json ".processes | (map(.pid == $pid) | any) and (map(.name == \"bash\" and .ended) | any)"
 kill -9 "$pid"
 
-# A control group: a process in it, which forks, one that joins later and executes a program there, and one outside.
+# A control group: one process in it that forks, one that joins later and executes a program there, and one outside.
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 group=mmtrace-test-$$
 mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control group can be made here (-a is as it should be)"
-# A killed process stays in it for a moment.
+# A killed process stays in the group for a moment.
 remove_group() {
 	local i
 	for ((i = 0; i < 100; i++)); do
@@ -68,7 +68,8 @@ report_json -p "$(jq -r '[.processes[] | select(.name == "leak-fork") | .pid] | 
 let_end
 expect_workload_answer yes
 
-# A process that joins it, or calls exec there, while the last snapshots are taken is in the report completely or not at all.
+# A process that joins the group, or calls exec there, while the last snapshots are taken is in the report completely or not
+# at all.
 (
 	while :; do
 		(echo "$BASHPID" >"$unified/$group/below/cgroup.procs" && exec sleep 1) &
@@ -92,7 +93,8 @@ done
 { kill -9 "$joiners" && wait "$joiners"; } 2>/dev/null
 wait_until "those who joined to end" eval "! grep -q . '$unified/$group/below/cgroup.procs'"
 
-# With a command, which is not in the group: it says when to end, and how. It goes in when it wants to be recorded.
+# With a command outside the group, which decides when and how recording ends; it joins the group if it wants to be
+# recorded.
 "$MMTRACE" record --cgroup "$group" -o "$recording" -- "$workloads/leak-anon" --exit >workload.out 2>record.log ||
 	fail "record --cgroup -- COMMAND ended with $?: $(cat record.log)"
 report_json
@@ -106,7 +108,7 @@ report_json
 expect_json '.processes | map(select(.name == "leak-anon" and .ended)) | length == 1'
 expect_true_report
 
-# The recorder reports processes that leave it. One that ends there has not left.
+# The recorder reports processes that leave the group. A process that exits has not left.
 start_workload sleepers 1
 echo "$pid" >"$unified/$group/cgroup.procs"
 start_recording --cgroup "$group"
@@ -124,7 +126,7 @@ expect_json '.completeness.left_processes == 1'
 expect_check 1
 kill -9 "$pid"
 
-# What cannot be.
+# Invalid combinations.
 for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope threads"; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" record -o no.data $wrong 2>wrong.log

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# The program of mmtrace(3) compiles against the installed library, shared and static, and finds a leak; the one that prints
-# events finds each call of it.
+# The program of mmtrace(3) compiles against the installed library, shared and static, and finds a leak; the program that
+# prints events finds each call of it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Programs that execute others at once, whose maps the recorder opened when the next one took their place: what it then
-# reads is nothing, and not the next program's.
+# Programs that execute the next one at once: if a process executes another program after the recorder has opened its maps,
+# the recorder reads nothing, and not the next program's maps.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Other tools read the exports, and find for each stack the bytes and counts of the report.
+# Other tools read the exports and find the report's bytes and counts for each stack.
 # Packages: go:golang-go heaptrack_print:heaptrack ms_print:valgrind protoc:protobuf-compiler
 source "$SOURCE/test/golden/replay.bash" || exit 2
 put_program
@@ -12,7 +12,7 @@ fail() {
 	failed=1
 }
 
-# has TOOL: otherwise what it reads is not tested.
+# has TOOL: without the tool, its format is not tested.
 has() {
 	command -v "$1" >/dev/null && return
 	[[ " $skipped " = *" $1 "* ]] || skipped="$skipped $1"
@@ -26,7 +26,7 @@ export_as() {
 	"$MMTRACE" export -f "$format" -o "$directory/$format" "$@" "${selection[@]}" "$recording" || fail "export -f $format $* $recording"
 }
 
-# has_sums FORMAT FILE: compares with the report of the recording.
+# has_sums FORMAT FILE: compares the file with the report of the recording.
 has_sums() {
 	python3 "$sums" "$directory/report.json" "$1" "$2" || fail "$1 of $recording"
 }
@@ -50,7 +50,7 @@ check_pprof() {
 	export_as pprof
 	go tool pprof -raw "$directory/pprof" >"$directory/pprof.raw" || fail "pprof -raw"
 	has_sums pprof "$directory/pprof.raw"
-	# What is shown without any option is what is unfreed.
+	# Without options the export shows unfreed memory.
 	go tool pprof -top -unit=B "$directory/pprof" 2>/dev/null |
 		grep -q "Total samples = $(jq .unfreed_bytes "$directory/report.json")B" || fail "pprof -top"
 }
@@ -82,12 +82,12 @@ check_perfetto() {
 	export_as perfetto
 	protoc --proto_path="$SOURCE/test/live/support" --decode=mmtrace.Trace export.proto \
 		<"$directory/perfetto" >"$directory/perfetto.text" || fail "protoc"
-	# Fields that are not in the description would have numbers.
+	# Fields that the description does not list would appear as numbers.
 	! grep -nE '^ *[0-9]+[:{ ]' "$directory/perfetto.text" || fail "unknown fields"
 	has_sums perfetto "$directory/perfetto.text"
 }
 
-# check RECORDING OPTION...: every format, with these options of a report.
+# check RECORDING OPTION...: every format, with these report options.
 check() {
 	recording=$1
 	shift

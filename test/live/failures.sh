@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Failed calls add no bytes; they are counted by stack, with the size that they requested.
+# Failed calls add no bytes; they are counted by stack, with the requested size.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# If no more files can be opened, the recorder reports that, and does not request privileges that it has.
+# If no more files can be opened, the recorder reports that, and does not ask for privileges that it already has.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-# close_inherited: descriptors that were open when the test started would count for the limit.
+# close_inherited: descriptors inherited by the test would count towards the limit.
 close_inherited() {
 	local path
 	for path in "/proc/$BASHPID"/fd/*; do

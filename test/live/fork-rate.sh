@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# A process that forks hundreds of times a second, also while recording stops: whoever is in the report and lives has a
+# A process that forks hundreds of times a second, even while recording stops: every living process in the report has a
 # final map, and the check passes.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

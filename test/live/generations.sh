@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Three generations that are born within a moment on different CPUs, hundreds of times: the call of each youngest one is
-# there, in whichever order the rings are read, with events of threads and on CPUs.
+# Three generations of processes are forked within a moment on different CPUs, hundreds of times: the call of each
+# grandchild is recorded, whatever the order in which the rings are read, with per-thread and per-CPU events.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

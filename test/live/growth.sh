@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Where a process grew: in an arena that malloc had reserved before, in a new mapping, in the heap, in files and shared memory,
-# in what it gave back, in children, or not at all. The parts add up to what the kernel reports, with less than 1 % unexplained,
-# and a report of a process that grows never says that there is no leak.
+# The report says where a process grew: in an arena that malloc had reserved before, in a new mapping, in the heap, in files
+# and shared memory, in memory that it released, in children, or not at all. The parts add up to what the kernel reports,
+# with less than 1 % unexplained, and a report of a growing process never says that there is no leak.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 allowance=$((1 << 20)) # what the kernel's count, which is not exact on all kernels, and the stack may differ by
 
-# record_growth KIND: into report.json and report.txt; $touched, and $attributed: whether resident pages could be read.
+# record_growth KIND: writes report.json and report.txt; sets $touched, and $attributed if resident pages could be read.
 record_growth() {
 	start_workload growth "$1"
 	start_recording -p "$pid"
@@ -25,7 +25,7 @@ record_growth() {
 	expect_json ".growth | (.end_bytes - .start_bytes - $touched) | fabs <= $allowance"
 }
 
-# expect_part FILTER: this part has what was touched, and the parts add up to the growth of RSS.
+# expect_part FILTER: this part contains what was touched, and the parts add up to the growth of RSS.
 expect_part() {
 	$attributed || return 0
 	expect_json "[.growth.parts[] | select($1).bytes] | add - $touched | fabs <= $allowance"
@@ -64,7 +64,7 @@ expect_part '.place == "before" and .class == "anon"'
 record_growth dontneed
 expect_part '.place == "before" and .class == "anon"'
 
-# Three processes that began meanwhile: with their copies of everything.
+# Three processes started during recording, with their copies of everything.
 record_growth children
 expect_part 'true'
 expect_json '.processes | length == 4'
@@ -76,7 +76,7 @@ record_growth idle
 $attributed && expect_json ".growth | .unexplained_bytes | fabs <= $allowance"
 expect_json '.growth.verdict | . == "steady" or . == "too-short"'
 
-# A process that never pauses goes on growing while its pages are read: that is no part of the recording, nor unexplained.
+# A process that never pauses grows while its pages are read: this is neither part of the recording nor unexplained.
 start_workload growth steadily
 "$MMTRACE" record -q -p "$pid" --duration 2s -o "$recording" || fail "record ended with status $?"
 report_json

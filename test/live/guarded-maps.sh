@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# Everybody is recorded, and the maps of one process may not be read: that is said while recording, once, and in the summary.
+# With -a, the maps of one process may not be read: the recorder warns once during recording, and again in the summary.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 preload guarded-maps
-# record_guarded OPTION...: with the library, until the recorder has reported it.
+# record_guarded OPTION...: record with the library until the recorder has reported the process.
 record_guarded() {
 	rm -f "$recording"
 	GUARDED=$pid "${preload[@]}" env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" 2>record.log &
@@ -30,7 +30,7 @@ for options in "-a -m 64M" "-a -q -m 64M"; do
 	*) grep -qE '^  the mappings of [0-9,]+ process(es)? could not be read' record.log ||
 		fail "no message about it in the summary: $(cat record.log)" ;;
 	esac
-	# Its calls are recorded nevertheless; the report does not claim that they were checked.
+	# The calls of that process are recorded; the report does not claim that they were checked.
 	report_json -p "$pid"
 	expect_json '.processes | length == 1 and all(.checked | not) and all(.unfreed_bytes > 0)'
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Memory that one thread maps and another one releases: the table by thread, and which thread released whose memory.
+# Memory that one thread maps and another releases: the table by thread, and which thread released whose memory.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -13,7 +13,7 @@ grep -q producer report.txt && grep -q consumer report.txt || {
 	fail "the text does not name the threads"
 }
 
-# For any grouping, the rows add up to the total.
+# In every grouping the rows add up to the total.
 for by in stack function module file class process thread; do
 	report_json --by $by
 	expect_json '([.groups[].unfreed_bytes] | add) == .unfreed_bytes and .unfreed_bytes == 163840'

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
 # Packages: strace:strace
-# What a target and its system are after a recording, they were before: state and files of the process, mounts, tracefs. The
-# recorder sends no signal, traces nobody, writes into nobody's memory, and makes or changes no file but its own.
+# A recording leaves the target and the system as they were: state and files of the process, mounts, tracefs. The recorder
+# sends no signal, traces no process, writes to no other process's memory, and creates or changes no file except its own.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 [ "$(id -u)" = 0 ] || skip "only root has mounts of its own"
-# The mounts are this test's own, and tracefs is not among them: what the recorder takes must not stay.
+# This test has its own mounts, without tracefs: the recorder's mount must not stay.
 [ -n "${MOUNTS_ARE_OURS-}" ] || {
 	unshare --mount true 2>/dev/null || skip "no mounts of its own can be had here"
 	cd / && rm -rf "$directory"
@@ -17,7 +17,7 @@ need_perf
 while umount /sys/kernel/tracing 2>/dev/null; do :; done
 [ "$(stat -f -c %T /sys/kernel/tracing)" != tracefs ] || skip "tracefs is in use and stays mounted"
 
-# What of it changes by itself is left out: sizes, times, how often it ran.
+# Leave out what changes by itself: sizes, times, run counts.
 look() {
 	echo "== process"
 	grep -vE '^(Vm|Rss|HugetlbPages|State|SigQ|.*ctxt_switches)' "/proc/$pid/status"
@@ -32,7 +32,7 @@ look() {
 	grep -H . /proc/sys/kernel/perf_event_* /proc/sys/kernel/yama/* /proc/sys/vm/max_map_count 2>/dev/null
 }
 
-# unharmed WORKLOAD OPTION...: recorded while it works.
+# unharmed WORKLOAD OPTION...: record the workload while it works.
 unharmed() {
 	local workload=$1
 	shift
@@ -53,7 +53,7 @@ unharmed leak-thread
 unharmed leak-thread --scope cpus --exact-order
 unharmed jit-code --snapshot-interval 100ms --code all
 
-# What the recorder asks of the kernel. Its file is made in its directory without a name.
+# The system calls of the recorder. It creates its file without a name in the output directory.
 command -v strace >/dev/null || skip "strace is not installed (the rest is as it should be)"
 start_workload jit-code
 rm -f "$recording"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Precompiled code of .NET: what the report advises names it.
+# Following the report's hint gives names to precompiled .NET code.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/hints.bash" || exit 2
 
@@ -13,8 +13,8 @@ build_native_library
 all_sleep() {
 	! sed 's/.*) //' "/proc/$1"/task/*/stat | grep -qv '^S'
 }
-# dotnet_case [VARIABLE=VALUE]...: the runtime makes a method callable before it writes the method's line, in a thread of its own
-# if it optimises one. When all threads sleep, each line is written.
+# dotnet_case [VARIABLE=VALUE]...: the runtime makes a method callable before it writes the method's line to the map, and
+# optimises methods in a separate thread. When all threads sleep, each line is written.
 dotnet_case() {
 	start_command env DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$directory" "$@" \
 		dotnet "$directory/program/bin/Release/net10.0/Stacks.dll" 20 wait

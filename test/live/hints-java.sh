@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: javac:default-jdk-headless
-# Interpreted methods of Java: what the report advises names them.
+# Following the report's hint gives names to interpreted Java methods.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/hints.bash" || exit 2
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: luajit:luajit
-# Stacks of LuaJIT end in its traces: the report says why, and with what it advises they are complete.
+# LuaJIT's stacks end in its traces: the report says why, and following its hint makes them complete.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/hints.bash" || exit 2
 

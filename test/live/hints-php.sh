@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: php:php-cli
-# PHP's functions, and the code of its compiler that is not in the recording: what the report advises helps.
+# The report's hint gives names to PHP functions and completes stacks through JIT code that is missing from the recording.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/hints.bash" || exit 2
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: python3:python3
-# Python without perf trampolines: what the report advises names its functions.
+# Python without perf trampolines: following the report's hint gives names to its functions.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/hints.bash" || exit 2
 

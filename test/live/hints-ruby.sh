@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: ruby:ruby
-# Ruby's methods: what the report advises names those that are compiled.
+# Following the report's hint gives names to compiled Ruby methods.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/hints.bash" || exit 2
 
@@ -11,8 +11,8 @@ record_stacks ruby "$stack_sources/program.rb" 20
 expect_hint '(Ruby) have no names: start it with --yjit --yjit-call-threshold=1 --yjit-perf'
 expect_no_function leak_string
 
-# What the older compiler makes of the block has no unwind tables: where a stack ends in it the report says why, and
-# without it stacks are complete.
+# The older compiler's code for the block has no unwind tables: the report says why a stack ends there, and without that
+# compiler stacks are complete.
 if ruby --yjit -e 1 2>/dev/null; then
 	record_stacks ruby --yjit --yjit-call-threshold=2 "$stack_sources/program.rb" 60
 	truncated=$(ask_stacks '[.groups[] | select(.frames[-1].kind == "jit")] | length')

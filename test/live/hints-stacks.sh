@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# What the end of a report says about truncated stacks helps: deeper dumps, and a call graph where there was none.
+# The report's hints on truncated stacks help: larger dumps, and call graphs if none were recorded.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/hints.bash" || exit 2
 
 need_perf
 build_program gcc -o program "${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread
-# shown_after OPTIONS...: the report of a recording with these; the second time its stacks are complete.
+# shown_after OPTIONS...: report a recording made with these options; the second time its stacks are complete.
 shown_after() {
 	"$MMTRACE" record -q -m 64M "$@" -o "$recording" -- ./program --exit 10 >workload.out || fail "record $* ended with status $?"
 	report_json

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Programs that are replaced while they run, or deleted before the report, are in the recording.
+# Programs that are replaced while they run, or deleted before the report, are kept in the recording.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -13,7 +13,7 @@ expect_names() {
 	expect_json '.completeness.warnings == []'
 }
 
-# Replaced by another program after its start, as by an update; existing files are not copied.
+# Replaced by another program after the start, as an update does; existing files are not copied.
 cp "$workloads/jit-code" "$program"
 start_command "$program"
 cp "$workloads/noleak" "$directory/other"
@@ -22,7 +22,7 @@ record_work -p "$pid"
 expect_names
 replaced=$(stat -c %s "$recording")
 
-# Everything, for another machine: the C library is as large as all the rest.
+# All files, for another machine: libc is as large as all the others together.
 cp "$workloads/jit-code" "$program"
 start_command "$program"
 start_recording -p "$pid" --images all
@@ -34,7 +34,7 @@ report_json
 expect_names
 [ "$(stat -c %s "$recording")" -gt $((replaced + 300000)) ] || fail "--images all copies no library"
 
-# A program that is where it was is not copied.
+# A program that is unchanged at its path is not copied.
 start_workload jit-code
 record_work -p "$pid"
 expect_names

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# What cmake --install puts in place is complete: a program builds against it, shared and static.
+# cmake --install installs everything: a program builds against it, shared and static.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 root=$directory/root
@@ -19,7 +19,7 @@ done
 ldd "$installed/bin/mmtrace" | grep libmmtrace && fail "the installed tool needs the shared library"
 grep -qx "prefix=$prefix" "$(find "$root" -name mmtrace.pc)" || fail "mmtrace.pc: $(cat "$(find "$root" -name mmtrace.pc)")"
 
-# Another prefix than the one configured.
+# A prefix other than the configured one.
 other=$directory/other
 DESTDIR= cmake --install "$BUILD" --prefix "$other" >"$directory/install.log" 2>&1 ||
 	fail "install --prefix: $(cat "$directory/install.log")"
@@ -29,7 +29,7 @@ libraries=$(pkg-config --variable=libdir mmtrace)
 [ -e "$libraries/libmmtrace.so" ] || fail "mmtrace.pc names $libraries, where the library is not"
 [ -e "$(pkg-config --variable=includedir mmtrace)/mmtrace/record.h" ] || fail "mmtrace.pc: $(pkg-config --cflags mmtrace)"
 
-# Where nothing was built, there is nothing to install, and the message says what to do.
+# If nothing was built, nothing can be installed, and the message says what to do.
 cmake -S "$SOURCE" -B "$directory/empty" -DMMTRACE_TESTS=OFF >configure.log 2>&1 || fail "configure: $(cat configure.log)"
 cmake --install "$directory/empty" --prefix "$directory/none" >install.log 2>&1 && fail "installed what was not built"
 grep -qF "cmake --build $directory/empty" install.log || fail "no message about what to do first: $(cat install.log)"
@@ -64,7 +64,7 @@ END
 sanitizers=()
 grep -q '^MMTRACE_SANITIZE:BOOL=ON' "$BUILD/CMakeCache.txt" && sanitizers=(-fsanitize=address,undefined)
 
-# build NAME SOURCE FLAG...: with the installed headers and nothing else of ours.
+# build NAME SOURCE FLAG...: with the installed headers and no others of ours.
 build() {
 	local name=$1
 	shift
@@ -78,8 +78,8 @@ static_flags="-L$libraries -Wl,-Bstatic -lmmtrace -Wl,-Bdynamic $(pkg-config --s
 build shared program.c $shared_flags
 build static program.c $static_flags
 ldd static | grep -q libmmtrace && fail "the static program needs the shared library"
-# Without any shared library, where the others can be linked so: sanitizers cannot, nor can the libdw of elfutils 0.192,
-# whose archives lack functions.
+# Statically linked, if all libraries allow it: sanitizers do not, nor does libdw of elfutils 0.192, whose archives are
+# missing functions.
 echo 'char dwfl_report_module(void); int main(void) { return dwfl_report_module(); }' >probe.c
 if [ ${#sanitizers[@]} = 0 ] && gcc -static -o probe probe.c $(pkg-config --static --libs libdw) >probe.log 2>&1; then
 	programs+=(all-static)
@@ -89,7 +89,7 @@ for program in "${programs[@]}"; do
 	LD_LIBRARY_PATH=$libraries "./$program" >out 2>&1 || fail "$program ended with status $?: $(cat out)"
 	grep -q '^[0-9.]*: .*/nonexistent' out || fail "$program: $(cat out)"
 done
-# The example that reads events: the same calls as mmtrace dump, each with its stack.
+# The example that reads events prints the same calls as mmtrace dump, each with its stack.
 build print-events-shared "$SOURCE/test/example/print-events.c" $shared_flags
 build print-events-static "$SOURCE/test/example/print-events.c" $static_flags
 calls=$("$installed/bin/mmtrace" dump "$SOURCE/test/data/leak.data" | grep -c '^[0-9.]* [^ ]* [^ ]* call ')
@@ -105,7 +105,7 @@ unexpected=$(nm -D --defined-only "$libraries/libmmtrace.so" | awk '$3 !~ /^mmt_
 [ -z "$unexpected" ] || [ ${#sanitizers[@]} -gt 0 ] || fail "exported without our prefix: $unexpected"
 unexpected=$(nm -g --defined-only "$libraries/libmmtrace.a" | awk 'NF == 3 && $3 !~ /^mmt_/ { print $3 }')
 [ -z "$unexpected" ] || [ ${#sanitizers[@]} -gt 0 ] || fail "libmmtrace.a has names without our prefix: $unexpected"
-# Code that is compiled where it is linked is for one version of one compiler.
+# Objects compiled at link time (LTO) work with one compiler version only.
 sections=$(readelf -SW "$libraries/libmmtrace.a") || fail "readelf cannot read libmmtrace.a"
 grep -qF .text <<<"$sections" || fail "libmmtrace.a has no code"
 ! grep -F .gnu.lto_ <<<"$sections" >lto.txt || fail "libmmtrace.a has code that only this compiler reads: $(head -3 lto.txt)"

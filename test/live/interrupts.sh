@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: python3:python3
-# Ctrl-C at a terminal, while a recording is read, while names are looked up and while the result is written, with a pager and
-# without one: it ends by the signal, the terminal's line is clean, and nothing is left behind.
+# Ctrl-C at a terminal while a recording is read, names are looked up or the result is written, with and without a pager:
+# mmtrace dies of the signal, the terminal's line is clean, and no file is left behind.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 command -v python3 >/dev/null || skip "python3 is not installed"
@@ -31,7 +31,7 @@ echo begins
 "$@"
 echo "status $?"
 END
-# Half of the recording, and then little more. Who feeds it does not hear Ctrl-C.
+# Half of the recording, then a trickle. The feeder ignores Ctrl-C.
 cat >half-fed <<'END'
 #!/bin/bash
 trap : INT
@@ -56,14 +56,14 @@ rm feed
 END
 chmod +x tell half-fed
 
-# expect_end STATUS WHAT: and nothing left.
+# expect_end STATUS WHAT: ... and no file is left.
 expect_end() {
 	grep -q "status $1" terminal || fail "$2: not status $1: $(tail -c 600 terminal | cat -v)"
 	[ -z "$(ls -A kept)" ] || fail "$2: files are left: $(ls -A kept)"
 	! compgen -G "$directory/*.new-*" || fail "$2: a file is left"
 }
 
-# In the middle of reading.
+# While reading.
 for command in "report --no-pager -i -" "dump --no-pager -i -" "diff --no-pager $DATA -" "diff --no-pager - $DATA"; do
 	in_terminal 'half is read:\x03' ./half-fed "$MMTRACE" $command || fail "$command: it did not end"
 	expect_end 130 "$command, reading"
@@ -76,13 +76,13 @@ grep -a -B1 'status 130' terminal | tr -d '\n\r' | grep -aqF $'^C\033[Kstatus' |
 BY_NAME=1 in_terminal 'reading feed:\x03' ./half-fed "$MMTRACE" pack -o packed feed || fail "pack: it did not end"
 expect_end 130 "pack, reading"
 [ ! -e packed ] || fail "pack left half a file"
-# When all is written, and has no name yet.
+# When everything is written but the file has no name yet.
 cp "$DATA" whole.data
 preload endless-sync
 in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" pack whole.data || fail "pack: it did not end"
 expect_end 130 "pack, written"
 cmp whole.data "$DATA" || fail "pack changed the recording before it was done"
-# What `record --pack` has recorded by then stays as it was.
+# The recording that `record --pack` has made by then stays.
 if "$workloads/perf-allowed" >/dev/null; then
 	in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" record --pack -o recorded.data -- \
 		env -u LD_PRELOAD true || fail "record --pack: it did not end"
@@ -97,13 +97,13 @@ PATIENT=1 PAGER=$patient in_terminal 'half is read:\x03
 expect_end 130 "dump with a pager that lives on, reading"
 grep -A99 'pager ends' terminal | grep -q 'status 130' || fail "it ended before its pager: $(cat -v terminal)"
 
-# In the middle of output.
+# During output.
 in_terminal 'event=:\x03' ./tell "$MMTRACE" dump --no-pager "$DATA" || fail "dump: it did not end"
 expect_end 130 "dump, writing"
 PAGER='read -r line; echo "paged: $line"; exec sleep 300' in_terminal 'paged:\x03' ./tell "$MMTRACE" dump "$DATA" ||
 	fail "dump: it did not end"
 expect_end 130 "dump with a pager, writing"
-# The pager lives on, with what it has got, until its user ends it; then the shell has the terminal again.
+# The pager keeps running, with the output it has, until its user quits; then the shell has the terminal again.
 PAGER=$patient in_terminal '<first:\x03
 <interrupted>:a\n
 <all:q\n' ./tell "$MMTRACE" dump "$DATA" || fail "dump: it did not end"
@@ -111,7 +111,7 @@ expect_end 130 "dump with a pager that lives on, writing"
 grep -A99 'pager ends' terminal | grep -q 'status 130' || fail "it ended before its pager: $(cat -v terminal)"
 paged=$(sed -n 's/.*<all: \([0-9]*\)>.*/\1/p' terminal) size=$("$MMTRACE" dump --no-pager "$DATA" | wc -c)
 [ $((paged * 10)) -lt "$size" ] || fail "after Ctrl-C there came $paged bytes of $size"
-# When all is written, too: the shell is told, in a loop it is the end of that.
+# The same when everything is written: the shell learns of the signal, so that it ends a loop.
 for command in "report" "diff $DATA"; do
 	PAGER='cat >all; echo "paged: $(wc -l <all)"; exec sleep 300' in_terminal 'paged:\x03' ./tell "$MMTRACE" $command "$DATA" ||
 		fail "$command: it did not end"
@@ -123,14 +123,15 @@ for command in "report" "diff $DATA"; do
 	grep -A99 'pager ends' terminal | grep -q 'status 130' || fail "it ended before its pager: $(cat -v terminal)"
 done
 
-# At any moment, in the middle of looking names up, too: killed or done, never half, and what is kept of names stays right.
+# At random moments, also while names are looked up: a command is killed or finishes, its output is never partial, and the
+# name cache stays valid.
 "$MMTRACE" report --no-pager --no-cache -n 0 "$DATA" >right.txt 2>&1 || fail "report failed"
 "$MMTRACE" pack -q -o expected.data "$DATA" || fail "pack failed"
 sum=$(sha256sum <"$DATA")
 packed_sum=$(sha256sum <expected.data)
 
-# interrupt_anytime WHAT COMMAND...: five times, later and later in the time that it takes as a whole. That is shorter than
-# the first time took when one was done before it was interrupted.
+# interrupt_anytime WHAT COMMAND...: five times, later each time, spread over the time a complete run takes. That is shorter
+# than the first measurement if a run finished before it was interrupted.
 interrupt_anytime() {
 	local what=$1 start took moment i killed=0
 	shift

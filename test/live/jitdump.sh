@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: node:nodejs perf:linux-perf
-# Generated code with a jitdump: names by time, source lines, moved code, and stacks by the runtime's own unwind rows.
+# JIT code with a jitdump: names by time, source lines, moved code, and stacks unwound with the runtime's own unwind rows.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# What the jitdump alone can give.
+# Names that only the jitdump has.
 expect_jitdump() {
 	expect_json '[.groups[] | select(any(.frames[]; .function == "native_allocate"))] | length == 3 and all(.stack_end == "entry")'
 	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6 and all(.kind == "jit" and .source_file == "/nowhere/source.js" and (.doubtful | not))'
@@ -39,14 +39,14 @@ to_other_owner() { chown 65534 "jit-$pid.dump"; }
 expect_left_out 'named after another process' to_other_name
 [ "$(id -u)" != 0 ] || expect_left_out 'another user' to_other_owner
 
-# One that was removed before is still mapped.
+# A jitdump that was removed earlier is still mapped.
 start_workload jitdump
 rm "jit-$pid.dump"
 record_work -p "$pid"
 expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6'
 
-# The lost part is counted and reported: records that are shorter than their fields, and a truncated one at the end.
-# A packed recording reports the same.
+# The lost part is counted and reported: records shorter than their fields, and a truncated one at the end. A packed
+# recording reports the same.
 start_workload jitdump
 start_recording -p "$pid"
 let_work

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: python3:python3
-# A recorder killed 200 times, at random moments of its life: what it has written until then is read, without a gap, and
-# the report says that it is not whole. An earlier recording is never harmed.
+# A recorder is killed 200 times at random moments. What it has written is readable without gaps, the report says that the
+# recording is incomplete, and an earlier recording is never damaged.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 "$MMTRACE" record -q -o earlier.data -- true || fail "record ended with status $?"
-# Somebody else records all the while: the kernel takes long to switch its tracepoints on and off.
+# Another recorder runs all the time: the kernel takes long to enable and disable its tracepoints.
 sleep 600 &
 processes+=($!)
 "$MMTRACE" record -q -o other.data -p $! &
@@ -29,8 +29,8 @@ keep_calls() {
 	} >"calls/$((kept_calls++))"
 }
 
-# check_calls: sets `calls`, the number of all. From the first length on, each is there and in order: the workload runs on one
-# processor, where no part of them is in a ring that is read later.
+# check_calls: sets `calls`, the number of all calls. From the first length on, each call is present and in order: the
+# workload runs on one CPU, so none of them is in a ring that is read later.
 check_calls() {
 	calls=$(python3 - calls/* <<'END'
 import resource, sys
@@ -47,9 +47,9 @@ END
 	) 2>calls.log || fail "$(cat calls.log)"
 }
 
-# look_at_recording WHEN END: END "cut" when it cannot be whole.
+# look_at_recording WHEN END: END is "cut" if it cannot be complete.
 look_at_recording() {
-	# The earlier one gets its second name just before the new one takes the first.
+	# The earlier recording gets its second name just before the new one takes the first.
 	if [ ! -e "$recording.old" ] || [ "$recording" -ef "$recording.old" ]; then
 		cmp earlier.data "$recording" || fail "$1: the earlier recording is not as it was"
 		none=$((none + 1))
@@ -87,8 +87,8 @@ kill_it() {
 	processes=("${processes[@]:0:kept}")
 }
 
-# wait_some_time: of ten rounds one is killed at once and one as soon as it has begun; the others at moments up to twice as
-# late as that one.
+# wait_some_time: of ten rounds one is killed immediately and one when recording has just started; the others at times up to
+# twice as late as the latter.
 wait_some_time() {
 	local started=${EPOCHREALTIME/./}
 	if ((i % 10 == 0)); then
@@ -101,7 +101,7 @@ wait_some_time() {
 	fi
 }
 
-# The recorder ends when its command does, which is long after.
+# The recorder ends when its command does, much later.
 for ((i = 0; i < 80; i++)); do
 	kept=${#processes[@]}
 	rm -f pid
@@ -135,5 +135,5 @@ done
 
 check_calls
 echo "seed $seed: $none before it began, $cut cut, $whole whole; $calls calls"
-# Moments of every kind, or it has not been tried.
+# All kinds of moments must have occurred.
 [ $none -gt 0 ] && [ $cut -gt 50 ] && [ $calls -gt 1000 ] || fail "too few of some kind"

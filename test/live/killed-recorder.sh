@@ -24,7 +24,7 @@ expect_workload_answer no
 grep -qi incomplete "$directory/report.txt" || fail "the report does not say that it is incomplete"
 has_calls 200 || fail "dump does not show the 200 calls: $(cat "$directory/dump.log")"
 
-# Names survive too: perf map, jitdump and build-ids go into the data once a second.
+# Names survive too: perf map, jitdump and build IDs are written to the data once a second.
 killed_case() {
 	start_workload "$1"
 	start_recording -p "$pid"
@@ -44,7 +44,7 @@ has_names() {
 	"$MMTRACE" report --json --limit 0 -i "$recording" 2>/dev/null |
 		jq -e '[.groups[].frames[] | select(.function // "" | test("Inner$|Moved$"))] | length >= '"$names"
 }
-# A piece for the build-id of each module: the program's may be the last.
+# Incremental metadata with the build ID of each module: the program's may be the last.
 has_build_ids() {
 	local pieces modules
 	pieces=$("$MMTRACE" dump -i "$recording" 2>/dev/null | grep -c 'record=TEXT_POKE')
@@ -55,7 +55,7 @@ has_build_ids() {
 names=2 killed_case jit-code
 names=4 killed_case jitdump
 
-# Another build in the program's place is not taken for the recorded one.
+# Another build at the program's path is not treated as the recorded one.
 cp "$workloads/leak-anon" program
 start_command ./program 20 4096
 start_recording -p "$pid"

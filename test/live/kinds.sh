@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# One short recording of every kind finds the same leak: shows whether recording works on a kernel.
+# One short recording of every kind finds the same leak, to show whether recording works on a kernel.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -13,12 +13,12 @@ for kind in "" --exact-order "--exact-order --madvise" "--scope cpus"; do
 done
 case_options=()
 
-# expect_leak COUNT: so many calls of the leak have not been undone.
+# expect_leak COUNT: this many calls of the leak have not been released.
 expect_leak() {
 	expect_json "[.groups[] | select(any(.frames[]; .function == \"leak_inner\")) | .unfreed_count] | add == $1"
 }
 
-# The packed recording reports the same, without program files.
+# The packed recording gives the same report without the ELF files.
 command_case leak-anon
 expect_leak 10
 "$MMTRACE" pack -q -i "$recording" -o packed.data || fail "pack ended with status $?"

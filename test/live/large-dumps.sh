@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Deep stacks are complete by default while calls are few. At full speed there are no large copies of stacks, and nothing
-# else is lost for them; when that is over they are back.
+# By default, deep stacks are complete while the call rate is low. At full speed the recorder takes no large dumps, and
+# loses nothing else because of them; afterwards it takes them again.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/losses.bash" || exit 2
 
@@ -18,7 +18,7 @@ let_make() {
 	wait_until "the workload to do it" has_made "$1" "${made[$1]}"
 	let_recorder_catch_up
 }
-# mark: now, in the recording.
+# mark: the current position in the recording.
 marks=0
 has_marked() {
 	grep -q "mark $marks at" "$directory/record.log"
@@ -34,12 +34,12 @@ said() {
 
 start_workload call-rates
 echo >&3
-# Small copies of all calls of a round have room, however late the recorder comes.
+# The rings have room for the small dumps of all calls of a round, however late the recorder reads them.
 start_recording -v -m 64M -p "$pid"
 ! grep -qE 'kernel grants|no large stack dumps' "$directory/record.log" || skip "the kernel does not grant such rings"
 let_make deep
 let_make deep
-# However slow the machine is: too many calls sooner or later.
+# On a machine of any speed: sooner or later there are too many calls.
 for ((round = 0; round < 50; round++)); do
 	let_make fast
 	! said off 1 || break
@@ -62,7 +62,7 @@ expect_workload_answer yes
 deep='[.groups[] | select(any(.frames[]; .function == "leak_deep"))]'
 expect_json "$deep | length > 0 and all(.stack_end == \"entry\" and ([.frames[] | select(.function == \"descend\")] | length == 51))"
 expect_json '.completeness.large_dumps_off_ns > 0 and .completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
-# A small copy of each call; none that is large between the marks, and few of those at full speed.
+# A small dump for each call; no large one between the marks, and few at full speed.
 calls=$(grep -cE ' call event=syscalls:sys_exit_(mmap|mremap|brk|mprotect) ' "$directory/dump.out")
 small=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/stack-dump ' "$directory/dump.out")
 large=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/large-stack-dump ' "$directory/dump.out")
@@ -74,7 +74,7 @@ expect_json ".completeness.lost_large_stack_dumps == $lost"
 between=$(awk '/ mark event=/ { inside = !inside } inside && / call event=syscalls:sys_exit_mmap / { calls++ }
 	inside && /large-stack-dump / { large++ } END { print calls + 0, large + 0 }' "$directory/dump.out")
 [ "$between" = "3000 0" ] || fail "calls and large copies between the marks: $between, not 3000 and 0"
-# The recording and the summary tell of it.
+# The recording and the summary mention it.
 switched=$(awk '/ large-dumps event=/ { printf "%s ", $NF }' "$directory/dump.out")
 [[ $switched == "on=no on=yes "* ]] || fail "the recording says of large copies: $switched"
 times=$(wc -w <<<"$switched")
@@ -83,11 +83,11 @@ tr -d , <"$directory/record.log" | grep -q "$large large stack dumps.*off for .*
 	fail "the summary does not tell of $large large copies, switched $times times"
 }
 "$MMTRACE" report --no-pager -i "$recording" | head -8 | grep -q 'large dumps off for' || fail "the report does not say that they were off"
-# Only what was copied of a stack is in the file.
+# The file contains only the bytes of a stack that were copied.
 grep 'large-stack-dump ' "$directory/dump.out" | grep -oE 'stack_bytes=[0-9]+/[0-9]+' |
 	awk -F '[=/]' '$3 > $2 + 8 { exit 1 }' || fail "a copy with its empty part is in the file"
 
-# Who asks for a size has that, and nothing is switched.
+# With a fixed dump size nothing is switched.
 for graph in dwarf,8192 fp; do
 	start_workload call-rates
 	start_recording -m 64M -g "$graph" -p "$pid"

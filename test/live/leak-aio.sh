@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Contexts for asynchronous I/O are leaked by the stack that called io_setup; what the kernel maps by itself, and stacks
-# that grow, are in the sums, which are together what the kernel's map lists.
+# Leaked AIO contexts are attributed to the stack that called io_setup. The totals include what the kernel maps by itself
+# and stacks that grow, and equal the kernel's maps.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
-# Of processes that were checked.
+# Checked processes only.
 expect_all_in_sums() {
 	expect_json '[.processes[] | select(.checked)] | length >= 1 and
 		all(.unfreed_bytes + .before_bytes + .kernel_bytes == .compared_bytes)'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Leaks by a plugin that stays and by one that was closed and mapped over.
+# Leaks of a plugin that stays loaded and of one that was closed and whose addresses were reused.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Private and shared mappings of a file.
+# Leaks of private and shared file mappings.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# A child that leaks after the fork; what it inherits does not count.
+# A child leaks after fork; inherited memory does not count.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# mremap: growth, moves and shrinkage keep the births apart.
+# mremap that grows, moves and shrinks keeps the call that mapped each part.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# System V segments and shared anonymous memory.
+# Leaks of System V shared memory and shared anonymous memory.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# Threads that were created after the recorder attached, and memory that other threads free.
+# Leaks of threads created after the recorder attached, and memory that other threads free.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

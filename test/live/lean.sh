@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# The cheapest recording: the figures are as true as any, stacks of ordinary programs reach the leaking function, and what is
-# cut says so.
+# The cheapest recording has correct figures; stacks of ordinary programs reach the leaking function, and truncated stacks
+# are marked.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# record_lean WORKLOAD [ARGUMENT]...: attached to while it works.
+# record_lean WORKLOAD [ARGUMENT]...: attach to it while it works.
 record_lean() {
 	start_workload "$@"
 	start_recording --lean -p "$pid"
@@ -16,7 +16,7 @@ record_lean() {
 	report_json
 	expect_json '.processes | all(.checked)'
 	expect_json '.completeness.lost_events == 0'
-	# A stack ends at the thread's entry or with the dump; nothing continues it.
+	# A stack ends at the thread's entry or with the dump; nothing extends it.
 	expect_json '.completeness.stacks_by_end | .entry + .dump_exhausted > 0 and .callchain_end == 0 and .invalid == 0'
 }
 
@@ -37,13 +37,13 @@ for workload in leak-partial leak-remap leak-brk leak-file leak-thread; do
 	let_end
 done
 
-# Only records of mappings of data tell how much shmat() attaches: what is found at the end is said to be.
+# Only MMAP2 records of data mappings tell how much shmat() attaches: memory found only at the end is marked as such.
 record_lean leak-shm
 let_end
 expect_json '.processes | all(.mismatch_bytes > 0 and .mismatch_bytes == .reconciled_bytes)'
 expect_check 1
 
-# Deeper than the dump: cut, and said to be.
+# Deeper than the dump: truncated, and marked so.
 start_workload deep-stack
 record_work --lean -p "$pid"
 expect_json '.completeness.stacks_by_end.dump_exhausted > 0'

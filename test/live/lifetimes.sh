@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What becomes of the mappings of a stack: a leak, a cache and traffic are recognized by their lifetimes.
+# The lifetimes of a stack's mappings distinguish a leak, a cache and temporary memory.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -21,7 +21,7 @@ expect_verdict leak_some leak
 expect_verdict fill_cache cache
 expect_verdict serve_request traffic
 expect_verdict collect traffic
-# The leak is a twentieth of what was mapped. How long each mapping lived depends on the load of the machine.
+# The leak is a twentieth of what was mapped. The lifetime of each mapping depends on the load of the machine.
 expect_json '.groups[] | select(any(.frames[]; .function == "leak_some")) |
 	.unfreed_count == 100 and .freed_count == 1900 and .outlived_ns > 0 and .survivor_trend[31] == .unfreed_bytes'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
@@ -29,13 +29,13 @@ for words in 'LEAK +' '   cache   ' '   traffic   '; do
 	grep -qF -- "$words" report.txt || fail "no '$words': $(cat report.txt)"
 done
 
-# The leak is the first cause, apart from what else its wrapper maps.
+# The leak is the first cause, separate from what else its wrapper maps.
 expect_json '(.causes[0] | .verdict == "leak" and .unfreed_count >= 100 and (.groups | length) == 1) and
 	([.causes[] | select(.verdict == "leak")] | length) == 1 and
 	.causes[0].groups[0] == (.groups[] | select(any(.frames[]; .function == "leak_some")).id)'
 grep -qE '^ +[0-9.]+ MiB +\+[0-9.]+ MiB  LEAK ' report.txt || fail "no cause leaks: $(cat report.txt)"
 
-# The kernel's limit of mappings, and how near the process is.
+# The kernel's limit on mappings, and how close the process is to it.
 expect_json ".mapping_limit == $(cat /proc/sys/vm/max_map_count) and .processes[0].mapping_count > 0"
 "$MMTRACE" report --no-pager --sort mappings -i "$recording" >mappings.txt || fail "report ended with status $?"
 grep -qE '^mappings at the end +[0-9,]+ of [0-9,]+ \(vm\.max_map_count\)$' mappings.txt || fail "no limit: $(cat mappings.txt)"

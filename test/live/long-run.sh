@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: perf:linux-perf python3:python3
-# What long recordings need: a limit of size, a word on how it goes, marks, the resident size over time.
+# Features for long recordings: a size limit, a status line, marks, and the resident size over time.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-# The limit ends it cleanly; what belongs to the end comes on top.
+# The size limit ends the recording cleanly; the data written at the end comes in addition.
 start_workload noleak 1000000000
 echo >&3
 timeout 100 "$MMTRACE" record -o "$recording" --max-size 300K --code none --images none -p "$pid" 2>record.log ||
@@ -17,7 +17,7 @@ report_json
 expect_true_report
 expect_json '[.events[]] | add > 1000'
 
-# On a terminal: a line that is written anew, and gone when the summary comes; not elsewhere, nor when nothing is wanted.
+# On a terminal the status is one line, rewritten in place and gone before the summary; there is none elsewhere, or with -q.
 grep -q 'too short to tell' record.log && fail "progress is written into a file: $(cat record.log)"
 command -v python3 >/dev/null || skip "python3 is not installed"
 python3 "$support/in-terminal.py" terminal.out ' events:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
@@ -33,7 +33,8 @@ python3 "$support/in-terminal.py" terminal.out "" "$MMTRACE" record -q -o "$reco
 grep -q 'RSS' terminal.out && fail "-q shows progress"
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 
-# One that grows: how much, and a verdict when there is enough; a narrow terminal has the first parts, in one row.
+# A growing process: by how much, and a verdict when there is enough data; a narrow terminal shows the first columns, in one
+# row.
 start_workload growth steadily
 echo >&3
 python3 "$support/in-terminal.py" terminal.out 'growing:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
@@ -47,7 +48,8 @@ tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
 grep -E '^[0-9.]+ s  RSS' lines.out >status.out && ! grep -qE 'events|^.{52}' status.out || fail "not one row: $(cat -v terminal.out)"
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 
-# Marks: borders of a window; and the resident size, at every interval. A batch between two marks is all that is in it.
+# Marks are boundaries of a window, and the resident size is read at every interval. A window between two marks contains
+# exactly one batch.
 start_workload windows
 start_recording -v --snapshot-interval 200ms -p "$pid"
 marks=0
@@ -60,7 +62,7 @@ next_mark
 let_work
 next_mark
 next_mark
-# One at the beginning, and one in between.
+# One at the start, and one in between.
 has_readings() {
 	[ "$("$MMTRACE" dump -i "$recording" 2>/dev/null | grep -c ' resident .*bytes=')" -ge 2 ]
 }
@@ -73,7 +75,7 @@ expect_true_report
 expect_json '.marks | map(.number) == [1, 2, 3] and (map(.time_ns) | sort == . and unique == .)'
 expect_json '.start_ns as $first | .end_ns as $last | .marks | all(.time_ns > $first and .time_ns < $last)'
 expect_json '.resident_readings | length >= 3 and all(.resident_bytes > 0) and (map(.time_ns) | sort == . and unique == .)'
-# Each step has the size that was read last before its end, of those that the dump shows.
+# Each step has the last resident size read before its end, as the dump shows.
 "$MMTRACE" dump -i "$recording" | sed -n 's/^\([0-9]*\)\.\([0-9]*\) .* resident .*bytes=\([0-9]*\).*/\1\2 \3/p' >readings.txt
 report_json --every 70ms
 while read -r to bytes; do

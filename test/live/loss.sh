@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone sanitize
-# With tiny rings events are lost; every place says so, and says how many.
+# With tiny rings events are lost, and every command says so and says how many.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
-# Somebody keeps the processor from the recorder, so that the rings run over.
+# Another process keeps the CPU busy, so that the rings overflow.
 lose_events() {
 	start_workload noleak 300000
 	start_recording -m 8K -p "$pid"
@@ -29,14 +29,14 @@ head -15 "$directory/report.txt" | grep -i lost | grep -vq '\b0 lost' || {
 	head -15 "$directory/report.txt" >&2
 	fail "the first screen does not say that events were lost"
 }
-# As many as the kernel counted; a recording that lost calls does not pass the check, whatever was repaired.
+# As many as the kernel counted; a recording that lost calls fails the check, whatever was reconciled.
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
 expect_json ".completeness.lost_events == $(all_lost)"
 "$MMTRACE" report --check --no-pager -i "$recording" >/dev/null 2>&1
 status=$?
 [ $status = 1 ] || fail "--check of a recording with losses: status $status"
 
-# What was lost is known beforehand: how many calls, and what they left mapped or released.
+# What was lost is known in advance: how many calls, and what they left mapped or released.
 record_overflow 20000 -m 8K
 for call in mmap munmap; do
 	made=made_$call
@@ -51,8 +51,8 @@ tr -d , <"$directory/record.log" | grep -q "; $(all_lost) lost" || {
 	fail "the summary does not say that $(all_lost) events were lost"
 }
 
-# The end is the kernel's, and says what it took for that; what nobody is known to have mapped is nobody's.
-# (Where the ring had room for the kernel's record of a mapping and none for the call, the page is known from that, too,
+# The final state is the kernel's, and the report says what it was based on; memory with no known mapping call is
+# unattributed. (If the ring had room for the MMAP2 record of a mapping but not for the call, the page is known from that,
 # until it is released.)
 count_churn() {
 	grep -c "$1" "$directory/dump.out"

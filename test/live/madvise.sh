@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
-# Calls of madvise that succeed are counted, what was given back is added up and stays mapped, and the dump names the advice; with
-# --madvise, also those that fail, and process_madvise. With --no-madvise only the advice that a fork depends on is recorded.
+# Successful calls of madvise are counted, the released bytes are added up and stay mapped, and the dump names the advice;
+# with --madvise, failed calls and process_madvise are included too. With --no-madvise only the advice that affects fork is
+# recorded.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -40,7 +41,7 @@ expect_json '.failed_calls == 1 and (.failures | length == 1 and .[0].call == "m
 jq -e ".events.madvise == $calls and .processes[0].given_back_bytes == $bytes" packed.json >/dev/null ||
 	fail "the packed recording has other calls of madvise"
 
-# Over a hole it fails, but what is mapped was given back: that call counts.
+# Across a hole the call fails, but the mapped part was released: that call counts.
 record_advice
 expect_json ".events.madvise == $calls and .events.process_madvise == 0"
 expect_json ".processes | length == 1 and .[0].given_back_bytes == $bytes"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# record -- make -j: hundreds of short processes, each of which executes a program. Everyone is in the report with every call
-# it made, by whichever way the events are opened.
+# record -- make -j: hundreds of short processes that each execute a program. Each process is in the report with every call
+# it made, with per-thread and per-CPU events.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# Tens of thousands of processes that come and go: the recorder keeps nothing of those that are gone.
+# Tens of thousands of processes start and end: the recorder keeps nothing of ended ones.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-# Of the sanitizer's build: memory that was freed is given out again at once.
+# In the sanitizer build, freed memory is reused at once.
 export ASAN_OPTIONS=${ASAN_OPTIONS-}:quarantine_size_mb=0:thread_local_quarantine_size_kb=0
-# When all are forgotten: it looks for those that have ended once a second, and keeps them for one more. Its own
-# memory: before Linux 6.14 the pages of rings that were used count as resident.
+# When all are forgotten: the recorder looks for ended processes once a second, and keeps them for one second more. Private
+# memory only: before Linux 6.14 used ring pages count as resident.
 memory_kib() {
 	let_recorder_catch_up
 	sleep 2.2
@@ -30,8 +30,8 @@ stop_recording
 let_end
 report_json
 echo "$(jq '.processes | length' report.json) processes in the report; recorder: ${sizes[*]} KiB after each round"
-# What is kept of each comes to 1920 KiB in every round. Tables that reach their size, and buffers that are filled for the
-# first time, do not grow in every round.
+# If the recorder kept data of each process, it would grow by 1920 KiB in every round. Tables that reach their final size
+# and buffers filled for the first time do not grow in every round.
 [ "$least" -lt 512 ] || fail "the recorder grew in every round: ${sizes[*]} KiB"
 expect_json '.completeness.lost_events == 0'
 expect_json '.events.mmap >= 20000'

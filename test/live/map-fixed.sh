@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Mappings replaced in place by MAP_FIXED and unmapped once are no leak.
+# Mappings that MAP_FIXED replaces in place and that are unmapped once are not a leak.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Mappings that are split and merged all the time: the lines of the last maps overlap, and what is resident is known.
+# Mappings are split and merged all the time: the final maps list overlapping lines, and residency is still known.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: strace:strace
-# Names kept from one report to the next: the report is the same without them, when they are looked up, when they are
-# found, when their file is damaged and when several reports write it.
+# The name cache keeps symbols from one report to the next: the report is the same without it, when it is filled, when it is
+# used, when its file is damaged and when several reports write it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -37,13 +37,13 @@ if [ -s opened ]; then
 	grep -q "$id.names" opened || fail "the cached names were not read"
 fi
 
-# Another place of names, another text: raw names have their own file.
+# Another cache directory gives other text: raw names have their own file.
 report raw --no-demangle
 report raw-hit --no-demangle
 expect_same raw raw-hit "raw names are others when found"
 [ -f "${kept%.names}.raw.names" ] || fail "raw names were not kept"
 
-# Damaged: cut, changed, empty, a link, a directory.
+# Damaged: truncated, changed, empty, a link, a directory.
 size=$(stat -c %s "$kept")
 cp "$kept" whole
 for offset in 0 8 30 $((size / 2)) $((size - 2)); do
@@ -66,7 +66,7 @@ report damaged
 expect_same without damaged "a directory shows"
 rmdir "$kept"
 
-# Kept for another file: the same build-id, but names of its own.
+# A cache of another file: the same build ID, but names of its own.
 cp whole "$kept"
 gcc -g -O1 -Dhidden=another_name -Wl,--build-id=0x"$id" -o other "$SOURCE/test/workload/names.c" || fail gcc
 mv other "$program"
@@ -75,7 +75,7 @@ report other --no-cache
 report other-found
 expect_same other other-found "names kept for another file show"
 
-# Many at once, in the end one file of all names.
+# Many reports at once produce one file with all names.
 rm -rf "$XDG_CACHE_HOME"
 report other-found
 cp "$kept" alone
@@ -94,7 +94,7 @@ cmp -s alone "$kept" || fail "what several reports wrote is not what one writes"
 unfinished() { ls "$XDG_CACHE_HOME/mmtrace" | grep '\.new\.'; }
 unfinished && fail "unfinished files are left"
 
-# No file may grow: the report is the same, and what was kept before stays.
+# No file may grow: the report is the same, and the earlier cache stays.
 report_without_files() { # NAME
 	(
 		ulimit -f 0
@@ -109,7 +109,7 @@ report_without_files limited
 expect_same other limited "a report that may write no files is another one"
 [ -z "$(ls "$XDG_CACHE_HOME/mmtrace")" ] || fail "what cannot be written leaves files: $(ls "$XDG_CACHE_HOME/mmtrace")"
 
-# A cache that is read-only, one on a full disk, and none.
+# A read-only cache, one on a full disk, and none.
 in_mounts() { # COMMAND: with what it mounts for itself
 	timeout 100 unshare --mount bash -c "$1; "'exec "$MMTRACE" report --no-pager --stacks all -n 0 -i "$0"' "$recording" >mounted 2>&1 ||
 		fail "the report ended with status $?: $(cat mounted)"
@@ -133,7 +133,7 @@ fi
 ) || exit
 report other-found
 
-# What others may write is neither believed nor used.
+# A cache that others may write is neither trusted nor used.
 chmod g+w "$XDG_CACHE_HOME/mmtrace"
 touch -d '2 days ago' "$kept"
 before=$(stat -c %Y "$kept")
@@ -141,7 +141,7 @@ report distrusted
 expect_same other distrusted "a directory that others may write shows"
 [ "$(stat -c %Y "$kept")" = "$before" ] || fail "a directory that others may write was used"
 
-# Names that a missing supplementary file would make better are not kept; with the file that its build-id asks for they are.
+# Names that a missing supplementary file would improve are not cached; with the file that has the right build ID they are.
 supplement=0123456789abcdef0123456789abcdef01234567
 rm -rf "$XDG_CACHE_HOME"
 {
@@ -160,7 +160,7 @@ gcc -g -shared -o supplement -Wl,--build-id=0x$supplement "$SOURCE/test/workload
 report supplemented
 [ -f "$kept" ] || fail "names were not kept: $(ls -R "$XDG_CACHE_HOME")"
 
-# Names of a separate debug file are those of another one when it is replaced.
+# When a separate debug file is replaced, the names change.
 separate() { # DEFINITION...
 	gcc -g -O2 "$@" -Wl,--build-id=0x$supplement -o whole "$SOURCE/test/workload/names.c" || fail gcc
 	objcopy --only-keep-debug whole program.debug || fail objcopy

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Names of generated code are those of the program that wrote them, not of what runs under its number later or did before.
+# JIT code is named by the program that wrote the map, not by a program that had the same PID earlier or later.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -26,24 +26,24 @@ record_programs() {
 	expect_true_report
 }
 
-# expect_names NAME...: of the code, by the order of the calls; null: none.
+# expect_names NAME...: names of the code, in the order of the calls; null: none.
 expect_names() {
 	expect_json "[.groups | sort_by(.first_ns)[] | .frames[] | select(.kind == \"jit\") | .function] == $1"
 }
 
-# The later program writes no map: the one that it finds is not its own.
+# The second program writes no map: the existing one is not its own.
 record_programs Old -
 expect_names '["Old", null]'
-# Each has its own.
+# Each has its own map.
 record_programs Old New
 expect_names '["Old", "New"]'
-# The first one has none: what comes later is not its own.
+# The first program has no map: the later one is not its own.
 record_programs - New
 expect_names '[null, "New"]'
 record_programs Old - New
 expect_names '["Old", null, "New"]'
 
-# The same with jitdumps, all of which are one file in turn.
+# The same with jitdumps, which all use the same file in turn.
 record_programs +Old -
 expect_names '["Old", null]'
 record_programs +Old +New
@@ -53,7 +53,7 @@ expect_names '[null, "New"]'
 record_programs +Old - +New
 expect_names '["Old", null, "New"]'
 
-# record_chain COMMAND...: what it executes at last has a jitdump, and lives until the recorder has read all of it.
+# record_chain COMMAND...: the program executed last has a jitdump, and lives until the recorder has read all of it.
 record_chain() {
 	begin_command -- "$@" "$workloads/jit-exec" +Last
 	printf '\n\n\n' >&3
@@ -65,8 +65,8 @@ record_chain() {
 	expect_names '["Last"]'
 }
 
-# One exec behind the other, on CPUs whose rings are read in either order: of which program the dump is, their times
-# tell. A child, too, whose birth the ring of another CPU tells of.
+# One exec follows the other on CPUs whose rings are read in either order: the timestamps decide which program wrote the
+# dump. The same for a child whose fork is in another CPU's ring.
 mapfile -t cpus < <(awk '/^Cpus_allowed_list:/ { gsub(",", " "); for (i = 2; i <= NF; i++) {
 	split($i, ends, "-"); for (cpu = ends[1]; cpu <= (ends[2] == "" ? ends[1] : ends[2]); cpu++) print cpu } }' \
 	/proc/self/status)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A FIFO where debug information is looked for: who opens it waits until somebody writes. A report passes it over, and its
-# functions have the names of the program's own symbols.
+# A FIFO where debug information is looked up: opening it would block until somebody writes. The report skips it and takes
+# names from the program's own symbols.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -17,7 +17,7 @@ record_program() {
 	"$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
 }
 
-# expect_passed_over FIFO [COMMAND...]: a report with a FIFO there, run by the command, ends and has names.
+# expect_passed_over FIFO [COMMAND...]: a report with a FIFO there, run by the command, finishes and has names.
 expect_passed_over() {
 	local fifo=$1 status
 	shift
@@ -30,7 +30,7 @@ expect_passed_over() {
 	rm "$fifo"
 }
 
-# By the program's name, beside it and below the common directory; by the build-id.
+# By the program's name, beside it and below the common directory; by the build ID.
 record_program
 for fifo in program.debug .debug/program.debug .debug/program; do
 	expect_passed_over "$fifo"
@@ -46,7 +46,7 @@ else
 	echo "no mount namespace: /usr/lib/debug is not tested"
 fi
 
-# By the name that the program says.
+# By the name in the program's debug link.
 objcopy --only-keep-debug "$program" separate
 objcopy --add-gnu-debuglink=separate "$program"
 rm separate
@@ -66,7 +66,7 @@ objcopy --add-section .gnu_debugaltlink=link.bytes "$program" || fail "objcopy a
 expect_passed_over supplement
 jq -e 'any(.completeness.warnings[]; contains("program"))' report.json >jq.log || fail "the report does not say what is missing"
 
-# The part of split DWARF, where it was compiled or beside the program.
+# The split DWARF file, where it was compiled or beside the program.
 for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
 	record_program $options
 	parts=(*.dwo)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: libdebuginfod1 python3:python3
-# Where the names of a program may stand: its own tables, DWARF of several kinds, separate files, a debuginfod server; and
-# that a file which is not the recorded one gives none.
+# Where symbols of a program may be: its own tables, several kinds of DWARF, separate files, a debuginfod server; a file
+# that is not the recorded one gives no names.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -25,7 +25,8 @@ run_recorded() {
 	"$MMTRACE" record -q -o "$recording" -- "$program" "$@" 2>record.log || fail "record: $(cat record.log)"
 }
 
-# frames [OPTION...]: those of the program's mapping, from its caller on, as "FUNCTION[:LINE][*]" joined by "<"; *: inlined.
+# frames [OPTION...]: the frames of the program's mapping from its caller on, as "FUNCTION[:LINE][*]" joined by "<"; *:
+# inlined.
 frames() {
 	"$MMTRACE" report --json --limit 0 -i "$recording" "$@" 2>report.log | jq -r '
 		[.groups[] | select(.unfreed_bytes == 409600) | .frames] | if length == 1 then .[0] else error("no stack") end
@@ -57,14 +58,14 @@ for options in -gdwarf-4 -gdwarf-5 "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-
 done
 expect_frames "raw names" "*<_ZN5space6memberISsEEvm:*<_ZN5crate6module8function17h0123456789abcdefE:*<_RNvNtCs1234_7mycrate3foo3bar:*<main:*" --no-demangle
 
-# expect_poor_names TEXT: the report says once what the debug information of the program lacks.
+# expect_poor_names TEXT: the report says once what is missing from the program's debug information.
 expect_poor_names() {
 	report_json
 	expect_json "[.completeness.warnings[] | select(contains(\"debug information of $program\"))] | length == 1 and (.[0] | contains(\"$1\"))"
 }
 
-# Without the file that has the functions there are symbols, and lines of those that nothing was inlined into; no names that
-# were kept before.
+# Without the file that has the functions there are symbols, and lines of functions without inlined calls; cached names are
+# not used.
 export XDG_CACHE_HOME=$directory/without-parts
 for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
 	compile $options
@@ -81,7 +82,7 @@ for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
 		'any(.completeness.warnings[]; contains($id))' >jq.log || fail "the packed recording does not name the missing file"
 done
 
-# Sound, but more than is read: functions inlined into each other more often than that.
+# Valid, but beyond a limit: inlining is nested too deeply.
 {
 	echo '#include <sys/mman.h>'
 	echo 'static inline __attribute__((always_inline)) void f0(void) { mmap(0, 409600, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }'
@@ -96,7 +97,7 @@ expect_poor_names "limit"
 expect_poor_names "limit" # nor is anything of it kept as if it was all
 export XDG_CACHE_HOME=$directory/names-kept
 
-# Symbols alone.
+# Symbols only.
 compile
 run_recorded
 expect_frames .symtab "$with_symbols"
@@ -108,7 +109,7 @@ compile -static
 run_recorded in-signal
 expect_frames "signal handler" "*hidden<in_signal<__restore_rt<*raise*<main<*"
 
-# What is not exported, in .gnu_debugdata: an ELF file without code, compressed by xz.
+# Unexported names, in .gnu_debugdata: an ELF file without code, compressed with xz.
 compile -rdynamic
 objcopy --only-keep-debug "$program" mini
 objcopy -S --remove-section .gdb_index --remove-section .comment mini mini
@@ -148,7 +149,7 @@ printf x >>separate
 expect_frames "debuglink of another CRC" "$without_names"
 rm separate
 
-# By build-id in /usr/lib/debug, seen by the report alone.
+# By build ID in /usr/lib/debug, visible to the report only.
 make_separate
 id=$(build_id)
 mkdir -p "debug/.build-id/${id:0:2}"
@@ -167,7 +168,7 @@ else
 	echo "no mount namespace: names by build-id in /usr/lib/debug are not tested"
 fi
 
-# From a server of debug files, on this machine, and only when one is named.
+# From a debuginfod server on this machine, and only if one is configured.
 mkdir -p "server/buildid/$id"
 cp "debug/.build-id/${id:0:2}/${id:2}.debug" "server/buildid/$id/debuginfo"
 python3 -u -m http.server --bind 127.0.0.1 --directory server 0 >server.log 2>&1 3>&- &
@@ -177,7 +178,7 @@ port=$(sed -n 's/.* port \([0-9]*\).*/\1/p' server.log)
 expect_frames "without server" "$without_names"
 DEBUGINFOD_URLS=http://127.0.0.1:$port expect_frames "debuginfod" "$with_lines"
 
-# Another build in its place: never used, and said.
+# Another build at this path: never used, and reported.
 compile -g
 run_recorded
 expect_frames "before it was replaced" "$with_lines"
@@ -193,7 +194,7 @@ expect_frames "a missing program" "[?]"
 report_json
 expect_json '.completeness.warnings | any(test("/program is missing"))'
 
-# Without build-id: the file's age must do.
+# Without a build ID, the file's age decides.
 compile -g -Wl,--build-id=none
 run_recorded
 expect_frames "no build-id" "$with_lines"

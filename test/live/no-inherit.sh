@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# --no-inherit leaves out children, but no thread of the processes asked for, and the figures are as right as ever.
+# --no-inherit leaves out children, but no thread of the requested processes, and figures stay correct.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -12,7 +12,7 @@ expect_json '.processes | length == 1'
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
 grep -q ' fork event=' "$directory/dump.out" && fail "the recording reports children"
 [ "$(awk '/ call event=/ { print $2 }' "$directory/dump.out" | sort -u | wc -l)" = 1 ] || fail "children were recorded"
-# The same program with its children: without the option they are there.
+# The same program with its children: without the option they are recorded.
 command_case leak-fork
 expect_json '.processes | length > 1'
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The recorder may not read which pages of a process are resident: it says so once, and the report says what its answer is
-# based on: RSS, which is known, and committed bytes.
+# The recorder may not read which pages of a process are resident: it says so once, and the report says that its answer is
+# based on RSS and committed bytes.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -29,7 +29,7 @@ grep -q 'Which pages are resident was not recorded: this is based on RSS' report
 	fail "the report does not say what it is based on: $(head -5 report.txt)"
 grep -q 'no leak' report.txt && fail "no leak, of a process that grew"
 
-# Where they can be read nobody is told anything.
+# If they can be read, there is no message.
 start_workload growth mmap
 start_recording -p "$pid"
 let_work

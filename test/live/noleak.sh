@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Much is mapped and unmapped, nothing is left.
+# A program maps and unmaps a lot and leaves nothing: no leak.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

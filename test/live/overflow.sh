@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone sanitize
-# More than there is room for: copies of stacks are lost, and nothing else. Not one call is missing, and no figure is wrong.
+# When the rings overflow, only stack dumps are lost: no call is missing, and all figures are correct.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
-# The rings have room for the records of all calls that are made while the recorder stands still, but for a few hundred
-# copies of stacks only.
+# The rings have room for the records of all calls made while the recorder is stopped, but for a few hundred stack dumps
+# only.
 overflow() {
 	record_overflow 1500 "$@"
 	! grep -q 'kernel grants' "$directory/record.log" || skip "the kernel does not grant such rings"
@@ -30,7 +30,7 @@ expect_json '.processes | all(.checked)'
 expect_workload_answer yes
 let_end
 
-# With one record for both, a release is lost no sooner.
+# With one record for both, releases are lost no earlier.
 overflow --lean -m 1M
 [ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"
 [ "$(attribute_lost syscalls:sys_exit_munmap truth)" = 0 ] || fail "releases were lost"

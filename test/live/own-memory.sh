@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The recorder's memory is its own, not that of the program that executed it.
+# The recorder reports its own memory, not that of the program that executed it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 "$MMTRACE" record -o "$recording" -- true 2>own.log || fail "record: status $?"
-# Expanded by the shell that executes mmtrace.
+# The shell that executes mmtrace expands this.
 bash -c 'large=$(head -c 400000000 /dev/zero | tr "\0" a); exec "$@"' sh "$MMTRACE" record -o "$recording" -- true 2>after.log ||
 	fail "record: status $?"
 for log in own.log after.log; do

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick sanitize
 # Packages: perf:linux-perf
-# A packed recording: no memory contents, and no code where that is asked for, the same report and diff without the program,
-# perf reads it, again is the same, cut and damaged ones too.
+# A packed recording contains no memory contents and, if requested, no code; it gives the same report and diff without the
+# program, perf reads it, and packing it again changes nothing, also if it is truncated or damaged.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/other-machine.bash" || exit 2
 
@@ -17,7 +17,8 @@ report_of() {
 	echo "status $?" >>"$1.out"
 }
 
-# expect_equal_reports NAME [FORMS]: of original/NAME and packed/NAME, which a report names alike, in every form. Two at once.
+# expect_equal_reports NAME [FORMS]: the reports of original/NAME and packed/NAME are equal in every format. Two run at
+# once.
 expect_equal_reports() {
 	local options forms=0 other
 	while read -r options; do
@@ -49,7 +50,7 @@ expect_equal_reports() {
 	END
 }
 
-# pack_recording NAME [FORMS]: what was just recorded.
+# pack_recording NAME [FORMS]: pack the latest recording.
 pack_recording() {
 	mv "$recording" "original/$1"
 	"$MMTRACE" pack -q -o "packed/$1" "original/$1" || fail "pack ended with status $?"
@@ -57,7 +58,7 @@ pack_recording() {
 	expect_equal_reports "$@"
 }
 
-# Memory contents, in all places that a recording has for them, and then no more.
+# Memory contents are in every place where a recording has them, and in none of the packed one.
 start_workload secret
 start_recording -p "$pid"
 let_work
@@ -75,7 +76,7 @@ for word in mark resident; do
 	"$MMTRACE" dump --no-pager packed/secret | grep -q "] $word" || fail "the packed recording has no $word"
 done
 
-# Generated code, by a perf map; the program is gone before the packed recording is looked at.
+# JIT code with a perf map; the program has ended before the packed recording is read.
 cp "$workloads/jit-code" "$directory/program"
 start_command "$directory/program"
 start_recording -p "$pid"
@@ -94,9 +95,8 @@ report_json
 expect_json '.completeness.warnings | length > 0'
 recording=$directory/mmtrace.data
 
-# Neither the text of perf maps is kept nor the code in jitdumps that no stack is in. A long recording has them among its
-# records, too.
-# expect_no_copies WORKLOAD TEXT...: each text is in the recording and not in the packed one.
+# The packed recording keeps neither the text of perf maps nor jitdump code that no stack uses. A long recording also has
+# them among its records. expect_no_copies WORKLOAD TEXT...: each text is in the recording and not in the packed one.
 expect_no_copies() {
 	local workload=$1 text
 	shift
@@ -122,9 +122,9 @@ expect_no_copies jit-code '16 AnonymousInner' '16 DoublyOuter'
 piece=N0tCa11d
 expect_no_copies jitdump DTiJ "$piece"
 
-# Without code: not an instruction of the program's or of generated code, whichever way it was packed; the report is the
-# same, and an annotation says why it is empty.
-# expect_no_code NAME BYTES: of original/NAME, whose packed file has the bytes.
+# Without code: the packed file contains no instruction of the program or of JIT code, however it was packed; the report is
+# the same, and an annotation says why it is empty. expect_no_code NAME BYTES: of original/NAME, whose packed file has the
+# bytes.
 expect_no_code() {
 	local way
 	[ "$("$find_bytes" "packed/$1" "$2")" -ge 1 ] || fail "the packed $1 has no instructions that could be left out"
@@ -149,14 +149,14 @@ expect_no_code secret $'\x45\x31\xc9\x0f\x05\x5b\x5d\xc3'
 expect_no_code jit-code $'\x55\x48\x89\xe5\x48\x83\xec\x10\x48\xb8'
 expect_no_code jitdump $'\xff\xd0\x48\x83\xc4\x18\xc3'
 
-# On another machine: a root that has the tool alone.
+# On another machine: a root directory that contains only the tool.
 if has_other_machine; then
 	make_machine packed/generated
 	on_other_machine report --json --limit 0 generated >machine.json || fail "report on another machine"
 	(cd packed && "$MMTRACE" report --json --limit 0 generated) | cmp - machine.json || fail "another report elsewhere"
 fi
 
-# Many processes and threads, with the order of racing calls.
+# Many processes and threads, with racing calls in exact order.
 start_workload processes fork-busy
 start_recording --exact-order -p "$pid"
 let_work
@@ -170,13 +170,13 @@ for place in original packed; do
 done
 cmp original.diff packed.diff || fail "a diff is not the same when it is packed"
 
-# Packed once more, in place: nothing changes, nothing else is there afterwards.
+# Packing again in place changes nothing and leaves no other file.
 cp packed/processes again
 "$MMTRACE" pack -q -i again || fail "packing twice ended with status $?"
 cmp again packed/processes || fail "packing twice is not the same"
 [ ! -e again.old ] || fail "packing in place leaves the original behind"
 
-# perf reads it, and sees each call.
+# perf reads it and sees each call.
 if command -v perf >/dev/null; then
 	for place in original packed; do
 		perf script -i $place/secret -F comm,tid,time,event 2>perf.log | grep -v stack-dump |
@@ -187,20 +187,20 @@ if command -v perf >/dev/null; then
 	perf script -i packed/generated -F ip 2>/dev/null | grep -q '[0-9a-f]' || fail "perf sees no callchains"
 fi
 
-# Cut short: packed as far as it goes, and said so.
+# A truncated recording is packed as far as it is readable, with a warning.
 size=$(stat -c %s original/processes)
 head -c $((size * 2 / 3)) original/processes >"$recording"
 pack_recording cut 2
 recording=packed/cut report_json
 expect_json '.completeness.incomplete and .events.mmap > 0'
 
-# A packed one that was cut keeps its names.
+# A packed recording that is truncated keeps its names.
 size=$(stat -c %s packed/processes)
 head -c $((size * 2 / 3)) packed/processes >"$recording"
 report_json
 expect_json '.completeness.incomplete and ([.groups[].frames[].function] | length > 0 and all(. != null))'
 
-# Damaged: what is wrong with it is told of the packed one as well.
+# A damaged recording: the packed one causes the same warnings.
 cp original/processes "$recording"
 size=$(stat -c %s "$recording")
 head -c 70000 /dev/zero | tr '\0' '\377' |
@@ -209,7 +209,7 @@ pack_recording damaged 2
 recording=packed/damaged report_json
 expect_json '.completeness.damaged'
 
-# Recorded and packed at once.
+# Recorded and packed in one step.
 "$MMTRACE" record --pack -o at-once -- "$workloads/secret" --exit >/dev/null 2>record.log ||
 	fail "record --pack ended with status $?: $(cat record.log)"
 [ "$("$find_bytes" at-once 'S3cr3t#!')" = 0 ] || fail "record --pack leaves memory contents"
@@ -224,9 +224,9 @@ expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | 
 "$MMTRACE" record --no-code -o at-once -- true 2>record.log
 [ $? = 2 ] && grep -q 'no-code needs --pack' record.log || fail "record --no-code alone: $(cat record.log)"
 
-# What cannot be packed is left as it is.
+# A file that cannot be packed is left unchanged.
 cp "$SOURCE/test/data/perf.data" perf.data
-# A failure leaves the recording and the directory as they were: no room for the packed one.
+# A failure leaves the recording and the directory unchanged: no room for the packed file.
 mkdir full && cp original/secret full/mmtrace.data
 limit=$(($(stat -c %s packed/secret) / 1024 - 1))
 (

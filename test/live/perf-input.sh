@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: perf:linux-perf
-# A file of plain perf record: right bytes, and a word on what it lacks.
+# A file of plain perf record gives the right bytes and a message about what it is missing.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
@@ -20,7 +20,7 @@ status=$?
 [ $status = 0 ] || fail "perf record ended with status $status: $(cat perf.log)"
 
 report_json
-# Without CFI the stacks of the workload begin with mmap and no more; those of the loader are in the loader.
+# Without CFI the stacks of the workload contain only mmap; those of the loader stay in the loader.
 expected=$(sed -n 's/^expect total=//p' workload.out)
 expect_json "[.groups[] | select(any(.frames[]; .function == \"mmap\" and (.module | startswith(\"libc\"))))] |
 	map(.unfreed_bytes) | add == $expected"
@@ -34,7 +34,7 @@ grep -q mremap report.txt || fail "the text does not say what is missing"
 "$MMTRACE" dump -i "$recording" >dump.txt || fail "dump ended with status $?"
 [ "$(grep -c sys_enter_munmap dump.txt)" -gt 5 ] || fail "dump shows no munmap"
 
-# Without munmap events nothing can be called unfreed in good faith: the report says so.
+# Without munmap events nothing can be reliably called unfreed: the report says so.
 unshare -m bash -c '
 	[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
 	perf record -q -g -e syscalls:sys_enter_mmap,syscalls:sys_exit_mmap -o "$directory/mmtrace.data" -- \

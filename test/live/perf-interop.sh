@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: perf:linux-perf
-# perf is the oracle for the file: perf script reads it without a word and shows the same samples as mmtrace dump.
+# perf is the oracle for the file format: perf script reads the file without warnings and shows the same samples as mmtrace
+# dump.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -45,12 +46,12 @@ compare_with_perf() {
 		fail "perf script and dump differ: $(wc -l <"$directory/by-perf") and $(wc -l <"$directory/by-us") samples: $(
 			head -5 "$directory/differences")"
 	[ "$(grep -c 'sys_exit_' "$directory/by-us")" -ge "$1" ] || fail "less than $1 samples"
-	# In dump, as in the file, time does not go backwards.
+	# In the dump, as in the file, timestamps never decrease.
 	grep -v '^#' "$directory/dump.txt" | cut -d' ' -f1 | sort -c || fail "dump is out of order"
 }
 
-# From start to end, with threads; attached, with many events, failing calls and every kind of call. The rings are large:
-# of a lost event perf script would complain, rightly.
+# From start to end, with threads; and attached, with many events, failing calls and every kind of call. The rings are
+# large, because perf script would rightly complain about a lost event.
 "$MMTRACE" record -q -o "$recording" -- "$workloads/leak-thread" --exit >/dev/null || fail "record ended with status $?"
 compare_with_perf 40
 
@@ -73,7 +74,7 @@ for call_graph in none fp dwarf,1024 dwarf,65280; do
 	compare_with_perf 100
 done
 
-# What is not compressed, for those that cannot read it otherwise; and one sample for each call.
+# Uncompressed, for readers that cannot decompress; and one sample for each call.
 for options in --no-compress --lean; do
 	"$MMTRACE" record -q -m 64M $options -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
 		fail "record $options ended with status $?"

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: perf:linux-perf python3:python3
-# A recording into a pipe: perf reads all of it; what goes wrong is said.
+# A recording written to a pipe: perf reads all of it, and errors are reported.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
 perf version >/dev/null 2>&1 || skip "no perf"
 
-# The command's own output does not get into it.
+# The command's own output is not mixed into it.
 set -o pipefail
 "$MMTRACE" record -o - -- sh -c 'echo said; exec "$0" --exit 20 4096' "$workloads/leak-anon" 2>record.log | cat >piped ||
 	fail "record -o - ended with status $?: $(cat record.log)"
@@ -25,7 +25,7 @@ for call in mmap brk mprotect; do
 done
 [ "$(grep -c 'leak-anon.*syscalls:sys_exit_mmap' script.txt)" -ge 40 ] || fail "perf does not show what the workload did"
 [ "$(perf script -F ip,sym -i - <piped 2>/dev/null | grep -c mmap)" -gt 0 ] || fail "perf does not name the callers"
-# Whole, in the order that the manual gives, to its end.
+# Complete, in the order that the manual gives, to the end.
 python3 - piped <<'PYTHON' || fail "the stream is not as mmtrace-file(5) has it"
 import struct, sys
 data = open(sys.argv[1], "rb").read()
@@ -50,7 +50,7 @@ first_data = next(i for i, kind in enumerate(kinds) if kind in (81, 68) or kind 
 assert kinds.index(64) == 0 and kinds.index(66) < first_data and 80 not in kinds[first_data:] and 81 in kinds
 PYTHON
 
-# A reader that ends when recording has begun: so does the recording, with status 1; the command is not killed by the pipe.
+# A reader that exits after recording has started ends the recording with status 1; SIGPIPE does not kill the command.
 start_workload leak-anon
 : >record.log
 { timeout 60 "$MMTRACE" record -v -o - -p "$pid" 2>record.log 3>&-; echo $? >status; } | python3 -c '
@@ -68,14 +68,14 @@ grep -q 'cannot write standard output: Broken pipe' record.log && ! grep -q 'kep
 let_work
 let_end
 
-# Nothing more goes into the pipe.
+# Nothing more is written to the pipe.
 is_full() {
 	python3 -c 'import select; poll = select.poll(); poll.register(4, select.POLLOUT); raise SystemExit(len(poll.poll(0)))'
 }
 has_given_up() {
 	[ ! -e "/proc/$recorder" ] || grep -q '^State:.Z' "/proc/$recorder/status"
 }
-# A reader that takes nothing any more: the recording ends when it is told to, or when its time is over.
+# A reader that stops reading: recording ends on request, or when its time is over.
 "$workloads/fork-rate" 300 </dev/null >/dev/null &
 busy=$!
 processes+=("$busy")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: perf:linux-perf
-# Recordings that come through a pipe: a file of ours, perf's own pipe format, cut short, and with no room to keep them.
+# Recordings read from a pipe: an mmtrace file, perf's pipe format, truncated ones, and with no space for temporary files.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -10,7 +10,7 @@ need_perf
 export TMPDIR=$directory/kept # where what comes through a pipe is kept while it is read
 mkdir kept
 
-# same WHAT FILE: the pipe's report is the file's, but for its name.
+# same WHAT FILE: the pipe's report equals the file's except for its name.
 same() {
 	local what=$1 file=$2
 	"$MMTRACE" report --json --no-cache -i "$file" | jq 'del(.input)' >from-file.json || fail "$what: the file has no report"
@@ -28,7 +28,7 @@ same "our file" "$recording"
 "$MMTRACE" diff --json "$recording" - < <(cat "$recording") | jq -e '.entries | all(.bytes == 0)' >/dev/null ||
 	fail "a recording differs from itself"
 
-# A pipe that the shell has made, and one with a name, whose writer comes later.
+# A pipe made by the shell, and a named one whose writer comes later.
 "$MMTRACE" report --json --no-cache -i <(cat "$recording") | jq 'del(.input)' >from-shell.json
 mkfifo named
 { sleep 0.2 && cat "$recording" >named; } &
@@ -48,7 +48,7 @@ TMPDIR=$directory/nowhere "$MMTRACE" report -i - < <(cat "$recording") >nowhere.
 grep -q "nowhere.*TMPDIR" nowhere.txt || fail "a missing TMPDIR is not reported: $(cat nowhere.txt)"
 [ -z "$(ls -A kept)" ] || fail "files are left: $(ls -A kept)"
 
-# Straight from our own recorder; what the workload says must not come into the pipe.
+# Directly from mmtrace record; the workload's output must not get into the pipe.
 "$MMTRACE" record -q -o - -- sh -c 'exec "$0" >/dev/null' "$workloads/leak-anon" </dev/null |
 	tee own.pipe | "$MMTRACE" report --json -i - >own.json || fail "record -o - | report -i -"
 jq -e '(.completeness.incomplete | not) and any(.groups[]; .unfreed_count == 10 and .unfreed_bytes == 40960)' own.json \
@@ -59,7 +59,7 @@ command -v perf >/dev/null || exit 0
 need_own_mounts
 in_tracefs='[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec "$@"'
 for options in "" -z; do
-	# What the workload says must not come into the pipe.
+	# The workload's output must not get into the pipe.
 	unshare -m bash -c "$in_tracefs" - perf record -q -g $options -e syscalls:sys_enter_mmap,syscalls:sys_exit_mmap \
 		-e syscalls:sys_enter_munmap,syscalls:sys_exit_munmap -o - -- bash -c '"$1" >/dev/null' - "$workloads/leak-anon" \
 		</dev/null >perf.pipe 2>perf.err || skip "perf cannot record here: $(cat perf.err)"

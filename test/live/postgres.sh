@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: postgresql
-# A database server of many processes under its own benchmark, attached to in full flight: its sessions are children that
-# come and go, and share memory that is counted once.
+# A database server of many processes is attached to while its own benchmark runs: its sessions are children that come and
+# go and share memory, which is counted once.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -13,7 +13,7 @@ programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
 
 as_server="setpriv --reuid postgres --regid postgres --clear-groups --"
 server= benchmark=
-# At once, with all its children: then its files can go.
+# At once, with all its children: then its files can be removed.
 end_server() {
 	[ -z "$benchmark" ] || kill "$benchmark" 2>/dev/null
 	[ -z "$server" ] || { kill -INT "$server" && wait "$server"; } 2>/dev/null
@@ -28,7 +28,7 @@ $as_server "$programs/postgres" -D "$directory/server/data" -k "$directory/serve
 server=$!
 wait_until "the server to answer" $as_server "$programs/pg_isready" -q -h "$directory/server"
 $as_server "$programs/pgbench" -h "$directory/server" -i -q postgres >init.log 2>&1 || fail "pgbench -i: $(tail -3 init.log)"
-# -C: every transaction in a session of its own.
+# -C: every transaction in its own session.
 $as_server "$programs/pgbench" -h "$directory/server" -n -C -c 3 -j 1 -T 600 postgres >benchmark.log 2>&1 3>&- &
 benchmark=$!
 # Transactions of sessions that have ended.
@@ -51,6 +51,6 @@ expect_json ".processes | any(.pid == $server and .checked and .checked_mappings
 	(map(select(.parent_pid == $server and .ended)) | length > 3)"
 expect_json '.completeness.reconciled_bytes == 0'
 expect_json '.events | .mmap + .munmap + .brk > 100'
-# What the sessions held went with them: the most that was there at once is less than all of it together.
+# The memory of a session ended with it: the peak is less than the sum over all sessions.
 expect_json '.ended_bytes > 0 and .allocated_bytes - .freed_bytes - .unfreed_bytes == 0'
 expect_check 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: python3:python3
-# What somebody at a terminal sees while a report takes its time, what is left of it, and that Ctrl-C ends it.
+# At a terminal, a long report shows its progress and the remaining time, and Ctrl-C ends it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 command -v python3 >/dev/null || skip "python3 is not installed"
@@ -18,8 +18,8 @@ in_terminal() { # KEYS COMMAND...: what it wrote is in `terminal`
 	python3 "$support/in-terminal.py" terminal "$keys" "$@"
 }
 
-# slowly FILE SECONDS: its bytes, in pieces, for so long, or until nobody reads them. The last ones are held back until the
-# terminal has shown the progress as often as $SHOWN says.
+# slowly FILE SECONDS: writes the file's bytes in pieces, for this long or until nobody reads them. The last pieces are held
+# back until the terminal has shown the progress $SHOWN times.
 cat >slowly <<'END'
 #!/bin/bash
 size=$(($(stat -c %s "$1") - 300)) pieces=$(($2 * 5))
@@ -41,7 +41,7 @@ END
 chmod +x slow-report
 export DIRECTORY=$directory MMTRACE
 
-# A line, written over and wiped out before the report; the report once.
+# One line, rewritten in place and erased before the report; the report appears once.
 began=${EPOCHREALTIME/./}
 SHOWN=2 in_terminal "" ./slow-report "$data" --no-pager || fail "the report in a terminal ended with status $?"
 most=$(((${EPOCHREALTIME/./} - began) / 200000)) # one each 200 ms
@@ -58,12 +58,12 @@ tr '\r' '\n' <terminal >lines
 [ "$(grep -c 'unfreed in this recording' lines)" = 1 ] && grep -q 'paged:unfreed in this recording' lines ||
 	fail "with a pager the report came not once: $(cat -v terminal)"
 grep -q 'paged:.*reading standard' lines && fail "the pager got the progress"
-# A pager that is not installed costs the pages, not the report.
+# If the pager is not installed, the report is printed without one.
 PAGER=no-such-pager in_terminal "" "$MMTRACE" report -i "$data" || fail "without the pager the report ended with status $?"
 grep -q "continuing without the pager 'no-such-pager'" terminal && [ "$(grep -c 'unfreed in this recording' terminal)" = 1 ] ||
 	fail "without the pager the report came not once: $(cat -v terminal)"
 
-# Nothing of it where nobody looks, for a terminal that cannot, and when there is nothing to wait for.
+# No progress without a terminal, on a terminal that cannot show it, and when there is nothing to wait for.
 ./slow-report "$data" >out.txt 2>err.txt || fail "the report without a terminal failed"
 [ ! -s err.txt ] || fail "progress without a terminal: $(cat -v err.txt)"
 in_terminal "" sh -c './slow-report "$0" --json >out.txt 2>err.txt' "$data" || fail "the report into files failed"
@@ -82,7 +82,7 @@ SHOWN=1 in_terminal "" sh -c './slow-report "$0" --json >out.json' "$data" || fa
 grep -q 'reading standard input' terminal || fail "no progress when the report goes into a file"
 jq -e .unfreed_bytes out.json >/dev/null || fail "the report is no JSON"
 
-# diff, pack and dump show it too; what dump writes to the terminal is progress enough.
+# diff, pack and dump show it too; a dump written to the terminal needs no progress line.
 cat >slow-command <<'END'
 #!/bin/bash
 mkfifo feed || exit
@@ -107,8 +107,8 @@ grep -q 'reading feed: ' terminal || fail "dump shows no progress: $(cat -v term
 in_terminal "" ./slow-command "$data" "$MMTRACE" dump --no-pager feed || fail "dump to the terminal failed"
 grep -q 'reading' terminal && fail "progress among the events: $(grep -a reading terminal | cat -v)"
 
-# Ctrl-C in the middle: by the signal, while there is more to come, and no report. (Ctrl-C does not end the feeder, which
-# stands in the background.)
+# Ctrl-C in the middle: mmtrace dies of the signal while more input is to come, and prints no report. (Ctrl-C does not end
+# the feeder, which runs in the background.)
 cat >interrupted <<'END'
 #!/bin/bash
 trap : INT

@@ -1,19 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: redis-tools
-# A program that nobody here wrote: a database server under its own benchmark, with children that save while it works,
-# attached to in full flight.
+# A program that we did not write: a database server is attached to while its own benchmark runs and children save its data.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 for tool in redis-check-rdb redis-cli redis-benchmark; do
 	command -v $tool >/dev/null || skip "$tool is not installed"
 done
-# The server is the same program by another name; without its own package nothing is started at boot.
+# The server is the same program under another name; without its own package nothing starts at boot.
 ln -s "$(command -v redis-check-rdb)" redis-server
 
 socket=$directory/redis.sock
-# Its allocator gives memory back to the kernel at once, so that there is something to see.
+# Its allocator returns memory to the kernel at once, so that there is something to see.
 MALLOC_CONF=retain:false,dirty_decay_ms:0 ./redis-server --port 0 --unixsocket "$socket" --save "" --dir "$directory" --io-threads 2 >redis.log 2>&1 3>&- &
 server=$!
 processes+=("$server")
@@ -37,7 +36,7 @@ nobody_saves() {
 wait_until "the benchmark to work" has_keys 1000
 for round in 1 2; do
 	start_recording -q -p "$server"
-	# One child that saves and ends, then another one that takes longer than the recording.
+	# One child saves and exits; the next takes longer than the recording.
 	command_server bgsave
 	wait_until "the first child to have saved" nobody_saves
 	command_server flushall
@@ -56,7 +55,7 @@ for round in 1 2; do
 	expect_json '.completeness.reconciled_bytes // 0 | . == 0'
 	expect_json '.events.mmap + .events.munmap > 300'
 	expect_check 0
-	# The slow child goes with its data.
+	# The slow child is killed and its data removed.
 	command_server config set rdb-key-save-delay 0
 	command_server flushall
 	wait_until "the slow child to end" nobody_saves

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# Recording stops while gigabytes are being released, which takes the kernel much longer than to say that they are gone:
-# the release is in the recording, and the model has what the kernel has.
+# Recording stops while gigabytes are being unmapped, which takes the kernel much longer than to remove them from the map:
+# the call is recorded, and the model equals the kernel's maps.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 available=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
 [ "${available:-0}" -gt 4000000 ] || skip "only ${available:-no} KiB of memory are available"
 
-# said WORD COUNT: so often.
+# said WORD COUNT: the workload has printed the word this often.
 said() {
 	[ "$(grep -c "^$1" workload.out)" = "$2" ]
 }

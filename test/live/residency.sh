@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# What is resident is read at each interval snapshot: a program touches, gives back and touches again in phases, and a report up
-# to the end of a phase has what was resident in it, by stack; so has the growth between two phases. The sums are what the kernel
-# counts, with less than 1 % unexplained.
+# Resident pages are read at each interval snapshot. A program touches, releases and touches memory again in phases: a
+# report up to the end of a phase shows what was resident then, by stack, and so does the growth between two phases. The
+# sums equal the kernel's counts with less than 1 % unexplained.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# Of the pages, since the last call: the readings so far are in $readings.
+# Page readings since the last call; the count so far is in $readings.
 has_new_reading() {
 	local count
 	"$MMTRACE" dump -i "$recording" >dump.out || return
@@ -37,7 +37,7 @@ done < <(grep '^moment ' workload.out)
 [ ${#moments[@]} = 5 ] || fail "the workload did not print its timestamps: $(cat workload.out)"
 older=(0) first=(0) second=(0) last=()
 
-# near FILTER BYTES: within 1 % of it, and 128 KiB of stacks and libraries.
+# near FILTER BYTES: within 1 % of it, plus 128 KiB of stacks and libraries.
 near() {
 	expect_json "$1 - $2 | fabs <= $2 / 100 + 131072"
 }
@@ -62,8 +62,8 @@ while read -r _ phase _ bytes_first _ bytes_second _ bytes_older _ rss; do
 done < <(grep '^phase [0-9]' workload.out)
 [ ${#first[@]} = 5 ] || fail "the workload did not say what is resident"
 
-# From one phase to another: what was mapped in an earlier one is older, and can have been given back. A window begins with the
-# last reading of a phase: after its end, the next one could be nearer, when there is more.
+# From one phase to another: memory mapped in an earlier phase is older and may have been released. A window starts with the
+# last reading of a phase: after its end, a later reading could be nearer.
 "$MMTRACE" dump -i "$recording" | sed -n 's/^\([0-9]*\)\.\([0-9]*\) .* resident-pages .*/\1\2/p' >times.out
 for phase in 1 2 3; do
 	last[phase]=$(awk -v end="${moments[phase]}" '$1 < end { time = $1 } END { print time }' times.out)
@@ -84,7 +84,7 @@ grep -qE '^ +\+(39|40)\.[0-9]+ MiB  in mappings made in this window' report.txt 
 grep -qE 'resident +[0-9.]+ MiB \([0-9.]+ m?s after the start\)|[0-9.]+ MiB resident \([0-9.]+ m?s after the start\)' report.txt ||
 	fail "the report does not say when resident pages were read: $(head -20 report.txt)"
 
-# Steps have what was read in them; and a packed recording has the readings, too.
+# Each step shows the readings made in it, and a packed recording has the readings too.
 report_json --every 50ms
 expect_json "[.steps[].resident_bytes | values] | length >= 8 and max <= $((first[4] + second[4] + 131072)) and max >= $((first[4] + second[4] - 131072))"
 expect_json "[.steps[].resident_bytes | values] | any(. - ${first[1]} | fabs <= 131072)"
@@ -94,7 +94,7 @@ report_json --to "@${moments[2]}"
 [ "$(jq -c '[.resident_bytes, .resident_ns, .growth.parts]' packed.json)" = "$(jq -c '[.resident_bytes, .resident_ns, .growth.parts]' report.json)" ] ||
 	fail "the packed recording has other residency: $(jq -c .growth packed.json)"
 
-# Without an interval nothing is read on the way, and a window has no resident bytes.
+# Without an interval there are no readings during recording, and a window has no resident bytes.
 start_workload growth mmap
 start_recording -p "$pid"
 let_work

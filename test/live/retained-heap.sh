@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Nearly all blocks of the heap are freed and nothing goes back to the kernel: the report names the malloc heap as the cause.
+# Nearly all heap blocks are freed but nothing returns to the kernel: the report names the malloc heap as the cause.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Locks: dotnet-program
 # Packages: javac:default-jdk-headless node:nodejs
-# Managed runtimes under load: no byte differs, attached to or started, and what they map has the classes it should have.
+# Managed runtimes under load, attached to or started by mmtrace: no mismatches, and their memory has the right classes.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 recorded=0
 churn=$SOURCE/test/workload/runtimes
 
-# runtime NAME COMMAND...: record the first seconds, then attach to another one in full flight.
+# runtime NAME COMMAND...: record the first seconds, then attach to another instance under load.
 runtime() {
 	local name=$1 process
 	shift

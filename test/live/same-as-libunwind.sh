@@ -3,15 +3,15 @@
 # Tags: sanitize
 # Locks: dotnet-program
 # Packages: g++:g++
-# libunwind finds the same frames in the registers and stack bytes of a recording: of a C++ program, to the entry of its
-# threads, and of the native part of .NET's stacks, to generated code.
+# libunwind finds the same frames from the registers and stack bytes of a recording: for a C++ program, to the entry of its
+# threads; for .NET, in the native part of its stacks, up to JIT code.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 [ "$(uname -m)" = x86_64 ] || skip "the program that compares is for x86-64"
 
-# expect_same SAMPLES FRAMES: of at least so many samples, with so many frames.
+# expect_same SAMPLES FRAMES: at least SAMPLES samples with FRAMES frames.
 expect_same() {
 	local found samples frames
 	found=$("$BUILD/test/unwind-check" "$recording" 2>differences) ||

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# Several recordings of one name: what became of the earlier ones, and which name each has.
+# Several recordings under one name: mmtrace says what happened to the earlier ones and which name each has.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-# expect_word PATTERN [FILE], expect_no_word PATTERN [FILE]: what the recorder wrote.
+# expect_word PATTERN [FILE], expect_no_word PATTERN [FILE]: the recorder's messages.
 expect_word() {
 	grep -qE -- "$1" "${2:-record.log}" || fail "no message about '$1': $(cat "${2:-record.log}")"
 }
@@ -16,7 +16,7 @@ record_true() {
 	"$MMTRACE" record "$@" -- true 2>record.log || fail "record ended with status $?: $(cat record.log)"
 }
 
-# One after the other: nothing that existed goes without a word.
+# One after the other: each earlier file is mentioned.
 record_true
 expect_no_word 'previous|replaced'
 expect_word '^next: mmtrace report$'
@@ -31,7 +31,7 @@ expect_word 'kept as mmtrace.data.old$'
 record_true -q
 [ ! -s record.log ] || fail "words in spite of -q: $(cat record.log)"
 
-# The command for the next step, as a shell reads it.
+# The suggested next command, quoted for the shell.
 sleep 600 &
 sleeper=$!
 processes+=("$sleeper")
@@ -102,7 +102,7 @@ expect_word '^same.data.old: .* stacks of' first.log
 stop_second
 "$MMTRACE" report --check --no-pager -i same.data >report.txt 2>&1 || fail "same.data: $(cat report.txt)"
 
-# Renamed by another program: no name is invented.
+# Renamed by another program: mmtrace does not invent a name.
 rm -f same.data same.data.old
 record_to_the_same first.log
 first=$recorder

@@ -1,22 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone sanitize
-# Calls that hardly any program makes: each that the processes made that were asked for is in the recording once, those of
-# new threads, of children that make them first and end, and of a process whose main thread has ended; and nothing of
-# strangers that make them too, no record and no byte of their stacks. Nor does what these do fill the rings.
+# Rare calls: each one made by the requested processes is recorded once, including those of new threads, of children that
+# make them first and exit, and of a process whose main thread has exited. Other processes that make them leave no record
+# and no byte of their stacks, and do not fill the rings.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
 
-# Strangers that make the same calls, with a secret on the stack, and have children.
+# Other processes that make the same calls, with a secret on the stack, and have children.
 (while "$workloads/seldom" --exit strange && "$workloads/seldom" --exit; do
 	sleep 0.05
 done) >strange.out &
 processes+=($!)
 wait_until "the stranger to make its calls" grep -q 'made 200 strange' strange.out
 
-# expect_calls [WITHOUT]: each that was made, once; but at the place WITHOUT.
+# expect_calls [WITHOUT]: each call that was made, once; except at the place WITHOUT.
 expect_calls() {
 	local number=0 place count
 	"$MMTRACE" dump -i "$recording" >dump.out || fail "dump failed"
@@ -56,8 +56,8 @@ expect_calls
 	fail "record ended with status $?: $(cat record.log)"
 expect_calls
 
-# Strangers make more of them than the rings have room for while the recorder stands still: with events of threads none of
-# what the process does is lost by that, nor said to be.
+# Other processes make more of these calls than the rings have room for while the recorder is stopped: with per-thread
+# events no call of the target is lost or reported as lost.
 for options in "" --lean; do
 	start_workload seldom
 	start_recording $options -m 2M -p "$pid"

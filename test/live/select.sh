@@ -41,7 +41,7 @@ selects 8 --focus 'keep_*' --focus thread=worker-1
 selects 11 --focus keep_cache --focus "thread=$pid"
 selects 24 --focus 'keep_*' --ignore 'thread=worker-*'
 selects 0 --focus keep
-# Hidden frames select nevertheless, in every grouping and in a window.
+# Hidden frames still select, in every grouping and in a window.
 selects 16 --focus keep_cache --hide keep_cache
 selects 16 --focus keep_cache --by class
 selects 5 --focus keep_cache --focus 'thread=worker-*' --by function --every 100ms
@@ -61,7 +61,7 @@ grep -q 'no leak' selected.txt && fail "no leak where nothing was selected"
 [ $? = 2 ] && grep -q "'theads' in 'theads=x' is not function, module, file, class or thread" refused.txt ||
 	fail "an unknown key is accepted: $(cat refused.txt)"
 
-# Of both sides of a diff.
+# Both sides of a diff.
 "$MMTRACE" diff --json --focus 'thread=worker-1' --ignore keep_cache --focus 'keep_*' "$recording" "$recording" >diff.json ||
 	fail "diff --focus"
 expect_json ".before.unfreed_bytes == $((5 * block)) and .after.unfreed_bytes == $((5 * block)) and .same_count == 1" diff.json

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# A program that gives its thread the rights of another user or group: the kernel ends the events of the thread, which is
-# said; those of CPUs go on.
+# A program changes the user or group ID of its thread: the kernel ends the thread's events, which mmtrace reports; per-CPU
+# events continue.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -30,7 +30,7 @@ expect_json '.completeness.warnings | all(contains("others-rights") | not)'
 expect_true_report
 expect_workload_answer no
 
-# The rights of another group are enough.
+# A change of the group is enough.
 chgrp 1 others-rights && chmod 2755 others-rights || fail "no set-group-ID program"
 record_program threads
 expect_json '.completeness.warnings | map(select(contains("others-rights") and contains("set-group-ID"))) | length == 1'
@@ -38,7 +38,7 @@ record_program cpus
 expect_json '.completeness.warnings | all(contains("others-rights") | not)'
 expect_workload_answer no
 
-# One that gives nobody any right is recorded in both ways.
+# A set-user-ID exec that changes no ID is recorded in both ways.
 chmod 755 others-rights
 record_program threads
 expect_json '.completeness.warnings | all(contains("others-rights") | not)'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# What test/setup says when packages cannot be installed: one line with the reason and the place of the log. A package that is
-# half installed counts as missing. Everything happens in a package database and an archive of the test's own.
+# When packages cannot be installed, test/setup prints one line with the reason and the path of the log, and a
+# half-installed package counts as missing. The test uses its own package database and archive.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 [ "$(id -u)" = 0 ] || skip "this test needs root: it mounts file systems"
@@ -47,7 +47,7 @@ start_over() {
 	echo "${1:-deb [trusted=yes] copy:$archive ./}" >"$root/etc/apt/sources.list"
 }
 
-# run_setup STATUS ARGUMENT...: what it says is in out.
+# run_setup STATUS ARGUMENT...: writes the messages to `out`.
 run_setup() {
 	local expected=$1 status
 	shift
@@ -56,7 +56,7 @@ run_setup() {
 	[ $status = "$expected" ] || fail "test/setup $* ended with status $status instead of $expected: $(cat out)"
 }
 
-# expect_lines PATTERN...: it said exactly these lines.
+# expect_lines PATTERN...: it printed exactly these lines.
 expect_lines() {
 	local i=0 line
 	mapfile -t lines <out
@@ -66,7 +66,7 @@ expect_lines() {
 	done
 }
 
-# expect_log: the last line names the log, which holds the reason; there is one log for each run.
+# expect_log: the last line names the log, which contains the reason; each run has one log.
 expect_log() {
 	local log
 	log=$(sed -nE '$s/.*; the log is (.*)$/\1/p' out)
@@ -99,7 +99,7 @@ make_archive
 installing="test/setup: installing debootstrap git"
 announced="test/setup: apt-get downloads 2 packages, 3 MB, which take 2*097 kB disk space"
 
-# Where nothing is wrong: it is installed, and no archive and no log is kept. Then there is nothing to do.
+# Without errors: the package is installed, and neither an archive nor a log is kept. After that there is nothing to do.
 start_over
 run_setup 0 fresh
 expect_lines "$installing" "$announced"
@@ -111,20 +111,20 @@ run_setup 0 fresh
 expect_lines
 expect_no_log
 
-# No network. This namespace has none.
+# No network: this namespace has none.
 start_over "deb [trusted=yes] http://archive.invalid/debian stable main"
 run_setup 1 fresh
 expect_lines "$installing" "test/setup: cannot install debootstrap git: apt-get update failed: E: *archive.invalid*; the log is *"
 expect_log
 expect_status git not-installed
-# The lists suffice, and one of two archives cannot be reached: this does no harm.
+# One of two archives cannot be reached, but the lists suffice: no error.
 start_over
 echo "deb [trusted=yes] http://archive.invalid/debian stable main" >"$root/etc/apt/sources.list.d/other.list"
 run_setup 0 fresh
 expect_lines "$installing" "$announced"
 expect_status git installed
 
-# A package that the archive does not have.
+# A package that is not in the archive.
 start_over
 mv "$archive"/git_*.deb .
 make_archive
@@ -132,7 +132,7 @@ run_setup 1 fresh
 expect_lines "$installing" "test/setup: cannot install debootstrap git: E: Unable to locate package git; the log is *"
 expect_log
 expect_status debootstrap not-installed
-# Optional ones: the others are installed, and the message says why one is not.
+# Optional packages: the others are installed, and the message says why one is not.
 printf '# Packages: debootstrap no-such-command:git\n' >needs.sh
 run_setup 0 for needs.sh
 expect_lines "$installing" "test/setup: continuing without git: E: Unable to locate package git; the log is *"
@@ -150,7 +150,7 @@ expect_log
 expect_status git not-installed
 mv git_*.deb "$archive"
 
-# mount_small DIRECTORY SIZE: a file system of this size. mount_full DIRECTORY: one without any room.
+# mount_small DIRECTORY SIZE: a file system of this size. mount_full DIRECTORY: one without free space.
 mount_small() {
 	mkdir -p "$1" && mount -t tmpfs -o size="$2",mode=755 tmpfs "$1" || fail "cannot mount a tmpfs on $1"
 }
@@ -159,7 +159,7 @@ mount_full() {
 	! head -c 8K /dev/zero 2>/dev/null >"$1/full" || fail "the file system on $1 has room"
 }
 
-# A full disk where the lists go, where archives go, and where packages are unpacked.
+# A full disk for the lists, for the archives, and for the unpacked packages.
 start_over
 mount_full "$root/var/lib/apt/lists"
 run_setup 1 fresh
@@ -183,7 +183,7 @@ expect_lines "$installing" "$announced" "test/setup: cannot install debootstrap 
 expect_log
 expect_status git not-installed
 expect_status debootstrap unpacked
-# What is half there is not there: both are installed when there is room.
+# Half-installed packages count as missing: both are installed when there is space.
 mount -o remount,size=16m "$root/usr" || fail "cannot enlarge the tmpfs"
 run_setup 0 fresh
 expect_status git installed
@@ -191,7 +191,7 @@ expect_status debootstrap installed
 expect_no_log
 umount "$root/usr"
 
-# A full disk where the log is written, and no place for one.
+# A full disk for the log, and no directory for one.
 start_over
 mount_full "$TMPDIR"
 run_setup 1 fresh
@@ -203,7 +203,7 @@ rmdir "$TMPDIR"
 run_setup 1 fresh
 expect_lines "test/setup: cannot create a log file: *$TMPDIR/*: No such file or directory"
 
-# A package that cannot be configured is not installed, this time and the next, whatever commands it has.
+# A package that cannot be configured is not installed, this time or the next, whatever commands it provides.
 start_over
 POSTINST="exit 3" make_package git 1
 make_archive

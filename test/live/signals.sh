@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# How a recording ends: Ctrl-C, SIGTERM, duration, end of the target; and the status that record passes on.
+# How a recording ends (Ctrl-C, SIGTERM, duration, end of the target), and the exit status that record passes on.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -31,7 +31,7 @@ for signal in INT TERM; do
 	expect_workload_answer yes
 done
 
-# The duration is over.
+# The duration ends.
 start_workload leak-anon
 expect_record 0 --duration 1 -p "$pid"
 grep -q '; duration over$' "$directory/record.log" || fail "it did not end for its duration: $(cat "$directory/record.log")"
@@ -52,25 +52,25 @@ expect_ended
 expect_json '.processes[0].ended'
 expect_workload_answer no
 
-# The command's own status, and its output untouched.
+# The command's own status, and its output unchanged.
 expect_record 7 -- sh -c 'echo said; echo complained >&2; exit 7'
 [ "$(cat "$directory/record.out")" = said ] || fail "the output of the command is not its own"
 grep -q '^complained$' "$directory/record.log" || fail "the errors of the command are lost"
 expect_record 137 -- sh -c 'kill -9 $$'
-# Nothing is said of one that ends. The second that it has for that may be too short on a busy machine, but not each time.
+# A process that exits in time is not mentioned. Its second may be too short on a busy machine, but not every time.
 said_nothing_of_it() {
 	"$MMTRACE" record -o "$recording" --duration 300ms -- sleep 60 2>"$directory/record.log" ||
 		given_up="record ended with status $?: $(cat "$directory/record.log")"
 	! grep -q SIGTERM "$directory/record.log"
 }
 wait_until "a command to end within a second of SIGTERM" said_nothing_of_it
-# One that does not listen to SIGTERM, until it is let go.
+# A process that ignores SIGTERM, until it is released.
 begin_recording -- sh -c 'trap "" TERM; : >deaf; until [ -e enough ]; do sleep 0.1; done'
 wait_until "the command to be deaf" test -e deaf
 stop_recording
 : >enough
 grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no message about the command that still runs"
-# Of a recording that is hardly more than its beginning and its end the share of a processor says nothing.
+# For a very short recording the recorder's CPU share means nothing.
 expect_record 0 -- true
 if [[ $(head -1 "$directory/record.log") =~ :\ ([0-9]+)(\.[0-9]+)?\ (ms|us), ]] && ((BASH_REMATCH[1] < 100)); then
 	grep -q 'processor time; ' "$directory/record.log" || fail "a share of a processor: $(cat "$directory/record.log")"
@@ -79,11 +79,11 @@ expect_record 0 -q -- true
 [ ! -s "$directory/record.log" ] || fail "-q is not quiet: $(cat "$directory/record.log")"
 [ "$(stat -c %a "$recording")" = 600 ] || fail "the recording is readable by others"
 
-# The command gets its own signals, stdin and end; stopping record early does not kill it with status 0 in silence.
+# The command gets its own signals, stdin and exit; stopping record early does not kill it silently with status 0.
 echo line | "$MMTRACE" record -o "$recording" -- cat >"$directory/record.out" 2>/dev/null
 [ "$(cat "$directory/record.out")" = line ] || fail "the command does not get stdin"
 
-# It ignores and blocks the signals that it would without mmtrace: those of who starts it, and no others.
+# The command ignores and blocks the signals that it would without mmtrace: those inherited from the caller and no others.
 for inherited in --default-signal --ignore-signal=PIPE,USR1,HUP,CHLD,XFSZ,RTMIN \
 	"--ignore-signal=INT,USR2 --block-signal=TERM,USR1,PIPE"; do
 	read -ra inherited <<<"--default-signal $inherited"
@@ -93,12 +93,12 @@ for inherited in --default-signal --ignore-signal=PIPE,USR1,HUP,CHLD,XFSZ,RTMIN 
 	diff "$directory/untraced" "$directory/traced" >&2 || fail "other signals than without mmtrace: ${inherited[*]}"
 done
 
-# How it ended is known, however little who starts mmtrace wants to hear of its own children.
+# The exit status is known even if the caller ignores SIGCHLD.
 env --ignore-signal=CHLD "$MMTRACE" record -o "$recording" -- sh -c 'exit 7' 2>"$directory/record.log"
 status=$?
 [ $status = 7 ] || fail "status $status of a command that ended with 7 while SIGCHLD was ignored: $(cat "$directory/record.log")"
 
-# More of it while it stops changes nothing.
+# More signals while it stops change nothing.
 start_workload sleepers 100
 start_recording -p "$pid"
 for i in 1 2 3; do
@@ -110,7 +110,7 @@ report_json
 expect_true_report
 expect_check 0
 
-# Ctrl-C while it attaches to many threads: at once, with nothing left behind.
+# Ctrl-C while attaching to many threads: the recorder stops at once and leaves nothing behind.
 limit=$(ulimit -Hn)
 [ "$limit" = unlimited ] || [ "$limit" -gt $((100 * 25 * $(getconf _NPROCESSORS_CONF) + 1000)) ] ||
 	skip "too few open files are allowed for many threads (the rest is as it should be)"
@@ -119,10 +119,10 @@ is_attaching() {
 	[ ${#descriptors[@]} -gt 500 ] || ! kill -0 "$recorder" 2>/dev/null
 }
 end=$((SECONDS + 120))
-# It may be done before the signal comes.
+# Attaching may finish before the signal arrives.
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f "$recording"*
-	# With a policy of its own the recorder leaves its priority as it is, and the signal comes in time.
+	# With a scheduling policy of its own the recorder keeps its priority, and the signal arrives in time.
 	env --default-signal=INT chrt --batch 0 nice -n 19 "$MMTRACE" record -o "$recording" --scope threads -p "$pid" 2>"$directory/record.log" 3>&- &
 	recorder=$!
 	processes+=("$recorder")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
 # Packages: g++:g++
-# Complete stacks of C++: exceptions, threads, templates, coroutines of the language.
+# Stacks of C++ are complete: exceptions, threads, templates, language coroutines.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -13,7 +13,7 @@ build_program gcc -c "${stack_options[@]}" -o stage.o "$stage_source"
 build_program g++ -std=c++20 "${stack_options[@]}" -o exceptions "$stack_sources/exceptions.cc" stage.o -pthread
 record_stacks ./exceptions --exit $rounds
 expect_whole_stacks $((7 * 3 * rounds))
-# In the program's first thread and in two more, whose first function is the library's.
+# In the program's first thread and in two more, whose first function is in the library.
 expect_cxx_stack() {
 	expect_stack $rounds "$1<leaks::one_round()<main<...<_start"
 	expect_stack $((2 * rounds)) "$1<leaks::one_round()<...<start_thread<*"
@@ -35,8 +35,8 @@ expect_whole_stacks 300
 expect_stack 100 'mmap<(anonymous namespace)::leak_mmap()<...<(anonymous namespace)::start_task(unsigned long)<main<...<_start'
 expect_stack 200 'mmap<(anonymous namespace)::leak_mmap()<...<(anonymous namespace)::resume_elsewhere*<main<...<_start'
 
-# Functions without a linkage name, with debug information as without: the symbol, or the entries around theirs, have their
-# namespaces and classes.
+# Functions without a linkage name have their namespaces and classes, with and without debug information: from the symbol,
+# or from the surrounding entries.
 expect_scopes() {
 	record_stacks ./scopes --exit $rounds
 	expect_whole_stacks $((7 * rounds))
@@ -45,7 +45,7 @@ expect_scopes() {
 	expect_stack $rounds "mmap<second::help()<second::run()<main<...<_start"
 	expect_stack $rounds "mmap</^second::run\(\)::.*::operator\(\)\(\) const$/<second::run()<main<...<_start"
 }
-# expect_inlined FUNCTION CALLER: an inlined function, a regular expression, is shown with its class.
+# expect_inlined FUNCTION CALLER: an inlined function (a regular expression) is shown with its class.
 expect_inlined() {
 	expect_json "[.groups[] | select([.frames[] | select(.inlined) | .function] | any(test(\"$1\"))) |
 		select(any(.frames[]; .function == \"$2\" and (.inlined | not))) | .allocated_count] | add == $rounds"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Stacks deeper than what is copied of them: with frame pointers the kernel's callchain completes them, frame by frame;
-# without, they end where the copy does, and say so.
+# Stacks deeper than the dump: with frame pointers the kernel's callchain completes them frame by frame; without, they end
+# where the dump ends, and say so.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -15,7 +15,7 @@ deep_case() {
 	build_program gcc "${stack_options[@]}" "${@:2}" -o "$1" "$SOURCE/test/workload/deep-stack.c" "$stage_source"
 	record_stacks "./$1" --exit $depth
 }
-# every_leak FILTER: true of all three.
+# every_leak FILTER: true for all three.
 every_leak() {
 	expect_json "[.groups[] | select(any(.frames[]; .function == \"leak_at_bottom\"))] |
 		(map(.allocated_count) | add) == 3 and all(.[]; $1)"

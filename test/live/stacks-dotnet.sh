@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Locks: dotnet-program
-# Complete stacks of .NET: native code, IL stubs, precompiled and generated code of every tier, with and without W^X.
+# Stacks of .NET are complete: native code, IL stubs, precompiled code and JIT code of every tier, with and without W^X.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -12,13 +12,13 @@ dotnet --list-runtimes | grep -q '^Microsoft.NETCore.App 10\.' || skip "no .NET 
 build_program "$SOURCE/test/workload/dotnet/build" "$directory/program" "$stack_sources/dotnet/Stacks.csproj"
 build_native_library
 stack_entries+="|^[?]@dotnet$"
-# The compiler runs deep when it has everything to optimise.
+# The compiler's stack is deep when it optimises everything.
 stack_bytes=65280
 rounds=60
 
-# dotnet_case TITLE [VARIABLE=VALUE]...: of a program that lives when recording ends, and of one that does not. Optimised, a
-# method that does little more than one call has no frame pointer of its own. Where a pattern has "..." behind a method of
-# ours is code of the runtime, which has no names.
+# dotnet_case TITLE [VARIABLE=VALUE]...: a program that is alive when recording ends, and one that is not. An optimised
+# method that does little more than one call has no frame pointer of its own. "..." after one of our methods stands for code
+# of the runtime, which has no names.
 dotnet_case() {
 	local program
 	for program in living ending; do
@@ -42,10 +42,10 @@ expect_dotnet_stacks() {
 	expect_stack $rounds "$stub</Circle::Draw/<Stacks.Program::ByVirtual(*<$outer"
 	expect_stack $((2 * rounds)) "$stub<Stacks.Program::ByException()<...<$outer"
 	expect_stack $rounds "$stub<Stacks.Program::Filter()<Stacks.Program::ByException()<...<Stacks.Program::ByException()<$outer"
-	# Before it waits for the first time, and afterwards in a thread of the pool, where one first half was begun too.
+	# Before it first waits, and afterwards in a pool thread, where another first half was started too.
 	expect_stack $rounds "$stub</ByAsync>d__.*::MoveNext/<...<Stacks.Program::ByAsync()<$outer"
 	expect_stack $((rounds + 2)) "$stub</ByAsync>d__.*::MoveNext/<...<start_thread<*"
-	# In a thread of its own.
+	# In its own thread.
 	expect_stack 1 "$stub<$round<...<start_thread<*"
 	expect_stack 1 "$stub</OneRound>b__/<Stacks.Program::ByDelegate(*<$round<...<start_thread<*"
 }

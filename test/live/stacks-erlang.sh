@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: erlc:erlang-base
-# Stacks of Erlang: the runtime's own are whole. Compiled Erlang code runs on stacks of its own, in the heaps of its
-# processes: the instructions behind the call tell so, with frame pointers and without, and a stack that comes there ends
-# on another stack.
+# Stacks of Erlang's runtime are complete. Compiled Erlang code runs on its own stacks, in the heaps of its processes: with
+# and without frame pointers, the instructions after the call show this, and such a stack is reported as ending on another
+# stack.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v erlc >/dev/null || skip "no erlang is installed"
 rounds=50
-# The loader of modules runs deep.
+# The module loader's stack is deep.
 stack_bytes=65280
 build_program erlc -o "$directory" "$stack_sources/program.erl"
 
-# erlang_case TITLE [OPTION]...: of a program that lives when recording ends, and of one that does not.
+# erlang_case TITLE [OPTION]...: a program that is alive when recording ends, and one that is not.
 erlang_case() {
 	echo "$1"
 	record_living_stacks erl "${@:2}" -noshell -run program start $rounds wait

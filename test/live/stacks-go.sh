@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: go:golang-go
-# Stacks of Go: goroutines are whole down to the function that begins them; the runtime maps on stacks of its own, and
-# what ran before it changed to one is not there, which the ending says.
+# Stacks of Go: goroutines are complete down to their first function; the runtime maps memory on its own stacks, and the
+# frames before the switch are missing, which the report says.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -18,8 +18,8 @@ expect_json '[.groups[] | select(.stack_end == "other_stack")] |
 	all(.[]; .frames[-1].function | test("^runtime\\.(systemstack|mcall|morestack|asmcgocall)"))'
 expect_json "[.groups[] | select(.stack_end == \"entry\" and .allocated_count > 0) | .frames[-1] |
 	\"\\(.function)@\\(.module)\" | test(\"$stack_entries\")] | all"
-# The kernel's chain of frame pointers may lead back from a stack of the runtime's to the goroutine: a guess, and marked so
-# where it changes stacks, and nowhere else: not at the goroutine's beginning, which nothing has called.
+# The kernel's frame-pointer chain may lead from a runtime stack back to the goroutine: this is a guess, marked where it
+# changes stacks and nowhere else; in particular not at the goroutine's first function, which has no caller.
 expect_json 'all(.groups[].frames; . as $frames | [range(length) | select($frames[.].doubtful)] | length == 0 or
 	(length == 1 and .[0] > 0 and
 		($frames[.[0] - 1].function // "" | test("^runtime\\.(systemstack|mcall|morestack|asmcgocall)"))))'

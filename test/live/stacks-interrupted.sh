@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Complete stacks of signal handlers, wherever the signal arrived: any instruction of a function, the C library, the vdso.
+# Stacks of signal handlers are complete wherever the signal arrived: at any instruction of a function, in libc, in the
+# vdso.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: javac:default-jdk-headless
-# Complete stacks of Java with -XX:+PreserveFramePointer: interpreted, compiled by either compiler, called back by JNI.
+# Stacks of Java with -XX:+PreserveFramePointer are complete: interpreted, compiled by either compiler, called back through
+# JNI.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -25,7 +26,7 @@ java_case() {
 leaf='mmap<native_leak<Java_Program_leak'
 outer='StubRoutines (1)<...</^Java(Main|Thread::run|Thread::thread_main_inner)/<...<start_thread<*'
 
-# Interpreted code has no names in the map; there is one frame for each method.
+# Interpreted code has no names in the map; each method has one frame.
 java_case interpreted -Xint
 i='Interpreter<Interpreter<Interpreter'
 # leak, leakBlock, byException, oneRound, rounds, main; in the thread: its lambda, the lambda's class and Thread.run.
@@ -33,12 +34,12 @@ expect_stack $((2 * rounds)) "$leaf<$i<$i<StubRoutines (1)<...<JavaMain<...<star
 expect_stack $((2 * rounds)) "$leaf<$i<$i<Interpreter<Interpreter<StubRoutines (1)<...<JavaThread::thread_main_inner()<...<start_thread<*"
 expect_stack $((2 * 7 * rounds)) "$leaf<$i<...<$outer"
 
-# From the first frame to the last, whatever the virtual machine calls its own.
+# From the first frame to the last, whatever the names of the virtual machine's own frames.
 java_list='mmap<native_leak<Java_Program_leak<Interpreter<Interpreter<Interpreter<Interpreter<Interpreter<Interpreter'
 expect_list $((2 * rounds)) "$java_list<StubRoutines (1)<@libjvm.so<JavaMain<ThreadJavaMain<start_thread</^(clone|clone3|__clone3)$/" libjvm.so
 expect_list $((2 * rounds)) "$java_list<Interpreter<Interpreter<StubRoutines (1)<@libjvm.so<start_thread</^(clone|clone3|__clone3)$/" libjvm.so
 
-# expect_compiled CALLS: by each path at least so many; a method's first calls may still be interpreted.
+# expect_compiled CALLS: by each path at least CALLS; a method's first calls may still be interpreted.
 expect_compiled() {
 	local name='int Program.leak(long)<void Program.leakBlock()' rest='...<void Program.rounds(int)<...'
 	expect_stack "$1+" "$leaf<$name<void Program\$Circle.draw(double)<void Program.byInterface(Program\$Shape)<$rest<$outer"
@@ -50,7 +51,7 @@ expect_compiled() {
 }
 java_case 'compiled by C1' -Xcomp -XX:-Inline -XX:TieredStopAtLevel=1
 expect_compiled $((2 * rounds - 10))
-# One of the two loops may begin before its method is compiled.
+# One of the two loops may start before its method is compiled.
 java_case 'compiled by C2' -Xcomp -XX:-Inline -XX:-TieredCompilation
 expect_compiled $((rounds - 10))
 
@@ -59,9 +60,9 @@ java_case 'all tiers'
 expect_stack $((2 * 7 * rounds))+ "$leaf<...<$outer"
 expect_json 'all(.completeness.warnings[]; contains("PreserveFramePointer") | not)'
 
-# Without the option a chain of frame pointers leads past compiled methods. Where the recording has their code, their
-# instructions tell the callers: the same stacks as above, and nothing to say. Code that was replaced since is not there;
-# such a stack says that it ends.
+# Without the option the frame-pointer chain skips compiled methods. If the recording has their code, instruction analysis
+# finds the callers: the stacks are the same as above, without warnings. Code that was replaced is missing; such a stack is
+# marked as truncated.
 expect_java_by_instructions() {
 	ask_stacks '.completeness.stacks_by_end | "\(.entry) of \(add) stacks are whole"'
 	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"

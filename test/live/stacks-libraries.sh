@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Complete stacks through libraries that are loaded and unloaded: their frames keep their names afterwards.
+# Stacks through libraries that are loaded and unloaded are complete, and their frames keep their names afterwards.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: mono:mono-runtime mcs:mono-mcs
-# Complete stacks of Mono, which keeps frame pointers with an option.
+# Stacks of Mono, which keeps frame pointers with an option, are complete.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

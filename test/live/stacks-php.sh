@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: php:php-cli
-# Complete stacks of PHP: interpreted, and with its just-in-time compiler, whose code runs in the interpreter's frame.
+# Stacks of PHP are complete: interpreted, and with its JIT compiler, whose code runs in the interpreter's frame.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
@@ -16,8 +16,8 @@ outer='zend_execute<...<php_execute_script<...<__libc_start_main*'
 expect_stack $((4 * rounds))+ "mmap<...<execute_ex<$outer"
 
 compiler=(php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.file_update_protection=0)
-# compiled_case living|ending OPTION...: one function of PHP calls another in one frame of the interpreter, but for those
-# that the library calls. Of a program that lives when recording ends, or does not.
+# compiled_case living|ending OPTION...: one PHP function calls another within one frame of the interpreter, except those
+# that the library calls. A program that is alive when recording ends, or is not.
 compiled_case() {
 	"record_$1_stacks" "${compiler[@]}" -d opcache.jit_debug=0x10 "${@:2}" "$stack_sources/program.php" $rounds wait
 	expect_whole_stacks $((4 * rounds)) $ends
@@ -32,7 +32,7 @@ for program in living ending; do
 	expect_stack $rounds+ "$leaf<zend_call_function<...<JIT\$one_round<$outer"
 	expect_stack $rounds+ "$leaf<zend_generator_resume<...<JIT\$one_round<$outer"
 done
-# While the interpreter runs below the compiler, whose arrays are partly not in memory yet, copies of the stack end there.
+# If the interpreter runs below the compiler, whose arrays are partly not in memory yet, stack dumps end there.
 ends=dump_exhausted
 for program in living ending; do
 	echo "traces, $program"
@@ -41,8 +41,7 @@ for program in living ending; do
 	expect_json 'all(.groups[]; .stack_end == "entry" or .frames[-1].module == "opcache.so")'
 done
 
-# Without the instructions a stack ends in such code, and the summary says why and what to do, which a packed recording
-# repeats.
+# Without the instructions a stack ends in JIT code; the summary says why and what to do, and so does a packed recording.
 echo 'no code'
 living_options=(--code none)
 record_living_stacks "${compiler[@]}" -d opcache.jit_debug=0x10 -d opcache.jit=1205 "$stack_sources/program.php" $rounds wait

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: python3:python3
-# Complete stacks of CPython: the interpreter's own frames, and with -X perf, where it has that, every Python function between
-# them, in order.
+# Stacks of CPython are complete: the interpreter's own frames and, with -X perf where available, every Python function
+# between them, in order.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: rustc:rustc
-# Complete stacks of Rust: generics, trait objects, panics, threads.
+# Stacks of Rust are complete: generics, trait objects, panics, threads.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 

@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: gunicorn:gunicorn nginx:nginx-light tini:tini
-# Supervisors whose work is in children: without --tree, recorder and report warn that the children are missing, and no report says
-# that there is no leak; with it, they are recorded, and what grows in one of them is found. tree.sh does the same with bash.
+# Supervisors whose children do the work: without --tree, recorder and report warn that the children are missing, and no
+# report says that there is no leak; with --tree they are recorded, and a growing child is found. tree.sh does the same with
+# bash.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 export PATH=$PATH:/usr/sbin
 started=0
 
-# has_children NAME COUNT: the supervisor runs, no longer the shell that started it, and so do its children.
+# has_children NAME COUNT: the supervisor has replaced the shell that started it, and its children run too.
 has_children() {
 	[ "$(cat "/proc/$supervisor/comm")" = "$1" ] && [ "$(cat "/proc/$supervisor"/task/*/children | wc -w)" = "$2" ]
 }
 
-# supervise CHILDREN COMMAND...: false if the command is missing.
+# supervise CHILDREN COMMAND...: returns false if the command is missing.
 supervise() {
 	local children=$1
 	shift
@@ -38,7 +39,7 @@ supervise() {
 	start_recording --tree -p "$supervisor"
 }
 
-# expect_children: the recording with --tree has them all.
+# expect_children: the recording with --tree has all of them.
 expect_children() {
 	stop_recording
 	expect_all_children "$supervisor" "${workers[@]}"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Targets that end while mmtrace attaches: a recording or one clear line, never a crash or a hang.
+# A target ends while mmtrace attaches: there is a recording or one clear line, never a crash or a hang.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 

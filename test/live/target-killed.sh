@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A target that is killed, by a signal or for want of memory: what it had just before is reported.
+# A target is killed, by a signal or by the OOM killer: what it held just before is reported.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -19,11 +19,11 @@ let_work
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 expect_recorded_end
 
-# At once, with the recorder's help: the command is killed, and the recorder says so.
+# Immediately, in a recording started by mmtrace: the command is killed, and the recorder says so.
 "$MMTRACE" record -q -o "$recording" -- sh -c 'kill -9 $$'
 [ $? = 137 ] || fail "the command was killed, which the status of record does not say"
 
-# A memory limit, where one can be set here: of the second version of control groups or of the first.
+# A memory limit, if one can be set here: cgroup v2 or v1.
 group= tries=0
 make_group() {
 	local parent

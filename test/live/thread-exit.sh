@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Threads that end, the first one too; the process continues, is checked, and keeps their mappings.
+# Threads exit, also the first one; the process continues, is checked, and keeps their mappings.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# -t records the requested threads and those that they start, and reports that it did not see the others.
+# -t records the requested threads and those that they start, and reports that other threads were not recorded.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# expect_mapped FUNCTION COUNT: so many calls through it.
+# expect_mapped FUNCTION COUNT: this many calls through it.
 expect_mapped() {
 	expect_json "[.groups[] | select(any(.frames[]; .function == \"$1\")) | .allocated_count] | add // 0 | . == $2"
 }
 
-# record_threads OPTION...: while one idle thread, a new one and a child map something each.
+# record_threads OPTION...: while an idle thread, a new one and a child each map something.
 record_threads() {
 	start_recording "$@"
 	let_work
@@ -30,7 +30,7 @@ expect_json '.processes | length == 1'
 grep -q '100 threads were missed' record.log || fail "the summary does not tell of the others"
 expect_check 1
 
-# The one that starts others.
+# The thread that starts others.
 start_workload many-idle 100
 record_threads -t "$pid,$pid"
 expect_mapped map_in_thread 0
@@ -38,7 +38,7 @@ expect_mapped map_in_new_thread 2
 expect_json '.completeness.missed_threads == 100'
 expect_json '.processes | length == 2'
 
-# Beside its process: all, and once.
+# With -p of its process too: all threads, each once.
 start_workload many-idle 100
 record_threads -p "$pid" -t "$pid"
 expect_mapped map_in_thread 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A process is attached to with its existing children while it is inside fork() nearly all the time: every child that lives
-# is recorded, whenever it was started, and all its calls are, once.
+# Attaching with --tree to a process that calls fork() nearly all the time: every living child is recorded, whenever it was
+# started, and each of its calls is recorded once.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/forks.bash" || exit 2
 

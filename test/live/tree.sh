@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# An idle supervisor whose child leaks: without --tree the recorder and the report say that the child is missing, and the
-# report does not say "no leak"; with it, or by the child's command name, the child's leak is found.
+# An idle supervisor whose child leaks: without --tree, recorder and report warn that the child is missing, and the report
+# does not say "no leak"; with --tree, or with the child's command name, the child's leak is found.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -43,7 +43,7 @@ expect_json '.completeness.warning_codes | index("unrecorded-children")'
 let_work
 let_worker_end
 
-# With the child, which was attached to as the supervisor was.
+# With the child, which was attached to like the supervisor.
 start_supervisor
 start_recording --tree -p "$pid"
 let_work
@@ -54,7 +54,7 @@ expect_json ".processes | all(.checked) and any(.pid == $worker and .unfreed_byt
 expect_workload_answer yes
 let_worker_end
 
-# Only by the command name; an unknown name is refused, and so is an empty list of pidof.
+# By the command name only; an unknown name is refused, and so is an empty list from pidof.
 start_supervisor
 cp "$workloads/leak-anon" a-name-of-more-than-15-bytes
 let_work
@@ -73,7 +73,7 @@ let_end
 "$MMTRACE" record -o "$recording" -p "" 2>err.txt
 [ $? = 2 ] && grep -q 'the list is empty' err.txt || fail "an empty list is not refused: $(cat err.txt)"
 
-# Two PIDs with a blank between, as pidof prints them.
+# Two PIDs separated by a blank, as pidof prints them.
 start_workload leak-anon
 first=$pid
 exec 4>&3

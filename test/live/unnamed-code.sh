@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Locks: dotnet-program
 # Packages: javac:default-jdk-headless node:nodejs
-# Runtimes that were started without a perf map: the report names the runtime and the option that gives names.
+# For runtimes started without a perf map, the report names the runtime and the option that gives names.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 recorded=0
 churn=$SOURCE/test/workload/runtimes
 
-# unnamed NAME LABEL OPTION COMMAND...: of a few seconds of the command. The option is in the first 20 lines.
+# unnamed NAME LABEL OPTION COMMAND...: records the command for a few seconds. The option is in the first 20 lines.
 unnamed() {
 	local name=$1 label=$2 option=$3 process
 	shift 3

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Windows of a recording whose answer is known, given in every way; in each, allocated - freed = unfreed, for the whole,
-# for each stack and for each thread.
+# Windows of a recording with a known answer, given in every form: in each, allocated - freed = unfreed, in total, for each
+# stack and for each thread.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -52,7 +52,7 @@ milliseconds() {
 	awk "BEGIN { printf \"%.6fms\", $1 / 1000000 }"
 }
 
-# share PART WHOLE: in percent, exactly enough.
+# share PART WHOLE: in percent, rounded to what must be enough.
 share() {
 	awk "BEGIN { printf \"%.9f%%\", 100 * $1 / $2 }"
 }

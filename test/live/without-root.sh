@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# A user without any right records own processes, when root has run `mmtrace setup`; `mmtrace check` tells what is missing.
+# An unprivileged user records own processes after root has run `mmtrace setup`; `mmtrace check` says what is missing.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
 [ "$(id -u)" = 0 ] || skip "only root can take the place of root and of a user"
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "kernel.perf_event_paranoid leaves users nothing"
-# /run is this test's own; tracefs, where it is mounted, is root's alone.
+# This test has its own /run; tracefs, if mounted, is accessible to root only.
 [ -n "${RUN_IS_OURS-}" ] || {
 	need_own_mounts
 	cd / && rm -rf "$directory"
@@ -26,7 +26,7 @@ as_user() {
 as_user cat /sys/kernel/tracing/events/header_page >/dev/null 2>&1 && skip "users can read tracefs here"
 recording=$directory/theirs/mmtrace.data
 
-# Before: refused, with the command that fixes it; check says the same.
+# Before setup: refused, with the command that fixes it; check says the same.
 expect_refusal 2 'mmtrace setup' as_user ./mmtrace-for-all record -o "$recording" -- true
 as_user ./mmtrace-for-all check >check.txt && fail "check says that all is well: $(cat check.txt)"
 grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' check.txt ||
@@ -57,18 +57,18 @@ grep -q "^ok  *tracepoints .*$saved" check.txt && grep -q '^limited  permissions
 	fail "check: $(cat check.txt)"
 "$MMTRACE" check >check.txt || fail "check as root: $(cat check.txt)"
 grep -q '^ok  *permissions  *all events' check.txt || fail "check as root: $(cat check.txt)"
-# Root of a user namespace has no rights over events, whatever capabilities it shows; record says the same.
+# Root in a user namespace has no permission for events, whatever capabilities it shows; record says the same.
 if unshare --user --map-root-user true 2>/dev/null; then
 	unshare --user --map-root-user "$MMTRACE" check >check.txt || fail "check in a user namespace: $(cat check.txt)"
 	grep -q '^limited  permissions .*own processes' check.txt && grep -q '^limited  other users .*namespace' check.txt ||
 		fail "check in a user namespace: $(cat check.txt)"
 	unshare --user --map-root-user "$MMTRACE" record -o "$recording" -- true 2>record.log
 	grep -q 'recorded without CAP_PERFMON' record.log || fail "record in a user namespace: $(cat record.log)"
-	# That root is not told to be root.
+	# That root is not told to become root.
 	expect_refusal 2 "process $$: permission denied, although this is root: .*namespace" \
 		unshare --user --map-root-user "$MMTRACE" record -o "$recording" -p $$
 fi
-# In that of a user root's files cannot be told from those of anybody else, which is said.
+# In a user's own namespace root's files look like anybody else's, and check says so.
 if as_user unshare --user --map-root-user true 2>/dev/null; then
 	expect_refusal 2 'root is not known in this user namespace' \
 		as_user unshare --user --map-root-user ./mmtrace-for-all record -o "$recording" -- true
@@ -78,7 +78,7 @@ grep -q 'the time' refused.err && fail "unrequested output: $(cat refused.err)"
 "$MMTRACE" check again >/dev/null 2>&1
 [ $? = 2 ] || fail "check takes an argument"
 
-# A command, and processes of the user's own: figures, stacks and the check are what they are for root.
+# A command, and the user's own processes: figures, stacks and the check equal root's.
 for workload in leak-anon leak-thread leak-fork; do
 	as_user ./mmtrace-for-all record -o "$recording" -- ./$workload --exit >workload.out 2>record.log ||
 		fail "record -- $workload ended with status $?: $(cat record.log)"
@@ -108,13 +108,13 @@ expect_true_report
 expect_json ".processes | length == 1 and .[0].pid == $pid and .[0].checked"
 expect_workload_answer yes
 
-# Options that need more are refused, with a message.
+# Options that need more privileges are refused with a message.
 expect_refusal 2 'CAP_PERFMON' as_user ./mmtrace-for-all record --exact-order -o "$recording" -- true
 sleep 600 &
 processes+=($!)
 expect_refusal 2 "process $!: permission denied.*CAP_SYS_PTRACE" as_user ./mmtrace-for-all record -o "$recording" -p $!
 
-# With CAP_PERFMON alone all of it is recorded.
+# With CAP_PERFMON alone everything is recorded.
 timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+perfmon --ambient-caps=+perfmon \
 	./mmtrace-for-all record --exact-order -o "$recording" -- ./leak-anon --exit >workload.out 2>record.log ||
 	fail "record with CAP_PERFMON ended with status $?: $(cat record.log)"
@@ -124,7 +124,7 @@ expect_true_report
 expect_workload_answer no
 expect_json '.exact_order and (.completeness.warnings == [])'
 
-# What others could have written, or another boot left, is not believed.
+# A configuration that others could have written, or that is from an earlier boot, is not trusted.
 expect_distrust() {
 	expect_refusal 2 "$1" as_user ./mmtrace-for-all record -o "$recording" -- true
 	"$MMTRACE" setup -q || fail "setup does not mend it ($1)"
