@@ -3,15 +3,16 @@
  * mmap and munmap of 64 KiB, called 24 frames deep:
  *
  *     churn COUNT [STACKS]              from STACKS different places (1); prints nanoseconds per pair
- *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints six numbers, see time_among_mappings()
- *     churn --paced COUNT PAUSE BYTES   PAUSE microseconds apart (0: not at all), on a stack of so many bytes and more;
- *                                       prints the processor time of a pair that a quarter of them do not exceed
+ *     churn --mappings MAPPINGS COUNT   in a process with MAPPINGS other mappings; prints six numbers, see
+ *                                       time_among_mappings()
+ *     churn --paced COUNT PAUSE BYTES   PAUSE microseconds apart (0: no pause), on a stack of at least BYTES bytes;
+ *                                       prints the lower quartile of the CPU time of a pair
  *     churn --resident RESIDENT MAPPED MAPPINGS [huge]
- *                                       while so many MiB are resident of so many mapped, beside so many mappings; when
- *                                       asked, see serve_pairs(); `huge`: in huge pages
- *     churn --madvise ...               one of these with a call of madvise, as deep, in place of the pair
- *     churn --threads THREADS           in so many threads, until it is killed
- *     churn --spin                      no calls, only a processor kept busy until it is killed
+ *                                       with RESIDENT of MAPPED MiB resident and MAPPINGS other mappings; runs on
+ *                                       request, see serve_pairs(); `huge`: in huge pages
+ *     churn --madvise ...               one of these with a call of madvise, as deep, instead of the pair
+ *     churn --threads THREADS           in THREADS threads, until it is killed
+ *     churn --spin                      no calls: only keeps a CPU busy until it is killed
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <alloca.h>
@@ -60,7 +61,7 @@ static void give_back(void)
 
 static void (*make_calls)(void) = map_and_unmap; /* at the depth */
 
-/* A bit of `path` for each frame says from which of two places the next one is called. */
+/* For each frame, a bit of `path` selects one of two call sites of the next one. */
 __attribute__((noinline)) static void go_deeper(unsigned depth, unsigned path)
 {
 	if (!depth)
@@ -82,7 +83,7 @@ static int time_pairs(unsigned count, unsigned stacks)
 	return 0;
 }
 
-/* What happened to the thread during a pair. */
+/* How the thread was scheduled during a pair. */
 enum fate { KEPT_PROCESSOR, SLEPT, GAVE_WAY, FATES };
 
 static enum fate find_fate(const struct rusage *before, const struct rusage *after)
@@ -92,7 +93,7 @@ static enum fate find_fate(const struct rusage *before, const struct rusage *aft
 	return after->ru_nivcsw != before->ru_nivcsw ? GAVE_WAY : KEPT_PROCESSOR;
 }
 
-/* How long the thread has waited for a processor so far; 0 where the kernel does not tell. */
+/* The thread's total run-queue delay; 0 if the kernel does not report it. */
 static uint64_t queued_ns(void)
 {
 	unsigned long long queued = 0;
@@ -119,7 +120,7 @@ struct pairs {
 	uint64_t sum, long_ones;
 };
 
-/* Adds one pair; *usage and *queued are those of the thread before it, and then after it. */
+/* Adds one pair; *usage and *queued are the thread's before it, and are updated. */
 static void time_pair(struct pairs *pairs, struct rusage *usage, uint64_t *queued)
 {
 	struct rusage before = *usage;
@@ -146,7 +147,7 @@ static void time_pair(struct pairs *pairs, struct rusage *usage, uint64_t *queue
 	pairs->longest[fate] = length > pairs->longest[fate] ? length : pairs->longest[fate];
 }
 
-/* Protections in turn, so that the kernel does not merge them. */
+/* Alternating protections, so that the kernel does not merge the mappings. */
 static int map_many(unsigned mappings, int touch)
 {
 	for (unsigned i = 0; i < mappings; i++) {
@@ -163,9 +164,9 @@ static int map_many(unsigned mappings, int touch)
 }
 
 /*
- * Prints the mean, what 999 of 1,000 pairs do not exceed, the longest in which the thread kept its processor, the
- * longest in which it slept (waited for a lock) less its wait for a processor, the longest in which others had its
- * processor, and how many of these in a second took more than a millisecond.
+ * Prints the mean, the 99.9th percentile, the longest pair in which the thread kept its CPU, the longest in which it
+ * slept (waited for a lock), without its run-queue delay, the longest in which it was preempted, and the number of
+ * pairs per second that took more than a millisecond.
  */
 static int time_among_mappings(unsigned mappings, unsigned count)
 {
@@ -193,8 +194,8 @@ static int time_among_mappings(unsigned mappings, unsigned count)
 #define LENGTHS (4u << 20) /* of which the median is taken */
 #define PAIRS_PER_POLL 64
 
-/* The first quarter of each 4 MiB if a quarter is resident, and so on. In small pages, that is the most work for a
- * reader. */
+/* If a quarter is to be resident, the first quarter of each 4 MiB, and so on. With small pages, this is the most
+ * work for a reader. */
 static int make_resident(size_t resident_mib, size_t mapped_mib, bool huge)
 {
 	const size_t step = 4 * MIB;
@@ -216,8 +217,8 @@ static int make_resident(size_t resident_mib, size_t mapped_mib, bool huge)
 }
 
 /*
- * Prints "ready". For each line on the standard input: makes pairs until there is another line, then prints the median,
- * what 999 of 1,000 pairs do not exceed, and the longest pairs as time_among_mappings() does.
+ * Prints "ready". For each line on standard input: makes pairs until the next line, then prints the median, the 99.9th
+ * percentile, and the longest pairs like time_among_mappings().
  */
 static int serve_pairs(size_t resident_mib, size_t mapped_mib, unsigned mappings, bool huge)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What each part of an event set costs the traced thread: sets are opened one part at a time on a child that maps and
- * unmaps 24 frames deep (churn.c), their rings are emptied by nobody's looking at them. So this is the kernel's share;
- * what a recorder does with the records comes on top. The lower quartile of ROUNDS rounds, all sets in each. Needs root
- * and tracefs.
+ * The cost of each part of an event set to the traced thread: event sets are opened one part at a time on a child that
+ * maps and unmaps 24 frames deep (churn.c). No process reads their rings, so this is the kernel's share; the recorder's
+ * processing comes on top. Prints the lower quartile of ROUNDS rounds, with all sets in each. Needs root and tracefs.
  *
  *     event-prices ROUNDS PAIRS
  */
@@ -96,7 +95,7 @@ struct set {
 		.dump_bytes = (bytes), .second_ring = true                                                             \
 	}
 #define SYSCALL_MUNMAP WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, SYSCALL_REGISTERS)
-/* Of calls that the pairs do not make: `count` events on each processor. */
+/* Events of calls that the pairs do not make: `count` events on each CPU. */
 #define IDLE(count, everybody)                                                                                         \
 	{                                                                                                              \
 		.trace = EXIT_SHMAT, .sample_type = FIXED | RAW, .more = (count)-1, .on_every_cpu = true,              \
@@ -274,7 +273,7 @@ __attribute__((noinline)) static void map_and_unmap(unsigned depth)
 	__asm__ volatile("" ::: "memory"); /* a call in tail position would be no frame */
 }
 
-/* In a thread of its own, whose stack is the same for all sets. */
+/* In a separate thread, whose stack is the same for all sets. */
 static uint64_t run_calls(const struct set *set, unsigned count)
 {
 	struct timespec start, end;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A recording of any size with a known answer, as if of a program with several threads that maps and unmaps below
- * generated code of known names:
+ * Generates a recording of any size with a known answer, as if of a program with several threads that maps and unmaps
+ * below JIT code with known names:
  *
  *     generate-recording [OPTIONS] RECORDING >account
  *
- * The account, one line for each stack in ascending order: name of its innermost function, bytes and number of what it
- * mapped, bytes and number of what was freed, bytes unfreed, most bytes unfreed at once; then the same sums as "total".
+ * The account has one line for each stack in ascending order: name of its innermost function, bytes and number of its
+ * allocations, bytes and number of releases, unfreed bytes, peak of unfreed bytes; then the same sums as "total".
  *
- * With --processes N the program has so many children too, one after the other: each maps something, which nothing
- * tells the stack of, and exits. They are in the total alone.
+ * With --processes N the program has N children too, one after the other: each maps something, without a known stack,
+ * and exits. They are in the total only.
  *
- * With --lose N so many events of other processes, of which nothing is known but their number, were lost.
+ * With --lose N, N events of unknown processes were lost.
  *
- * With --program FILE the stacks lie in the code of that program, wherever its functions are, and nothing else names
+ * With --program FILE the stacks lie in the code of that program, at any of its functions, and only its symbols name
  * them.
  */
 #include <getopt.h>
@@ -113,7 +113,7 @@ static void place_functions(struct generator *generator)
 	if (generator->options.program) {
 		generator->image = program_image_describe(generator->options.program);
 		generator->code = generator->image.mapping;
-		/* All over the program. */
+		/* Spread over the whole program. */
 		generator->function_bytes = (generator->code.length - PAGE) / functions;
 		return;
 	}
@@ -124,7 +124,7 @@ static void place_functions(struct generator *generator)
 						 .flags = MAP_PRIVATE};
 }
 
-/* Innermost first: where it stands, then return addresses. */
+/* Innermost first: the instruction, then return addresses. */
 static void make_callchain(const struct generator *generator, uint32_t stack, uint64_t *callchain)
 {
 	uint32_t depth = generator->options.depth;
@@ -133,7 +133,7 @@ static void make_callchain(const struct generator *generator, uint32_t stack, ui
 		callchain[i] = function_start(generator, depth - 1 - i, stack) + 8 + stack % 4 * 8;
 }
 
-/* Frames that keep a frame pointer; what lies between is never twice the same. */
+/* Frames with a frame pointer; the words in between are never the same twice. */
 static void make_dump(struct generator *generator, const uint64_t *callchain, uint64_t stack_pointer)
 {
 	uint32_t frames = generator->options.dump_bytes / STACK_FRAME_BYTES;
@@ -187,7 +187,7 @@ static void write_event(struct generator *generator, const struct planned *plann
 	builder_call(generator->builder, &call);
 }
 
-/* One ring after the other, as a recorder drains them. */
+/* One ring after the other, in the order in which a recorder reads them. */
 static void write_round(struct generator *generator)
 {
 	for (uint32_t processor = 0; processor < PROCESSORS; processor++) {
@@ -244,7 +244,7 @@ static void map(struct generator *generator)
 	grow(&generator->total, slot->bytes);
 }
 
-/* One of sixteen leaves the upper half. */
+/* One in sixteen leaves the upper half. */
 static void unmap(struct generator *generator)
 {
 	struct slot *slot = &generator->slots[draw(generator, generator->live)];
@@ -265,7 +265,7 @@ static void unmap(struct generator *generator)
 	generator->slots[generator->live] = gone;
 }
 
-/* They get the parent's mappings and one of their own. */
+/* A child inherits the parent's mappings and adds one. */
 static void write_children(struct generator *generator)
 {
 	struct recording_builder *builder = generator->builder;
@@ -292,7 +292,7 @@ static void write_children(struct generator *generator)
 	builder_round(builder);
 }
 
-/* The parent lives on: what has ended is nobody's any more. */
+/* The parent lives on; memory of ended children has no owner. */
 static void write_residency(struct generator *generator)
 {
 	struct recording_residency residency = {0};
@@ -538,7 +538,7 @@ int main(int argc, char **argv)
 		abort();
 	for (uint64_t i = 0; i < generator->options.live; i++)
 		generator->slots[i].number = (uint32_t)i;
-	/* Twice as many with each level from the first function on; the innermost tells the stack. */
+	/* Twice as many with each level from the first function on; the innermost distinguishes the stacks. */
 	for (uint32_t i = 0; i < generator->options.depth; i++) {
 		uint32_t width = i < 20 ? 1u << i : generator->options.stacks;
 

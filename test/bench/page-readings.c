@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Preloaded into mmtrace by residency-cost: for each reading of a process's resident pages, that is from opening its
- * pagemap until closing it, appends a line to the file $PAGE_READINGS: elapsed and processor time, the time of the
- * longest call that reads pages or a sample of their contents, all in ns, and the number of these calls. With
- * $NO_PAGEMAP, pagemap cannot be opened.
+ * Preloaded into mmtrace by residency-cost: for each reading of a process's resident pages (from opening its pagemap to
+ * closing it), appends a line to the file $PAGE_READINGS: elapsed and CPU time, the time of the longest call that reads
+ * pages or samples their contents, all in ns, and the number of these calls. With $NO_PAGEMAP, pagemap cannot be
+ * opened.
  */
 #define _GNU_SOURCE /* syscall */
 #include <errno.h>

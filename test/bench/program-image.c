@@ -28,7 +28,7 @@ struct program_image program_image_describe(char *path)
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr header;
 
-		/* Of several the one with .text, which is the largest. */
+		/* If there are several: the one with .text, which is the largest. */
 		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
 		    header.p_filesz < image.mapping.length)
 			continue;

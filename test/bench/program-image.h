@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A program file of this machine as part of a made-up recording. */
+/* An ELF file of this machine as a module of a generated recording. */
 #ifndef BENCH_PROGRAM_IMAGE_H
 #define BENCH_PROGRAM_IMAGE_H
 
@@ -9,13 +9,13 @@
 
 #define PROGRAM_IMAGE_BASE 0x7f0000000000ULL /* of the program in the recording's process */
 
-/* Its build-id, and an executable segment as the loader maps it. */
+/* Its build ID, and its executable segment as the loader maps it. */
 struct program_image {
 	struct build_ids build_ids;
 	struct event_mapping mapping;
 };
 
-/* Borrows the path. A file that cannot be read ends the program. */
+/* Borrows the path. If the file cannot be read, the program exits. */
 struct program_image program_image_describe(char *path);
 void program_image_deinit(struct program_image *image);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What each step of a report costs, in ns of processor time for each event: bench-report RECORDING. Every line is a
- * pass that does all that the lines before it do, less what they cost, each the shortest of PASSES; but symbolising is
- * measured where it is done, and rendering is a step of its own. The code is that of the unit tests, not optimised as
- * one as that of the tool. For report-speed, which says the rest.
+ * The cost of each step of a report, in ns of CPU time for each event: bench-report RECORDING. Each line is a pass that
+ * does everything that the preceding lines do, minus their cost; each is the shortest of PASSES. Symbolizing is
+ * measured where it happens, and rendering is a separate step. The code is that of the unit tests, without the tool's
+ * link-time optimisation. report-speed prints the other figures.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +42,14 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* `used`: processor time of the pass. */
+/* `used`: CPU time of the pass. */
 static void print_step(const char *name, double used)
 {
 	printf("  %-34s %8.1f ns/event\n", name, (used - before) * 1e9 / (double)events);
 	before = used;
 }
 
-/* The linker puts these two in place of the library's, see CMakeLists.txt; the types are the library's. */
+/* The linker puts these two in place of the library's (see CMakeLists.txt); the types are the library's. */
 __typeof__(code_view_unwind) __real_code_view_unwind, __wrap_code_view_unwind;
 __typeof__(code_view_names) __real_code_view_names, __wrap_code_view_names;
 
@@ -146,7 +146,7 @@ static double decode_events(const char *path)
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
-/* All stacks are one row: none is named. */
+/* All stacks are one row: none is symbolized. */
 static double replay_events(const char *path)
 {
 	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -186,7 +186,7 @@ static double group_rows(const char *path)
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
-/* Of the stacks that the report needs. */
+/* The stacks that the report needs. */
 static double unwind_stacks(const char *path)
 {
 	double start = seconds(CLOCK_PROCESS_CPUTIME_ID), named = naming;

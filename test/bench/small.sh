@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: perf:linux-perf strace:strace chromium:chromium npm:npm
-# Every command of this directory runs once, in small, and prints what it prints in large: figures where they belong, with
-# their units. What they are is not looked at. Peers that are not installed are left out by the commands themselves.
+# Every command of this directory runs once with small inputs and prints the same table as with large ones: figures in the
+# right places with their units. Their values are not checked. The commands themselves skip tools that are not installed.
 set -u
 export LC_ALL=C.UTF-8 SMALL=1
 unset DEBUGINFOD_URLS
@@ -12,8 +12,9 @@ directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
 failed=0
 
-# expect COMMAND...: every line of its output has one of the forms on the standard input, each after a word: "must" occur,
-# "may", or a program's name: must where that is installed. <n> is a number, <d> may have a point, <s> a sign as well.
+# expect COMMAND...: every line of its output has one of the forms on standard input, each after a word: "must" occur,
+# "may", or the name of a program (must if that is installed). <n> is a number, <d> may have a decimal point, <s> may also
+# have a sign.
 expect() {
 	local left=$directory/left status=0 when form
 	"$@" >"$directory/output" 2>"$directory/errors" </dev/null || status=$?
@@ -47,7 +48,7 @@ must 1000 <n> <n> <n> <n> <n> <n>
 must 10000 <n> <n> <n> <n> <n> <n>
 END
 
-# A program that is run can only be recorded where the kernel lets us.
+# A running program can only be recorded if the kernel permits it.
 recorded=must refused=may
 "$BUILD/test/workload/perf-allowed" >"$directory/reason" || recorded=may refused=must
 expect "$bench/report-speed" <<END
@@ -135,7 +136,7 @@ must untraced <n> 0 - <n> 0
 must (--no-madvise|default) <n> <s> <n> <n> <s>
 END
 
-# With all that attach-cost prints.
+# With everything that attach-cost prints.
 expect "$bench/record-cost" <<'END'
 may (perf|strace|bpftrace) is not installed: left out
 must <n> stacks ns/pair added of perf -g bytes/pair lost recorder's CPU

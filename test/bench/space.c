@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What one operation of the address space costs with 10^3 to 10^6 live mappings, in ns. Figures, never a verdict:
- * cmake --build build --target bench-space && build/test/bench-space [OPERATIONS [MAPPINGS]]
- * with so many operations (200,000) and at most so many mappings (1,000,000).
+ * The cost of one operation of the address space with 10^3 to 10^6 live mappings, in ns. Prints figures and never
+ * fails:
+ *
+ *     cmake --build build --target bench-space && build/test/bench-space [OPERATIONS [MAPPINGS]]
+ *
+ * with this number of operations (200,000) and at most this number of mappings (1,000,000).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  *     bench-symbols record FILE RECORDING <ADDRESSES
  *     bench-symbols record-for-perf FILE RECORDING <ADDRESSES
  *
- * The functions and lines of addresses of a program file, as addr2line prints them; or a recording in which each of the
- * addresses is the only frame of a call's stack, or the instruction of a sample of the processor's clock.
- * test/bench/symbol-cost picks the addresses and puts the peers beside it.
+ * Prints the functions and lines of addresses in an ELF file, as addr2line does; or writes a recording in which each
+ * address is the only frame of a call's stack, or the instruction pointer of a cpu-clock sample. test/bench/symbol-cost
+ * chooses the addresses and runs the other tools.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static void append_record(struct writer *writer, uint32_t type, const uint64_t *
 	require(writer_append(writer, STREAM_OTHERS, record, header.size));
 }
 
-/* perf wants the instruction of a sample itself: it names callchains, but looks for no line of theirs. */
+/* perf needs the instruction pointer of a sample: it symbolizes callchains, but looks up no lines for them. */
 static void write_for_perf(char *path, const char *recording)
 {
 	const uint64_t id = 1, task = PID | (uint64_t)PID << 32;

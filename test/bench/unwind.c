@@ -2,10 +2,10 @@
 /*
  *     bench-unwind RECORDING [FILE...]
  *
- * Unwinds every sample with a stack dump of a recording three ways: by the row tables, cold (with opening the files and
- * compiling their tables), by the cache, and by libunwind. Then the size of the row tables of the FILEs, each row of
- * which is compared with libdw's. test/bench/unwind-cost makes the recording and puts perf beside it. Figures, never a
- * verdict.
+ * Unwinds every sample with a stack dump of a recording in three ways: with the row tables, cold (including opening the
+ * files and compiling their tables); with the cache; and with libunwind. Then prints the size of the row tables of the
+ * FILEs, and compares each row with libdw's. test/bench/unwind-cost makes the recording and runs perf. Prints figures
+ * and never fails.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static uint64_t unwind_all(uint64_t *whole_ret)
 
 #define ROUNDS 16
 
-/* Each sample several times in a row: after the first its bytes are in the cache, as when they have just been read. */
+/* Each sample several times in a row: after the first its bytes are in the CPU cache, as if they had just been read. */
 static uint64_t unwind_in_cache(void)
 {
 	struct unwind_callbacks callbacks = unwind_oracle_callbacks();
@@ -70,7 +70,7 @@ static uint64_t unwind_in_cache(void)
 	return frames;
 }
 
-/* Number of samples that the cache knew; each is looked up `rounds` times in a row. */
+/* Number of samples found in the cache; each is looked up `rounds` times in a row. */
 static uint64_t unwind_memoised(size_t rounds)
 {
 	struct unwind_callbacks callbacks = unwind_oracle_callbacks();
@@ -95,7 +95,7 @@ static uint64_t unwind_memoised(size_t rounds)
 
 /* ---- libunwind, with the same data ---- */
 
-/* Frames of all samples; *equal_ret: samples whose frames are ours. Comparing them is not timed. */
+/* Frames of all samples; *equal_ret: samples whose frames equal ours. The comparison is not timed. */
 static uint64_t libunwind_all(uint64_t *equal_ret, double *seconds_ret)
 {
 	struct unwind_callbacks callbacks = unwind_oracle_callbacks();

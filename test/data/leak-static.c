@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The program of the golden recordings. It needs no library, so that a report of it reads the same on every machine.
- * Its operands are ignored, but each makes one leak more. It ends when standard input does.
+ * The program of the golden recordings. It needs no library, so that its report is the same on every machine. Its
+ * operands are ignored, but each adds one leak. It exits at the end of standard input.
  */
 #include <linux/mman.h>
 #include <stddef.h>

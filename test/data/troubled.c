@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Writes a recording in which things went wrong: troubled FILE. Calls fail, and others were lost: at the end the kernel
- * has a mapping that no event tells of, and lacks one. Its stacks are those of leak-static.
+ * Writes a recording with errors and losses: troubled FILE. Calls fail, and others were lost: at the end the kernel has
+ * a mapping without an event, and one is missing. Its stacks are those of leak-static.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void fail(void)
 	map(-EINVAL, 0, leak_stack, 5);
 }
 
-/* Of leak-static: reports name its functions only when it is the one that was recorded. */
+/* The build ID of leak-static: reports symbolize only the recorded file. */
 static void add_build_id(void)
 {
 	static const uint8_t build_id[20] = {0x00, 0x3a, 0x93, 0x3b, 0x76, 0x28, 0x25, 0xaf, 0xf8, 0x9f,

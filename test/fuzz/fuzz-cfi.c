@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes are call frame information: the first says of what kind (.eh_frame, .debug_frame, a whole ELF file), the
- * rest is compiled to a table, every row of which must be found and make sense; rows with expressions are stepped.
+ * Any bytes are call frame information: the first selects its kind (.eh_frame, .debug_frame, a whole ELF file), the
+ * rest is compiled to a table, every row of which must be found and be valid; rows with expressions are unwound.
  */
 #include <elf.h>
 #include <libelf.h>
@@ -23,7 +23,7 @@ static void require(int condition)
 		abort();
 }
 
-/* A stack that is its own addresses, so that every pointer leads somewhere. */
+/* A stack that contains its own addresses, so that every pointer leads somewhere. */
 static bool read_word(void *context, uint64_t address, uint64_t *word_ret)
 {
 	(void)context;

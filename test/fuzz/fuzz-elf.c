@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes are a program file: open it, then ask for rows, names, lines, calls and code at the addresses of its
- * segments and at its ends.
+ * Any bytes are an ELF file: open it, then look up rows, names, lines, calls and code at the addresses of its segments
+ * and at their ends.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static void look_up(struct program *program, uint64_t address, size_t size)
 	if (!count || count > PROGRAM_INLINE_MAX)
 		abort();
 	for (size_t i = 0; i < count; i++) {
-		/* Every string must be there to its end. */
+		/* Every string must be readable to its end. */
 		if ((frames[i].function && strlen(frames[i].function) > SIZE_MAX / 2) ||
 		    (frames[i].source_file && strlen(frames[i].source_file) > SIZE_MAX / 2))
 			abort();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Any bytes are code: the first says where in the rest a row is wanted, and whether the address is a return address.
- * What is deduced must be a row that the unwinder can use, after a bounded number of instructions.
+ * Any bytes are code: the first says for which place in the rest a row is requested, and whether the address is a
+ * return address. The result must be a row that the unwinder can use, after a bounded number of instructions.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ static int is_base(uint8_t number)
 	return number == STACK_POINTER || number == FRAME_POINTER;
 }
 
-/* The row of a function that has made its frame. */
+/* The row of a function after its prologue. */
 #define HOST_FRAME 48
 static const struct cfi_rule host_rules[] = {{.number = 3, .kind = CFI_RULE_OFFSET, .offset = -16},
 					     {.number = RETURN_COLUMN, .kind = CFI_RULE_OFFSET, .offset = -8}};

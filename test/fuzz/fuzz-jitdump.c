@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Any bytes are a jitdump: parse, then find name, line, rows and code of every address that they mention. */
+/* Any bytes are a jitdump: parse it, then find name, line, rows and code of every address that it mentions. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Any bytes are a perf map: parse, find every name at both ends of what it covers, normalise it. */
+/* Any bytes are a perf map: parse it, look up every name at both ends of its range, normalize it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

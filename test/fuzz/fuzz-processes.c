@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random births, clone flags, programs executed and ends of a few processes and threads, in any order, and calls of
- * theirs between: each space has one owner among those who share it, is valid, and gives back every byte that was
- * allocated in it.
+ * Random forks, clone flags, execs and exits of a few processes and threads, in any order, with calls in between: each
+ * address space has one owner among the processes that share it, is valid, and releases every byte that was allocated
+ * in it.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ static bool observe(void *context, struct process *process, struct space_observe
 	return true;
 }
 
-/* Threads of a process have its number or one of the next few, which may be another process's too. */
+/* A thread of a process has the same ID or one of the next few, which may belong to another process too. */
 static int32_t take_number(struct bytes *input)
 {
 	return FIRST_PID + bytes_u8(input) % PIDS;
@@ -88,7 +88,7 @@ static struct mmt_error *rename_task(struct streams *streams, struct bytes *inpu
 		     : processes_comm(streams->processes, thread, exec ? "exec" : "comm", exec, streams->now_ns);
 }
 
-/* What has ended may be let go, as far as nobody else needs it. */
+/* An ended process may be forgotten unless another one needs it. */
 static struct mmt_error *exit_task(struct streams *streams, int32_t pid, int32_t tid, bool let_go)
 {
 	struct mmt_error *error = processes_exit(streams->processes, pid, tid, streams->now_ns);
@@ -156,7 +156,7 @@ static struct mmt_error *step(struct streams *streams, struct bytes *input)
 	}
 }
 
-/* Those who share a space name the same, and one of them owns it; nobody else does. */
+/* Processes that share an address space refer to the same one; exactly one of them owns it. */
 static void check_sharers(const struct streams *streams, const struct process *process)
 {
 	const struct process *next = process;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Any bytes are a recording: open it, take every event, look at everything an event points to. */
+/* Any bytes are a recording: open it, read every event, and read everything an event points to. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* So that the sanitizer sees every byte that is promised. */
+/* So that the sanitizer checks every promised byte. */
 static uint64_t sum_stack(const struct event_stack *stack)
 {
 	uint64_t sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Any bytes are a recording: report it, and hold the report's own figures against each other. */
+/* Any bytes are a recording: report it, and check that the report's figures are consistent. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void write_everything(struct mmt_report *report)
 	fclose(stream);
 }
 
-/* False: there is no report. *start_ns_ret, *end_ns_ret: the times that it is about. */
+/* Returns false if there is no report. *start_ns_ret, *end_ns_ret: the times that it covers. */
 static bool try_report(const struct mmt_report_options *options, uint64_t *start_ns_ret, uint64_t *end_ns_ret)
 {
 	struct mmt_report *report;
@@ -65,7 +65,7 @@ static bool try_report(const struct mmt_report_options *options, uint64_t *start
 	return true;
 }
 
-/* The middle of the recording, in steps: other readings of pages, sizes and maps decide there. */
+/* The middle of the recording, in steps: other readings of pages, sizes and maps apply there. */
 static void try_windows(struct mmt_report_options *options, uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t quarter_ns = (end_ns - start_ns) / 4;

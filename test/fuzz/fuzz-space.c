@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random calls, witnesses and snapshots: the space stays valid, and every byte allocated is released once. At the end
- * the kernel's maps are whatever the last input says, and after the repair the space must be these.
+ * Random calls, MMAP2 records and snapshots: the address space stays valid, and every allocated byte is released once.
+ * At the end the last input becomes the kernel's maps, and after reconciling, the address space must equal them.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Modulo 2^64: bytes set aside and bytes mapped may be more together. */
+/* Modulo 2^64: reserved and mapped bytes may add up to more. */
 struct balance {
 	uint64_t live;
 };
@@ -193,7 +193,7 @@ static void require_line(const struct space *space, uint64_t start, uint64_t end
 	}
 }
 
-/* A CHECK of lines made of the same input, and the repair: the space is these lines. */
+/* A CHECK record made from the same input, then reconcile: the address space equals its lines. */
 static void check_against_anything(struct space *space, uint64_t now_ns, const uint8_t *data, size_t size)
 {
 	struct bytes input = bytes_over(data, size);

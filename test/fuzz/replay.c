@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Gives every file of the directories and files named to a fuzz target once: what the fuzzer has found stays found. */
+/* Passes each file of the given directories and files to a fuzz target once, so that bugs found by the fuzzer stay
+ * fixed. */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>

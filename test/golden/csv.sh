@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# report --csv as Python's csv module reads it: the figures are those of --json, in records of equal length.
+# Python's csv module reads report --csv: the figures are those of --json, in records of equal length.
 source "$SOURCE/test/golden/replay.bash" || exit 2
 
 cat >"$directory/compare.py" <<'END'
@@ -15,7 +15,7 @@ report = json.load(open(report))
 assert all(len(record) == len(table[0]) for record in table), "records of equal length"
 records = [dict(zip(table[0], record)) for record in table[1:]]
 if report["then_by"]:
-    # Only rows of both keys, each with the name of the first; they add up to the report.
+    # Only rows that have both keys, each with the name of the first; they add up to the report.
     expected = [dict(inner, id=group["id"]) for group in report["groups"] for inner in group["inner_groups"]]
     outers = [group["name"] for group in report["groups"] for _ in group["inner_groups"]]
     inners = [(str(inner["id"]), inner["name"]) for group in report["groups"] for inner in group["inner_groups"]]

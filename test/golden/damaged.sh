@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A damaged section is done without, and the check does not pass: figures are missing.
+# A recording with a damaged section can still be reported, and the check fails because figures are missing.
 source "$SOURCE/test/golden/replay.bash" || exit 2
 
 failed=0
@@ -10,7 +10,7 @@ cp "$recordings/more.data" "$copy" && chmod u+w "$copy" || exit 2
 	echo "FAILED: the sound recording: status $?" >&2
 	failed=1
 }
-# The last section but those that say where the others are is residency.
+# The last section, except the ones that locate the others, is residency.
 printf '\377\377\377\377' | dd of="$copy" bs=1 seek=$(($(stat -c %s "$copy") - 78)) conv=notrunc status=none || exit 2
 status=0
 "$MMTRACE" report --check --no-pager "$copy" >"$directory/out" 2>"$directory/err" || status=$?

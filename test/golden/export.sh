@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: strace:strace
-# What mmtrace export writes where: a file that exists is replaced only when the new one is complete.
+# mmtrace export replaces an existing file only when the new one is complete.
 source "$SOURCE/test/golden/written-files.bash" || exit 2
 
 # says WORD...: in the messages of the last run.
@@ -9,7 +9,7 @@ says() {
 	grep -qF -- "$*" messages || complain "no '$*' in: $(cat messages)"
 }
 
-# is_old: the file is still what it was, and nothing lies beside it.
+# is_old: the file is unchanged, and there is no other file beside it.
 is_old() {
 	[ "$(cat file)" = old ] && [ "$(echo file*)" = file ]
 }
@@ -29,7 +29,7 @@ run 0 export -f pprof -o file "$data/more.data"
 [ ! -c /dev/full ] || "$MMTRACE" export -f folded "$data/more.data" >/dev/full 2>messages
 says 'No space left'
 
-# Every format: no room, a full device, and Ctrl-C when the first piece is written.
+# Every format: no space, a full device, and Ctrl-C after the first piece is written.
 read -r -a formats < <("$MMTRACE" export --list-options | sed -n 's/^--format -f //p' | tr '|' ' ')
 [ "${#formats[@]}" -ge 8 ] || complain "only these formats are listed: ${formats[*]}"
 for format in "${formats[@]}"; do
@@ -72,7 +72,7 @@ rm file.0004.pb.gz
 run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ ! -s messages ] || complain "a series without older files: $(cat messages)"
 
-# The page of report --html, of the same selection; the viewer chooses the weight.
+# The page of report --html, for the same selection; the viewer chooses the weight.
 for selection in "" "--to 300ms --class anon,file --hide main" "--focus *mmap* --min-age 1ms"; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" report --html page.html $selection "$data/more.data"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Recordings whose answer the program that made them knows: what each stack mapped, freed, kept and held at most; also
-# when the clock jumps back in the middle, which the report mentions.
+# Recordings with a known answer: what each stack mapped, freed, kept and held at its peak; also if the clock jumps back in
+# the middle, which the report mentions.
 set -eu
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
@@ -47,7 +47,7 @@ if "$MMTRACE" report --at 1h "$directory/recording" >/dev/null 2>"$directory/sai
 	echo "--at of a recording whose clock went back: $(cat "$directory/said")"
 	failed=1
 fi
-# Events that were lost may have been anybody's: what agrees with the final map is not sure to be whole.
+# Lost events may have belonged to any process: agreement with the final map does not prove that nothing is missing.
 jumps=0
 check --events 10000 --live 100 --stacks 40 --seed 6
 "$MMTRACE" report --check "$directory/recording" >/dev/null

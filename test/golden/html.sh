@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Where report --html and diff --html write: an existing file is replaced when the page is complete, and in no other case.
-# The tests of test/html open the pages.
+# report --html and diff --html replace an existing file only when the page is complete. The tests of test/html open the
+# pages.
 source "$SOURCE/test/golden/written-files.bash" || exit 2
 
 # is_page FILE
@@ -9,7 +9,7 @@ is_page() {
 	[ "$(head -c 15 "$1")" = '<!DOCTYPE html>' ] && [ "$(tail -n 1 "$1")" = '</html>' ] && grep -q '"recordings":\[{' "$1"
 }
 
-# is_old: page.html is still what it was, and nothing lies beside it.
+# is_old: page.html is unchanged, and there is no other file beside it.
 is_old() {
 	[ "$(cat page.html)" = old ] && [ "$(echo page.html*)" = page.html ]
 }

@@ -1,22 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A report takes memory for what lives and for different stacks, not for each event: read from a file, from a pipe, step
-# by step, and as the difference of two; and a JSON document takes none at all. How much it is for much that lives.
+# The memory of a report depends on live mappings and different stacks, not on the number of events: read from a file or a
+# pipe, step by step, and as a diff; a JSON document needs none beyond that. The test checks the size for many live mappings
+# too.
 set -eu
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
-# Memory that was freed shall be used again.
+# Freed memory must be reused.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=0:thread_local_quarantine_size_kb=0
 failed=0
-# In KiB; the sanitizers keep more of their own for what was freed.
+# In KiB; the sanitizers keep more freed memory.
 room=2048
 ! grep -q '^MMTRACE_SANITIZE:BOOL=ON$' "$BUILD/CMakeCache.txt" || room=8192
 
-# peak_below KIB COMMAND...: in KiB, the least of three: how far threads are ahead of each other differs. One that is below
-# the bound is enough. Where PIPED is set, the standard input is a pipe with that file's content.
+# peak_below KIB COMMAND...: in KiB, the least of three: how far threads run ahead of each other differs. One result below
+# the limit is enough. If PIPED is set, standard input is a pipe with that file's content.
 peak_below() {
 	python3 -c 'import ctypes, os, subprocess, sys
-# What is measured inherits it: where huge pages are always used, memory is counted that nobody asked for.
+# The measured command inherits this: where huge pages are always used, unrequested memory would count.
 PR_SET_THP_DISABLE = 41
 if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_THP_DISABLE, *(ctypes.c_ulong(each) for each in (1, 0, 0, 0))):
     sys.exit("PR_SET_THP_DISABLE: " + os.strerror(ctypes.get_errno()))
@@ -47,7 +48,7 @@ for events in 100000 400000; do
 	"$BUILD/test/generate-recording" --events $events --live 2000 --stacks 200 "$directory/$events" >/dev/null
 done
 
-# same WHAT KIB KIB: of the short recording, and of the one four times as long, each event of which has 200 bytes and more.
+# same WHAT KIB KIB: of the short recording, and of one four times as long, each event of which has at least 200 bytes.
 same() {
 	echo "$1: $2 and $3 KiB"
 	[ "$3" -lt $(($2 + room)) ] && return
@@ -64,9 +65,9 @@ same "report --every" "$few" "$(peak_below $((few + room)) report --every 20ms "
 few=$(peak diff "$short" "$short")
 same diff "$few" "$(peak_below $((few + room)) diff "$short" "$long")"
 
-# The sanitizers have memory of their own beside each piece.
+# Sanitizers need additional memory for each piece.
 if [ "$room" = 2048 ]; then
-	# A report names each process and thread: so much is left of one that has ended, and no more.
+	# A report names each process and thread: it keeps this much of an ended one, and no more.
 	left=800
 	for processes in 100000 200000; do
 		"$BUILD/test/generate-recording" --events 100 --live 10 --processes $processes "$directory/ended$processes" >/dev/null
@@ -90,7 +91,7 @@ if [ "$room" = 2048 ]; then
 	}
 	rm "$directory/live"
 
-	# In code that has names, inlined functions and lines.
+	# In code with names, inlined functions and lines.
 	"$BUILD/test/generate-recording" --events 300000 --live 100000 --stacks 10000 --depth 30 --program "$MMTRACE" \
 		"$directory/named" >/dev/null
 	kibibytes=$(peak_below 141600 report --no-cache "$directory/named")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# One allocation after the other fails, whatever library asks for it: the tool says so and ends with status 2, or gives
-# what it gives else; nothing unfinished is left behind.
+# One allocation after the other fails, whichever library requests it: the tool reports it and exits with status 2, or its
+# output is the usual one; no partial file is left behind.
 source "$SOURCE/test/golden/replay.bash" || exit 2
 
 grep -q '^MMTRACE_SANITIZE:BOOL=ON$' "$BUILD/CMakeCache.txt" && {
@@ -14,13 +14,13 @@ put_program
 cd "$recordings" || exit 1
 runs=0 failures=0
 
-# run WORD...: with FAIL_ALLOCATION. Where a file is written, it is the only one in its directory.
+# run WORD...: with FAIL_ALLOCATION. A file that it writes is the only one in its directory.
 run() {
 	rm -rf "$directory/written" && mkdir "$directory/written"
 	LD_PRELOAD=$library "$MMTRACE" "$@" >"$directory/out" 2>"$directory/errors" </dev/null
 }
 
-# try_all STEP WORD...: each of the first allocations, then one of STEP.
+# try_all STEP WORD...: each of the first allocations, then every STEPth.
 try_all() {
 	local step=$1 number status count
 	shift
@@ -32,7 +32,8 @@ try_all() {
 		FAIL_ALLOCATION=$number run "$@"
 		status=$?
 		runs=$((runs + 1))
-		# The threads of a report do not allocate in the same order each time: the last ones may not be reached.
+		# The threads of a report do not allocate in the same order each time: the last allocations may not be
+		# reached.
 		if [ $status = 0 ]; then
 			cmp -s "$directory/out" "$directory/expected" && continue
 		elif [ $status = 2 ] && grep -q 'out of memory' "$directory/errors"; then

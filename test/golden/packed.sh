@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Every line of TESTLIST gives the same when the recordings are packed and their program is gone; and so does a recording
-# of so many frames that a report does not keep the names of all, as it does of a packed one.
+# Every line of TESTLIST gives the same output when the recordings are packed and their program is gone; so does a recording
+# with so many frames that a report does not cache the names of all, as it does for a packed one.
 source "$SOURCE/test/golden/replay.bash" || exit 2
 
 failed=0
 compare() {
-	# What is in the file is not the same, and is not meant to be; two cannot be packed.
+	# The contents of the files differ, as intended; two recordings cannot be packed.
 	[[ $2 != dump && " $* " != *" perf.data "* && " $* " != *" cut.data "* ]] || return
 	replay "$@"
 	diff -u "$SOURCE/test/golden/$1.expected" "$directory/$1" || {

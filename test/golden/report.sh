@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Every line of TESTLIST gives what its NAME.expected holds.
+# Every line of TESTLIST prints its NAME.expected.
 source "$SOURCE/test/golden/replay.bash" || exit 2
 
 failed=0

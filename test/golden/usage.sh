@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What cannot be meant is refused before anything is done: status 2, nothing on standard output, and one line that names what
-# was wrong, with the one that says where the options are listed; no more than the first of them where the recording is wrong.
+# Invalid command lines are refused before anything is done: status 2, nothing on standard output, one line that names the
+# mistake, and one that says where the options are listed (omitted if the recording itself is wrong).
 source "$SOURCE/test/golden/replay.bash" || exit 2
 
 cp "$recordings/leak.data" "$recordings/README" "$directory" && cd "$directory" || exit 2

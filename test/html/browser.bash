@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# For scripts that need a browser: run_node SCRIPT ARGUMENT... with playwright-core, of the version in package-lock.json,
-# installed in the build directory.
+# For scripts that need a browser: run_node SCRIPT ARGUMENT... runs with the version of playwright-core in
+# package-lock.json, installed in the build directory.
 
-# prepare_browser: false, and says why, if there is no Chromium or no playwright-core.
+# prepare_browser: returns false and prints why if Chromium or playwright-core is missing.
 prepare_browser() {
 	local name
 	for name in node npm "${CHROMIUM:-chromium}"; do
@@ -13,7 +13,7 @@ prepare_browser() {
 	done
 	modules=$BUILD/test/html
 	mkdir -p "$modules" || return 1
-	# All tests that need it may start at the same time.
+	# Tests that need it may start at the same time.
 	exec 9>"$modules/lock"
 	flock 9
 	cp "$SOURCE"/test/html/{package.json,package-lock.json,*.mjs} "$modules" || return 1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: firefox-esr:firefox-esr node:nodejs
-# The page of report --html in Firefox, from a file: no error, no request, a range, keys and the search. firefox.mjs has the
-# checks.
+# Firefox opens the page of report --html from a file: no error, no request; a range, keys and the search work. firefox.mjs
+# has the checks.
 set -u
 : "${SOURCE:?}" "${BUILD:?}" "${MMTRACE:?}"
 command -v firefox-esr node >/dev/null || { echo "firefox-esr or nodejs is not installed"; exit 77; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A page whose every name is hostile, for test/html/page.sh: hostile-page [diff] >page.html. What gets through sets
- * window.hostile or opens a dialog.
+ * A page in which every name is hostile, for test/html/page.sh: hostile-page [diff] >page.html. A name that is executed
+ * sets window.hostile or opens a dialog.
  */
 #include <mmtrace/output.h>
 #include <stdlib.h>

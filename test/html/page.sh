@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: chromium:chromium npm:npm
-# The pages of report --html and diff --html in Chromium: what one selects, and that names cannot do anything. page.mjs has
-# the checks.
+# Chromium opens the pages of report --html and diff --html: selecting works, and names cannot run code. page.mjs has the
+# checks.
 set -u
 : "${SOURCE:?}" "${BUILD:?}" "${MMTRACE:?}"
 . "$SOURCE/test/html/browser.bash" || exit 2
 prepare_browser || exit 77
 . "$SOURCE/test/golden/replay.bash" || exit 2
-# Page and report must see the program of the recordings alike.
+# Page and report must find the recordings' program at the same path.
 put_program
 export MMTRACE
 

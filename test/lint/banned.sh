@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Functions that must not be called: unbounded or silently failing ones anywhere, printing and ending the process in lib/.
+# Functions that must not be called: unbounded or silently failing ones anywhere; in lib/, those that print or exit.
 set -u
 cd "${SOURCE:?}" || exit 1
 
 failed=0
 
-# FILE:LINE:CODE of all lines of the files, comments and texts left out.
+# FILE:LINE:CODE of all lines of the files, without comments and string literals.
 code_of()
 {
 	grep -nH '' "$@" | sed -E -e 's/"([^"\\]|\\.)*"/""/g' -e 's@/\*.*\*/@@g' -e 's@//.*@@' -e 's@^([^:]*:[0-9]+:)[[:space:]]*/?\*.*@\1@'
 }
 
-# Calls of the functions $1 in what code_of found, $3.
+# Calls of the functions $1 in the output $3 of code_of.
 forbid()
 {
 	local functions=$1 why=$2 found
@@ -36,7 +36,7 @@ forbid 'system|popen' 'a shell with foreign words' "$everywhere"
 forbid 'printf|puts|putchar|vprintf|perror|warn|warnx|error|err|errx' 'the library never prints' "$in_library"
 forbid 'exit|abort|assert|quick_exit' 'the library never ends the process' "$in_library"
 
-# A child process that it has made is the only one that may end itself.
+# Only a child process that the library created may exit.
 forbid '_exit|_Exit' 'the library never ends the process' "$(grep -v '^lib/capture/\(process/command\|runtimes/ask-runtime\)\.c:' <<<"$in_library")"
 
 found=$(grep -nE '\b(stdout|stderr)\b' "${library[@]}" | grep -vE ':[[:space:]]*(/?\*|//)')
@@ -45,18 +45,18 @@ if [[ -n $found ]]; then
 	failed=1
 fi
 
-# Written so that this line is none of them.
+# Written so that this line does not match itself.
 found=$(grep -nE '\b(TOD[O]|FIXM[E]|XX[X]|HAC[K])\b' "${all[@]}")
 if [[ -n $found ]]; then
 	echo "$found" >&2
 	failed=1
 fi
 
-# What a unit test makes elsewhere stays when the test fails or is killed.
+# Files that a unit test creates in another way stay when the test fails or is killed.
 mapfile -t units < <(find test/unit -name '*.[ch]' ! -path test/unit/support/temporary.c | sort)
 forbid 'mkdtemp|mkstemp|mkostemp|tmpnam|tempnam|mktemp' 'see test/unit/support/temporary.h' "$(code_of "${units[@]}")"
 
-# The kernel walks every page of the process for it, and keeps its calls waiting meanwhile.
+# The kernel walks every page of the process for this file, and blocks its calls meanwhile.
 found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}")
 if [[ -n $found ]]; then
 	echo "$found    <- maps and pagemap say as much" >&2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# lib/base/syscall-table.h is the one table of memory syscalls: no other file of the library or the tool lists them, by constants, by
-# counters or by names.
+# lib/base/syscall-table.h is the only table of memory system calls: no other file of the library or the tool lists them, by
+# constants, counters or names.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -11,7 +11,7 @@ mapfile -t calls < <(sed -nE 's/^\tCALL\(([A-Z_]+), .*/\1/p' "$table")
 ((${#calls[@]} > 10)) || { echo "$table: no table of calls found" >&2; exit 1; }
 any=$(IFS='|'; echo "${calls[*]}")
 
-# lists FILE: a file may name a call for its own sake, but not two.
+# lists FILE: a file may name a single call, but not two.
 lists()
 {
 	local constants names

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: zsh:zsh fish:fish
-# The completion scripts in cmd/completion/ are what the tool generates, and each works in its shell where that is installed.
+# The completion scripts in cmd/completion/ are what the tool generates, and each works in its shell if that is installed.
 set -u
 cd "${SOURCE:?}" || exit 1
 : "${MMTRACE:?}"
@@ -30,7 +30,7 @@ check_script bash mmtrace.bash
 check_script zsh _mmtrace
 check_script fish mmtrace.fish
 
-# What each shell offers at the end of a command line, one a line.
+# The words that each shell offers at the end of a command line, one per line.
 offered_bash()
 {
 	bash --norc -c '
@@ -53,7 +53,8 @@ offered_fish()
 	fish --no-config -c "source $directory/mmtrace.fish; complete -C '$1'" | cut -f1
 }
 
-# offers LINE WORD...: exactly these; of lists and paths the last part counts, as shells show or leave out what is before it.
+# offers LINE WORD...: exactly these; of lists and paths only the last part counts, because shells differ in whether they
+# show the part before it.
 offers()
 {
 	local line=$1 offered expected

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The Debian packages have the version of the project, need what CMake needs, and libmmtrace-dev needs what mmtrace.pc names.
+# The Debian packages have the project's version, depend on what CMake needs, and libmmtrace-dev depends on what mmtrace.pc
+# names.
 set -u
 cd "${SOURCE:?}" || exit 1
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Both libraries and the symbols file of the Debian package have what the public headers declare, and nothing else.
+# Both libraries and the symbols file of the Debian package contain exactly what the public headers declare.
 set -u
 cd "${SOURCE:?}" || exit 1
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The arrows between the layers, checked from the #include lines.
+# #include lines respect the permitted dependencies between the layers.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -34,7 +34,7 @@ while IFS=: read -r file line; do
 	target=${included%%/*}
 	[[ -e lib/$included ]] || complain "$file: \"$included\" is no path below lib/"
 	[[ $target == "$layer" || " ${allowed[$layer]-} " == *" $target "* ]] && continue
-	# The one place that asks every layer for the version of its library.
+	# The one file that asks every layer for the version of its library.
 	[[ $file == lib/output/version.c && $included =~ ^code/(elf/module|elf/disassembly|unwind/expressions)\.h$ ]] && continue
 	complain "$file: layer $layer must not include \"$included\""
 done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib --include='*.[ch]')
@@ -48,13 +48,13 @@ while IFS=: read -r file line; do
 	complain "$file: a public header includes something of ours that is not public: $line"
 done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' include --include='*.h')
 
-# The map of the sources in mmtrace-internals(7) leads to files that exist.
+# The map of the sources in mmtrace-internals(7) leads to existing files.
 while read -r path; do
 	[[ -n $(find lib cmd include test -path "*/${path#./}" -print -quit) || -e $path || $path == *NAME* ]] ||
 		complain "man/mmtrace-internals.7: $path does not exist"
 done < <(sed -nE 's/.*[[:space:]]Pa ([a-z][A-Za-z0-9\/._-]*\.[ch]).*/\1/p; s/^\.Pa ([a-z][A-Za-z0-9\/._-]*\.[ch]).*/\1/p' man/mmtrace-internals.7 | sort -u)
 
-# It names every folder of lib, and only paths that exist.
+# It names every folder of lib, and only existing paths.
 for directory in lib/*/*/; do
 	folder=$(basename "$directory")
 	sed -n '/^\.Ss Layers$/,/^\.Ss Where is it$/p' man/mmtrace-internals.7 | grep -qE "^\.((It|Pq) )?Pa ([a-z/-]*/)?$folder( |\$)" ||

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The manual pages are well-formed, have the sections every page must have, and their references exist.
+# The manual pages are well-formed, have all required sections, and their references exist.
 set -u
 export LC_ALL=C.UTF-8
 cd "${SOURCE:?}" || exit 1
@@ -30,7 +30,7 @@ for page in man/*.[1357]; do
 	done
 done
 
-# An item of a -tag list that explains nothing. mandoc reports empty items of the other types of lists.
+# An item without text in a -tag list. mandoc reports empty items of the other types of lists.
 for page in man/*.[1357]; do
 	empty=$(awk '
 		/^\.\\"/ || /^\.Pp$/ { next }
@@ -42,8 +42,8 @@ for page in man/*.[1357]; do
 	[[ -z $empty ]] || complain "$page: list items without an explanation: $empty"
 done
 
-# What a reader sees: no quotes within quotes of the same kind, no heading that a macro has eaten, no macro without its
-# argument (mandoc then prints "file ...").
+# In the rendered text: no nested quotes of the same kind, no heading swallowed by a macro, no macro without its argument
+# (mandoc then prints "file ...").
 for page in man/*.[1357]; do
 	rendered=$(mandoc -T utf8 "$page" | sed -E 's/.\x08//g')
 	stray=$(grep -nE '‘[^’]*‘|“[^”]*“|‘’|“”|(^| )(Qo|Qc|Ns|Ta|Pq|Ql|Fl|Op|Xr) |file \.\.\.' <<<"$rendered") &&
@@ -58,17 +58,17 @@ fields=$(comm -23 <(grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/j
 	<(grep -hE '^\.(It )?Va ' man/mmtrace-report.1 man/mmtrace-diff.1 | grep -oE '[a-z_]+' | sort -u))
 [[ -z $fields ]] || complain "fields of the JSON output that no page explains: $fields"
 
-# man(1) formats the pages with groff, which reports words that do not fit into a terminal of 80 columns.
+# man(1) formats the pages with groff, which reports words that do not fit into an 80-column terminal.
 if command -v groff >/dev/null; then
 	for page in man/*.[1357]; do
 		wide=$(groff -mdoc -T utf8 -ww -z -rLL=78n "$page" 2>&1 | grep -E "break line|substring") && complain "$page: $wide"
 	done
 fi
 
-# groff 1.23 (Debian 13) takes an apostrophe in a column's width for a delimiter, and the table falls apart.
+# groff 1.23 (Debian 13) treats an apostrophe in a column's width as a delimiter, which breaks the table.
 quoted=$(grep -nE "^\.Bl -column .*'" man/*.[1357]) && complain "an apostrophe in the width of a column: $quoted"
 
-# mmtrace(3) shows a program that is compiled and run by test/live/example.sh.
+# mmtrace(3) shows the program that test/live/example.sh compiles and runs.
 example=test/example/record-and-report.c
 difference=$(diff "$example" <(sed -n '/^\.Bd -literal$/,/^\.Ed$/p' man/mmtrace.3 |
 	sed -e '1d;$d' -e 's/\\e/\\/g' -e "s/\\\\(aq/'/g")) || complain "$example (<) and man/mmtrace.3 (>):

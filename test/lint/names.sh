@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# One subject is one file with a name of its own: in lib and cmd no two files have the same name, no two types do
-# either, every header is included by some file besides its own .c file, and no file has more
-# than 1,000 lines.
+# In lib and cmd no two files have the same base name, no two types have the same name, every header is included by a file
+# other than its own .c file, and no file has more than 1,000 lines.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -16,7 +15,7 @@ check()
 	mapfile -t files < <(find lib cmd include -name '*.[ch]' | sort)
 	((${#files[@]} > 0)) || { echo "no source files found" >&2; return 1; }
 
-	# A header of include/mmtrace is named by <mmtrace/NAME.h>: only headers of lib and cmd share a name space.
+	# A header of include/mmtrace is included as <mmtrace/NAME.h>: only headers of lib and cmd share a name space.
 	for name in $(printf '%s\n' "${files[@]}" | grep -v '^include/' | sed 's|.*/||' | sort | uniq -d); do
 		echo "several files are called $name: $(printf '%s\n' "${files[@]}" | grep -v '^include/' | grep "/$name\$" | tr '\n' ' ')" >&2
 		failed=1
@@ -43,7 +42,7 @@ check()
 	return $failed
 }
 
-# The check finds what it is there to find.
+# The check finds each of its defects.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$scratch"/{lib/one,lib/two,cmd,include/mmtrace}

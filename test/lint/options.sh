@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Option table, --help and manual page of each command name the same options; so do command table and help.
+# Option table, --help and manual page of each command name the same options; command table and help name the same commands.
 set -u
 cd "${SOURCE:?}" || exit 1
 : "${MMTRACE:?}"
@@ -38,7 +38,7 @@ documented()
 		-e 's/^\.It Fl Fl ([a-z-]+).*/--\1 -/p' "man/mmtrace-$1.1" | sort
 }
 
-# Whether an option takes a value must agree as well.
+# They must also agree on whether an option takes a value.
 with_value_listed()
 {
 	"$MMTRACE" "$1" --list-options | awk '$3 != "-" { print $1 }' | sort
@@ -66,7 +66,7 @@ same "help: --list-options and mmtrace.1" "--completion -
 --help -h" "$(listed help)"
 grep -qE '^\.Nm Cm help Fl Fl completion' man/mmtrace.1 || { echo "mmtrace.1: no help --completion" >&2; failed=1; }
 
-# tested COMMAND LONG LETTER: whether a test names it: by its name, or by its letter after the command.
+# tested COMMAND LONG LETTER: whether a test uses the option: by its name, or by its letter after the command.
 tested()
 {
 	local command="(MMTRACE\"?|mmtrace(-for-all)?) $1"

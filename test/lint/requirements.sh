@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# CMake refuses 32-bit targets and libraries that are too old, each with one line that names them.
+# CMake refuses 32-bit targets and old libraries, each with one line that names them.
 set -u
 export LC_ALL=C.UTF-8
 unset CFLAGS CC
@@ -24,7 +24,7 @@ expect_refusal() {
 	exit 1
 }
 
-# pretend LIBRARY=VERSION...: what pkg-config finds first.
+# pretend LIBRARY=VERSION...: pkg-config finds these first.
 pretend() {
 	local library
 	rm -rf pkgconfig && mkdir pkgconfig
@@ -40,7 +40,7 @@ expect_refusal "$refusal" env CFLAGS="-O2 -m32" cmake
 expect_refusal "$refusal" env CC="gcc -m32" cmake
 expect_refusal "${refusal/-m32/-mx32}" cmake -DCMAKE_C_FLAGS="-mx32 -g"
 
-# A compiler for such a target: this machine's, which says that it is one.
+# A compiler for such a target: this machine's, which claims to be one.
 cat >toolchain.cmake <<'END'
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR armv7l)

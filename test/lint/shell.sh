@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A script that cannot read what it is made of ends: it would go on, test nothing, and pass.
+# A script exits if a file that it sources is missing: otherwise it would continue, test nothing, and pass.
 set -u
 cd "${SOURCE:?}" || exit 1
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Each foreign library's headers are included by one .c file of lib/ and by nothing else.
+# The headers of each third-party library are included by one .c file of lib/ and nowhere else.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -39,7 +39,7 @@ for file in $(users '(elfutils/)?(libdw|libelf|libdwfl|libdwelf|libebl|dwarf|gel
 	[[ $file == lib/code/* ]] || complain "$file: only the files of lib/code may include headers of elfutils"
 done
 
-# What is neither ours, nor the kernel's, nor libc's must be in the list above.
+# Headers that are neither ours, the kernel's nor libc's must be in the list above.
 known='libunwind|zstd|zlib|jansson|capstone|event-parse|xxhash|demangle|libdw|libelf|libdwfl|libdwelf|libebl|dwarf\.h|gelf'
 while IFS=: read -r file line; do
 	header=$(sed -E 's/^[^<]*<([^>]*)>.*/\1/' <<<"$line")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The top level contains what it may contain, and the tree names no path of the machine it was made on. In a clone these are
-# the files that git knows; elsewhere all but those of builds.
+# The top level contains only permitted files, and the tree contains no path of the machine it was developed on. In a clone
+# these are the files tracked by git; elsewhere all except builds.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -21,7 +21,7 @@ while read -r name; do
 	failed=1
 done < <(printf '%s\n' "${files[@]}" | cut -d/ -f1 | sort -u)
 
-# This script is left out: it must spell what it looks for.
+# This script is skipped: it has to spell what it looks for.
 mapfile -t searched < <(printf '%s\n' "${files[@]}" |
 	grep -vE '^(test/lint/top-level\.sh$|test/data/|test/golden/|test/fuzz/corpus/)')
 found=$(printf '%s\0' "${searched[@]}" |

@@ -42,7 +42,7 @@ cut_files(_[a-z]+)* truncated files
 feed_[a-z]+|struct.feed readahead
 END
 
-# The words of the files' names are those that somebody searches for: each has a hit among file names or comments.
+# Terms that a newcomer would search for: each occurs in a file name or a comment.
 for term in hotplug dedup reorder backtrace readahead 'build-id' callchain resident JIT CFA; do
 	grep -qi -- "$term" "${files[@]}" || { echo "no source file mentions '$term'" >&2; failed=1; }
 done

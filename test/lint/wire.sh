@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What is written to a recording has a fixed number: an enum whose values get into a file gives each of them a number, so
-# that inserting a value does not change the meaning of files that exist.
+# Every number written to a recording is fixed: an enum whose values are stored in a file gives each value a number, so that
+# inserting one does not change the meaning of existing files.
 set -u
 cd "${SOURCE:?}" || exit 1
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# check DIRECTORY: reads lib/ and include/ there. A value gets into a file as an argument of one of the functions that put
-# it there, which names a constant, or a variable or member that is declared as an enum in the same file or in a header of
-# lib/trace/sections, or a local variable of any type that was set to one of these.
+# check DIRECTORY: reads lib/ and include/ there. A value is stored in a file if it is an argument of one of the writing
+# functions: a constant, a variable or member declared as an enum in the same file or in a header of lib/trace/sections, or
+# a local variable of any type that was set to one of these.
 check()
 {
 	find "$1/lib" "$1/include" -name '*.[ch]' -print0 | sort -z | xargs -0 awk '
@@ -69,7 +69,7 @@ check()
 		failed = 1
 	}
 
-	# The arguments of a call, from behind its parenthesis.
+	# The arguments of a call, from after its parenthesis.
 	function arguments(text,    depth, i, c)
 	{
 		depth = 1
@@ -82,7 +82,7 @@ check()
 		return substr(text, 1, i - 1)
 	}
 
-	# The enum of a word; "" if it is no value of one.
+	# The enum of a word; "" if it is not a value of one.
 	function enum_behind(file, word)
 	{
 		if (word in enum_of)
@@ -94,8 +94,8 @@ check()
 		return word in carried ? carried[word] : ""
 	}
 
-	# The variables that a function sets to the value of an enum without fixed numbers. What is compared, called or used
-	# as an index does not get into them.
+	# The variables that a function sets to the value of an enum without fixed numbers. Values that are compared, called
+	# or used as an index are not assigned.
 	function find_carriers(file, text,    statements, count, i, name, value, words, total, j, found)
 	{
 		split("", carried)
@@ -145,7 +145,7 @@ check()
 		}
 	}
 
-	# What a comment of the format names, such as u32 enum note_kind.
+	# Enums named in a comment of the format, such as u32 enum note_kind.
 	function check_mentions(file, text,    name)
 	{
 		while (match(text, /(u8|u16|u32|u64|uint8_t|uint16_t|uint32_t|uint64_t)[^;{}]*[;]?[^;{}]*enum [a-z_0-9]+/)) {
@@ -187,7 +187,7 @@ check()
 	}' >&2
 }
 
-# What the check is there to find, it finds: a constant, a member, a member behind a plain integer.
+# The check finds its defects: a constant, a member, a member behind a plain integer.
 mkdir -p "$scratch/lib/trace/sections" "$scratch/include"
 expect()
 {
@@ -215,7 +215,7 @@ expect 0 'enum loose { LOOSE_A, LOOSE_B };' 'void put(void) { uint32_t value = w
 
 check . || exit 1
 
-# A value of the library's interface becomes one of the format only in wire_NAME(): elsewhere there are no casts to enums
+# Only wire_NAME() converts a value of the library's interface to one of the format: elsewhere there are no casts to enums
 # of the format, and compilers warn of conversions without one (-Wenum-conversion, part of -Wextra).
 casts=$(grep -rnE '\(enum wire_[a-z_]+\)' lib --include='*.[ch]' | grep -vE '^lib/trace/')
 [[ -z $casts ]] || { echo "casts to enums of the format: call wire_NAME() instead: $casts" >&2; exit 1; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The linker puts a function in another's place by name and checks no types. So each --wrap=NAME has, in a source file of
-# its target, both functions declared with the type of the real one, and the compiler checks them.
+# The linker replaces a function by name and checks no types. So each --wrap=NAME has, in a source file of its target, both
+# functions declared with the type of the real one, and the compiler checks them.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -13,7 +13,7 @@ complain()
 	failed=1
 }
 
-# One line for each command: its name, and its words.
+# One line for each command: its name and its words.
 commands=$(find . -name CMakeLists.txt ! -path './build*' -exec sed -e 's/#.*//' {} + | tr '\n' ' ' |
 	sed -E 's/([a-z_]+)[[:space:]]*\(([^()]*)\)/\n\1 \2\n/g')
 
@@ -33,7 +33,7 @@ while read -r target name; do
 done < <(awk '$1 == "target_link_options" { for (i = 3; i <= NF; i++) { gsub(",", " " $2 " ", $i); print $2, $i } }' <<<"$commands" |
 	grep -oE '[^ ]+ --wrap=[A-Za-z0-9_]+' | sed 's/--wrap=//')
 
-# Whatever is written in another way is seen here.
+# Options written in another way are found here.
 written=$(find . -name CMakeLists.txt ! -path './build*' -exec sed -e 's/#.*//' {} + | grep -oE -- '--wrap\b' | wc -l)
 ((count == written && count > 0)) || complain "$written of --wrap in the CMakeLists.txt, $count of them understood"
 

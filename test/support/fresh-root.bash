@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Minimal Debian installations to try things in. A script sources this file with its own arguments and then calls
-# with_fresh_roots; what follows runs as root in a mount namespace of its own, and everything is removed when it ends.
+# Minimal Debian installations for tests. A script sources this file with its own arguments and then calls with_fresh_roots;
+# the rest of the script runs as root in a private mount namespace, and everything is removed when it ends.
 
 # fresh_error MESSAGE...
 fresh_error() {
@@ -8,8 +8,8 @@ fresh_error() {
 	exit 1
 }
 
-# with_fresh_roots SCRIPT ARGUMENT...: runs the script once more, in a mount namespace, with $roots set to a directory for
-# roots. The directory is removed from outside of the namespace, where nothing is mounted in it.
+# with_fresh_roots SCRIPT ARGUMENT...: runs the script again in a mount namespace, with $roots set to a directory for roots.
+# The directory is removed from outside the namespace, where nothing is mounted in it.
 with_fresh_roots() {
 	local status log
 	[ -z "${roots-}" ] || return 0
@@ -25,7 +25,7 @@ with_fresh_roots() {
 	exit $status
 }
 
-# end_processes_below DIRECTORY: whatever still runs in one of the roots.
+# end_processes_below DIRECTORY: processes that still run in one of the roots.
 end_processes_below() {
 	local process
 	for process in /proc/[0-9]*; do
@@ -33,13 +33,13 @@ end_processes_below() {
 	done
 } 2>/dev/null
 
-# make_base SUITE: the installation that the roots are copies of, in $roots/base. Its mirror is the one of this machine, where
-# that is a Debian.
+# make_base SUITE: the installation that the roots are copied from, in $roots/base. It uses this machine's mirror if this
+# machine runs Debian.
 make_base() {
 	local mirror proxy log=$roots/debootstrap.log
 	mirror=${MMTRACE_MIRROR-$(apt-get indextargets 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' \
 		--format '$(REPO_URI)' 2>/dev/null | head -1)}
-	# A file system in memory spares apt-get's many fsyncs, where there is room for it.
+	# A file system in memory, if there is room, saves apt-get's many fsyncs.
 	[ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -lt 12000000 ] ||
 		mount -t tmpfs -o mode=755 tmpfs "$roots" || fresh_error "cannot mount a tmpfs"
 	debootstrap --variant=minbase "$1" "$roots/base" ${mirror:+"$mirror"} >"$log" 2>&1 ||

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by test/agreement and test/live/agreement.sh, after recording.bash and stacks.bash: the stacks of one and the same
-# run, as gdb, mmtrace and perf script show them.
+# Sourced by test/agreement and test/live/agreement.sh, after recording.bash and stacks.bash: the stacks of the same run as
+# seen by gdb, mmtrace and perf script.
 
 # attach_gdb: stops at every mmap of $pid and writes backtraces to $directory/gdb.calls; ends with the program.
 attach_gdb() {
@@ -16,29 +16,30 @@ tracer_of() {
 	awk '/^TracerPid:/ { print $2 }' "/proc/$1/status"
 }
 
-# Asked again and again: a thread that waits in the instruction it was about to execute is not seen the first time.
+# Repeated: a thread that stops at the instruction it was about to execute is missed the first time.
 leaves_tracer() {
 	[ "$(tracer_of "$pid")" != 0 ] || return 0
 	kill -TERM "$tracer"
 	return 1
 }
 
-# attach_tracer: $pid has been made by true-stacks, which executes it step by step; from now on it writes down the calls.
+# attach_tracer: $pid was started by true-stacks, which single-steps it; from now on it writes the calls to a file.
 attach_tracer() {
 	tracer=$(tracer_of "$pid")
 	[ "${tracer:-0}" != 0 ] || fail "no tracer"
 	kill -USR1 "$tracer" || fail "the tracer has ended"
 }
 
-# name_calls: ends the stepping of $pid, and names what was written to $directory/true.addresses, in $directory/gdb.calls.
+# name_calls: stops single-stepping $pid, symbolizes $directory/true.addresses and writes the result to
+# $directory/gdb.calls.
 name_calls() {
 	wait_until "the tracer to leave" leaves_tracer
 	SUPPORT=$support ADDRESSES=$directory/true.addresses BACKTRACES=$directory/gdb.calls gdb -nx -q -batch -p "$pid" \
 		-x "$support/name-calls.py" </dev/null >"$directory/gdb.log" 2>&1 3>&- || fail "gdb: $(cat "$directory/gdb.log")"
 }
 
-# attach_perf NAME OPTION...: records mmap with stacks into $directory/perf-NAME.data. It is asked to begin, as nothing else
-# tells when it has.
+# attach_perf NAME OPTION...: records mmap with stacks into $directory/perf-NAME.data. perf is told to start through its
+# control FIFO, because it does not report when it is ready.
 attach_perf() {
 	local name=$1 fifo=$directory/perf-$1 answer word
 	shift
@@ -54,7 +55,7 @@ attach_perf() {
 	exec {answer}>&-
 }
 
-# calls_of_perf NAME: thread, result, a dash and frames of every call, one line each.
+# calls_of_perf NAME: thread, result, a dash and the frames of every call, one line each.
 calls_of_perf() {
 	perf script -i "$directory/perf-$1.data" -F tid,event,trace,ip,sym 2>"$directory/perf-script.log" |
 		awk '
@@ -63,7 +64,8 @@ calls_of_perf() {
 			END { if (lines) print "" }'
 }
 
-# calls_of_mmtrace: the same, with the ending of the stack for the dash. A report of nothing but the moment of the call has one stack, that of the call.
+# calls_of_mmtrace: the same, with the ending of the stack instead of the dash. A report whose window is the time of the
+# call has one stack, that of the call.
 calls_of_mmtrace() {
 	local time thread result
 	"$MMTRACE" dump -i "$recording" | sed -nE \
@@ -82,13 +84,13 @@ need_agreement() {
 		command -v $command >/dev/null || skip "no $command is installed"
 	done
 	gdb -nx -batch -ex 'python print(1)' 2>/dev/null | grep -q 1 || skip "gdb has no Python"
-	# More than the deepest of these stacks; perf shows none beyond it.
+	# More than the deepest of these stacks; perf shows none beyond this.
 	stack_bytes=16384
 }
 
-# agreement_build PROGRAM: sets $agreement_command and $truth, "gdb" or, for programs whose library has no unwind tables, of
-# which gdb makes nothing, "steps": see true-stacks.c. Fails with $missing when a compiler is not installed.
-# Not interrupted.c: under gdb its timer leaves it no time.
+# agreement_build PROGRAM: sets $agreement_command and $truth: "gdb" or, for programs whose library has no unwind tables,
+# which gdb cannot unwind, "steps" (see true-stacks.c). Returns false and sets $missing if a compiler is not installed. Not
+# for interrupted.c: under gdb its timer leaves it no time.
 agreement_programs=(c c-static-pie c-static c-stripped c-musl c-musl-static c++ coroutine contexts libraries rust go)
 agreement_build() {
 	local c=("${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread) compiler=gcc
@@ -110,7 +112,7 @@ agreement_build() {
 	c-musl) build_program musl-gcc -o "$1" "${c[@]}" ;;
 	c-musl-static) build_program musl-gcc -static -o "$1" "${c[@]}" ;;
 	c++) build_cxx "$1" exceptions.cc ;;
-	# A function in two parts is all that lies between them to gdb: see backtraces.py.
+	# gdb treats a function split in two parts as everything between them: see backtraces.py.
 	coroutine) build_cxx "$1" coroutine.cc -fno-reorder-blocks-and-partition ;;
 	contexts) build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/contexts.c" "$stage_source" ;;
 	libraries)
@@ -131,8 +133,8 @@ build_cxx() {
 	build_program g++ -std=c++20 "${stack_options[@]}" "${@:3}" -o "$1" "$stack_sources/$2" stage.o -pthread
 }
 
-# agreement_case: runs $agreement_command; $figures becomes "calls=N whole=N mmtrace=N mmtrace-part=N perf-fp=N ...", see
-# agreement.py.
+# agreement_case: runs $agreement_command; sets $figures to "calls=N whole=N mmtrace=N mmtrace-part=N perf-fp=N ..." (see
+# agreement.py).
 agreement_case() {
 	local perf_recorders=() process gdb tracer command=("${agreement_command[@]}")
 	[ $truth = gdb ] || command=("$BUILD/test/true-stacks" "$directory/true.addresses" "${command[@]}")
@@ -147,8 +149,8 @@ agreement_case() {
 		kill -INT "$process" && wait "$process"
 	done
 	if [ $truth = gdb ]; then
-		# All that is compared has been said. The end of a program of many threads is more than gdb always survives, and the
-		# program goes with it.
+		# All data has been written. gdb does not always survive the exit of a program with many threads, and the
+		# program dies with it.
 		echo >&3
 		wait "$pid" "$gdb"
 	else

@@ -17,7 +17,8 @@ import re
 import sys
 
 WHOLE = "entry", "context"
-# Functions of Go's runtime that go to another stack, and what a handler of signals, which may have one, returns to.
+# Functions of Go's runtime that switch to another stack, and the function to which a signal handler, which may have one,
+# returns.
 STACK_SWITCHES = "systemstack", "mcall", "morestack", "asmcgocall"
 SIGNAL_RETURN = "restore_rt"
 
@@ -79,7 +80,7 @@ def is_same_in_part(call, truth):
         return False
     if true_end in WHOLE:
         return end == "other_stack" and len(frames) < len(true) and SIGNAL_RETURN in frames
-    # What gdb shows beyond it, it has read from the wrong stack.
+    # gdb has read the frames beyond it from the wrong stack.
     return end in ("entry", "other_stack") and true[common - 1] in STACK_SWITCHES and (end == "entry" or len(frames) == common)
 
 

@@ -46,7 +46,7 @@ def frames():
                     names[first_inlined:] = [symbol(frame.pc())]
                 first_inlined = len(names)
         try:
-            # gdb shows the zero below the first function of a goroutine as one more.
+            # gdb shows the zero below the first function of a goroutine as another frame.
             if frame.unwind_stop_reason() == gdb.FRAME_UNWIND_OUTERMOST or names[-1] == "runtime.goexit":
                 end = "entry"
                 break
@@ -69,7 +69,7 @@ def watch(output):
         if thread is None or not thread.is_valid():
             return
         result = int(gdb.newest_frame().read_register("rax")) & (1 << 64) - 1
-        # The first stop of every call is its entry: the kernel has put -ENOSYS there.
+        # The first stop of every call is its entry: the kernel stores -ENOSYS there.
         if result != (1 << 64) - 38:
             output.write("\t".join([str(thread.ptid[1]), hex(result)] + frames()) + "\n")
             output.flush()

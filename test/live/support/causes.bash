@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by test/live/causes*.sh: the report names the cause of growth, on its first screen, and no other.
+# Sourced by test/live/causes*.sh: the report names the cause of growth, and no other, on its first screen.
 
-# record_cause COMMAND...: attach when it is ready, and record what it does until it is done.
+# record_cause COMMAND...: attach when it is ready, and record until it has finished its work.
 record_cause() {
 	start_command "$@"
 	start_recording -q -m 32M -p "$pid"
@@ -21,7 +21,7 @@ list_hints() {
 	jq -r '[.groups[].hint, .growth.parts[].hint, .huge_pages?.hint, .groups[].huge_pages?.hint] | unique[] | select(. != null)' "$directory/report.json"
 }
 
-# expect_cause WORDS: a hint of the first 60 lines has them, a command or setting that helps among them.
+# expect_cause WORDS: a hint in the first 60 lines contains them, including a command or setting that helps.
 expect_cause() {
 	list_hints | grep -qF -e "$1" || {
 		cat "$directory/report.txt" >&2
@@ -33,14 +33,14 @@ expect_cause() {
 	}
 }
 
-# expect_no_cause [WORDS]: no hint has them; without words, there is none.
+# expect_no_cause [WORDS]: no hint contains them; without words, there is no hint.
 expect_no_cause() {
 	local hints
 	hints=$(list_hints | grep -F -e "${1:-}") && fail "unexpected hint: $hints"
 	return 0
 }
 
-# cause KIND WORDS: of the workload; fixed, it has none.
+# cause KIND WORDS: the workload has this cause; its fixed variant has none.
 cause() {
 	record_cause "$workloads/causes" "$1"
 	expect_cause "$2"

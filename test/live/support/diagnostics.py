@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What a .NET program shows to whoever asks it for a perf map, without .NET: the mapped library and the socket.
-#     diagnostics.py MODE [NEXT], in a directory of its own; a line has it execute the shell command NEXT, or else map
-#     memory. MODE says how it answers:
-#     writes: as .NET does; lies: yes, but there is no map; refuses; silent: never; late: after 6 s
-#     java: it is no .NET but Java, which catches SIGQUIT and does nothing about it
-#     attaches: Java that listens some time after SIGQUIT; until then its socket is one that nobody listens at any more
+# Imitates a .NET program that is asked for a perf map, without .NET: the mapped library and the socket.
+#     diagnostics.py MODE [NEXT]: run in its own directory; each line on standard input makes it execute the shell command
+#     NEXT, or else map memory. MODE selects how it answers:
+#     writes: like .NET; lies: yes, but writes no map; refuses; silent: never; late: after 6 s
+#     java: imitates Java instead: catches SIGQUIT and ignores it
+#     attaches: Java that listens some time after SIGQUIT; until then its socket exists but nobody listens
 import contextlib
 import ctypes
 import mmap
@@ -53,7 +53,7 @@ if mode == "attaches":
 name = "libjvm.so" if mode in ("java", "attaches") else "libcoreclr.so"
 signal.signal(signal.SIGQUIT, lambda *_: None)
 if mode == "attaches":
-    # Not in the handler: one that is due when a read begins would run after it only.
+    # Not in the handler: a handler for a signal that arrives just before a read would run only after it.
     signals, caught = socket.socketpair()
     caught.setblocking(False)
     signal.set_wakeup_fd(caught.fileno())

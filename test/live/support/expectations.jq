@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Compares a report with the "expect" lines of a workload ($expectations, their text). Prints one line per difference.
-# $attached: the whole report is known, not only the stacks named.
+# $attached: the whole report is known, not only the named stacks.
 
 def expectation: ltrimstr("expect ") | split(" ") | map(split("=") | { key: .[0], value: .[1] }) | from_entries;
 def functions: [.frames[] | select(.inlined | not) | .function // "?"];
@@ -22,7 +22,7 @@ def figures: {
 	pid: ([.[].pids[]] | unique | if length == 1 then .[0] else null end),
 };
 
-# Of all entries with one number: a process that ended may have left its number to another.
+# Of all entries with one PID: the PID of an ended process may have been reused.
 def process_figures: {
 	unfreed: sum(.unfreed_bytes),
 	living: (map(select(.ended | not)) | sum(.unfreed_bytes)),

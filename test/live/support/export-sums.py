@@ -286,13 +286,13 @@ def read_perfetto(path):
             for dump in profile['process_dumps']:
                 name = dump['heap_name'][0]
                 assert re.fullmatch('[a-z.]+', name)
-                # A stack in two heaps of one sequence would be taken for the same one.
+                # A stack in two heaps of one sequence would be treated as the same.
                 assert heaps.setdefault(number, name) == name
                 for sample in dump['samples']:
                     stack = sequence.stack(sequence.tables['callstacks'][sample['callstack_id'][0]]['frame_ids'])
                     allocated, freed, count, free_count = (int(sample[key][0]) for key in (
                         'self_allocated', 'self_freed', 'alloc_count', 'free_count'))
-                    # Bytes below a stack without a living allocation are not shown.
+                    # Bytes of a stack without a live allocation are not shown.
                     assert allocated == freed or count > free_count
                     sums.add('allocated', stack, allocated)
                     sums.add('unfreed', stack, allocated - freed)
@@ -306,7 +306,7 @@ def read_perfetto(path):
         for event in packet.get('track_event', []):
             assert event['track_uuid'][0] in tracks
             slices[event['track_uuid'][0]] += {'1': 1, '2': -1}.get(event['type'][0], 0)
-    # The time of a heap profile is of CLOCK_MONOTONIC_COARSE.
+    # The time of a heap profile is CLOCK_MONOTONIC_COARSE.
     assert {'3', '4'} <= clocks
     assert not any(slices.values()) and regions <= 1000
     assert samples.of['unfreed'] == sums.of['unfreed'], 'samples differ from heap profiles'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A library to preload: of all allocations the one whose number is in FAIL_ALLOCATION fails, counted from 1. How many
- * there were is written to the file COUNT_ALLOCATIONS.
+ * A library to preload: the allocation with the number FAIL_ALLOCATION fails, counted from 1. The number of allocations
+ * is written to the file COUNT_ALLOCATIONS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ void *__libc_realloc(void *block, size_t size);
 
 static atomic_ulong count;
 
-/* The environment may not be there yet for the first ones, which the dynamic linker makes. */
+/* The environment may not exist yet for the first ones, made by the dynamic linker. */
 static int fails(void)
 {
 	const char *number = environ ? getenv("FAIL_ALLOCATION") : NULL;

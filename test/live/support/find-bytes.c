@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* find-bytes RECORDING TEXT: how often the text is in the recording, decompressed; what surrounds the data included. */
+/* find-bytes RECORDING TEXT: prints how often the text occurs in the decompressed recording, including the parts
+ * around the data. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static unsigned long count_in_records(const struct recording_file *file, const c
 	return count;
 }
 
-/* As it is, and what is a zstd frame behind the version and a zero. */
+/* As it is, and as a zstd frame after the version and a zero. */
 static unsigned long count_in_section(const struct recording_file *file, unsigned feature, const char *text)
 {
 	struct decompressor *decompressor = NULL;

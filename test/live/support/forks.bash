@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Rounds of attaching to a process that is inside fork() nearly all the time. After recording.bash.
+# Attaches repeatedly to a process that calls fork() nearly all the time. Source after recording.bash.
 
-# One line per child: its process and how many calls it has made.
+# One line per child: its PID and how many calls it has made.
 made_calls() {
 	od -A n -t u4 -v -w8 "$directory/children" | awk '$1 { print $1, $2 }'
 }
@@ -10,8 +10,8 @@ have_made() {
 	[ "$(made_calls | awk '{ sum += $2 } END { print sum + 0 }')" -ge "$1" ]
 }
 
-# fork_rounds COUNT [OPTION...]: a child that the recording knows has all its calls in it, once. With $every_child it knows all
-# that made calls meanwhile.
+# fork_rounds COUNT [OPTION...]: every child in the recording has all its calls there, once. With $every_child the recording
+# contains every child that made calls meanwhile.
 fork_rounds() {
 	local rounds=$1 round missing twice
 	shift
@@ -28,7 +28,7 @@ fork_rounds() {
 		expect_true_report
 		expect_json '.completeness.missed_threads == 0'
 		"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-		# Of every process in the recording the numbers of its calls, after those between the two looks.
+		# For every recorded process, the numbers of its calls after those between the two readings.
 		sed -n "s|^[0-9.]* \([0-9]*\)/.* munmap(0x100000000000, \(0x[0-9a-f]*\)) = .*|\1 \2|p" "$directory/dump.out" \
 			>"$directory/recorded"
 		sed -n "s|^[0-9.]* \([0-9]*\)/.*|\1|p" "$directory/dump.out" | sort -u >"$directory/processes"
@@ -38,7 +38,7 @@ fork_rounds() {
 			missing=$(comm -23 "$directory/working" "$directory/processes" | wc -l)
 			[ "$missing" = 0 ] || fail "round $round: $missing of $(wc -l <"$directory/working") children are not recorded"
 		fi
-		# The first one of a child that was there may have been made before it was recorded, and only counted since.
+		# The first call of an existing child may have been made before recording, and only counted afterwards.
 		awk 'FILENAME == ARGV[1] { recorded[$1] }
 			FILENAME == ARGV[2] { first[$1] = $2 }
 			FILENAME == ARGV[3] && $1 in recorded {

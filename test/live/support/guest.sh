@@ -10,7 +10,7 @@ build=$1
 accelerator=$2
 shift 2
 
-# Unit tests that ask the kernel something, and one live test or more for each kind of recording.
+# Unit tests that depend on the kernel, and at least one live test for each kind of recording.
 tests=("$@")
 [ $# -gt 0 ] || tests=(
 	unit-space-rules unit-space-kernel
@@ -22,7 +22,7 @@ tests=("$@")
 	live-leak-brk live-leak-remap live-leak-shm live-leak-fork live-leak-exec live-map-fixed live-commit-before
 )
 
-# On an emulated processor everything takes 20 to 60 times as long.
+# On an emulated CPU everything takes 20 to 60 times as long.
 if [ "$accelerator" != kvm ]; then
 	export CK_TIMEOUT_MULTIPLIER=20 WAIT_FACTOR=10 TORTURE_SEEDS=3 KERNEL_STEPS=400
 fi

@@ -7,7 +7,7 @@ hint_count() {
 	ask_stacks --arg hint "$1" '[.completeness.warnings[] | select(contains($hint))] | length'
 }
 
-# expect_hint WORDS...: the report has one note with each of them, all on its first screen.
+# expect_hint WORDS...: the report has one note that contains each of them, all on its first screen.
 expect_hint() {
 	local words
 	for words in "$@"; do
@@ -22,7 +22,7 @@ expect_no_hint() {
 	[ "$(hint_count "$1")" = 0 ] || fail "noted: $(ask_stacks '.completeness.warnings[]')"
 }
 
-# expect_function PATTERN: some frame has a name that matches the regular expression. expect_no_function: none.
+# expect_function PATTERN: some frame has a name that matches the regular expression. expect_no_function: none does.
 expect_function() {
 	[ "$(ask_stacks --arg name "$1" '[.groups[].frames[] | .function // "" | select(test($name))] | length > 0')" = true ] ||
 		fail "no function $1"

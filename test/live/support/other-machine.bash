@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Another machine: a root that has the tool and the recordings it is given, and nothing else.
+# Another machine: a root directory with only the tool and the given recordings.
 
 has_other_machine() {
 	unshare --mount true 2>/dev/null
@@ -17,7 +17,7 @@ make_machine() {
 	done
 }
 
-# on_other_machine ARGUMENT...: runs the tool there. Sanitizers cannot do without /proc.
+# on_other_machine ARGUMENT...: runs the tool there. Sanitizers need /proc.
 on_other_machine() {
 	unshare --mount bash -c 'mount -t proc proc machine/proc && exec chroot machine /mmtrace "$@"' bash "$@"
 }

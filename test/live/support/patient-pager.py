@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 
-# Not a handler: one that is due when a read begins would run after it only.
+# Not a handler: a handler for a signal that arrives just before a read would run only after it.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# For tests of bad input: each is refused with one clear line, a status, and nothing broken.
+# For tests of bad input: each is refused with one clear line and a status, and nothing is damaged.
 
 # expect_refusal STATUS PATTERN COMMAND...: the status (a number, or "error": any but 0 and those of signals), nothing on
 # stdout and one line on stderr that matches PATTERN.

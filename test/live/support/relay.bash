@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Rounds of attaching to a process whose threads start threads all the time. After recording.bash.
+# Attaches repeatedly to a process whose threads create threads all the time. Source after recording.bash.
 
-# As they stand in the workload's file.
+# As they are in the workload's file.
 next_number() {
 	od -A n -t u8 -N 8 "$directory/numbers" | tr -d ' '
 }
@@ -10,12 +10,12 @@ has_reached() {
 	[ "$(next_number)" -ge "$1" ]
 }
 
-# The process with the previous number has made its call.
+# The process with the preceding number has made its call.
 calls_are_made() {
 	od -A n -t u8 -v -w8 -j 8 -N 32 "$directory/numbers" | awk -v last="$1" '$1 + 0 < last + 0 { early = 1 } END { exit early }'
 }
 
-# relay_rounds COUNT [OPTION...]: each call made from the moment of recording on is in the recording, once.
+# relay_rounds COUNT [OPTION...]: each call made after recording started is recorded once.
 relay_rounds() {
 	local rounds=$1 round first last twice missing base=$((0x100000000000)) # of the numbered addresses
 	shift

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by test/live/stacks-*.sh, after recording.bash: programs are built here, recorded from their start to their end
-# with more of every stack than they use and room for all of it, and every stack must reach the entry of its thread.
+# Sourced by test/live/stacks-*.sh, after recording.bash: builds programs and records them from start to end with stack
+# dumps larger than their stacks and rings large enough for all of them; every stack must reach the entry of its thread.
 
 stack_sources=$SOURCE/test/workload/stacks
 stage_source=$SOURCE/test/workload/support/stage.c
-# As production code is built, with line numbers. Enough for every stack here, unless a test says otherwise.
+# Compiled like production code, with line numbers. The dump size is enough for every stack here, unless a test overrides
+# it.
 stack_options=(-O2 -g -fomit-frame-pointer -D_GNU_SOURCE -I"$SOURCE/test/workload")
 stack_bytes=32768
 
-# What threads begin with, as FUNCTION@MODULE; a program that is stripped has no name for its _start.
+# The functions at which threads start, as FUNCTION@MODULE; a stripped program has no name for its _start.
 stack_entries='^(_start|_dl_start_user|__clone|__clone3|clone|clone3)@'
 
 build_program() {
@@ -31,11 +32,11 @@ record_stacks() {
 	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
 }
 
-# Options of `record` for those below.
+# Options of `record` for the functions below.
 living_options=()
 
-# record_living_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same of a program that waits for us before its work
-# and after it, so that its generated code can be had.
+# record_living_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same for a program that waits before and after its
+# work, so that its JIT code can be copied.
 record_living_stacks() {
 	start_command env "$@"
 	start_recording -q -m 256M -g "${stack_graph:-dwarf,$stack_bytes}" "${living_options[@]}" -p "$pid"
@@ -46,7 +47,7 @@ record_living_stacks() {
 	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
 }
 
-# code_bytes PROCESS: its executable memory that is no program file, or one of .NET, as far as it is there.
+# code_bytes PROCESS: resident bytes of its executable memory outside ELF files, or in one of .NET's.
 code_bytes() {
 	awk '/^[0-9a-f]+-/ {
 			code = $2 ~ /x/ && ($6 == "" || $6 ~ /^(\/memfd:|\[anon|\/dev\/zero|\/SYSV|\[heap\])/ || /\.(dll|exe)$/)
@@ -61,9 +62,9 @@ recorder_read() {
 	[ "$(bytes_read)" -ge "$1" ]
 }
 
-# let_recorder_read_code: until the recorder has seen each page of the target's generated code as it is now. None is left
-# alone for more than 0.8 seconds, after which all have their turn before any has another: so all have been read when twice
-# as many bytes have been as there are. It reads hardly anything else meanwhile.
+# let_recorder_read_code: waits until the recorder has copied each page of the target's JIT code as it is now. Each page is
+# read at least every 0.8 seconds, after which all others are read before it is read again: so all have been read when twice
+# as many bytes have been read as there are. The recorder reads almost nothing else meanwhile.
 let_recorder_read_code() {
 	local bytes
 	let_recorder_catch_up
@@ -73,7 +74,7 @@ let_recorder_read_code() {
 	wait_until "the recorder to read the code" recorder_read $(($(bytes_read) + 2 * bytes + 65536))
 }
 
-# record_ending_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same of one that ends before the recording does.
+# record_ending_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same for a program that ends before the recording.
 record_ending_stacks() {
 	start_command env "$@"
 	start_recording -q -m 256M -g "${stack_graph:-dwarf,$stack_bytes}" -p "$pid"
@@ -91,8 +92,8 @@ ask_stacks() {
 	jq -r -L "$support" "$@" <"$directory/report.json" || fail "jq could not read the report"
 }
 
-# expect_whole_stacks CALLS [END]...: at least so many calls, 99.9 % of them with a stack that reaches the entry of its
-# thread or ends so.
+# expect_whole_stacks CALLS [END]...: at least CALLS calls, 99.9 % of them with a stack that reaches the entry of its thread
+# or has one of these ENDs.
 expect_whole_stacks() {
 	local ends="${*:2}" broken calls broken_calls
 	calls=$(ask_stacks '[.groups[].allocated_count] | add // 0') || exit 1
@@ -109,8 +110,8 @@ expect_whole_stacks() {
 	echo "$((calls - broken_calls)) of $calls stacks are whole${ends:+ or end so: $ends}"
 }
 
-# expect_stack CALLS PATTERN: exactly so many calls came through these functions, innermost first: "mmap<inner<...<main".
-# CALLS+: at least so many.
+# expect_stack CALLS PATTERN: exactly CALLS calls came through these functions, innermost first: "mmap<inner<...<main".
+# CALLS+: at least CALLS.
 expect_stack() {
 	local calls
 	calls=$(ask_stacks --arg pattern "$2" 'include "stacks"; calls_through($pattern)') || exit 1
@@ -120,9 +121,9 @@ expect_stack() {
 	}
 }
 
-# expect_list CALLS LIST [MODULE]...: exactly so many calls have this stack, from the first frame to the last: words as in
-# patterns, without "..."; "@MODULE" stands for all frames in a row of a module whose functions are not looked at, "?MODULE" for
-# those without names. CALLS+: at least so many.
+# expect_list CALLS LIST [MODULE]...: exactly CALLS calls have this stack, from the first frame to the last: words as in
+# patterns, without "..."; "@MODULE" stands for consecutive frames of a module whose functions do not matter, "?MODULE" for
+# those without names. CALLS+: at least CALLS.
 expect_list() {
 	local calls
 	calls=$(ask_stacks --arg list "$2" 'include "stacks"; calls_by($list; $ARGS.positional)' --args "${@:3}") || exit 1
@@ -133,13 +134,13 @@ expect_list() {
 	}
 }
 
-# libnative.so for programs of other languages, in $directory.
+# Builds libnative.so, for programs in other languages, in $directory.
 build_native_library() {
 	build_program gcc -shared -fPIC "${stack_options[@]}" -o "$directory/libnative.so" "$stack_sources/native.c"
 }
 
 # expect_c_stacks CALLS PATTERN: every path of program.c, with the calls that come through it in $rounds rounds and in its
-# thread; through leak_malloc so many calls by such functions.
+# thread; CALLS calls reach leak_malloc through functions that match PATTERN.
 expect_c_stacks() {
 	local mapped='mmap<leak_mmap' allocated="$2<leak_malloc" outer='one_round<main<...<_start'
 	expect_stack $rounds "...<leak_syscall<$outer"

@@ -135,7 +135,7 @@ static void show_difference(const struct check *check, const struct space *space
 		show_interval(interval);
 }
 
-/* Compares and, where the model may do so, repairs; the result is of the moment before any repair. */
+/* Compares and, where the model may do so, reconciles; the result is the one before reconciling. */
 static struct mmt_error *compare(struct check *check, struct space *space, uint64_t time_ns,
 				 struct space_check *result_ret)
 {
@@ -224,7 +224,7 @@ static void after_call(void *context, struct replay *replay, struct process *pro
 		at_marker(check, process, event->call.arguments[1], event->time_ns);
 }
 
-/* Every dump has had its marker. */
+/* Every dump must have had its marker. */
 static void check_dumps(struct check *check)
 {
 	DIR *directory = opendir(check->directory);
@@ -243,7 +243,7 @@ static void check_dumps(struct check *check)
 		fail(check, "no checkpoint at all", 0, 0);
 }
 
-/* Without every call no comparison says anything. (Dumps of stacks may be lost.) */
+/* If calls are missing, comparisons prove nothing. (Stack dumps may be lost.) */
 static void check_loss(struct check *check, const struct replay *replay)
 {
 	const struct reader_metadata *metadata = replay->metadata;
@@ -257,7 +257,7 @@ static void check_loss(struct check *check, const struct replay *replay)
 		fail(check, "events were lost: larger rings are needed", 0, 0);
 }
 
-/* Calls that are replayed behind later ones say nothing either. */
+/* Calls replayed out of order prove nothing either. */
 static void check_order(struct check *check, const struct replay *replay)
 {
 	check->out_of_order = reader_out_of_order(replay->reader);

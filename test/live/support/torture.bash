@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by test/live/torture-*.sh and test/torture, after recording.bash.
 
-# torture_start: how the recording begins, "attach" or "command".
+# torture_start: how recording starts, "attach" or "command".
 torture_start=attach
 
 record_command() {
@@ -36,8 +36,8 @@ torture_record() {
 	grep '^torture ' "$directory/workload.out" || fail "the torture program said nothing"
 }
 
-# torture_case MODE FIRST-SEED SEEDS OPERATIONS: records and compares at every checkpoint, attached to it before it begins and
-# from its exec on. TORTURE_SEEDS: fewer seeds, on an emulated machine.
+# torture_case MODE FIRST-SEED SEEDS OPERATIONS: records and compares at every checkpoint, attached before the program
+# starts, and from its exec on. TORTURE_SEEDS: fewer seeds, on an emulated machine.
 torture_case() {
 	set -- "$1" "$2" "${TORTURE_SEEDS:-$3}" "$4"
 	for torture_start in attach command; do

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * true-stacks FILE COMMAND...: becomes the command, which a process of its own (its tracer) executes instruction by
- * instruction. Every return address that an instruction leaves on a stack is remembered until the stack pointer has
- * passed it: for each mmap from SIGUSR1 to the tracer on, FILE gets the stack without anything being unwound. One line
- * a call: thread, result, addresses from the innermost to the outermost, with tabs in between; all but the first are
- * return addresses. SIGTERM to the tracer lets the command go on without it. x86-64 only; signal handlers are not
- * followed.
+ * true-stacks FILE COMMAND...: becomes the command, which another process (its tracer) single-steps. Every return
+ * address that an instruction pushes is remembered until the stack pointer has passed it: for each mmap after SIGUSR1
+ * to the tracer, the stack is written to FILE without unwinding. One line for each call: thread, result, addresses from
+ * the innermost to the outermost, separated by tabs; all but the first are return addresses. SIGTERM to the tracer lets
+ * the command continue without it. x86-64 only; signal handlers are not followed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +65,7 @@ static struct thread *find_thread(pid_t id)
 	return &threads.items[threads.count - 1];
 }
 
-/* The word at the stack pointer is the address behind the instruction just executed: that was a call. */
+/* The word at the stack pointer is the address after the instruction just executed: that was a call. */
 static void note_call(struct thread *thread, const struct user_regs_struct *registers)
 {
 	struct pushed pushed = {.place = registers->rsp};
@@ -98,7 +97,7 @@ static void note_step(FILE *output, struct thread *thread)
 	note_call(thread, &registers);
 	thread->instruction = registers.rip;
 	thread->stack = registers.rsp;
-	/* A number is there only behind a system call. */
+	/* There is a number only after a system call. */
 	if (noting && registers.orig_rax == SYS_mmap)
 		write_stack(output, thread, &registers);
 }
@@ -121,7 +120,7 @@ static void go_on(FILE *output, pid_t id, int status)
 		note_step(output, thread);
 	if (number == SIGTRAP || event == PTRACE_EVENT_STOP)
 		number = 0;
-	/* Only there: the trap of a step that was interrupted is still to come, and would kill who is not traced. */
+	/* Only there: the trap of an interrupted step is still pending, and would kill an untraced process. */
 	(void)ptrace(leaving && stepped ? PTRACE_DETACH : PTRACE_SINGLESTEP, id, NULL, number);
 }
 
@@ -144,7 +143,7 @@ static void trace(FILE *output)
 	map_deinit(&numbers);
 }
 
-/* In a child of a child: whatever the command waits for, it is not this. */
+/* In a grandchild: the command must not wait for it. */
 static void start_tracer(const char *path, pid_t target, int ready)
 {
 	struct sigaction action = {.sa_handler = handle_signal};

@@ -2,9 +2,9 @@
 /*
  *     unwind-check RECORDING
  *
- * Unwinds every sample with a stack dump of a recording of one program twice, from the same registers and bytes: by the
- * row tables and by libunwind. Both must give the same frames as far as the code is in program files. Prints "SAMPLES
- * samples, FRAMES frames, DIFFERENT different" and the first that differ; exit status 1 when any do.
+ * Unwinds every sample with a stack dump of a recording of one program twice, from the same registers and bytes: with
+ * the row tables and with libunwind. Both must find the same frames as long as the code is in ELF files. Prints
+ * "SAMPLES samples, FRAMES frames, DIFFERENT different" and the first that differ; the exit status is 1 if any do.
  */
 #include <elf.h>
 #include <inttypes.h>
