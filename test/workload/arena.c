@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A thread that allocates from an arena of its own: 64 MiB are reserved, and what is accessible of them was asked for
- * by the callers of malloc. The kernel's own list of mappings says how much that is.
+ * A thread allocates from an arena of its own: 64 MiB are reserved, and the callers of malloc requested the accessible
+ * part. The program reads the size of that part from the kernel's maps.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -42,7 +42,7 @@ static void *run_thread(void *unused)
 	return unused;
 }
 
-/* Accessible bytes among the 64 MiB that begin at `start`. */
+/* Accessible bytes of the 64 MiB that start at `start`. */
 static uintptr_t count_accessible(uintptr_t start)
 {
 	FILE *maps = stage_need(fopen("/proc/self/maps", "r"), "/proc/self/maps");

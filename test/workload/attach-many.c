@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * 60,000 mappings of one page each (or as many as the operand says) that four threads change as fast as they can: unmap
- * some, map them anew, protect them, move them from one end to the other. Each thread has pages of its own, so that the
- * order of its calls alone decides; neighbours differ in their protection, so that none are merged.
+ * 60,000 mappings of one page each (or as many as the operand says) that four threads change as fast as they can: they
+ * unmap some, map them again, protect them, and move them. Each thread has its own pages, so that only the order of its
+ * own calls matters; neighbours differ in their protection, so that none are merged.
  */
 #include <pthread.h>
 #include <stdint.h>

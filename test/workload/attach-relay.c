@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Threads that start threads: each of four runners makes a few numbered calls, starts the next one and ends. A numbered
- * call is a munmap() of a page that was never mapped, whose address tells the number; each number is used once. The
- * first operand names a file of numbers of eight bytes: the one that comes next, then for each runner the one whose
- * call it is about to make. That is 0 while it takes one, and greater than any when it has made its call.
+ * Threads that start threads: each of four runners makes a few numbered calls, starts the next one and exits. A
+ * numbered call is a munmap() of a page that was never mapped, whose address is the number; each number is used once.
+ * The first operand names a file of eight-byte numbers: the next one to use, then for each runner the one whose call it
+ * is about to make: 0 while it takes a number, and a number greater than any after it has made its call.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Calls without a pause, before, while and after it is attached to: four threads map blocks and hand them to each other
- * through slots, whoever takes one unmaps it; one thread leaks a page every 50 microseconds.
+ * Calls without a pause before, during and after the recording: four threads map blocks and hand them to each other
+ * through slots, and the thread that takes a block unmaps it; one thread leaks a page every 50 microseconds.
  */
 #include <pthread.h>
 #include <stdatomic.h>

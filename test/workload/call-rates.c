@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Calls at full speed and calls on deep stacks, as lines on stdin ask for: call-rates [DEPTH [PAIRS]]. "fast" makes
- * PAIRS of mmap and munmap as fast as they can be made, "deep" some calls of mmap under DEPTH frames of 1,000 bytes, so
- * few that their copies fit into any ring; each line is repeated behind the work. Another line is the last.
+ * Calls at full speed or on deep stacks, as requested on stdin: call-rates [DEPTH [PAIRS]]. "fast" makes PAIRS of mmap
+ * and munmap as fast as possible; "deep" makes some calls of mmap under DEPTH frames of 1,000 bytes, so few that their
+ * dumps fit into any ring; each line is repeated after the work. Any other line ends the program.
  */
 #include <stdio.h>
 #include <string.h>

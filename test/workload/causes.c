@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Causes of growth that people meet, one per KIND, with and without what helps against it:
- * causes KIND [fixed].
- */
+/* Common causes of growth, one for each KIND; with `fixed`, the same program after the fix: causes KIND [fixed]. */
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <pthread.h>
@@ -41,7 +38,7 @@ VISIBLE void *allocate_piece(size_t bytes)
 	return piece;
 }
 
-/* Each thread frees all but its last piece, so that its arena cannot shrink from its end. */
+/* Each thread frees all but its last piece, so that its arena cannot shrink at its end. */
 VISIBLE void *use_memory(void *next)
 {
 	void *pieces[PIECES], *kept;
@@ -61,7 +58,7 @@ VISIBLE void *use_memory(void *next)
 	return NULL;
 }
 
-/* Threads that allocate one after the other: with one arena, each uses what the one before it freed. */
+/* Threads that allocate one after the other: with one arena, each reuses what the previous one freed. */
 static void grow_arenas(void)
 {
 	static atomic_int may_run[WORKERS];
@@ -79,7 +76,7 @@ static void grow_arenas(void)
 	}
 }
 
-/* One small piece of each page or so stays. */
+/* About one small piece of each page stays. */
 static void fragment_heap(void)
 {
 	enum { SMALL = 1000, COUNT = 40000 };
@@ -190,8 +187,8 @@ VISIBLE char *map_huge_pages(void)
 	return block;
 }
 
-/* One byte of each huge page. Where free memory is fragmented, the kernel gives small pages unless it is asked to
- * collapse them. */
+/* One byte of each huge page. If free memory is fragmented, the kernel provides small pages unless asked to collapse
+ * them. */
 VISIBLE void touch_sparsely(char *block)
 {
 	for (size_t i = 0; i < BLOCKS; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Memory of every class, a different amount of each. Says what each holds: "class NAME unfreed=BYTES". Huge pages where
+ * Memory of every class, a different amount of each. Prints the amounts: "class NAME unfreed=BYTES". With huge pages if
  * the system has three to spare.
  */
 #include <fcntl.h>
@@ -32,14 +32,14 @@ static void say(const char *name, size_t bytes)
 	printf("class %s unfreed=%zu\n", name, bytes);
 }
 
-/* The second is made larger by a call without a hint of what it is. */
+/* The second is grown by a call that gives no hint of its class. */
 VISIBLE void leak_anonymous(size_t page)
 {
 	char *grown = map(3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	map(5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	stage_need(mremap(grown, 3 * page, 9 * page, MREMAP_MAYMOVE), "mremap");
-	/* And what replaces a part of the managed heap, and what lies around code. */
+	/* With what replaces a part of the managed heap, and what surrounds code. */
 	say("anon", 14 * page + PIECE + 6 * page);
 }
 
@@ -80,7 +80,7 @@ static void *stay(void *unused)
 	return unused;
 }
 
-/* One by the C library, one as other runtimes make them. */
+/* One made by glibc, one as other runtimes make them. */
 VISIBLE void leak_thread_stacks(size_t page)
 {
 	pthread_attr_t attributes;
@@ -108,20 +108,20 @@ VISIBLE void leak_huge_pages(void)
 	say("hugetlb", huge == MAP_FAILED ? 0 : HUGE_PAGES * HUGE_BYTES);
 }
 
-/* Written, then made executable; and two views of one memory. */
+/* Written, then made executable; and two mappings of one memory. */
 VISIBLE void leak_generated_code(size_t page)
 {
 	int memory = stage_need_call(memfd_create("doublemapper", MFD_CLOEXEC), "memfd_create");
 	char *code = map(20 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	stage_need_call(mprotect(code, 20 * page, PROT_READ | PROT_EXEC), "mprotect");
-	/* Executable once, and no more. */
+	/* Executable once, then no longer. */
 	code = map(3 * page, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	stage_need_call(mprotect(code, 3 * page, PROT_READ), "mprotect");
 	stage_need_call(ftruncate(memory, (off_t)(4 * page)), "ftruncate");
 	map(4 * page, PROT_READ | PROT_EXEC, MAP_SHARED, memory);
 	close(memory);
-	/* Two parts of one mapping, the first for a while only; the rest is none. */
+	/* Two parts of one mapping, the first for a while only; the rest is not code. */
 	code = map(10 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	stage_need_call(mprotect(code + 2 * page, 3 * page, PROT_READ | PROT_EXEC), "mprotect");
 	stage_need_call(mprotect(code + 2 * page, 3 * page, PROT_READ | PROT_WRITE), "mprotect");
@@ -129,7 +129,7 @@ VISIBLE void leak_generated_code(size_t page)
 	say("jit", 31 * page + CODE_PIECE);
 }
 
-/* A piece mapped into it is ordinary memory; a piece made executable is code. */
+/* A mapping placed into it is ordinary memory; a part made executable is code. */
 VISIBLE void leak_managed_heap(void)
 {
 	char *area = map(RESERVED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);

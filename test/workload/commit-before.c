@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Memory reserved before the recording begins and made accessible in it, in pieces, some of which are given back. */
+/* Memory that was reserved before recording is made accessible during it, in pieces, some of which are released. */
 #include <sys/mman.h>
 
 #include "support/stage.h"
@@ -46,9 +46,9 @@ int main(int argc, char **argv)
 		return_piece(before + i * 2 * PIECE);
 		return_piece(inside + i * 2 * PIECE);
 	}
-	/* Accessible already: the credit stays where it is. */
+	/* Already accessible: it still counts for the first call. */
 	commit_again(before + RETURNED * 2 * PIECE);
-	/* Given back before: the credit is the new one's. */
+	/* Released before: it counts for the new call. */
 	commit_again(before);
 	stage_expect("bytes=0 committed=%d committed_before=%d stack=mprotect<commit_piece<main",
 		     (PIECES - RETURNED) * PIECE, (PIECES - RETURNED) * PIECE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Counts with its calls: the call with number N maps, and the next one releases, N pages. Begins with a line on stdin,
- * or at once with --exit, at no more than some ten thousand calls a second; says "done" and ends when the milliseconds
- * of the operand are over.
+ * Numbers its calls by their length: the call with number N maps N pages, and the next one releases them. Starts with a
+ * line on stdin, or immediately with --exit, and makes some ten thousand calls a second at most; prints "done" and
+ * exits after the number of milliseconds in the operand.
  */
 #include <stdint.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* As many threads as the operand says map and unmap a page all the time, at the same time, for two minutes at most. */
+/* As many threads as the operand says map and unmap a page all the time, at the same time, for up to two minutes. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

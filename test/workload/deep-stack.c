@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A leak at the bottom of a recursion without frame pointers, 256 bytes and more a frame: deep-stack [--exit] [DEPTH].
- */
+/* A leak at the bottom of a recursion without frame pointers, at least 256 bytes a frame: deep-stack [--exit]
+ * [DEPTH]. */
 #include <string.h>
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The demo's program: Main calls MyTest, which has a library map 256 blocks of 4 MiB, and nobody unmaps them. */
+/* The demo's program: Main calls MyTest, for which a library maps 256 blocks of 4 MiB that are never unmapped. */
 #include <time.h>
 
 #include "support/stage.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For LD_PRELOAD: the program it is loaded into says when it would wait for the disk, and then waits for ever. */
+/* For LD_PRELOAD: the program prints a line when it would wait for the disk, and then waits forever. */
 #include <unistd.h>
 
 __attribute__((visibility("default"))) int fsync(int descriptor)

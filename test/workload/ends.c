@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Leaks a known amount, to be killed then. With the operand 1 it asks for it: touches more than a limit leaves it. */
+/* Leaks a known amount and waits to be killed. With the operand 1 it provokes that: it touches more than a memory
+ * limit permits. */
 #include <sys/mman.h>
 
 #include "support/stage.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls that fail in several ways, many of them for want of memory: they map nothing and are counted by stack. */
+/* Calls that fail in several ways, many of them with ENOMEM: they map nothing and are counted by stack. */
 #include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -36,7 +36,7 @@ VISIBLE void map_closed_file(void)
 	must_fail(mmap(NULL, stage_page_bytes(), PROT_READ, MAP_PRIVATE, -1, 0) == MAP_FAILED, EBADF);
 }
 
-/* The first half is there, the second is not: the call fails and has changed the first. */
+/* The first half is mapped, the second is not: the call fails and has changed the first. */
 VISIBLE void protect_half(char *block)
 {
 	must_fail(mprotect(block, 2 * BLOCK_PAGES * stage_page_bytes(), PROT_NONE) < 0, ENOMEM);

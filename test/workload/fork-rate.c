@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Forks a child every millisecond or so, without end; "done" when there have been some. Each maps a little, releases a
- * part of it, and ends after the milliseconds of the first operand. The second operand: how many mappings each
- * inherits.
+ * Forks a child about every millisecond, without end; prints "done" after a number of them. Each child maps a little,
+ * releases part of it, and exits after the number of milliseconds in the first operand. The second operand is the
+ * number of mappings that each inherits.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Forks one child after the other without a break, and has so much mapped that it is inside fork() nearly all the time.
+ * Forks one child after the other without a pause, and has so much mapped that it is inside fork() nearly all the time.
  * Each child makes numbered calls for two seconds. A numbered call is a munmap() of pages that were never mapped, whose
- * length tells the number. The first operand names a file that has the process number of each child and how many calls
- * it has made, four bytes each; the second says how many mappings are inherited.
+ * length is the number. The first operand names a file with the PID of each child and the number of its calls, four
+ * bytes each; the second is the number of inherited mappings.
  */
 #include <fcntl.h>
 #include <signal.h>

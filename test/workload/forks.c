@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Starts short processes one after the other: forks COUNT ROUNDS. After each round it says "round N" and waits. */
+/* Starts short processes one after the other: forks COUNT ROUNDS. After each round it prints "round N" and waits. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Maps as many MiB as the first operand says and touches every page, again and again; whenever a line comes on stdin it
- * releases them all with one munmap(), which takes long. Says "touched" before and "releasing" when it begins.
+ * Maps as many MiB as the first operand says and touches every page, repeatedly; for each line on stdin it releases
+ * them all with one munmap(), which takes long. Prints "touched" before the release and "releasing" when it starts.
  */
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * COUNT families, one after the other: a child, its child and that one's, each born at once and on another processor
- * than its parent where there is one. The youngest maps a page; nobody else does.
+ * COUNT families, one after the other: a child, its child and that one's child, each forked immediately and, if
+ * possible, on another CPU than its parent. Only the youngest maps a page.
  */
 #include <sched.h>
 #include <sys/mman.h>

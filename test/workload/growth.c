@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Memory that grows in different places, each kind an operand. `arena` touches what malloc reserved and made accessible
- * before, in an arena of a thread; `mmap` maps and touches; `brk` grows the heap; `protect` makes memory accessible
- * that was reserved before, and touches it; `file` reads a file that was mapped before; `memfd` maps and touches one;
- * `shared` touches shared memory that was mapped before; `huge` touches a byte of each huge page; `dontneed` gives back
- * what it had touched, without unmapping it; `give-back` unmaps it; `children` forks children that touch what they
- * inherited; `kinds` pauses, and then grows in each kind of memory that a process has; `idle` does nothing. Says by how
- * many bytes the resident size changed. `phases` maps and touches, gives back without unmapping and touches again, in
- * four phases; it says what is resident in each, and when each has ended. `steadily` maps and touches 64 KiB a hundred
- * times a second for two minutes.
+ * Memory that grows in different places; the operand selects the kind. `arena` touches what malloc reserved and made
+ * accessible before, in an arena of a thread; `mmap` maps and touches; `brk` grows the heap; `protect` makes memory
+ * accessible that was reserved before, and touches it; `file` reads a file that was mapped before; `memfd` maps and
+ * touches one; `shared` touches shared memory that was mapped before; `huge` touches a byte of each huge page;
+ * `dontneed` releases what it had touched, without unmapping it; `give-back` unmaps it; `children` forks children that
+ * touch what they inherited; `kinds` pauses, and then grows in each kind of memory that a process has; `idle` does
+ * nothing. Prints the change of the resident size in bytes. `phases` maps and touches, releases without unmapping and
+ * touches again, in four phases; it prints what is resident in each, and when each has ended. `steadily` maps and
+ * touches 64 KiB a hundred times a second for two minutes.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -154,7 +154,7 @@ static void grow_protected(const struct stage *stage)
 	touch_and_end(stage, block);
 }
 
-/* The pages stand in the page cache, and the kernel maps several at each fault. */
+/* The pages are in the page cache, and the kernel maps several at each fault. */
 static void grow_file(const struct stage *stage)
 {
 	FILE *file = stage_need(tmpfile(), "tmpfile");
@@ -222,7 +222,7 @@ static void discard(const struct stage *stage)
 	stage_end(stage);
 }
 
-/* What a child has is its own, and counts from nothing. */
+/* A child's memory is its own and is counted from zero. */
 static void grow_children(const struct stage *stage)
 {
 	void *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
@@ -289,7 +289,7 @@ VISIBLE char *map_second(void)
 	return block;
 }
 
-/* Each phase has a pause at its end, in which the recorder can read what is resident. */
+/* Each phase ends with a pause in which the recorder can read what is resident. */
 static void run_phases(const struct stage *stage)
 {
 	char *older = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE), *first, *second;
@@ -312,7 +312,7 @@ static void run_phases(const struct stage *stage)
 	stage_end(stage);
 }
 
-/* Of an arena that is the thread's own, and of its stack. */
+/* In an arena of the thread, and in its stack. */
 static void *use_arena_and_stack(void *unused)
 {
 	char block[STACK_BYTES];
@@ -336,7 +336,7 @@ static void touch_file(void)
 	stage_touch(map_file(fileno(file), PROT_READ | PROT_WRITE, MAP_SHARED), BYTES);
 }
 
-/* The stacks first: the kernel merges other memory with a stack that lies right below. */
+/* The stacks first: the kernel merges other memory with a stack directly above it. */
 static void grow_kinds(const struct stage *stage)
 {
 	pthread_t threads[STACKS];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For LD_PRELOAD: the program it is loaded into may not read the maps of the process GUARDED, nor the pagemap of
- * NO_PAGEMAP. */
+/* For LD_PRELOAD: the program may read neither the maps of the process GUARDED nor the pagemap of NO_PAGEMAP. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

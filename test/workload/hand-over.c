@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One thread maps, another one unmaps; each keeps some and frees some itself. Says the table of who released whose. */
+/* One thread maps, another one unmaps; each keeps some and frees some itself. Prints the table of who released whose
+ * memory. */
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Processes that take another program: images [--exit] KIND. What was mapped before goes with the old address space,
- * except where a child of vfork mapped it: that stays with the parent.
+ * Processes that execute another program: images [--exit] KIND. Earlier mappings vanish with the old address space,
+ * unless a child of vfork made them: those stay with the parent.
  */
 #include <pthread.h>
 #include <spawn.h>
@@ -49,7 +49,7 @@ static void expect_after_exec(pid_t pid)
 	stage_expect("process=%d ended=0 checked=1", (int)pid);
 }
 
-/* The child maps in the address space of its parent and leaves it. */
+/* The child maps in the address space of its parent and leaves the mapping there. */
 static void run_vfork(const struct stage *stage)
 {
 	char descriptor[16];
@@ -105,7 +105,7 @@ static void *take_the_next_program(void *exit_by_itself)
 	return NULL;
 }
 
-/* A thread that is not the first one takes the next program, while others call: it becomes the process. */
+/* A thread other than the first calls exec while others make calls: it becomes the process. */
 static void run_exec_thread(const struct stage *stage)
 {
 	pthread_t thread;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Generated x86-64 code as a runtime makes it: frames with rbp, in anonymous memory or (the default of .NET) in a memfd
- * "doublemapper" that is written through a second view, with names in /tmp/perf-PID.map. It calls a native function
- * that maps memory. With an operand other code takes the place of the anonymous one after so many milliseconds: the map
+ * x86-64 JIT code as a runtime makes it: frames with rbp, in anonymous memory or (the default of .NET) in a memfd
+ * "doublemapper" that is written through a second mapping, with names in /tmp/perf-PID.map. It calls a native function
+ * that maps memory. With an operand, other code replaces the anonymous code after this number of milliseconds: the map
  * gets lines for the same addresses.
  */
 #include <stdint.h>

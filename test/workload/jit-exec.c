@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Programs in one process, one after the other, each with generated x86-64 code at the same address:
- *     jit-exec NAME...
- * Each has a perf map with its name for the code; one that is called "-" writes none and finds that of the one before.
- * One whose name begins with "+" has a jitdump in the working directory instead, in the file of the one before.
+ * Programs in one process, one after the other, each with x86-64 JIT code at the same address: jit-exec NAME... Each
+ * writes a perf map with its name for the code; a program named "-" writes none and finds the map of the one before. A
+ * program whose name starts with "+" writes a jitdump in the working directory instead, into the same file as the one
+ * before.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* A header, by whose mapping it is found, and one LOAD. */
+/* A header, whose mapping makes it known to the recorder, and one LOAD. */
 static void write_dump(const char *code, const char *name)
 {
 	const uint32_t pid = (uint32_t)getpid(), header[] = {0x4a695444, 1, 40, 62, 0, pid};
@@ -90,7 +90,7 @@ static void write_dump(const char *code, const char *name)
 	fclose(dump);
 }
 
-/* Until the recorder has seen what there is. `left`: programs. */
+/* Until the recorder has seen everything so far. `left`: programs. */
 static void pause_at(const struct stage *stage, const char *what, int left)
 {
 	char word[64];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Generated x86-64 code without frame pointers, as optimising runtimes make it: a function with rbp calls two functions
- * that have none, each of which does little more than one call; one of them saves a register and may return early. A
- * walk along frame pointers leads from them past the function that called them.
+ * x86-64 JIT code without frame pointers, as optimising runtimes make it: a function with rbp calls two functions
+ * without, each of which does little more than one call; one of them saves a register and may return early. A
+ * frame-pointer walk from them skips the function that called them.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Generated x86-64 code with a jitdump, jit-PID.dump in the working directory: frameless functions that can only be
- * unwound by their UNWINDING_INFO, with source lines; other code in the same place later, and code that is moved. The
- * file ends with CLOSE and the beginning of a record that is not whole.
+ * x86-64 JIT code with a jitdump, jit-PID.dump in the working directory: frameless functions that can only be unwound
+ * by their UNWINDING_INFO, with source lines; later other code at the same address, and code that is moved. The file
+ * ends with CLOSE and the first part of a truncated record.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ struct prefix {
 	uint64_t time_ns;
 };
 
-/* "N0tCa11d", which is in code that no stack is in; read from memory, so that it is in no code that one is in. */
+/* "N0tCa11d", in code that is in no stack; read from memory, so that it is not in the code that is in one. */
 static volatile uint64_t not_called = 0x643131614374304e;
 
 static FILE *dump;
@@ -86,8 +86,8 @@ static void put_lines(uint64_t address, uint32_t line, const char *file)
 
 static void put_unwinding(void)
 {
-	/* CFA rsp+8; behind `sub rsp, 24` rsp+32; before `ret` rsp+8. It would stand 24 bytes behind the code's start,
-	 * so that the code begins 56 bytes before the field that says so. */
+	/* CFA rsp+8; after `sub rsp, 24` rsp+32; before `ret` rsp+8. The table would follow 24 bytes after the
+	 * code's start, so the code starts 56 bytes before the field that says so. */
 	static const uint8_t eh_frame[] = {
 	    20, 0, 0,	 0, 0, 0,    0,	 0,  1,	   'z', 'R', 0, 1, 0x78, 16,  1,    0x1b, 12,
 	    7,	8, 0x90, 1, 0, 0,    20, 0,  0,	   0,	28,  0, 0, 0,	 200, 0xff, 0xff, 0xff,
@@ -154,7 +154,7 @@ static void start_dump(void)
 	dump = stage_need(fopen(path, "w+"), path);
 	put(&header, sizeof(header));
 	fflush(dump);
-	/* By this it is found. */
+	/* The recorder finds the file by this mapping. */
 	stage_need(mmap(NULL, stage_page_bytes(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0), "mmap");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Contexts for asynchronous I/O that are never destroyed, whose rings the kernel maps; the stack grows meanwhile, too:
- * leak-aio [--exit] [COUNT].
+ * AIO contexts that are never destroyed, whose rings the kernel maps, while the stack grows too: leak-aio [--exit]
+ * [COUNT].
  */
 #include <inttypes.h>
 #include <linux/aio_abi.h>

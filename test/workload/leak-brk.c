@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	struct stage stage = stage_open(argc, argv);
 	size_t page = stage_page_bytes(), left = (STEPS * STEP_PAGES - SHRINK_PAGES) * page;
 
-	/* From here on the break is page aligned, so that every step is whole pages. */
+	/* From here on the break is page-aligned, so that every step is a number of pages. */
 	stage_need(sbrk((intptr_t)(page - (size_t)sbrk(0) % page)), "sbrk");
 	stage_begin(&stage);
 	for (int i = 0; i < STEPS; i++)

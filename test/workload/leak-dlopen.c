@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Two plugins leak. One stays loaded; the other is closed before the recording ends and its place is mapped over, so
+ * Two plugins leak. One stays loaded; the other is closed before the recording ends and its addresses are reused, so
  * that its name must come from what was mapped at the time of the leak.
  */
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A program that leaks, replaces itself with exec and leaks again: the first leak has gone with the old address space.
- */
+/* A program that leaks, replaces itself with exec and leaks again: the first leak vanished with the old address
+ * space. */
 #include <sys/mman.h>
 #include <unistd.h>
 

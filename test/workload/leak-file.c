@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Private and shared mappings of a file, whole and from an offset. */
+/* Private and shared mappings of a file, complete and from an offset. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

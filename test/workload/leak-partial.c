@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* munmap of the head, the middle, the tail and the whole of a mapping, and of a range over several mappings and holes.
- */
+/* munmap of the head, the middle, the tail and all of a mapping, and of a range over several mappings and holes. */
 #include <sys/mman.h>
 
 #include "support/stage.h"

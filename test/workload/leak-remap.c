@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* mremap: growth is born at the mremap, what existed keeps its birth wherever it goes. */
+/* mremap: growth is allocated by the mremap; existing memory keeps its allocation wherever it moves. */
 #include <sys/mman.h>
 
 #include "support/stage.h"
@@ -53,7 +53,7 @@ VISIBLE void map_to_shrink(size_t page)
 	KEEP_FRAME();
 }
 
-/* What is moved over a mapping takes its place. */
+/* Memory moved onto a mapping replaces it. */
 VISIBLE char *map_to_replace(size_t page)
 {
 	char *block = map_pages(8 * page);

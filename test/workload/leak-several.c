@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Four leaks of the sizes asked for, and one that is always the same: leak-several [--exit] [BLOCKS BLOCKS BLOCKS
+/* Four leaks of the requested sizes, and one that is always the same: leak-several [--exit] [BLOCKS BLOCKS BLOCKS
  * BLOCKS]. */
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Four stacks whose mappings become different things, for 4 seconds: a leak of one in 20 in traffic, a cache that is
- * filled in the beginning, traffic, and a collector that frees all it has four times a second.
+ * Four stacks with different lifetimes, for 4 seconds: one mapping in 20 leaks, a cache that is filled at the start,
+ * temporary memory, and a collector that frees everything four times a second.
  */
 #include <sys/mman.h>
 #include <time.h>
@@ -21,7 +21,7 @@ static void *map_block(void)
 	return block;
 }
 
-/* Neighbours are mapped by turns, so the kernel does not merge all that one of these has. */
+/* Neighbours are mapped in turn, so that the kernel does not merge all mappings of one of these. */
 VISIBLE void leak_some(int tick)
 {
 	void *block = map_block();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Memory that is given back without being unmapped, and advice that gives nothing back: so many calls, so many bytes.
- */
+/* Memory released without unmapping, and advice that releases nothing: known numbers of calls and bytes. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -52,14 +51,14 @@ int main(int argc, char **argv)
 	}
 	advise(block, page, MADV_DONTFORK, false);
 	advise(block, page, MADV_DOFORK, false);
-	/* Over a hole: done to what is mapped, and an error. */
+	/* Across a hole: applied to what is mapped, and an error. */
 	hole = block + 8 * page;
 	stage_need_call(munmap(hole, page), "munmap");
 	if (madvise(hole - page, 3 * page, MADV_DONTNEED) == 0)
 		return 1;
 	calls++;
 	given_back += 2 * page;
-	/* Its own memory, by way of a descriptor. */
+	/* Its own memory, through a PID file descriptor. */
 	for (int i = 0; i < ROUNDS; i++)
 		processes_advised += advise_process(block, page);
 	dprintf(STDOUT_FILENO, "process_advised %zu\n", processes_advised);

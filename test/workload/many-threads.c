@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Threads that all live at once: many-threads [--exit] COUNT [joined]. Their stacks belong to the callers of
- * pthread_create, half to each of two; when they are joined the C library keeps some stacks for later.
+ * Threads that are all alive at once: many-threads [--exit] COUNT [joined]. Their stacks belong to two callers of
+ * pthread_create, half to each; when they are joined, glibc caches some stacks.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ struct worker {
 
 static pthread_barrier_t all_there, may_end;
 
-/* The stack with its guard; the attributes are those of the C library itself. */
+/* The stack with its guard; the attributes are glibc's. */
 static void find_stack(struct worker *worker)
 {
 	pthread_attr_t attributes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Memory replaced in its place again and again by MAP_FIXED, whole and in pieces, then unmapped: nothing is left. */
+/* Memory replaced in place repeatedly by MAP_FIXED, completely and in pieces, then unmapped: nothing is left. */
 #include <sys/mman.h>
 
 #include "support/stage.h"
@@ -25,7 +25,7 @@ VISIBLE void replace_whole(size_t page)
 	stage_need_call(munmap(block, BLOCK_PAGES * page), "munmap");
 }
 
-/* Pieces that overlap each other, then one that is larger than all. */
+/* Pieces that overlap each other, then one that covers them all. */
 VISIBLE void replace_pieces(size_t page)
 {
 	char *block = map_in_place(NULL, BLOCK_PAGES * page);

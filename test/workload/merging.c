@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Two threads split and merge neighbouring mappings until they are killed, so that the lines of two reads of the maps
- * overlap: merging [PAGES].
+ * Two threads split and merge neighbouring mappings until they are killed, so that the lines of two readings of the
+ * maps overlap: merging [PAGES].
  */
 #include <pthread.h>
 #include <stdint.h>

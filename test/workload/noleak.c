@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Maps and unmaps much in changing order and leaves nothing: noleak [--exit] [ROUNDS]. */
+/* Maps and unmaps a lot in changing order and leaves nothing: noleak [--exit] [ROUNDS]. */
 #include <stdint.h>
 #include <sys/mman.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Maps blocks, then so much happens that small rings run over, in which more blocks are mapped and some of the first
- * ones released, then maps a few more: overflow [CHURN] for so many pairs in between. Between "first" and "over" the
- * recorder is expected to stand still. All on one processor, so that one ring takes it all.
+ * Maps blocks, then makes enough calls to overflow small rings, while it maps more blocks and releases some of the
+ * first ones, then maps a few more: overflow [CHURN] for CHURN pairs in between. The recorder must be stopped between
+ * "first" and "over". Everything runs on one CPU, so that one ring takes it all.
  */
 #include <sched.h>
 #include <stdio.h>

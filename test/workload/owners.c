@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Threads with names, functions and a file share what is mapped in known amounts: for --focus and --ignore. The work is
- * done in two rounds, with a pause "round" between them, and one block is unmapped between the rounds.
+ * Threads with names, functions and a file each map known amounts: for --focus and --ignore. The work is done in two
+ * rounds, with a pause "round" in between, and one block is unmapped between the rounds.
  */
 #include <pthread.h>
 #include <sys/mman.h>

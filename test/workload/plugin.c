@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Built twice, as two libraries that differ in the name of their function. */
+/* Built twice, as two libraries whose function has different names. */
 #include <sys/mman.h>
 
 #include "support/stage.h"

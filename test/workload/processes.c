@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Processes that are born and end in every way: processes [--exit] KIND. What a child inherits is not its own, what a
- * child shares is counted once, and what an ended process held is nobody's.
+ * Processes that are created and end in every way: processes [--exit] KIND. Memory that a child inherits is not its
+ * own, memory that it shares is counted once, and memory of an ended process has no owner.
  */
 #include <linux/sched.h>
 #include <pthread.h>
@@ -60,7 +60,7 @@ VISIBLE void leak_in_grandchild(void)
 	KEEP_FRAME();
 }
 
-/* Maps and unmaps in its own slots until told to end, then leaves nothing. */
+/* Maps and unmaps in its own slots until told to stop, then leaves nothing. */
 static void *churn(void *seed)
 {
 	uint32_t number = (uint32_t)(uintptr_t)seed;
@@ -131,7 +131,7 @@ static void run_fork(const struct stage *stage)
 		}
 		children_tell_and_stay();
 	}
-	/* Whichever is done first. */
+	/* Whichever finishes first. */
 	grandchild = children_await();
 	if (grandchild == child)
 		grandchild = children_await();
@@ -187,7 +187,7 @@ static int run_cloned_child(void *unused)
 	children_tell_and_stay();
 }
 
-/* A process of its own in the address space of its parent: what it maps is there once. */
+/* A process in the address space of its parent: what it maps is counted once. */
 static void run_clone_vm(const struct stage *stage)
 {
 	stage_begin(stage);
@@ -213,7 +213,7 @@ static void run_clone_no_vm(const struct stage *stage)
 	stage_expect("total=%zu", (PARENT_BLOCKS + CHILD_BLOCKS) * block);
 }
 
-/* A child with busy threads, one of which ends them all. */
+/* A child with busy threads, one of which ends all of them. */
 static void run_group_exit(const struct stage *stage)
 {
 	pid_t child;
@@ -265,7 +265,7 @@ static pid_t fork_as(pid_t wanted)
 	return (pid_t)stage_need_call((int)syscall(SYS_clone3, &arguments, sizeof(arguments)), "clone3");
 }
 
-/* A child ends, and another one takes its number. */
+/* A child exits, and another one reuses its PID. */
 static void run_pid_reuse(const struct stage *stage)
 {
 	pid_t child;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An area reserved without access; one part made accessible by mprotect, another by a mapping in its place. */
+/* A range reserved without access; one part is made accessible by mprotect, another by a mapping over it. */
 #include <sys/mman.h>
 
 #include "support/stage.h"
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	area = reserve_area();
 	commit_by_mprotect(area + 4 * MEBIBYTE);
 	commit_by_mapping(area + 8 * MEBIBYTE);
-	/* Who makes bytes accessible is credited with them, not who reserved them. */
+	/* Bytes count for the call that makes them accessible, not for the one that reserved them. */
 	stage_expect("bytes=%d count=1 committed=0 reserved=%d resident=0 stack=mmap<reserve_area<main",
 		     RESERVED - MEBIBYTE, RESERVED - 2 * MEBIBYTE);
 	stage_expect("bytes=0 committed=%d resident=%d stack=mprotect<commit_by_mprotect<main", MEBIBYTE, MEBIBYTE);

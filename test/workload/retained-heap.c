@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything but the last block is freed, and the heap stays as large as it was: it cannot shrink below that block. */
+/* Everything except the last block is freed, and the heap cannot shrink below that block. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Calls that leave a secret wherever a recording could pick it up: on the stack, in registers that the call does not
- * use, and where a walk along frame pointers takes it for a return address.
+ * use, and where a frame-pointer walk takes it for a return address.
  */
 #include <stdint.h>
 #include <string.h>
@@ -12,15 +12,15 @@
 
 enum { LEAKS = 10, BLOCK_PAGES = 3, SECRETS = 64 };
 
-/* As long as a register. Kept where the compiler must read it from: a constant would become part of the code. */
+/* As long as a register. Stored where the compiler must read it: a constant would become part of the code. */
 static const char *volatile text = "S3cr3t#!";
 
-/* A frame as rbp would point to it: no caller's, and the secret for a return address. */
+/* A frame that rbp could point to: not a caller's, with the secret as return address. */
 static uint64_t false_frame[2];
 
 /*
- * long call(long number, long first, long second, uint64_t secret, void *frame): mmap and munmap have their arguments
- * here, 6 and 2; what is not one is the secret.
+ * long call(long number, long first, long second, uint64_t secret, void *frame): mmap and munmap have 6 and 2
+ * arguments; the other argument registers contain the secret.
  */
 long call(long number, void *first, long second, uint64_t secret, void *frame);
 #if defined(__aarch64__)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Calls that hardly any program makes, numbered by their address: shmdt() where nothing is attached. By the main
- * thread, by others, by children whose first call it is, by their children; with the operand "outlive", by a thread
- * that outlives the main one, and by the program that it executes then. With the operand "strange" at other addresses,
- * beside a call that creates, with a secret on the stack. It says how many were made at each of the places.
+ * Rare calls, numbered by their address: shmdt() where nothing is attached. Made by the main thread, by others, by
+ * children as their first call, by their children; with the operand "outlive", by a thread that outlives the main one,
+ * and by the program that it then executes. With the operand "strange" they have other addresses, follow a call that
+ * creates, and have a secret on the stack. Prints how many were made at each place.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* As many threads as the first operand says, which sleep: to attach to them takes its time. */
+/* As many sleeping threads as the first operand says, so that attaching to them takes long. */
 #include <pthread.h>
 #include <unistd.h>
 

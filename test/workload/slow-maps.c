@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For LD_PRELOAD: the program it is loaded into opens /proc/PID/maps and reads them a while later. */
+/* For LD_PRELOAD: the program opens /proc/PID/maps and reads it a while later. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threads that leak and end, the first one too: the process lives on without it. */
+/* Threads leak and exit, the first one too: the process lives on without it. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	pthread_t survivor;
 
 	stage = stage_open(argc, argv);
-	/* Threads that free memory of others would reserve arenas. */
+	/* Threads that free memory of others would create arenas. */
 	mallopt(M_ARENA_MAX, 1);
 	pthread_barrier_init(&begin, NULL, THREADS + 2);
 	for (int i = 0; i < THREADS; i++)

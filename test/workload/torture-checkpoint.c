@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A checkpoint is a call that fails, munmap(1, NUMBER), which the recording holds with its arguments, and then the
- * kernel's maps, appended to DIRECTORY/maps.PID after a line "NUMBER BYTES". Nothing in between changes a mapping.
+ * A checkpoint is a failing call, munmap(1, NUMBER), which is recorded with its arguments, followed by the kernel's
+ * maps, appended to DIRECTORY/maps.PID after a line "NUMBER BYTES". Nothing in between changes a mapping.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -65,7 +65,7 @@ bool torture_attach(struct torture_worker *worker)
 		return true;
 	at.start = (uintptr_t)result;
 	torture_give(worker, at);
-	/* What a thread got from the kernel it unmaps as any other range: pieces of it may be others' by then. */
+	/* A thread unmaps memory from the kernel like any other range: by then, parts of it may belong to others. */
 	if (!worker->exact || torture_in_arena(worker, at))
 		worker->attached[torture_random(worker, TORTURE_ADDRESSES)] = at.start;
 	return false;
@@ -85,7 +85,8 @@ bool torture_remap_pages(struct torture_worker *worker)
 	return syscall(SYS_remap_file_pages, range.start, bytes_of(range), 0, torture_random(worker, 32), 0) == -1;
 }
 
-/* The ring begins with its own description: the second word is how many events of 32 bytes follow one more such. */
+/* The ring starts with its own description: its second word is the number of 32-byte events that follow another such
+ * header. */
 static size_t ring_pages(aio_context_t ring)
 {
 	size_t bytes = (((const uint32_t *)ring)[1] + 1) * 32;
@@ -110,8 +111,8 @@ bool torture_setup_io(struct torture_worker *worker)
 }
 
 /*
- * The kernel tells contexts by what it reads at their address. Where something else lies by now it may find any other,
- * even one whose ring was unmapped there before.
+ * The kernel identifies a context by what it reads at its address. If something else is mapped there by now, it may
+ * find any other context, even one whose ring was unmapped there before.
  */
 static bool is_intact(uint64_t context, uint64_t header)
 {
@@ -143,7 +144,7 @@ bool torture_advise(struct torture_worker *worker)
 	return syscall(SYS_madvise, range.start, bytes_of(range), advice) == -1;
 }
 
-/* Arguments that the kernel refuses, over memory that is there. */
+/* Arguments that the kernel refuses, over mapped memory. */
 bool torture_fail(struct torture_worker *worker)
 {
 	struct torture_range range = torture_pick(worker, MOST_PAGES);
@@ -188,7 +189,7 @@ bool torture_refuse_map(struct torture_worker *worker)
 		       torture_program.unmappable, 0) == -1;
 }
 
-/* Refused by a limit on address space, which is looked at after the target has been unmapped. */
+/* Refused by a limit on address space, which is checked after the target has been unmapped. */
 bool torture_refuse_move(struct torture_worker *worker)
 {
 	struct torture_range from = torture_pick_arena(worker, 4), to = torture_pick_arena(worker, MOST_PAGES);
@@ -207,7 +208,7 @@ bool torture_refuse_move(struct torture_worker *worker)
 	return failed;
 }
 
-/* Far from other mappings, where it really grows when it is written to below its start. */
+/* Far from other mappings, so that it really grows when written below its start. */
 static bool grow_stack(struct torture_worker *worker)
 {
 	size_t page_bytes = torture_program.page_bytes, below = torture_random(worker, 6) + 1;
@@ -238,7 +239,7 @@ bool torture_grow_down(struct torture_worker *worker)
 		       PROT_GROWSDOWN | (torture_random(worker, 2) ? PROT_READ : PROT_READ | PROT_WRITE)) == -1;
 }
 
-/* Lengths that are no whole huge pages. Nothing is reserved, so it works where there are none. */
+/* Lengths that are not a multiple of the huge page size. Nothing is reserved, so it works without any. */
 bool torture_map_huge(struct torture_worker *worker)
 {
 	size_t bytes = torture_random(worker, 3 * HUGE_BYTES) + 1;
@@ -263,8 +264,7 @@ bool torture_map_huge(struct torture_worker *worker)
 	return false;
 }
 
-/* Sealed memory stays for ever: one page beside the arena, and calls that must leave it alone but not its neighbours.
- */
+/* Sealed memory stays forever: one page beside the arena, and calls that must leave it alone but not its neighbours. */
 bool torture_seal(struct torture_worker *worker)
 {
 	uintptr_t sealed = worker->arena - TORTURE_ARENA_PAGES * torture_program.page_bytes;
@@ -300,7 +300,7 @@ void torture_worker_open(struct torture_worker *worker, uint64_t seed, uintptr_t
 		worker->segments[i] = stage_need_call(shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0700), "shmget");
 		worker->segment_pages[i] = segment_pages[i];
 	}
-	/* The page after the arena keeps what grows in place inside it. */
+	/* The page after the arena keeps memory that grows in place inside it. */
 	stage_need(mmap((void *)(arena + TORTURE_ARENA_PAGES * torture_program.page_bytes), torture_program.page_bytes,
 			PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 		   "the end of an arena");

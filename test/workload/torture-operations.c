@@ -100,7 +100,7 @@ static bool map_zero_private(struct torture_worker *worker)
 		   torture_random(worker, FILE_PAGES));
 }
 
-/* The next pages of a file next to what is mapped of it, so that mappings merge. */
+/* The next pages of a file, next to its mapping, so that mappings merge. */
 static bool map_file_along(struct torture_worker *worker)
 {
 	struct torture_range at = torture_pick_arena(worker, 4);
@@ -123,7 +123,7 @@ static bool map_at_hint(struct torture_worker *worker)
 {
 	struct torture_range at = {.start = pick_hint(worker), .pages = 1 + torture_random(worker, MOST_PAGES)};
 
-	/* What the hint would get of the arena's end or of the heap's neighbourhood is the worker's like anything. */
+	/* Memory that the hint could get near the arena's end or the heap is the worker's like any other. */
 	return map(worker, at, pick_protection(worker), pick_anonymous_flags(worker), -1, 0);
 }
 
@@ -159,7 +159,7 @@ static bool unmap_whole(struct torture_worker *worker)
 	return unmap_range(worker, worker->ranges[torture_random(worker, worker->range_count)]);
 }
 
-/* old_pages 0 duplicates. What was at `from` is the worker's only as far as the call leaves it. */
+/* old_pages 0 duplicates. Memory at `from` is the worker's only as far as the call leaves it. */
 static bool remap(struct torture_worker *worker, struct torture_range from, size_t pages, int flags, uintptr_t target)
 {
 	size_t page_bytes = torture_program.page_bytes;
@@ -190,7 +190,7 @@ static bool remap_fixed(struct torture_worker *worker)
 	return remap(worker, from, to.pages, MREMAP_MAYMOVE | MREMAP_FIXED, to.start);
 }
 
-/* Several mappings at once where the kernel can: equal lengths. */
+/* Several mappings at once if the kernel supports it: equal lengths. */
 static bool remap_several(struct torture_worker *worker)
 {
 	struct torture_range from = torture_pick_arena(worker, 48), to = torture_pick_arena(worker, 1);

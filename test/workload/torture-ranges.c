@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a worker owns: its arena, and ranges at places that the kernel chose. */
+/* What a worker owns: its arena, and ranges at addresses that the kernel chose. */
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -102,7 +102,7 @@ struct torture_range torture_pick(struct torture_worker *worker, size_t most_pag
 	return pick_part(worker, range, most_pages);
 }
 
-/* A range goes into a slot; what was there is this worker's now. */
+/* A range goes into a slot; the slot's previous range is now this worker's. */
 void torture_hand_over(struct torture_worker *worker)
 {
 	_Atomic uint64_t *slot = &torture_program.slots[torture_random(worker, TORTURE_SLOTS)];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Changes its address space at random and writes down what the kernel has made of it (torture-checkpoint.c).
+ * Changes its address space at random and records the kernel's maps at checkpoints (torture-checkpoint.c).
  *
  *     torture [--exit] MODE DIRECTORY FIRST-SEED SEEDS OPERATIONS [without=NAME]...
  *
  * single   one thread
- * threads  ranges are one thread's at a time and handed over; the kernel gives to one what another has released
- * forks    one thread that forks at random moments; children go on alone, and fork too
- * races    threads that change the same addresses without asking each other
+ * threads  each range belongs to one thread at a time; the kernel may give one thread what another has released
+ * forks    one thread that forks at random moments; children continue alone, and fork too
+ * races    threads that change the same addresses without synchronization
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -71,7 +71,7 @@ static void open_program(const char *directory)
 	torture_program.break_start = (break_end + torture_program.page_bytes - 1) & ~(torture_program.page_bytes - 1);
 }
 
-/* What still lies in the slots belongs to nobody. */
+/* What is still in the slots has no owner. */
 static void empty_slots(void)
 {
 	for (size_t i = 0; i < TORTURE_SLOTS; i++) {

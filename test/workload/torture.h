@@ -63,9 +63,9 @@ uint64_t torture_pack(struct torture_range range);
 struct torture_range torture_unpack(uint64_t packed);
 
 /* torture-ranges.c: what a worker may change. */
-/* A new range at a place that the kernel chose. Parts in the arena are the worker's anyway. */
+/* A new range at an address that the kernel chose. Parts of the arena are the worker's anyway. */
 void torture_give(struct torture_worker *worker, struct torture_range range);
-/* What has been released from under the worker. */
+/* What others have released of the worker's. */
 void torture_take(struct torture_worker *worker, struct torture_range range);
 struct torture_range torture_pick_arena(struct torture_worker *worker, size_t most_pages);
 /* In the arena, or part of a range. */
@@ -77,7 +77,7 @@ void torture_hand_over(struct torture_worker *worker);
 void torture_worker_open(struct torture_worker *worker, uint64_t seed, uintptr_t arena);
 void torture_worker_close(struct torture_worker *worker);
 void torture_operate(struct torture_worker *worker);
-/* Leaves the operation of this name out; false: there is none. */
+/* Omits the operation of this name; false: there is none. */
 bool torture_exclude(const char *name);
 /* True: it failed. */
 typedef bool torture_operation(struct torture_worker *worker);
@@ -86,9 +86,9 @@ torture_operation torture_move_break, torture_attach, torture_detach, torture_re
     torture_map_huge, torture_seal;
 
 /* torture-checkpoint.c */
-/* Lets the recording see that this thread is between two calls. */
+/* Makes it visible in the recording that this thread is between two calls. */
 void torture_arrive(void);
-/* The marker, and the kernel's maps of this process. No other thread may change any mapping meanwhile. */
+/* The marker, and the kernel's maps of this process. No other thread may change a mapping meanwhile. */
 void torture_checkpoint(void);
 /* After fork, in the child. */
 void torture_checkpoint_forked(void);

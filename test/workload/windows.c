@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Maps and unmaps known amounts in phases, with a pause between them. Says which moments lie in the pauses, and what
- * each window between two of them must show: moment NUMBER NS window FROM TO allocated=BYTES freed=BYTES unfreed=BYTES
- * count=N peak=BYTES young FROM TO BORN allocated=...      the same for mappings made before moment BORN only
+ * Maps and unmaps known amounts in phases, with a pause between them. Prints a timestamp in each pause, and what a
+ * report of each window between two of them must show:
+ *
+ *     moment NUMBER NS
+ *     window FROM TO allocated=BYTES freed=BYTES unfreed=BYTES count=N peak=BYTES
+ *     young FROM TO LAST allocated=...      the same, only for mappings made before moment LAST
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -56,7 +59,7 @@ static void free_some(int born, int count, int phase)
 	}
 }
 
-/* The releases come first: the most of a phase is what it ends with. */
+/* The releases come first: the peak of a phase is its final value. */
 static void run_phase(int phase)
 {
 	for (int born = 0; born < phase; born++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Memory of Java outside or inside its heap: Grow direct|heap. Waits for a line, grows as far as it may, waits for another.
+// Memory of Java outside or inside its heap: Grow direct|heap. Waits for a line, grows up to its limit, waits for another.
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

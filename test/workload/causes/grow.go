@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A heap of Go that grows: grow keep|drop. Waits for a line, allocates, waits for another.
+// A Go heap that grows: grow keep|drop. Waits for a line, allocates, waits for another.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Main calls MyTest, which has a native library map 256 blocks of 4 MiB, and nobody unmaps them.
+// Main calls MyTest, for which a native library maps 256 blocks of 4 MiB that are never unmapped.
 using System;
 using System.ComponentModel;
 using System.Runtime.CompilerServices;

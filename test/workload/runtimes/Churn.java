@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Threads that come and go, allocate on and off the managed heap and keep the compiler busy, until they are ended.
+// Threads that come and go, allocate on and off the managed heap and keep the compiler busy, until they are killed.
 import java.nio.ByteBuffer;
 
 class Churn {

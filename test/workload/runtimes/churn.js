@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Two workers that generate code and allocate on and off the managed heap, until they are ended.
+// Two workers that generate code and allocate on and off the managed heap, until they are killed.
 const { Worker, isMainThread } = require('worker_threads');
 
 function work() {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Blocks mapped on stacks that are not the thread's own: in a signal handler on an alternate stack, in one on the
- * ordinary stack, and in contexts made by makecontext and changed by swapcontext. contexts [--exit] [ROUNDS]
+ * ordinary stack, and in contexts made by makecontext and switched by swapcontext. contexts [--exit] [ROUNDS]
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ VISIBLE void raise_signal(int number)
 	KEEP_FRAME();
 }
 
-/* A handler that interrupts an instruction, not a call: its caller's frame must not be looked up one byte before. */
+/* The handler interrupts an instruction, not a call: the lookup of its caller's frame must not subtract one. */
 VISIBLE void fault(void)
 {
 #ifdef __x86_64__

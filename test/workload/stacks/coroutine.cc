@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// C++20 coroutines that map a block before and after they were suspended; resumed by another function than the one that
-// started them: coroutine [--exit] [ROUNDS]
+// C++20 coroutines that map a block before and after they were suspended; resumed by a function other than the one
+// that started them: coroutine [--exit] [ROUNDS]
 #include <coroutine>
 #include <cstddef>
 #include <exception>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Blocks mapped by a signal handler that interrupts the program at any instruction: in its own functions, their first
- * and last instructions included, in the C library, its linkage tables and the vdso. interrupted [--exit] [HUNDREDS]
+ * Blocks mapped by a signal handler that interrupts the program at any instruction: in its own functions, including
+ * their first and last instructions, in libc, its PLT and the vdso. interrupted [--exit] [HUNDREDS]
  */
 #include <signal.h>
 #include <stdlib.h>

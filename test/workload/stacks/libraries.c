@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Blocks mapped by a library that is loaded and unloaded while the program runs, called through its procedure linkage
- * table and through pointers, and calling back: libraries [--exit] LIBRARY [ROUNDS]
+ * Blocks mapped by a library that is loaded and unloaded while the program runs, called through its PLT and through
+ * pointers, and calling back: libraries [--exit] LIBRARY [ROUNDS]
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What programs of other languages call: maps blocks that nobody unmaps, and calls back. */
+/* Called by programs in other languages: maps blocks that are never unmapped, and calls back. */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Blocks mapped through every kind of frame that a C compiler makes: program [--exit] [ROUNDS]. Each round maps one
- * block by each of the paths below; the functions' names say which.
+ * Blocks mapped through every kind of frame that a C compiler generates: program [--exit] [ROUNDS]. Each round maps one
+ * block on each of the paths below; the functions' names say which.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -66,7 +66,7 @@ VISIBLE void with_alloca(size_t bytes, void (*leak)(void))
 	room[0] = 2;
 }
 
-/* A frame aligned more than the stack is, found again by the caller's frame address. */
+/* A frame with a larger alignment than the stack, found again by the caller's frame address. */
 VISIBLE void with_alignment(void (*leak)(void))
 {
 	__attribute__((aligned(128))) volatile char room[128];
@@ -76,7 +76,7 @@ VISIBLE void with_alignment(void (*leak)(void))
 	room[1] = room[0];
 }
 
-/* Both at once: the frame's base register is itself saved on the stack. */
+/* Both at once: the frame's base register itself is saved on the stack. */
 VISIBLE void with_alignment_and_alloca(size_t bytes, void (*leak)(void))
 {
 	__attribute__((aligned(64))) volatile char room[64];
@@ -87,7 +87,7 @@ VISIBLE void with_alignment_and_alloca(size_t bytes, void (*leak)(void))
 	room[1] = more[0] = room[0];
 }
 
-/* The memory that the next calls have their frames in is there. */
+/* The next calls have their frames in this memory. */
 VISIBLE void touch_below(void)
 {
 	volatile char room[BLOCK];
@@ -99,10 +99,10 @@ VISIBLE void with_large_frame(void (*leak)(void))
 {
 	volatile char room[LARGE_FRAME];
 
-	/* Every page of it: what was never touched cannot be copied. */
+	/* Every page of it: untouched pages cannot be copied. */
 	for (size_t i = 0; i < sizeof(room); i += BLOCK / 2)
 		room[i] = 1;
-	/* Nor a stack that begins in such a page, where a function has made room and not used it. */
+	/* Nor can a stack that starts in such a page, where a function has reserved space and not used it. */
 	touch_below();
 	leak();
 	room[1] = 2;
@@ -127,7 +127,7 @@ static int compare(const void *left, const void *right)
 	return *(const int *)left - *(const int *)right;
 }
 
-/* Through the C library and back. */
+/* Through libc and back. */
 VISIBLE void by_callback(void)
 {
 	int numbers[2] = {2, 1};

@@ -61,7 +61,7 @@ func oneRound(s shape) {
 
 var kept []byte
 
-// The runtime maps on a stack of its own.
+// The runtime maps memory on its own stack.
 //
 //go:noinline
 func growHeap() {
@@ -69,7 +69,7 @@ func growHeap() {
 	kept[0] = 1
 }
 
-// Says a word and waits for a line, or for the end of them.
+// Prints a word and waits for a line, or for the end of input.
 func wait(input *bufio.Reader, word string) {
 	fmt.Println(word)
 	_, _ = input.ReadString('\n')

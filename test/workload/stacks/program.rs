@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Blocks mapped by Rust: by mmap itself and by vectors so large that the allocator maps them, through generics,
 // closures, trait objects, a panic that is caught, and threads. program ROUNDS
-// It waits for a line before it begins and before it ends.
+// It waits for a line before it starts and before it exits.
 use std::os::raw::{c_int, c_long, c_void};
 
 extern "C" {
@@ -9,7 +9,7 @@ extern "C" {
 		-> *mut c_void;
 }
 
-// The compiler must not see through it: calls that it follows keep their frames.
+// Opaque to the compiler, so that calls before it keep their frames.
 #[inline(never)]
 fn black_box<Value>(value: Value) -> Value {
 	let kept = std::mem::ManuallyDrop::new(value);

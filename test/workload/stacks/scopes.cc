@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Blocks mapped by functions that only this file can call, which debug information gives no linkage name, in namespaces
-// and classes that alone tell them apart. scopes [--exit] [ROUNDS]
+// Blocks mapped by functions local to this file, which have no linkage name in the debug information; only their
+// namespaces and classes distinguish them. scopes [--exit] [ROUNDS]
 #include <cstdlib>
 #include <sys/mman.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Says with status 77 and one line why this kernel lets nobody here record system calls; 0 when it does. */
+/* Exits with status 77 and one line that says why if this kernel does not permit recording system calls here,
+ * otherwise with 0. */
 #include <errno.h>
 #include <linux/mount.h>
 #include <linux/perf_event.h>

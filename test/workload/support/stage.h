@@ -23,22 +23,22 @@ struct stage stage_open(int argc, char **argv);
 /* Prints "ready" and waits. */
 void stage_begin(const struct stage *stage);
 
-/* In between: prints the word and waits. */
+/* Between phases: prints the word and waits. */
 void stage_pause(const struct stage *stage, const char *word);
 
-/* One line "expect ..." in printf's manner. */
+/* Prints a line "expect ...", formatted like printf(). */
 void stage_expect(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints "done" and waits. */
 void stage_end(const struct stage *stage);
 
-/* The operand at `index` as a number, or `otherwise` when there are fewer operands. */
+/* The operand at `index` as a number, or `otherwise` if there are fewer operands. */
 size_t stage_number(const struct stage *stage, int index, size_t otherwise);
 
-/* Ends the program with a message when `pointer` is MAP_FAILED (or NULL); returns it. */
+/* Ends the program with a message if `pointer` is MAP_FAILED (or NULL); returns it. */
 void *stage_need(void *pointer, const char *what);
 
-/* Ends the program with a message when `status` is negative; returns it. */
+/* Ends the program with a message if `status` is negative; returns it. */
 int stage_need_call(int status, const char *what);
 
 size_t stage_page_bytes(void);
@@ -46,7 +46,7 @@ size_t stage_page_bytes(void);
 /* Writes to every page. */
 void stage_touch(void *start, size_t length);
 
-/* A function that tests look for in stacks: it keeps its name and is never inlined. EXPORTED ones can be called from
+/* A function that tests look up in stacks: it keeps its name and is never inlined. EXPORTED ones can be called from
  * outside too. Clang has no noipa, but never renames or clones a function that it does not inline. */
 #ifdef __clang__
 #define VISIBLE static __attribute__((noinline))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A heap of .NET that grows. Waits for a line, grows, waits for another.
+// A .NET heap that grows. Waits for a line, grows, waits for another.
 using System;
 using System.Collections.Generic;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Blocks mapped through every kind of code that .NET generates: calls with and without an IL stub, callbacks from native
 // code, delegates, reflection, generic virtual methods, exception filters and finally blocks, asynchronous methods,
-// threads; first unoptimised, then, as the rounds go on, optimised. Stacks ROUNDS [wait]: for a line before and after.
+// threads; first unoptimised, in later rounds optimised. Stacks ROUNDS [wait]: wait for a line before and after.
 using System;
 using System.Reflection;
 using System.Runtime.CompilerServices;
