@@ -3,7 +3,6 @@
 #ifndef CAPTURE_RECORDER_H
 #define CAPTURE_RECORDER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,17 +14,12 @@
 #include "base/vector.h"
 #include "capture/jit-code/jit-code.h"
 #include "capture/build-id-notes.h"
-#include "capture/perf/attach.h"
 #include "capture/perf/clock.h"
-#include "capture/perf/cpu-hotplug.h"
-#include "capture/perf/large-dumps.h"
-#include "capture/perf/perf-events.h"
-#include "capture/perf/rings.h"
-#include "capture/perf/scope.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/residency.h"
 #include "capture/process/command.h"
 #include "capture/process/process-table.h"
+#include "capture/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/scheduling-priority.h"
@@ -51,88 +45,74 @@ struct unrecorded_children {
 
 typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
 
-/* The part of a record that must not be written to the file. */
-struct hidden_part {
-	size_t offset, bytes;
+/*
+ * The jobs: slow work that the loop runs between two drains of the rings, such as reading maps, JIT code, perf maps,
+ * build-ids and resident pages. A job appends records of its own. It neither reads the rings nor uses the ring reader's
+ * state; between two steps it calls ring_reader_give_way(). test/lint/reentry.sh checks this.
+ */
+struct jobs {
+	struct build_id_notes build_ids;
+	struct kept_modules images;
+	struct jitdump_notes jitdumps;
+	struct jit_code generated;
+	struct code_copies code; /* copies of JIT code, filled when recording ends */
+
+	uint64_t snapshot_lines;	     /* of all snapshots so far */
+	struct time_budget children_budget;  /* for first snapshots of children */
+	process_ranges_list final_ranges;    /* of the STOP snapshots */
+	process_ranges_list start_ranges;    /* of the START snapshots of targets, until residency is read */
+	process_ranges_list interval_ranges; /* of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
+
+	struct resident_series resident_series;
+	process_residencies start_residency;
+	uint64_t huge_spent_ns; /* on samples of huge pages, up to HUGE_SAMPLES_NS_MAX */
+	uint32_t page_readings; /* how often resident pages were read since the start */
+	bool residency_reported;
+
+	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
+	struct unasked old_maps;			 /* processes that started after their perf map was written */
+	VECTOR(struct perf_map_copy) earlier_maps;	 /* perf maps of programs that ended with an exec */
+	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
+	uint64_t piece_bytes;				 /* of incremental metadata, written so far */
 };
 
-/* The thread that reads rings while the recorder's own thread waits for the kernel: see ring-reader.h. */
-struct ring_thread {
-	pthread_t thread;
-	pthread_mutex_t lock; /* held by the recorder's own thread except while it waits */
-	pthread_cond_t wake;
-	bool started;
-	bool refused; /* the thread could not be created, or is no longer needed */
-	bool waiting; /* the recorder's own thread waits */
-	bool asleep;  /* until `wake` is signalled */
-	bool must_end;
-	struct mmt_error *error;
-};
-
+/*
+ * A recording session. The ring reader writes what the kernel recorded, and passes on through process_events what
+ * concerns the process table. The loop applies those events and runs the jobs.
+ */
 struct recorder {
 	const struct mmt_record_options *options;
 	const struct architecture *architecture;
 	struct mmt_record_summary summary;
+	struct mmt_record_progress progress;
+	uint64_t progress_ns; /* time of the last progress report */
+	struct priority priority;
 
-	struct event_set events;
-	struct rings rings;
-	struct ring_thread ring_thread;
-	struct large_dumps large_dumps;
-	struct attachment attachment;
-	struct scope scope;
-	struct map threads; /* while attaching to single threads: those threads and the threads that they start */
-	int cgroup;	    /* directory of the control group that is recorded; -1: none */
-	struct cpu_watch cpus;
+	struct ring_reader reader;
+	struct process_events process_events;
 	struct process_table processes;
+	struct jobs jobs;
+
+	struct traced_command command;
+	struct exit_watch *exit_watch;		      /* NULL: no checks at exit */
+	int cgroup;				      /* directory of the control group that is recorded; -1: none */
 	unrecorded_children_list unrecorded_children; /* children of targets when recording began */
 	struct map left_out_children;		      /* with options->tree: children that cannot be recorded */
-	struct process_events process_events;
-	struct traced_command command;
-	struct exit_watch *exit_watch; /* NULL: no checks at exit */
-	struct build_id_notes build_ids;
-	struct jitdump_notes jitdumps;
-	struct kept_modules images;
-	struct jit_code generated;
-	struct code_copies code;	     /* copies of JIT code, filled when recording ends */
-	process_ranges_list final_ranges;    /* of the STOP snapshots */
-	process_ranges_list start_ranges;    /* of the START snapshots of targets, until residency is read */
-	process_ranges_list interval_ranges; /* of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
-	process_residencies start_residency;
-	uint64_t huge_spent_ns; /* on samples of huge pages, up to HUGE_SAMPLES_NS_MAX */
-	uint32_t page_readings; /* how often resident pages were read since the start */
-	uint32_t callchain_limit;
-
-	struct writer *writer;
-	bool writing;					     /* records from start_ns on go into the file */
-	struct mmt_error *write_error;			     /* the first write error; nothing is written after it */
-	struct mmt_error *failure;			     /* the first other error; ends the recording */
-	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a modified copy of a record, as written to the file */
 	bool descriptors_reported;
 	bool guarded_reported;
-	bool residency_reported;
-	struct priority priority;
-	int64_t bytes_until_look;			 /* bytes to read before the clock is checked again */
-	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
-	struct unasked old_maps;			 /* processes that started after their perf map was written */
-	VECTOR(struct perf_map_copy) earlier_maps;	 /* perf maps of programs that ended with an exec */
-	uint64_t piece_bytes;				 /* see metadata.h */
-	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
-	struct mmt_record_progress progress;
-	struct resident_series resident_series;
-	uint64_t progress_ns;	 /* time of the last progress report */
-	uint64_t snapshot_lines; /* of all snapshots so far */
-	uint64_t round_bytes;	 /* appended since the round began */
-	uint64_t flushed_ns;	 /* time of the last flush */
-	bool drained;		 /* all rings drained since the round began and the recorder last appended a record */
+
+	struct writer *writer;
+	bool writing;		       /* records from start_ns on go into the file */
+	struct mmt_error *write_error; /* the first write error; nothing is written after it */
+	struct mmt_error *failure;     /* the first other error; ends the recording */
+	uint64_t round_bytes;	       /* appended since the round began */
+	uint64_t flushed_ns;	       /* time of the last flush */
+	uint64_t first_ns, last_ns;    /* of the records written; 0: none */
+
 	uint64_t start_ns, start_realtime_ns;
-	struct time_budget children_budget; /* for first snapshots of children */
-	struct in_flight in_flight;	    /* used while recording stops */
-	bool closed;			    /* unknown processes are no longer added */
-	unsigned stop_requests;		    /* stop requests seen when recording ended */
-	uint64_t stop_ns;		    /* later records are not written; 0: not stopped yet */
-	uint64_t first_ns, last_ns;	    /* of the records written; 0: none */
-	VECTOR(uint64_t) lost_before;	    /* by event: lost before start_ns */
-	VECTOR(uint64_t) lost;		    /* by event: lost since; known at the end */
+	bool closed;		/* unknown processes are no longer added */
+	unsigned stop_requests; /* stop requests seen when recording ended */
+	uint64_t stop_ns;	/* later records are not written; 0: not stopped yet */
 };
 
 /* When options->duration_ns is over; UINT64_MAX: no limit. */
@@ -152,6 +132,11 @@ void recorder_message(const struct recorder *recorder, bool warning, const char 
 
 /* Keep the first failure and return it when the file is complete. Takes `failure`, which may be NULL. */
 void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure);
+
+/* The part of a record that must not be written to the file. */
+struct hidden_part {
+	size_t offset, bytes;
+};
 
 /* Append a record from a ring to this stream of the writer, with zeros in place of the hidden part. */
 void recorder_append_read(struct recorder *recorder, unsigned stream, const void *record, size_t size,
@@ -232,9 +217,9 @@ struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns) 
 
 #define INCREMENTAL_METADATA_TICK_BYTES (4u << 20) /* of all files together */
 
-/* Write what was added since the last call, at most INCREMENTAL_METADATA_TICK_BYTES; the next call continues. Keeps up
- * with the rings. Write failures are kept in the recorder, and unreadable files are left for the end. Errors: reading
- * the rings failed, or out of memory. */
+/* Write what was added since the last call, at most INCREMENTAL_METADATA_TICK_BYTES; the next call continues. Gives
+ * way to the ring reader. Write failures are kept in the recorder, and unreadable files are left for the end. Errors:
+ * reading the rings failed, or out of memory. */
 struct mmt_error *incremental_metadata_write(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

@@ -92,7 +92,7 @@ static struct hidden_part find_hidden(const struct recorder *recorder, const str
 
 static bool may_have_large_dump(const struct recorder *recorder)
 {
-	return events_have_large_dumps(&recorder->events) && recorder->large_dumps.on;
+	return events_have_large_dumps(&recorder->reader.events) && recorder->reader.large_dumps.on;
 }
 
 static void count_sample(struct recorder *recorder, const struct event_description *event,
@@ -101,7 +101,7 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 	if (event->role == ROLE_SYSCALL) {
 		recorder->summary.events[call_describe(event->call)->counter]++;
 		/* One entry is the PERF_CONTEXT_USER marker, so a callchain at the limit has one entry more. */
-		recorder->summary.cut_callchains += sample->callchain_count > recorder->callchain_limit;
+		recorder->summary.cut_callchains += sample->callchain_count > recorder->reader.callchain_limit;
 	}
 	if (event->role == ROLE_LARGE_DUMP)
 		recorder->summary.large_stack_dumps++;
@@ -117,7 +117,7 @@ static void put_id_in_file(const struct recorder *recorder, uint8_t *record, siz
 	uint64_t id;
 
 	memcpy(&id, record + offset, sizeof(id));
-	id = attach_id_in_file(&recorder->attachment, id);
+	id = attach_id_in_file(&recorder->reader.attachment, id);
 	memcpy(record + offset, &id, sizeof(id));
 }
 
@@ -127,15 +127,15 @@ static const void *name_event(struct recorder *recorder, const void *record, siz
 {
 	uint32_t type = ((const struct perf_event_header *)record)->type;
 
-	if (!recorder->attachment.id_in_file.count)
+	if (!recorder->reader.attachment.id_in_file.count)
 		return record;
-	if (record != recorder->changed)
-		memcpy(recorder->changed, record, size);
-	put_id_in_file(recorder, recorder->changed,
+	if (record != recorder->reader.changed)
+		memcpy(recorder->reader.changed, record, size);
+	put_id_in_file(recorder, recorder->reader.changed,
 		       type == PERF_RECORD_SAMPLE ? SAMPLE_ID_OFFSET : size - sizeof(uint64_t));
 	if (type == PERF_RECORD_LOST)
-		put_id_in_file(recorder, recorder->changed, sizeof(struct perf_event_header));
-	return recorder->changed;
+		put_id_in_file(recorder, recorder->reader.changed, sizeof(struct perf_event_header));
+	return recorder->reader.changed;
 }
 
 /* Cut off the part of a large dump that must not be written. */
@@ -146,9 +146,9 @@ static const void *cut_large_dump(struct recorder *recorder, const void *record,
 
 	if (kept_bytes + sizeof(uint64_t) >= sample->stack_bytes)
 		return record;
-	*size = drain_cut_dump(record, sample, kept_bytes, recorder->changed);
+	*size = drain_cut_dump(record, sample, kept_bytes, recorder->reader.changed);
 	*hidden = (struct hidden_part){.offset = *size};
-	return recorder->changed;
+	return recorder->reader.changed;
 }
 
 /* Whether the time is between start_ns and stop_ns, when all CPUs are recorded. */
@@ -174,14 +174,15 @@ static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t ti
 	*mine_ret = !proc_is_kernel_thread(pid);
 	if (!*mine_ret)
 		return NULL;
-	return scope_follow(&recorder->scope, pid, 0) ? process_events_push(recorder, &seen, NULL) : &error_no_memory;
+	return scope_follow(&recorder->reader.scope, pid, 0) ? process_events_push(recorder, &seen, NULL)
+							     : &error_no_memory;
 }
 
 /* Should the activity of this process at this time be recorded? If all processes are recorded, an unknown process is
  * added, because it may have entered the control group; but not once the last snapshots have begun. */
 static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
 {
-	struct scope *scope = &recorder->scope;
+	struct scope *scope = &recorder->reader.scope;
 
 	*mine_ret = scope_admits(scope, pid, time_ns);
 	if (!*mine_ret && !recorder->closed && scope->kind == SCOPE_ALL_PROCESSES && pid > 0 && pid != scope->recorder)
@@ -192,9 +193,9 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 /* Reading a ring of large dumps takes milliseconds: skip it if another ring may overflow during that time. */
 static bool is_too_late_for_large_dump(struct recorder *recorder)
 {
-	struct large_dumps *large = &recorder->large_dumps;
+	struct large_dumps *large = &recorder->reader.large_dumps;
 
-	large->too_late = large->too_late || rings_are_urgent(&recorder->rings);
+	large->too_late = large->too_late || rings_are_urgent(&recorder->reader.rings);
 	return large->too_late;
 }
 
@@ -212,26 +213,26 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
 	id = bytes_u64(&bytes);
-	index = map_get(&recorder->attachment.event_of_id, id);
+	index = map_get(&recorder->reader.attachment.event_of_id, id);
 	bytes_skip(&bytes, SAMPLE_PID_OFFSET - SAMPLE_ID_OFFSET - 8);
 	pid = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
 	/* A call's exit, the entry of the next call, or a sample in user space: the thread has left its last call. */
-	if (!index || recorder->events.items.items[*index].role == ROLE_SYSCALL)
-		in_flight_note_outside(&recorder->in_flight, tid, time_ns);
+	if (!index || recorder->reader.events.items.items[*index].role == ROLE_SYSCALL)
+		in_flight_note_outside(&recorder->reader.in_flight, tid, time_ns);
 	if (!index)
-		return attach_note_outside(&recorder->attachment, tid, time_ns, id);
-	recorder->large_dumps.calls += recorder->events.items.items[*index].has_large_dump;
+		return attach_note_outside(&recorder->reader.attachment, tid, time_ns, id);
+	recorder->reader.large_dumps.calls += recorder->reader.events.items.items[*index].has_large_dump;
 	error = check_scope(recorder, pid, time_ns, &mine);
-	recorder->scope.passed_over += !mine;
+	recorder->reader.scope.passed_over += !mine;
 	if (error || !mine)
 		return error;
 	if (!is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
 		return NULL;
-	event = &recorder->events.items.items[*index];
+	event = &recorder->reader.events.items.items[*index];
 	if (event->role == ROLE_LARGE_DUMP && is_too_late_for_large_dump(recorder)) {
-		recorder->lost.items[*index]++;
+		recorder->reader.lost.items[*index]++;
 		return NULL;
 	}
 	if (!drain_parse_sample(&event->attribute, record, size, &sample))
@@ -263,11 +264,12 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	parent = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	parent_tid = (pid_t)bytes_u32(&bytes);
-	if (map_get(&recorder->threads, (uint32_t)parent_tid) && !map_put(&recorder->threads, (uint32_t)tid, 1))
+	if (map_get(&recorder->reader.threads, (uint32_t)parent_tid) &&
+	    !map_put(&recorder->reader.threads, (uint32_t)tid, 1))
 		return &error_no_memory;
-	if (attach_note_start(&recorder->attachment, parent_tid, time_ns) && recorder->writing)
+	if (attach_note_start(&recorder->reader.attachment, parent_tid, time_ns) && recorder->writing)
 		recorder->summary.missed_threads++;
-	error = attach_note_fork(&recorder->attachment, tid, time_ns, &new_thread);
+	error = attach_note_fork(&recorder->reader.attachment, tid, time_ns, &new_thread);
 	recorder->summary.threads += new_thread;
 	return error || fork.pid == parent ? error : process_events_push(recorder, &fork, NULL);
 }
@@ -291,7 +293,7 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 		return NULL;
 	error = process_events_push(recorder, &exec, NULL);
 	/* The thread that calls exec ends all other threads and gets the TID of the main thread. */
-	return error ? error : attach_note_fork(&recorder->attachment, exec.pid, time_ns, &new_thread);
+	return error ? error : attach_note_fork(&recorder->reader.attachment, exec.pid, time_ns, &new_thread);
 }
 
 static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes, uint64_t time_ns)
@@ -322,16 +324,16 @@ static struct mmt_error *handle_exit(struct recorder *recorder, pid_t pid, struc
 	struct mmt_error *error = process_events_push(recorder, &end, NULL);
 
 	bytes_skip(&bytes, 8); /* pid, parent's pid */
-	return error ? error : attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
+	return error ? error : attach_note_end(&recorder->reader.attachment, (pid_t)bytes_u32(&bytes), time_ns);
 }
 
 /* For the status line; the summary uses the kernel's own counts. */
 static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 {
-	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
+	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&bytes));
 	uint64_t count = bytes_u64(&bytes);
 
-	enum attribute_role role = index ? recorder->events.items.items[*index].role : ROLE_OTHER;
+	enum attribute_role role = index ? recorder->reader.events.items.items[*index].role : ROLE_OTHER;
 
 	if (role == ROLE_DUMP)
 		recorder->progress.lost_stack_dumps += count;
@@ -342,9 +344,9 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 /* The stream of the event that lost records; `lost` is the content of the LOST record. */
 static unsigned find_stream(const struct recorder *recorder, struct bytes lost)
 {
-	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&lost));
+	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&lost));
 
-	if (!index || recorder->events.items.items[*index].role == ROLE_SIDE_BAND)
+	if (!index || recorder->reader.events.items.items[*index].role == ROLE_SIDE_BAND)
 		return STREAM_OTHERS;
 	return writer_event_stream(*index);
 }
@@ -379,7 +381,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	case PERF_RECORD_SWITCH:
 		/* Only fence events report context switches. */
 		bytes_skip(&trailer, 8); /* cpu */
-		return attach_note_run(&recorder->attachment, tid, time_ns, bytes_u64(&trailer));
+		return attach_note_run(&recorder->reader.attachment, tid, time_ns, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
 		if (is_left_out(recorder, bytes))
 			return NULL;
@@ -389,7 +391,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		error = handle_exit(recorder, pid, bytes, time_ns);
 		break;
 	case PERF_RECORD_LOST:
-		recorder->attachment.coverage.forks_missing = true;
+		recorder->reader.attachment.coverage.forks_missing = true;
 		if (counted)
 			count_lost_records(recorder, bytes);
 		break;
@@ -415,7 +417,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
  * kernel. */
 static void pause_if_due(struct recorder *recorder)
 {
-	if (priority_pause_is_due(&recorder->priority, clock_now_ns()) && !rings_are_filling(&recorder->rings))
+	if (priority_pause_is_due(&recorder->priority, clock_now_ns()) && !rings_are_filling(&recorder->reader.rings))
 		priority_pause(&recorder->priority);
 }
 
@@ -424,9 +426,9 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 	const struct perf_event_header *header = record;
 	struct recorder *recorder = context;
 
-	recorder->bytes_until_look -= (int64_t)size;
-	if (recorder->bytes_until_look <= 0) {
-		recorder->bytes_until_look = LOOK_BYTES;
+	recorder->reader.bytes_until_look -= (int64_t)size;
+	if (recorder->reader.bytes_until_look <= 0) {
+		recorder->reader.bytes_until_look = LOOK_BYTES;
 		pause_if_due(recorder);
 	}
 	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
@@ -446,7 +448,7 @@ static struct mmt_error *note_allocation(void *context, const void *record, size
 	pid = (pid_t)bytes_u32(&bytes);
 	parent = (pid_t)bytes_u32(&bytes);
 	bytes_skip(&bytes, 8); /* tid, the parent's */
-	if (pid == parent || scope_note_fork(&recorder->scope, pid, parent, bytes_u64(&bytes)))
+	if (pid == parent || scope_note_fork(&recorder->reader.scope, pid, parent, bytes_u64(&bytes)))
 		return NULL;
 	return &error_no_memory;
 }
@@ -461,13 +463,13 @@ static struct mmt_error *find_forks(struct recorder *recorder)
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
 
-	if (!scope_wants_forks(&recorder->scope))
+	if (!scope_wants_forks(&recorder->reader.scope))
 		return NULL;
-	for (size_t i = 0; !error && i < recorder->rings.items.count; i++) {
-		if (recorder->rings.items.items[i].kind == RING_SYSCALL)
-			error = rings_peek(&recorder->rings.items.items[i], note_allocation, recorder);
+	for (size_t i = 0; !error && i < recorder->reader.rings.items.count; i++) {
+		if (recorder->reader.rings.items.items[i].kind == RING_SYSCALL)
+			error = rings_peek(&recorder->reader.rings.items.items[i], note_allocation, recorder);
 	}
-	return error || scope_apply_forks(&recorder->scope, begin_ns) ? error : &error_no_memory;
+	return error || scope_apply_forks(&recorder->reader.scope, begin_ns) ? error : &error_no_memory;
 }
 
 /* Reads the rings of large dumps, or all others. */
@@ -475,9 +477,9 @@ static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->rings.items.count; i++) {
-		if ((recorder->rings.items.items[i].kind == RING_LARGE_DUMP) == large_dumps)
-			error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
+	for (size_t i = 0; !error && i < recorder->reader.rings.items.count; i++) {
+		if ((recorder->reader.rings.items.items[i].kind == RING_LARGE_DUMP) == large_dumps)
+			error = rings_read(&recorder->reader.rings.items.items[i], handle_record, recorder);
 	}
 	return error;
 }
@@ -486,77 +488,135 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 {
 	/* Notes from earlier calls: rings read before them may have held older records, so only these notes can be
 	 * resolved now. */
-	size_t earlier_notes = recorder->attachment.notes.count;
+	size_t earlier_notes = recorder->reader.attachment.notes.count;
 	struct mmt_error *error;
 
 	/* The recorder's own records are older than the ring heads, which are noted after them. */
 	error = large_dumps_step(recorder);
-	rings_note_heads(&recorder->rings);
+	rings_note_heads(&recorder->reader.rings);
 	if (!error)
 		error = notes_take_marks(recorder);
 	if (!error)
 		error = find_forks(recorder);
 	if (!error)
 		error = read_rings(recorder, false);
-	recorder->large_dumps.too_late = false;
+	recorder->reader.large_dumps.too_late = false;
 	if (!error)
 		error = read_rings(recorder, true);
-	recorder->drained |= !error;
-	return error ? error : attach_resolve(&recorder->attachment, earlier_notes);
+	recorder->reader.drained |= !error;
+	return error ? error : attach_resolve(&recorder->reader.attachment, earlier_notes);
 }
 
-/* Reads rings that are filling while the recorder's own thread waits. This thread holds the lock except while it
- * sleeps. */
-static void *read_while_waiting(void *context)
+static void wait_a_tick(struct ring_thread *thread)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WAIT_TICK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
+}
+
+/* The thread: reads the rings when the recorder's own thread requests it, and filling ones while that thread waits. It
+ * holds the lock except while it sleeps. */
+static void *read_beside_jobs(void *context)
 {
 	struct recorder *recorder = context;
-	struct ring_thread *thread = &recorder->ring_thread;
+	struct ring_thread *thread = &recorder->reader.thread;
 
 	priority_take_same(&recorder->priority);
 	pthread_mutex_lock(&thread->lock);
 	while (!thread->must_end) {
-		struct timespec until;
-
-		thread->asleep = !thread->waiting;
-		if (thread->asleep) {
+		thread->asleep = !thread->waiting && !thread->requested;
+		if (thread->asleep)
 			pthread_cond_wait(&thread->wake, &thread->lock);
-			continue;
-		}
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += WAIT_TICK_NS;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
-		if (thread->waiting && !thread->must_end && !thread->error && rings_are_filling(&recorder->rings))
+		else if (!thread->requested)
+			wait_a_tick(thread);
+		if (!thread->error &&
+		    (thread->requested || (thread->waiting && rings_are_filling(&recorder->reader.rings))))
 			thread->error = ring_reader_read(recorder);
+		if (thread->requested)
+			pthread_cond_signal(&thread->done);
+		thread->requested = false;
 	}
 	pthread_mutex_unlock(&thread->lock);
 	return NULL;
 }
 
-static bool start_thread(struct recorder *recorder)
+static void free_thread(struct ring_thread *thread)
 {
-	struct ring_thread *thread = &recorder->ring_thread;
-	pthread_condattr_t attributes;
+	pthread_mutex_unlock(&thread->lock);
+	if (thread->started)
+		pthread_join(thread->thread, NULL);
+	pthread_cond_destroy(&thread->wake);
+	pthread_cond_destroy(&thread->done);
+	pthread_mutex_destroy(&thread->lock);
+	thread->started = false;
+}
 
-	if (thread->started || thread->refused)
-		return thread->started;
+struct mmt_error *ring_reader_start(struct recorder *recorder)
+{
+	struct ring_thread *thread = &recorder->reader.thread;
+	pthread_condattr_t attributes;
+	int failure;
+
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&thread->lock, NULL);
 	pthread_cond_init(&thread->wake, &attributes);
+	pthread_cond_init(&thread->done, NULL);
 	pthread_condattr_destroy(&attributes);
 	pthread_mutex_lock(&thread->lock);
-	thread->started = thread_start(&thread->thread, read_while_waiting, recorder) == 0;
-	thread->refused = !thread->started;
-	return thread->started;
+	failure = thread_start(&thread->thread, read_beside_jobs, recorder);
+	thread->started = failure == 0;
+	if (!failure)
+		return NULL;
+	free_thread(thread);
+	return error_system(failure, "cannot start a thread to read the ring buffers (ulimit -u, pids.max)");
+}
+
+/* The error of the ring reader's thread. */
+static struct mmt_error *take_error(struct recorder *recorder)
+{
+	struct mmt_error *error = recorder->reader.thread.error;
+
+	recorder->reader.thread.error = NULL;
+	return error;
+}
+
+struct mmt_error *ring_reader_catch_up(struct recorder *recorder)
+{
+	struct ring_thread *thread = &recorder->reader.thread;
+
+	if (!thread->started)
+		return NULL;
+	thread->requested = true;
+	pthread_cond_signal(&thread->wake);
+	while (thread->requested)
+		pthread_cond_wait(&thread->done, &thread->lock);
+	return take_error(recorder);
+}
+
+struct mmt_error *ring_reader_give_way(struct recorder *recorder)
+{
+	struct mmt_error *error = take_error(recorder);
+
+	if (error || !recorder->reader.thread.started)
+		return error;
+	if (rings_are_filling(&recorder->reader.rings)) {
+		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->reader.rings), clock_now_ns());
+		return ring_reader_catch_up(recorder);
+	}
+	priority_pause_if_due(&recorder->priority);
+	return NULL;
 }
 
 void ring_reader_begin_wait(struct recorder *recorder)
 {
-	struct ring_thread *thread = &recorder->ring_thread;
+	struct ring_thread *thread = &recorder->reader.thread;
 
-	if (!recorder->rings.items.count || !start_thread(recorder))
+	if (!thread->started)
 		return;
 	thread->waiting = true;
 	if (thread->asleep)
@@ -566,7 +626,7 @@ void ring_reader_begin_wait(struct recorder *recorder)
 
 void ring_reader_end_wait(struct recorder *recorder)
 {
-	struct ring_thread *thread = &recorder->ring_thread;
+	struct ring_thread *thread = &recorder->reader.thread;
 	int before = errno;
 
 	if (thread->started) {
@@ -578,43 +638,14 @@ void ring_reader_end_wait(struct recorder *recorder)
 
 void ring_reader_end(struct recorder *recorder)
 {
-	struct ring_thread *thread = &recorder->ring_thread;
+	struct ring_thread *thread = &recorder->reader.thread;
 
 	if (!thread->started)
 		return;
 	thread->must_end = true;
 	pthread_cond_signal(&thread->wake);
-	pthread_mutex_unlock(&thread->lock);
-	pthread_join(thread->thread, NULL);
-	pthread_cond_destroy(&thread->wake);
-	pthread_mutex_destroy(&thread->lock);
-	thread->started = false;
-	thread->refused = true;
-	recorder_keep_failure(recorder, thread->error);
-	thread->error = NULL;
-}
-
-/* The error of the ring reader's thread. */
-static struct mmt_error *take_thread_error(struct recorder *recorder)
-{
-	struct mmt_error *error = recorder->ring_thread.error;
-
-	recorder->ring_thread.error = NULL;
-	return error;
-}
-
-struct mmt_error *ring_reader_keep_up(struct recorder *recorder)
-{
-	struct mmt_error *error = take_thread_error(recorder);
-
-	if (error)
-		return error;
-	if (rings_are_filling(&recorder->rings)) {
-		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->rings), clock_now_ns());
-		return ring_reader_read(recorder);
-	}
-	priority_pause_if_due(&recorder->priority);
-	return NULL;
+	free_thread(thread);
+	recorder_keep_failure(recorder, take_error(recorder));
 }
 
 struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size, size_t *size_ret)
@@ -635,7 +666,7 @@ struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8
 		if (count <= 0)
 			break;
 		length += (size_t)count;
-		error = ring_reader_keep_up(recorder);
+		error = ring_reader_give_way(recorder);
 	}
 	*size_ret = length;
 	return error;

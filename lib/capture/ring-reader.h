@@ -4,34 +4,86 @@
 #define CAPTURE_RING_READER_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/errors.h"
-#include "capture/recorder.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "capture/perf/attach.h"
+#include "capture/perf/cpu-hotplug.h"
+#include "capture/perf/large-dumps.h"
+#include "capture/perf/perf-events.h"
+#include "capture/perf/rings.h"
+#include "capture/perf/scope.h"
+#include "capture/process/process-table.h"
+
+struct recorder;
+
+/* The thread that reads rings while the recorder's own thread runs a job. */
+struct ring_thread {
+	pthread_t thread;
+	pthread_mutex_t lock; /* held by the recorder's own thread except while it waits */
+	pthread_cond_t wake;  /* the recorder's own thread begins to wait, or the thread must end */
+	pthread_cond_t done;  /* the rings have been read as requested */
+	bool started;
+	bool waiting;	/* the recorder's own thread waits for the kernel */
+	bool requested; /* it waits until the rings have been read */
+	bool asleep;	/* until `wake` is signalled */
+	bool must_end;
+	struct mmt_error *error;
+};
+
+/* What is recorded, and the state of reading it. */
+struct ring_reader {
+	struct event_set events;
+	struct rings rings;
+	struct ring_thread thread;
+	struct attachment attachment;
+	struct scope scope;
+	struct map threads; /* while attaching to single threads: those threads and the threads that they start */
+	struct cpu_watch cpus;
+	struct large_dumps large_dumps;
+	struct in_flight in_flight; /* used while recording stops */
+	uint32_t callchain_limit;
+	bool drained;		      /* all rings read since the round began and the recorder last appended a record */
+	int64_t bytes_until_look;     /* bytes to read before the clock is checked again */
+	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */
+	VECTOR(uint64_t) lost;	      /* by event: lost since; known at the end */
+	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a modified copy of a record, as written to the file */
+};
 
 /*
  * Read every ring up to its present head. Nothing is written while recorder->writing is unset or for records before
  * start_ns; records after stop_ns are skipped. Process events (fork, exec, exit, mapping) are queued: the process
- * table, modules, jitdumps and JIT code do not change, and no job is called (test/lint/reentry.sh checks both). So a
- * job may read the rings at any point.
+ * table, modules, jitdumps and JIT code do not change, and no job is called. Only process_events_drain() and the
+ * thread of the ring reader call this (test/lint/reentry.sh checks all of it).
  */
 struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Call this between the steps of slow work: it reads the rings when one is filling and pauses for the targets when a
- * pause is due. */
-struct mmt_error *ring_reader_keep_up(struct recorder *recorder) MMT_MUST_CHECK;
+/*
+ * Start the thread, and end it when no record can be lost any more. The functions below do nothing while it does not
+ * run. An error of the thread is returned by the next of them, or given to recorder_keep_failure() at the end.
+ */
+struct mmt_error *ring_reader_start(struct recorder *recorder) MMT_MUST_CHECK;
+void ring_reader_end(struct recorder *recorder);
+
+/* A job calls this between two steps of bounded time. If a ring is filling, the thread reads the rings; otherwise this
+ * pauses for the targets when a pause is due. */
+struct mmt_error *ring_reader_give_way(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* The thread reads all rings up to now: process events that have happened are queued afterwards. */
+struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
  * Call these around a system call that may take long, such as one that waits for the target's mmap_lock: threads that
- * hold the lock may get no CPU for seconds. A thread of the ring reader reads filling rings in the meantime. Between
- * the two calls, use only state that reading the rings does not touch: no writer, messages, events or rings. errno is
- * preserved.
+ * hold the lock may get no CPU for seconds. The thread reads filling rings in the meantime. Between the two calls, use
+ * only state that reading the rings does not touch: no writer, messages, events or rings. errno is preserved.
  */
 void ring_reader_begin_wait(struct recorder *recorder);
 void ring_reader_end_wait(struct recorder *recorder);
-/* Ends the thread. Its error goes to recorder_keep_failure(). */
-void ring_reader_end(struct recorder *recorder);
 
-/* Reads up to `size` bytes from the start of a file in steps, and keeps up with the rings. *size_ret: bytes read. A
+/* Reads up to `size` bytes from the start of a file in steps, and gives way between them. *size_ret: bytes read. A
  * read error counts as the end of the file. */
 struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size,
 					size_t *size_ret) MMT_MUST_CHECK;

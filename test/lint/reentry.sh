@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The recorder is not re-entered: a job may read the rings at any point, because reading them only writes records to the
-# file and queues what they mean for processes. It calls no job, changes none of the tables that jobs use, and does not
-# come back to itself; only the loop applies what was queued.
+# The recorder is not re-entered. Only the loop and the thread of the ring reader read the rings; no job does. Reading
+# them writes records to the file and queues what they mean for processes: it calls no job, changes none of the tables
+# that jobs use, and does not come back to itself. Only the loop applies what was queued. Jobs do not use the state of
+# the ring reader, nor the ring reader that of the jobs.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -13,8 +14,8 @@ check()
 	# What reading the rings may call: what belongs to the rings, what appends to the file, and what only looks at tables.
 	function may_be_called(file, name)
 	{
-		if (file ~ /\/(ring-reader|recorder|scheduling-priority|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|rings|scope)|procfs\/proc)[.]c$/)
-			return !(name ~ /^(ring_reader_(read|keep_up|read_file|begin_wait|end_wait|end)|incremental_metadata_write|tail_add|head_add)$/)
+		if (file ~ /\/(ring-reader|recorder|file-metadata|scheduling-priority|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|rings|scope)|procfs\/proc)[.]c$/)
+			return !(name ~ /^(ring_reader_(read|give_way|catch_up|read_file|begin_wait|end_wait|start|end)|incremental_metadata_write|tail_add|head_add)$/)
 		if (file ~ /\/process\/process-table[.]c$/)
 			return name ~ /^(process_table_find|process_events_(push|note_call)|is_executing|is_of_interest|push_path|in_flight_note_outside)$/
 		return name ~ /^(jit_code_overlaps|find_program|code_ranges_from|range_at|find_first)$/
@@ -41,7 +42,21 @@ check()
 		}
 	}
 
+	function report(text)
+	{
+		print text
+		failed = 1
+	}
+
 	FNR == 1 { head = ""; inside = 0; comment = 0 }
+
+	FILENAME ~ /\/(procfs|jit-code|runtimes)\/|build-id-notes[.]c$/ && /recorder->reader[.]/ {
+		report(FILENAME ":" FNR ": a job uses the state of the ring reader")
+	}
+
+	FILENAME ~ /\/perf\/|ring-reader[.]c$/ && /recorder->jobs[.]/ {
+		report(FILENAME ":" FNR ": the ring reader uses the state of jobs")
+	}
 
 	{
 		line = $0
@@ -109,7 +124,10 @@ check()
 		# What was queued is applied, and processes are forgotten, by the loop and by what comes before and after it.
 		for (key in words) {
 			split(key, place, SUBSEP)
-			if (place[1] ~ /\/(loop|recording|process\/targets|process\/process-table)[.]c$/)
+			if (index(words[key] " ", " ring_reader_read ") &&
+			    place[2] !~ /^(process_events_drain|read_beside_jobs)$/)
+				report(place[1] ": " place[2] "() calls ring_reader_read(): only process_events_drain() and the thread do")
+			if (place[1] ~ /\/(record-loop|session|process\/targets|process\/process-table)[.]c$/)
 				continue
 			if (match(" " words[key] " ", / (process_events_(apply|drain)|process_table_(add|drop_last|forget_ended)) /)) {
 				text = substr(" " words[key] " ", RSTART + 1, RLENGTH - 2)
@@ -139,6 +157,9 @@ expect()
 }
 expect 'calls process_table_add()' ring-reader.c \
 	's/^\(\tconst struct process_event seen = .*\)$/\1\n\tprocess_table_add(\&recorder->processes, pid, false);/'
-expect 'calls snapshot_take()' recorder.c 's/^\trecorder->drained = false;$/&\n\tsnapshot_take(recorder, 1, 0, NULL);/'
-expect 'calls ring_reader_keep_up()' perf/attach.c 's/^\tbool unseen = root .*$/&\n\tring_reader_keep_up(NULL);/'
+expect 'calls snapshot_take()' recorder.c 's/^\trecorder->reader.drained = false;$/&\n\tsnapshot_take(recorder, 1, 0, NULL);/'
+expect 'calls ring_reader_give_way()' perf/attach.c 's/^\tbool unseen = root .*$/&\n\tring_reader_give_way(NULL);/'
 expect 'take() calls process_events_drain()' procfs/snapshot.c 's/^\t\terror = read_maps(reading, fd);$/\t\terror = process_events_drain(reading->recorder);/'
+expect 'take() calls ring_reader_read()' procfs/snapshot.c 's/^\t\terror = read_maps(reading, fd);$/\t\terror = ring_reader_read(reading->recorder);/'
+expect 'a job uses the state of the ring reader' procfs/snapshot.c 's/^\t\terror = read_maps(reading, fd);$/\t\treading->recorder->reader.drained = false;/'
+expect 'the ring reader uses the state of jobs' perf/cpu-hotplug.c 's/recorder->reader[.]/recorder->jobs./'

@@ -20,7 +20,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	jit_code_deinit(&recorder.generated);
+	jit_code_deinit(&recorder.jobs.generated);
 }
 
 static void note(uint64_t start, uint64_t time_ns, uint32_t protection, const char *path)
@@ -32,7 +32,7 @@ static void note(uint64_t start, uint64_t time_ns, uint32_t protection, const ch
 
 static void expect_programs(size_t count)
 {
-	ck_assert_uint_eq(recorder.generated.programs.count, count);
+	ck_assert_uint_eq(recorder.jobs.generated.programs.count, count);
 }
 
 /* With one range at most. */
@@ -40,8 +40,8 @@ static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t
 {
 	const struct generating_program *program;
 
-	ck_assert_uint_lt(index, recorder.generated.programs.count);
-	program = &recorder.generated.programs.items[index];
+	ck_assert_uint_lt(index, recorder.jobs.generated.programs.count);
+	program = &recorder.jobs.generated.programs.items[index];
 	ck_assert_uint_eq(program->until_ns, until_ns);
 	ck_assert(program->ended == ended);
 	ck_assert_uint_eq(program->ranges.count, start != 0);
@@ -52,8 +52,8 @@ static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t
 /* As when its memory was opened then. */
 static void open_at(size_t index, uint64_t time_ns)
 {
-	recorder.generated.programs.items[index].opened = true;
-	recorder.generated.programs.items[index].opened_ns = time_ns;
+	recorder.jobs.generated.programs.items[index].opened = true;
+	recorder.jobs.generated.programs.items[index].opened_ns = time_ns;
 }
 
 START_TEST(what_is_noted)

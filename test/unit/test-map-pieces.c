@@ -95,15 +95,15 @@ START_TEST(pieces_of_one_begun_anew)
 	size_t first = put_lines(1, "w", "first", 10), second;
 
 	ck_assert_ptr_null(incremental_metadata_write(recorder));
-	ck_assert_uint_eq(recorder->piece_bytes, first);
+	ck_assert_uint_eq(recorder->jobs.piece_bytes, first);
 	first = put_lines(1, "a", "first", 10);
 	ck_assert_ptr_null(incremental_metadata_write(recorder));
-	ck_assert_uint_eq(recorder->piece_bytes, first);
+	ck_assert_uint_eq(recorder->jobs.piece_bytes, first);
 	second = put_lines(1, "w", "second", 100);
 	ck_assert_ptr_null(incremental_metadata_write(recorder));
-	ck_assert_uint_eq(recorder->piece_bytes, first + second);
+	ck_assert_uint_eq(recorder->jobs.piece_bytes, first + second);
 	ck_assert_ptr_null(incremental_metadata_write(recorder));
-	ck_assert_uint_eq(recorder->piece_bytes, first + second);
+	ck_assert_uint_eq(recorder->jobs.piece_bytes, first + second);
 }
 END_TEST
 
@@ -115,10 +115,10 @@ START_TEST(one_budget_for_all_files)
 		size += put_lines(pid, "w", "a_name_of_forty_eight_bytes_with_all_that_is_there", 50000);
 	ck_assert_uint_gt(size, INCREMENTAL_METADATA_TICK_BYTES + (1u << 20));
 	ck_assert_ptr_null(incremental_metadata_write(recorder));
-	ck_assert_uint_ge(recorder->piece_bytes, INCREMENTAL_METADATA_TICK_BYTES);
-	ck_assert_uint_lt(recorder->piece_bytes, INCREMENTAL_METADATA_TICK_BYTES + (1u << 16));
+	ck_assert_uint_ge(recorder->jobs.piece_bytes, INCREMENTAL_METADATA_TICK_BYTES);
+	ck_assert_uint_lt(recorder->jobs.piece_bytes, INCREMENTAL_METADATA_TICK_BYTES + (1u << 16));
 	ck_assert_ptr_null(incremental_metadata_write(recorder));
-	ck_assert_uint_eq(recorder->piece_bytes, size);
+	ck_assert_uint_eq(recorder->jobs.piece_bytes, size);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The thread that reads rings while the recorder's own thread waits for the kernel; made rings. */
+/* The thread that reads the rings while a job runs or waits for the kernel, with rings filled by the test. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/perf/clock.h"
+#include "capture/recorder.h"
 #include "capture/ring-reader.h"
 #include "support/run-suite.h"
 
@@ -30,19 +31,20 @@ static void setup(void)
 	ring.mapping = (void *)control;
 	recorder = calloc(1, sizeof(*recorder));
 	recorder->options = &options;
-	ck_assert(vector_push(&recorder->rings.items, ring));
-	recorder->scope.kind = SCOPE_PROCESSES;
-	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
+	ck_assert(vector_push(&recorder->reader.rings.items, ring));
+	recorder->reader.scope.kind = SCOPE_PROCESSES;
+	ck_assert(scope_follow(&recorder->reader.scope, PARENT, 0));
+	ck_assert_ptr_null(ring_reader_start(recorder));
 }
 
 static void teardown(void)
 {
 	ring_reader_end(recorder);
 	mmt_error_destroy(recorder->failure);
-	scope_deinit(&recorder->scope);
+	scope_deinit(&recorder->reader.scope);
 	process_events_deinit(&recorder->process_events);
-	thread_coverage_deinit(&recorder->attachment.coverage);
-	vector_deinit(&recorder->rings.items);
+	thread_coverage_deinit(&recorder->reader.attachment.coverage);
+	vector_deinit(&recorder->reader.rings.items);
 	free(recorder);
 	free(control);
 }
@@ -99,21 +101,35 @@ START_TEST(a_ring_that_fills_is_read_while_the_recorder_waits)
 		ck_assert_uint_eq(tail(), round * count * 64);
 		ck_assert_uint_eq(recorder->process_events.items.count, round * count);
 		ck_assert_uint_eq(recorder->processes.items.count, 0);
-		ck_assert_ptr_null(ring_reader_keep_up(recorder));
+		ck_assert_ptr_null(ring_reader_give_way(recorder));
 	}
 }
 END_TEST
 
-/* Else the recorder's own thread and this one would read at once. */
-START_TEST(nothing_is_read_while_the_recorder_works)
+/* Otherwise both threads would use the reader's state at the same time. */
+START_TEST(nothing_is_read_between_two_steps_of_a_job)
 {
 	ring_reader_begin_wait(recorder);
 	ring_reader_end_wait(recorder);
 	put_forks(DATA_BYTES / 64 * 3 / 4);
 	usleep(20 * STEP_MICROSECONDS);
 	ck_assert_uint_eq(tail(), 0);
-	ck_assert_ptr_null(ring_reader_keep_up(recorder));
+	ck_assert_ptr_null(ring_reader_give_way(recorder));
 	ck_assert_uint_eq(tail(), control->data_head);
+}
+END_TEST
+
+START_TEST(a_job_gives_way_only_to_a_filling_ring)
+{
+	const unsigned count = DATA_BYTES / 64 / 4;
+
+	put_forks(count);
+	ck_assert_ptr_null(ring_reader_give_way(recorder));
+	ck_assert_uint_eq(tail(), 0);
+	ck_assert_ptr_null(ring_reader_catch_up(recorder));
+	ck_assert_uint_eq(tail(), count * 64);
+	ck_assert_uint_eq(recorder->process_events.items.count, count);
+	ck_assert_uint_eq(recorder->processes.items.count, 0);
 }
 END_TEST
 
@@ -129,12 +145,15 @@ START_TEST(a_failure_of_the_thread_is_reported)
 		__atomic_store_n(&control->data_head, DATA_BYTES, __ATOMIC_RELEASE);
 		usleep(STEP_MICROSECONDS);
 		ring_reader_end_wait(recorder);
-		error = recorder->ring_thread.error;
+		error = recorder->reader.thread.error;
 	}
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_eq(ring_reader_keep_up(recorder), error);
+	ck_assert_ptr_eq(ring_reader_give_way(recorder), error);
 	mmt_error_destroy(error);
-	ck_assert_ptr_null(recorder->ring_thread.error);
+	ck_assert_ptr_null(recorder->reader.thread.error);
+	error = ring_reader_catch_up(recorder);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
 }
 END_TEST
 
@@ -146,7 +165,9 @@ START_TEST(waiting_after_the_end)
 	ring_reader_end(recorder);
 	ring_reader_begin_wait(recorder);
 	ring_reader_end_wait(recorder);
-	ck_assert(!recorder->ring_thread.started);
+	ck_assert_ptr_null(ring_reader_give_way(recorder));
+	ck_assert_ptr_null(ring_reader_catch_up(recorder));
+	ck_assert(!recorder->reader.thread.started);
 }
 END_TEST
 
@@ -158,7 +179,8 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, a_ring_that_fills_is_read_while_the_recorder_waits);
-	tcase_add_test(tests, nothing_is_read_while_the_recorder_works);
+	tcase_add_test(tests, nothing_is_read_between_two_steps_of_a_job);
+	tcase_add_test(tests, a_job_gives_way_only_to_a_filling_ring);
 	tcase_add_test(tests, a_failure_of_the_thread_is_reported);
 	tcase_add_test(tests, waiting_after_the_end);
 	suite_add_tcase(suite, tests);

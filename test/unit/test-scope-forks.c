@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "capture/perf/clock.h"
+#include "capture/recorder.h"
 #include "capture/ring-reader.h"
 #include "support/run-suite.h"
 
@@ -33,20 +34,20 @@ static void setup(void)
 		struct ring ring = {.mapping = rings[i].mapping, .data_bytes = 2 * (size_t)PAGE};
 
 		control->data_offset = PAGE;
-		ck_assert(vector_push(&recorder->rings.items, ring));
+		ck_assert(vector_push(&recorder->reader.rings.items, ring));
 	}
 }
 
 static void teardown(void)
 {
-	scope_deinit(&recorder->scope);
-	in_flight_deinit(&recorder->in_flight);
+	scope_deinit(&recorder->reader.scope);
+	in_flight_deinit(&recorder->reader.in_flight);
 	process_table_deinit(&recorder->processes);
 	process_events_deinit(&recorder->process_events);
-	map_deinit(&recorder->attachment.event_of_id);
-	thread_coverage_deinit(&recorder->attachment.coverage);
-	vector_deinit(&recorder->events.items);
-	vector_deinit(&recorder->rings.items);
+	map_deinit(&recorder->reader.attachment.event_of_id);
+	thread_coverage_deinit(&recorder->reader.attachment.coverage);
+	vector_deinit(&recorder->reader.events.items);
+	vector_deinit(&recorder->reader.rings.items);
 	free(recorder);
 	free(rings);
 }
@@ -106,15 +107,15 @@ START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
 {
 	uint64_t born_ns = clock_now_ns() + LATER_NS;
 
-	recorder->scope.kind = SCOPE_PROCESSES;
-	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
+	recorder->reader.scope.kind = SCOPE_PROCESSES;
+	ck_assert(scope_follow(&recorder->reader.scope, PARENT, 0));
 	put_allocation(1, GRANDCHILD, CHILD, born_ns + 2);
 	ck_assert_ptr_null(ring_reader_read(recorder));
 	put_allocation(0, CHILD, PARENT, born_ns + 1);
 	ck_assert_ptr_null(ring_reader_read(recorder));
-	ck_assert(scope_apply_forks(&recorder->scope, born_ns + 2)); /* as a drain does by then */
-	ck_assert(scope_admits(&recorder->scope, CHILD, born_ns + 1));
-	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, born_ns + 2));
+	ck_assert(scope_apply_forks(&recorder->reader.scope, born_ns + 2)); /* as a drain does by then */
+	ck_assert(scope_admits(&recorder->reader.scope, CHILD, born_ns + 1));
+	ck_assert(scope_admits(&recorder->reader.scope, GRANDCHILD, born_ns + 2));
 }
 END_TEST
 
@@ -122,13 +123,13 @@ START_TEST(a_allocation_counts_for_what_is_read_with_it)
 {
 	uint64_t born_ns = clock_now_ns();
 
-	recorder->scope.kind = SCOPE_PROCESSES;
-	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
+	recorder->reader.scope.kind = SCOPE_PROCESSES;
+	ck_assert(scope_follow(&recorder->reader.scope, PARENT, 0));
 	put_allocation(1, GRANDCHILD, CHILD, born_ns);
 	put_allocation(0, CHILD, PARENT, born_ns - 1);
 	ck_assert_ptr_null(ring_reader_read(recorder));
-	ck_assert_uint_eq(recorder->scope.forks.count, 0);
-	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, clock_now_ns()));
+	ck_assert_uint_eq(recorder->reader.scope.forks.count, 0);
+	ck_assert(scope_admits(&recorder->reader.scope, GRANDCHILD, clock_now_ns()));
 }
 END_TEST
 
@@ -137,9 +138,9 @@ START_TEST(nobody_joins_while_the_recording_ends)
 {
 	static const struct event_description event = {.role = ROLE_SYSCALL};
 
-	recorder->scope.kind = SCOPE_ALL_PROCESSES;
-	ck_assert(vector_push(&recorder->events.items, event));
-	ck_assert(map_put(&recorder->attachment.event_of_id, EVENT_ID, 0));
+	recorder->reader.scope.kind = SCOPE_ALL_PROCESSES;
+	ck_assert(vector_push(&recorder->reader.events.items, event));
+	ck_assert(map_put(&recorder->reader.attachment.event_of_id, EVENT_ID, 0));
 	recorder->closed = _i;
 	put_call(0, getpid(), clock_now_ns());
 	ck_assert_ptr_null(ring_reader_read(recorder));

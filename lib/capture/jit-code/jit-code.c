@@ -47,12 +47,12 @@ static bool is_over(const struct code_pass *pass)
 	return pass->spent_ns + (clock_thread_ns() - pass->work_ns) >= pass->spent_ns_max;
 }
 
-static struct mmt_error *keep_up(struct code_pass *pass)
+static struct mmt_error *give_way(struct code_pass *pass)
 {
 	struct mmt_error *error;
 
 	end_work(pass);
-	error = ring_reader_keep_up(pass->recorder);
+	error = ring_reader_give_way(pass->recorder);
 	begin_work(pass);
 	return error;
 }
@@ -105,7 +105,8 @@ static struct mmt_error *keep_pages(struct code_pass *pass, struct generating_pr
 	struct mmt_error *error = NULL;
 
 	for (; !error && start + page_bytes <= end; start += page_bytes, code += page_bytes)
-		error = code_pages_put(&program->pages, &pass->recorder->generated.store, start, code, pass->now_ns);
+		error =
+		    code_pages_put(&program->pages, &pass->recorder->jobs.generated.store, start, code, pass->now_ns);
 	return error;
 }
 
@@ -170,7 +171,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct generating_pr
 
 	*position_ret = end;
 	if (!error)
-		error = keep_up(pass);
+		error = give_way(pass);
 	for (size_t i = 0; !error && *position_ret == end && i < pages.runs.count; i++) {
 		uint64_t position = pages.runs.items[i].start;
 
@@ -181,7 +182,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct generating_pr
 			}
 			error = read_piece(pass, program, &pages.runs.items[i], &position);
 			if (!error)
-				error = keep_up(pass);
+				error = give_way(pass);
 		}
 	}
 	vector_deinit(&pages.runs);
@@ -289,7 +290,7 @@ static void generating_program_open(struct generating_program *program, bool at_
 
 static struct mmt_error *read_program(struct code_pass *pass, struct generating_program *program)
 {
-	struct jit_code *generated = &pass->recorder->generated;
+	struct jit_code *generated = &pass->recorder->jobs.generated;
 	struct mmt_error *error;
 
 	if (!program->opened || (pass->at_end && program->memory < 0))
@@ -307,7 +308,7 @@ static struct mmt_error *read_program(struct code_pass *pass, struct generating_
 /* Read the programs of one kind (requested or not), starting with the first that had no time left in the last pass. */
 static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
 {
-	struct jit_code *generated = &pass->recorder->generated;
+	struct jit_code *generated = &pass->recorder->jobs.generated;
 	size_t count = generated->programs.count, first = generated->turns[requested];
 	struct mmt_error *error = NULL;
 
@@ -331,7 +332,7 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
  * Errors: reading the rings failed, or out of memory. */
 static struct mmt_error *code_pass_read(struct code_pass *pass)
 {
-	struct jit_code *generated = &pass->recorder->generated;
+	struct jit_code *generated = &pass->recorder->jobs.generated;
 	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
 	bool requested = pass->at_end || !generated->others_first;
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
@@ -471,7 +472,7 @@ static struct generating_program *find_program(const struct jit_code *generated,
 
 static struct generating_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
 {
-	struct jit_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->jobs.generated;
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct generating_program *program = vector_append(&generated->programs);
 
@@ -488,7 +489,7 @@ static struct generating_program *add_program(struct recorder *recorder, pid_t p
 
 struct mmt_error *jit_code_note(struct recorder *recorder, const struct generated_mapping *mapping)
 {
-	struct jit_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->jobs.generated;
 	struct generating_program *program = find_program(generated, mapping->pid);
 	bool wanted = mapping->protection & PROT_EXEC && recorder->options->code == MMT_CODE_ALL &&
 		      code_copies_is_wanted(mapping->path);
@@ -509,7 +510,7 @@ struct mmt_error *jit_code_note(struct recorder *recorder, const struct generate
 
 bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end)
 {
-	const struct generating_program *program = find_program(&recorder->generated, pid);
+	const struct generating_program *program = find_program(&recorder->jobs.generated, pid);
 	const struct code_range *range = program ? code_ranges_from(&program->ranges, start) : NULL;
 
 	return range && range->start < end;
@@ -528,7 +529,7 @@ static void end_program(struct jit_code *generated, struct generating_program *p
 
 struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct jit_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->jobs.generated;
 	struct generating_program *program = find_program(generated, pid), *next;
 	struct code_ranges ranges;
 
@@ -557,17 +558,17 @@ struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uin
 
 void jit_code_end_process(struct recorder *recorder, pid_t pid)
 {
-	struct generating_program *program = find_program(&recorder->generated, pid);
+	struct generating_program *program = find_program(&recorder->jobs.generated, pid);
 
 	if (!program)
 		return;
-	end_program(&recorder->generated, program);
+	end_program(&recorder->jobs.generated, program);
 	code_ranges_deinit(&program->ranges);
 }
 
 void jit_code_note_exit(struct recorder *recorder, pid_t pid)
 {
-	struct jit_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->jobs.generated;
 	const struct generating_program *program = find_program(generated, pid);
 
 	if (program && !program->ended && generated->next_ns > generated->read_ns + EXIT_INTERVAL_NS)
@@ -576,7 +577,7 @@ void jit_code_note_exit(struct recorder *recorder, pid_t pid)
 
 void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid)
 {
-	struct generating_program *program = find_program(&recorder->generated, pid);
+	struct generating_program *program = find_program(&recorder->jobs.generated, pid);
 
 	if (program)
 		code_ranges_clear(&program->ranges);
@@ -592,7 +593,7 @@ static bool can_be_dropped(const struct recorder *recorder, const struct generat
 /* Moves other elements. */
 static void drop_programs(struct recorder *recorder)
 {
-	struct jit_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->jobs.generated;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < generated->programs.count; i++) {
@@ -619,7 +620,7 @@ static void drop_programs(struct recorder *recorder)
 
 struct mmt_error *jit_code_read(struct recorder *recorder)
 {
-	struct jit_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->jobs.generated;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = generated->programs.count ? clock_now_ns() : 0,
 				 .spent_ns_max = PASS_NS_MAX,
@@ -694,7 +695,7 @@ static struct mmt_error *hand_over(struct generating_program *program, struct co
 static void report_missing_code(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
-	const struct jit_code *generated = &recorder->generated;
+	const struct jit_code *generated = &recorder->jobs.generated;
 	bool full = generated->full || generated->store.full, cut = generated->cut;
 	size_t unopened = generated->unopened;
 
@@ -725,7 +726,7 @@ static void report_missing_code(struct recorder *recorder)
 
 struct mmt_error *jit_code_finish(struct recorder *recorder)
 {
-	struct jit_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->jobs.generated;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = clock_now_ns(),
 				 .due_ns = UINT64_MAX,
@@ -739,7 +740,7 @@ struct mmt_error *jit_code_finish(struct recorder *recorder)
 	error = code_pass_read(&pass);
 	generated->out_of_time |= pass.spent_ns >= pass.spent_ns_max;
 	for (size_t i = 0; !error && i < generated->programs.count; i++)
-		error = hand_over(&generated->programs.items[i], &recorder->code);
+		error = hand_over(&generated->programs.items[i], &recorder->jobs.code);
 	if (!error)
 		report_missing_code(recorder);
 	return error;
@@ -752,7 +753,7 @@ static struct mmt_error *read_kept(void *store, size_t index, struct buffer *pla
 
 struct mmt_error *jit_code_encode(struct recorder *recorder, struct buffer *buffer)
 {
-	const struct code_source source = {&recorder->generated.store, read_kept};
+	const struct code_source source = {&recorder->jobs.generated.store, read_kept};
 
-	return code_copies_encode(&recorder->code, &source, buffer);
+	return code_copies_encode(&recorder->jobs.code, &source, buffer);
 }

@@ -104,8 +104,8 @@ void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid);
  */
 struct mmt_error *jit_code_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Called when recording ends: reads the current JIT code of living programs. recorder->code then describes all code
- * ever read. */
+/* Called when recording ends: reads the current JIT code of living programs. recorder->jobs.code then describes all
+ * code ever read. */
 struct mmt_error *jit_code_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* As code_copies_encode(). Call it after the above. */

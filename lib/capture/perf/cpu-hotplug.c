@@ -256,12 +256,12 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	/* New events would only fill a ring that is no longer read. */
 	if (recorder->stop_ns)
 		return NULL;
-	while (ok && !error && cpu_watch_take_back(&recorder->cpus, online, &cpu)) {
+	while (ok && !error && cpu_watch_take_back(&recorder->reader.cpus, online, &cpu)) {
 		bool gone;
 
-		error = attach_cpu_later(&recorder->attachment, cpu, &gone);
+		error = attach_cpu_later(&recorder->reader.attachment, cpu, &gone);
 		if (gone)
-			ok = cpu_watch_add_away(&recorder->cpus, cpu);
+			ok = cpu_watch_add_away(&recorder->reader.cpus, cpu);
 		if (gone)
 			break;
 	}
@@ -275,11 +275,11 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 /* Warns only once. */
 static void warn_of_cpus(struct recorder *recorder)
 {
-	if (!recorder->summary.missed_cpus && recorder->cpus.unseen.count)
+	if (!recorder->summary.missed_cpus && recorder->reader.cpus.unseen.count)
 		recorder_message(recorder, true,
 				 "CPU %d came online during recording: some or all of its events are missing",
-				 recorder->cpus.unseen.items[0]);
-	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
+				 recorder->reader.cpus.unseen.items[0]);
+	recorder->summary.missed_cpus = recorder->reader.cpus.unseen.count;
 }
 
 /* CPUs that went offline and came back between two checks. A check disturbs every CPU, so it is rare; one more is made
@@ -289,14 +289,14 @@ static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *
 	uint64_t now_ns = clock_now_ns();
 	struct mmt_error *error;
 
-	if (!recorder->stop_ns && now_ns - recorder->cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
+	if (!recorder->stop_ns && now_ns - recorder->reader.cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
 		return NULL;
-	recorder->cpus.looked_for_stopped_ns = now_ns;
-	error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
+	recorder->reader.cpus.looked_for_stopped_ns = now_ns;
+	error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
 	/* A CPU may have run since the previous check and gone offline then. No later check would notice, so check
 	 * twice. */
 	if (!error && recorder->stop_ns)
-		error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
+		error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
 	return error;
 }
 
@@ -310,10 +310,11 @@ struct mmt_error *cpu_hotplug_check(struct recorder *recorder)
 	if (ok)
 		error = cpus_list_online(&online);
 	if (ok && !error)
-		ok = cpu_watch_note(&recorder->cpus, &recorder->rings.cpus, &online, recorder->summary.on_cpus) &&
-		     cpu_watch_note_stopped(&recorder->cpus, &stopped, &online);
+		ok = cpu_watch_note(&recorder->reader.cpus, &recorder->reader.rings.cpus, &online,
+				    recorder->summary.on_cpus) &&
+		     cpu_watch_note_stopped(&recorder->reader.cpus, &stopped, &online);
 	mmt_error_destroy(error);
-	recorder->cpus.looked_ns = clock_now_ns();
+	recorder->reader.cpus.looked_ns = clock_now_ns();
 	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
 	vector_deinit(&online);
 	vector_deinit(&stopped);

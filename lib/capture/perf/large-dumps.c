@@ -131,11 +131,11 @@ void large_dumps_init(struct large_dumps *large, uint64_t now_ns)
 
 static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64_t now_ns)
 {
-	struct large_dumps *large = &recorder->large_dumps;
+	struct large_dumps *large = &recorder->reader.large_dumps;
 
-	attach_end_switch(&recorder->attachment);
+	attach_end_switch(&recorder->reader.attachment);
 	large->on = on;
-	recorder->attachment.large_dumps_off = !on;
+	recorder->reader.attachment.large_dumps_off = !on;
 	large->passes_left = PASSES;
 	large->switching = false;
 	large->pass_ns = now_ns;
@@ -151,11 +151,11 @@ static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64
 
 static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
 {
-	struct large_dumps *large = &recorder->large_dumps;
+	struct large_dumps *large = &recorder->reader.large_dumps;
 
-	if (large->switching && attach_switch_state(&recorder->attachment) == SWITCH_AT_WORK)
+	if (large->switching && attach_switch_state(&recorder->reader.attachment) == SWITCH_AT_WORK)
 		return NULL;
-	if (large->switching && attach_switch_state(&recorder->attachment) == SWITCH_COMPLETE) {
+	if (large->switching && attach_switch_state(&recorder->reader.attachment) == SWITCH_COMPLETE) {
 		if (large->passes_left-- == PASSES)
 			recorder_message(recorder, false, "large stack dumps are %s",
 					 large->on ? "on again" : "off: the call rate is too high");
@@ -165,32 +165,32 @@ static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now
 	if (!large->passes_left || now_ns < large->pass_ns)
 		return NULL;
 	large->switching = true;
-	return attach_begin_switch(&recorder->attachment, large->on);
+	return attach_begin_switch(&recorder->reader.attachment, large->on);
 }
 
 struct mmt_error *large_dumps_step(struct recorder *recorder)
 {
-	struct large_dumps *large = &recorder->large_dumps;
+	struct large_dumps *large = &recorder->reader.large_dumps;
 	struct mmt_error *error = NULL;
 	uint64_t now_ns;
 	bool on;
 
-	if (!events_have_large_dumps(&recorder->events) || recorder->stop_ns)
+	if (!events_have_large_dumps(&recorder->reader.events) || recorder->stop_ns)
 		return NULL;
 	now_ns = clock_now_ns();
 	on = large_dumps_rule_update(&large->rule, large->calls, now_ns);
 	large->calls = 0;
 	/* A switch in progress ends after its current ioctl(); the next step starts another. */
-	if (on != large->on && attach_stop_switch(&recorder->attachment))
+	if (on != large->on && attach_stop_switch(&recorder->reader.attachment))
 		error = begin_switch(recorder, on, now_ns);
 	return error ? error : continue_switch(recorder, now_ns);
 }
 
 struct mmt_error *large_dumps_begin(struct recorder *recorder)
 {
-	struct large_dumps *large = &recorder->large_dumps;
+	struct large_dumps *large = &recorder->reader.large_dumps;
 
-	if (large->on || !events_have_large_dumps(&recorder->events))
+	if (large->on || !events_have_large_dumps(&recorder->reader.events))
 		return NULL;
 	large->off_ns = recorder->start_ns;
 	large->switches++;
@@ -199,9 +199,9 @@ struct mmt_error *large_dumps_begin(struct recorder *recorder)
 
 void large_dumps_end(struct recorder *recorder)
 {
-	struct large_dumps *large = &recorder->large_dumps;
+	struct large_dumps *large = &recorder->reader.large_dumps;
 
-	attach_end_switch(&recorder->attachment);
+	attach_end_switch(&recorder->reader.attachment);
 	if (!large->on && recorder->stop_ns > large->off_ns)
 		large->off_total_ns += recorder->stop_ns - large->off_ns;
 }

@@ -470,7 +470,7 @@ static struct mmt_error *apply_mapping(struct recorder *recorder, const struct p
 	if (process)
 		ask_runtime_note_image(process, path);
 	error = jitdumps_note(recorder, &mapping, event->time_ns);
-	return error ? error : build_id_notes_want(&recorder->build_ids, &mapping);
+	return error ? error : build_id_notes_want(&recorder->jobs.build_ids, &mapping);
 }
 
 static struct mmt_error *apply_event(struct recorder *recorder, const struct process_event *event)

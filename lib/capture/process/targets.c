@@ -290,7 +290,7 @@ static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
 	if (pid <= 0)
 		return error_create(MMT_ERROR_NO_PROCESS, "no thread %d", tid);
 	error = add_process(recorder, pid, true);
-	if (!error && !map_put(&recorder->threads, (uint32_t)tid, 1))
+	if (!error && !map_put(&recorder->reader.threads, (uint32_t)tid, 1))
 		error = &error_no_memory;
 	return error;
 }
@@ -386,7 +386,8 @@ static void look_deinit(struct look *look)
 
 static bool is_covered(const struct recorder *recorder, const struct listed_thread *thread)
 {
-	return thread_coverage_has(&recorder->attachment.coverage, thread->tid, clock_from_ticks(thread->start_ticks));
+	return thread_coverage_has(&recorder->reader.attachment.coverage, thread->tid,
+				   clock_from_ticks(thread->start_ticks));
 }
 
 static bool look_at_thread(struct recorder *recorder, struct listed_thread thread, struct look *look)
@@ -402,7 +403,7 @@ static bool look_at_thread(struct recorder *recorder, struct listed_thread threa
 		return vector_push(&look->uncovered, thread);
 	/* It makes no more calls, but it may have created another thread since it was listed. */
 	return vector_push(&look->gone, thread.tid) &&
-	       thread_coverage_put(&recorder->attachment.coverage, thread.tid, clock_now_ns());
+	       thread_coverage_put(&recorder->reader.attachment.coverage, thread.tid, clock_now_ns());
 }
 
 static struct mmt_error *look_at_process(struct recorder *recorder, const struct traced_process *process,
@@ -417,7 +418,7 @@ static struct mmt_error *look_at_process(struct recorder *recorder, const struct
 		threads.count = 0;
 	look->complete &= complete;
 	for (size_t i = 0; ok && i < threads.count; i++) {
-		if (!all && !map_get(&recorder->threads, (uint32_t)threads.items[i]))
+		if (!all && !map_get(&recorder->reader.threads, (uint32_t)threads.items[i]))
 			continue;
 		look->thread_count++;
 		ok = look_at_thread(recorder, (struct listed_thread){.pid = pid, .tid = threads.items[i]}, look);
@@ -457,15 +458,15 @@ static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, cons
 	priority_pause_if_due(&recorder->priority);
 	if (error || is_covered(recorder, thread))
 		return error;
-	return attach_thread(&recorder->attachment, thread->pid, thread->tid, &gone);
+	return attach_thread(&recorder->reader.attachment, thread->pid, thread->tid, &gone);
 }
 
 /* Attaches while threads start and exit. */
 static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct look *look)
 {
-	size_t per_thread = recorder->rings.cpus.count * recorder->events.items.count;
-	size_t attached = recorder->attachment.events.count / per_thread;
-	struct mmt_error *error = attach_reserve(&recorder->attachment, attached + look->uncovered.count);
+	size_t per_thread = recorder->reader.rings.cpus.count * recorder->reader.events.items.count;
+	size_t attached = recorder->reader.attachment.events.count / per_thread;
+	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, attached + look->uncovered.count);
 
 	for (size_t i = 0; !error && i < look->uncovered.count; i++)
 		error = recorder_is_stopped(recorder) ? refuse_stopped()
@@ -482,7 +483,8 @@ static bool is_complete(const struct recorder *recorder, const struct look *look
 	if (look->uncovered.count || !look->complete)
 		return false;
 	for (size_t i = 0; i < look->gone.count; i++) {
-		if (!thread_coverage_lasted_until(&recorder->attachment.coverage, look->gone.items[i], look->begin_ns))
+		if (!thread_coverage_lasted_until(&recorder->reader.attachment.coverage, look->gone.items[i],
+						  look->begin_ns))
 			return false;
 	}
 	return true;
@@ -491,18 +493,18 @@ static bool is_complete(const struct recorder *recorder, const struct look *look
 static void note_complete(struct recorder *recorder, const struct look *look)
 {
 	recorder->summary.threads = look->thread_count;
-	thread_coverage_set_complete(&recorder->attachment.coverage, look->begin_ns);
+	thread_coverage_set_complete(&recorder->reader.attachment.coverage, look->begin_ns);
 }
 
 /* Whether no clone() is pending that began before its thread had the set. A parent that waits for its vfork() child
  * looks like one in clone() for as long as it waits. */
 static bool no_new_threads_are_pending(struct recorder *recorder)
 {
-	size_t count = recorder->attachment.unseen_roots;
+	size_t count = recorder->reader.attachment.unseen_roots;
 
 	if (!count)
 		return true;
-	if (clock_now_ns() - recorder->attachment.unseen_since_ns < UNSEEN_NS_MAX)
+	if (clock_now_ns() - recorder->reader.attachment.unseen_since_ns < UNSEEN_NS_MAX)
 		return false;
 	recorder_message(
 	    recorder, true,
@@ -519,12 +521,12 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 	struct look look = {0};
 	bool added = false;
 
-	attach_look_outside(&recorder->attachment);
+	attach_look_outside(&recorder->reader.attachment);
 	if (!error)
 		error = look_at_processes(recorder, false, &look);
 	if (!error)
 		error = attach_uncovered(recorder, &look);
-	if (!error && (look.uncovered.count || recorder->attachment.unseen_roots))
+	if (!error && (look.uncovered.count || recorder->reader.attachment.unseen_roots))
 		usleep(SETTLE_MICROSECONDS);
 	else if (!error)
 		error = drain_twice(recorder);
@@ -566,7 +568,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	bool complete = false;
 
 	if (!error)
-		error = attach_keep_tracepoints(&recorder->attachment);
+		error = attach_keep_tracepoints(&recorder->reader.attachment);
 	begin_ns = clock_now_ns();
 	while (!error && !complete && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
 		error = attach_pass(recorder, &complete);
@@ -574,9 +576,9 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 		error = skip_remaining_threads(recorder);
 	if (error)
 		return error;
-	attach_close_fences(&recorder->attachment);
+	attach_close_fences(&recorder->reader.attachment);
 	/* From now on, threads created by these inherit their events. */
-	map_deinit(&recorder->threads);
+	map_deinit(&recorder->reader.threads);
 	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
 	return NULL;
@@ -642,7 +644,7 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 static struct mmt_error *follow_processes(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		if (!scope_follow(&recorder->scope, recorder->processes.items.items[i]->pid, 0))
+		if (!scope_follow(&recorder->reader.scope, recorder->processes.items.items[i]->pid, 0))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -651,25 +653,25 @@ static struct mmt_error *follow_processes(struct recorder *recorder)
 static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 {
 	uint64_t begin_ns = clock_now_ns();
-	struct mmt_error *error = attach_reserve(&recorder->attachment, 1);
+	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, 1);
 	bool added;
 
-	events_put_on_cpus(&recorder->events);
+	events_put_on_cpus(&recorder->reader.events);
 	recorder->summary.on_cpus = true;
 	if (!error)
-		error = attach_keep_tracepoints(&recorder->attachment);
-	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
+		error = attach_keep_tracepoints(&recorder->reader.attachment);
+	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)
 		error = add_targets_and_children(recorder);
 	/* Processes created before the events are open are found by this scan, later ones by FORK records. */
-	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
+	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)
 		error = follow_processes(recorder);
 	if (!error)
-		error = attach_cpus(&recorder->attachment, recorder->cgroup);
-	for (size_t i = 0; !error && i < recorder->attachment.absent.count; i++) {
-		if (!cpu_watch_add_away(&recorder->cpus, recorder->attachment.absent.items[i]))
+		error = attach_cpus(&recorder->reader.attachment, recorder->cgroup);
+	for (size_t i = 0; !error && i < recorder->reader.attachment.absent.count; i++) {
+		if (!cpu_watch_add_away(&recorder->reader.cpus, recorder->reader.attachment.absent.items[i]))
 			error = &error_no_memory;
 	}
-	if (!error && recorder->scope.kind == SCOPE_ALL_PROCESSES)
+	if (!error && recorder->reader.scope.kind == SCOPE_ALL_PROCESSES)
 		error = add_all_processes(recorder);
 	else if (!error)
 		error = children_add(recorder, &added);
@@ -721,12 +723,12 @@ static enum scope_kind choose_kind(struct recorder *recorder, size_t count)
 	if (options->all_cpus || options->cgroup)
 		return SCOPE_ALL_PROCESSES;
 	if (options->scope == MMT_SCOPE_CPUS || (options->scope == MMT_SCOPE_AUTO && !options->tid_count &&
-						 count > attach_threads_max(&recorder->attachment, false)))
+						 count > attach_threads_max(&recorder->reader.attachment, false)))
 		return SCOPE_PROCESSES;
 	count += options->tid_count;
 	/* If there are too few descriptors, drop large stack dumps first. */
-	if ((count ? count : 1) > attach_threads_max(&recorder->attachment, true))
-		events_leave_out_large_dumps(&recorder->events);
+	if ((count ? count : 1) > attach_threads_max(&recorder->reader.attachment, true))
+		events_leave_out_large_dumps(&recorder->reader.events);
 	return SCOPE_THREADS;
 }
 
@@ -738,9 +740,9 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 
 	if (error)
 		return error;
-	recorder->scope.recorder = getpid();
-	recorder->scope.no_inherit = options->no_inherit;
-	recorder->scope.kind = choose_kind(recorder, thread_count);
+	recorder->reader.scope.recorder = getpid();
+	recorder->reader.scope.no_inherit = options->no_inherit;
+	recorder->reader.scope.kind = choose_kind(recorder, thread_count);
 	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
 
@@ -758,7 +760,7 @@ static void warn_of_ended(const struct recorder *recorder)
 struct mmt_error *targets_attach(struct recorder *recorder)
 {
 	struct mmt_error *error =
-	    recorder->scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
+	    recorder->reader.scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
 
 	if (error)
 		return error;
@@ -770,9 +772,9 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 /* Were records lost that may include a FORK record? */
 static bool forks_may_be_lost(const struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->events.items.count; i++) {
-		if (recorder->events.items.items[i].role == ROLE_SIDE_BAND &&
-		    attach_lost_of(&recorder->attachment, i) > recorder->lost_before.items[i])
+	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
+		if (recorder->reader.events.items.items[i].role == ROLE_SIDE_BAND &&
+		    attach_lost_of(&recorder->reader.attachment, i) > recorder->reader.lost_before.items[i])
 			return true;
 	}
 	return false;
@@ -785,7 +787,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	uint64_t missed = 0;
 
 	/* Per-CPU events miss no threads. */
-	if (recorder->scope.kind != SCOPE_THREADS)
+	if (recorder->reader.scope.kind != SCOPE_THREADS)
 		return NULL;
 	error = look_at_processes(recorder, true, &look);
 	/* All records up to this time are in the rings. */

@@ -387,7 +387,7 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 
 struct mmt_error *resident_series_end(struct recorder *recorder)
 {
-	struct resident_series *series = &recorder->resident_series;
+	struct resident_series *series = &recorder->jobs.resident_series;
 	uint64_t now_ns = clock_now_ns(), reading = ++series->readings, interval_ns;
 	struct mmt_resident_reading sum = {.time_ns = now_ns};
 	struct mmt_error *error = NULL;
@@ -424,7 +424,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 
 struct mmt_error *resident_series_read(struct recorder *recorder)
 {
-	return clock_now_ns() < recorder->resident_series.next_ns ? NULL : resident_series_end(recorder);
+	return clock_now_ns() < recorder->jobs.resident_series.next_ns ? NULL : resident_series_end(recorder);
 }
 
 #define LIVE_RUNS_MAX (1u << 20) /* during the recording: those of the start stay in memory */
@@ -444,7 +444,7 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 					      left < RANGES_AT_ONCE ? left : RANGES_AT_ONCE, pages);
 		ring_reader_end_wait(recorder);
 		if (!error)
-			error = ring_reader_keep_up(recorder);
+			error = ring_reader_give_way(recorder);
 		reader->gave_up |= pages->runs.count > LIVE_RUNS_MAX;
 	}
 	return error;
@@ -678,11 +678,11 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 		uint64_t began_ns = clock_now_ns();
 
 		/* Other readings between two processes do not count. */
-		error =
-		    huge_pages_sample(reader, pid, began_ns + HUGE_SAMPLES_NS_MAX - recorder->huge_spent_ns, process);
-		recorder->huge_spent_ns += clock_now_ns() - began_ns;
-		if (recorder->huge_spent_ns > HUGE_SAMPLES_NS_MAX)
-			recorder->huge_spent_ns = HUGE_SAMPLES_NS_MAX;
+		error = huge_pages_sample(reader, pid, began_ns + HUGE_SAMPLES_NS_MAX - recorder->jobs.huge_spent_ns,
+					  process);
+		recorder->jobs.huge_spent_ns += clock_now_ns() - began_ns;
+		if (recorder->jobs.huge_spent_ns > HUGE_SAMPLES_NS_MAX)
+			recorder->jobs.huge_spent_ns = HUGE_SAMPLES_NS_MAX;
 	}
 	return error;
 }
@@ -690,12 +690,12 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 /* Warn once: what is missing, and what the report shows instead. */
 static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
 {
-	if (!recorder->residency_reported)
+	if (!recorder->jobs.residency_reported)
 		recorder_message(recorder, true,
 				 "which pages of process %d are resident cannot be read (/proc/%d/pagemap: %s): the "
 				 "report is based on RSS and committed bytes",
 				 pid, pid, reason);
-	recorder->residency_reported = true;
+	recorder->jobs.residency_reported = true;
 }
 
 /* `huge`: NULL during the recording. */
@@ -745,9 +745,10 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->start_ranges.count; i++)
-		error = read_process(recorder, &recorder->start_ranges.items[i], NULL, &recorder->start_residency);
-	process_ranges_list_deinit(&recorder->start_ranges);
+	for (size_t i = 0; !error && i < recorder->jobs.start_ranges.count; i++)
+		error = read_process(recorder, &recorder->jobs.start_ranges.items[i], NULL,
+				     &recorder->jobs.start_residency);
+	process_ranges_list_deinit(&recorder->jobs.start_ranges);
 	return error;
 }
 
@@ -756,8 +757,8 @@ struct mmt_error *read_final_residency(struct recorder *recorder, process_reside
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
-		error = read_process(recorder, &recorder->final_ranges.items[i], huge, processes);
+	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++)
+		error = read_process(recorder, &recorder->jobs.final_ranges.items[i], huge, processes);
 	return error;
 }
 
@@ -769,7 +770,7 @@ static struct mmt_error *append_pages(struct recorder *recorder, const struct pr
 	struct buffer record;
 
 	own_record_begin_bytes(&record);
-	buffer_put_u32(&record, recorder->page_readings);
+	buffer_put_u32(&record, recorder->jobs.page_readings);
 	buffer_put_u32(&record, end == pages->runs.count ? RESIDENT_PAGES_LAST : 0);
 	buffer_put_u64(&record, pages->resident_bytes);
 	for (size_t i = first; i < end; i++) {
@@ -784,19 +785,19 @@ struct mmt_error *record_residency(struct recorder *recorder)
 	process_residencies processes = {0};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->interval_ranges.count; i++)
-		error = read_process(recorder, &recorder->interval_ranges.items[i], NULL, &processes);
+	for (size_t i = 0; !error && i < recorder->jobs.interval_ranges.count; i++)
+		error = read_process(recorder, &recorder->jobs.interval_ranges.items[i], NULL, &processes);
 	for (size_t i = 0; !error && i < processes.count; i++) {
 		size_t count = processes.items[i].runs.count, first = 0;
 
 		do {
 			error = append_pages(recorder, &processes.items[i], first);
 			if (!error)
-				error = ring_reader_keep_up(recorder);
+				error = ring_reader_give_way(recorder);
 			first += RESIDENT_RUNS_PER_RECORD;
 		} while (!error && first < count);
 	}
 	process_residencies_deinit(&processes);
-	process_ranges_list_deinit(&recorder->interval_ranges);
+	process_ranges_list_deinit(&recorder->jobs.interval_ranges);
 	return error;
 }

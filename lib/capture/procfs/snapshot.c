@@ -83,7 +83,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;
 	}
-	reading->recorder->snapshot_lines++;
+	reading->recorder->jobs.snapshot_lines++;
 	error = append_line(reading, &line);
 	if (!error) {
 		const struct generated_mapping mapping = {reading->pid,
@@ -106,7 +106,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 			ask_runtime_note_image(process, line.path);
 		error = jitdumps_note(reading->recorder, &mapping, reading->begin_ns);
 		if (!error)
-			error = build_id_notes_want(&reading->recorder->build_ids, &mapping);
+			error = build_id_notes_want(&reading->recorder->jobs.build_ids, &mapping);
 	}
 	return error;
 }
@@ -168,7 +168,7 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 			return NULL;
 		error = handle_text(reading, text, (size_t)count, before_ns);
 		if (!error)
-			error = ring_reader_keep_up(reading->recorder);
+			error = ring_reader_give_way(reading->recorder);
 		if (error)
 			return error;
 	}
@@ -198,7 +198,7 @@ static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec
 	*exec_ret = false;
 	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
 		return NULL;
-	error = ring_reader_read(recorder);
+	error = ring_reader_catch_up(recorder);
 	*exec_ret = process && (process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid));
 	return error;
 }
@@ -238,9 +238,9 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 static bool begin_ranges(struct reading *reading)
 {
 	struct recorder *recorder = reading->recorder;
-	process_ranges_list *list = reading->kind == SNAPSHOT_STOP    ? &recorder->final_ranges
-				    : reading->kind == SNAPSHOT_START ? &recorder->start_ranges
-								      : &recorder->interval_ranges;
+	process_ranges_list *list = reading->kind == SNAPSHOT_STOP    ? &recorder->jobs.final_ranges
+				    : reading->kind == SNAPSHOT_START ? &recorder->jobs.start_ranges
+								      : &recorder->jobs.interval_ranges;
 
 	if (reading->kind == SNAPSHOT_INTERVAL)
 		process_ranges_list_deinit(list);
@@ -320,7 +320,7 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
 		if (!error)
-			error = ring_reader_keep_up(recorder);
+			error = ring_reader_give_way(recorder);
 	}
 	buffer_deinit(&record);
 	vector_deinit(&threads);

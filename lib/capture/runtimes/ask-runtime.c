@@ -510,8 +510,8 @@ void unasked_count(struct unasked *unasked, pid_t pid)
 
 static bool has_names(const struct recorder *recorder, const struct traced_process *process)
 {
-	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
-		if (recorder->jitdumps.items.items[i].pid == process->pid)
+	for (size_t i = 0; i < recorder->jobs.jitdumps.items.count; i++) {
+		if (recorder->jobs.jitdumps.items.items[i].pid == process->pid)
 			return true;
 	}
 	return process->perf_map.text || perf_maps_exists(process);
@@ -522,14 +522,14 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 	if (!recorder->options->ask_runtime || has_names(recorder, process))
 		return;
 	if (!process->runtime && process->generates_code)
-		unasked_count(&recorder->unknown_runtimes, process->pid);
+		unasked_count(&recorder->jobs.unknown_runtimes, process->pid);
 	else if (process->runtime && process->runtime->at_end && process->asked == ASKED_NOT)
-		unasked_count(&recorder->ended_runtimes, process->pid);
+		unasked_count(&recorder->jobs.ended_runtimes, process->pid);
 }
 
 static void report_unasked(const struct recorder *recorder)
 {
-	const struct unasked *unknown = &recorder->unknown_runtimes, *ended = &recorder->ended_runtimes;
+	const struct unasked *unknown = &recorder->jobs.unknown_runtimes, *ended = &recorder->jobs.ended_runtimes;
 
 	if (unknown->count)
 		recorder_message(

@@ -86,7 +86,8 @@ void driver_deinit(struct driver *driver)
 	space_destroy(driver->space);
 	for (size_t i = 0; i < sizeof(driver->observed.allocated) / sizeof(*driver->observed.allocated); i++)
 		ck_assert_msg(driver->observed.allocated[i] == driver->observed.released[i],
-			      "allocation %zu: %lu allocated, %lu released", i, (unsigned long)driver->observed.allocated[i],
+			      "allocation %zu: %lu allocated, %lu released", i,
+			      (unsigned long)driver->observed.allocated[i],
 			      (unsigned long)driver->observed.released[i]);
 	ck_assert_uint_eq(driver->observed.reserved, 0);
 }

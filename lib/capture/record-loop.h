@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record loop: drains the rings, follows processes and reads snapshots, until recording stops. */
-#ifndef CAPTURE_LOOP_H
-#define CAPTURE_LOOP_H
+#ifndef CAPTURE_RECORD_LOOP_H
+#define CAPTURE_RECORD_LOOP_H
 
 #include "base/errors.h"
 #include "capture/recorder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/loop.h"
+#include "capture/record-loop.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -61,7 +61,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	 * children's maps. So first snapshots of children have a time budget; many children will have exited before
 	 * their turn.
 	 */
-	if (!process->ended && kind == SNAPSHOT_FIRST && !time_budget_allows(&recorder->children_budget, begin_ns))
+	if (!process->ended && kind == SNAPSHOT_FIRST && !time_budget_allows(&recorder->jobs.children_budget, begin_ns))
 		return NULL;
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
@@ -69,7 +69,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	perf_maps_watch(process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
 	error = snapshot_take(recorder, process->pid, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)
-		time_budget_spend(&recorder->children_budget, clock_now_ns() - begin_ns);
+		time_budget_spend(&recorder->jobs.children_budget, clock_now_ns() - begin_ns);
 	return error;
 }
 
@@ -137,10 +137,10 @@ static struct mmt_error *read_build_ids(struct recorder *recorder)
 {
 	struct mmt_error *error;
 
-	if (!recorder->build_ids.wanted.count)
+	if (!recorder->jobs.build_ids.wanted.count)
 		return NULL;
 	ring_reader_begin_wait(recorder);
-	error = build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images);
+	error = build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.images, recorder->options->images);
 	ring_reader_end_wait(recorder);
 	return error;
 }
@@ -152,7 +152,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	warn_of_descriptors(recorder);
 	warn_of_guarded(recorder);
 	/* Per-thread events are already open for CPUs that come online later; per-CPU events are not. */
-	if (recorder->summary.on_cpus && clock_now_ns() - recorder->cpus.looked_ns >= TICK_NS)
+	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.cpus.looked_ns >= TICK_NS)
 		error = cpu_hotplug_check(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
@@ -190,15 +190,15 @@ struct waiting {
 
 static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct waiting *waiting)
 {
-	size_t capacity = 3 + recorder->rings.items.count + recorder->processes.items.count;
+	size_t capacity = 3 + recorder->reader.rings.items.count + recorder->processes.items.count;
 
 	waiting->items = calloc(capacity, sizeof(*waiting->items));
 	if (!waiting->items)
 		return &error_no_memory;
 	waiting->items[waiting->count++].fd = recorder->options->stop_fd;
 	waiting->items[waiting->count++].fd = exit_watch_descriptor(recorder->exit_watch);
-	for (size_t i = 0; i < recorder->rings.items.count; i++)
-		waiting->items[waiting->count++].fd = recorder->rings.items.items[i].fd;
+	for (size_t i = 0; i < recorder->reader.rings.items.count; i++)
+		waiting->items[waiting->count++].fd = recorder->reader.rings.items.items[i].fd;
 	waiting->first_target = waiting->count;
 	waiting->items[waiting->count++].fd = recorder->command.pidfd;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
@@ -219,7 +219,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	recorder->page_readings++;
+	recorder->jobs.page_readings++;
 	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 		bool complete;
@@ -261,7 +261,7 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 {
 	recorder_flush(recorder);
 	process_table_forget_ended(&recorder->processes);
-	scope_forget(&recorder->scope, &recorder->processes, clock_now_ns() - SECOND_NS);
+	scope_forget(&recorder->reader.scope, &recorder->processes, clock_now_ns() - SECOND_NS);
 	return targets_look_for_unseen(recorder);
 }
 
@@ -291,8 +291,8 @@ static void tell_progress(struct recorder *recorder)
 	    since_ns ? (uint64_t)((double)(events - progress->events) * 1e9 / (double)since_ns) : 0;
 	progress->events = events;
 	progress->file_bytes = writer_bytes(recorder->writer);
-	progress->resident_readings = recorder->resident_series.sums.items;
-	progress->resident_reading_count = recorder->resident_series.sums.count;
+	progress->resident_readings = recorder->jobs.resident_series.sums.items;
+	progress->resident_reading_count = recorder->jobs.resident_series.sums.count;
 	recorder->progress_ns = now_ns;
 	if (recorder->options->progress)
 		recorder->options->progress(recorder->options->context, progress);
@@ -384,7 +384,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 
 		now_ns = clock_now_ns();
 		priority_begin_work(&recorder->priority, now_ns);
-		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->rings), now_ns);
+		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->reader.rings), now_ns);
 		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command);
 		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
 		error = end_round(recorder, safe_is_due);
@@ -457,7 +457,7 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 
 	while (!error && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = ring_reader_keep_up(recorder);
+		error = ring_reader_give_way(recorder);
 		if (!error)
 			error = keep_written(recorder);
 	}
@@ -469,10 +469,11 @@ static void watch_outside(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->in_flight.threads.count; i++) {
+	for (size_t i = 0; !error && i < recorder->reader.in_flight.threads.count; i++) {
 		bool gone;
 
-		error = attach_watch_outside(&recorder->attachment, recorder->in_flight.threads.items[i].tid, &gone);
+		error = attach_watch_outside(&recorder->reader.attachment,
+					     recorder->reader.in_flight.threads.items[i].tid, &gone);
 	}
 	mmt_error_destroy(error);
 }
@@ -481,15 +482,15 @@ static void watch_outside(struct recorder *recorder)
  * when it returns. */
 static struct mmt_error *wait_for_returns(struct recorder *recorder)
 {
-	struct in_flight *in_flight = &recorder->in_flight;
+	struct in_flight *in_flight = &recorder->reader.in_flight;
 	uint64_t end_ns = clock_now_ns() + RETURN_NS_MAX;
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++) {
-		(void)in_flight_add(in_flight, recorder->final_ranges.items[i].pid, clock_now_ns());
-		error = ring_reader_keep_up(recorder);
+	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++) {
+		(void)in_flight_add(in_flight, recorder->jobs.final_ranges.items[i].pid, clock_now_ns());
+		error = ring_reader_give_way(recorder);
 	}
-	if (!error && recorder->final_ranges.count)
+	if (!error && recorder->jobs.final_ranges.count)
 		error = drain_for(recorder, RETURN_NS);
 	if (!error)
 		error = process_events_drain(recorder);
@@ -503,7 +504,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 			error = keep_written(recorder);
 		in_flight_remove_returned(in_flight);
 	}
-	attach_close_fences(&recorder->attachment);
+	attach_close_fences(&recorder->reader.attachment);
 	if (in_flight->threads.count)
 		recorder_message(
 		    recorder, true,
@@ -549,11 +550,11 @@ static void cut_off(struct recorder *recorder)
 
 	recorder->stop_ns = clock_now_ns();
 	/* The switching thread would enable events again that are disabled here. */
-	attach_end_switch(&recorder->attachment);
+	attach_end_switch(&recorder->reader.attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
 	recorder_keep_failure(recorder, process_events_drain(recorder));
-	while (attach_disable_some(&recorder->attachment, &next))
-		recorder_keep_failure(recorder, ring_reader_keep_up(recorder));
+	while (attach_disable_some(&recorder->reader.attachment, &next))
+		recorder_keep_failure(recorder, ring_reader_give_way(recorder));
 	recorder_keep_failure(recorder, process_events_drain(recorder));
 }
 
@@ -591,14 +592,14 @@ void loop_stop(struct recorder *recorder)
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
 		ask_runtime_clean_up(recorder, process);
 	}
-	if (recorder->old_maps.count)
-		recorder_message(recorder, true,
-				 "%llu %s older than the process with %s number, and left out (/tmp/perf-%d.map%s)",
-				 (unsigned long long)recorder->old_maps.count,
-				 recorder->old_maps.count == 1 ? "perf map is" : "perf maps are",
-				 recorder->old_maps.count == 1 ? "its" : "their", (int)recorder->old_maps.first,
-				 recorder->old_maps.count == 1 ? "" : " and others");
+	if (recorder->jobs.old_maps.count)
+		recorder_message(
+		    recorder, true, "%llu %s older than the process with %s number, and left out (/tmp/perf-%d.map%s)",
+		    (unsigned long long)recorder->jobs.old_maps.count,
+		    recorder->jobs.old_maps.count == 1 ? "perf map is" : "perf maps are",
+		    recorder->jobs.old_maps.count == 1 ? "its" : "their", (int)recorder->jobs.old_maps.first,
+		    recorder->jobs.old_maps.count == 1 ? "" : " and others");
 	recorder_keep_failure(recorder, jit_code_finish(recorder));
-	recorder_keep_failure(recorder,
-			      build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images));
+	recorder_keep_failure(recorder, build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.images,
+							    recorder->options->images));
 }

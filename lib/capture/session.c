@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmt_record(): chooses the events, starts the recording, runs the loop, and completes the file. */
 #include <mmtrace/record.h>
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
 #include "capture/recorder.h"
-#include "capture/loop.h"
+#include "capture/record-loop.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/residency.h"
@@ -75,34 +76,34 @@ static void recorder_deinit(struct recorder *recorder)
 	exit_watch_stop(recorder->exit_watch);
 	command_deinit(&recorder->command);
 	writer_destroy(recorder->writer);
-	attach_deinit(&recorder->attachment);
-	scope_deinit(&recorder->scope);
-	in_flight_deinit(&recorder->in_flight);
-	cpu_watch_deinit(&recorder->cpus);
-	map_deinit(&recorder->threads);
+	attach_deinit(&recorder->reader.attachment);
+	scope_deinit(&recorder->reader.scope);
+	in_flight_deinit(&recorder->reader.in_flight);
+	cpu_watch_deinit(&recorder->reader.cpus);
+	map_deinit(&recorder->reader.threads);
 	if (recorder->cgroup >= 0)
 		close(recorder->cgroup);
-	rings_deinit(&recorder->rings);
-	events_deinit(&recorder->events);
+	rings_deinit(&recorder->reader.rings);
+	events_deinit(&recorder->reader.events);
 	process_table_deinit(&recorder->processes);
 	vector_deinit(&recorder->unrecorded_children);
 	map_deinit(&recorder->left_out_children);
 	process_events_deinit(&recorder->process_events);
-	resident_series_deinit(&recorder->resident_series);
-	jitdumps_deinit(&recorder->jitdumps);
-	build_id_notes_deinit(&recorder->build_ids);
-	kept_modules_deinit(&recorder->images);
-	process_ranges_list_deinit(&recorder->final_ranges);
-	process_ranges_list_deinit(&recorder->start_ranges);
-	process_ranges_list_deinit(&recorder->interval_ranges);
-	process_residencies_deinit(&recorder->start_residency);
-	for (size_t i = 0; i < recorder->earlier_maps.count; i++)
-		perf_map_copy_deinit(&recorder->earlier_maps.items[i]);
-	vector_deinit(&recorder->earlier_maps);
-	jit_code_deinit(&recorder->generated);
-	code_copies_deinit(&recorder->code);
-	vector_deinit(&recorder->lost_before);
-	vector_deinit(&recorder->lost);
+	resident_series_deinit(&recorder->jobs.resident_series);
+	jitdumps_deinit(&recorder->jobs.jitdumps);
+	build_id_notes_deinit(&recorder->jobs.build_ids);
+	kept_modules_deinit(&recorder->jobs.images);
+	process_ranges_list_deinit(&recorder->jobs.final_ranges);
+	process_ranges_list_deinit(&recorder->jobs.start_ranges);
+	process_ranges_list_deinit(&recorder->jobs.interval_ranges);
+	process_residencies_deinit(&recorder->jobs.start_residency);
+	for (size_t i = 0; i < recorder->jobs.earlier_maps.count; i++)
+		perf_map_copy_deinit(&recorder->jobs.earlier_maps.items[i]);
+	vector_deinit(&recorder->jobs.earlier_maps);
+	jit_code_deinit(&recorder->jobs.generated);
+	code_copies_deinit(&recorder->jobs.code);
+	vector_deinit(&recorder->reader.lost_before);
+	vector_deinit(&recorder->reader.lost);
 	mmt_error_destroy(recorder->failure);
 	mmt_error_destroy(recorder->write_error);
 }
@@ -129,8 +130,8 @@ static struct mmt_error *choose_events(struct recorder *recorder)
 		return error;
 	error = events_are_restricted(&source, restricted);
 	if (!error)
-		error =
-		    events_create(recorder->options, &source, *restricted, recorder->architecture, &recorder->events);
+		error = events_create(recorder->options, &source, *restricted, recorder->architecture,
+				      &recorder->reader.events);
 	tracefs_close(&source);
 	return error;
 }
@@ -149,24 +150,24 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "the clock of this time namespace is not that of the kernel's events: record from "
 				    "outside of it");
-	recorder->callchain_limit =
+	recorder->reader.callchain_limit =
 	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
 	error = choose_events(recorder);
 	if (!error)
 		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
-				     &recorder->rings);
-	if (!error && !recorder->rings.has_large_dumps)
-		events_leave_out_large_dumps(&recorder->events);
+				     &recorder->reader.rings);
+	if (!error && !recorder->reader.rings.has_large_dumps)
+		events_leave_out_large_dumps(&recorder->reader.events);
 	if (!error)
 		error = writer_create(options->output, &recorder->writer);
 	if (error)
 		return error;
 	if (options->no_compress)
 		writer_keep_plain(recorder->writer);
-	attach_init(&recorder->attachment, &recorder->events, &recorder->rings);
-	large_dumps_init(&recorder->large_dumps, clock_now_ns());
-	for (size_t i = 0; i < recorder->events.items.count; i++) {
-		if (!vector_push(&recorder->lost_before, 0) || !vector_push(&recorder->lost, 0))
+	attach_init(&recorder->reader.attachment, &recorder->reader.events, &recorder->reader.rings);
+	large_dumps_init(&recorder->reader.large_dumps, clock_now_ns());
+	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
+		if (!vector_push(&recorder->reader.lost_before, 0) || !vector_push(&recorder->reader.lost, 0))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -201,9 +202,9 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	if (error)
 		return error;
 	recorder->summary.threads = 1;
-	error = attach_reserve(&recorder->attachment, 1);
+	error = attach_reserve(&recorder->reader.attachment, 1);
 	if (!error)
-		error = attach_command(&recorder->attachment, recorder->command.pid, &gone);
+		error = attach_command(&recorder->reader.attachment, recorder->command.pid, &gone);
 	if (!error && gone)
 		error = error_create(MMT_ERROR_NO_PROCESS, "%s was killed before it ran", recorder->command.name);
 	return error;
@@ -227,29 +228,31 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	recorder->writing = !error;
 	if (!error)
 		error = large_dumps_begin(recorder);
-	if (!error && recorder->rings.shrunk)
+	if (!error && recorder->reader.rings.shrunk)
 		recorder_message(recorder, true,
 				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
 				 "ulimit -l)",
-				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
-	if (events_large_dump_bytes(recorder->options) && !events_have_large_dumps(&recorder->events))
+				 (unsigned long long)recorder->reader.rings.bytes_per_cpu >> 10);
+	if (events_large_dump_bytes(recorder->options) && !events_have_large_dumps(&recorder->reader.events))
 		recorder_message(recorder, true,
 				 "no large stack dumps: %s; deep stacks of code without frame pointers end early",
-				 recorder->rings.has_large_dumps
+				 recorder->reader.rings.has_large_dumps
 				     ? "too few files can be open for so many threads (ulimit -n)"
 				     : "the kernel grants no ring buffers for them (ulimit -l, ulimit -n)");
-	if (recorder->rings.left_out_count)
-		recorder_message(
-		    recorder, false, "%zu %s offline and without events: there are more of them than are online",
-		    recorder->rings.left_out_count, recorder->rings.left_out_count == 1 ? "CPU is" : "CPUs are");
+	if (recorder->reader.rings.left_out_count)
+		recorder_message(recorder, false,
+				 "%zu %s offline and without events: there are more of them than are online",
+				 recorder->reader.rings.left_out_count,
+				 recorder->reader.rings.left_out_count == 1 ? "CPU is" : "CPUs are");
 	return error;
 }
 
 /* Call this after starting a command, so that the command does not inherit the priority. */
-static void take_priority(struct recorder *recorder)
+static struct mmt_error *take_priority(struct recorder *recorder)
 {
 	recorder->summary.priority = priority_take(&recorder->priority);
 	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
+	return ring_reader_start(recorder);
 }
 
 static struct mmt_error *start_with_command(struct recorder *recorder)
@@ -258,7 +261,9 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 
 	if (error)
 		return error;
-	take_priority(recorder);
+	error = take_priority(recorder);
+	if (error)
+		return error;
 	set_start(recorder);
 	/* Before the command runs: it may end at once. */
 	perf_maps_watch(recorder->processes.items.items[0], 0, recorder->start_ns);
@@ -322,7 +327,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 
 		if (process->ended)
 			continue;
-		if (recorder->snapshot_lines < FIRST_LINES_MAX || process->target)
+		if (recorder->jobs.snapshot_lines < FIRST_LINES_MAX || process->target)
 			error = take_first_snapshot(recorder, process);
 		else
 			left_out++;
@@ -339,14 +344,15 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
 
 	/* Raise the priority first: with thousands of runnable threads, opening their events would take a minute. */
-	take_priority(recorder);
+	if (!error)
+		error = take_priority(recorder);
 	if (!error)
 		error = targets_attach(recorder);
 	if (!error)
 		error = process_events_drain(recorder);
 	if (error)
 		return error;
-	attach_add_lost(&recorder->attachment, recorder->lost_before.items);
+	attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
 	set_start(recorder);
 	error = head_add(recorder);
 	if (!error && recorder->options->command)
@@ -368,14 +374,15 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
  */
 static void count_lost(struct recorder *recorder)
 {
-	uint64_t *lost = recorder->lost.items;
+	uint64_t *lost = recorder->reader.lost.items;
 
-	attach_add_lost(&recorder->attachment, lost);
-	for (size_t i = 0; i < recorder->events.items.count; i++) {
-		lost[i] -= recorder->lost_before.items[i] < lost[i] ? recorder->lost_before.items[i] : lost[i];
-		if (recorder->events.items.items[i].role == ROLE_DUMP)
+	attach_add_lost(&recorder->reader.attachment, lost);
+	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
+		lost[i] -=
+		    recorder->reader.lost_before.items[i] < lost[i] ? recorder->reader.lost_before.items[i] : lost[i];
+		if (recorder->reader.events.items.items[i].role == ROLE_DUMP)
 			recorder->summary.lost_stack_dumps += lost[i];
-		else if (recorder->events.items.items[i].role == ROLE_LARGE_DUMP)
+		else if (recorder->reader.events.items.items[i].role == ROLE_LARGE_DUMP)
 			recorder->summary.lost_large_stack_dumps += lost[i];
 		else
 			recorder->summary.lost_events += lost[i];
@@ -401,12 +408,12 @@ static void finish(struct recorder *recorder)
 
 	loop_stop(recorder);
 	large_dumps_end(recorder);
-	recorder->summary.large_dump_switches = recorder->large_dumps.switches;
-	recorder->summary.large_dumps_off_ns = recorder->large_dumps.off_total_ns;
+	recorder->summary.large_dump_switches = recorder->reader.large_dumps.switches;
+	recorder->summary.large_dumps_off_ns = recorder->reader.large_dumps.off_total_ns;
 	count_lost(recorder);
 	if (recorder->write_error || recorder->failure)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
-	tail_add(recorder, recorder->lost.items);
+	tail_add(recorder, recorder->reader.lost.items);
 	error = writer_finish(recorder->writer);
 	if (recorder->write_error)
 		mmt_error_destroy(error);
@@ -417,7 +424,7 @@ static void finish(struct recorder *recorder)
 	if (recorder->write_error)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
 	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
-	recorder->summary.passed_over_calls = recorder->scope.passed_over;
+	recorder->summary.passed_over_calls = recorder->reader.scope.passed_over;
 	recorder->summary.file_bytes = writer_bytes(recorder->writer);
 	note_place(recorder);
 	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
@@ -441,8 +448,8 @@ static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
 {
 	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;
 	recorder->summary.recorder_memory_bytes = proc_own_peak_bytes();
-	for (size_t i = 0; i < recorder->rings.items.count; i++)
-		recorder->summary.ring_bytes += recorder->rings.items.items[i].data_bytes;
+	for (size_t i = 0; i < recorder->reader.rings.items.count; i++)
+		recorder->summary.ring_bytes += recorder->reader.rings.items.items[i].data_bytes;
 }
 
 static struct mmt_error *run(struct recorder *recorder)
@@ -453,8 +460,9 @@ static struct mmt_error *run(struct recorder *recorder)
 	if (!error)
 		error = targets_choose_scope(recorder);
 	if (!error)
-		error = recorder->scope.kind == SCOPE_THREADS && options->command ? start_with_command(recorder)
-										  : start_with_processes(recorder);
+		error = recorder->reader.scope.kind == SCOPE_THREADS && options->command
+			    ? start_with_command(recorder)
+			    : start_with_processes(recorder);
 	if (!error) {
 		if (options->started)
 			options->started(options->context);

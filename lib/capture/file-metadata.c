@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The metadata of the file: the head, the sections behind the records, and what is written incrementally between the
+ * records. */
+#include "capture/recorder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <mmtrace/version.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/procfs/proc.h"
+#include "capture/procfs/residency.h"
+#include "capture/ring-reader.h"
+#include "capture/runtimes/jit-files.h"
+#include "trace/format/format.h"
+
+/* Add a section to the file. Takes the content of the buffer. */
+static struct mmt_error *add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
+{
+	struct mmt_error *error = writer_take_section(recorder->writer, feature, buffer);
+
+	buffer_clear(buffer);
+	return error;
+}
+
+#define CLOCK_DATA_VERSION 1
+
+static struct mmt_error *add_attributes(struct recorder *recorder)
+{
+	struct event_description snapshot;
+	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 4];
+
+	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
+		const struct event_description *event = &recorder->reader.events.items.items[i];
+		VECTOR(uint64_t) ids = {0};
+		struct mmt_error *error = NULL;
+
+		for (size_t k = 0; !error && k < recorder->reader.attachment.events.count; k++) {
+			const struct attached_event *attached = &recorder->reader.attachment.events.items[k];
+
+			if (attached->event == i && !vector_push(&ids, attached->id))
+				error = &error_no_memory;
+		}
+		if (!error)
+			error = writer_add_attribute(recorder->writer, &event->attribute, event->name, ids.items,
+						     ids.count);
+		vector_deinit(&ids);
+		if (error)
+			return error;
+	}
+	for (size_t i = 0; i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
+		snapshot_ids[i] = SNAPSHOT_ID_FIRST + i;
+	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
+	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NAME_PIECE_ID;
+	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = NOTE_ID;
+	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3] = RESIDENT_PAGES_ID;
+	events_describe_snapshot(&snapshot);
+	return writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, snapshot_ids,
+				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));
+}
+
+static struct mmt_error *fill_info(const struct recorder *recorder, struct recording_info *info)
+{
+	info->recorder_version = strdup(mmt_version());
+	if (!info->recorder_version)
+		return &error_no_memory;
+	info->start_ns = recorder->start_ns;
+	info->start_realtime_ns = recorder->start_realtime_ns;
+	info->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	info->call_graph = wire_call_graph(recorder->options->call_graph);
+	info->stack_dump_bytes = events_dump_bytes(recorder->options);
+	info->callchain_limit = recorder->reader.callchain_limit;
+	info->mapping_limit = (uint32_t)text_file_number(-1, "/proc/sys/vm/max_map_count", 0);
+	info->command = recorder->options->command;
+	info->on_cpus = recorder->reader.scope.kind != SCOPE_THREADS;
+	info->all_processes = recorder->reader.scope.kind == SCOPE_ALL_PROCESSES;
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		if (recorder->processes.items.items[i]->target &&
+		    !vector_push(&info->targets, recorder->processes.items.items[i]->pid))
+			return &error_no_memory;
+	}
+	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
+		if (!vector_push(&info->roles, recorder->reader.events.items.items[i].role))
+			return &error_no_memory;
+	}
+	return vector_push(&info->roles, ROLE_SNAPSHOT) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *add_string(struct recorder *recorder, enum format_feature feature, const char *text,
+				    struct buffer *buffer)
+{
+	writer_put_text(buffer, text);
+	return add_section(recorder, feature, buffer);
+}
+
+static struct mmt_error *add_command_line(struct recorder *recorder, struct buffer *buffer)
+{
+	const char *const *words = recorder->options->command_line;
+	uint32_t count = 0;
+
+	if (!words)
+		return NULL;
+	while (words[count])
+		count++;
+	buffer_put_u32(buffer, count);
+	for (uint32_t i = 0; i < count; i++)
+		writer_put_text(buffer, words[i]);
+	return add_section(recorder, FEATURE_CMDLINE, buffer);
+}
+
+static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buffer)
+{
+	char version[64];
+	struct utsname host = {0};
+	struct mmt_error *error;
+
+	uname(&host);
+	snprintf(version, sizeof(version), "mmtrace %s", mmt_version());
+	error = add_string(recorder, FEATURE_HOSTNAME, host.nodename, buffer);
+	if (!error)
+		error = add_string(recorder, FEATURE_OSRELEASE, host.release, buffer);
+	if (!error)
+		error = add_string(recorder, FEATURE_VERSION, version, buffer);
+	if (!error)
+		error = add_string(recorder, FEATURE_ARCH, recorder->architecture->name, buffer);
+	if (error)
+		return error;
+	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	return add_section(recorder, FEATURE_NRCPUS, buffer);
+}
+
+static struct mmt_error *add_clock(struct recorder *recorder, struct buffer *buffer)
+{
+	struct timespec resolution = {0};
+	struct mmt_error *error;
+
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	buffer_put_u64(buffer, (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec);
+	error = add_section(recorder, FEATURE_CLOCKID, buffer);
+	if (error)
+		return error;
+	buffer_put_u32(buffer, CLOCK_DATA_VERSION);
+	buffer_put_u32(buffer, CLOCK_MONOTONIC);
+	buffer_put_u64(buffer, recorder->start_realtime_ns);
+	buffer_put_u64(buffer, recorder->start_ns);
+	return add_section(recorder, FEATURE_CLOCK_DATA, buffer);
+}
+
+static struct mmt_error *add_info(struct recorder *recorder, struct buffer *buffer)
+{
+	struct recording_info info = {0};
+	struct mmt_error *error = fill_info(recorder, &info);
+
+	if (!error) {
+		recording_info_encode(&info, buffer);
+		error = add_section(recorder, FEATURE_MMTRACE_INFO, buffer);
+	}
+	recording_info_deinit(&info);
+	return error;
+}
+
+struct mmt_error *head_add(struct recorder *recorder)
+{
+	struct mmt_error *error = add_attributes(recorder);
+	struct buffer buffer;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	if (!error)
+		error = add_info(recorder, &buffer);
+	if (!error) {
+		tracepoints_encode(&recorder->reader.events.tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &buffer);
+		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);
+	}
+	if (!error)
+		error = add_host(recorder, &buffer);
+	if (!error)
+		error = add_command_line(recorder, &buffer);
+	if (!error)
+		error = add_clock(recorder, &buffer);
+	buffer_deinit(&buffer);
+	return error;
+}
+
+static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *lost, struct buffer *buffer)
+{
+	struct recording_loss loss = {
+	    .stop_ns = recorder->stop_ns,
+	    .end = wire_record_end(recorder->summary.end),
+	    .missed_threads = recorder->summary.missed_threads,
+	    .missed_cpus = recorder->summary.missed_cpus,
+	    .left_processes = recorder->summary.left_processes,
+	};
+	struct mmt_error *error = NULL;
+
+	/* The snapshot attribute loses nothing. */
+	for (size_t i = 0; !error && i <= recorder->reader.events.items.count; i++) {
+		if (!vector_push(&loss.lost, i < recorder->reader.events.items.count ? lost[i] : 0))
+			error = &error_no_memory;
+	}
+	if (!error) {
+		recording_loss_encode(&loss, buffer);
+		error = add_section(recorder, FEATURE_MMTRACE_LOSS, buffer);
+	}
+	recording_loss_deinit(&loss);
+	return error;
+}
+
+/* The copies move into the section's value. */
+static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer *buffer)
+{
+	struct perf_map_copies copies = {0};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->jobs.earlier_maps.count; i++) {
+		if (vector_push(&copies.maps, recorder->jobs.earlier_maps.items[i]))
+			recorder->jobs.earlier_maps.items[i] = (struct perf_map_copy){0};
+		else
+			error = &error_no_memory;
+	}
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
+
+		if (!process->perf_map.text)
+			continue;
+		if (vector_push(&copies.maps, process->perf_map))
+			process->perf_map = (struct perf_map_copy){0};
+		else
+			error = &error_no_memory;
+	}
+	if (!error && copies.maps.count)
+		error = perf_map_copies_encode(&copies, buffer);
+	if (!error && copies.maps.count)
+		error = add_section(recorder, FEATURE_MMTRACE_PERF_MAPS, buffer);
+	perf_map_copies_deinit(&copies);
+	return error;
+}
+
+static struct mmt_error *add_huge_pages(struct recorder *recorder, struct recording_huge_pages *huge,
+					struct buffer *buffer)
+{
+	struct mmt_error *error;
+
+	huge->setting = huge_pages_setting();
+	error = recording_huge_pages_encode(huge, buffer);
+	if (!error)
+		error = add_section(recorder, FEATURE_MMTRACE_HUGE_PAGES, buffer);
+	return error;
+}
+
+static struct mmt_error *add_residency(struct recorder *recorder, struct buffer *buffer)
+{
+	struct recording_residency residency = {0};
+	struct recording_huge_pages huge = {0};
+	struct mmt_error *error = read_final_residency(recorder, &residency.processes, &huge);
+
+	if (!error) {
+		residency.at_start = recorder->jobs.start_residency;
+		recorder->jobs.start_residency = (process_residencies){0};
+	}
+	if (!error && residency.processes.count)
+		error = recording_residency_encode(&residency, buffer);
+	if (!error && residency.processes.count)
+		error = add_section(recorder, FEATURE_MMTRACE_RESIDENCY, buffer);
+	if (!error && huge.processes.count)
+		error = add_huge_pages(recorder, &huge, buffer);
+	recording_residency_deinit(&residency);
+	recording_huge_pages_deinit(&huge);
+	return error;
+}
+
+static struct mmt_error *add_build_ids(struct recorder *recorder, struct buffer *buffer)
+{
+	build_ids_encode(&recorder->jobs.build_ids.found, buffer);
+	return add_section(recorder, FEATURE_BUILD_ID, buffer);
+}
+
+static struct mmt_error *add_jitdumps(struct recorder *recorder, struct buffer *buffer)
+{
+	struct mmt_error *error = jitdumps_encode(recorder, buffer);
+
+	return error || !buffer->size ? error : add_section(recorder, FEATURE_MMTRACE_JITDUMPS, buffer);
+}
+
+static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buffer)
+{
+	struct mmt_error *error;
+
+	if (!recorder->jobs.code.processes.count)
+		return NULL;
+	error = jit_code_encode(recorder, buffer);
+	return error ? error : add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
+}
+
+static void warn_of_images(const struct recorder *recorder)
+{
+	static const char consequence[] = "their frames may have no names";
+	const struct kept_modules *kept = &recorder->jobs.images;
+
+	if (kept->left_out_count)
+		recorder_message(recorder, true,
+				 "%llu %s not copied, %s%s: the copies in a recording may have %u MiB, and the largest "
+				 "files are left out; %s when the files are gone",
+				 (unsigned long long)kept->left_out_count,
+				 kept->left_out_count == 1 ? "program file is" : "program files are",
+				 kept->left_out ? kept->left_out : "?", kept->left_out_count == 1 ? "" : " and others",
+				 IMAGES_BYTES_MAX >> 20, consequence);
+	if (kept->interrupted)
+		recorder_message(recorder, true, "%zu %s not copied because of the second request to stop; %s",
+				 kept->interrupted, kept->interrupted == 1 ? "program file was" : "program files were",
+				 consequence);
+	if (kept->failed)
+		recorder_message(recorder, true, "%zu %s could not be read or compressed, and %s not copied; %s",
+				 kept->failed, kept->failed == 1 ? "program file" : "program files",
+				 kept->failed == 1 ? "was" : "were", consequence);
+}
+
+static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
+{
+	struct mmt_error *error = kept_modules_encode(recorder, &recorder->jobs.images, buffer);
+
+	warn_of_images(recorder);
+	return error ? error : add_section(recorder, FEATURE_MMTRACE_IMAGES, buffer);
+}
+
+static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffer *buffer)
+{
+	buffer_put_u64(buffer, recorder->first_ns);
+	buffer_put_u64(buffer, recorder->last_ns);
+	return add_section(recorder, FEATURE_SAMPLE_TIME, buffer);
+}
+
+/* Warn about an optional section that is left out. Takes `error`. */
+static void warn_left_out(const struct recorder *recorder, const char *what, struct mmt_error *error,
+			  struct buffer *buffer)
+{
+	if (error)
+		recorder_message(recorder, true, "%s left out: %s", what, mmt_error_get_message(error));
+	mmt_error_destroy(error);
+	buffer_clear(buffer);
+}
+
+void tail_add(struct recorder *recorder, const uint64_t *lost)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	warn_left_out(recorder, "which pages were resident is", add_residency(recorder, &buffer), &buffer);
+	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
+	warn_left_out(recorder, "jitdumps are", add_jitdumps(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "JIT code is", add_code(recorder, &buffer), &buffer);
+	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
+	warn_left_out(recorder, "copies of programs are", add_images(recorder, &buffer), &buffer);
+	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));
+	buffer_deinit(&buffer);
+}
+
+#define PIECE_BYTES 32768u
+
+struct piece {
+	enum name_piece kind;
+	pid_t pid, namespace_pid;
+	uint64_t looked_ns, now_ns, offset;
+};
+
+/* Use the time of the latest record read, so that the piece is not newer than records that are still in the rings. */
+static struct mmt_error *append_piece(struct recorder *recorder, const struct piece *piece, const void *bytes,
+				      size_t size)
+{
+	uint64_t time_ns = recorder->last_ns ? recorder->last_ns : recorder->start_ns;
+	struct buffer record;
+
+	own_record_begin_bytes(&record);
+	buffer_put_u32(&record, piece->kind);
+	buffer_put_u32(&record, (uint32_t)piece->pid);
+	buffer_put_u32(&record, (uint32_t)piece->namespace_pid);
+	buffer_put_u32(&record, 0);
+	buffer_put_u64(&record, piece->looked_ns);
+	buffer_put_u64(&record, piece->now_ns);
+	buffer_put_u64(&record, piece->offset);
+	buffer_put(&record, bytes, size);
+	recorder->jobs.piece_bytes += size;
+	return own_record_append_bytes(recorder, &record, piece->pid, time_ns, NAME_PIECE_ID);
+}
+
+/* Append the file from `piece->offset` up to `size`; *end_ret: offset reached. Stops when recorder->jobs.piece_bytes
+ * reaches `tick_end`. */
+static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, int fd, uint64_t size,
+				     uint64_t tick_end, uint64_t *end_ret)
+{
+	struct mmt_error *error = NULL;
+	uint8_t bytes[PIECE_BYTES];
+
+	while (!error && !recorder->write_error && piece.offset < size && recorder->jobs.piece_bytes < tick_end) {
+		uint64_t left = size - piece.offset;
+		ssize_t count = pread(fd, bytes, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, (off_t)piece.offset);
+
+		if (count <= 0)
+			break;
+		error = append_piece(recorder, &piece, bytes, (size_t)count);
+		piece.offset += (uint64_t)count;
+		if (!error)
+			error = ring_reader_give_way(recorder);
+	}
+	*end_ret = piece.offset;
+	return error;
+}
+
+static struct mmt_error *write_perf_map(struct recorder *recorder, struct traced_process *process, uint64_t tick_end)
+{
+	struct piece piece = {.kind = NAME_PIECE_PERF_MAP,
+			      .pid = process->pid,
+			      .namespace_pid = process->namespace_pid,
+			      .looked_ns = process->map_pieces_ns,
+			      .now_ns = clock_now_ns()};
+	const char *refused;
+	struct stat status;
+	struct mmt_error *error;
+	uint64_t end;
+	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
+
+	if (fd < 0)
+		return NULL;
+	piece.offset = file_mark_check(&process->map_pieces_mark, fd, &status);
+	error = append_file(recorder, piece, fd, (uint64_t)status.st_size, tick_end, &end);
+	file_mark_set(&process->map_pieces_mark, fd, status.st_ino, end);
+	process->map_pieces_ns = piece.now_ns;
+	return error;
+}
+
+static struct mmt_error *write_jitdump(struct recorder *recorder, struct noted_jitdump *note, uint64_t tick_end)
+{
+	struct piece piece = {.kind = NAME_PIECE_JITDUMP,
+			      .pid = note->pid,
+			      .namespace_pid = note->namespace_pid,
+			      .looked_ns = note->knows_program ? note->program_ns : 0,
+			      .now_ns = clock_now_ns(),
+			      .offset = note->in_pieces};
+	struct mmt_error *error;
+	struct stat status;
+	uint64_t end;
+
+	if (note->fd < 0 || fstat(note->fd, &status) < 0)
+		return NULL;
+	error = append_file(recorder, piece, note->fd, (uint64_t)status.st_size, tick_end, &end);
+	note->in_pieces = end;
+	return error;
+}
+
+static struct mmt_error *write_build_ids(struct recorder *recorder)
+{
+	struct build_id_notes *notes = &recorder->jobs.build_ids;
+	const struct piece piece = {.kind = NAME_PIECE_BUILD_IDS, .now_ns = clock_now_ns()};
+	struct mmt_error *error = NULL;
+
+	for (; !error && notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
+		const struct build_ids one = {
+		    .entries = {.items = &notes->found.entries.items[notes->in_pieces], .count = 1}};
+		struct buffer bytes;
+
+		buffer_init(&bytes, PIECE_BYTES);
+		build_ids_encode(&one, &bytes);
+		if (!bytes.error && bytes.size)
+			error = append_piece(recorder, &piece, bytes.data, bytes.size);
+		buffer_deinit(&bytes);
+	}
+	return error;
+}
+
+struct mmt_error *incremental_metadata_write(struct recorder *recorder)
+{
+	uint64_t tick_end = recorder->jobs.piece_bytes + INCREMENTAL_METADATA_TICK_BYTES;
+	struct mmt_error *error;
+
+	if (tick_end > INCREMENTAL_METADATA_BYTES_MAX)
+		tick_end = INCREMENTAL_METADATA_BYTES_MAX;
+	error = write_build_ids(recorder);
+	for (size_t i = 0; !error && recorder->jobs.piece_bytes < tick_end && i < recorder->processes.items.count; i++)
+		error = write_perf_map(recorder, recorder->processes.items.items[i], tick_end);
+	for (size_t i = 0; !error && recorder->jobs.piece_bytes < tick_end && i < recorder->jobs.jitdumps.items.count;
+	     i++)
+		error = write_jitdump(recorder, &recorder->jobs.jitdumps.items.items[i], tick_end);
+	return error;
+}
