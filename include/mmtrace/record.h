@@ -235,7 +235,7 @@ static inline void mmt_record_options_init(struct mmt_record_options *options)
  * permitted, the calling thread and the thread that reads the rings run with real-time priority (SCHED_RR), or else at
  * nice -20, until the function returns; a calling thread with a policy other than SCHED_OTHER keeps it. The library
  * starts threads with all signals blocked; they end before the function returns. It calls the callbacks in the calling
- * thread: they must not block.
+ * thread or in one of these, one at a time: they must not block.
  *
  * After a write error the function returns NULL, because there is a usable recording: the summary has
  * MMT_RECORD_END_WRITE_FAILED, and `write_error_ret` is set. If the function returns an error, it leaves no recording.

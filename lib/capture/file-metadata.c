@@ -168,7 +168,7 @@ static struct mmt_error *add_info(struct recorder *recorder, struct buffer *buff
 	return error;
 }
 
-struct mmt_error *head_add(struct recorder *recorder)
+struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 {
 	struct mmt_error *error = add_attributes(recorder);
 	struct buffer buffer;
@@ -348,7 +348,7 @@ static void warn_left_out(const struct recorder *recorder, const char *what, str
 	buffer_clear(buffer);
 }
 
-void tail_add(struct recorder *recorder, const uint64_t *lost)
+void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 {
 	struct buffer buffer;
 

@@ -18,6 +18,7 @@
 #include "capture/procfs/proc.h"
 #include "capture/procfs/residency.h"
 #include "capture/process/command.h"
+#include "capture/process/process-events.h"
 #include "capture/process/process-table.h"
 #include "capture/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"
@@ -155,7 +156,7 @@ void recorder_flush(struct recorder *recorder);
 /* The head of the file: event attributes and the sections that are known when recording starts. */
 
 /* Hands the head to the writer. recorder->start_ns must be set. */
-struct mmt_error *head_add(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *file_metadata_add_head(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* The tail of the file: sections behind the events, collected when recording has stopped. */
 
@@ -164,7 +165,7 @@ struct mmt_error *head_add(struct recorder *recorder) MMT_MUST_CHECK;
  * collected. A section that fails does not affect the others: optional ones cause a warning, others call
  * recorder_keep_failure().
  */
-void tail_add(struct recorder *recorder, const uint64_t *lost);
+void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost);
 
 /* Records made by the recorder, in the format of kernel records. */
 

@@ -24,8 +24,8 @@
 #define PIECE_BYTES (1u << 20) /* bytes of a file in one read */
 #define TRAILER_BYTES 32       /* sample_id trailer of other records: pid and tid, time, cpu, identifier */
 
-bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
-			struct ring_reader_sample *sample_ret)
+bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
+			      struct ring_reader_sample *sample_ret)
 {
 	struct sample_shape shape = sample_shape_of(attribute);
 	struct bytes bytes = bytes_over(record, size);
@@ -42,7 +42,8 @@ bool drain_parse_sample(const struct perf_event_attr *attribute, const void *rec
 	return bytes_ok(&bytes);
 }
 
-size_t drain_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes, uint8_t *copy)
+size_t ring_reader_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes,
+			    uint8_t *copy)
 {
 	uint64_t dump_bytes = (kept_bytes / sizeof(uint64_t) + 1) * sizeof(uint64_t), copied_bytes = kept_bytes;
 	size_t size = sample->stack_offset + dump_bytes + sizeof(copied_bytes);
@@ -146,7 +147,7 @@ static const void *cut_large_dump(struct recorder *recorder, const void *record,
 
 	if (kept_bytes + sizeof(uint64_t) >= sample->stack_bytes)
 		return record;
-	*size = drain_cut_dump(record, sample, kept_bytes, recorder->reader.changed);
+	*size = ring_reader_cut_dump(record, sample, kept_bytes, recorder->reader.changed);
 	*hidden = (struct hidden_part){.offset = *size};
 	return recorder->reader.changed;
 }
@@ -235,7 +236,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		recorder->reader.lost.items[*index]++;
 		return NULL;
 	}
-	if (!drain_parse_sample(&event->attribute, record, size, &sample))
+	if (!ring_reader_parse_sample(&event->attribute, record, size, &sample))
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer holds a sample of %s that is not laid out as asked for",
 				    event->name);

@@ -14,7 +14,7 @@
 #include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/large-dumps.h"
 #include "capture/perf/perf-events.h"
-#include "capture/perf/rings.h"
+#include "capture/perf/ring-buffers.h"
 #include "capture/perf/scope.h"
 #include "capture/process/process-table.h"
 
@@ -98,14 +98,15 @@ struct ring_reader_sample {
 };
 
 /* False: the record does not have the layout that the attribute asks for. */
-bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
-			struct ring_reader_sample *sample_ret);
+bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
+			      struct ring_reader_sample *sample_ret);
 
 /*
  * Copies the sample with only the first `kept_bytes` of its stack dump, and a few zeros that mark the end of the stack:
  * most of the space that a large dump reserves is unused. `copy` has room for the complete record. Returns the new
  * size.
  */
-size_t drain_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes, uint8_t *copy);
+size_t ring_reader_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes,
+			    uint8_t *copy);
 
 #endif

@@ -267,7 +267,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	set_start(recorder);
 	/* Before the command runs: it may end at once. */
 	perf_maps_watch(recorder->processes.items.items[0], 0, recorder->start_ns);
-	error = head_add(recorder);
+	error = file_metadata_add_head(recorder);
 	/* Write errors are found before the command runs. If the exec fails, an earlier recording keeps its name. */
 	if (!error)
 		error = writer_write_head(recorder->writer);
@@ -354,7 +354,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		return error;
 	attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
 	set_start(recorder);
-	error = head_add(recorder);
+	error = file_metadata_add_head(recorder);
 	if (!error && recorder->options->command)
 		error = writer_write_head(recorder->writer);
 	if (!error && recorder->options->command)
@@ -413,7 +413,7 @@ static void finish(struct recorder *recorder)
 	count_lost(recorder);
 	if (recorder->write_error || recorder->failure)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
-	tail_add(recorder, recorder->reader.lost.items);
+	file_metadata_add_sections(recorder, recorder->reader.lost.items);
 	error = writer_finish(recorder->writer);
 	if (recorder->write_error)
 		mmt_error_destroy(error);

@@ -16,7 +16,7 @@
 #include "base/vector.h"
 #include "capture/perf/clock.h"
 #include "capture/perf/perf-events.h"
-#include "capture/perf/rings.h"
+#include "capture/perf/ring-buffers.h"
 #include "capture/procfs/proc.h"
 #include "capture/perf/tracefs.h"
 #include "trace/format/architecture.h"

@@ -14,9 +14,9 @@ check()
 	# What reading the rings may call: what belongs to the rings, what appends to the file, and what only looks at tables.
 	function may_be_called(file, name)
 	{
-		if (file ~ /\/(ring-reader|recorder|file-metadata|scheduling-priority|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|rings|scope)|procfs\/proc)[.]c$/)
-			return !(name ~ /^(ring_reader_(read|give_way|catch_up|read_file|begin_wait|end_wait|start|end)|incremental_metadata_write|tail_add|head_add)$/)
-		if (file ~ /\/process\/process-table[.]c$/)
+		if (file ~ /\/(ring-reader|recorder|file-metadata|scheduling-priority|perf\/(attach|clock|cpu-hotplug|large-dumps|perf-events|ring-buffers|scope)|procfs\/proc)[.]c$/)
+			return !(name ~ /^(ring_reader_(read|give_way|catch_up|read_file|begin_wait|end_wait|start|end)|incremental_metadata_write|file_metadata_add_(head|sections))$/)
+		if (file ~ /\/process\/process-(table|events)[.]c$/)
 			return name ~ /^(process_table_find|process_events_(push|note_call)|is_executing|is_of_interest|push_path|in_flight_note_outside)$/
 		return name ~ /^(jit_code_overlaps|find_program|code_ranges_from|range_at|find_first)$/
 	}
@@ -127,7 +127,7 @@ check()
 			if (index(words[key] " ", " ring_reader_read ") &&
 			    place[2] !~ /^(process_events_drain|read_beside_jobs)$/)
 				report(place[1] ": " place[2] "() calls ring_reader_read(): only process_events_drain() and the thread do")
-			if (place[1] ~ /\/(record-loop|session|process\/targets|process\/process-table)[.]c$/)
+			if (place[1] ~ /\/(record-loop|session|process\/targets|process\/process-(table|events))[.]c$/)
 				continue
 			if (match(" " words[key] " ", / (process_events_(apply|drain)|process_table_(add|drop_last|forget_ended)) /)) {
 				text = substr(" " words[key] " ", RSTART + 1, RLENGTH - 2)

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "capture/ring-reader.h"
-#include "capture/perf/rings.h"
+#include "capture/perf/ring-buffers.h"
 #include "support/run-suite.h"
 
 #define PAGE 4096
@@ -98,7 +98,7 @@ START_TEST(sample_layout)
 	struct buffer buffer;
 
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 8);
-	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	ck_assert(ring_reader_parse_sample(&attribute, buffer.data, buffer.size, &sample));
 	ck_assert_uint_eq(sample.callchain_count, 2);
 	ck_assert_uint_eq(buffer.data[sample.registers_offset + 8], 1);
 	ck_assert_uint_eq(sample.stack_bytes, 16);
@@ -106,7 +106,7 @@ START_TEST(sample_layout)
 	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
 	buffer_deinit(&buffer);
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_NONE, 16);
-	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	ck_assert(ring_reader_parse_sample(&attribute, buffer.data, buffer.size, &sample));
 	ck_assert_uint_eq(sample.registers_offset, 0);
 	ck_assert_uint_eq(sample.copied_bytes, 16);
 	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
@@ -122,10 +122,10 @@ START_TEST(sample_cut_short)
 
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 16);
 	for (size_t size = 0; size < buffer.size; size++)
-		ck_assert(!drain_parse_sample(&attribute, buffer.data, size, &sample));
+		ck_assert(!ring_reader_parse_sample(&attribute, buffer.data, size, &sample));
 	buffer_deinit(&buffer);
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 17);
-	ck_assert(!drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	ck_assert(!ring_reader_parse_sample(&attribute, buffer.data, buffer.size, &sample));
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -139,15 +139,15 @@ START_TEST(dump_without_its_empty_part)
 	uint8_t copy[256];
 
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 16);
-	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	ck_assert(ring_reader_parse_sample(&attribute, buffer.data, buffer.size, &sample));
 	for (size_t kept = 0; kept < 8; kept++) {
 		struct perf_event_header header;
-		size_t size = drain_cut_dump(buffer.data, &sample, kept, copy);
+		size_t size = ring_reader_cut_dump(buffer.data, &sample, kept, copy);
 
 		memcpy(&header, copy, sizeof(header));
 		ck_assert_uint_eq(size, buffer.size - 8);
 		ck_assert_uint_eq(header.size, size);
-		ck_assert(drain_parse_sample(&attribute, copy, size, &cut));
+		ck_assert(ring_reader_parse_sample(&attribute, copy, size, &cut));
 		ck_assert_uint_eq(cut.callchain_count, 2);
 		ck_assert_uint_eq(cut.stack_offset, sample.stack_offset);
 		ck_assert_uint_eq(cut.stack_bytes, 8);

@@ -16,7 +16,7 @@
 #include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/large-dumps.h"
 #include "capture/perf/perf-events.h"
-#include "capture/perf/rings.h"
+#include "capture/perf/ring-buffers.h"
 
 /*
  * Which threads are known to have the complete event set, opened or inherited. The kernel reuses TIDs, on a small or

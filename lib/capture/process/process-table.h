@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The process table of the recorder, and the events that change it. */
+/* The process table of the recorder: the processes that are recorded. process-events.h changes it. */
 #ifndef CAPTURE_PROCESS_PROCESS_TABLE_H
 #define CAPTURE_PROCESS_PROCESS_TABLE_H
 
@@ -165,64 +165,5 @@ void in_flight_note_outside(struct in_flight *in_flight, pid_t tid, uint64_t tim
 
 /* Remove threads that have returned or exited. */
 void in_flight_remove_returned(struct in_flight *in_flight);
-
-/*
- * Queue of process events (fork, exec, exit, mapping) from the ring reader to the record loop.
- *
- * The rings have to be read during slow work: reading the maps of a large process takes seconds. So reading the rings
- * changes no state that such work uses. The effects of a record on the process table, JIT code and modules wait in this
- * queue until the loop applies them between two steps of work.
- */
-
-struct recorder;
-
-enum process_event_kind {
-	PROCESS_SEEN, /* made a call without an earlier record about it */
-	PROCESS_FORK,
-	PROCESS_EXEC,
-	PROCESS_FIRST_CALL, /* after its exec */
-	PROCESS_MAPPING,
-	PROCESS_EXIT, /* of a thread */
-};
-
-struct process_event {
-	enum process_event_kind kind;
-	pid_t pid;
-	uint64_t time_ns;
-	bool recorded; /* FORK: after the start of the recording */
-
-	/* MAPPING */
-	uint64_t start, end;
-	uint64_t inode;
-	uint32_t device_major, device_minor;
-	uint32_t protection;
-	size_t path; /* offset into the queue's paths */
-};
-
-/* Zero-initialise an empty queue. */
-struct process_events {
-	VECTOR(struct process_event) items;
-	VECTOR(char) paths;
-	struct map executing; /* time of the exec of each process that has made no call since, in nanoseconds */
-	struct map code_pids; /* processes with an executable mapping in the queue */
-};
-
-void process_events_deinit(struct process_events *events);
-
-/* Append an event. `path`, only for a mapping, is copied. A mapping that changes nothing is skipped. */
-struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
-				      const char *path) MMT_MUST_CHECK;
-
-/* The process made a call. Cheap while no process is in an exec. */
-struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
-
-/* Does an event in the queue ask for a snapshot of this process? */
-bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
-
-/* Apply all events and empty the queue. Adds processes; entries that exist stay where they are. */
-struct mmt_error *process_events_apply(struct recorder *recorder) MMT_MUST_CHECK;
-
-/* Drain the rings: read them, and apply the events found. The loop does this between two jobs, and no job does. */
-struct mmt_error *process_events_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

@@ -369,7 +369,7 @@ struct listed_thread {
 };
 
 /* One scan of all known processes. */
-struct look {
+struct thread_scan {
 	VECTOR(struct listed_thread) uncovered; /* threads that are not known to have events */
 	proc_pids gone;				/* threads that are gone and are not known to have had events */
 	uint64_t begin_ns;
@@ -378,10 +378,10 @@ struct look {
 	bool all;      /* include threads that were not requested */
 };
 
-static void look_deinit(struct look *look)
+static void thread_scan_deinit(struct thread_scan *scan)
 {
-	vector_deinit(&look->uncovered);
-	vector_deinit(&look->gone);
+	vector_deinit(&scan->uncovered);
+	vector_deinit(&scan->gone);
 }
 
 static bool is_covered(const struct recorder *recorder, const struct listed_thread *thread)
@@ -390,53 +390,53 @@ static bool is_covered(const struct recorder *recorder, const struct listed_thre
 				   clock_from_ticks(thread->start_ticks));
 }
 
-static bool look_at_thread(struct recorder *recorder, struct listed_thread thread, struct look *look)
+static bool scan_thread(struct recorder *recorder, struct listed_thread thread, struct thread_scan *scan)
 {
 	struct proc_thread state;
 
 	if (!proc_read_thread(thread.pid, thread.tid, &state))
-		return vector_push(&look->gone, thread.tid);
+		return vector_push(&scan->gone, thread.tid);
 	thread.start_ticks = state.start_ticks;
 	if (is_covered(recorder, &thread))
 		return true;
 	if (!state.exiting)
-		return vector_push(&look->uncovered, thread);
+		return vector_push(&scan->uncovered, thread);
 	/* It makes no more calls, but it may have created another thread since it was listed. */
-	return vector_push(&look->gone, thread.tid) &&
+	return vector_push(&scan->gone, thread.tid) &&
 	       thread_coverage_put(&recorder->reader.attachment.coverage, thread.tid, clock_now_ns());
 }
 
-static struct mmt_error *look_at_process(struct recorder *recorder, const struct traced_process *process,
-					 struct look *look)
+static struct mmt_error *scan_process(struct recorder *recorder, const struct traced_process *process,
+				      struct thread_scan *scan)
 {
-	bool all = look->all || !process->partly;
+	bool all = scan->all || !process->partly;
 	pid_t pid = process->pid;
 	proc_pids threads = {0};
 	bool complete = true, ok = true;
 
 	if (!proc_list_threads(pid, &threads, &complete))
 		threads.count = 0;
-	look->complete &= complete;
+	scan->complete &= complete;
 	for (size_t i = 0; ok && i < threads.count; i++) {
 		if (!all && !map_get(&recorder->reader.threads, (uint32_t)threads.items[i]))
 			continue;
-		look->thread_count++;
-		ok = look_at_thread(recorder, (struct listed_thread){.pid = pid, .tid = threads.items[i]}, look);
+		scan->thread_count++;
+		ok = scan_thread(recorder, (struct listed_thread){.pid = pid, .tid = threads.items[i]}, scan);
 	}
 	vector_deinit(&threads);
 	return ok ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, struct look *look)
+static struct mmt_error *scan_processes(struct recorder *recorder, bool all, struct thread_scan *scan)
 {
 	struct mmt_error *error = NULL;
 
-	*look = (struct look){.begin_ns = clock_now_ns(), .complete = true, .all = all};
+	*scan = (struct thread_scan){.begin_ns = clock_now_ns(), .complete = true, .all = all};
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 
 		if (!process->ended)
-			error = look_at_process(recorder, process, look);
+			error = scan_process(recorder, process, scan);
 	}
 	return error;
 }
@@ -462,15 +462,15 @@ static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, cons
 }
 
 /* Attaches while threads start and exit. */
-static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct look *look)
+static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct thread_scan *scan)
 {
 	size_t per_thread = recorder->reader.rings.cpus.count * recorder->reader.events.items.count;
 	size_t attached = recorder->reader.attachment.events.count / per_thread;
-	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, attached + look->uncovered.count);
+	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, attached + scan->uncovered.count);
 
-	for (size_t i = 0; !error && i < look->uncovered.count; i++)
+	for (size_t i = 0; !error && i < scan->uncovered.count; i++)
 		error = recorder_is_stopped(recorder) ? refuse_stopped()
-						      : attach_uncovered_thread(recorder, &look->uncovered.items[i]);
+						      : attach_uncovered_thread(recorder, &scan->uncovered.items[i]);
 	return error;
 }
 
@@ -478,22 +478,22 @@ static struct mmt_error *attach_uncovered(struct recorder *recorder, const struc
  * Whether every thread created from now on inherits the event set: no thread was found without it, and no thread exited
  * unseen that could have left a child without it. Call this after draining what happened during the scan.
  */
-static bool is_complete(const struct recorder *recorder, const struct look *look)
+static bool is_complete(const struct recorder *recorder, const struct thread_scan *scan)
 {
-	if (look->uncovered.count || !look->complete)
+	if (scan->uncovered.count || !scan->complete)
 		return false;
-	for (size_t i = 0; i < look->gone.count; i++) {
-		if (!thread_coverage_lasted_until(&recorder->reader.attachment.coverage, look->gone.items[i],
-						  look->begin_ns))
+	for (size_t i = 0; i < scan->gone.count; i++) {
+		if (!thread_coverage_lasted_until(&recorder->reader.attachment.coverage, scan->gone.items[i],
+						  scan->begin_ns))
 			return false;
 	}
 	return true;
 }
 
-static void note_complete(struct recorder *recorder, const struct look *look)
+static void note_complete(struct recorder *recorder, const struct thread_scan *scan)
 {
-	recorder->summary.threads = look->thread_count;
-	thread_coverage_set_complete(&recorder->reader.attachment.coverage, look->begin_ns);
+	recorder->summary.threads = scan->thread_count;
+	thread_coverage_set_complete(&recorder->reader.attachment.coverage, scan->begin_ns);
 }
 
 /* Whether no clone() is pending that began before its thread had the set. A parent that waits for its vfork() child
@@ -518,20 +518,20 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 {
 	struct mmt_error *error = drain_twice(recorder);
 	size_t process_count = recorder->processes.items.count;
-	struct look look = {0};
+	struct thread_scan scan = {0};
 	bool added = false;
 
 	attach_look_outside(&recorder->reader.attachment);
 	if (!error)
-		error = look_at_processes(recorder, false, &look);
+		error = scan_processes(recorder, false, &scan);
 	if (!error)
-		error = attach_uncovered(recorder, &look);
-	if (!error && (look.uncovered.count || recorder->reader.attachment.unseen_roots))
+		error = attach_uncovered(recorder, &scan);
+	if (!error && (scan.uncovered.count || recorder->reader.attachment.unseen_roots))
 		usleep(SETTLE_MICROSECONDS);
 	else if (!error)
 		error = drain_twice(recorder);
 	/* A child created during the scan was not scanned. */
-	*complete_ret = !error && is_complete(recorder, &look) && recorder->processes.items.count == process_count &&
+	*complete_ret = !error && is_complete(recorder, &scan) && recorder->processes.items.count == process_count &&
 			no_new_threads_are_pending(recorder);
 	/* Children created before their parents had the set; later ones inherit it. */
 	if (*complete_ret) {
@@ -539,8 +539,8 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 		*complete_ret = !error && !added;
 	}
 	if (*complete_ret)
-		note_complete(recorder, &look);
-	look_deinit(&look);
+		note_complete(recorder, &scan);
+	thread_scan_deinit(&scan);
 	if (!error && process_table_update(&recorder->processes))
 		error = refuse_ended(recorder);
 	return error;
@@ -549,15 +549,15 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 /* Begin the recording anyway, and report how many threads are missing. */
 static struct mmt_error *skip_remaining_threads(struct recorder *recorder)
 {
-	struct look look;
-	struct mmt_error *error = look_at_processes(recorder, false, &look);
+	struct thread_scan scan;
+	struct mmt_error *error = scan_processes(recorder, false, &scan);
 
-	recorder->summary.missed_threads = look.uncovered.count;
+	recorder->summary.missed_threads = scan.uncovered.count;
 	recorder_message(recorder, true,
 			 "the target starts threads faster than mmtrace can attach to them: events of some are "
 			 "missing");
-	note_complete(recorder, &look);
-	look_deinit(&look);
+	note_complete(recorder, &scan);
+	thread_scan_deinit(&scan);
 	return error;
 }
 
@@ -782,19 +782,19 @@ static bool forks_may_be_lost(const struct recorder *recorder)
 
 struct mmt_error *targets_count_missed(struct recorder *recorder)
 {
-	struct look look;
+	struct thread_scan scan;
 	struct mmt_error *error;
 	uint64_t missed = 0;
 
 	/* Per-CPU events miss no threads. */
 	if (recorder->reader.scope.kind != SCOPE_THREADS)
 		return NULL;
-	error = look_at_processes(recorder, true, &look);
+	error = scan_processes(recorder, true, &scan);
 	/* All records up to this time are in the rings. */
 	if (!error)
 		error = drain_twice(recorder);
-	for (size_t i = 0; !error && i < look.uncovered.count; i++) {
-		const struct listed_thread *thread = &look.uncovered.items[i];
+	for (size_t i = 0; !error && i < scan.uncovered.count; i++) {
+		const struct listed_thread *thread = &scan.uncovered.items[i];
 		struct proc_thread state;
 
 		/* The order matters: a thread that is not exiting at the second check still has its entry in the
@@ -802,7 +802,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
 			  !state.exiting && state.start_ticks == thread->start_ticks;
 	}
-	look_deinit(&look);
+	thread_scan_deinit(&scan);
 	if (missed > recorder->summary.missed_threads && !forks_may_be_lost(recorder))
 		recorder->summary.missed_threads = missed;
 	return error;

@@ -4,8 +4,8 @@
  * Each belongs to a dummy event on this process, which lives as long as the recording; the events of the targets write
  * into them.
  */
-#ifndef CAPTURE_PERF_RINGS_H
-#define CAPTURE_PERF_RINGS_H
+#ifndef CAPTURE_PERF_RING_BUFFERS_H
+#define CAPTURE_PERF_RING_BUFFERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

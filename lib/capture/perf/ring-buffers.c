@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/perf/rings.h"
+#include "capture/perf/ring-buffers.h"
 
 #include <errno.h>
 #include <stdio.h>
