@@ -45,7 +45,7 @@ static uint64_t resident_noise(const struct mmt_growth *growth)
 	return growth->floor_bytes > RESIDENT_NOISE_BYTES ? growth->floor_bytes : RESIDENT_NOISE_BYTES;
 }
 
-/* What is swapped out is not given back. */
+/* Swapped memory has not been given back. */
 static double end_in_use(const struct mmt_growth *growth)
 {
 	return (double)growth->end_bytes + (double)growth->end_swap_bytes;

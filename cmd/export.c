@@ -70,7 +70,7 @@ static int write_numbered(const struct command *command, const struct export_set
 	return status;
 }
 
-/* A viewer that reads all numbered files would take those of an earlier, longer series for later states. */
+/* A viewer that reads all numbered files would treat those of an earlier, longer series as later states. */
 static void warn_of_older_files(const struct command *command, const struct export_settings *settings, uint64_t count)
 {
 	char *name = series_name(settings->output, count + 1);
@@ -81,8 +81,7 @@ static void warn_of_older_files(const struct command *command, const struct expo
 	free(name);
 }
 
-/* The state after each `every_ns` of the window, which the report of its end determines; each is a report of its own.
- */
+/* Write the state after each `every_ns` of the window of the report `last`; each state is a separate report. */
 static int write_series(const struct command *command, struct export_settings *settings, const struct mmt_report *last)
 {
 	uint64_t from_ns = last->from_ns, length_ns = last->to_ns - from_ns;

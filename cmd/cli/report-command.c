@@ -54,7 +54,7 @@ char *cache_directory(void)
 	const char *below = "/mmtrace";
 	char *directory = NULL;
 
-	/* The specification says to ignore relative paths. */
+	/* The XDG specification requires ignoring relative paths. */
 	if (!base || *base != '/') {
 		base = getenv("HOME");
 		below = "/.cache/mmtrace";

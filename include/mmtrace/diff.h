@@ -41,7 +41,7 @@ struct mmt_diff {
 	size_t entry_count;
 	size_t same_count; /* stacks with MMT_CHANGE_SAME */
 	enum mmt_diff_relation relation;
-	bool rated; /* both recordings lasted at least 10 seconds: the rates of the entries mean something */
+	bool rated; /* both recordings lasted at least 10 seconds: the rates of the entries are meaningful */
 	/*
 	 * For MMT_DIFF_SAME_PROCESS: the time between the recordings, and the bytes that the process had mapped at the
 	 * end of each. Then `before` counts as 0 in the figures of an entry, because everything that the stacks of

@@ -154,7 +154,7 @@ struct mmt_recording {
 
 struct mmt_event_attribute {
 	const char *name;     /* "syscalls:sys_exit_mmap" */
-	const char *role;     /* as mmtrace-dump(1) prints it: "truth", "dump", "side-band". Static */
+	const char *role;     /* as mmtrace-dump(1) prints it: "syscall", "stack-dump", "side-band". Static */
 	uint64_t sample_type; /* PERF_SAMPLE_* of perf_event_open(2) */
 	bool has_lost;
 	uint64_t lost; /* events that the kernel dropped */

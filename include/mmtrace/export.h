@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report in the formats of other tools' viewers. mmtrace-export(1) says what each of them shows. */
+/* A report in the formats of other tools' viewers. mmtrace-export(1) describes what each of them shows. */
 #ifndef MMTRACE_EXPORT_H
 #define MMTRACE_EXPORT_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* What a stack weighs in formats that have one figure for each: "folded". */
+/* The figure of each stack in formats that have only one: "folded". */
 enum mmt_weight {
 	MMT_WEIGHT_UNFREED,
 	MMT_WEIGHT_RESIDENT, /* of unfreed bytes; 0 where not known */
@@ -30,8 +30,8 @@ struct mmt_export_format {
 	const char *name;	 /* word of options, for instance "pprof" */
 	const char *description; /* a line for the user */
 	bool binary;		 /* not for terminals */
-	bool weighted;		 /* heeds mmt_export_options.weight */
-	uint32_t lifetime_steps; /* what mmt_report_options has to ask for, at least */
+	bool weighted;		 /* uses mmt_export_options.weight */
+	uint32_t lifetime_steps; /* minimum for mmt_report_options.lifetime_steps */
 };
 
 /* All formats; *count_ret may be NULL. Static. */
@@ -52,9 +52,9 @@ static inline void mmt_export_options_init(struct mmt_export_options *options)
 }
 
 /*
- * The report must be by stack and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; a
- * write error is found by the caller with ferror(). MMT_ERROR_INVALID: no such format, or the report does not have what
- * it needs. Several threads may export the same report, each to a stream of its own.
+ * The report must be by stack and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; the
+ * caller checks for write errors with ferror(). MMT_ERROR_INVALID: no such format, or the report is not by stack or has
+ * no lifetimes. Several threads may export the same report, each to its own stream.
  */
 MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_export_options *options,
 					FILE *stream) MMT_MUST_CHECK;

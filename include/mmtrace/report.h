@@ -316,7 +316,7 @@ struct mmt_group {
 	size_t pid_count;
 	/*
 	 * With `then_by`: its groups by the second key, by id, which counts from 1 in each group. Their figures add up
-	 * to those of the group, except peaks. Memory belongs to whom the first key gives it.
+	 * to those of the group, except peaks. The first key decides which group memory belongs to.
 	 */
 	const struct mmt_group *inner_groups;
 	size_t inner_group_count;
@@ -364,7 +364,7 @@ struct mmt_cause {
 	enum mmt_pattern pattern;    /* MMT_PATTERN_NONE: see name */
 	enum mmt_class memory_class; /* of the first group, as is the file */
 	const char *file;
-	enum mmt_lifetime_verdict verdict; /* a leak, if that is a fair part; otherwise of the largest group */
+	enum mmt_lifetime_verdict verdict; /* a leak if it is 1/16 of the memory or more; otherwise of the largest group */
 	bool leaks_together; /* while RSS grows, the groups are a leak together, although none is one by itself */
 	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */
 	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */
@@ -407,8 +407,7 @@ struct mmt_process {
 	bool unnamed_code;	 /* some JIT code has no name: see the warnings */
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */
-	uint64_t start_boot_ns;	  /* when it started, since the machine did; 0: unknown. With the PID, it identifies a
-				     process */
+	uint64_t start_boot_ns;	  /* start time since boot; 0: unknown. PID and start time identify a process */
 	const struct mmt_process_readings *readings; /* NULL: none */
 };
 
@@ -425,7 +424,7 @@ enum mmt_warning {
 	MMT_WARNING_RECORDED_BY_PERF,	    /* no resident sizes and perf maps */
 	MMT_WARNING_VFORK_CHILDREN,	    /* children of vfork(2) may count twice */
 	MMT_WARNING_MISSING_ARGUMENTS,	    /* calls without arguments are ignored */
-	MMT_WARNING_UNKNOWN_EFFECT,	    /* events do not hold what these calls did */
+	MMT_WARNING_UNKNOWN_EFFECT,	    /* events do not show the effect of these calls */
 	MMT_WARNING_FAKED_CALLS,	    /* a seccomp filter or a tracer answered calls */
 	MMT_WARNING_UNEXPLAINED_MISMATCH,   /* differs from the kernel's maps, with no event lost */
 	MMT_WARNING_SUMS_NOT_EXACT,	    /* 16 EiB or more */
@@ -626,9 +625,9 @@ struct mmt_report {
 	bool windowed;		    /* the options select a part of the recording */
 	enum mmt_group_by by, then_by;
 	uint32_t classes;	 /* of the options */
-	const char *const *hide; /* as asked for */
+	const char *const *hide; /* as requested */
 	size_t hide_count;
-	const char *const *focus; /* as asked for, as is `ignore` */
+	const char *const *focus; /* as requested, as is `ignore` */
 	size_t focus_count;
 	const char *const *ignore;
 	size_t ignore_count;

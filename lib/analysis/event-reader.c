@@ -113,9 +113,9 @@ static const char *name_snapshot(enum snapshot_kind kind)
 static const char *name_role(enum attribute_role role)
 {
 	static const char *const names[] = {
-	    [ROLE_OTHER] = "other",	  [ROLE_SYSCALL] = "truth",	    [ROLE_DUMP] = "dump",
+	    [ROLE_OTHER] = "other",	  [ROLE_SYSCALL] = "syscall",	    [ROLE_DUMP] = "stack-dump",
 	    [ROLE_NEW_TASK] = "new-task", [ROLE_SIDE_BAND] = "side-band",   [ROLE_SNAPSHOT] = "snapshot",
-	    [ROLE_LOCK] = "lock",	  [ROLE_LARGE_DUMP] = "large-dump",
+	    [ROLE_LOCK] = "lock",	  [ROLE_LARGE_DUMP] = "large-stack-dump",
 	};
 
 	return names[role];

@@ -351,7 +351,7 @@ static void add_commit_trends(const struct ledger *ledger, const struct rows *ro
 	}
 }
 
-/* Small but steady growth, which the rule for RSS takes for noise. */
+/* Small but steady growth, which the rules for RSS treat as noise. */
 static bool rises_throughout(const uint64_t *points)
 {
 	uint64_t before = 0;
@@ -719,7 +719,7 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 }
 
 /*
- * Several stacks make an arena or a heap grow in turns, each too seldom to be judged by itself. So while RSS grows,
+ * Several stacks make an arena or a heap grow in turns, each too rarely to be judged by itself. So while RSS grows,
  * judge the memory that the stacks of a cause made accessible together, if it is most of the cause's memory.
  */
 static struct mmt_error *judge_commits_together(struct causes *causes, const struct ledger *ledger,

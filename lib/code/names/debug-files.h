@@ -29,7 +29,7 @@ bool debug_part_supplement_blocks(Dwarf *dwarf, const char *path);
 
 /*
  * libdwfl and libdw search for debug information themselves, and open whatever is at a possible path: a FIFO would
- * block forever, and opening a device can have side effects. They cannot be told how to open a file. So these functions
+ * block forever, and opening a device can have side effects. A caller cannot choose how they open it. So these functions
  * check the paths first; test-debug-files compares them with what the installed version opens. A file created between
  * the check and the open is not detected.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Call frame information (CFI) of one piece of code: an ELF file (.eh_frame and .debug_frame), or JIT code. cfi.c finds
- * the sections and reads their entries; cfi-rows.c compiles the entries into rows, which tell for a range of addresses
+ * the sections and reads their entries; cfi-rows.c compiles the entries into rows, which show for a range of addresses
  * how to find the CFA and the saved registers.
  */
 #ifndef CODE_UNWIND_CFI_H

@@ -18,7 +18,7 @@ void text_warnings(struct text *text, const struct mmt_report *report);
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks);
 
 /* Single lines of it: the file, and when it was recorded; how many events, and how many were lost; how complete the
- * stacks are, or nothing if there are none; what was repaired from the kernel's maps, or nothing. */
+ * stacks are, or nothing if there are none; what was reconciled with the kernel's maps, or nothing. */
 void text_source(struct text *text, const struct mmt_report *report);
 void text_events(struct text *text, const struct mmt_report *report);
 void text_stacks(struct text *text, const struct mmt_report *report);

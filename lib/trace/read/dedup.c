@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/read/dedup.h"
 
-/* Copies are microseconds apart. A root that was silent for so long is not preferred any more, so that a thread whose
-   number was used before never loses its records to one that is gone. */
+/* Duplicates are microseconds apart. A root without records for this long loses its preference, so that a thread with a
+   reused TID never loses its records to a thread that has ended. */
 #define WINDOW_NS 1000000000ULL
 #define SWEEP_MINIMUM (1u << 16)
 

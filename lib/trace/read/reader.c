@@ -27,7 +27,7 @@ struct reader {
 	struct metadata metadata;
 	struct layouts layouts;
 	struct readahead *readahead;   /* NULL: the last event was returned */
-	struct readahead_batch *batch; /* NULL: no batch yet, or no batch any more */
+	struct readahead_batch *batch; /* NULL: before the first batch and after the last */
 	size_t position;	       /* of the next record in the batch */
 	struct dedup dedup;
 	struct decoder *decoder;

@@ -500,7 +500,7 @@ static void put_feature(struct buffer *buffer, uint64_t feature, const void *dat
 	buffer_align(buffer, 8);
 }
 
-/* The data follow the record, which only has their size. */
+/* The data follows the record, which contains only its size. */
 static void put_tracing_data(struct buffer *buffer, const struct section *section)
 {
 	writer_put_record_header(buffer, RECORD_HEADER_TRACING_DATA, TRACING_DATA_RECORD_BYTES);
@@ -702,7 +702,7 @@ static void put_head(struct writer *writer, struct buffer *head)
 		buffer_align(head, 8);
 	}
 	writer->data_offset = head->size;
-	/* The data are never empty: size 0 in the header means that the recorder was killed. */
+	/* The data is never empty: size 0 in the header means that the recorder was killed. */
 	writer_put_record_header(head, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
 }
 
@@ -887,7 +887,7 @@ struct mmt_error *writer_finish(struct writer *writer)
 		if (!error)
 			error = write_header(writer, data_end - writer->data_offset);
 	} else {
-		/* Without a tail the data extend to the end of the file: nothing else may be there. */
+		/* Without a tail the data extends to the end of the file: nothing else may be there. */
 		error = output_file_cut(&writer->file, data_end);
 	}
 	if (!first)
