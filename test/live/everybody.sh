@@ -53,7 +53,7 @@ outside=$!
 processes+=("$outside")
 start_workload leak-fork
 echo "$pid" >"$unified/$group/below/cgroup.procs" || fail "a process cannot be put into a control group"
-for by in "$unified/$group" "$group"; do
+for by in "$unified/$group" "0::/$group" "$group"; do
 	start_recording --cgroup "$by"
 	[ "$by" != "$group" ] || let_work
 	(echo "$BASHPID" >"$unified/$group/cgroup.procs" && exec "$workloads/leak-anon" --exit) >/dev/null
@@ -133,4 +133,15 @@ for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope thr
 	[ $? = 2 ] || fail "record $wrong is not refused"
 done
 "$MMTRACE" record -o no.data --cgroup no/such/group 2>wrong.log
-[ $? = 2 ] && grep -q 'no control group no/such/group' wrong.log || fail "an unknown group: $(cat wrong.log)"
+[ $? = 2 ] && grep -q "no control group no/such/group: no/such/group and .*$unified/no/such/group are no directory" wrong.log ||
+	fail "an unknown group: $(cat wrong.log)"
+# Perf events do not know the groups of version 1, except those of perf_event.
+first_version=$(awk '$3 == "cgroup" && $4 !~ /perf_event/ { print $2; exit }' /proc/mounts)
+if [ -n "$first_version" ] && mkdir "$first_version/$group-1"; then
+	for wrong in "$first_version/$group-1" "/$group-1"; do
+		"$MMTRACE" record -o no.data --cgroup "$wrong" 2>wrong.log
+		[ $? = 2 ] && grep -qF "$first_version/$group-1 is of a version 1 hierarchy that perf events do not know" wrong.log &&
+			grep -qF -- "-p \"\$(cat $first_version/$group-1/cgroup.procs)\"" wrong.log || fail "$wrong: $(cat wrong.log)"
+	done
+	rmdir "$first_version/$group-1"
+fi

@@ -98,18 +98,14 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 
 #define DEPTH_MAX 64
 #define PROCESSES_FILE "cgroup.procs"
+#define TRIED_MAX 8 /* more hierarchies that perf events know are not mounted */
 
-/* -1: no control group. */
-static int open_group(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd >= 0 && faccessat(fd, PROCESSES_FILE, F_OK, 0) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
+/* What cgroup_open() found under the names that it tried. */
+struct cgroup_search {
+	int fd;			     /* -1: not found yet */
+	char tried[TRIED_MAX * 256]; /* "/sys/fs/cgroup/a and ..." */
+	char other[PATH_MAX];	     /* a group of a hierarchy that perf events do not know; "": none */
+};
 
 /* The unified hierarchy, or the perf_event hierarchy if it is mounted separately. */
 static bool has_perf_events(const struct mntent *mount)
@@ -118,35 +114,111 @@ static bool has_perf_events(const struct mntent *mount)
 	       (!strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event"));
 }
 
-static int find_under_mounts(const char *path)
+/* Whether the directory is in a hierarchy that perf events know. If no mount shows the hierarchy, let the kernel
+ * decide.
+ */
+static bool is_usable(int directory)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	bool usable = false, known = false;
 	struct mntent *mount;
-	int fd = -1;
+	struct stat own, root;
 
-	while (mounts && fd < 0 && (mount = getmntent(mounts))) {
-		char full_path[PATH_MAX];
-
-		if (has_perf_events(mount) &&
-		    snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir, path) < (int)sizeof(full_path))
-			fd = open_group(full_path);
+	while (mounts && !usable && (mount = getmntent(mounts))) {
+		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || fstat(directory, &own) != 0 ||
+		    stat(mount->mnt_dir, &root) != 0 || own.st_dev != root.st_dev)
+			continue;
+		known = true;
+		usable = has_perf_events(mount);
 	}
 	if (mounts)
 		endmntent(mounts);
-	return fd;
+	return usable || !known;
+}
+
+static void try_group(struct cgroup_search *search, const char *path)
+{
+	size_t used = strlen(search->tried);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s", used ? " and " : "", path);
+	if (fd >= 0 && faccessat(fd, PROCESSES_FILE, F_OK, 0) == 0) {
+		if (is_usable(fd)) {
+			search->fd = fd;
+			return;
+		}
+		snprintf(search->other, sizeof(search->other), "%s", path);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Under the mounts of hierarchies that perf events know, or of the others. False: none is mounted. */
+static bool try_under_mounts(struct cgroup_search *search, const char *path, bool known)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *mount;
+	bool any = false;
+
+	while (mounts && search->fd < 0 && (mount = getmntent(mounts))) {
+		char full_path[PATH_MAX];
+
+		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || has_perf_events(mount) != known)
+			continue;
+		any = true;
+		if (snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir, path + (*path == '/')) <
+		    (int)sizeof(full_path))
+			try_group(search, full_path);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return any;
+}
+
+/* The path in a line of /proc/PID/cgroup: "0::/user.slice", or "4:perf_event:/user.slice". */
+static const char *skip_hierarchy(const char *path)
+{
+	size_t digits = strspn(path, "0123456789");
+	const char *colon = digits && path[digits] == ':' ? strchr(path + digits + 1, ':') : NULL;
+
+	return colon && colon[1] == '/' ? colon + 1 : path;
 }
 
 struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 {
-	*fd_ret = open_group(path);
-	if (*fd_ret < 0)
-		*fd_ret = find_under_mounts(path);
-	if (*fd_ret >= 0)
+	struct cgroup_search search = {.fd = -1}, tried;
+	bool any = true;
+
+	path = skip_hierarchy(path);
+	if (*path)
+		try_group(&search, path);
+	if (*path && search.fd < 0 && !*search.other)
+		any = try_under_mounts(&search, path, true);
+	*fd_ret = search.fd;
+	if (search.fd >= 0)
 		return NULL;
+	tried = search;
+	if (*path && !*search.other)
+		(void)try_under_mounts(&search, path, false);
+	if (*search.other)
+		return error_create(
+		    MMT_ERROR_INVALID,
+		    "the control group %s is of a version 1 hierarchy that perf events do not know: give "
+		    "the group of the cgroup2 or perf_event hierarchy (/proc/PID/cgroup lists the groups of a "
+		    "process), or record the processes of this one: -p \"$(cat %s/" PROCESSES_FILE ")\"",
+		    search.other, search.other);
+	if (!any)
+		return error_create(MMT_ERROR_INVALID,
+				    "no control group %s: there is no such directory with " PROCESSES_FILE
+				    ", and no cgroup2 or perf_event hierarchy is mounted; record the processes with -p "
+				    "PID --tree instead",
+				    path);
 	return error_create(MMT_ERROR_INVALID,
-			    "no control group %s: neither a directory with " PROCESSES_FILE
-			    " nor a path under a mounted hierarchy that perf events know (cgroup2)",
-			    path);
+			    "no control group %s: %s %s no directory with " PROCESSES_FILE
+			    ". /proc/PID/cgroup shows the group of a process, in the line that begins with 0:: ; for a "
+			    "container, docker inspect -f '{{.State.Pid}}' NAME prints a PID",
+			    path, *tried.tried ? tried.tried : "an empty path",
+			    strstr(tried.tried, " and ") ? "are" : "is");
 }
 
 bool cgroup_has_processes(int cgroup)

@@ -68,7 +68,8 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
 
 /* Control groups: their directories and processes. */
 
-/* The directory of a group: `path` itself, or `path` under a control group mount that perf events use. */
+/* The directory of a group: `path` itself, or `path` under a control group mount that perf events use. `path` may be a
+ * line of /proc/PID/cgroup. */
 struct mmt_error *cgroup_open(const char *path, int *fd_ret) MMT_MUST_CHECK;
 
 /* Can its processes be listed? Not in a threaded control group. */
