@@ -67,7 +67,7 @@ calls=$(grep -cE ' call event=syscalls:sys_exit_(mmap|mremap|brk|mprotect) ' "$d
 small=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/stack-dump ' "$directory/dump.out")
 large=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/large-stack-dump ' "$directory/dump.out")
 [ "$calls" = "$small" ] || fail "$small small copies of the stacks of $calls calls"
-lost=$(awk '/^# attribute/ && / role large-dump,/ { sum += $NF } END { print sum + 0 }' "$directory/dump.out")
+lost=$(awk '/^# attribute/ && / role large-stack-dump,/ { sum += $NF } END { print sum + 0 }' "$directory/dump.out")
 expect_json ".completeness.lost_large_stack_dumps == $lost"
 [ "$large" -ge 200 ] || fail "only $large large copies"
 [ $((large + lost)) -lt "$calls" ] || fail "$large large copies and $lost lost ones of $calls calls"

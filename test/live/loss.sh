@@ -40,7 +40,7 @@ status=$?
 record_overflow 20000 -m 8K
 for call in mmap munmap; do
 	made=made_$call
-	lost=$(attribute_lost "syscalls:sys_exit_$call" truth)
+	lost=$(attribute_lost "syscalls:sys_exit_$call" syscall)
 	[ "$lost" -gt 1000 ] || fail "only $lost $call events were lost"
 	[ $(($(recorded $call) + lost)) = "${!made}" ] ||
 		fail "$call: $(recorded $call) recorded and $lost lost are not the ${!made} calls that were made"

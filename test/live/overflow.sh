@@ -17,7 +17,7 @@ overflow -m 4M
 expect_json '.completeness.lost_events == 0'
 [ "$(recorded mmap)" = "$made_mmap" ] || fail "$(recorded mmap) of $made_mmap calls of mmap are recorded"
 [ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"
-lost=$(attribute_lost syscalls:sys_exit_mmap/stack-dump dump)
+lost=$(attribute_lost syscalls:sys_exit_mmap/stack-dump stack-dump)
 dumps=$(grep -c " stack-dump event=syscalls:sys_exit_mmap/stack-dump " "$directory/dump.out")
 [ "$lost" -gt 500 ] || fail "only $lost copies of stacks were lost"
 [ $((dumps + lost)) = "$made_mmap" ] || fail "$dumps copies of stacks and $lost that were lost are not those of $made_mmap calls"
@@ -33,8 +33,8 @@ let_end
 # With one record for both, releases are lost no earlier.
 overflow --lean -m 1M
 [ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"
-[ "$(attribute_lost syscalls:sys_exit_munmap truth)" = 0 ] || fail "releases were lost"
-lost=$(attribute_lost syscalls:sys_exit_mmap truth)
+[ "$(attribute_lost syscalls:sys_exit_munmap syscall)" = 0 ] || fail "releases were lost"
+lost=$(attribute_lost syscalls:sys_exit_mmap syscall)
 [ "$lost" -gt 500 ] || fail "only $lost calls of mmap were lost"
 [ $(($(recorded mmap) + lost)) = "$made_mmap" ] || fail "$lost lost calls of mmap and those recorded are not the $made_mmap made"
 let_end

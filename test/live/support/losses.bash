@@ -36,7 +36,7 @@ attribute_lost() {
 
 # all_lost: of the events that the figures depend on.
 all_lost() {
-	awk '/^# attribute/ && / role (truth|new-task|side-band|lock),/ { sum += $NF } END { print sum + 0 }' "$directory/dump.out"
+	awk '/^# attribute/ && / role (syscall|new-task|side-band|lock),/ { sum += $NF } END { print sum + 0 }' "$directory/dump.out"
 }
 
 # recorded CALL: number of recorded calls.
