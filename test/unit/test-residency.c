@@ -353,6 +353,16 @@ START_TEST(sampling_causes_no_page_faults)
 }
 END_TEST
 
+/* Names of processes may look like other lines. */
+START_TEST(swapped_size_in_status)
+{
+	ck_assert_uint_eq(residency_swapped("Name:\tVmSwap: 9\nVmRSS:\t 12 kB\nVmPTE:\t 44 kB\nVmSwap:\t    1040 kB\n"),
+			  1040 * 1024);
+	ck_assert_uint_eq(residency_swapped("Name:\tswapper\nVmSwap:\t       0 kB\nHugetlbPages:\t 4 kB\n"), 0);
+	ck_assert_uint_eq(residency_swapped("Name:\tkthreadd\nThreads:\t1\n"), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("residency");
@@ -366,6 +376,7 @@ int main(void)
 	tcase_add_test(cases, huge_pages_are_found_and_sampled);
 	tcase_add_test(cases, a_process_with_userfaultfd_is_not_sampled);
 	tcase_add_test(cases, sampling_causes_no_page_faults);
+	tcase_add_test(cases, swapped_size_in_status);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

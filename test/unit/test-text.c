@@ -1035,6 +1035,42 @@ static const struct {
      "\nSTEADY: RSS and swap have no trend (0 B at the end; "},
 };
 
+/* Without readings of pages: what the rows hold is compared with the growth of RSS, and swap has a line of its own. */
+START_TEST(place_of_growth_with_swap)
+{
+	static const struct {
+		uint64_t end_mib, resident_mib;
+		const char *place;
+	} places[] = {
+	    {70, 20, "\n  Mappings made in this recording hold all of the growth of RSS: 20.00 MiB.\n"},
+	    {70, 0, "\n  None of the growth of RSS is in mappings made in this recording: "},
+	    {70, 5,
+	     "\n  5.00 MiB of the growth of RSS is in mappings made in this recording. The other 15.00 MiB was "},
+	    {50, 20, NULL},
+	};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING,
+					    .start_bytes = 50 << 20,
+					    .end_bytes = places[_i].end_mib << 20,
+					    .end_swap_bytes = 300 << 20,
+					    .floor_bytes = 262144};
+	report.resident_bytes = places[_i].resident_mib << 20;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	if (places[_i].place)
+		ASSERT_HAS(text, places[_i].place);
+	ASSERT_WARNINGS(text, " of it is in mappings");
+	ASSERT_HAS(text, "\n    +300.0 MiB  in swap, not in RSS nor in the resident bytes of rows: ");
+	free(text);
+	report.growth.end_swap_bytes = 0;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_WARNINGS(text, "swap");
+	ASSERT_WARNINGS(text, "the growth of RSS");
+	free(text);
+}
+END_TEST
+
 /* The largest parts have lines of their own, and all lines add up. */
 START_TEST(parts_of_growth)
 {
@@ -1566,7 +1602,7 @@ START_TEST(diff_of_one_process)
 		   "  swap: 0 B when the first ended, 40.00 MiB when the second began, 45.00 MiB at its end: "
 		   "+40.00 MiB between the recordings, +5.00 MiB in the second\n");
 	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
-	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
+	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS nor in the resident bytes of rows: ");
 	free(text);
 	after.ignore_count = before.ignore_count = 1;
 	after.ignore = before.ignore = &(const char *const){"x"};
@@ -1612,6 +1648,7 @@ int main(void)
 	tcase_add_test(cases, trend_of_survivors);
 	tcase_add_test(cases, verdicts_of_rows);
 	tcase_add_test(cases, nothing_unfreed);
+	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_test(cases, parts_of_growth);
 	tcase_add_test(cases, growth_beside_a_selection);
 	tcase_add_test(cases, growth_that_rows_show_partly);

@@ -70,6 +70,33 @@ START_TEST(growth_of_memory)
 }
 END_TEST
 
+/* What is swapped out has grown all the same, and the message says that swap counts. */
+START_TEST(growth_of_swap)
+{
+	const struct mmt_growth level = {.verdict = MMT_VERDICT_STEADY, .start_bytes = 50 << 20, .end_bytes = 50 << 20};
+	const struct mmt_growth swapped = {
+	    .verdict = MMT_VERDICT_GROWING, .start_bytes = 50 << 20, .end_bytes = 40 << 20, .end_swap_bytes = 90 << 20};
+	const struct mmt_growth idle = {
+	    .verdict = MMT_VERDICT_STEADY, .start_bytes = 50 << 20, .end_bytes = 10 << 20, .end_swap_bytes = 40 << 20};
+	const struct mmt_growth grown = {
+	    .verdict = MMT_VERDICT_GROWING, .start_bytes = 50 << 20, .end_bytes = 80 << 20};
+	char output[512] = {0};
+	FILE *saved = stderr;
+
+	ck_assert_int_eq(check_memory(0, level, swapped, 80 << 20), EXIT_OK);
+	ck_assert_int_eq(check_memory(0, level, idle, 0), EXIT_OK);
+	stderr = fmemopen(output, sizeof(output), "w");
+	ck_assert_ptr_nonnull(stderr);
+	ck_assert_int_eq(check_memory(0, level, swapped, (80 << 20) - 1), EXIT_EXCEEDED);
+	ck_assert_int_eq(check_memory(0, level, grown, 1 << 20), EXIT_EXCEEDED);
+	fclose(stderr);
+	stderr = saved;
+	ck_assert_msg(strstr(output, "RSS and swap grew by 80.00 MiB more, which is above 80.00 MiB\n") != NULL, "%s",
+		      output);
+	ck_assert_msg(strstr(output, "RSS grew by 30.00 MiB more, which is above 1.00 MiB\n") != NULL, "%s", output);
+}
+END_TEST
+
 static const struct {
 	struct mmt_completeness completeness;
 	struct mmt_process process;
@@ -105,6 +132,7 @@ int main(void)
 
 	tcase_add_test(cases, growth);
 	tcase_add_test(cases, growth_of_memory);
+	tcase_add_test(cases, growth_of_swap);
 	tcase_add_loop_test(cases, broken_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);

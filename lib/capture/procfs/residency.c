@@ -349,21 +349,24 @@ static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 	return true;
 }
 
+uint64_t residency_swapped(const char *status)
+{
+	const char *line = strstr(status, "\nVmSwap:");
+
+	return line ? strtoull(line + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0;
+}
+
 /* 0 if nothing is swapped, or the system has no swap. */
 static uint64_t read_swapped(pid_t pid)
 {
 	CLEANUP(free) char *text = NULL;
 	struct sysinfo system;
 	char path[64];
-	const char *line;
 
 	if (sysinfo(&system) < 0 || system.totalswap == system.freeswap)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	if (text_file_read(-1, path, &text) < 0)
-		return 0;
-	line = strstr(text, "\nVmSwap:");
-	return line ? strtoull(line + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0;
+	return text_file_read(-1, path, &text) < 0 ? 0 : residency_swapped(text);
 }
 
 static uint64_t larger(uint64_t left, uint64_t right)

@@ -63,6 +63,9 @@ struct mmt_error *residency_read_ranges(struct residency_reader *reader, const s
 struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency, uint64_t *end_ret) MMT_MUST_CHECK;
 
+/* VmSwap in the text of /proc/PID/status, in bytes; 0: the process has none. */
+uint64_t residency_swapped(const char *status);
+
 /* The resident sizes of all recorded processes over time, read from /proc/PID/statm and noted in the recording. */
 
 struct recorder;

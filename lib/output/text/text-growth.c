@@ -282,6 +282,8 @@ static uint64_t since(uint64_t ns, uint64_t start_ns)
 
 static int64_t swap_change(const struct mmt_growth *growth)
 {
+	if (growth->verdict == MMT_VERDICT_UNKNOWN)
+		return 0;
 	return (int64_t)(growth->end_swap_bytes - growth->start_swap_bytes);
 }
 
@@ -366,12 +368,13 @@ bool text_growth_is_of_all(const struct mmt_report *report)
 	       !report->left_out_process_count && !report->ended_bytes;
 }
 
-/* Print how much of the growth the rows below show, and how much no mapping of this recording explains. */
+/* Print how much of the growth of RSS the rows below show, and how much no mapping of this recording explains. */
 static void put_place(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	int64_t change = (int64_t)(growth->end_bytes - growth->start_bytes);
 	int64_t made = (int64_t)report->resident_bytes, rest = change - made;
+	const char *it = growth->start_swap_bytes || growth->end_swap_bytes ? "the growth of RSS" : "it";
 	const char *shown = report->committed_before_bytes
 				? "rows below that are committed in memory mapped before show part of it"
 				: "nothing below shows it";
@@ -393,20 +396,20 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	if (made <= change / NEGLIGIBLE)
 		snprintf(
 		    sentence, sizeof(sentence),
-		    "%s of it is in mappings made in this recording: it was touched in memory that was mapped before "
+		    "%s of %s is in mappings made in this recording: it was touched in memory that was mapped before "
 		    "recording began, such as a heap, malloc arenas or files: %s.",
-		    made ? size : "None", shown);
+		    made ? size : "None", it, shown);
 	else if (rest > change / NEGLIGIBLE)
 		snprintf(sentence, sizeof(sentence),
-			 "%s of it is in mappings made in this recording. The other %s was touched in memory that was "
+			 "%s of %s is in mappings made in this recording. The other %s was touched in memory that was "
 			 "mapped before recording began, such as a heap, malloc arenas or files: %s.",
-			 size, mmt_format_bytes((uint64_t)rest, grown), shown);
+			 size, it, mmt_format_bytes((uint64_t)rest, grown), shown);
 	else if (rest < -change / NEGLIGIBLE)
 		snprintf(sentence, sizeof(sentence),
 			 "Mappings made in this recording hold %s; memory that was mapped before gave back %s.", size,
 			 mmt_format_bytes((uint64_t)-rest, grown));
 	else
-		snprintf(sentence, sizeof(sentence), "Mappings made in this recording hold all of it: %s.", size);
+		snprintf(sentence, sizeof(sentence), "Mappings made in this recording hold all of %s: %s.", it, size);
 	text_pad_to(text, INDENT);
 	text_put_sentence(text, TEXT_STRONG, sentence, INDENT);
 	text_end_line(text);
@@ -505,7 +508,8 @@ void text_put_rest(struct text *text, int64_t bytes, const char *what)
 void text_put_swap(struct text *text, int64_t bytes)
 {
 	text_put_rest(text, bytes,
-		      bytes > 0 ? "in swap, not in RSS: the kernel swapped out pages of the process"
+		      bytes > 0 ? "in swap, not in RSS nor in the resident bytes of rows: the kernel swapped out pages "
+				  "of the process"
 				: "in swap: the process used the pages again, or gave them back");
 }
 
@@ -767,6 +771,8 @@ void text_growth(struct text *text, const struct mmt_report *report)
 		put_parts(text, report);
 	} else {
 		put_place(text, report);
+		if (text_growth_is_of_all(report))
+			text_put_swap(text, swap_change(&report->growth));
 		put_ended(text, report);
 	}
 	put_huge_pages(text, report);
