@@ -231,10 +231,10 @@ static struct mmt_error *keep_build_id(struct build_id_notes *notes, struct want
 static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_modules *kept, enum mmt_images which,
 				     struct wanted_build_id *wanted)
 {
-	struct module_copy image = {.device_major = wanted->device_major,
-				    .device_minor = wanted->device_minor,
-				    .inode = wanted->inode,
-				    .path = wanted->path};
+	struct module_copy module = {.device_major = wanted->device_major,
+				     .device_minor = wanted->device_minor,
+				     .inode = wanted->inode,
+				     .path = wanted->path};
 	struct build_id_entry entry = {0};
 	struct mmt_error *error = NULL;
 	bool found;
@@ -245,9 +245,9 @@ static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_m
 		int fd = open_mapped_file(wanted);
 
 		found = fd >= 0 && build_id_notes_read_file(fd, &entry);
-		memcpy(image.build_id, entry.bytes, sizeof(image.build_id));
-		image.build_id_size = found ? entry.size : 0;
-		error = kept_modules_add(kept, which, &image, fd);
+		memcpy(module.build_id, entry.bytes, sizeof(module.build_id));
+		module.build_id_size = found ? entry.size : 0;
+		error = kept_modules_add(kept, which, &module, fd);
 	}
 	return found && !error ? keep_build_id(notes, wanted, &entry) : error;
 }
@@ -295,9 +295,9 @@ static int open_by_path(const char *path)
 }
 
 /* Whether a report will find this file, or the same build, by the path. */
-static bool path_provides(const struct module_copy *image, const struct stat *status)
+static bool path_provides(const struct module_copy *module, const struct stat *status)
 {
-	CLEANUP(close) int fd = open_by_path(image->path);
+	CLEANUP(close) int fd = open_by_path(module->path);
 	struct build_id_entry found = {0};
 	struct stat other;
 
@@ -305,33 +305,33 @@ static bool path_provides(const struct module_copy *image, const struct stat *st
 		return false;
 	if (other.st_dev == status->st_dev && other.st_ino == status->st_ino)
 		return true;
-	return image->build_id_size && build_id_notes_read_file(fd, &found) && found.size == image->build_id_size &&
-	       !memcmp(found.bytes, image->build_id, found.size);
+	return module->build_id_size && build_id_notes_read_file(fd, &found) && found.size == module->build_id_size &&
+	       !memcmp(found.bytes, module->build_id, found.size);
 }
 
 /* The same file under another path: record it only once. */
-static bool is_kept(const struct kept_modules *kept, const struct module_copy *image)
+static bool is_kept(const struct kept_modules *kept, const struct module_copy *module)
 {
 	for (size_t i = 0; i < kept->files.count; i++) {
 		const struct module_copy *other = &kept->index.images.items[i];
 
-		if (kept->files.items[i].fd >= 0 && other->inode == image->inode &&
-		    other->device_major == image->device_major && other->device_minor == image->device_minor)
+		if (kept->files.items[i].fd >= 0 && other->inode == module->inode &&
+		    other->device_major == module->device_major && other->device_minor == module->device_minor)
 			return true;
 	}
 	return false;
 }
 
 /* Number of bytes to copy; 0: do not copy the file. */
-static uint64_t measure_wanted(const struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
+static uint64_t measure_wanted(const struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
 			       int fd)
 {
 	struct stat status;
 
 	if (fd < 0 || which == MMT_IMAGES_NONE || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    status.st_size <= 0 || !is_program(fd) || is_kept(kept, image))
+	    status.st_size <= 0 || !is_program(fd) || is_kept(kept, module))
 		return 0;
-	if (which == MMT_IMAGES_MISSING && path_provides(image, &status))
+	if (which == MMT_IMAGES_MISSING && path_provides(module, &status))
 		return 0;
 	return (uint64_t)status.st_size;
 }
@@ -374,37 +374,37 @@ static bool make_room(struct kept_modules *kept, uint64_t bytes)
 }
 
 /* Takes `fd`. */
-static struct kept_file choose_file(struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
+static struct kept_file choose_file(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
 				    int fd)
 {
-	struct kept_file file = {.fd = fd, .bytes = measure_wanted(kept, which, image, fd)};
+	struct kept_file file = {.fd = fd, .bytes = measure_wanted(kept, which, module, fd)};
 
 	if (file.bytes && make_room(kept, file.bytes)) {
 		file.fd = process_table_spare(fd);
 		return file;
 	}
 	if (file.bytes)
-		leave_out(kept, image->path);
+		leave_out(kept, module->path);
 	if (fd >= 0)
 		close(fd);
 	return (struct kept_file){.fd = -1};
 }
 
-struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
+struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
 				   int fd)
 {
-	uint64_t entry_bytes = module_copies_entry_bytes(image);
-	struct module_copy copy = *image;
+	uint64_t entry_bytes = module_copies_entry_bytes(module);
+	struct module_copy copy = *module;
 	struct kept_file file;
 
 	if (kept->files.count >= LIMIT_IMAGES || entry_bytes > INDEX_BYTES_MAX - kept->index_bytes) {
-		leave_out(kept, image->path);
+		leave_out(kept, module->path);
 		if (fd >= 0)
 			close(fd);
 		return NULL;
 	}
-	file = choose_file(kept, which, image, fd);
-	copy.path = strdup(image->path);
+	file = choose_file(kept, which, module, fd);
+	copy.path = strdup(module->path);
 	if (copy.path && vector_push(&kept->files, file)) {
 		if (vector_push(&kept->index.images, copy)) {
 			kept->index_bytes += entry_bytes;

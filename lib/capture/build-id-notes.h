@@ -32,7 +32,7 @@ struct kept_file {
 
 struct kept_modules {
 	struct module_copies index;
-	VECTOR(struct kept_file) files; /* by image */
+	VECTOR(struct kept_file) files; /* by module */
 	uint64_t bytes;			/* total size of the files to copy */
 	uint64_t index_bytes;
 	char *left_out; /* path of the first file left out because of the size limit; owned */
@@ -44,10 +44,10 @@ struct kept_modules {
 void kept_modules_deinit(struct kept_modules *kept);
 
 /*
- * Adds an ELF file; the image is copied, and `fd`, its file or -1, becomes owned. If the files together are too large,
+ * Adds an ELF file; the module is copied, and `fd`, its file or -1, becomes owned. If the files together are too large,
  * the largest is left out, so that the files of one program do not displace all others.
  */
-struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
+struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
 				   int fd) MMT_MUST_CHECK;
 
 /*

@@ -300,10 +300,10 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 	return error ? error : add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
 }
 
-static void warn_of_images(const struct recorder *recorder)
+static void warn_of_modules(const struct recorder *recorder)
 {
 	static const char consequence[] = "their frames may have no names";
-	const struct kept_modules *kept = &recorder->jobs.images;
+	const struct kept_modules *kept = &recorder->jobs.kept_modules;
 
 	if (kept->left_out_count)
 		recorder_message(recorder, true,
@@ -325,9 +325,9 @@ static void warn_of_images(const struct recorder *recorder)
 
 static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
 {
-	struct mmt_error *error = kept_modules_encode(recorder, &recorder->jobs.images, buffer);
+	struct mmt_error *error = kept_modules_encode(recorder, &recorder->jobs.kept_modules, buffer);
 
-	warn_of_images(recorder);
+	warn_of_modules(recorder);
 	return error ? error : add_section(recorder, FEATURE_MMTRACE_IMAGES, buffer);
 }
 

@@ -140,7 +140,7 @@ static struct mmt_error *read_build_ids(struct recorder *recorder)
 	if (!recorder->jobs.build_ids.wanted.count)
 		return NULL;
 	ring_reader_begin_wait(recorder);
-	error = build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.images, recorder->options->images);
+	error = build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.kept_modules, recorder->options->images);
 	ring_reader_end_wait(recorder);
 	return error;
 }
@@ -600,6 +600,6 @@ void loop_stop(struct recorder *recorder)
 		    recorder->jobs.old_maps.count == 1 ? "its" : "their", (int)recorder->jobs.old_maps.first,
 		    recorder->jobs.old_maps.count == 1 ? "" : " and others");
 	recorder_keep_failure(recorder, jit_code_finish(recorder));
-	recorder_keep_failure(recorder, build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.images,
+	recorder_keep_failure(recorder, build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.kept_modules,
 							    recorder->options->images));
 }

@@ -172,7 +172,7 @@ static struct mmt_error *append_note(struct recorder *recorder, enum note_kind k
 	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
 }
 
-struct mmt_error *notes_take_marks(struct recorder *recorder)
+struct mmt_error *recorder_note_marks(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 	uint64_t time_ns;
@@ -195,30 +195,30 @@ struct mmt_error *notes_take_marks(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns)
+struct mmt_error *recorder_note_large_dumps(struct recorder *recorder, uint64_t now_ns)
 {
 	return append_note(recorder, NOTE_LARGE_DUMPS, 0, now_ns, recorder->reader.large_dumps.on,
 			   recorder->reader.large_dumps.switches);
 }
 
-struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-				     uint64_t reading)
+struct mmt_error *recorder_note_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+					 uint64_t reading)
 {
 	return append_note(recorder, NOTE_RESIDENT, pid, time_ns, bytes, reading);
 }
 
-struct mmt_error *notes_add_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-				    uint64_t reading)
+struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+					uint64_t reading)
 {
 	return append_note(recorder, NOTE_SWAPPED, pid, time_ns, bytes, reading);
 }
 
-struct mmt_error *notes_add_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns)
+struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns)
 {
 	return append_note(recorder, NOTE_STARTED, pid, time_ns, boot_ns, 0);
 }
 
-struct mmt_error *notes_add_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count)
+struct mmt_error *recorder_note_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count)
 {
 	return append_note(recorder, NOTE_UNRECORDED_CHILDREN, pid, recorder->start_ns, count, 0);
 }

@@ -53,9 +53,9 @@ typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
  */
 struct jobs {
 	struct build_id_notes build_ids;
-	struct kept_modules images;
+	struct kept_modules kept_modules;
 	struct jitdump_notes jitdumps;
-	struct jit_code generated;
+	struct jit_code jit_code;
 	struct code_copies code; /* copies of JIT code, filled when recording ends */
 
 	uint64_t snapshot_lines;	     /* of all snapshots so far */
@@ -190,25 +190,26 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 /* Notes that the recorder makes during a recording: marks of the user, RSS readings, the state of large stack dumps. */
 
 /* Add a mark for each timestamp that is waiting in options->mark_fd. */
-struct mmt_error *notes_take_marks(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* The RSS of a process. All readings taken at the same time have the same number `reading`. */
-struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-				     uint64_t reading) MMT_MUST_CHECK;
+struct mmt_error *recorder_note_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+					 uint64_t reading) MMT_MUST_CHECK;
 
 /* What is swapped of it, after its RSS in the same reading; without a note, nothing is. */
-struct mmt_error *notes_add_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-				    uint64_t reading) MMT_MUST_CHECK;
+struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+					uint64_t reading) MMT_MUST_CHECK;
 
 /* When a process started, in nanoseconds since boot. */
-struct mmt_error *notes_add_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,
-				    uint64_t boot_ns) MMT_MUST_CHECK;
+struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,
+					uint64_t boot_ns) MMT_MUST_CHECK;
 
 /* How many unrecorded children a process had when recording began. */
-struct mmt_error *notes_add_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count) MMT_MUST_CHECK;
+struct mmt_error *recorder_note_unrecorded_children(struct recorder *recorder, pid_t pid,
+						    uint64_t count) MMT_MUST_CHECK;
 
 /* Notes whether large stack dumps are on from now on. */
-struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;
+struct mmt_error *recorder_note_large_dumps(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;
 
 /*
  * Incremental metadata: perf maps, jitdumps and build-ids are written between the records as they grow. If the recorder

@@ -496,7 +496,7 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->reader.rings);
 	if (!error)
-		error = notes_take_marks(recorder);
+		error = recorder_note_marks(recorder);
 	if (!error)
 		error = find_forks(recorder);
 	if (!error)

@@ -92,7 +92,7 @@ static void recorder_deinit(struct recorder *recorder)
 	resident_series_deinit(&recorder->jobs.resident_series);
 	jitdumps_deinit(&recorder->jobs.jitdumps);
 	build_id_notes_deinit(&recorder->jobs.build_ids);
-	kept_modules_deinit(&recorder->jobs.images);
+	kept_modules_deinit(&recorder->jobs.kept_modules);
 	process_ranges_list_deinit(&recorder->jobs.final_ranges);
 	process_ranges_list_deinit(&recorder->jobs.start_ranges);
 	process_ranges_list_deinit(&recorder->jobs.interval_ranges);
@@ -100,7 +100,7 @@ static void recorder_deinit(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->jobs.earlier_maps.count; i++)
 		perf_map_copy_deinit(&recorder->jobs.earlier_maps.items[i]);
 	vector_deinit(&recorder->jobs.earlier_maps);
-	jit_code_deinit(&recorder->jobs.generated);
+	jit_code_deinit(&recorder->jobs.jit_code);
 	code_copies_deinit(&recorder->jobs.code);
 	vector_deinit(&recorder->reader.lost_before);
 	vector_deinit(&recorder->reader.lost);

@@ -64,7 +64,7 @@ static void set_up_before_6_11(void)
 
 static void tear_down(void)
 {
-	jit_code_deinit(&recorder.jobs.generated);
+	jit_code_deinit(&recorder.jobs.jit_code);
 	code_copies_deinit(&recorder.jobs.code);
 	process_table_deinit(&recorder.processes);
 }
@@ -82,12 +82,12 @@ static uint8_t *map_pages(size_t count, int protection)
 
 static void note_at(pid_t pid, const uint8_t *pages, size_t count, int protection, uint64_t time_ns)
 {
-	const struct generated_mapping mapping = {.pid = pid,
-						  .start = (uintptr_t)pages,
-						  .end = (uintptr_t)pages + count * page_bytes,
-						  .time_ns = time_ns,
-						  .protection = (uint32_t)protection,
-						  .path = "//anon"};
+	const struct jit_mapping mapping = {.pid = pid,
+					    .start = (uintptr_t)pages,
+					    .end = (uintptr_t)pages + count * page_bytes,
+					    .time_ns = time_ns,
+					    .protection = (uint32_t)protection,
+					    .path = "//anon"};
 
 	ck_assert_ptr_null(jit_code_note(&recorder, &mapping));
 }
@@ -100,15 +100,15 @@ static void note(pid_t pid, const uint8_t *pages, size_t count)
 /* Without waiting for the time. */
 static void look(void)
 {
-	recorder.jobs.generated.next_ns = 0;
-	recorder.jobs.generated.spent_ns = 0;
+	recorder.jobs.jit_code.next_ns = 0;
+	recorder.jobs.jit_code.spent_ns = 0;
 	ck_assert_ptr_null(jit_code_read(&recorder));
 }
 
 static void expect_pages(size_t program, size_t count)
 {
-	ck_assert_uint_lt(program, recorder.jobs.generated.programs.count);
-	ck_assert_uint_eq(recorder.jobs.generated.programs.items[program].pages.items.count, count);
+	ck_assert_uint_lt(program, recorder.jobs.jit_code.programs.count);
+	ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[program].pages.items.count, count);
 }
 
 /* By its version: if the kernel were queried, a query that never works would count as an old kernel. */
@@ -142,7 +142,7 @@ static void end_child(pid_t child)
 /* Room for so many pages, as large as their bytes can be. */
 static void limit_store(size_t pages)
 {
-	ck_assert_ptr_null(code_store_init(&recorder.jobs.generated.store, pages * page_bytes, 4 * pages * page_bytes));
+	ck_assert_ptr_null(code_store_init(&recorder.jobs.jit_code.store, pages * page_bytes, 4 * pages * page_bytes));
 }
 
 /* While it is data, what is beside code takes nothing from it; it is code again without a record. */
@@ -154,7 +154,7 @@ START_TEST(neighbour_that_is_data)
 	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, DATA), 0);
 	look();
 	expect_pages(0, 1);
-	ck_assert_uint_eq(recorder.jobs.generated.programs.items[0].pages.items.items[0].address, (uintptr_t)code);
+	ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[0].pages.items.items[0].address, (uintptr_t)code);
 	ck_assert_int_eq(mprotect(code, page_bytes, DATA), 0);
 	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, ANY), 0);
 	look();
@@ -164,7 +164,7 @@ START_TEST(neighbour_that_is_data)
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 2);
 	/* 0x90 was replaced by 0xcc. */
-	ck_assert_uint_eq(recorder.jobs.generated.programs.items[0].pages.changes.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[0].pages.changes.count, 1);
 	ck_assert_str_eq(messages, "");
 }
 END_TEST
@@ -179,7 +179,7 @@ START_TEST(what_is_unmapped_is_forgotten)
 	expect_pages(0, 2);
 	ck_assert_int_eq(munmap(code + 2 * page_bytes, page_bytes), 0);
 	look();
-	ck_assert_uint_eq(recorder.jobs.generated.programs.items[0].ranges.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[0].ranges.count, 1);
 	/* What was read of it stays. */
 	expect_pages(0, 2);
 }
@@ -199,9 +199,9 @@ START_TEST(places_that_come_and_go)
 	note(getpid(), code, 1);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 1);
-	ck_assert_uint_lt(recorder.jobs.generated.programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert_uint_lt(recorder.jobs.jit_code.programs.items[0].ranges.count, CODE_RANGES_MAX);
 	if (kernel_tells_of_mappings() && !kernel_is_old)
-		ck_assert_uint_eq(recorder.jobs.generated.programs.items[0].ranges.count, 1);
+		ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[0].ranges.count, 1);
 	ck_assert_str_eq(messages, "");
 }
 END_TEST
@@ -209,22 +209,22 @@ END_TEST
 /* Only for ranges that are still to be noted, and the time it takes is counted. */
 START_TEST(looking_for_room_is_paid_for)
 {
-	struct jit_code *generated = &recorder.jobs.generated;
+	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint8_t *place = NULL;
 
-	generated->spent_ns = INT64_MAX / 2;
+	jit_code->spent_ns = INT64_MAX / 2;
 	for (size_t i = 0; i < CODE_RANGES_MAX; i++)
 		note(getpid(), place += 2 * page_bytes, 1);
-	ck_assert(!generated->programs.items[0].ranges.cut);
+	ck_assert(!jit_code->programs.items[0].ranges.cut);
 	note(getpid(), place + 2 * page_bytes, 1);
-	ck_assert_uint_eq(generated->programs.items[0].ranges.count, CODE_RANGES_MAX);
-	ck_assert(generated->programs.items[0].ranges.cut);
-	generated->spent_ns = 0;
+	ck_assert_uint_eq(jit_code->programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert(jit_code->programs.items[0].ranges.cut);
+	jit_code->spent_ns = 0;
 	note_at(getpid(), place + 2 * page_bytes, 1, DATA, 1);
-	ck_assert_uint_eq(generated->programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert_uint_eq(jit_code->programs.items[0].ranges.count, CODE_RANGES_MAX);
 	note(getpid(), place + 2 * page_bytes, 1);
-	ck_assert_uint_lt(generated->programs.items[0].ranges.count, CODE_RANGES_MAX);
-	ck_assert_int_gt(generated->spent_ns, 0);
+	ck_assert_uint_lt(jit_code->programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert_int_gt(jit_code->spent_ns, 0);
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(room_is_looked_for_in_steps)
 {
 	size_t step_bytes = 2 * TIDY_STEP_RANGES * page_bytes;
 	uint8_t *code = mmap(NULL, 2 * TIDY_FROM * page_bytes, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct generating_program *program;
+	struct jit_program *program;
 	uint64_t begin_ns;
 
 	ck_assert_ptr_ne(code, MAP_FAILED);
@@ -241,7 +241,7 @@ START_TEST(room_is_looked_for_in_steps)
 		ck_assert_int_eq(mprotect(code + (2 * i + 1) * page_bytes, page_bytes, PROT_NONE), 0);
 		note(getpid(), code + 2 * i * page_bytes, 1);
 	}
-	program = &recorder.jobs.generated.programs.items[0];
+	program = &recorder.jobs.jit_code.programs.items[0];
 	ck_assert(!program->opened);
 	/* Of the second step. */
 	ck_assert_int_eq(munmap(code + step_bytes, page_bytes), 0);
@@ -281,12 +281,12 @@ START_TEST(many_places_within_a_timestamp)
 		note(getpid(), code + 4 * i * page_bytes, 1);
 	}
 	for (size_t i = 0; i < gone; i++) {
-		recorder.jobs.generated.spent_ns = 0;
-		recorder.jobs.generated.programs.items[0].tidy_ns = UINT64_MAX;
+		recorder.jobs.jit_code.spent_ns = 0;
+		recorder.jobs.jit_code.programs.items[0].tidy_ns = UINT64_MAX;
 		note(getpid(), code + (4 * i + 2) * page_bytes, 1);
 	}
-	ck_assert(!recorder.jobs.generated.programs.items[0].ranges.cut);
-	ck_assert_uint_ge(recorder.jobs.generated.programs.items[0].ranges.count, stay);
+	ck_assert(!recorder.jobs.jit_code.programs.items[0].ranges.cut);
+	ck_assert_uint_ge(recorder.jobs.jit_code.programs.items[0].ranges.count, stay);
 }
 END_TEST
 
@@ -297,14 +297,14 @@ START_TEST(places_behind_many_others)
 	uint8_t *memory =
 	    mmap(NULL, (others + 2 * TIDY_FROM) * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint8_t *code = memory + others * page_bytes;
-	struct generating_program *program;
+	struct jit_program *program;
 
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	for (size_t i = 0; i < others; i += 2)
 		ck_assert_int_eq(mprotect(memory + i * page_bytes, page_bytes, PROT_READ), 0);
 	for (size_t i = 0; i < TIDY_FROM; i++)
 		note(getpid(), code + 2 * i * page_bytes, 1);
-	program = &recorder.jobs.generated.programs.items[0];
+	program = &recorder.jobs.jit_code.programs.items[0];
 	for (size_t i = 0; i < 3; i++) {
 		program->tidy_ns = 0;
 		note(getpid(), code, 1);
@@ -324,12 +324,12 @@ START_TEST(too_many_places)
 	uint8_t *code = map_pages(2, ANY);
 
 	note(getpid(), code, 1);
-	recorder.jobs.generated.programs.items[0].ranges.cut = true;
+	recorder.jobs.jit_code.programs.items[0].ranges.cut = true;
 	jit_code_begin_snapshot(&recorder, getpid());
 	note(getpid(), code, 1);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_str_eq(messages, "");
-	recorder.jobs.generated.programs.items[0].ranges.cut = true;
+	recorder.jobs.jit_code.programs.items[0].ranges.cut = true;
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
 }
@@ -354,7 +354,7 @@ START_TEST(ended_children_give_way)
 	expect_pages(0, 0);
 	expect_pages(1, 3);
 	expect_pages(2, 4);
-	ck_assert_uint_eq(recorder.jobs.generated.store.plain_bytes, 7 * page_bytes);
+	ck_assert_uint_eq(recorder.jobs.jit_code.store.plain_bytes, 7 * page_bytes);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.jobs.code.processes.count, 2);
 	ck_assert_ptr_nonnull(strstr(messages, "not all JIT code is copied: a recording may have"));
@@ -385,8 +385,8 @@ START_TEST(what_is_asked_for_comes_first)
 	look();
 	/* The first child is gone. */
 	expect_pages(0, 3);
-	ck_assert(recorder.jobs.generated.programs.items[0].pages.items.items[2].kept != CODE_STORE_NONE);
-	ck_assert_uint_le(recorder.jobs.generated.store.plain_bytes, 4 * page_bytes);
+	ck_assert(recorder.jobs.jit_code.programs.items[0].pages.items.items[2].kept != CODE_STORE_NONE);
+	ck_assert_uint_le(recorder.jobs.jit_code.store.plain_bytes, 4 * page_bytes);
 	end_child(child);
 }
 END_TEST
@@ -410,9 +410,9 @@ START_TEST(what_gives_way_to_nothing_else)
 	look();
 	expect_pages(0, 2);
 	expect_pages(1, 2);
-	ck_assert_uint_eq(recorder.jobs.generated.store.plain_bytes, 4 * page_bytes);
+	ck_assert_uint_eq(recorder.jobs.jit_code.store.plain_bytes, 4 * page_bytes);
 	for (size_t i = 0; i < 2; i++)
-		ck_assert(!recorder.jobs.generated.programs.items[i].gave_way);
+		ck_assert(!recorder.jobs.jit_code.programs.items[i].gave_way);
 	end_child(children[1]);
 	end_child(children[2]);
 }
@@ -421,7 +421,7 @@ END_TEST
 /* If there is no room for both, the program that the process executes now is kept, although both were requested. */
 START_TEST(what_was_executed_before_gives_way)
 {
-	struct jit_code *generated = &recorder.jobs.generated;
+	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint8_t *code = map_pages(3, ANY);
 
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
@@ -433,7 +433,7 @@ START_TEST(what_was_executed_before_gives_way)
 	note_at(getpid(), code, 2, PROT_EXEC, clock_now_ns());
 	look();
 	expect_pages(0, 0);
-	ck_assert(generated->programs.items[0].gave_way);
+	ck_assert(jit_code->programs.items[0].gave_way);
 	expect_pages(1, 2);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.jobs.code.processes.count, 1);
@@ -445,7 +445,7 @@ END_TEST
 /* The stored code of ended programs stays, and so do the warnings about them. */
 START_TEST(ended_programs_are_forgotten)
 {
-	struct jit_code *generated = &recorder.jobs.generated;
+	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint8_t *code = map_pages(3, ANY);
 	pid_t children[3];
 
@@ -457,24 +457,24 @@ START_TEST(ended_programs_are_forgotten)
 	}
 	expect_pages(0, 2);
 	expect_pages(1, 2);
-	generated->programs.items[0].ranges.cut = true;
+	jit_code->programs.items[0].ranges.cut = true;
 	for (size_t i = 0; i < 3; i++)
 		end_child(children[i]);
 	/* Of the first nothing was written to, of the second one page was. */
 	look();
-	ck_assert_uint_eq(generated->programs.count, 2);
+	ck_assert_uint_eq(jit_code->programs.count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(generated->programs.items[i].pid, children[i + 1]);
+		ck_assert_int_eq(jit_code->programs.items[i].pid, children[i + 1]);
 		expect_pages(i, 1);
-		ck_assert_uint_eq(generated->programs.items[i].pages.index_of_address.capacity, 0);
-		ck_assert_ptr_null(generated->programs.items[i].ranges.blocks.items);
+		ck_assert_uint_eq(jit_code->programs.items[i].pages.index_of_address.capacity, 0);
+		ck_assert_ptr_null(jit_code->programs.items[i].ranges.blocks.items);
 	}
 	/* The PID of the second is reused. */
 	ck_assert_ptr_null(jit_code_end_program(&recorder, children[1], 100));
 	note_at(children[1], code, 1, PROT_EXEC, 200);
-	ck_assert_uint_eq(generated->programs.count, 3);
-	ck_assert_uint_eq(generated->programs.items[2].ranges.count, 1);
-	ck_assert_uint_eq(generated->programs.items[0].until_ns, 100);
+	ck_assert_uint_eq(jit_code->programs.count, 3);
+	ck_assert_uint_eq(jit_code->programs.items[2].ranges.count, 1);
+	ck_assert_uint_eq(jit_code->programs.items[0].until_ns, 100);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.jobs.code.processes.count, 2);
 	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
@@ -490,11 +490,11 @@ START_TEST(ended_programs_that_are_known)
 	note(child, map_pages(1, ANY), 1);
 	end_child(child);
 	look();
-	ck_assert_uint_eq(recorder.jobs.generated.programs.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_code.programs.count, 1);
 	process_table_deinit(&recorder.processes);
 	recorder.processes = (struct process_table){0};
 	look();
-	ck_assert_uint_eq(recorder.jobs.generated.programs.count, 0);
+	ck_assert_uint_eq(recorder.jobs.jit_code.programs.count, 0);
 	note(getpid(), map_pages(1, ANY), 1);
 	look();
 	expect_pages(0, 1);
@@ -504,7 +504,7 @@ END_TEST
 /* Requested processes are read first in every other pass, and the others in turn. */
 START_TEST(turns)
 {
-	struct jit_code *generated = &recorder.jobs.generated;
+	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint8_t *code = map_pages(2, ANY);
 	pid_t child = start_child();
 
@@ -512,15 +512,15 @@ START_TEST(turns)
 	note(child, code, 1);
 	note(getpid(), code, 1);
 	look();
-	ck_assert_ptr_eq(generated->reading, &generated->programs.items[0]);
-	ck_assert(generated->others_first);
+	ck_assert_ptr_eq(jit_code->reading, &jit_code->programs.items[0]);
+	ck_assert(jit_code->others_first);
 	look();
-	ck_assert_ptr_eq(generated->reading, &generated->programs.items[1]);
-	ck_assert(!generated->others_first);
+	ck_assert_ptr_eq(jit_code->reading, &jit_code->programs.items[1]);
+	ck_assert(!jit_code->others_first);
 	end_child(child);
 	look();
 	look();
-	ck_assert_ptr_eq(generated->reading, &generated->programs.items[1]);
+	ck_assert_ptr_eq(jit_code->reading, &jit_code->programs.items[1]);
 }
 END_TEST
 
@@ -550,19 +550,19 @@ END_TEST
 /* While it waits for its share of the time, it does not claim to have read anything. */
 START_TEST(time_of_reading)
 {
-	struct jit_code *generated = &recorder.jobs.generated;
+	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint64_t read_ns;
 
 	note(getpid(), map_pages(1, ANY), 1);
 	look();
-	read_ns = generated->read_ns;
+	read_ns = jit_code->read_ns;
 	ck_assert_uint_gt(read_ns, 0);
-	generated->next_ns = 0;
-	generated->spent_ns = INT64_MAX / 2;
+	jit_code->next_ns = 0;
+	jit_code->spent_ns = INT64_MAX / 2;
 	ck_assert_ptr_null(jit_code_read(&recorder));
-	ck_assert_uint_eq(generated->read_ns, read_ns);
-	ck_assert_int_lt(generated->spent_ns, INT64_MAX / 2);
-	ck_assert_uint_gt(generated->reckoned_ns, read_ns);
+	ck_assert_uint_eq(jit_code->read_ns, read_ns);
+	ck_assert_int_lt(jit_code->spent_ns, INT64_MAX / 2);
+	ck_assert_uint_gt(jit_code->reckoned_ns, read_ns);
 }
 END_TEST
 

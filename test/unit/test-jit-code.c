@@ -20,28 +20,28 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	jit_code_deinit(&recorder.jobs.generated);
+	jit_code_deinit(&recorder.jobs.jit_code);
 }
 
 static void note(uint64_t start, uint64_t time_ns, uint32_t protection, const char *path)
 {
-	const struct generated_mapping mapping = {PID, start, start + 1, time_ns, protection, path, false};
+	const struct jit_mapping mapping = {PID, start, start + 1, time_ns, protection, path, false};
 
 	ck_assert_ptr_null(jit_code_note(&recorder, &mapping));
 }
 
 static void expect_programs(size_t count)
 {
-	ck_assert_uint_eq(recorder.jobs.generated.programs.count, count);
+	ck_assert_uint_eq(recorder.jobs.jit_code.programs.count, count);
 }
 
 /* With one range at most. */
 static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t start)
 {
-	const struct generating_program *program;
+	const struct jit_program *program;
 
-	ck_assert_uint_lt(index, recorder.jobs.generated.programs.count);
-	program = &recorder.jobs.generated.programs.items[index];
+	ck_assert_uint_lt(index, recorder.jobs.jit_code.programs.count);
+	program = &recorder.jobs.jit_code.programs.items[index];
 	ck_assert_uint_eq(program->until_ns, until_ns);
 	ck_assert(program->ended == ended);
 	ck_assert_uint_eq(program->ranges.count, start != 0);
@@ -52,8 +52,8 @@ static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t
 /* As when its memory was opened then. */
 static void open_at(size_t index, uint64_t time_ns)
 {
-	recorder.jobs.generated.programs.items[index].opened = true;
-	recorder.jobs.generated.programs.items[index].opened_ns = time_ns;
+	recorder.jobs.jit_code.programs.items[index].opened = true;
+	recorder.jobs.jit_code.programs.items[index].opened_ns = time_ns;
 }
 
 START_TEST(what_is_noted)

@@ -28,7 +28,7 @@ static void teardown(void)
 {
 	process_events_deinit(&recorder->process_events);
 	process_table_deinit(&recorder->processes);
-	jit_code_deinit(&recorder->jobs.generated);
+	jit_code_deinit(&recorder->jobs.jit_code);
 	jitdumps_deinit(&recorder->jobs.jitdumps);
 	build_id_notes_deinit(&recorder->jobs.build_ids);
 	free(recorder);
@@ -154,7 +154,7 @@ START_TEST(data_does_not_fill_the_queue)
 	push_mapping(0x1000, 0x2000, PROT_READ | PROT_WRITE, 1002, "//anon");
 	ck_assert_uint_eq(queued(), 2); /* where the code is, is known when it is applied */
 	apply();
-	ck_assert_uint_eq(recorder->jobs.generated.programs.count, 1);
+	ck_assert_uint_eq(recorder->jobs.jit_code.programs.count, 1);
 	push_mapping(0x1000, 0x10000, PROT_READ | PROT_WRITE, 1003, "//anon");
 	push_mapping(0x20000, 0x30000, PROT_READ | PROT_WRITE, 1004, "//anon");
 	ck_assert_uint_eq(queued(), 0);

@@ -447,17 +447,16 @@ START_TEST(checked_while_it_lived)
 	free(text);
 	report.process_count = 2;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(
-	    text, "  checked against the kernel's final maps: 1 process, 412 mappings, all match\n"
-		  "  checked against the kernel's maps up to 20 ms before they ended: 1 process, 412 mappings, all "
-		  "match\n");
+	ASSERT_HAS(text,
+		   "  checked against the kernel's final maps: 1 process, 412 mappings, all match\n"
+		   "  checked against the kernel's maps up to 20 ms before they ended: 1 process, 412 mappings, all "
+		   "match\n");
 	free(text);
 	report.process_count = 1;
 	processes[0].ended = false;
 	processes[0].checked_before_exec = true;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text,
-		   " 1.5 s after the start, 20 ms before it executed another program: 412 mappings, all match\n");
+	ASSERT_HAS(text, " 1.5 s after the start, 20 ms before it executed another program: 412 mappings, all match\n");
 	ck_assert_ptr_null(strstr(text, "final map"));
 	free(text);
 	processes[0].checked_before_exec = false;
@@ -491,14 +490,15 @@ START_TEST(checks_of_many_processes)
 	report.processes = processes;
 	report.process_count = PROCESSES;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "final maps: 100 mappings, 20.00 KiB differ: forks (pid 5)\n"
-			 "  checked against the kernel's final maps: 100 mappings, 16.00 KiB differ: forks (pid 4)\n"
-			 "  checked against the kernel's final maps: 100 mappings, 12.00 KiB differ: forks (pid 3)\n"
-			 "  checked against the kernel's final maps: 2 more processes, 12.00 KiB differ\n"
-			 "  checked against the kernel's final maps: 3 processes, 300 mappings, all match; 8.00 KiB "
-			 "could not be verified (changed while the maps were read); 4.00 KiB could not be verified (moved "
-			 "while the first maps were read)\n"
-			 "  not checked against the kernel's final maps: 19,995 processes that ended by themselves\n");
+	ASSERT_HAS(text,
+		   "final maps: 100 mappings, 20.00 KiB differ: forks (pid 5)\n"
+		   "  checked against the kernel's final maps: 100 mappings, 16.00 KiB differ: forks (pid 4)\n"
+		   "  checked against the kernel's final maps: 100 mappings, 12.00 KiB differ: forks (pid 3)\n"
+		   "  checked against the kernel's final maps: 2 more processes, 12.00 KiB differ\n"
+		   "  checked against the kernel's final maps: 3 processes, 300 mappings, all match; 8.00 KiB "
+		   "could not be verified (changed while the maps were read); 4.00 KiB could not be verified (moved "
+		   "while the first maps were read)\n"
+		   "  not checked against the kernel's final maps: 19,995 processes that ended by themselves\n");
 	stacks = strstr(text, "call stacks complete");
 	sums = strstr(text, "unfreed in this recording");
 	ck_assert(stacks && sums);

@@ -62,13 +62,12 @@ static struct mmt_error *give_way(struct code_pass *pass)
  * programs that were not requested before requested ones; the oldest of several ended ones. For a program that was not
  * requested, neither a requested nor a living program is evicted.
  */
-static struct generating_program *find_victim(const struct jit_code *generated,
-					      const struct generating_program *program)
+static struct jit_program *find_victim(const struct jit_code *jit_code, const struct jit_program *program)
 {
-	struct generating_program *ended = NULL, *living = NULL;
+	struct jit_program *ended = NULL, *living = NULL;
 
-	for (size_t i = 0; i < generated->programs.count; i++) {
-		struct generating_program *other = &generated->programs.items[i];
+	for (size_t i = 0; i < jit_code->programs.count; i++) {
+		struct jit_program *other = &jit_code->programs.items[i];
 
 		if (other == program || !other->pages.items.count)
 			continue;
@@ -86,32 +85,32 @@ static struct generating_program *find_victim(const struct jit_code *generated,
 
 static bool make_room(void *context)
 {
-	struct jit_code *generated = context;
-	const struct generating_program *program = generated->reading;
-	struct generating_program *victim = generated->nothing_gives_way ? NULL : find_victim(generated, program);
+	struct jit_code *jit_code = context;
+	const struct jit_program *program = jit_code->reading;
+	struct jit_program *victim = jit_code->nothing_gives_way ? NULL : find_victim(jit_code, program);
 
-	generated->nothing_gives_way |= !victim && program->requested;
+	jit_code->nothing_gives_way |= !victim && program->requested;
 	if (!victim)
 		return false;
-	code_pages_give_up(&victim->pages, &generated->store);
+	code_pages_give_up(&victim->pages, &jit_code->store);
 	victim->gave_way = true;
 	return true;
 }
 
-static struct mmt_error *keep_pages(struct code_pass *pass, struct generating_program *program, uint64_t start,
-				    uint64_t end, const uint8_t *code)
+static struct mmt_error *keep_pages(struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t end,
+				    const uint8_t *code)
 {
 	size_t page_bytes = program->pages.page_bytes;
 	struct mmt_error *error = NULL;
 
 	for (; !error && start + page_bytes <= end; start += page_bytes, code += page_bytes)
 		error =
-		    code_pages_put(&program->pages, &pass->recorder->jobs.generated.store, start, code, pass->now_ns);
+		    code_pages_put(&program->pages, &pass->recorder->jobs.jit_code.store, start, code, pass->now_ns);
 	return error;
 }
 
-static enum mapped_kind query_mapping(const struct code_pass *pass, const struct generating_program *program,
-				      uint64_t address, uint64_t *end_ret)
+static enum mapped_kind query_mapping(const struct code_pass *pass, const struct jit_program *program, uint64_t address,
+				      uint64_t *end_ret)
 {
 	enum mapped_kind kind;
 
@@ -125,8 +124,7 @@ static enum mapped_kind query_mapping(const struct code_pass *pass, const struct
  * Keep only those parts of what was read that are still executable. Unmapping is noticed late or never, so data may be
  * mapped there by now: it must not get into the recording.
  */
-static struct mmt_error *keep_code(struct code_pass *pass, struct generating_program *program, uint64_t start,
-				   uint64_t end)
+static struct mmt_error *keep_code(struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t end)
 {
 	struct mmt_error *error = NULL;
 	uint64_t position = start, part_end;
@@ -143,8 +141,8 @@ static struct mmt_error *keep_code(struct code_pass *pass, struct generating_pro
 }
 
 /* *position: address reached; the end of the run if nothing more can be read. */
-static struct mmt_error *read_piece(struct code_pass *pass, struct generating_program *program,
-				    const struct resident_run *run, uint64_t *position)
+static struct mmt_error *read_piece(struct code_pass *pass, struct jit_program *program, const struct resident_run *run,
+				    uint64_t *position)
 {
 	uint64_t start, size = code_pages_due(&program->pages, *position, run->end, PIECE_BYTES, pass->due_ns, &start);
 	ssize_t count = 0;
@@ -159,8 +157,8 @@ static struct mmt_error *read_piece(struct code_pass *pass, struct generating_pr
 }
 
 /* Read the resident pages of START to END, or of a part; *position_ret: address reached. */
-static struct mmt_error *read_range(struct code_pass *pass, struct generating_program *program, uint64_t start,
-				    uint64_t end, uint64_t *position_ret)
+static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t end,
+				    uint64_t *position_ret)
 {
 	struct process_residency pages = {0};
 	struct mmt_error *error;
@@ -190,7 +188,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct generating_pr
 }
 
 /* The next executable mapping, or a part of it, from `start` on. If there is none, *end is where to continue. */
-static bool find_code(const struct code_pass *pass, struct generating_program *program, uint64_t start, uint64_t *end)
+static bool find_code(const struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t *end)
 {
 	uint64_t now_ns = clock_now_ns(), mapped_end;
 	enum mapped_kind kind = query_mapping(pass, program, start, &mapped_end);
@@ -207,7 +205,7 @@ static bool find_code(const struct code_pass *pass, struct generating_program *p
  * Read all ranges of the program once, starting where the last pass ended. Check each mapping separately: a neighbour
  * may temporarily be writable data and become executable again without any record.
  */
-static struct mmt_error *read_ranges(struct code_pass *pass, struct generating_program *program)
+static struct mmt_error *read_ranges(struct code_pass *pass, struct jit_program *program)
 {
 	uint64_t begin = program->position, position = begin;
 	struct mmt_error *error = NULL;
@@ -239,13 +237,13 @@ static struct mmt_error *read_ranges(struct code_pass *pass, struct generating_p
 	return error;
 }
 
-static bool is_due_for_reading(const struct code_pass *pass, const struct generating_program *program, bool requested)
+static bool is_due_for_reading(const struct code_pass *pass, const struct jit_program *program, bool requested)
 {
 	return !program->ended && !program->gave_way && program->requested == requested &&
 	       (pass->at_end || program->from_ns <= pass->now_ns);
 }
 
-static void generating_program_close(struct generating_program *program)
+static void jit_program_close(struct jit_program *program)
 {
 	if (program->memory >= 0)
 		close(program->memory);
@@ -269,7 +267,7 @@ static int spare(int fd, bool at_end, bool *short_ret)
 }
 
 /* Opens its current memory. When recording ends, no descriptors are reserved for other uses. */
-static void generating_program_open(struct generating_program *program, bool at_end)
+static void jit_program_open(struct jit_program *program, bool at_end)
 {
 	pid_t tid = proc_living_thread(program->pid);
 	char path[64];
@@ -285,42 +283,42 @@ static void generating_program_open(struct generating_program *program, bool at_
 		program->pagemap.fd = -1;
 	program->pagemap.fd = spare(program->pagemap.fd, at_end, &program->descriptors_short);
 	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
-		generating_program_close(program);
+		jit_program_close(program);
 }
 
-static struct mmt_error *read_program(struct code_pass *pass, struct generating_program *program)
+static struct mmt_error *read_program(struct code_pass *pass, struct jit_program *program)
 {
-	struct jit_code *generated = &pass->recorder->jobs.generated;
+	struct jit_code *jit_code = &pass->recorder->jobs.jit_code;
 	struct mmt_error *error;
 
 	if (!program->opened || (pass->at_end && program->memory < 0))
-		generating_program_open(program, pass->at_end);
-	generated->reading = program;
+		jit_program_open(program, pass->at_end);
+	jit_code->reading = program;
 	program->pagemap.gave_up = false;
 	program->pagemap.bytes = program->pagemap.begin_ns = 0;
 	if (program->memory < 0)
 		return NULL;
 	error = read_ranges(pass, program);
-	generated->out_of_time |= pass->at_end && program->pagemap.gave_up;
+	jit_code->out_of_time |= pass->at_end && program->pagemap.gave_up;
 	return error;
 }
 
 /* Read the programs of one kind (requested or not), starting with the first that had no time left in the last pass. */
 static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
 {
-	struct jit_code *generated = &pass->recorder->jobs.generated;
-	size_t count = generated->programs.count, first = generated->turns[requested];
+	struct jit_code *jit_code = &pass->recorder->jobs.jit_code;
+	size_t count = jit_code->programs.count, first = jit_code->turns[requested];
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < count; i++) {
 		size_t index = (first + i) % count;
 
-		struct generating_program *program = &generated->programs.items[index];
+		struct jit_program *program = &jit_code->programs.items[index];
 
 		if (!is_due_for_reading(pass, program, requested))
 			continue;
 		if (is_over(pass)) {
-			generated->turns[requested] = index;
+			jit_code->turns[requested] = index;
 			return NULL;
 		}
 		error = read_program(pass, program);
@@ -332,15 +330,15 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
  * Errors: reading the rings failed, or out of memory. */
 static struct mmt_error *code_pass_read(struct code_pass *pass)
 {
-	struct jit_code *generated = &pass->recorder->jobs.generated;
+	struct jit_code *jit_code = &pass->recorder->jobs.jit_code;
 	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
-	bool requested = pass->at_end || !generated->others_first;
+	bool requested = pass->at_end || !jit_code->others_first;
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
 
-	if (!error && !generated->store.compressor)
-		error = code_store_init(&generated->store, CODE_BYTES_MAX, CODE_KEPT_BYTES_MAX);
-	generated->store.make_room = make_room;
-	generated->store.context = generated;
+	if (!error && !jit_code->store.compressor)
+		error = code_store_init(&jit_code->store, CODE_BYTES_MAX, CODE_KEPT_BYTES_MAX);
+	jit_code->store.make_room = make_room;
+	jit_code->store.context = jit_code;
 	pass->piece = piece;
 	begin_work(pass);
 	if (!error)
@@ -348,30 +346,30 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 	if (!error)
 		error = read_kind(pass, !requested);
 	end_work(pass);
-	generated->others_first = requested;
+	jit_code->others_first = requested;
 	return error;
 }
 
-static void generating_program_init(struct generating_program *program, pid_t pid)
+static void jit_program_init(struct jit_program *program, pid_t pid)
 {
-	*program = (struct generating_program){.pid = pid,
-					       .until_ns = UINT64_MAX,
-					       .memory = -1,
-					       .maps = -1,
-					       .pagemap.fd = -1,
-					       .pages.page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
+	*program = (struct jit_program){.pid = pid,
+					.until_ns = UINT64_MAX,
+					.memory = -1,
+					.maps = -1,
+					.pagemap.fd = -1,
+					.pages.page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
 }
 
-static void generating_program_deinit(struct generating_program *program)
+static void jit_program_deinit(struct jit_program *program)
 {
-	generating_program_close(program);
+	jit_program_close(program);
 	code_ranges_deinit(&program->ranges);
 	code_pages_deinit(&program->pages);
 }
 
 /* Query the mapping at `address`. Linux before 6.11 cannot answer this, so the list of all mappings is read instead.
  * *time_ns: the answer applies to code noted before this time. False: out of memory. */
-static bool ask(struct generating_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
+static bool ask(struct jit_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
 		uint64_t *end_ret, uint64_t *time_ns)
 {
 	*kind_ret = mapping_query(program->maps, address, end_ret);
@@ -385,7 +383,7 @@ static bool ask(struct generating_program *program, uint64_t address, size_t *li
 }
 
 /* False: out of memory. */
-static bool tidy_step(struct generating_program *program, uint64_t now_ns)
+static bool tidy_step(struct jit_program *program, uint64_t now_ns)
 {
 	const struct code_range *range = NULL;
 	size_t before = program->ranges.count, lines_left = TIDY_STEP_LINES;
@@ -428,7 +426,7 @@ static bool tidy_step(struct generating_program *program, uint64_t now_ns)
  * each call checks some of them and drops those that are unmapped or no longer executable; memory that becomes
  * executable again is reported. Adds the CPU time of this thread that it takes to *spent_ns. False: out of memory.
  */
-static bool generating_program_tidy(struct generating_program *program, int64_t *spent_ns)
+static bool jit_program_tidy(struct jit_program *program, int64_t *spent_ns)
 {
 	uint64_t now_ns, begin_ns;
 	bool done;
@@ -441,7 +439,7 @@ static bool generating_program_tidy(struct generating_program *program, int64_t 
 		return true;
 	begin_ns = clock_thread_ns();
 	if (!program->opened)
-		generating_program_open(program, false);
+		jit_program_open(program, false);
 	done = tidy_step(program, now_ns);
 	*spent_ns += (int64_t)(clock_thread_ns() - begin_ns);
 	return done;
@@ -454,43 +452,43 @@ static bool generating_program_tidy(struct generating_program *program, int64_t 
 #define EXIT_INTERVAL_NS 10000000ULL /* shortest time between two passes after a thread has exited */
 #define FORKED_NS 500000000ULL	     /* after this time a forked child keeps the code inherited from its parent */
 
-void jit_code_deinit(struct jit_code *generated)
+void jit_code_deinit(struct jit_code *jit_code)
 {
-	for (size_t i = 0; i < generated->programs.count; i++)
-		generating_program_deinit(&generated->programs.items[i]);
-	vector_deinit(&generated->programs);
-	map_deinit(&generated->program_of_pid);
-	code_store_deinit(&generated->store);
+	for (size_t i = 0; i < jit_code->programs.count; i++)
+		jit_program_deinit(&jit_code->programs.items[i]);
+	vector_deinit(&jit_code->programs);
+	map_deinit(&jit_code->program_of_pid);
+	code_store_deinit(&jit_code->store);
 }
 
-static struct generating_program *find_program(const struct jit_code *generated, pid_t pid)
+static struct jit_program *find_program(const struct jit_code *jit_code, pid_t pid)
 {
-	const uint64_t *index = generated->programs.count ? map_get(&generated->program_of_pid, (uint64_t)pid) : NULL;
+	const uint64_t *index = jit_code->programs.count ? map_get(&jit_code->program_of_pid, (uint64_t)pid) : NULL;
 
-	return index ? &generated->programs.items[*index] : NULL;
+	return index ? &jit_code->programs.items[*index] : NULL;
 }
 
-static struct generating_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
+static struct jit_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
 {
-	struct jit_code *generated = &recorder->jobs.generated;
+	struct jit_code *jit_code = &recorder->jobs.jit_code;
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
-	struct generating_program *program = vector_append(&generated->programs);
+	struct jit_program *program = vector_append(&jit_code->programs);
 
 	if (!program)
 		return NULL;
-	generating_program_init(program, pid);
+	jit_program_init(program, pid);
 	program->requested = process && process->target;
 	program->from_ns = from_ns;
-	if (map_put(&generated->program_of_pid, (uint64_t)pid, generated->programs.count - 1))
+	if (map_put(&jit_code->program_of_pid, (uint64_t)pid, jit_code->programs.count - 1))
 		return program;
-	generated->programs.count--;
+	jit_code->programs.count--;
 	return NULL;
 }
 
-struct mmt_error *jit_code_note(struct recorder *recorder, const struct generated_mapping *mapping)
+struct mmt_error *jit_code_note(struct recorder *recorder, const struct jit_mapping *mapping)
 {
-	struct jit_code *generated = &recorder->jobs.generated;
-	struct generating_program *program = find_program(generated, mapping->pid);
+	struct jit_code *jit_code = &recorder->jobs.jit_code;
+	struct jit_program *program = find_program(jit_code, mapping->pid);
 	bool wanted = mapping->protection & PROT_EXEC && recorder->options->code == MMT_CODE_ALL &&
 		      code_copies_is_wanted(mapping->path);
 	bool noted;
@@ -501,7 +499,7 @@ struct mmt_error *jit_code_note(struct recorder *recorder, const struct generate
 		program = add_program(recorder, mapping->pid, mapping->forked ? clock_now_ns() + FORKED_NS : 0);
 	if (!program)
 		return &error_no_memory;
-	if (wanted && generated->spent_ns <= SPENT_NS_MAX && !generating_program_tidy(program, &generated->spent_ns))
+	if (wanted && jit_code->spent_ns <= SPENT_NS_MAX && !jit_program_tidy(program, &jit_code->spent_ns))
 		return &error_no_memory;
 	noted = wanted ? code_ranges_add(&program->ranges, mapping->start, mapping->end, mapping->time_ns)
 		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end, mapping->time_ns);
@@ -510,27 +508,27 @@ struct mmt_error *jit_code_note(struct recorder *recorder, const struct generate
 
 bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end)
 {
-	const struct generating_program *program = find_program(&recorder->jobs.generated, pid);
+	const struct jit_program *program = find_program(&recorder->jobs.jit_code, pid);
 	const struct code_range *range = program ? code_ranges_from(&program->ranges, start) : NULL;
 
 	return range && range->start < end;
 }
 
 /* Stop looking for its code. */
-static void end_program(struct jit_code *generated, struct generating_program *program)
+static void end_program(struct jit_code *jit_code, struct jit_program *program)
 {
 	program->ended = true;
-	generated->nothing_gives_way = false;
-	generated->full |= program->pages.items.count >= CODE_PAGES_MAX;
-	generated->cut |= program->ranges.cut;
-	generating_program_close(program);
+	jit_code->nothing_gives_way = false;
+	jit_code->full |= program->pages.items.count >= CODE_PAGES_MAX;
+	jit_code->cut |= program->ranges.cut;
+	jit_program_close(program);
 	code_pages_end(&program->pages);
 }
 
 struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct jit_code *generated = &recorder->jobs.generated;
-	struct generating_program *program = find_program(generated, pid), *next;
+	struct jit_code *jit_code = &recorder->jobs.jit_code;
+	struct jit_program *program = find_program(jit_code, pid), *next;
 	struct code_ranges ranges;
 
 	if (!program)
@@ -542,8 +540,8 @@ struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uin
 	if (!program->ended && (!program->opened || program->opened_ns > time_ns))
 		return NULL;
 	program->until_ns = time_ns;
-	end_program(generated, program);
-	map_remove(&generated->program_of_pid, (uint64_t)pid);
+	end_program(jit_code, program);
+	map_remove(&jit_code->program_of_pid, (uint64_t)pid);
 	ranges = program->ranges;
 	if (!ranges.count)
 		return NULL;
@@ -558,33 +556,33 @@ struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uin
 
 void jit_code_end_process(struct recorder *recorder, pid_t pid)
 {
-	struct generating_program *program = find_program(&recorder->jobs.generated, pid);
+	struct jit_program *program = find_program(&recorder->jobs.jit_code, pid);
 
 	if (!program)
 		return;
-	end_program(&recorder->jobs.generated, program);
+	end_program(&recorder->jobs.jit_code, program);
 	code_ranges_deinit(&program->ranges);
 }
 
 void jit_code_note_exit(struct recorder *recorder, pid_t pid)
 {
-	struct jit_code *generated = &recorder->jobs.generated;
-	const struct generating_program *program = find_program(generated, pid);
+	struct jit_code *jit_code = &recorder->jobs.jit_code;
+	const struct jit_program *program = find_program(jit_code, pid);
 
-	if (program && !program->ended && generated->next_ns > generated->read_ns + EXIT_INTERVAL_NS)
-		generated->next_ns = generated->read_ns + EXIT_INTERVAL_NS;
+	if (program && !program->ended && jit_code->next_ns > jit_code->read_ns + EXIT_INTERVAL_NS)
+		jit_code->next_ns = jit_code->read_ns + EXIT_INTERVAL_NS;
 }
 
 void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid)
 {
-	struct generating_program *program = find_program(&recorder->jobs.generated, pid);
+	struct jit_program *program = find_program(&recorder->jobs.jit_code, pid);
 
 	if (program)
 		code_ranges_clear(&program->ranges);
 }
 
 /* Nothing of it was kept, and no more records about it will come: its process is not known either. */
-static bool can_be_dropped(const struct recorder *recorder, const struct generating_program *program, bool youngest)
+static bool can_be_dropped(const struct recorder *recorder, const struct jit_program *program, bool youngest)
 {
 	return program->ended && !program->pages.items.count &&
 	       !(youngest && process_table_find(&recorder->processes, program->pid));
@@ -593,54 +591,54 @@ static bool can_be_dropped(const struct recorder *recorder, const struct generat
 /* Moves other elements. */
 static void drop_programs(struct recorder *recorder)
 {
-	struct jit_code *generated = &recorder->jobs.generated;
+	struct jit_code *jit_code = &recorder->jobs.jit_code;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < generated->programs.count; i++) {
-		struct generating_program *program = &generated->programs.items[i];
-		uint64_t *index = map_get(&generated->program_of_pid, (uint64_t)program->pid);
+	for (size_t i = 0; i < jit_code->programs.count; i++) {
+		struct jit_program *program = &jit_code->programs.items[i];
+		uint64_t *index = map_get(&jit_code->program_of_pid, (uint64_t)program->pid);
 		bool youngest = index && *index == i;
 
 		for (size_t j = 0; j < 2; j++)
-			generated->turns[j] = generated->turns[j] == i ? kept : generated->turns[j];
+			jit_code->turns[j] = jit_code->turns[j] == i ? kept : jit_code->turns[j];
 		if (can_be_dropped(recorder, program, youngest)) {
 			if (youngest)
-				map_remove(&generated->program_of_pid, (uint64_t)program->pid);
-			generated->full |= program->gave_way;
-			generated->unopened += program->descriptors_short;
-			generating_program_deinit(program);
+				map_remove(&jit_code->program_of_pid, (uint64_t)program->pid);
+			jit_code->full |= program->gave_way;
+			jit_code->unopened += program->descriptors_short;
+			jit_program_deinit(program);
 			continue;
 		}
 		if (youngest)
 			*index = kept;
-		generated->programs.items[kept++] = *program;
+		jit_code->programs.items[kept++] = *program;
 	}
-	generated->programs.count = kept;
+	jit_code->programs.count = kept;
 }
 
 struct mmt_error *jit_code_read(struct recorder *recorder)
 {
-	struct jit_code *generated = &recorder->jobs.generated;
+	struct jit_code *jit_code = &recorder->jobs.jit_code;
 	struct code_pass pass = {.recorder = recorder,
-				 .now_ns = generated->programs.count ? clock_now_ns() : 0,
+				 .now_ns = jit_code->programs.count ? clock_now_ns() : 0,
 				 .spent_ns_max = PASS_NS_MAX,
 				 .trust_ranges = !recorder->options->lean};
 	struct mmt_error *error;
 
-	if (!generated->programs.count || pass.now_ns < generated->next_ns)
+	if (!jit_code->programs.count || pass.now_ns < jit_code->next_ns)
 		return NULL;
 	drop_programs(recorder);
-	generated->spent_ns -= (int64_t)((pass.now_ns - generated->reckoned_ns) / TIME_SHARE);
-	if (generated->spent_ns < 0)
-		generated->spent_ns = 0;
-	generated->reckoned_ns = pass.now_ns;
-	if (generated->spent_ns > SPENT_NS_MAX)
+	jit_code->spent_ns -= (int64_t)((pass.now_ns - jit_code->reckoned_ns) / TIME_SHARE);
+	if (jit_code->spent_ns < 0)
+		jit_code->spent_ns = 0;
+	jit_code->reckoned_ns = pass.now_ns;
+	if (jit_code->spent_ns > SPENT_NS_MAX)
 		return NULL;
-	generated->read_ns = pass.now_ns;
+	jit_code->read_ns = pass.now_ns;
 	pass.due_ns = pass.now_ns;
 	error = code_pass_read(&pass);
-	generated->next_ns = pass.now_ns + INTERVAL_NS;
-	generated->spent_ns += (int64_t)pass.spent_ns;
+	jit_code->next_ns = pass.now_ns + INTERVAL_NS;
+	jit_code->spent_ns += (int64_t)pass.spent_ns;
 	return error;
 }
 
@@ -663,7 +661,7 @@ static int compare_changes(const void *first, const void *second)
 }
 
 /* The pages are no longer found by their addresses. */
-static struct mmt_error *hand_over(struct generating_program *program, struct code_copies *copies)
+static struct mmt_error *hand_over(struct jit_program *program, struct code_copies *copies)
 {
 	struct code_pages *pages = &program->pages;
 	struct process_code *process;
@@ -695,12 +693,12 @@ static struct mmt_error *hand_over(struct generating_program *program, struct co
 static void report_missing_code(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
-	const struct jit_code *generated = &recorder->jobs.generated;
-	bool full = generated->full || generated->store.full, cut = generated->cut;
-	size_t unopened = generated->unopened;
+	const struct jit_code *jit_code = &recorder->jobs.jit_code;
+	bool full = jit_code->full || jit_code->store.full, cut = jit_code->cut;
+	size_t unopened = jit_code->unopened;
 
-	for (size_t i = 0; i < generated->programs.count; i++) {
-		const struct generating_program *program = &generated->programs.items[i];
+	for (size_t i = 0; i < jit_code->programs.count; i++) {
+		const struct jit_program *program = &jit_code->programs.items[i];
 
 		full |= program->gave_way || program->pages.items.count >= CODE_PAGES_MAX;
 		cut |= program->ranges.cut;
@@ -714,7 +712,7 @@ static void report_missing_code(struct recorder *recorder)
 		recorder_message(recorder, true,
 				 "not all JIT code is copied: it is watched in %d places of a process; %s",
 				 CODE_RANGES_MAX, consequence);
-	if (generated->out_of_time)
+	if (jit_code->out_of_time)
 		recorder_message(recorder, true,
 				 "not all JIT code is copied: it took too long when recording ended; %s", consequence);
 	if (unopened)
@@ -726,7 +724,7 @@ static void report_missing_code(struct recorder *recorder)
 
 struct mmt_error *jit_code_finish(struct recorder *recorder)
 {
-	struct jit_code *generated = &recorder->jobs.generated;
+	struct jit_code *jit_code = &recorder->jobs.jit_code;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = clock_now_ns(),
 				 .due_ns = UINT64_MAX,
@@ -735,12 +733,12 @@ struct mmt_error *jit_code_finish(struct recorder *recorder)
 				 .trust_ranges = true};
 	struct mmt_error *error = NULL;
 
-	if (!generated->programs.count)
+	if (!jit_code->programs.count)
 		return NULL;
 	error = code_pass_read(&pass);
-	generated->out_of_time |= pass.spent_ns >= pass.spent_ns_max;
-	for (size_t i = 0; !error && i < generated->programs.count; i++)
-		error = hand_over(&generated->programs.items[i], &recorder->jobs.code);
+	jit_code->out_of_time |= pass.spent_ns >= pass.spent_ns_max;
+	for (size_t i = 0; !error && i < jit_code->programs.count; i++)
+		error = hand_over(&jit_code->programs.items[i], &recorder->jobs.code);
 	if (!error)
 		report_missing_code(recorder);
 	return error;
@@ -753,7 +751,7 @@ static struct mmt_error *read_kept(void *store, size_t index, struct buffer *pla
 
 struct mmt_error *jit_code_encode(struct recorder *recorder, struct buffer *buffer)
 {
-	const struct code_source source = {&recorder->jobs.generated.store, read_kept};
+	const struct code_source source = {&recorder->jobs.jit_code.store, read_kept};
 
 	return code_copies_encode(&recorder->jobs.code, &source, buffer);
 }

@@ -29,7 +29,7 @@ struct recorder;
 #define TIDY_STEP_NS 1000000ULL		    /* shortest time between two steps while there is room */
 #define TIDY_INTERVAL_NS 1000000000ULL	    /* pause after a complete search in vain */
 
-struct generating_program {
+struct jit_program {
 	pid_t pid;
 	uint64_t until_ns; /* as in struct process_code */
 	uint64_t from_ns;  /* do not read it before this time */
@@ -52,13 +52,13 @@ struct generating_program {
 };
 
 struct jit_code {
-	VECTOR(struct generating_program) programs;
-	struct map program_of_pid;		  /* of programs that have not ended */
-	struct code_store store;		  /* for the pages of all programs */
-	const struct generating_program *reading; /* during a pass */
-	bool nothing_gives_way;			  /* nothing can be evicted until another program ends */
-	uint64_t read_ns, next_ns;		  /* time of the last pass, and of the next */
-	int64_t spent_ns;			  /* time spent beyond the allowed share up to ... */
+	VECTOR(struct jit_program) programs;
+	struct map program_of_pid;	   /* of programs that have not ended */
+	struct code_store store;	   /* for the pages of all programs */
+	const struct jit_program *reading; /* during a pass */
+	bool nothing_gives_way;		   /* nothing can be evicted until another program ends */
+	uint64_t read_ns, next_ns;	   /* time of the last pass, and of the next */
+	int64_t spent_ns;		   /* time spent beyond the allowed share up to ... */
 	uint64_t reckoned_ns;
 	size_t turns[2]; /* whose turn is next: among the others, and among the requested ones */
 	bool others_first;
@@ -68,11 +68,11 @@ struct jit_code {
 };
 
 /* Accepts a zeroed value. */
-void jit_code_deinit(struct jit_code *generated);
+void jit_code_deinit(struct jit_code *jit_code);
 
 /* What was mapped at that time. Memory of a new child process is inherited from its parent and mostly discarded
  * soon. */
-struct generated_mapping {
+struct jit_mapping {
 	pid_t pid;
 	uint64_t start, end, time_ns;
 	uint32_t protection;
@@ -80,7 +80,7 @@ struct generated_mapping {
 	bool forked;
 };
 
-struct mmt_error *jit_code_note(struct recorder *recorder, const struct generated_mapping *mapping) MMT_MUST_CHECK;
+struct mmt_error *jit_code_note(struct recorder *recorder, const struct jit_mapping *mapping) MMT_MUST_CHECK;
 
 /* Does the process have watched executable memory in this range? Changes nothing. */
 bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end);

@@ -146,7 +146,7 @@ static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64
 	if (on)
 		large->off_total_ns += now_ns - large->off_ns;
 	large->switches++;
-	return notes_large_dumps(recorder, now_ns);
+	return recorder_note_large_dumps(recorder, now_ns);
 }
 
 static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
@@ -194,7 +194,7 @@ struct mmt_error *large_dumps_begin(struct recorder *recorder)
 		return NULL;
 	large->off_ns = recorder->start_ns;
 	large->switches++;
-	return notes_large_dumps(recorder, recorder->start_ns);
+	return recorder_note_large_dumps(recorder, recorder->start_ns);
 }
 
 void large_dumps_end(struct recorder *recorder)

@@ -184,18 +184,18 @@ static struct mmt_error *apply_mapping(struct recorder *recorder, const struct p
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
 	const struct build_id_mapping mapping = {event->pid,	      event->start, event->end, event->device_major,
 						 event->device_minor, event->inode, path};
-	const struct generated_mapping generated = {event->pid,	       event->start, event->end, event->time_ns,
-						    event->protection, path,	     false};
+	const struct jit_mapping jit_code = {event->pid,	event->start, event->end, event->time_ns,
+					     event->protection, path,	      false};
 	struct mmt_error *error;
 
 	/* A snapshot taken earlier may have seen only part of the program. */
 	if (process && process->executing_ns && event->time_ns > process->executing_ns)
 		want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
-	error = jit_code_note(recorder, &generated);
+	error = jit_code_note(recorder, &jit_code);
 	if (error || !(event->protection & PROT_EXEC))
 		return error;
 	if (process)
-		ask_runtime_note_image(process, path);
+		ask_runtime_note_module(process, path);
 	error = jitdumps_note(recorder, &mapping, event->time_ns);
 	return error ? error : build_id_notes_want(&recorder->jobs.build_ids, &mapping);
 }

@@ -76,7 +76,7 @@ struct traced_process {
 
 	/* State of asking its runtime, see ask-runtime.h. */
 	const struct askable_runtime *runtime; /* NULL: none that supports it */
-	bool generates_code;
+	bool has_jit_code;
 	enum ask_state { ASKED_NOT, ASKED_NOW, ASKED_AGREED, ASKED_WRITES, ASKED_TO_END, ASKED_DONE } asked;
 	unsigned ask_attempts;
 	uint64_t ask_at_ns; /* not before this time; once it has agreed: wait for its map until then */

@@ -254,7 +254,7 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 	for (size_t i = 0; !error && i < recorder->unrecorded_children.count; i++) {
 		const struct unrecorded_children *children = &recorder->unrecorded_children.items[i];
 
-		error = notes_add_unrecorded_children(recorder, children->parent, children->count);
+		error = recorder_note_unrecorded_children(recorder, children->parent, children->count);
 	}
 	return error;
 }

@@ -385,7 +385,7 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 	uint64_t boot_ns = proc_start_boot_ns(process->pid);
 
 	process->start_noted = true;
-	return boot_ns ? notes_add_started(recorder, process->pid, now_ns, boot_ns) : NULL;
+	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns) : NULL;
 }
 
 struct mmt_error *resident_series_end(struct recorder *recorder)
@@ -411,9 +411,9 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 			continue;
 		sum.resident_bytes += bytes;
 		sum.swapped_bytes += swapped;
-		error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);
+		error = recorder_note_resident(recorder, process->pid, now_ns, bytes, reading);
 		if (!error && swapped)
-			error = notes_add_swapped(recorder, process->pid, now_ns, swapped, reading);
+			error = recorder_note_swapped(recorder, process->pid, now_ns, swapped, reading);
 	}
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;

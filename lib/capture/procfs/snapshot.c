@@ -86,13 +86,13 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	reading->recorder->jobs.snapshot_lines++;
 	error = append_line(reading, &line);
 	if (!error) {
-		const struct generated_mapping mapping = {reading->pid,
-							  line.start,
-							  line.end,
-							  reading->line_ns,
-							  line.protection,
-							  line.path,
-							  reading->kind == SNAPSHOT_FIRST};
+		const struct jit_mapping mapping = {reading->pid,
+						    line.start,
+						    line.end,
+						    reading->line_ns,
+						    line.protection,
+						    line.path,
+						    reading->kind == SNAPSHOT_FIRST};
 
 		error = jit_code_note(reading->recorder, &mapping);
 	}
@@ -103,7 +103,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		struct traced_process *process = process_table_find(&reading->recorder->processes, reading->pid);
 
 		if (process)
-			ask_runtime_note_image(process, line.path);
+			ask_runtime_note_module(process, line.path);
 		error = jitdumps_note(reading->recorder, &mapping, reading->begin_ns);
 		if (!error)
 			error = build_id_notes_want(&reading->recorder->jobs.build_ids, &mapping);

@@ -276,11 +276,11 @@ static const struct askable_runtime *const runtimes[] = {&runtime_dotnet, &runti
 
 #define RUNTIMES (sizeof(runtimes) / sizeof(*runtimes))
 
-void ask_runtime_note_image(struct traced_process *process, const char *path)
+void ask_runtime_note_module(struct traced_process *process, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	process->generates_code |= code_copies_is_jit(path);
+	process->has_jit_code |= code_copies_is_jit(path);
 	for (size_t i = 0; slash && i < RUNTIMES; i++) {
 		if (strcmp(slash + 1, runtimes[i]->module))
 			continue;
@@ -306,7 +306,7 @@ void ask_runtime_forget(struct traced_process *process)
 	process->asked = ASKED_NOT;
 	process->ask_attempts = 0;
 	process->ask_at_ns = 0;
-	process->generates_code = false;
+	process->has_jit_code = false;
 }
 
 static void report_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
@@ -521,7 +521,7 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 {
 	if (!recorder->options->ask_runtime || has_names(recorder, process))
 		return;
-	if (!process->runtime && process->generates_code)
+	if (!process->runtime && process->has_jit_code)
 		unasked_count(&recorder->jobs.unknown_runtimes, process->pid);
 	else if (process->runtime && process->runtime->at_end && process->asked == ASKED_NOT)
 		unasked_count(&recorder->jobs.ended_runtimes, process->pid);

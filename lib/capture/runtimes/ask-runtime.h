@@ -96,7 +96,7 @@ struct unasked {
 void unasked_count(struct unasked *unasked, pid_t pid);
 
 /* An executable mapping: a file shows which runtime the process runs; anonymous memory shows that it generates code. */
-void ask_runtime_note_image(struct traced_process *process, const char *path);
+void ask_runtime_note_module(struct traced_process *process, const char *path);
 
 /* The process has called exec. */
 void ask_runtime_forget(struct traced_process *process);
