@@ -625,7 +625,7 @@ static void put_events(const struct mmt_record_summary *summary)
 	fprintf(stderr, "; %s lost\n", count_text(summary->lost_events, text));
 }
 
-/* They are not written, but they cost these processes time. */
+/* These events are not written, but slow down their processes. */
 static void put_scope(const struct mmt_record_summary *summary)
 {
 	if (!summary->on_cpus)
@@ -635,7 +635,7 @@ static void put_scope(const struct mmt_record_summary *summary)
 	fputs(" of other processes ignored\n", stderr);
 }
 
-/* They exist beside the small dumps while the call rate is low. */
+/* Recorded in addition to the small dumps while the call rate is low. */
 static void put_large_dumps(const struct mmt_record_summary *summary)
 {
 	char lost[MMT_SIZE_TEXT], off[MMT_SIZE_TEXT];

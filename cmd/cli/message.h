@@ -33,7 +33,7 @@ struct progress {
 	bool shown;
 };
 
-/* For the options of a report. NULL: standard error is no terminal, or another job owns it. */
+/* For the options of a report. NULL: standard error is not a terminal, or belongs to another job. */
 const struct mmt_progress *progress_begin(struct progress *progress, const char *name);
 void progress_end(struct progress *progress);
 

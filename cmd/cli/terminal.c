@@ -128,7 +128,7 @@ void pager_start(const struct command *command, bool wanted)
 		pager.pid = child;
 		pager.program = program;
 		take_interrupts();
-		signal(SIGPIPE, SIG_IGN); /* it is no error to quit the pager early */
+		signal(SIGPIPE, SIG_IGN); /* quitting the pager early is not an error */
 	} else {
 		message(command, "cannot start the pager '%s': %s", program, strerror(errno));
 	}
@@ -174,7 +174,7 @@ enum colour_choice { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 const char *const colour_choices[] = {"auto", "always", "never", NULL};
 
-/* Columns; 0 when it is no terminal. */
+/* Columns; 0: standard output is not a terminal. */
 static unsigned terminal_width(void)
 {
 	struct winsize size = {0};

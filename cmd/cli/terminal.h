@@ -16,7 +16,7 @@
 void pager_start(const struct command *command, bool wanted);
 
 /* Flush standard output and wait for the pager. Returns `status`, or EXIT_UNUSABLE after a message if the output could
- * not be written; quitting the pager early is no failure. */
+ * not be written; quitting the pager early is not a failure. */
 int pager_finish(const struct command *command, int status);
 
 /* For signal handlers and when out of memory: close standard output and wait for the pager. */

@@ -357,7 +357,7 @@ struct mmt_part {
 
 /*
  * The groups of one function or pattern together, with those that made accessible what these reserved. The leaks of a
- * function are a cause of their own.
+ * function are a separate cause.
  */
 struct mmt_cause {
 	const char *name;	     /* of the innermost function of the program, with its module; NULL: see pattern */
@@ -553,7 +553,7 @@ struct mmt_growth {
 	enum mmt_verdict verdict;
 	uint64_t start_bytes, end_bytes, peak_bytes; /* resident sizes in the window; or MMT_UNKNOWN */
 	uint64_t start_ns, end_ns, peak_ns;	     /* times of these readings */
-	uint64_t start_swap_bytes, end_swap_bytes;   /* swapped at these times, beside what is resident */
+	uint64_t start_swap_bytes, end_swap_bytes;   /* swapped at these times, in addition to what is resident */
 	/* Of resident and swapped memory together, as the verdict. */
 	int64_t bytes_per_minute;      /* from the first reading to the last */
 	int64_t late_bytes_per_minute; /* in the second half, of the lowest readings */

@@ -89,7 +89,7 @@ struct row_trend {
 	uint32_t outer_row;		 /* see find_outer_row of the options */
 };
 
-/* What has a commit number of its own. */
+/* What has its own commit number. */
 struct commit {
 	uint32_t account;	/* LEDGER_NO_ACCOUNT: outside the window, or not known yet */
 	uint32_t trend;		/* if it is the account's own: place in `commit_trends` plus 1; 0: none */

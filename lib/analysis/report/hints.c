@@ -6,7 +6,7 @@
 #include "base/strings.h"
 
 #define FLOOR_BYTES (1ull << 20) /* smaller amounts have no hint */
-#define MAPPINGS_MIN 8		 /* of one stack: fewer mappings are no leak */
+#define MAPPINGS_MIN 8		 /* of one stack: fewer mappings are not a leak */
 #define CODE_MAPPINGS_MIN 32	 /* every program loads some libraries */
 #define CODE_BYTES_MIN (32ull << 20)
 #define STACK_CACHE_BYTES (40ull << 20) /* glibc caches up to this much of finished threads' stacks */
@@ -254,7 +254,7 @@ const char *hints_of_growth(const struct mmt_growth_part *part)
 
 #define HUGE_FLOOR_BYTES (8ull << 20)
 #define HUGE_SAMPLE_BYTES_MIN (512u << 10) /* of at least four huge pages */
-#define HUGE_SHARE 4			   /* less than 1/this of the huge pages is no problem */
+#define HUGE_SHARE 4			   /* a smaller share of the huge pages than 1/this is harmless */
 #define HUGE_MEMORY_SHARE 16		   /* nor is less than 1/this of the memory */
 
 static const char huge_always[] =

@@ -13,7 +13,7 @@
 
 #define SHORTEST_NS 2000000000u /* as for the verdict about RSS */
 #define LEAK_COUNT_MIN 8	/* fewer survivors are too few for a verdict */
-#define CACHE_COUNT_MIN 8	/* fewer mappings are no cache */
+#define CACHE_COUNT_MIN 8	/* fewer mappings are not a cache */
 #define ADVISED_MAX_NS (24 * 3600 * 1000000000ull)
 #define OUTLIVED_PERCENT 99
 #define TOLERATED_PERCENT 5 /* of the survivors: this many freed mappings may have lived longer */
@@ -650,7 +650,7 @@ static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
 	return NULL;
 }
 
-/* True if a leak of the same function is a cause of its own. */
+/* True if a leak of the same function is a separate cause. */
 static int has_leaking_sibling(const struct causes *causes, const struct mmt_cause *cause)
 {
 	CLEANUP(free) char *key = NULL;
@@ -664,7 +664,7 @@ static int has_leaking_sibling(const struct causes *causes, const struct mmt_cau
 	return intern_find(&causes->names, key, strlen(key) + 1) != INTERN_NONE;
 }
 
-/* The groups of a cause are a leak together; not if the leaks of the same function are a cause of their own. */
+/* The groups of a cause are a leak together; not if the leaks of the same function are a separate cause. */
 static struct mmt_error *set_leaks_together(const struct causes *causes, struct mmt_cause *cause)
 {
 	int leaking_sibling = has_leaking_sibling(causes, cause);

@@ -5,7 +5,7 @@
  *
  * Therefore every stack is symbolized, even if it is not shown in the end: a row's peak is not the sum of its stacks'
  * peaks. Each frame is symbolized and compared once, in however many stacks it is; test/README has the cost. If rows
- * are no stacks, only the frames near the call are symbolized, which determine the kind of memory and the origin.
+ * are not stacks, only the frames near the call are symbolized, which determine the kind of memory and the origin.
  * The figures of a row are a struct mmt_group, which row-figures.c fills in.
  */
 #ifndef ANALYSIS_REPORT_ROWS_H

@@ -114,7 +114,7 @@ static bool read_segments(struct elf_file *file)
 	return true;
 }
 
-/* The Go linker always writes a table of functions in sections of its own, even in stripped programs. */
+/* The Go linker always writes a table of functions in separate sections, even in stripped programs. */
 static bool is_made_by_go(Elf *elf)
 {
 	Elf_Scn *section = NULL;

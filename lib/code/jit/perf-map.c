@@ -108,7 +108,7 @@ static bool add_line(struct perf_map *map, struct bytes line, bool complete, uin
 	return true;
 }
 
-/* Timestamp of the last look at which the bytes up to `end` were not complete: the line may exist since then. */
+/* Time of the last reading in which the bytes up to `end` were not complete: the line may be as old as that. */
 static uint64_t appeared_ns(const struct perf_map_step *steps, size_t count, size_t end)
 {
 	size_t too_short = partition_point(count, i, steps[i].length < end);

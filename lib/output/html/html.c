@@ -749,7 +749,7 @@ static struct mmt_error *choose_unchanged_stacks(struct page *page)
 	struct map stacks = {0}; /* key of the frames -> stack of `before` alone */
 	bool complete = true;
 
-	/* If both recordings are of one process, what the first one left is no change: the second began after it. */
+	/* If both recordings are of one process, what the first one left did not change: the second began after it. */
 	for (size_t i = 0; complete && !is_same_process(page) && i < before->group_count; i++) {
 		uint32_t key, number = (uint32_t)page->stacks.count;
 

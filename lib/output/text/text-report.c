@@ -27,7 +27,7 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 #define ROW_INDENT 4
 #define STACK_INDENT 6
 #define INNER_INDENT 10
-#define COMMITTED_FLOOR_BYTES 262144 /* without other evidence, up to this many bytes made accessible are no growth */
+#define COMMITTED_FLOOR_BYTES 262144 /* without other evidence, fewer bytes made accessible are not growth */
 #define LABEL_COLUMNS 26
 #define FILE_COLUMNS 48
 #define TREND_FLOOR 1000 /* smaller parts of the bytes are not shown as a change */

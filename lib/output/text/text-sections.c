@@ -340,7 +340,7 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 }
 
 #define COLUMN 12
-#define GROUPS_MAX 5 /* in columns of their own */
+#define GROUPS_MAX 5 /* in separate columns */
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define DIGITS_MAX 9
 

@@ -195,7 +195,7 @@ const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_
 	return room;
 }
 
-/* The same where the module has a column of its own. */
+/* The same where the module has a separate column. */
 static const char *frame_name(const struct mmt_frame *frame, char room[64])
 {
 	if (frame->function)

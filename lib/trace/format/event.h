@@ -13,7 +13,7 @@
 enum event_kind {
 	EVENT_CALL,	  /* a memory syscall returned */
 	EVENT_CALL_ENTER, /* its entry: only in files of plain perf, where exits carry no arguments */
-	EVENT_STACK_DUMP, /* the deep stack of a call, from a ring of its own; belongs to the EVENT_CALL of the same
+	EVENT_STACK_DUMP, /* the deep stack of a call, from a separate ring; belongs to the EVENT_CALL of the same
 			     thread with equal registers, which may come before or after it. There may be two, of
 			     which the larger one replaces the other. */
 	EVENT_NEW_TASK,	  /* task:task_newtask: clone flags of the thread whose FORK came just before */

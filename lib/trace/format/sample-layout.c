@@ -8,7 +8,7 @@
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define BRANCH_ENTRY_BYTES 24
 #define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
-#define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, likewise */
+#define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, also absent in older headers */
 
 void sample_skip_read(const struct sample_shape *shape, struct bytes *bytes)
 {

@@ -106,7 +106,7 @@ struct resolved_program {
 /* Zero-initialise an empty value. */
 struct resolved_stacks {
 	struct intern texts; /* while encoding */
-	struct intern codes; /* likewise: see resolved_code_put() */
+	struct intern codes; /* while encoding: see resolved_code_put() */
 	uint8_t *content;    /* of a decoded value */
 	VECTOR(const char *) read_texts;
 	struct resolved_codes read_codes;

@@ -449,7 +449,7 @@ static struct mmt_error *open_result(const char *path, struct output_file *file)
 	return error;
 }
 
-/* The stream has a descriptor of its own, so that the file can get its name after all errors of writing are known. */
+/* The stream has its own descriptor, so that the file can get its name after all errors of writing are known. */
 static struct mmt_error *write_stream(const struct output_file *file, const char *path,
 				      struct mmt_error *(*write)(const void *context, FILE *stream),
 				      const void *context)

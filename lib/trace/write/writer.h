@@ -57,7 +57,7 @@ struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
 /*
  * Frames contain records of one stream, in order of arrival: next to a record of the same event, often only the time is
- * new. All records of one event must go to the same stream. STREAM_OTHERS: records that are no samples, and all records
+ * new. All records of one event must go to the same stream. STREAM_OTHERS: records other than samples, and all records
  * written in time order.
  */
 enum { STREAM_OTHERS, STREAM_EVENTS, WRITER_STREAMS = 32 };
