@@ -364,7 +364,7 @@ struct mmt_cause {
 	enum mmt_pattern pattern;    /* MMT_PATTERN_NONE: see name */
 	enum mmt_class memory_class; /* of the first group, as is the file */
 	const char *file;
-	enum mmt_lifetime_verdict verdict; /* a leak if it is 1/16 of the memory or more; otherwise of the largest group */
+	enum mmt_lifetime_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest group */
 	bool leaks_together; /* while RSS grows, the groups are a leak together, although none is one by itself */
 	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */
 	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */

@@ -249,7 +249,7 @@ static struct mmt_error *print_events(FILE *stream, struct mmt_events *events)
 static void print_state(FILE *stream, const struct mmt_events_state *state)
 {
 	if (state->incomplete)
-		fputs("# incomplete: the recorder did not finish, or the file was cut short\n", stream);
+		fputs("# incomplete: the recorder did not finish, or the file was truncated\n", stream);
 	if (state->unfinished_records)
 		fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n", state->unfinished_records);
 	if (state->out_of_order)

@@ -8,7 +8,7 @@ failed=0
 mapfile -t files < <(find lib cmd include -name '*.[ch]' | sort)
 ((${#files[@]} > 0)) || { echo "no source files found" >&2; exit 1; }
 
-# Without string literals: the keys of the JSON output keep their names until its version changes.
+# Without string literals, which may contain the words of other programs and of earlier versions.
 lines=$(grep -nH '' "${files[@]}" | sed -E 's/"([^"\\]|\\.)*"/""/g')
 
 # Parts of identifiers, and words of comments.
@@ -40,6 +40,39 @@ borders?|border_[a-z]+ boundary
 generated_code(_[a-z]+)* JIT code
 cut_files(_[a-z]+)* truncated files
 feed_[a-z]+|struct.feed readahead
+END
+
+# Phrases in comments, messages, manual pages and READMEs. A line break, or two string literals, may divide them: each file
+# becomes one line.
+texts=$(for file in "${files[@]}" man/*.[1357] README test/README test/bench/README; do
+	tr '\n' ' ' <"$file" | sed -E "s|\"[[:space:]]+\"||g; s|[[:space:]]+[*][[:space:]]| |g; s|[[:space:]]+| |g; s|^|$file: |; s|\$|\n|"
+done)
+while IFS= read -r line; do
+	while IFS=: read -r file _; do
+		echo "$file: ${line%% => *}    <- write: ${line##* => }" >&2
+		failed=1
+	done < <(grep -Pi "(?<![[:alpha:]])(${line%% => *})(?![[:alpha:]_])" <<<"$texts")
+done <<'END'
+bytes off => bytes differ
+repaired => reconciled
+cut short => truncated
+breaks off => ends
+happened to need => triggered the growth
+no whole number => not a multiple
+no multiple => not a multiple
+lead it into => pipe it into
+passed over => ignored
+(is|are|be|only these) told => reports, warns, describes
+whoever => the program, thread or user
+heeds? => uses
+seldom => rarely
+at the most => at most
+shall => must
+impossible (size|number|index) => invalid
+(is|are) not there => is missing
+mean something => are meaningful
+(?<!there )(is|are|was|were) no (leak|cache|growth|terminal|error|failure|problem|program|stack|jitdump|sample)s? => is not a
+number of no [a-z]+ => number of something that does not exist
 END
 
 # Terms that a newcomer would search for: each occurs in a file name or a comment.

@@ -669,7 +669,7 @@ static void decode_answer(struct bytes *bytes, struct known_names *names)
 	size_t count = bytes_u32(bytes);
 
 	if (count == 0 || count > PROGRAM_INLINE_MAX)
-		bytes_fail(bytes, "impossible number of frames");
+		bytes_fail(bytes, "invalid number of frames");
 	for (size_t i = 0; bytes_ok(bytes) && i < count; i++) {
 		uint32_t function = take_text(bytes, names), raw_function = take_text(bytes, names);
 		uint32_t source_file = take_text(bytes, names), line = bytes_u32(bytes), inlined = bytes_u32(bytes);

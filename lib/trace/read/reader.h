@@ -31,7 +31,7 @@ struct reader_attribute {
 /* All of a recording except its events. Borrowed; lives as long as the reader. */
 struct reader_metadata {
 	bool ours;	 /* written by mmtrace: `info` is filled */
-	bool incomplete; /* recorder killed or file cut short */
+	bool incomplete; /* the recorder was killed, or the file was truncated */
 	struct recording_info info;
 	bool has_loss;
 	struct recording_loss loss;
