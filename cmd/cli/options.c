@@ -207,7 +207,7 @@ const char *value_share(const char *text, double *share_ret)
 
 	if (!parse_digits(&text, &whole) || !parse_fraction(&text, &part, &scale) || strcmp(text, "%") != 0 ||
 	    whole >= 100)
-		return "a share such as 10%, below 100%";
+		return "a percentage such as 10%, below 100%";
 	*share_ret = ((double)whole + (double)part / (double)scale) / 100;
 	return NULL;
 }
@@ -287,7 +287,7 @@ const char *value_pids(const char *text, struct value_pids *pids)
 
 	text += strspn(text, BLANKS);
 	if (!*text)
-		return "a PID or TID: the list is empty, as that of `pidof` is if no such program runs";
+		return "a PID or TID: the list is empty (`pidof` prints nothing if no such program runs)";
 	while (*text) {
 		const char *refused;
 

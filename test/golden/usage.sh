@@ -40,7 +40,7 @@ refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 2 " record: --output: the file's name is empty" record --output= -- true
 refuse 2 " record: --pid: '1,,2' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p 1,,2
 refuse 2 " record: --pid: '1, ' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p '1, '
-refuse 2 " record: --pid: '' is not a PID or TID: the list is empty, as that of \`pidof\` is if no such program runs" record -p ''
+refuse 2 " record: --pid: '' is not a PID or TID: the list is empty (\`pidof\` prints nothing if no such program runs)" record -p ''
 refuse 2 " record: --tree needs -p or --comm: -t records single threads, and the others always include children" record --tree -a
 refuse 2 " record: --tree and --no-inherit cannot be combined" record --tree --no-inherit -p 1
 refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names" \
@@ -60,7 +60,7 @@ refuse 2 " record: nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cg
 refuse 2 " record: -p (or --comm, -t) and a command cannot be combined (at 'true')" record -p 1 -- true
 refuse 2 " record: -p (or --comm, -t), -a and --cgroup cannot be combined" record -t 1 -a
 refuse 2 " check: unexpected argument 'x'" check x
-refuse 2 " report: --tail: '100%' is not a share such as 10%, below 100%" report --tail 100%
+refuse 2 " report: --tail: '100%' is not a percentage such as 10%, below 100%" report --tail 100%
 moment="a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
 for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:x 1600-01-01T10:00; do
 	refuse 2 " report: --from: '$text' is not $moment" report --from $text leak.data

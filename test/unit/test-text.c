@@ -1098,7 +1098,7 @@ START_TEST(parts_of_growth)
 	ASSERT_HAS(text, "\n     +3.00 MiB  in memory mapped before, made accessible in this recording: ");
 	ASSERT_HAS(text, "\n     -2.00 MiB  by unmapping what was mapped before this recording began\n");
 	ASSERT_HAS(text, "\n     +1.00 MiB  in other memory (--json has all)\n");
-	ASSERT_HAS(text, "\n     +1.00 MiB  changed while the resident pages were read, outside of the recording\n");
+	ASSERT_HAS(text, "\n     +1.00 MiB  changed between the readings of RSS and of the resident pages\n");
 	ASSERT_HAS(text, "\n     -8.00 KiB  not explained: ");
 	free(text);
 }

@@ -549,7 +549,7 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 	text_put_rest(text, (int64_t)rest, "in other memory (--json has all)");
 	if (is_large(growth->changing_bytes))
 		text_put_rest(text, growth->changing_bytes,
-			      "changed while the resident pages were read, outside of the recording");
+			      "changed between the readings of RSS and of the resident pages");
 	if (growth->pages_at_ends)
 		text_put_swap(text, swap_change(growth));
 	text_put_rest(text, growth->unexplained_bytes,
