@@ -156,7 +156,7 @@ _mmtrace()
 			return
 			;;
 		--weight)
-			_mmtrace_words "unfreed resident committed allocated count"
+			_mmtrace_words "memory unfreed resident committed allocated count"
 			return
 			;;
 		-i | --input)

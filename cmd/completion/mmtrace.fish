@@ -85,7 +85,7 @@ complete -c mmtrace -n '__mmtrace_command report' -F
 
 complete -c mmtrace -n '__mmtrace_command export' -l format -s f -x -a 'folded pprof speedscope firefox heaptrack massif perfetto html' -d 'the format of the file'
 complete -c mmtrace -n '__mmtrace_command export' -l output -s o -r -F -d 'write to FILE, which is replaced when the new one is complete (default: standard output)'
-complete -c mmtrace -n '__mmtrace_command export' -l weight -x -a 'unfreed resident committed allocated count' -d 'folded: the figure of each stack (default unfreed)'
+complete -c mmtrace -n '__mmtrace_command export' -l weight -x -a 'memory unfreed resident committed allocated count' -d 'folded: the figure of each stack (default memory, as in reports)'
 complete -c mmtrace -n '__mmtrace_command export' -l every -x -d 'pprof: write a numbered file for the state after each TIME (10s, 5m)'
 complete -c mmtrace -n '__mmtrace_command export' -l input -s i -r -F -d 'the recording (default mmtrace.data); -: standard input'
 complete -c mmtrace -n '__mmtrace_command export' -l pid -s p -x -a '(__fish_complete_pids)' -d 'only these processes'

@@ -34,7 +34,7 @@ has_sums() {
 check_folded() {
 	local weight
 
-	for weight in unfreed resident committed allocated count; do
+	for weight in memory unfreed resident committed allocated count; do
 		export_as folded --weight "$weight" 2>/dev/null
 		has_sums "folded=$weight" "$directory/folded"
 	done
@@ -50,9 +50,9 @@ check_pprof() {
 	export_as pprof
 	go tool pprof -raw "$directory/pprof" >"$directory/pprof.raw" || fail "pprof -raw"
 	has_sums pprof "$directory/pprof.raw"
-	# Without options the export shows unfreed memory.
+	# Without options the export shows what the report is sorted by.
 	go tool pprof -top -unit=B "$directory/pprof" 2>/dev/null |
-		grep -q "Total samples = $(jq .unfreed_bytes "$directory/report.json")B" || fail "pprof -top"
+		grep -q "Total samples = $(jq '[.groups[].memory_bytes] | add' "$directory/report.json")B" || fail "pprof -top"
 }
 
 check_firefox() {

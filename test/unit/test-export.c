@@ -210,8 +210,8 @@ static size_t count_fields(const char *data, size_t size, uint64_t wanted)
 START_TEST(folded_lines)
 {
 	static const char *const expected[] = {
-	    [MMT_WEIGHT_UNFREED] = "16",   [MMT_WEIGHT_RESIDENT] = "212", [MMT_WEIGHT_COMMITTED] = "316",
-	    [MMT_WEIGHT_ALLOCATED] = "30", [MMT_WEIGHT_COUNT] = "2",
+	    [MMT_WEIGHT_MEMORY] = "212",    [MMT_WEIGHT_UNFREED] = "16",   [MMT_WEIGHT_RESIDENT] = "212",
+	    [MMT_WEIGHT_COMMITTED] = "316", [MMT_WEIGHT_ALLOCATED] = "30", [MMT_WEIGHT_COUNT] = "2",
 	};
 	const char *name = "a:b\\x1b[31m\\xff\\x0a\"\\</script>\\xe2\\x80\\xae 7";
 	struct mmt_report report = hostile_report();
@@ -225,6 +225,23 @@ START_TEST(folded_lines)
 			 0);
 	ck_assert_str_eq(text, line);
 	free(line);
+	free(text);
+}
+END_TEST
+
+/* Where it is not known what is resident, memory is what is committed. */
+START_TEST(folded_memory_of_unknown_residency)
+{
+	struct mmt_report report = hostile_report();
+	struct mmt_part part = report.parts[0];
+	size_t size;
+	char *text;
+
+	part.resident_bytes = part.resident_before_bytes = MMT_UNKNOWN;
+	report.parts = &part;
+	report.part_count = 1;
+	text = export_report(&report, "folded", MMT_WEIGHT_MEMORY, &size);
+	ck_assert_msg(strstr(text, " 316\n") != NULL, "%s", text);
 	free(text);
 }
 END_TEST
@@ -594,6 +611,7 @@ int main(void)
 	TCase *tests = tcase_create("export");
 
 	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
+	tcase_add_test(tests, folded_memory_of_unknown_residency);
 	tcase_add_test(tests, hostile_names);
 	tcase_add_test(tests, nothing_at_all);
 	tcase_add_test(tests, huge_figures);

@@ -49,9 +49,9 @@ const struct mmt_export_format *mmt_export_formats(size_t *count_ret)
 const char *mmt_weight_name(enum mmt_weight weight)
 {
 	static const char *const names[MMT_WEIGHT_KINDS] = {
-	    [MMT_WEIGHT_UNFREED] = "unfreed",	  [MMT_WEIGHT_RESIDENT] = "resident",
-	    [MMT_WEIGHT_COMMITTED] = "committed", [MMT_WEIGHT_ALLOCATED] = "allocated",
-	    [MMT_WEIGHT_COUNT] = "count",
+	    [MMT_WEIGHT_MEMORY] = "memory",	  [MMT_WEIGHT_UNFREED] = "unfreed",
+	    [MMT_WEIGHT_RESIDENT] = "resident",	  [MMT_WEIGHT_COMMITTED] = "committed",
+	    [MMT_WEIGHT_ALLOCATED] = "allocated", [MMT_WEIGHT_COUNT] = "count",
 	};
 
 	return weight < MMT_WEIGHT_KINDS ? names[weight] : "unknown";
@@ -148,6 +148,9 @@ static uint64_t known(uint64_t bytes)
 uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight)
 {
 	switch (weight) {
+	case MMT_WEIGHT_MEMORY:
+		return export_weight(part,
+				     part->resident_bytes == MMT_UNKNOWN ? MMT_WEIGHT_COMMITTED : MMT_WEIGHT_RESIDENT);
 	case MMT_WEIGHT_RESIDENT:
 		return saturating_add(known(part->resident_bytes), known(part->resident_before_bytes), MMT_BYTES_MAX);
 	case MMT_WEIGHT_COMMITTED:

@@ -306,7 +306,9 @@ static void put_head(struct pprof *pprof)
 		put_type(pprof, PROFILE_SAMPLE_TYPE, "resident_space", "bytes");
 	put_type(pprof, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
 	put_type(pprof, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
-	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, string_id(pprof, "inuse_space"));
+	/* What reports are sorted by: unfreed bytes include address space that is only reserved. */
+	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
+		   string_id(pprof, report->resident_bytes != MMT_UNKNOWN ? "resident_space" : "committed_space"));
 	put_type(pprof, PROFILE_PERIOD_TYPE, "space", "bytes");
 	put_number(pprof, PROFILE_PERIOD, 1);
 	if (report->start_realtime_ns)

@@ -141,7 +141,7 @@ static struct mmt_error *put_document(const struct export *export, struct speeds
 	document_string(document, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	document_string(document, "exporter", "mmtrace");
 	document_string(document, "name", export->report->input);
-	document_unsigned(document, "activeProfileIndex", MMT_WEIGHT_UNFREED);
+	document_unsigned(document, "activeProfileIndex", MMT_WEIGHT_MEMORY);
 	document_open_array(document, "profiles");
 	for (enum mmt_weight weight = 0; weight < MMT_WEIGHT_KINDS; weight++)
 		good &= put_profile(export, weight, names, document);

@@ -42,7 +42,7 @@ def frames_of(group):
 
 
 MEASURES = {
-    'unfreed': ['unfreed_bytes'], 'resident': ['resident_bytes', 'resident_before_bytes'],
+    'memory': ['memory_bytes'], 'unfreed': ['unfreed_bytes'], 'resident': ['resident_bytes', 'resident_before_bytes'],
     'committed': ['committed_bytes', 'committed_before_bytes'], 'allocated': ['allocated_bytes'],
     'count': ['unfreed_count'], 'allocated_count': ['allocated_count'],
 }
@@ -69,11 +69,11 @@ def read_report(path):
 
 def read_folded(path, weight):
     sums = Sums()
-    sums.of[weight or 'unfreed'] = collections.Counter()
+    sums.of[weight or 'memory'] = collections.Counter()
     with open(path) as file:
         for line in file:
             stack, value = re.fullmatch(r'(.*?)\s+(\d+)', line.rstrip('\n')).groups()
-            sums.add(weight or 'unfreed', tuple(stack.split(';'))[1:], int(value))
+            sums.add(weight or 'memory', tuple(stack.split(';'))[1:], int(value))
     return sums
 
 
@@ -91,7 +91,7 @@ def read_speedscope(path):
 
 PPROF_TYPES = {
     'alloc_objects/count': 'allocated_count', 'alloc_space/bytes': 'allocated', 'committed_space/bytes': 'committed',
-    'resident_space/bytes': 'resident', 'inuse_objects/count': 'count', 'inuse_space/bytes[dflt]': 'unfreed',
+    'resident_space/bytes': 'resident', 'inuse_objects/count': 'count', 'inuse_space/bytes': 'unfreed',
 }
 
 
@@ -103,7 +103,9 @@ def read_pprof(path):
             if line in ('Samples:', 'Locations', 'Mappings'):
                 part = line
             elif part == 'Samples:' and not types:
-                types = [PPROF_TYPES[word] for word in line.split()]
+                shown = [word[:-len('[dflt]')] for word in line.split() if word.endswith('[dflt]')]
+                types = [PPROF_TYPES[word.removesuffix('[dflt]')] for word in line.split()]
+                assert shown == ['resident_space/bytes' if 'resident' in types else 'committed_space/bytes'], line
             elif part == 'Samples:' and re.fullmatch(r'[ \d]+:[ \d]+', line):
                 values, numbers = line.split(':')
                 samples.append(([int(v) for v in values.split()], [int(n) for n in numbers.split()]))
