@@ -372,7 +372,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
  * Sum up the events lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST; LOST records are
  * used only for the status line and for files without these counts.
  */
-static void count_lost(struct recorder *recorder)
+static void count_lost_events(struct recorder *recorder)
 {
 	uint64_t *lost = recorder->reader.lost.items;
 
@@ -410,7 +410,7 @@ static void finish(struct recorder *recorder)
 	large_dumps_end(recorder);
 	recorder->summary.large_dump_switches = recorder->reader.large_dumps.switches;
 	recorder->summary.large_dumps_off_ns = recorder->reader.large_dumps.off_total_ns;
-	count_lost(recorder);
+	count_lost_events(recorder);
 	if (recorder->write_error || recorder->failure)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
 	file_metadata_add_sections(recorder, recorder->reader.lost.items);

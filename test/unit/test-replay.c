@@ -497,7 +497,7 @@ START_TEST(dump_of_another_call_is_told_from_its_own)
 	const struct event syscall_event = twin(MAP_PRIVATE, short_stack, sizeof(short_stack));
 	struct event dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
 	struct kept_sample kept = {0};
-	struct losses lost = {0};
+	struct lost_events lost = {0};
 
 	ck_assert_ptr_null(kept_sample_set(&kept, &syscall_event));
 	ck_assert(kept_sample_is_of(&kept, &dump, &lost));
@@ -534,13 +534,13 @@ START_TEST(losses_between_two_samples_part_them)
 	dump.sequence = 10;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct kept_sample kept = {0};
-		struct losses lost = {0};
+		struct lost_events lost = {0};
 
 		ck_assert_ptr_null(kept_sample_set(&kept, &dump));
-		ck_assert(losses_note(&lost, cases[i].cpu, cases[i].sequence));
+		ck_assert(lost_events_note(&lost, cases[i].cpu, cases[i].sequence));
 		ck_assert_int_eq(kept_sample_is_of(&kept, &syscall_event, &lost), !cases[i].parted);
 		kept_sample_deinit(&kept);
-		losses_deinit(&lost);
+		lost_events_deinit(&lost);
 	}
 }
 END_TEST

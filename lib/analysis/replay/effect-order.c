@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/replay/lost-events.h"
 #include "analysis/replay/process-totals.h"
 #include "base/syscall-table.h"
 #include "base/map.h"
@@ -77,7 +78,7 @@ struct begun {
 
 struct effect_order {
 	struct event_queue queue;
-	struct losses losses;
+	struct lost_events losses;
 	struct map threads; /* tid -> struct begun *, owned */
 	uint64_t given_up;
 };
@@ -101,7 +102,7 @@ void effect_order_destroy(struct effect_order *order)
 	for (size_t i = 0; map_next(&order->threads, &i, &tid, &begun);)
 		free((void *)(uintptr_t)begun);
 	map_deinit(&order->threads);
-	losses_deinit(&order->losses);
+	lost_events_deinit(&order->losses);
 	event_queue_deinit(&order->queue);
 	free(order);
 }
@@ -196,7 +197,7 @@ static struct mmt_error *push_loss(struct effect_order *order, const struct even
 {
 	uint64_t tid, value;
 
-	if (!losses_note(&order->losses, event->cpu, event->sequence))
+	if (!lost_events_note(&order->losses, event->cpu, event->sequence))
 		return &error_no_memory;
 	for (size_t i = 0; map_next(&order->threads, &i, &tid, &value);) {
 		struct begun *begun = (struct begun *)(uintptr_t)value;
@@ -250,7 +251,7 @@ static bool has_failed(const struct event *event)
  */
 static bool may_own(const struct effect_order *order, const struct event *event, const struct queued *lock)
 {
-	if (losses_since(&order->losses, event->cpu, lock->event.sequence))
+	if (lost_events_since(&order->losses, event->cpu, lock->event.sequence))
 		return false;
 	if (!has_failed(event))
 		return true;

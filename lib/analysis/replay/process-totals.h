@@ -57,22 +57,4 @@ struct mmt_error *process_totals_sum(struct replay *replay) MMT_MUST_CHECK;
 
 struct process_totals process_totals_of(const struct replay *replay, const struct process *process);
 
-/* Losses of one kind of ring buffer. Each CPU has its own buffer, and the next record that fits reports the loss.
- * Records of other CPUs are not affected. Pure. */
-
-/* An all-zero value has no losses. */
-struct losses {
-	VECTOR(uint64_t) latest; /* by CPU: sequence of the event that reported the loss; 0: none */
-	uint64_t anywhere;	 /* latest loss on any CPU */
-	uint64_t everywhere;	 /* latest loss on an unknown CPU */
-};
-
-void losses_deinit(struct losses *losses);
-
-/* cpu -1: unknown. False: out of memory. */
-bool losses_note(struct losses *losses, int32_t cpu, uint64_t sequence);
-
-/* Whether records of this CPU (-1: any) were lost after the event with this sequence. */
-bool losses_since(const struct losses *losses, int32_t cpu, uint64_t sequence);
-
 #endif

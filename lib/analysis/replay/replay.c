@@ -292,8 +292,8 @@ void replay_deinit(struct replay *replay)
 	notes_deinit(&replay->notes);
 	map_deinit(&replay->survivors);
 	vector_deinit(&replay->process_totals);
-	losses_deinit(&replay->lost_calls);
-	losses_deinit(&replay->lost_dumps);
+	lost_events_deinit(&replay->lost_calls);
+	lost_events_deinit(&replay->lost_dumps);
 	setuid_execs_deinit(&replay->setuid_execs);
 	arena_deinit(&replay->arena);
 	code_view_destroy(replay->code); /* late, because it allocates memory for names */
@@ -473,7 +473,7 @@ static struct mmt_error *replay_lost(struct replay *replay, const struct event *
 {
 	replay->lost_events += event->lost.count;
 	replay->losses++;
-	return losses_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
+	return lost_events_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 }
 
 static COLD struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
@@ -493,7 +493,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_LOST:
 		return replay_lost(replay, event);
 	case EVENT_LOST_DUMPS:
-		return losses_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
+		return lost_events_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
 	case EVENT_LARGE_DUMPS:
 		replay->large_dumps = event->large_dumps.on;
 		return notes_take(&replay->notes, event);
@@ -769,12 +769,12 @@ static bool same_bytes(const struct event_stack *left, const struct event_stack 
 	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
 }
 
-bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct losses *lost)
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost)
 {
 	return kept->call == event->call.call && kept->result == event->call.result &&
 	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
 	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
-	       same_bytes(&kept->stack, &event->call.stack) && !losses_since(lost, kept->cpu, kept->sequence);
+	       same_bytes(&kept->stack, &event->call.stack) && !lost_events_since(lost, kept->cpu, kept->sequence);
 }
 
 void kept_sample_deinit(struct kept_sample *kept)

@@ -11,6 +11,7 @@
 
 #include "analysis/replay/effect-order.h"
 #include "analysis/replay/ledger.h"
+#include "analysis/replay/lost-events.h"
 #include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
 #include "analysis/resolver/code-view.h"
@@ -86,7 +87,7 @@ struct replay {
 
 	uint64_t first_ns, last_ns;
 	uint64_t call_counts[MMT_COUNT_KINDS]; /* in the window, of the selected processes */
-	struct losses lost_calls, lost_dumps;
+	struct lost_events lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t losses;	      /* how often calls were lost, in any process */
 	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: answered by a seccomp filter
@@ -178,7 +179,7 @@ void kept_sample_release(struct kept_sample *kept);
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
 
 /* Slow path of kept_sample_is_of(). */
-bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct losses *lost);
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost);
 
 /*
  * Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:
@@ -186,7 +187,7 @@ bool kept_sample_is_of_present(const struct kept_sample *kept, const struct even
  * one sample: return false where that is possible.
  */
 static inline bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event,
-				     const struct losses *lost)
+				     const struct lost_events *lost)
 {
 	return kept->present && kept_sample_is_of_present(kept, event, lost);
 }

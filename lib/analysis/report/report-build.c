@@ -328,17 +328,7 @@ static void describe_loss(struct report *report)
 	completeness->damage = reader_damage(report->replay.reader);
 	completeness->damaged = completeness->damage != NULL;
 	completeness->out_of_order_events = reader_out_of_order(report->replay.reader);
-	for (size_t i = 0; i < metadata->loss.lost.count && i < metadata->attribute_count; i++) {
-		if (metadata->attributes[i].role == ROLE_DUMP)
-			completeness->lost_stack_dumps += metadata->loss.lost.items[i];
-		else if (metadata->attributes[i].role == ROLE_LARGE_DUMP)
-			completeness->lost_large_stack_dumps += metadata->loss.lost.items[i];
-		else
-			completeness->lost_events += metadata->loss.lost.items[i];
-	}
-	/* Without the recorder's count, only the LOST records of the rings are known. */
-	if (!metadata->has_loss)
-		completeness->lost_events = report->replay.lost_events;
+	lost_events_count(metadata, report->replay.lost_events, completeness);
 	completeness->reconciled_by_loss = completeness->reconciled_bytes && completeness->lost_events;
 }
 

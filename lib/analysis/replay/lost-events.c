@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/lost-events.h"
+
+#include "trace/read/reader.h"
+
+#define CPUS_MAXIMUM 8192 /* reject higher CPU numbers: the file is corrupt */
+
+void lost_events_deinit(struct lost_events *lost)
+{
+	vector_deinit(&lost->latest);
+}
+
+bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence)
+{
+	lost->anywhere = sequence;
+	if (cpu < 0 || cpu >= CPUS_MAXIMUM) {
+		lost->everywhere = sequence;
+		return true;
+	}
+	while (lost->latest.count <= (size_t)cpu) {
+		if (!vector_push(&lost->latest, 0))
+			return false;
+	}
+	lost->latest.items[cpu] = sequence;
+	return true;
+}
+
+bool lost_events_since(const struct lost_events *lost, int32_t cpu, uint64_t sequence)
+{
+	if (lost->anywhere <= sequence)
+		return false;
+	if (cpu < 0 || lost->everywhere > sequence)
+		return true;
+	return (size_t)cpu < lost->latest.count && lost->latest.items[cpu] > sequence;
+}
+
+void lost_events_count(const struct reader_metadata *metadata, uint64_t reported, struct mmt_completeness *counts_ret)
+{
+	for (size_t i = 0; i < metadata->loss.lost.count && i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].role == ROLE_DUMP)
+			counts_ret->lost_stack_dumps += metadata->loss.lost.items[i];
+		else if (metadata->attributes[i].role == ROLE_LARGE_DUMP)
+			counts_ret->lost_large_stack_dumps += metadata->loss.lost.items[i];
+		else
+			counts_ret->lost_events += metadata->loss.lost.items[i];
+	}
+	if (!metadata->has_loss)
+		counts_ret->lost_events = reported;
+}
