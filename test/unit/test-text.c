@@ -1559,6 +1559,50 @@ START_TEST(failures_and_threads)
 }
 END_TEST
 
+/* Huge pages that became more or fewer, and what of them was never written. */
+START_TEST(diff_of_huge_pages)
+{
+	static const struct mmt_huge_pages none = {.bytes = 0};
+	static const struct mmt_huge_pages few = {.bytes = 20 << 20, .sampled_bytes = 2 << 20, .zero_bytes = 2 << 20};
+	static const struct mmt_huge_pages many = {
+	    .bytes = 64 << 20, .sampled_bytes = 2 << 20, .zero_bytes = 62 << 20, .hint = "do this"};
+	static const struct mmt_huge_pages unsampled = {.bytes = 64 << 20};
+	static const struct {
+		const struct mmt_huge_pages *before, *after;
+		bool known;
+		const char *line; /* NULL: none */
+	} cases[] = {
+	    {&few, &many, true,
+	     "\nhuge pages       +44.00 MiB   20.00 MiB to 64.00 MiB   never written (all zero): about 2.00 MiB to "
+	     "62.00 "
+	     "MiB\n"},
+	    {&none, &many, true,
+	     "\nhuge pages       +64.00 MiB   0 B to 64.00 MiB   never written (all zero): about 0 B to 62.00 MiB\n"},
+	    {&few, &unsampled, true, "\nhuge pages       +44.00 MiB   20.00 MiB to 64.00 MiB\n"},
+	    {&many, &none, true, "\nhuge pages       -64.00 MiB   64.00 MiB to 0 B   never"},
+	    {&many, &many, true, NULL},
+	    {&unsampled, &many, true, NULL},
+	    {&few, &many, false, NULL},
+	};
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_diff value = {.before = &before, .after = &after};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	before.huge_pages = *cases[_i].before;
+	after.huge_pages = *cases[_i].after;
+	before.huge_pages_known = after.huge_pages_known = cases[_i].known;
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	if (cases[_i].line)
+		ASSERT_HAS(text, cases[_i].line);
+	else
+		ASSERT_WARNINGS(text, "\nhuge pages ");
+	free(text);
+}
+END_TEST
+
 /* There is nothing to subtract from rows that are new since the first recording. */
 START_TEST(diff_of_one_process)
 {
@@ -1665,6 +1709,7 @@ int main(void)
 	tcase_add_test(cases, failures_and_threads);
 	tcase_add_test(cases, formats);
 	tcase_add_test(cases, diff);
+	tcase_add_loop_test(cases, diff_of_huge_pages, 0, 7);
 	tcase_add_test(cases, diff_of_one_process);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
