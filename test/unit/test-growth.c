@@ -283,6 +283,31 @@ START_TEST(time_of_a_plateau)
 }
 END_TEST
 
+/* A busy machine may not let the recorder read for a while: a few parts without a reading are between those around
+ * them. */
+START_TEST(parts_without_readings)
+{
+	static const struct {
+		uint64_t level_at, gap_from, gap_to; /* of 256 readings in 16 parts; level_at: it grows until then */
+		enum mmt_verdict verdict;
+	} cases[] = {
+	    {256, 32, 64, MMT_VERDICT_GROWING}, {256, 192, 240, MMT_VERDICT_GROWING},  {0, 32, 64, MMT_VERDICT_STEADY},
+	    {64, 32, 80, MMT_VERDICT_PLATEAU},	{256, 32, 112, MMT_VERDICT_TOO_SHORT}, /* five parts */
+	};
+	struct mmt_resident_reading readings[256];
+	size_t count = 0;
+
+	for (uint64_t i = 0; i < 256; i++) {
+		uint64_t grown = i < cases[_i].level_at ? i : cases[_i].level_at;
+
+		if (i < cases[_i].gap_from || i >= cases[_i].gap_to)
+			readings[count++] = (struct mmt_resident_reading){i * 250000000, (100 + grown) << 20, 0};
+	}
+	ck_assert_str_eq(mmt_verdict_name(mmt_growth_judge(readings, count).verdict),
+			 mmt_verdict_name(cases[_i].verdict));
+}
+END_TEST
+
 /* A recording can hold any values. */
 START_TEST(absurd_sizes)
 {
@@ -336,6 +361,7 @@ int main(void)
 	tcase_add_test(tests, no_readings);
 	tcase_add_test(tests, figures_of_a_leak);
 	tcase_add_test(tests, time_of_a_plateau);
+	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);
 	suite_add_tcase(suite, tests);

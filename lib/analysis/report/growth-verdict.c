@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
+
 #define WINDOWS 16
 #define HALF (WINDOWS / 2)
 #define QUARTER (WINDOWS / 4)
+#define GAPS_MAX 4 /* parts without a reading */
 
 /* Shorter recordings have no verdict. */
 #define READINGS_MIN 48
@@ -117,7 +120,27 @@ static double in_use(const struct mmt_resident_reading *reading)
 	return (double)reading->resident_bytes + (double)reading->swapped_bytes;
 }
 
-/* False: a part has no reading. */
+/* On a busy machine the recorder may make no readings for a while. The memory was probably between what it was before
+ * and after that: use the lower of the two. False: too many parts have no reading. */
+static bool fill_gaps(struct troughs *troughs, const struct mmt_resident_reading *readings, size_t count,
+		      const bool seen[WINDOWS])
+{
+	size_t gaps = 0;
+
+	for (size_t i = 0; i < WINDOWS; i++) {
+		uint64_t start_ns = readings[0].time_ns + (uint64_t)((double)troughs->span_ns * (double)i / WINDOWS);
+		size_t next = partition_point(count, j, readings[j].time_ns < start_ns);
+
+		if (seen[i])
+			continue;
+		if (++gaps > GAPS_MAX || !next || next == count)
+			return false;
+		troughs->bytes[i] = smaller(in_use(&readings[next - 1]), in_use(&readings[next]));
+	}
+	return true;
+}
+
+/* False: too many parts have no reading. */
 static bool find_troughs(const struct mmt_resident_reading *readings, size_t count, double peak,
 			 struct troughs *troughs)
 {
@@ -139,14 +162,14 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 		highest[window] = seen[window] ? larger(highest[window], bytes) : bytes;
 		seen[window] = true;
 	}
+	if (!fill_gaps(troughs, readings, count, seen))
+		return false;
 	troughs->highest = troughs->lowest = troughs->bytes[0];
 	for (size_t i = 0; i < WINDOWS; i++) {
-		if (!seen[i])
-			return false;
 		troughs->highest = larger(troughs->highest, troughs->bytes[i]);
 		troughs->lowest = smaller(troughs->lowest, troughs->bytes[i]);
-		spreads[i] = highest[i] - troughs->bytes[i];
-		if (i < WINDOWS - 1)
+		spreads[i] = seen[i] ? highest[i] - troughs->bytes[i] : 0;
+		if (seen[i] && i < WINDOWS - 1)
 			troughs->before_end = larger(troughs->before_end, highest[i]);
 	}
 	troughs->spread = median(spreads, WINDOWS);
