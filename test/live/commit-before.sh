@@ -12,3 +12,6 @@ expect_json '(.completeness.stacks_by_end | add) == ([.groups[].allocated_count]
 # The call that makes memory accessible points to the call that reserved it, if known.
 expect_json '(.groups[] | select(any(.frames[]; .function == "reserve_area")) | .id) as $reserved |
 	[.groups[] | select(any(.frames[]; .function == "commit_piece") and .committed_bytes > 0)] | length == 1 and .[0].reserved_by == $reserved'
+# It maps nothing itself, so it has no threads, but it names its process.
+expect_json "[.groups[] | select(.committed_bytes + .committed_before_bytes > 0 and .unfreed_count == 0)] |
+	length > 0 and all(.threads == [] and .pids == [$pid])"

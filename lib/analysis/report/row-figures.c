@@ -21,6 +21,7 @@ struct survivor_sums {
 	struct mmt_group *groups;		 /* by row number - 1; figures are added */
 	bool *resident_known;			 /* likewise */
 	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
+	struct map committers;			 /* (row that committed - 1) << 32 | index of its process */
 };
 
 /* `sums` has an element for every row. Also adds to the parts of the ledger's lifetimes, if it keeps them. */
@@ -282,6 +283,45 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	}
 	free(shares);
 	free(filled);
+	return error;
+}
+
+static int compare_pids(const void *left, const void *right)
+{
+	const int32_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Stacks that only made memory accessible that others had mapped have no threads: list their processes. */
+static struct mmt_error *add_committers(struct grouping *grouping)
+{
+	size_t *counts = calloc(grouping->row_count + 1, sizeof(*counts)), position = 0;
+	struct mmt_error *error = counts ? NULL : &error_no_memory;
+	uint64_t key, value;
+
+	while (!error && map_next(&grouping->sums.committers, &position, &key, &value))
+		counts[key >> 32]++;
+	position = 0;
+	while (!error && map_next(&grouping->sums.committers, &position, &key, &value)) {
+		struct mmt_group *group = &grouping->groups[key >> 32];
+		int32_t *pids = (int32_t *)group->pids;
+
+		if (group->thread_count)
+			continue;
+		if (!group->pid_count)
+			group->pids = pids = arena_alloc(grouping->arena, counts[key >> 32], sizeof(*pids));
+		if (!pids)
+			error = &error_no_memory;
+		else
+			pids[group->pid_count++] = processes_at(grouping->replay->processes, (uint32_t)key)->pid;
+	}
+	for (size_t i = 0; !error && i < grouping->row_count; i++) {
+		if (!grouping->groups[i].thread_count && grouping->groups[i].pid_count)
+			qsort((int32_t *)grouping->groups[i].pids, grouping->groups[i].pid_count, sizeof(int32_t),
+			      compare_pids);
+	}
+	free(counts);
 	return error;
 }
 
@@ -573,12 +613,15 @@ static struct mmt_error *build_level(struct grouping *grouping)
 	if (!error)
 		error = group_details_add(grouping->replay, grouping->rows, grouping->arena, grouping->report,
 					  grouping->groups);
-	return error ? error : add_threads(grouping);
+	if (!error)
+		error = add_threads(grouping);
+	return error ? error : add_committers(grouping);
 }
 
 static void grouping_deinit(struct grouping *grouping)
 {
 	map_deinit(&grouping->sums.reservers);
+	map_deinit(&grouping->sums.committers);
 	map_deinit(&grouping->thread_bytes);
 }
 
@@ -649,6 +692,11 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const s
 	return error;
 }
 
+static bool add_committer(struct survivor_sums *sums, uint32_t row, const struct account *committer)
+{
+	return map_put(&sums->committers, (uint64_t)(row - 1) << 32 | committer->process, 1);
+}
+
 static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t reserver, uint64_t bytes)
 {
 	uint64_t key = (uint64_t)row << 32 | reserver;
@@ -696,6 +744,8 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 		return true;
 	}
 	sums->groups[rows_shown(rows, committer) - 1].committed_bytes += bytes;
+	if (!add_committer(sums, rows_shown(rows, committer), committer))
+		return false;
 	if (!add_reserver(sums, rows_shown(rows, committer), rows_shown(rows, owner), bytes))
 		return false;
 	return !reserver || add_reserver(sums, rows_shown(rows, owner), rows_shown(rows, reserver), bytes);
@@ -715,7 +765,7 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	sums->groups[rows_shown(rows, committer) - 1].committed_before_bytes += interval->end - interval->start;
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
-	return true;
+	return add_committer(sums, rows_shown(rows, committer), committer);
 }
 
 /* Add resident bytes to the group and to the part of an account. */
