@@ -21,10 +21,10 @@
 #include "cli/stop-signals.h"
 #include "cmd.h"
 
-/* -o -: the recording goes to standard output. */
+/* Does the recording go to standard output (-o -)? */
 static bool record_summary_is_stream(const struct mmt_record_options *options);
 
-/* Print the summary of the recording, which is in `file`, on standard error. */
+/* Prints the summary of the recording in `file` on standard error. */
 static void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
 				 const char *file);
 
@@ -41,8 +41,8 @@ struct record_context {
 	const struct command *command;
 	const struct mmt_record_options *options;
 	bool quiet;
-	bool chosen_by_name; /* then the user is shown the processes found */
-	bool progress_shown; /* and it is in the last line of the terminal */
+	bool chosen_by_name; /* processes were selected by name, so print which were found */
+	bool progress_shown; /* the status line is shown, in the last line of the terminal */
 };
 
 #define RING_BYTES_MIN 8192
@@ -114,7 +114,7 @@ static void clear_progress(struct record_context *record)
 	record->progress_shown = false;
 }
 
-/* The parts of the status line in the last row of the terminal. Omits parts that do not fit. */
+/* The status line in the last line of the terminal. Parts that do not fit are left out. */
 struct status_line {
 	char text[256];
 	size_t length, width;
@@ -131,7 +131,7 @@ __attribute__((format(printf, 2, 3))) static void put_status(struct status_line 
 	length = vsnprintf(part, sizeof(part), format, arguments);
 	va_end(arguments);
 	if (length < 0 || (size_t)length >= sizeof(part) || line->length + (size_t)(gap + length) > line->width) {
-		line->width = line->length; /* later parts are omitted, too */
+		line->width = line->length; /* leave out later parts, too */
 		return;
 	}
 	line->length +=
@@ -154,7 +154,7 @@ static const char *describe_verdict(enum mmt_verdict verdict)
 	}
 }
 
-/* If there is a verdict, the recording is long enough for one. */
+/* Appends the growth verdict, if the recording is long enough for one. */
 static void put_growth(struct status_line *line, const struct mmt_record_progress *progress)
 {
 	struct mmt_growth growth = mmt_growth_judge(progress->resident_readings, progress->resident_reading_count);
@@ -177,7 +177,7 @@ static size_t terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-/* The status line, rewritten every second. */
+/* Rewrites the status line every second. */
 static void show_progress(void *context, const struct mmt_record_progress *progress)
 {
 	struct record_context *record = context;
@@ -213,7 +213,7 @@ static void show_message(void *context, bool warning, const char *text)
 		message(record->command, "%s", text);
 }
 
-/* False: it has ended. */
+/* Appends PID and name of a process. False: it has ended. */
 static bool put_process_name(const char *before, pid_t pid)
 {
 	char path[64], name[64] = "";
@@ -270,7 +270,7 @@ static int exit_status(const struct mmt_record_options *options, const struct mm
 	return WIFEXITED(summary->command_status) ? WEXITSTATUS(summary->command_status) : EXIT_OK;
 }
 
-/* Prints the error; returns the status that a shell returns for a command that it cannot run. */
+/* Prints the error. Returns the status that a shell returns for a command that it cannot run. */
 static int report_failure(const struct command *command, const struct mmt_record_options *options,
 			  struct mmt_error *error)
 {
@@ -284,7 +284,7 @@ static int report_failure(const struct command *command, const struct mmt_record
 	return status;
 }
 
-/* "mmtrace" and the words of the command. An owned array of borrowed words; NULL: out of memory. */
+/* Returns "mmtrace" and the words of the command: an owned array of borrowed words; NULL: out of memory. */
 static const char **make_command_line(char **words)
 {
 	const char **line;
@@ -300,7 +300,7 @@ static const char **make_command_line(char **words)
 	return line;
 }
 
-/* If packing fails, the recording stays as it is. */
+/* Packs the recording. If this fails, the recording stays as it is. */
 static int pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments,
 			 int status)
 {
@@ -315,7 +315,7 @@ static int pack_recorded(const struct command *command, const char *file, const 
 	return EXIT_EXCEEDED;
 }
 
-/* The present name of the recording, owned. NULL: it has no known name, or out of memory. */
+/* Returns the current name of the recording, owned. NULL: its name is not known, or out of memory. */
 static char *find_file(const struct command *command, const struct mmt_record_options *options,
 		       const struct mmt_record_summary *summary)
 {
@@ -334,7 +334,7 @@ static char *find_file(const struct command *command, const struct mmt_record_op
 	return file;
 }
 
-/* Report on a finished recording, and pack it if requested. Returns the exit status. */
+/* Prints the report on a finished recording, and packs it if requested. Returns the exit status. */
 static int conclude(const struct command *command, const struct record_arguments *arguments,
 		    const struct mmt_record_summary *summary, struct mmt_error *write_error)
 {
@@ -375,7 +375,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	options->command_line = command_line;
 	options->message = show_message;
 	options->started = show_start;
-	/* The recorded command may use the same terminal. */
+	/* Show no status line on a terminal that the recorded command may use, too. */
 	if (!quiet && !options->command && isatty(STDERR_FILENO))
 		options->progress = show_progress;
 	options->context = &context;
@@ -388,7 +388,7 @@ static int record(const struct command *command, struct record_arguments *argume
 		message(command, "cannot set up signal handling: %s", strerror(errno));
 		return EXIT_UNUSABLE;
 	}
-	/* Writing to a closed pipe then fails like writing to a full disk. */
+	/* With SIGPIPE ignored, writing to a closed pipe fails like writing to a full disk. */
 	stop_signals_survive(SIGPIPE);
 	out_of_memory_returns();
 	error = mmt_record(options, &summary, &write_error);
@@ -399,7 +399,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	return conclude(command, arguments, &summary, write_error);
 }
 
-/* Add the processes with these command names. Returns the exit status; negative: continue. */
+/* Adds the processes with these command names. Returns the exit status; negative: continue. */
 static int find_named(const struct command *command, struct record_arguments *arguments)
 {
 	for (size_t i = 0; i < arguments->names.count; i++) {
@@ -430,7 +430,7 @@ static int find_named(const struct command *command, struct record_arguments *ar
 	return -1;
 }
 
-/* Returns the exit status; negative: continue. */
+/* Checks the combination of arguments. Returns the exit status; negative: continue. */
 static int check_arguments(const struct command *command, struct record_arguments *given, char **arguments)
 {
 	struct mmt_record_options *options = &given->options;
@@ -492,7 +492,7 @@ static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE]
 static const char *const scope_words[] = {
     [MMT_SCOPE_AUTO] = "auto", [MMT_SCOPE_THREADS] = "threads", [MMT_SCOPE_CPUS] = "cpus", NULL};
 
-/* Returns the same as options_parse(). */
+/* Parses the command line. Returns the same as options_parse(). */
 static int parse_arguments(const struct command *command, struct record_arguments *arguments, int argc, char **argv,
 			   int *first_ret)
 {
@@ -625,7 +625,8 @@ static void put_events(const struct mmt_record_summary *summary)
 	fprintf(stderr, "; %s lost\n", count_text(summary->lost_events, text));
 }
 
-/* These events are not written, but slow down their processes. */
+/* Prints how many calls of other processes were skipped: their events are not written, but slow these processes
+ * down. */
 static void put_scope(const struct mmt_record_summary *summary)
 {
 	if (!summary->on_cpus)
@@ -635,7 +636,7 @@ static void put_scope(const struct mmt_record_summary *summary)
 	fputs(" of other processes ignored\n", stderr);
 }
 
-/* Recorded in addition to the small dumps while the call rate is low. */
+/* Prints the number of large dumps, which are recorded in addition to the small ones while the call rate is low. */
 static void put_large_dumps(const struct mmt_record_summary *summary)
 {
 	char lost[MMT_SIZE_TEXT], off[MMT_SIZE_TEXT];
@@ -685,7 +686,7 @@ static void put_own_cost(const struct mmt_record_summary *summary)
 	char memory[MMT_SIZE_TEXT], rings[MMT_SIZE_TEXT], cpu[MMT_SIZE_TEXT];
 
 	fprintf(stderr, "  recorder: %s of processor time", mmt_format_duration(summary->recorder_cpu_ns, cpu));
-	/* It includes starting and finishing, so the share means nothing for a short recording. */
+	/* The CPU time includes starting and finishing, so the share means nothing for a short recording. */
 	if (summary->duration_ns >= SHARE_NS_MIN)
 		fprintf(stderr, ", %.1f %% of one",
 			100.0 * (double)summary->recorder_cpu_ns / (double)summary->duration_ns);
@@ -743,7 +744,7 @@ static bool is_plain(const char *word)
 	return *word && word[strspn(word, plain)] == '\0';
 }
 
-/* Whether the word has bytes that must not be written to a terminal. Also true when out of memory. */
+/* Has the word bytes that must not be written to a terminal? Also true if out of memory. */
 static bool needs_escapes(const char *word)
 {
 	char *shown = NULL;
@@ -759,7 +760,7 @@ static bool needs_escapes(const char *word)
 	return differs;
 }
 
-/* Quote a word for the shell; with $'...' if it has control characters or invalid UTF-8. */
+/* Prints a word quoted for the shell; with $'...' if it has control characters or invalid UTF-8. */
 static void put_shell_word(const char *word)
 {
 	bool escape = needs_escapes(word);

@@ -21,7 +21,7 @@
 #include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
 
-#define HEAD_BYTES 4096 /* the program headers must be in these */
+#define HEAD_BYTES 4096 /* The ELF header and the program headers must lie in the first HEAD_BYTES of a file. */
 #define NOTE_BYTES_MAX 65536
 #define PROGRAM_HEADERS_MAX 512
 #define PROGRAM_HEADER_BYTES 56
@@ -71,7 +71,7 @@ struct mmt_error *build_id_notes_want(struct build_id_notes *notes, const struct
 	return &error_no_memory;
 }
 
-/* Search a segment of notes. */
+/* Search one PT_NOTE segment for NT_GNU_BUILD_ID. */
 static bool find_note(struct bytes notes, struct build_id_entry *entry)
 {
 	while (bytes_left(&notes) >= 12 && bytes_ok(&notes)) {
@@ -94,11 +94,11 @@ static bool find_note(struct bytes notes, struct build_id_entry *entry)
 	return false;
 }
 
-/* Source of the file's bytes: memory, or a descriptor. */
+/* The bytes of an ELF file, read from memory or from a descriptor. */
 struct build_id_source {
 	const uint8_t *data;
 	size_t size;
-	int fd; /* -1: memory only */
+	int fd; /* -1: all bytes are in memory */
 };
 
 static bool find_in_segment(const struct build_id_source *source, uint64_t offset, uint64_t size,
@@ -163,7 +163,7 @@ bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *e
 	return find_build_id(&source, entry);
 }
 
-/* Opened below the process's root directory, which symbolic links cannot leave. */
+/* Opens the file below the process's root directory, which symbolic links cannot leave. */
 static int open_in_root(const struct wanted_build_id *wanted)
 {
 	CLEANUP(close) int root = -1;
@@ -174,7 +174,8 @@ static int open_in_root(const struct wanted_build_id *wanted)
 	return root < 0 ? -1 : target_file_open(root, wanted->path);
 }
 
-/* The mapped file itself if permitted; else the file of that name, if it is the same. */
+/* Opens the mapped file through /proc/PID/map_files if permitted, otherwise by its path if that is still the same
+ * file. */
 static int open_mapped_file(const struct wanted_build_id *wanted)
 {
 	char name[96];
@@ -187,7 +188,7 @@ static int open_mapped_file(const struct wanted_build_id *wanted)
 	if (fd >= 0)
 		return fd;
 	fd = open_in_root(wanted);
-	if (fd < 0) /* the process is gone: most processes have our root directory */
+	if (fd < 0) /* The process has exited. Most processes have the same root directory as the recorder. */
 		fd = regular_file_open(wanted->path);
 	if (fd >= 0 && (fstat(fd, &status) < 0 ||
 			!regular_file_is_mapped(&status, wanted->device_major, wanted->device_minor, wanted->inode))) {
@@ -209,7 +210,7 @@ bool build_id_notes_read_file(int fd, struct build_id_entry *entry)
 	return find_build_id(&source, entry);
 }
 
-/* The vDSO of every 64-bit process is the same, so ours will do. */
+/* All 64-bit processes have the same vDSO, so read the recorder's own. */
 static bool read_from_vdso(struct build_id_entry *entry)
 {
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -266,7 +267,7 @@ struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_
 }
 
 #define PIECE_BYTES (1u << 20)
-#define INDEX_BYTES_MAX (LIMIT_IMAGE_INDEX_BYTES - 4096) /* of all entries; leaves room for the header */
+#define INDEX_BYTES_MAX (LIMIT_IMAGE_INDEX_BYTES - 4096) /* limit for all entries; leaves room for the header */
 
 void kept_modules_deinit(struct kept_modules *kept)
 {
@@ -286,7 +287,8 @@ static bool is_program(int fd)
 	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, sizeof(magic));
 }
 
-/* Opens the path in our root, as a report on this machine would; -1: not found. */
+/* Opens the path in the recorder's root directory, as a report on this machine would. Returns -1 if there is no such
+ * file. */
 static int open_by_path(const char *path)
 {
 	CLEANUP(free) char *linked = strndup(path, mapped_path_length(path));
@@ -294,7 +296,7 @@ static int open_by_path(const char *path)
 	return linked ? regular_file_open(linked) : -1;
 }
 
-/* Whether a report will find this file, or the same build, by the path. */
+/* Will a report on this machine find this file, or another file with the same build-id, by the path? */
 static bool path_provides(const struct module_copy *module, const struct stat *status)
 {
 	CLEANUP(close) int fd = open_by_path(module->path);
@@ -309,7 +311,7 @@ static bool path_provides(const struct module_copy *module, const struct stat *s
 	       !memcmp(found.bytes, module->build_id, found.size);
 }
 
-/* The same file under another path: record it only once. */
+/* Was the same file already added under another path? Each file is copied once. */
 static bool is_kept(const struct kept_modules *kept, const struct module_copy *module)
 {
 	for (size_t i = 0; i < kept->files.count; i++) {
@@ -322,7 +324,7 @@ static bool is_kept(const struct kept_modules *kept, const struct module_copy *m
 	return false;
 }
 
-/* Number of bytes to copy; 0: do not copy the file. */
+/* The number of bytes to copy; 0: the file is not copied. */
 static uint64_t measure_wanted(const struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
 			       int fd)
 {
@@ -356,7 +358,7 @@ static struct kept_file *find_largest(const struct kept_modules *kept)
 	return largest;
 }
 
-/* Removing one larger file is enough: the others fitted before it was added. */
+/* Leaves out one larger file to make room. That is enough: the files fitted before this one was added. */
 static bool make_room(struct kept_modules *kept, uint64_t bytes)
 {
 	struct kept_file *largest;
@@ -373,7 +375,7 @@ static bool make_room(struct kept_modules *kept, uint64_t bytes)
 	return true;
 }
 
-/* Takes `fd`. */
+/* Takes ownership of `fd`. */
 static struct kept_file choose_file(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
 				    int fd)
 {
@@ -424,7 +426,7 @@ static bool is_interrupted(const struct recorder *recorder)
 	return recorder_stop_requests(recorder) > recorder->stop_requests;
 }
 
-/* Writes a compressed frame for each piece. The size is 0 if the file is empty now. */
+/* Writes a compressed frame for each piece. The recorded size is 0 if the file has become empty. */
 static bool add_pieces(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
 		       struct buffer *buffer, uint64_t *size_ret)
 {
@@ -450,7 +452,7 @@ static bool add_pieces(const struct recorder *recorder, struct compressor *compr
 	return size && count >= 0 && !is_interrupted(recorder);
 }
 
-/* Copies the complete file or nothing. */
+/* Writes the complete file into the section, or nothing. */
 static bool add_copy(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
 		     struct buffer *buffer, uint64_t *size_ret)
 {

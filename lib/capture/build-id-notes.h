@@ -18,21 +18,22 @@
 #include "trace/sections/sections.h"
 
 /*
- * The modules of the targets, kept open from when they are first seen: an open file can be read after its process, its
- * name and its mount namespace are gone. When recording ends, files that a report could not find by their path are
- * copied into the recording: files of a container or another root, and files that were replaced or deleted.
+ * The modules of the recorded processes. Each file is opened when it is first seen and stays open, because an open file
+ * can be read after its process, its path and its mount namespace are gone. When recording ends, files that a report
+ * would not find by their path are copied into the recording: files of a container or another root directory, and files
+ * that were replaced or deleted.
  */
 
 struct recorder;
 
 struct kept_file {
-	int fd;		/* -1: not copied */
+	int fd;		/* -1: the file is not copied */
 	uint64_t bytes; /* size when first seen; the copy is limited to it if the file grows */
 };
 
 struct kept_modules {
 	struct module_copies index;
-	VECTOR(struct kept_file) files; /* by module */
+	VECTOR(struct kept_file) files; /* in the order of `index` */
 	uint64_t bytes;			/* total size of the files to copy */
 	uint64_t index_bytes;
 	char *left_out; /* path of the first file left out because of the size limit; owned */
@@ -40,24 +41,24 @@ struct kept_modules {
 	size_t interrupted, failed; /* number of files not copied: stopped by the user, or errors */
 };
 
-/* Accepts a value that is zero. */
+/* Accepts a zeroed value. */
 void kept_modules_deinit(struct kept_modules *kept);
 
 /*
- * Adds an ELF file; the module is copied, and `fd`, its file or -1, becomes owned. If the files together are too large,
- * the largest is left out, so that the files of one program do not displace all others.
+ * Adds an ELF file. Copies `module` and takes ownership of `fd`, the open file or -1. If the files together exceed the
+ * limit, the largest is left out, so that the files of one program do not displace all others.
  */
 struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
 				   int fd) MMT_MUST_CHECK;
 
 /*
- * Writes the section: index and copies. It leaves out files that cannot be read or compressed, and the rest of the
- * files when the user asks a second time to stop.
+ * Writes the section: the index, then the copies. Files that cannot be read or compressed are left out. After a second
+ * stop request the remaining files are left out, too.
  */
 struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct kept_modules *kept,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
-/* Build-ids of the mapped modules, read while the files are accessible. */
+/* The build-ids of the mapped modules, read while the files are accessible. */
 
 struct build_id_mapping {
 	pid_t pid;
@@ -76,30 +77,30 @@ struct wanted_build_id {
 };
 
 struct build_id_notes {
-	struct intern seen; /* device, inode, path */
+	struct intern seen; /* key: device, inode and path */
 	VECTOR(struct wanted_build_id) wanted;
 	struct build_ids found;
-	size_t in_pieces; /* number of `found` already written, see recorder.h */
+	size_t in_pieces; /* number of elements of `found` already written as incremental metadata */
 };
 
 /* Accepts a zeroed value. */
 void build_id_notes_deinit(struct build_id_notes *notes);
 
-/* Request the build-id of an executable mapping's file; once per file. Copies its arguments. */
+/* Requests the build-id of the file of an executable mapping, once per file. Copies its arguments. */
 struct mmt_error *build_id_notes_want(struct build_id_notes *notes,
 				      const struct build_id_mapping *mapping) MMT_MUST_CHECK;
 
-/* Read the requested build-ids; files that cannot be read or have none are left out. The files themselves go to
- * `kept`. */
+/* Reads the requested build-ids. Files that cannot be read or have no build-id are left out. The open files are added
+ * to `kept`. */
 struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_modules *kept,
 				      enum mmt_images which) MMT_MUST_CHECK;
 
-/* The build-id of an open file; false: none. */
+/* Reads the build-id of an open file. False: the file has none. */
 bool build_id_notes_read_file(int fd, struct build_id_entry *entry);
 
 /*
- * The NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`, which must include program headers and
- * notes. False: none.
+ * Finds NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`; these must include the program headers
+ * and the notes. False: the file has none.
  */
 bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry);
 

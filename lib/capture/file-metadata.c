@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The metadata of the file: the head, the sections behind the records, and what is written incrementally between the
- * records. */
+/* Writes the metadata of the recording file: the head before the records, the feature sections after them, and the
+ * incremental metadata between them. */
 #include "capture/recorder.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
 
-/* Add a section to the file. Takes the content of the buffer. */
+/* Adds a section to the file. Takes the content of the buffer. */
 static struct mmt_error *add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
 {
 	struct mmt_error *error = writer_take_section(recorder->writer, feature, buffer);
@@ -201,7 +201,7 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 	};
 	struct mmt_error *error = NULL;
 
-	/* The snapshot attribute loses nothing. */
+	/* Snapshot records are written by the recorder itself and are never lost. */
 	for (size_t i = 0; !error && i <= recorder->reader.events.items.count; i++) {
 		if (!vector_push(&loss.lost, i < recorder->reader.events.items.count ? lost[i] : 0))
 			error = &error_no_memory;
@@ -214,7 +214,7 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 	return error;
 }
 
-/* The copies move into the section's value. */
+/* Moves the copied perf maps into the section's value. */
 static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer *buffer)
 {
 	struct perf_map_copies copies = {0};
@@ -338,7 +338,7 @@ static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffe
 	return add_section(recorder, FEATURE_SAMPLE_TIME, buffer);
 }
 
-/* Warn about an optional section that is left out. Takes `error`. */
+/* Warns that an optional section is left out. Takes ownership of `error`. */
 static void warn_left_out(const struct recorder *recorder, const char *what, struct mmt_error *error,
 			  struct buffer *buffer)
 {
@@ -372,7 +372,7 @@ struct piece {
 	uint64_t looked_ns, now_ns, offset;
 };
 
-/* Use the time of the latest record read, so that the piece is not newer than records that are still in the rings. */
+/* Writes a piece with the time of the latest record read, so that it is not newer than records still in the rings. */
 static struct mmt_error *append_piece(struct recorder *recorder, const struct piece *piece, const void *bytes,
 				      size_t size)
 {
@@ -392,8 +392,8 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 	return own_record_append_bytes(recorder, &record, piece->pid, time_ns, NAME_PIECE_ID);
 }
 
-/* Append the file from `piece->offset` up to `size`; *end_ret: offset reached. Stops when recorder->jobs.piece_bytes
- * reaches `tick_end`. */
+/* Writes the file from `piece->offset` up to `size`, and stops when recorder->jobs.piece_bytes reaches `tick_end`.
+ * *end_ret: the offset reached. */
 static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, int fd, uint64_t size,
 				     uint64_t tick_end, uint64_t *end_ret)
 {

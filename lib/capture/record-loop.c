@@ -19,22 +19,22 @@
 #include "capture/process/targets.h"
 #include "capture/scheduling-priority.h"
 
-#define TICK_NS 50000000ULL /* longest delay until a new process or exec is noticed */
+#define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
-#define RETURN_NS 30000000ULL	      /* a munmap() that took effect before the last snapshot returns within this */
-#define RETURN_NS_MAX (2 * SECOND_NS) /* limit, for calls that free gigabytes or wait for a CPU */
+#define RETURN_NS 30000000ULL	      /* a munmap() whose effect is in the last snapshot returns within this time */
+#define RETURN_NS_MAX (2 * SECOND_NS) /* limit for calls that free gigabytes or wait for a CPU */
 #define END_NS_MAX (3 * SECOND_NS)    /* limit for processes that are exiting */
-#define IN_FLIGHT_NS 1000000ULL	      /* longest time from a record's timestamp to its arrival in the ring */
+#define IN_FLIGHT_NS 1000000ULL	      /* longest time from a record's timestamp until the record is in the ring */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
-#define LAST_ATTEMPTS 5		      /* to read the final maps of a process that keeps calling exec */
-#define CHECK_INTERVAL_NS 20000000ULL /* shortest time between two checks of a command ... */
-#define CHECK_AGE_SHARE 10	      /* ... and at least the running time so far divided by this ... */
-#define CHECK_COST_SHARE 50	      /* ... and the duration of the last check times this */
-#define ROUND_BYTES (6u << 20) /* a round ends after this many bytes (usually one 8 MiB frame), or after a second */
+#define LAST_ATTEMPTS 5		      /* to read the final maps of a process that calls exec again and again */
+#define CHECK_INTERVAL_NS 20000000ULL /* shortest interval between two checks of the command's maps ... */
+#define CHECK_AGE_SHARE 10	      /* ... which is at least the elapsed time divided by this ... */
+#define CHECK_COST_SHARE 50	      /* ... and at least the duration of the last check times this */
+#define ROUND_BYTES (6u << 20) /* a round ends after this many bytes (usually one 8 MiB frame) or after a second */
 
-/* Finish the previous program's data if the process has called exec since. */
+/* Copies the JIT files of the previous program if the process has called exec. */
 static struct mmt_error *end_program(struct recorder *recorder, struct traced_process *process)
 {
 	uint64_t exec_ns = process->exec_ns;
@@ -57,9 +57,8 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	struct mmt_error *error;
 
 	/*
-	 * A process that forks all the time and has many mappings would keep the recorder busy with reading its
-	 * children's maps. So first snapshots of children have a time budget; many children will have exited before
-	 * their turn.
+	 * A process that forks all the time and has many mappings would keep the recorder busy with reading the maps of
+	 * its children. So first snapshots of children have a time budget, and many children exit before they get one.
 	 */
 	if (!process->ended && kind == SNAPSHOT_FIRST && !time_budget_allows(&recorder->jobs.children_budget, begin_ns))
 		return NULL;
@@ -73,7 +72,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	return error;
 }
 
-/* Copy what an ended process leaves behind right away. */
+/* Copies the JIT files of ended processes, which may soon be deleted. */
 static struct mmt_error *serve_ended(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -83,7 +82,7 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
-		/* The PID may have been reused. */
+		/* Do not treat an earlier process with the same PID. */
 		if (process_table_find(&recorder->processes, process->pid) == process)
 			jit_code_end_process(recorder, process->pid);
 		error = perf_maps_copy(recorder, process);
@@ -103,7 +102,8 @@ static void warn_of_descriptors(struct recorder *recorder)
 	recorder->descriptors_reported |= recorder->processes.descriptors_short;
 }
 
-/* Called when the snapshots of all processes known at the start, or of the first that started later, were tried. */
+/* Call this when the first snapshots of all processes known at the start, or of the first one that started later, have
+ * been tried. */
 static void warn_of_guarded(struct recorder *recorder)
 {
 	uint64_t count = recorder->summary.guarded_processes;
@@ -118,8 +118,8 @@ static void warn_of_guarded(struct recorder *recorder)
 	recorder->guarded_reported |= count > 0;
 }
 
-/* Snapshots of many processes, and waits, may take long. Flush at least once a second between snapshots, so that a
- * killed recorder loses little. */
+/* Snapshots of many processes, and waits, may take long. Flushes once a second in between, so that a killed recorder
+ * loses little. */
 static struct mmt_error *keep_written(struct recorder *recorder)
 {
 	struct mmt_error *error;
@@ -132,7 +132,8 @@ static struct mmt_error *keep_written(struct recorder *recorder)
 	return error;
 }
 
-/* Opening a mapped file may wait for the target's mmap_lock or for a slow file system. */
+/* Opening a mapped file may wait for the target's mmap_lock or for a slow file system, so the ring reader works
+ * meanwhile. */
 static struct mmt_error *read_build_ids(struct recorder *recorder)
 {
 	struct mmt_error *error;
@@ -151,7 +152,8 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 
 	warn_of_descriptors(recorder);
 	warn_of_guarded(recorder);
-	/* Per-thread events are already open for CPUs that come online later; per-CPU events are not. */
+	/* Per-thread events are also open for offline CPUs. Per-CPU events have to be opened when a CPU comes
+	 * online. */
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.cpus.looked_ns >= TICK_NS)
 		error = cpu_hotplug_check(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
@@ -170,7 +172,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	return error ? error : serve_ended(recorder);
 }
 
-/* Sizes of perf maps over time date the names of JIT code. Read them often when there are few processes. */
+/* Notes the sizes of perf maps over time, which date the names of JIT code. With few processes this is done often. */
 static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 {
 	uint64_t interval_ns = recorder->processes.items.count <= FEW_PROCESSES ? TICK_NS : SECOND_NS;
@@ -183,7 +185,7 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 }
 
 struct waiting {
-	struct pollfd *items; /* owned: the stop descriptor, the exit watch, the rings, the command, the targets */
+	struct pollfd *items; /* owned; the stop descriptor, the exit watch, the rings, the command and the targets */
 	size_t count;
 	size_t first_target;
 };
@@ -212,9 +214,9 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	return NULL;
 }
 
-/* Checks during recording and, if the user asked for them, what is resident then. The rings are drained between two
- * snapshots, and also within one when they fill, so no process delays the others for longer than its own snapshot and
- * page reading take. */
+/* Takes the snapshots that check the maps during the recording and, if requested, reads the resident pages. The rings
+ * are read between two snapshots, and also within a snapshot when they fill, so no process delays the others for longer
+ * than its own snapshot and page reading take. */
 static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -224,7 +226,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		const struct traced_process *process = recorder->processes.items.items[i];
 		bool complete;
 
-		/* The first snapshot comes first: later ones are checked against it. */
+		/* The first snapshot of a process must come first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
 		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, &complete);
@@ -238,7 +240,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 	return error;
 }
 
-/* Sleep until a ring fills, a process ends, or a tick has passed. Returns true if the stop descriptor is readable. */
+/* Sleeps until a ring fills, a process ends, or a tick has passed. Returns true if the stop descriptor is readable. */
 static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -249,14 +251,14 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 		sleep_ns = TICK_NS;
 	result = poll(waiting->items, waiting->count, (int)((sleep_ns + 999999) / 1000000));
 	for (size_t i = waiting->first_target; result > 0 && i < waiting->count; i++) {
-		/* The pidfd of an ended process stays readable: stop polling it. */
+		/* The pidfd of an ended process stays readable, so poll it no more. */
 		if (waiting->items[i].revents)
 			waiting->items[i].fd = -1;
 	}
 	return result > 0 && waiting->items[0].fd >= 0 && waiting->items[0].revents;
 }
 
-/* Once a second: write to the file what has been read so far, and forget ended processes. */
+/* Once a second: writes what has been read so far to the file, and forgets ended processes. */
 static struct mmt_error *keep_safe(struct recorder *recorder)
 {
 	recorder_flush(recorder);
@@ -265,8 +267,8 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 	return targets_look_for_unseen(recorder);
 }
 
-/* End a round only right after a drain, before the recorder appends records of its own: only then are all older records
- * in the file. */
+/* Ends the round, if it is due, right after a drain and before the recorder appends records of its own. Only then are
+ * all older records in the file. */
 static struct mmt_error *end_round(struct recorder *recorder, bool safe_is_due)
 {
 	struct mmt_error *error = safe_is_due ? incremental_metadata_write(recorder) : NULL;
@@ -305,8 +307,8 @@ static bool is_large_enough(const struct recorder *recorder)
 
 /*
  * A command that ends by itself can only be checked against maps that were read before its end. That end cannot be
- * predicted, so the interval grows with the running time: the last maps are at most a tenth of the running time old,
- * and a command that runs for days needs few readings.
+ * predicted, so the interval grows with the elapsed time: the last maps are at most a tenth of the elapsed time old,
+ * and a command that runs for days needs few checks.
  */
 static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_ns, uint64_t cost_ns)
 {
@@ -317,8 +319,8 @@ static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_
 	return interval_ns < cost_ns * CHECK_COST_SHARE ? cost_ns * CHECK_COST_SHARE : interval_ns;
 }
 
-/* Count from the end of the last snapshots, so that snapshots that take longer than the interval leave time for other
- * work. They began at `began_ns`. */
+/* Returns when the next snapshots are due. The interval begins at the end of the last snapshots, which began at
+ * `began_ns`, so that snapshots that take longer than the interval leave time for other work. */
 static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began_ns)
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
@@ -328,7 +330,7 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
 
-/* Check a process that is held at its exit: its mappings no longer change. */
+/* Checks a process that is held at its exit: its mappings no longer change. */
 static struct mmt_error *check_at_exit(struct recorder *recorder, pid_t pid)
 {
 	struct mmt_error *error = process_events_drain(recorder);
@@ -374,7 +376,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 
 	items = waiting.items;
 	priority_ease(&recorder->priority);
-	/* A command may not have executed its program yet. */
+	/* A command may not have called exec yet, so it has no runtime or build-ids to read. */
 	if (!error && !recorder->options->command)
 		error = resident_series_read(recorder);
 	while (!error) {
@@ -423,7 +425,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	return error;
 }
 
-/* Read the maps again if the process called exec during the reading. */
+/* Reads the maps again if the process called exec meanwhile. */
 static void take_last_snapshot(struct recorder *recorder, size_t index)
 {
 	bool complete = false;
@@ -440,7 +442,7 @@ static void take_last_snapshot(struct recorder *recorder, size_t index)
 	}
 }
 
-/* Reads the final maps of every live process, including children. */
+/* Reads the final maps of every living process, including children. */
 static void take_last_snapshots(struct recorder *recorder)
 {
 	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {
@@ -449,7 +451,7 @@ static void take_last_snapshots(struct recorder *recorder)
 	}
 }
 
-/* Wait for `duration_ns` and keep the rings from overflowing. */
+/* Waits for `duration_ns` and reads the rings meanwhile. */
 static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_ns)
 {
 	uint64_t end_ns = clock_now_ns() + duration_ns;
@@ -464,7 +466,8 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 	return error;
 }
 
-/* Errors are ignored: if the event cannot be opened, the thread's next record also shows that it left the call. */
+/* Samples threads that were in a call in user space. Errors are ignored: if the event cannot be opened, the thread's
+ * next record also shows that it has left the call. */
 static void watch_outside(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -478,8 +481,8 @@ static void watch_outside(struct recorder *recorder)
 	mmt_error_destroy(error);
 }
 
-/* A final snapshot may show the effect of calls that have not returned yet. Wait for them, because a call is recorded
- * when it returns. */
+/* A call is recorded when it returns. A final snapshot may show the effect of calls that have not returned yet, so wait
+ * for them. */
 static struct mmt_error *wait_for_returns(struct recorder *recorder)
 {
 	struct in_flight *in_flight = &recorder->reader.in_flight;
@@ -515,7 +518,8 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	return error;
 }
 
-/* A process that was exiting during the final snapshots has none, or a partial one: its exit must be recorded. */
+/* Waits for processes that were exiting during the final snapshots: they have no snapshot, or a partial one, so their
+ * exit must be recorded. */
 static struct mmt_error *wait_for_ends(struct recorder *recorder)
 {
 	uint64_t end_ns = clock_now_ns() + END_NS_MAX;
@@ -540,16 +544,16 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 }
 
 /*
- * Events can only be disabled one by one, so calls of some threads are still recorded while those of others no longer
- * are. Records later than stop_ns are therefore discarded. A record gets its timestamp before it enters the ring: wait
- * until those stamped before stop_ns have arrived.
+ * Disables the events and discards what was recorded later than stop_ns. Events can only be disabled one by one, so
+ * meanwhile calls of some threads are still recorded while those of others are not. A record gets its timestamp before
+ * it is in the ring, so wait until those with a timestamp before stop_ns have arrived.
  */
 static void cut_off(struct recorder *recorder)
 {
 	size_t next = 0;
 
 	recorder->stop_ns = clock_now_ns();
-	/* The switching thread would enable events again that are disabled here. */
+	/* The thread that switches large dumps would enable events again that are disabled here. */
 	attach_end_switch(&recorder->reader.attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
 	recorder_keep_failure(recorder, process_events_drain(recorder));
@@ -564,7 +568,7 @@ void loop_stop(struct recorder *recorder)
 	recorder->exit_watch = NULL;
 	priority_hurry(&recorder->priority);
 	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
-	 * recorder sees the request: that request still counts as the first one. */
+	 * recorder sees the stop request; that request still counts as the first one. */
 	recorder->stop_requests = recorder_stop_requests(recorder);
 	if (recorder->options->command && !recorder->stop_requests)
 		recorder->stop_requests = 1;
@@ -578,7 +582,7 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_ends(recorder));
 	cut_off(recorder);
 	recorder_keep_failure(recorder, targets_look_for_unseen(recorder));
-	/* From here on no record can be lost. */
+	/* The events are disabled: no record can be lost any more. */
 	ring_reader_end(recorder);
 	priority_ease(&recorder->priority);
 	recorder_end_round(recorder);

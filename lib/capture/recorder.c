@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What all parts of the recorder use: messages, failures, and appending records, including those that the recorder
- * makes itself. */
+/* Functions that all parts of the recorder use: messages, failures, and appending records, including the recorder's
+ * own. */
 #include "capture/recorder.h"
 
 #include <poll.h>
@@ -76,7 +76,7 @@ static bool note_record(struct recorder *recorder, size_t size, uint64_t time_ns
 	return true;
 }
 
-/* Append a record made by the recorder; a failure is kept in write_error. */
+/* Appends a record of the recorder itself. A write error is kept in write_error. */
 static void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns)
 {
 	recorder->reader.drained = false;
@@ -117,7 +117,7 @@ void own_record_begin(struct buffer *record, uint32_t type, uint16_t misc)
 	buffer_clear(record);
 	buffer_put_u32(record, type);
 	buffer_put_u16(record, misc);
-	buffer_put_u16(record, 0); /* size of the record, patched by own_record_append() */
+	buffer_put_u16(record, 0); /* size of the record, set by own_record_append() */
 }
 
 struct mmt_error *own_record_append(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
@@ -145,7 +145,7 @@ void own_record_begin_bytes(struct buffer *record)
 	own_record_begin(record, RECORD_TEXT_POKE, PERF_RECORD_MISC_USER);
 	buffer_put_u64(record, 0); /* address */
 	buffer_put_u16(record, 0); /* bytes of the old content */
-	buffer_put_u16(record, 0); /* size of the content, patched by own_record_append_bytes() */
+	buffer_put_u16(record, 0); /* bytes of the content, set by own_record_append_bytes() */
 }
 
 struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buffer *record, pid_t pid, uint64_t time_ns,

@@ -19,10 +19,10 @@
 
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
-#define WAIT_TICK_NS 2000000   /* poll interval of the ring reader's thread */
-#define LOOK_BYTES (32 << 10)  /* bytes of records between two checks of the clock, some 50 microseconds */
-#define PIECE_BYTES (1u << 20) /* bytes of a file in one read */
-#define TRAILER_BYTES 32       /* sample_id trailer of other records: pid and tid, time, cpu, identifier */
+#define WAIT_TICK_NS 2000000   /* interval at which the thread of the ring reader checks the rings */
+#define LOOK_BYTES (32 << 10)  /* bytes of records between two checks of the clock, about 50 microseconds of work */
+#define PIECE_BYTES (1u << 20) /* bytes of a file that are read at once */
+#define TRAILER_BYTES 32       /* sample_id trailer of records other than samples: pid and tid, time, cpu, identifier */
 
 bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			      struct ring_reader_sample *sample_ret)
@@ -78,8 +78,8 @@ static uint64_t read_stack_pointer(const struct architecture *architecture, uint
 }
 
 /*
- * Two kinds of bytes must not get into the file: bytes that the kernel did not copy, which are old contents of the
- * ring, and the program's arguments and environment, which lie above all frames.
+ * Finds the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
+ * contents of the ring, and the program's arguments and environment, which are above all frames.
  */
 static struct hidden_part find_hidden(const struct recorder *recorder, const struct perf_event_attr *attribute,
 				      const uint8_t *record, const struct ring_reader_sample *sample)
@@ -101,14 +101,15 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 {
 	if (event->role == ROLE_SYSCALL) {
 		recorder->summary.events[call_describe(event->call)->counter]++;
-		/* One entry is the PERF_CONTEXT_USER marker, so a callchain at the limit has one entry more. */
+		/* One entry is the PERF_CONTEXT_USER marker, so a callchain of the maximum length has one entry
+		 * more. */
 		recorder->summary.cut_callchains += sample->callchain_count > recorder->reader.callchain_limit;
 	}
 	if (event->role == ROLE_LARGE_DUMP)
 		recorder->summary.large_stack_dumps++;
 	else if (event->has_dump)
 		recorder->summary.stack_dumps++;
-	/* Most calls with a large dump also have a small one: count the stack only once. */
+	/* Most calls with a large dump also have a small one: count their stack only once. */
 	if (event->has_dump && (event->role != ROLE_DUMP || !may_have_large_dump(recorder)))
 		recorder->summary.deep_stacks += sample->copied_bytes == sample->stack_bytes;
 }
@@ -122,8 +123,8 @@ static void put_id_in_file(const struct recorder *recorder, uint8_t *record, siz
 	memcpy(record + offset, &id, sizeof(id));
 }
 
-/* The file does not know the identifiers of events that were opened later: write their records with the identifier of
- * an earlier event. */
+/* Replaces the identifier in a record of an event that was opened after the head of the file was written: the file only
+ * knows the identifier of an earlier event. */
 static const void *name_event(struct recorder *recorder, const void *record, size_t size)
 {
 	uint32_t type = ((const struct perf_event_header *)record)->type;
@@ -139,7 +140,7 @@ static const void *name_event(struct recorder *recorder, const void *record, siz
 	return recorder->reader.changed;
 }
 
-/* Cut off the part of a large dump that must not be written. */
+/* Removes the part of a large dump that must not be written. */
 static const void *cut_large_dump(struct recorder *recorder, const void *record,
 				  const struct ring_reader_sample *sample, size_t *size, struct hidden_part *hidden)
 {
@@ -152,7 +153,7 @@ static const void *cut_large_dump(struct recorder *recorder, const void *record,
 	return recorder->reader.changed;
 }
 
-/* Whether the time is between start_ns and stop_ns, when all CPUs are recorded. */
+/* Is the time within the recording? `stop_ns` is set when recording stops. */
 static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 {
 	return recorder->writing && time_ns >= recorder->start_ns &&
@@ -160,8 +161,8 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 }
 
 /*
- * A child forked during the last snapshots has no snapshot and is not recorded. Its calls are skipped, too: they may
- * come from a ring that is read before the ring with its FORK record.
+ * Was the process forked during the last snapshots? Such a child has no snapshot and is not recorded. Its calls are
+ * skipped, too: their ring may be read before the ring with its FORK record.
  */
 static bool is_too_late(const struct recorder *recorder, pid_t pid)
 {
@@ -179,8 +180,8 @@ static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t ti
 							     : &error_no_memory;
 }
 
-/* Should the activity of this process at this time be recorded? If all processes are recorded, an unknown process is
- * added, because it may have entered the control group; but not once the last snapshots have begun. */
+/* Should the activity of this process at this time be recorded? With SCOPE_ALL_PROCESSES, a process that is not known
+ * yet is added, because it may have entered the control group, unless the last snapshots have begun. */
 static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
 {
 	struct scope *scope = &recorder->reader.scope;
@@ -191,7 +192,8 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 	return NULL;
 }
 
-/* Reading a ring of large dumps takes milliseconds: skip it if another ring may overflow during that time. */
+/* Should large dumps be discarded? Reading a ring of large dumps takes milliseconds, and another ring may overflow in
+ * that time. */
 static bool is_too_late_for_large_dump(struct recorder *recorder)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
@@ -219,7 +221,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	pid = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
-	/* A call's exit, the entry of the next call, or a sample in user space: the thread has left its last call. */
+	/* The exit of a call, the entry of the next one, and a sample in user space all show that the thread has left
+	 * its last call. */
 	if (!index || recorder->reader.events.items.items[*index].role == ROLE_SYSCALL)
 		in_flight_note_outside(&recorder->reader.in_flight, tid, time_ns);
 	if (!index)
@@ -253,7 +256,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	return NULL;
 }
 
-/* A new thread or process. */
+/* Handles a FORK record of a new thread or process. */
 static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool recorded)
 {
 	struct process_event fork = {.kind = PROCESS_FORK, .time_ns = time_ns, .recorded = recorded};
@@ -275,7 +278,8 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	return error || fork.pid == parent ? error : process_events_push(recorder, &fork, NULL);
 }
 
-/* The kernel reports children to the events of their parent even if the events are not inherited. */
+/* Is this the FORK record of a child that is not recorded? The kernel reports children to the events of their parent
+ * even if the events are not inherited. */
 static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 {
 	pid_t pid = (pid_t)bytes_u32(&fork);
@@ -324,11 +328,11 @@ static struct mmt_error *handle_exit(struct recorder *recorder, pid_t pid, struc
 	const struct process_event end = {.kind = PROCESS_EXIT, .pid = pid, .time_ns = time_ns};
 	struct mmt_error *error = process_events_push(recorder, &end, NULL);
 
-	bytes_skip(&bytes, 8); /* pid, parent's pid */
+	bytes_skip(&bytes, 8); /* pid and the parent's pid */
 	return error ? error : attach_note_end(&recorder->reader.attachment, (pid_t)bytes_u32(&bytes), time_ns);
 }
 
-/* For the status line; the summary uses the kernel's own counts. */
+/* Counts lost records for the status line. The summary uses the kernel's own counts. */
 static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 {
 	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&bytes));
@@ -342,7 +346,7 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 		recorder->progress.lost_events += count;
 }
 
-/* The stream of the event that lost records; `lost` is the content of the LOST record. */
+/* Returns the stream of the event that lost records. `lost`: the content of the LOST record. */
 static unsigned find_stream(const struct recorder *recorder, struct bytes lost)
 {
 	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&lost));
@@ -352,7 +356,7 @@ static unsigned find_stream(const struct recorder *recorder, struct bytes lost)
 	return writer_event_stream(*index);
 }
 
-/* Records other than samples. */
+/* Handles records other than samples. */
 static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header)
 {
 	struct bytes bytes = bytes_over(header, header->size);
@@ -380,7 +384,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	bytes_skip(&bytes, sizeof(*header));
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
-		/* Only fence events report context switches. */
+		/* Only coverage events report context switches. */
 		bytes_skip(&trailer, 8); /* cpu */
 		return attach_note_run(&recorder->reader.attachment, tid, time_ns, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
@@ -414,8 +418,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	return error;
 }
 
-/* Called while a ring is read. Bytes already read from the current ring count as filled until they are returned to the
- * kernel. */
+/* Pauses if the scheduling priority requires it and no ring is filling. This is called while a ring is read; bytes
+ * already read from it count as filled until they are returned to the kernel. */
 static void pause_if_due(struct recorder *recorder)
 {
 	if (priority_pause_is_due(&recorder->priority, clock_now_ns()) && !rings_are_filling(&recorder->reader.rings))
@@ -436,7 +440,7 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 						  : handle_side_band(context, header);
 }
 
-/* Note new processes. New threads need no note: their process is known. */
+/* Notes new processes. New threads need no note, because their process is known. */
 static struct mmt_error *note_allocation(void *context, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -448,16 +452,16 @@ static struct mmt_error *note_allocation(void *context, const void *record, size
 	bytes_skip(&bytes, sizeof(struct perf_event_header));
 	pid = (pid_t)bytes_u32(&bytes);
 	parent = (pid_t)bytes_u32(&bytes);
-	bytes_skip(&bytes, 8); /* tid, the parent's */
+	bytes_skip(&bytes, 8); /* tid and the parent's tid */
 	if (pid == parent || scope_note_fork(&recorder->reader.scope, pid, parent, bytes_u64(&bytes)))
 		return NULL;
 	return &error_no_memory;
 }
 
 /*
- * Every process that made a record up to the noted heads was forked earlier, and the FORK record is in some ring by
- * now. The rings are peeked one after the other, so of the records that arrive meanwhile only some are seen, perhaps a
- * grandchild's FORK without its parent's.
+ * Searches all rings for FORK records up to the heads noted before. A process that made a record up to these heads was
+ * forked earlier, so its FORK record is in some ring by now. The rings are searched one after the other, so only some
+ * of the records that arrive meanwhile are seen, perhaps the FORK of a grandchild without that of its parent.
  */
 static struct mmt_error *find_forks(struct recorder *recorder)
 {
@@ -473,7 +477,7 @@ static struct mmt_error *find_forks(struct recorder *recorder)
 	return error || scope_apply_forks(&recorder->reader.scope, begin_ns) ? error : &error_no_memory;
 }
 
-/* Reads the rings of large dumps, or all others. */
+/* Reads either the rings of large dumps or all other rings. */
 static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 {
 	struct mmt_error *error = NULL;
@@ -487,12 +491,13 @@ static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 
 struct mmt_error *ring_reader_read(struct recorder *recorder)
 {
-	/* Notes from earlier calls: rings read before them may have held older records, so only these notes can be
-	 * resolved now. */
+	/* Notes that were added before the rings are read. Only these can be resolved afterwards: rings read earlier
+	 * may have held records older than the newer notes. */
 	size_t earlier_notes = recorder->reader.attachment.notes.count;
 	struct mmt_error *error;
 
-	/* The recorder's own records are older than the ring heads, which are noted after them. */
+	/* large_dumps_step() may write a record of the recorder. It must be older than the ring heads, so call it
+	 * before they are noted. */
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->reader.rings);
 	if (!error)
@@ -519,8 +524,8 @@ static void wait_a_tick(struct ring_thread *thread)
 	pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
 }
 
-/* The thread: reads the rings when the recorder's own thread requests it, and filling ones while that thread waits. It
- * holds the lock except while it sleeps. */
+/* The thread of the ring reader. It reads the rings when the recorder's own thread requests it, and reads filling rings
+ * while that thread waits for the kernel. It holds the lock except while it sleeps. */
 static void *read_beside_jobs(void *context)
 {
 	struct recorder *recorder = context;
@@ -577,7 +582,7 @@ struct mmt_error *ring_reader_start(struct recorder *recorder)
 	return error_system(failure, "cannot start a thread to read the ring buffers (ulimit -u, pids.max)");
 }
 
-/* The error of the ring reader's thread. */
+/* Returns the error of the ring reader's thread, once. */
 static struct mmt_error *take_error(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->reader.thread.error;

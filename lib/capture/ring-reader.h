@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring reader: reads the ring buffers into the file. It parses only what the recorder itself needs to know. */
+/* The ring reader: reads the ring buffers into the file, and parses only what the recorder itself needs to know. */
 #ifndef CAPTURE_RING_READER_H
 #define CAPTURE_RING_READER_H
 
@@ -20,91 +20,94 @@
 
 struct recorder;
 
-/* The thread that reads rings while the recorder's own thread runs a job. */
+/* The thread that reads the rings while the recorder's own thread runs a job. */
 struct ring_thread {
 	pthread_t thread;
-	pthread_mutex_t lock; /* held by the recorder's own thread except while it waits */
-	pthread_cond_t wake;  /* the recorder's own thread begins to wait, or the thread must end */
-	pthread_cond_t done;  /* the rings have been read as requested */
+	pthread_mutex_t lock; /* held by the recorder's own thread except while that thread waits */
+	pthread_cond_t
+	    wake; /* signalled when the recorder's own thread begins to wait, and when this thread must end */
+	pthread_cond_t done; /* signalled when the requested reading of the rings is complete */
 	bool started;
-	bool waiting;	/* the recorder's own thread waits for the kernel */
-	bool requested; /* it waits until the rings have been read */
-	bool asleep;	/* until `wake` is signalled */
+	bool waiting;	/* the recorder's own thread is inside a system call that may take long */
+	bool requested; /* the recorder's own thread waits until the rings have been read */
+	bool asleep;	/* this thread sleeps until `wake` is signalled */
 	bool must_end;
 	struct mmt_error *error;
 };
 
-/* What is recorded, and the state of reading it. */
+/* The events and rings of a recording, and the state of reading them. */
 struct ring_reader {
 	struct event_set events;
 	struct rings rings;
 	struct ring_thread thread;
 	struct attachment attachment;
 	struct scope scope;
-	struct map threads; /* while attaching to single threads: those threads and the threads that they start */
+	struct map threads; /* while attaching to single threads: TIDs of them and of threads they create */
 	struct cpu_watch cpus;
 	struct large_dumps large_dumps;
 	struct in_flight in_flight; /* used while recording stops */
 	uint32_t callchain_limit;
-	bool drained;		      /* all rings read since the round began and the recorder last appended a record */
-	int64_t bytes_until_look;     /* bytes to read before the clock is checked again */
-	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */
-	VECTOR(uint64_t) lost;	      /* by event: lost since; known at the end */
-	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a modified copy of a record, as written to the file */
+	bool drained;		      /* all rings were read since the round began and the recorder appended a record */
+	int64_t bytes_until_look;     /* bytes to read until the next check of the clock */
+	VECTOR(uint64_t) lost_before; /* by event: records lost before start_ns */
+	VECTOR(uint64_t) lost;	      /* by event: records lost since start_ns, counted at the end */
+	_Alignas(
+	    8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* buffer for a record that is modified before it is written */
 };
 
 /*
- * Read every ring up to its present head. Nothing is written while recorder->writing is unset or for records before
+ * Reads every ring up to its present head. Nothing is written while recorder->writing is unset, or for records before
  * start_ns; records after stop_ns are skipped. Process events (fork, exec, exit, mapping) are queued: the process
- * table, modules, jitdumps and JIT code do not change, and no job is called. Only process_events_drain() and the
- * thread of the ring reader call this (test/lint/reentry.sh checks all of it).
+ * table, modules, jitdumps and JIT code do not change, and no job is called. Only process_events_drain() and the thread
+ * of the ring reader call this; test/lint/reentry.sh checks all of this.
  */
 struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
- * Start the thread, and end it when no record can be lost any more. The functions below do nothing while it does not
- * run. An error of the thread is returned by the next of them, or given to recorder_keep_failure() at the end.
+ * Start the thread of the ring reader, and end it when no record can be lost any more. While it is not running, the
+ * functions below do nothing. An error of the thread is returned by the next one of these functions that is called, or
+ * passed to recorder_keep_failure() at the end.
  */
 struct mmt_error *ring_reader_start(struct recorder *recorder) MMT_MUST_CHECK;
 void ring_reader_end(struct recorder *recorder);
 
-/* A job calls this between two steps of bounded time. If a ring is filling, the thread reads the rings; otherwise this
- * pauses for the targets when a pause is due. */
+/* Lets the ring reader work if a ring is filling; otherwise pauses for the targets when a pause is due. A job calls
+ * this between two steps of bounded time. */
 struct mmt_error *ring_reader_give_way(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* The thread reads all rings up to now: process events that have happened are queued afterwards. */
+/* Reads all rings up to now. Afterwards all process events that have happened are in the queue. */
 struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
  * Call these around a system call that may take long, such as one that waits for the target's mmap_lock: threads that
  * hold the lock may get no CPU for seconds. The thread reads filling rings in the meantime. Between the two calls, use
- * only state that reading the rings does not touch: no writer, messages, events or rings. errno is preserved.
+ * only state that reading the rings does not touch: not the writer, messages, events or rings. errno is preserved.
  */
 void ring_reader_begin_wait(struct recorder *recorder);
 void ring_reader_end_wait(struct recorder *recorder);
 
-/* Reads up to `size` bytes from the start of a file in steps, and gives way between them. *size_ret: bytes read. A
- * read error counts as the end of the file. */
+/* Reads up to `size` bytes from the start of a file in steps, and lets the ring reader work in between. *size_ret: the
+ * number of bytes read. A read error counts as the end of the file. */
 struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size,
 					size_t *size_ret) MMT_MUST_CHECK;
 
-/* The parts of a sample behind the fixed fields. Pure, for tests. */
+/* The variable part of a sample, after the fixed fields. */
 struct ring_reader_sample {
 	uint64_t callchain_count;
-	size_t registers_offset; /* into the record; 0: none */
-	size_t stack_offset;	 /* into the record */
-	uint64_t stack_bytes;	 /* reserved in the record; 0: none */
-	uint64_t copied_bytes;	 /* bytes copied by the kernel */
+	size_t registers_offset; /* in the record; 0: no registers */
+	size_t stack_offset;	 /* in the record */
+	uint64_t stack_bytes;	 /* size of the dump in the record; 0: no stack dump */
+	uint64_t copied_bytes;	 /* bytes of the dump that the kernel has filled in */
 };
 
-/* False: the record does not have the layout that the attribute asks for. */
+/* Finds the parts of a sample. Pure. False: the record does not have the layout that the attribute requests. */
 bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			      struct ring_reader_sample *sample_ret);
 
 /*
- * Copies the sample with only the first `kept_bytes` of its stack dump, and a few zeros that mark the end of the stack:
- * most of the space that a large dump reserves is unused. `copy` has room for the complete record. Returns the new
- * size.
+ * Copies the sample with only the first `kept_bytes` of its stack dump, followed by a few zeros that mark the end of
+ * the stack: most of the space that a large dump reserves is unused. `copy` must have room for the complete record.
+ * Returns the new size.
  */
 size_t ring_reader_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes,
 			    uint8_t *copy);

@@ -20,7 +20,7 @@ static bool set_nice(void)
 	return setpriority(PRIO_PROCESS, 0, PRIORITY_NICE) == 0;
 }
 
-/* Nice first: the real-time policy leaves the nice value as it is, for the time after it. */
+/* Takes the nice value first: it applies again when the real-time policy ends. */
 const char *priority_take(struct priority *priority)
 {
 	int policy = sched_getscheduler(0);
@@ -29,7 +29,7 @@ const char *priority_take(struct priority *priority)
 	priority->nice_before = getpriority(PRIO_PROCESS, 0);
 	priority->policy_before = policy;
 	priority_begin_work(priority, clock_now_ns());
-	/* The user has chosen another policy: keep it. */
+	/* Keep a policy that the user has chosen. */
 	if (errno || policy != SCHED_OTHER)
 		return "the scheduling policy that it was started with";
 	priority->nice_taken = set_policy(SCHED_OTHER, 0) && set_nice();
@@ -89,7 +89,8 @@ void priority_give_up(struct priority *priority)
 
 	if (!priority->raised)
 		return;
-	/* Without SCHED_RESET_ON_FORK: the kernel lets only a thread with CAP_SYS_NICE clear the flag. */
+	/* Reset the policy without SCHED_RESET_ON_FORK: the kernel lets only a thread with CAP_SYS_NICE clear that
+	 * flag. */
 	(void)sched_setscheduler(0, priority->policy_before, &none);
 	(void)setpriority(PRIO_PROCESS, 0, priority->nice_before);
 	priority->raised = false;

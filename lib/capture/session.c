@@ -23,10 +23,10 @@
 #include "capture/scheduling-priority.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
-#define FIRST_READINGS_MAX 8		/* readings of the maps of a process that keeps moving mappings */
-#define FIRST_READINGS_NS 1000000000ULL /* ... and for at most this long */
-#define MOVING_PROCESSES_MAX 64		/* ... if there are no more than these */
-#define FIRST_LINES_MAX 2000000		/* of all initial snapshots together, except those of target processes */
+#define FIRST_READINGS_MAX 8		/* initial readings of the maps of a process that keeps moving mappings */
+#define FIRST_READINGS_NS 1000000000ULL /* longest time for these readings */
+#define MOVING_PROCESSES_MAX 64		/* with more processes than this, their maps are read once */
+#define FIRST_LINES_MAX 2000000		/* limit for all initial snapshots together, except those of targets */
 
 void mmt_record_options_init_size(struct mmt_record_options *options, size_t size)
 {
@@ -108,7 +108,7 @@ static void recorder_deinit(struct recorder *recorder)
 	mmt_error_destroy(recorder->write_error);
 }
 
-/* Raise the limit of open files for the recorder only; the command keeps its own. */
+/* Raises the limit of open files of the recorder. The command keeps its own limit. */
 static void raise_descriptor_limit(struct recorder *recorder)
 {
 	struct rlimit limit;
@@ -136,7 +136,7 @@ static struct mmt_error *choose_events(struct recorder *recorder)
 	return error;
 }
 
-/* Prepare what needs no target yet: events, rings, the output file. */
+/* Prepares what needs no target yet: the events, the rings and the output file. */
 static struct mmt_error *prepare(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
@@ -173,8 +173,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	return NULL;
 }
 
-/* The command waits before its exec. A command outside the recorded control group is not recorded unless it enters the
- * group. */
+/* Starts the command, which waits before its exec. A command outside of the recorded control group is not recorded
+ * unless it enters the group. */
 static struct mmt_error *start_command(struct recorder *recorder)
 {
 	struct mmt_error *error;
@@ -193,7 +193,7 @@ static struct mmt_error *start_command(struct recorder *recorder)
 	return error;
 }
 
-/* The command waits before its exec, which enables the events. */
+/* Opens the events of the command, which waits before its exec. The exec enables them. */
 static struct mmt_error *attach_to_command(struct recorder *recorder)
 {
 	struct mmt_error *error = start_command(recorder);
@@ -220,7 +220,7 @@ static void set_start(struct recorder *recorder)
 	writer_limit_waiting(recorder->writer, recorder->options->stop_fd, recorder_end_ns(recorder));
 }
 
-/* From here on the file exists and is always completed, whatever fails later. */
+/* Begins to write the file, which is completed from now on, whatever fails later. */
 static struct mmt_error *start_writing(struct recorder *recorder)
 {
 	struct mmt_error *error = writer_start(recorder->writer);
@@ -247,7 +247,7 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	return error;
 }
 
-/* Call this after starting a command, so that the command does not inherit the priority. */
+/* Raises the scheduling priority. Call this after starting a command, so that the command does not inherit it. */
 static struct mmt_error *take_priority(struct recorder *recorder)
 {
 	recorder->summary.priority = priority_take(&recorder->priority);
@@ -265,10 +265,11 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	if (error)
 		return error;
 	set_start(recorder);
-	/* Before the command runs: it may end at once. */
+	/* Do this before the command runs, because it may end at once. */
 	perf_maps_watch(recorder->processes.items.items[0], 0, recorder->start_ns);
 	error = file_metadata_add_head(recorder);
-	/* Write errors are found before the command runs. If the exec fails, an earlier recording keeps its name. */
+	/* Find write errors before the command runs. If the exec fails, a recording with the same file name is not
+	 * replaced. */
 	if (!error)
 		error = writer_write_head(recorder->writer);
 	if (!error)
@@ -281,8 +282,9 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 }
 
 /*
- * The first reading misses a mapping that moves from an address not read yet to one already read. Read again until no
- * mapping has moved during a reading; each reading misses fewer.
+ * Takes the first snapshot again if a mapping moved meanwhile. The first reading misses a mapping that moves from an
+ * address that has not been read yet to one that has. Each further reading misses fewer, until no mapping moves during
+ * a reading.
  */
 static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 {
@@ -316,7 +318,8 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
 }
 
-/* Recording all processes may mean too many mappings: limit the first snapshots of processes that are not targets. */
+/* Takes the first snapshots. With all processes there may be too many mappings, so the snapshots of processes that are
+ * not targets are limited. */
 static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -343,7 +346,8 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
 
-	/* Raise the priority first: with thousands of runnable threads, opening their events would take a minute. */
+	/* Raise the priority first: with thousands of runnable threads, opening their events would otherwise take a
+	 * minute. */
 	if (!error)
 		error = take_priority(recorder);
 	if (!error)
@@ -369,7 +373,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 }
 
 /*
- * Sum up the events lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST; LOST records are
+ * Adds up the records lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST. LOST records are
  * used only for the status line and for files without these counts.
  */
 static void count_lost_events(struct recorder *recorder)
@@ -443,7 +447,7 @@ static uint64_t cpu_used_ns(void)
 	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
 }
 
-/* Ring pages belong to the kernel and are not part of the recorder's RSS. */
+/* The summary's cost of recording. Ring pages belong to the kernel and are not part of the recorder's RSS. */
 static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
 {
 	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmt_check_create(): checks what the kernel, the permissions and the limits of this system allow to record.
+ * mmt_setup(): saves the tracepoints for users who may not read tracefs. */
 #include <mmtrace/machine.h>
 
 #include <linux/capability.h>
@@ -31,7 +33,7 @@
 #define SETCAP "sudo setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v mmtrace)"
 
 struct check {
-	struct mmt_check result; /* must be first: callers hold a pointer to it */
+	struct mmt_check result; /* must be the first member, because callers hold a pointer to it */
 	VECTOR(struct mmt_check_item) items;
 	struct arena arena;
 	uint64_t capabilities; /* effective */
@@ -76,15 +78,15 @@ static bool is_first(const char *path, uint32_t inode)
 	return stat(path, &status) < 0 || status.st_ino == inode;
 }
 
-/* In another user namespace, capabilities apply only to what belongs to it: they allow neither perf events nor access
- * to other users' processes. */
+/* Is this the initial user namespace? In any other one, capabilities apply only to what belongs to that namespace: they
+ * permit neither perf events nor access to processes of other users. */
 static bool in_first_user_namespace(void)
 {
 	return is_first("/proc/self/ns/user", FIRST_USER_NAMESPACE);
 }
 
-/* Ask the kernel in the same way as a recording does. `source` is NULL if the tracepoints cannot be read; then only
- * capabilities are checked. */
+/* Does the kernel permit recording kernel-internal tracepoints? Asks it in the same way as a recording does. `source`
+ * is NULL if the tracepoints cannot be read; then only capabilities are checked. */
 static bool may_record_all(const struct check *check, const struct tracepoint_source *source)
 {
 	bool restricted = true;
@@ -142,7 +144,7 @@ static void check_permissions(struct check *check, const struct tracepoint_sourc
 		    "own processes only (no CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)");
 }
 
-/* `source` is valid if `error` is NULL. */
+/* Reports whether tracepoints can be read. `source` is valid if `error` is NULL. */
 static void check_tracepoints(struct check *check, const struct tracepoint_source *source,
 			      const struct mmt_error *error)
 {
@@ -155,7 +157,7 @@ static void check_tracepoints(struct check *check, const struct tracepoint_sourc
 					  : "read from tracefs");
 }
 
-/* Leaves no descriptor open. *usable_ret: events can be opened. */
+/* Reports whether events can be opened. Leaves no descriptor open. *usable_ret: they can. */
 static void check_events(struct check *check, bool *usable_ret)
 {
 	struct tracepoint_source source;

@@ -6,9 +6,9 @@
 
 #include "base/compression.h"
 
-#define ITEM_BYTES (sizeof(struct kept_code) + 16) /* overhead of a piece besides its bytes */
+#define ITEM_BYTES (sizeof(struct kept_code) + 16) /* memory used by a piece besides its bytes */
 
-/* The position of a range, or where it would be inserted; behind all of them: the block does not exist. */
+/* The position of a range, or where it would be inserted. After the last range, `block` is the number of blocks. */
 struct range_position {
 	size_t block, index;
 };
@@ -26,7 +26,7 @@ void code_ranges_deinit(struct code_ranges *ranges)
 	vector_deinit(&ranges->blocks);
 }
 
-/* The first range that ends above `address`. */
+/* Finds the first range that ends above `address`. */
 static struct range_position find_first(const struct code_ranges *ranges, uint64_t address)
 {
 	const struct code_ranges_block *block;
@@ -57,7 +57,7 @@ static struct range_position find_first(const struct code_ranges *ranges, uint64
 	return place;
 }
 
-/* NULL: the position is behind all ranges. */
+/* Returns NULL if the position is after the last range. */
 static struct code_range *range_at(const struct code_ranges *ranges, struct range_position place)
 {
 	return place.block < ranges->blocks.count ? &ranges->blocks.items[place.block].items.items[place.index] : NULL;
@@ -82,7 +82,7 @@ static bool insert_block(struct code_ranges *ranges, size_t index, const struct 
 	return true;
 }
 
-/* The memory of the block now belongs to another block, or is no longer needed. */
+/* Removes the block from the list without freeing its ranges. */
 static void remove_block(struct code_ranges *ranges, size_t index)
 {
 	struct code_ranges_block *place = &ranges->blocks.items[index];
@@ -91,7 +91,7 @@ static void remove_block(struct code_ranges *ranges, size_t index)
 	memmove(place, place + 1, (ranges->blocks.count - index) * sizeof(*place));
 }
 
-/* Split a block: its upper half becomes a new block. */
+/* Splits a block in two. The new block gets the upper half of the ranges. */
 static bool split_block(struct code_ranges *ranges, size_t index)
 {
 	const struct code_ranges_block *block = &ranges->blocks.items[index];
@@ -109,7 +109,7 @@ static bool split_block(struct code_ranges *ranges, size_t index)
 	return done;
 }
 
-/* Merge the block with the next if the result is small. If out of memory, leave them as they are. */
+/* Merges the block with the next one if the result is small. Without memory for that, the blocks stay as they are. */
 static bool join_blocks(struct code_ranges *ranges, size_t index)
 {
 	struct code_ranges_block *block, *next;
@@ -133,13 +133,14 @@ static bool join_blocks(struct code_ranges *ranges, size_t index)
 	return true;
 }
 
-/* Makes room for one more range in its block, which may become another block by this. */
+/* Makes room for one more range in its block. Splitting a full block may move the position into the new block. */
 static bool find_block_with_room(struct code_ranges *ranges, struct range_position *place)
 {
 	static const struct code_ranges_block none;
 	size_t count = ranges->blocks.count;
 
-	/* Append behind all others. A snapshot adds ranges in ascending order, which fills the blocks. */
+	/* Start a new block after the last one. A snapshot adds ranges in ascending order, so this keeps the blocks
+	 * full. */
 	if (place->block == count && count && ranges->blocks.items[count - 1].items.count < CODE_RANGES_BLOCK)
 		*place = (struct range_position){count - 1, ranges->blocks.items[count - 1].items.count};
 	if (place->block == count)
@@ -154,7 +155,7 @@ static bool find_block_with_room(struct code_ranges *ranges, struct range_positi
 	return true;
 }
 
-/* Insert before the position. A range beyond the limit is dropped. */
+/* Inserts the range before the position. Above CODE_RANGES_MAX the range is dropped. */
 static bool insert(struct code_ranges *ranges, struct range_position place, const struct code_range *range)
 {
 	struct code_ranges_block *block;
@@ -227,7 +228,7 @@ bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, u
 
 	if (!code_ranges_remove(ranges, start, end, noted_ns))
 		return false;
-	/* Add the parts that do not overlap ranges noted at a later time. */
+	/* Add those parts of the range that do not overlap ranges noted at a later time. */
 	for (place = find_first(ranges, start); start < end; place = find_first(ranges, start)) {
 		const struct code_range *later = range_at(ranges, place);
 		uint64_t later_start = later && later->start < end ? later->start : end;
@@ -291,7 +292,7 @@ static size_t get_cost(const struct kept_code *kept)
 	return kept->bytes ? kept->size + ITEM_BYTES : 0;
 }
 
-/* Frees the piece, whose slot may be reused. CODE_STORE_NONE: does nothing. */
+/* Frees the piece; its slot may be reused. Does nothing for CODE_STORE_NONE. */
 static void code_store_remove(struct code_store *store, size_t index)
 {
 	struct kept_code *kept = index == CODE_STORE_NONE ? NULL : &store->items.items[index];
@@ -302,7 +303,7 @@ static void code_store_remove(struct code_store *store, size_t index)
 	store->plain_bytes -= kept->plain_size;
 	free(kept->bytes);
 	*kept = (struct kept_code){0};
-	/* Out of memory: the value stays empty. */
+	/* Without memory for the index, the slot stays unused. */
 	(void)vector_push(&store->unused, index);
 }
 
@@ -360,7 +361,7 @@ static bool is_blank(const uint8_t *page, size_t size)
 	return !page[0] && !memcmp(page, page + 1, size - 1);
 }
 
-/* For `kept`, which replaces `before`. */
+/* Is there room for `kept`, which replaces `before`? */
 static bool has_room(const struct code_store *store, const struct kept_code *before, const struct kept_code *kept)
 {
 	return store->plain_bytes - before->plain_size + kept->plain_size <= store->plain_bytes_max &&
@@ -376,8 +377,8 @@ static bool find_room(const struct code_store *store, const struct kept_code *be
 	return true;
 }
 
-/* Replaces the piece at `*index`; CODE_STORE_NONE: uses a new slot. *kept_ret is false if the store is full; then
- * nothing changes. */
+/* Replaces the piece at `*index`, or stores a new one if `*index` is CODE_STORE_NONE. If the store is full, *kept_ret
+ * is false and nothing changes. */
 static struct mmt_error *code_store_put(struct code_store *store, size_t *index, const void *code, size_t size,
 					bool *kept_ret)
 {
@@ -417,7 +418,7 @@ static struct mmt_error *code_store_put(struct code_store *store, size_t *index,
 	return NULL;
 }
 
-/* Writing into memory that was blank before replaces no code. */
+/* Keeps the old content of a page whose code was replaced. Writing into blank memory replaces no code. */
 static struct mmt_error *keep_replaced(struct code_pages *pages, struct code_store *store, const struct code_page *page,
 				       const uint8_t *known, const uint8_t *seen)
 {
@@ -459,7 +460,7 @@ static struct mmt_error *replace(struct code_pages *pages, struct code_store *st
 	return error;
 }
 
-/* *changed_ret: its content differs from the previous reading. */
+/* Stores the new content of a page. *changed_ret: it differs from the content read before. */
 static struct mmt_error *take_bytes(struct code_pages *pages, struct code_store *store, struct code_page *page,
 				    const uint8_t *seen, bool *changed_ret)
 {
@@ -503,7 +504,7 @@ struct mmt_error *code_pages_put(struct code_pages *pages, struct code_store *st
 	else if (known->again_ns < CODE_PAGE_AGAIN_NS_MAX)
 		known->again_ns *= 2;
 	known->due_ns = now_ns + known->again_ns;
-	/* The store is full and stays full. */
+	/* The store is full and will stay full: do not read this page again. */
 	if (known->kept == CODE_STORE_NONE && !is_blank(page, pages->page_bytes))
 		known->due_ns = CODE_PAGE_NEVER;
 	return error;

@@ -15,21 +15,22 @@
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 
-/* Reads the JIT code of all programs, one bounded pass at a time. */
+/* One pass: reads new JIT code of all programs within a time limit. */
 struct code_pass {
 	struct recorder *recorder;
 	uint64_t now_ns;
-	uint64_t due_ns;   /* pages due by then are read */
-	uint64_t spent_ns; /* CPU time of this thread, without reading rings */
+	uint64_t due_ns;   /* the pass reads pages that are due at this time */
+	uint64_t spent_ns; /* CPU time of this thread, without the time spent on reading rings */
 	uint64_t spent_ns_max;
 	bool at_end;
-	bool trust_ranges; /* do not check that ranges are still executable if the kernel has no query for it */
-	/* State of the pass itself. */
-	uint64_t work_ns; /* start of the work that is not yet in `spent_ns` */
+	bool trust_ranges; /* if the kernel cannot query single mappings, assume that ranges are still executable */
+	/* Progress of the pass. */
+	uint64_t work_ns; /* when the work began that `spent_ns` does not include yet */
 	uint8_t *piece;
 };
 
-/* The process cannot map memory during a read. Between two reads the rings and other programs get their turn. */
+/* The bytes of one read. The process cannot map memory during a read, so between two reads the targets and the ring
+ * reader get their turn. */
 #define PIECE_BYTES (64u << 10)
 
 static void begin_work(struct code_pass *pass)
@@ -58,9 +59,9 @@ static struct mmt_error *give_way(struct code_pass *pass)
 }
 
 /*
- * Find the program whose code is evicted in favour of `program`, which lives: ended programs before living ones, then
- * programs that were not requested before requested ones; the oldest of several ended ones. For a program that was not
- * requested, neither a requested nor a living program is evicted.
+ * Finds the program whose code is evicted in favour of `program`, which is alive. Ended programs are evicted before
+ * living ones, then programs that the user did not request before requested ones, then the oldest of the ended ones. A
+ * program that the user did not request evicts neither a requested program nor a living one.
  */
 static struct jit_program *find_victim(const struct jit_code *jit_code, const struct jit_program *program)
 {
@@ -121,8 +122,8 @@ static enum mapped_kind query_mapping(const struct code_pass *pass, const struct
 }
 
 /*
- * Keep only those parts of what was read that are still executable. Unmapping is noticed late or never, so data may be
- * mapped there by now: it must not get into the recording.
+ * Keeps only those parts of the bytes read that are still executable. The recorder learns late or never that code was
+ * unmapped, so data may have been mapped there since, and data must not get into the recording.
  */
 static struct mmt_error *keep_code(struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t end)
 {
@@ -140,7 +141,7 @@ static struct mmt_error *keep_code(struct code_pass *pass, struct jit_program *p
 	return error;
 }
 
-/* *position: address reached; the end of the run if nothing more can be read. */
+/* *position: the address reached; the end of the run if nothing more can be read there. */
 static struct mmt_error *read_piece(struct code_pass *pass, struct jit_program *program, const struct resident_run *run,
 				    uint64_t *position)
 {
@@ -156,7 +157,7 @@ static struct mmt_error *read_piece(struct code_pass *pass, struct jit_program *
 	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
 }
 
-/* Read the resident pages of START to END, or of a part; *position_ret: address reached. */
+/* Reads resident pages from START to END until the pass is over. *position_ret: the address reached. */
 static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t end,
 				    uint64_t *position_ret)
 {
@@ -187,7 +188,8 @@ static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *
 	return error;
 }
 
-/* The next executable mapping, or a part of it, from `start` on. If there is none, *end is where to continue. */
+/* Finds the next executable mapping, or a part of it, at or above `start`. If there is none, *end is the address to
+ * continue at. */
 static bool find_code(const struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t *end)
 {
 	uint64_t now_ns = clock_now_ns(), mapped_end;
@@ -195,21 +197,20 @@ static bool find_code(const struct code_pass *pass, struct jit_program *program,
 
 	if (mapped_end < *end || kind == MAPPED_NOTHING)
 		*end = mapped_end;
-	/* Out of memory: the next pass tries again. */
 	if (kind == MAPPED_NOTHING)
 		(void)code_ranges_remove(&program->ranges, start, mapped_end, now_ns);
 	return kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges);
 }
 
 /*
- * Read all ranges of the program once, starting where the last pass ended. Check each mapping separately: a neighbour
- * may temporarily be writable data and become executable again without any record.
+ * Reads all ranges of the program once, starting where the last pass ended. Each mapping is checked separately: the
+ * next one may be writable data for a while and become executable again without an event.
  */
 static struct mmt_error *read_ranges(struct code_pass *pass, struct jit_program *program)
 {
 	uint64_t begin = program->position, position = begin;
 	struct mmt_error *error = NULL;
-	bool again = false; /* start over at the lowest address */
+	bool again = false; /* continue at the lowest address */
 
 	while (!error && !is_over(pass)) {
 		const struct code_range *range = code_ranges_from(&program->ranges, position);
@@ -255,7 +256,7 @@ static void jit_program_close(struct jit_program *program)
 	mapping_scan_end(&program->scan);
 }
 
-/* *short_ret: descriptors are short. */
+/* Returns `fd` if it can stay open, or -1. *short_ret is set if too many files are open. */
 static int spare(int fd, bool at_end, bool *short_ret)
 {
 	bool is_open = fd >= 0;
@@ -266,7 +267,8 @@ static int spare(int fd, bool at_end, bool *short_ret)
 	return fd;
 }
 
-/* Opens its current memory. When recording ends, no descriptors are reserved for other uses. */
+/* Opens the memory of the process. While recording, some file descriptors are reserved for other uses; at the end, none
+ * are. */
 static void jit_program_open(struct jit_program *program, bool at_end)
 {
 	pid_t tid = proc_living_thread(program->pid);
@@ -303,7 +305,8 @@ static struct mmt_error *read_program(struct code_pass *pass, struct jit_program
 	return error;
 }
 
-/* Read the programs of one kind (requested or not), starting with the first that had no time left in the last pass. */
+/* Reads the programs that the user requested, or the others, starting with the first that got no time in the last
+ * pass. */
 static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
 {
 	struct jit_code *jit_code = &pass->recorder->jobs.jit_code;
@@ -326,8 +329,8 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
 	return error;
 }
 
-/* Gives all programs a turn until `spent_ns_max` is spent; the next pass continues there. Keeps up with the rings.
- * Errors: reading the rings failed, or out of memory. */
+/* Reads one program after the other until `spent_ns_max` of CPU time is used up; the next pass continues there. Errors:
+ * reading the rings failed, or out of memory. */
 static struct mmt_error *code_pass_read(struct code_pass *pass)
 {
 	struct jit_code *jit_code = &pass->recorder->jobs.jit_code;
@@ -367,7 +370,7 @@ static void jit_program_deinit(struct jit_program *program)
 	code_pages_deinit(&program->pages);
 }
 
-/* Query the mapping at `address`. Linux before 6.11 cannot answer this, so the list of all mappings is read instead.
+/* Queries the mapping at `address`. Linux before 6.11 has no such query, so /proc/PID/maps is scanned instead.
  * *time_ns: the answer applies to code noted before this time. False: out of memory. */
 static bool ask(struct jit_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
 		uint64_t *end_ret, uint64_t *time_ns)
@@ -382,7 +385,7 @@ static bool ask(struct jit_program *program, uint64_t address, size_t *lines_lef
 	return true;
 }
 
-/* False: out of memory. */
+/* Checks the next TIDY_STEP_RANGES ranges and drops the unmapped ones. False: out of memory. */
 static bool tidy_step(struct jit_program *program, uint64_t now_ns)
 {
 	const struct code_range *range = NULL;
@@ -403,7 +406,7 @@ static bool tidy_step(struct jit_program *program, uint64_t now_ns)
 		if (!ask(program, start, &lines_left, &kind, &end, &time_ns))
 			return false;
 		if (kind == MAPPED_UNTOLD)
-			break; /* the next step continues here */
+			break; /* the next step continues at this range */
 		if (kind != MAPPED_CODE && !code_ranges_remove(&program->ranges, start, end, time_ns))
 			return false;
 		program->tidy_position = end;
@@ -412,7 +415,7 @@ static bool tidy_step(struct jit_program *program, uint64_t now_ns)
 	program->tidy_ns = clock_now_ns() + TIDY_STEP_NS;
 	if (range)
 		return true;
-	/* If the search freed enough, search again as soon as needed. */
+	/* The search is complete. If it freed many ranges, search again as soon as room is needed; otherwise pause. */
 	mapping_scan_end(&program->scan);
 	program->tidy_position = 0;
 	program->tidied_in_vain = program->tidied < TIDY_WORTH_RANGES;
@@ -422,9 +425,9 @@ static bool tidy_step(struct jit_program *program, uint64_t now_ns)
 }
 
 /*
- * Call this before adding a range. The kernel does not report unmapping of JIT code, so while there are many ranges,
- * each call checks some of them and drops those that are unmapped or no longer executable; memory that becomes
- * executable again is reported. Adds the CPU time of this thread that it takes to *spent_ns. False: out of memory.
+ * Drops ranges that are unmapped or no longer executable. The kernel does not report the unmapping of JIT code, so
+ * while there are many ranges, each call checks some of them; an event reports memory that becomes executable again.
+ * Call this before adding a range. Adds the CPU time used to *spent_ns. False: out of memory.
  */
 static bool jit_program_tidy(struct jit_program *program, int64_t *spent_ns)
 {
@@ -434,7 +437,7 @@ static bool jit_program_tidy(struct jit_program *program, int64_t *spent_ns)
 	if (program->ended || program->ranges.count < TIDY_FROM)
 		return true;
 	now_ns = clock_now_ns();
-	/* Records come from a ring in bursts: while they exceed the free ranges, do not wait between steps. */
+	/* Records arrive in bursts. If a burst fills all places, do not wait between two steps. */
 	if (now_ns < program->tidy_ns && (program->ranges.count < CODE_RANGES_MAX || program->tidied_in_vain))
 		return true;
 	begin_ns = clock_thread_ns();
@@ -446,11 +449,12 @@ static bool jit_program_tidy(struct jit_program *program, int64_t *spent_ns)
 }
 
 #define INTERVAL_NS 50000000ULL	     /* shortest time between two passes */
-#define PASS_NS_MAX 5000000ULL	     /* CPU time of this thread per pass; the next pass continues there */
-#define SPENT_NS_MAX 400000000LL     /* reserve: a starting program generates much code at once */
-#define TIME_SHARE 50		     /* the reader may use 1/this of the time */
+#define PASS_NS_MAX 5000000ULL	     /* CPU time of this thread for one pass; the next pass continues where it ended */
+#define SPENT_NS_MAX 400000000LL     /* reserve of CPU time: a starting program generates much code at once */
+#define TIME_SHARE 50		     /* JIT code may take 1/TIME_SHARE of the elapsed time */
 #define EXIT_INTERVAL_NS 10000000ULL /* shortest time between two passes after a thread has exited */
-#define FORKED_NS 500000000ULL	     /* after this time a forked child keeps the code inherited from its parent */
+/* A forked child inherits its parent's code and may discard it soon: read it after this time. */
+#define FORKED_NS 500000000ULL
 
 void jit_code_deinit(struct jit_code *jit_code)
 {
@@ -514,7 +518,7 @@ bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t star
 	return range && range->start < end;
 }
 
-/* Stop looking for its code. */
+/* Stops looking for JIT code of this program. */
 static void end_program(struct jit_code *jit_code, struct jit_program *program)
 {
 	program->ended = true;
@@ -581,14 +585,15 @@ void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid)
 		code_ranges_clear(&program->ranges);
 }
 
-/* Nothing of it was kept, and no more records about it will come: its process is not known either. */
+/* Nothing of the program was kept, and no more records of it can arrive, because its process is not in the process
+ * table. */
 static bool can_be_dropped(const struct recorder *recorder, const struct jit_program *program, bool youngest)
 {
 	return program->ended && !program->pages.items.count &&
 	       !(youngest && process_table_find(&recorder->processes, program->pid));
 }
 
-/* Moves other elements. */
+/* Moves the remaining elements: pointers to programs become invalid. */
 static void drop_programs(struct recorder *recorder)
 {
 	struct jit_code *jit_code = &recorder->jobs.jit_code;
@@ -642,9 +647,9 @@ struct mmt_error *jit_code_read(struct recorder *recorder)
 	return error;
 }
 
-/* When recording ends: write what was read into the recording, and warn about what is missing. */
+/* The end of the recording: write the stored code into the recording, and warn about code that is missing. */
 
-#define END_NS_MAX 10000000000ULL /* CPU time of this thread */
+#define END_NS_MAX 10000000000ULL /* CPU time of this thread for reading JIT code when recording ends */
 
 static int compare_pages(const void *first, const void *second)
 {
@@ -660,7 +665,7 @@ static int compare_changes(const void *first, const void *second)
 	return a < b ? -1 : a > b;
 }
 
-/* The pages are no longer found by their addresses. */
+/* Moves the stored pages of a program into `copies`. Sorts the pages, so lookups by address fail from now on. */
 static struct mmt_error *hand_over(struct jit_program *program, struct code_copies *copies)
 {
 	struct code_pages *pages = &program->pages;

@@ -20,58 +20,58 @@
 
 struct recorder;
 
-/* A program of a process: where it has JIT code, its memory, and which of its pages have been read. */
+/* One program that a process runs or ran: where it has JIT code, its memory, and which of its pages have been read. */
 
-#define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with this many ranges it begins to drop unmapped ones */
-#define TIDY_STEP_RANGES 256		    /* ranges checked in one step: the rings fill in the meantime */
-#define TIDY_STEP_LINES 1024		    /* of /proc/PID/maps in one step, on kernels without mapping_query() */
-#define TIDY_WORTH_RANGES 2048		    /* a search that drops fewer ranges than this was in vain */
-#define TIDY_STEP_NS 1000000ULL		    /* shortest time between two steps while there is room */
-#define TIDY_INTERVAL_NS 1000000000ULL	    /* pause after a complete search in vain */
+#define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges, look for unmapped ones and drop them */
+#define TIDY_STEP_RANGES 256		    /* ranges checked in one step, so that the rings are read in time */
+#define TIDY_STEP_LINES 1024	       /* lines of /proc/PID/maps read in one step, on kernels without PROCMAP_QUERY */
+#define TIDY_WORTH_RANGES 2048	       /* a search that drops fewer ranges than this was not worth its cost */
+#define TIDY_STEP_NS 1000000ULL	       /* pause between two steps while there is room for more ranges */
+#define TIDY_INTERVAL_NS 1000000000ULL /* pause after a search that was not worth its cost */
 
 struct jit_program {
 	pid_t pid;
-	uint64_t until_ns; /* as in struct process_code */
-	uint64_t from_ns;  /* do not read it before this time */
-	bool requested;	   /* its process was requested by the user: while it lives, its code is never evicted */
-	bool opened;	   /* the open() was tried */
+	uint64_t until_ns; /* when the program ended, as in struct process_code */
+	uint64_t from_ns;  /* do not read its code before this time */
+	bool requested;	   /* the user requested its process: its code is not evicted while it is alive */
+	bool opened;	   /* opening its memory was tried */
 	uint64_t opened_ns;
-	bool descriptors_short; /* it could not be opened because descriptors were short */
+	bool descriptors_short; /* its memory could not be opened because too many files were open */
 	bool ended;
-	bool gave_way;	  /* its code was evicted for others */
-	int memory, maps; /* of the address space that it had at that time, even after an exec; -1: none */
+	bool gave_way;	  /* its stored code was evicted */
+	int memory, maps; /* of its address space, valid even after an exec; -1: not open */
 	struct residency_reader pagemap;
 	struct code_ranges ranges;
 	struct code_pages pages;
-	uint64_t position;	  /* address up to which ranges were read last */
-	uint64_t tidy_ns;	  /* before this time its ranges are not searched again for unmapped ones to drop */
-	uint64_t tidy_position;	  /* address that this search has reached */
-	struct mapping_scan scan; /* of this search, on kernels without mapping_query() */
-	size_t tidied;		  /* ranges that this search found unmapped */
-	bool tidied_in_vain;	  /* a complete search found hardly any unmapped */
+	uint64_t position;	  /* address up to which the last pass has read */
+	uint64_t tidy_ns;	  /* do not search for unmapped ranges before this time */
+	uint64_t tidy_position;	  /* address up to which the search has checked ranges */
+	struct mapping_scan scan; /* /proc/PID/maps, for the search on kernels without PROCMAP_QUERY */
+	size_t tidied;		  /* ranges that the search found unmapped */
+	bool tidied_in_vain;	  /* the last complete search was not worth its cost */
 };
 
 struct jit_code {
 	VECTOR(struct jit_program) programs;
-	struct map program_of_pid;	   /* of programs that have not ended */
-	struct code_store store;	   /* for the pages of all programs */
-	const struct jit_program *reading; /* during a pass */
-	bool nothing_gives_way;		   /* nothing can be evicted until another program ends */
-	uint64_t read_ns, next_ns;	   /* time of the last pass, and of the next */
-	int64_t spent_ns;		   /* time spent beyond the allowed share up to ... */
+	struct map program_of_pid;	   /* index of the living program by PID */
+	struct code_store store;	   /* the code of all programs */
+	const struct jit_program *reading; /* the program that is being read; NULL between two passes */
+	bool nothing_gives_way;		   /* no code can be evicted until another program ends */
+	uint64_t read_ns, next_ns;	   /* when the last pass ended; when the next is due */
+	int64_t spent_ns;		   /* CPU time used beyond the allowed share, up to reckoned_ns */
 	uint64_t reckoned_ns;
-	size_t turns[2]; /* whose turn is next: among the others, and among the requested ones */
+	size_t turns[2]; /* index of the program that is read next, among the other and among the requested ones */
 	bool others_first;
-	bool full, cut;	  /* limits prevented a complete copy of a program that has ended */
-	size_t unopened;  /* programs that could not be opened and were removed from the list */
-	bool out_of_time; /* when recording ended */
+	bool full, cut;	  /* a limit prevented a complete copy for a program that has ended */
+	size_t unopened;  /* programs whose memory was never opened, and that are no longer in the list */
+	bool out_of_time; /* at the end of the recording the time was not enough to read all code */
 };
 
 /* Accepts a zeroed value. */
 void jit_code_deinit(struct jit_code *jit_code);
 
-/* What was mapped at that time. Memory of a new child process is inherited from its parent and mostly discarded
- * soon. */
+/* Memory that became executable at this time. A new child process inherits its parent's memory and discards most
+ * of it soon, so inherited memory is read later. */
 struct jit_mapping {
 	pid_t pid;
 	uint64_t start, end, time_ns;
@@ -82,33 +82,33 @@ struct jit_mapping {
 
 struct mmt_error *jit_code_note(struct recorder *recorder, const struct jit_mapping *mapping) MMT_MUST_CHECK;
 
-/* Does the process have watched executable memory in this range? Changes nothing. */
+/* Does the process have known JIT code in this range? Changes nothing, so that the ring reader may call it. */
 bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end);
 
-/* A new program, by exec or in a new process with this PID, began at this time. Ranges noted for a later time belong to
- * it: records and snapshots do not arrive in time order. */
+/* A new program began at this time in the process with this PID, by exec or by fork. Records and snapshots do not
+ * arrive in order of time, so ranges noted for a later time belong to the new program. */
 struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
-/* The process has ended; its PID has not been reused yet. */
+/* The process has ended, and its PID has not been reused yet. */
 void jit_code_end_process(struct recorder *recorder, pid_t pid);
 
-/* One of its threads has exited: the others may follow. */
+/* A thread of the process has exited. The others may follow soon, so its code is read early. */
 void jit_code_note_exit(struct recorder *recorder, pid_t pid);
 
-/* All its mappings will be noted next. */
+/* A snapshot of the process begins, which will add all of its executable mappings. */
 void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid);
 
 /*
- * Called periodically during the recording: reads new JIT code. Takes a small share of the time and reads few bytes at
- * once. Keeps up with the rings. Errors: reading the rings failed, or out of memory.
+ * Reads new JIT code if a pass is due. Uses a small share of the time, reads few bytes at once, and lets the ring
+ * reader work in between. Errors: reading the rings failed, or out of memory.
  */
 struct mmt_error *jit_code_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Called when recording ends: reads the current JIT code of living programs. recorder->jobs.code then describes all
- * code ever read. */
+/* Reads the JIT code of living programs once more when recording ends. Afterwards recorder->jobs.code describes all
+ * stored code. */
 struct mmt_error *jit_code_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* As code_copies_encode(). Call it after the above. */
+/* Encodes the section as code_copies_encode() does. Call this after jit_code_finish(). */
 struct mmt_error *jit_code_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

@@ -13,9 +13,9 @@
 #include "capture/procfs/proc.h"
 
 #define DISABLED_AT_ONCE 64
-#define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */
+#define SPARE_DESCRIPTORS 64	      /* for other files, pipes, ring buffers and /proc */
 #define DESCRIPTORS_FOR_THREADS 32768 /* opening so many takes about a second, closing them some seconds */
-#define NUMBER_REUSE_NS 10000000ULL   /* the kernel does not reuse a TID within this time */
+#define NUMBER_REUSE_NS 10000000ULL   /* the kernel does not reuse a TID sooner than this */
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
 {
@@ -142,8 +142,8 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 	return NULL;
 }
 
-/* Opens one descriptor and redirects its output into the CPU's ring once the filter (NULL: none) is set. `gone_ret`:
- * the thread has exited, or, for an event that belongs to no thread, the CPU is offline. */
+/* Opens one event and redirects its output into the CPU's ring after its filter (NULL: none) is set. `gone_ret`: the
+ * thread has exited or, for a per-CPU event, the CPU is offline. */
 static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
 				    const char *filter, pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret,
 				    bool *gone_ret)
@@ -217,7 +217,7 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 	return error;
 }
 
-/* Opened first: a hotplug event shows whether the CPU's other events have stopped. */
+/* Opened before the other events of the CPU: if it has stopped, they have stopped, too. */
 static struct mmt_error *open_hotplug_event(struct attachment *attachment, int cpu, bool *gone_ret)
 {
 	int errno_value = hotplug_events_open(&attachment->hotplug_events, cpu);
@@ -311,8 +311,8 @@ static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_
 	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
 }
 
-/* Did the events belong to one thread all the time? Its TID may have been reused while they were opened, for a thread
- * that has only some of the events. */
+/* Were all events opened for one thread? While they were opened, the TID may have been reused for a thread that has
+ * only some of them. */
 static bool was_one_thread(pid_t pid, pid_t tid, uint64_t start_ticks, uint64_t taken_ns)
 {
 	struct proc_thread state;
@@ -366,7 +366,7 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 	return error;
 }
 
-/* The first identifier of each event: the file is written with these. */
+/* Notes the first identifier of each event. The head of the file contains these. */
 static struct mmt_error *note_first_ids(struct attachment *attachment)
 {
 	for (uint32_t event = 0; event < attachment->set->items.count; event++) {
@@ -412,8 +412,8 @@ static uint64_t read_lost(const struct attached_event *event)
 	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
 }
 
-/* The kernel stopped these events when the CPU went offline. Their records may still be in a ring, so their identifiers
- * stay known. */
+/* Closes the events that the kernel stopped when the CPU went offline. Their identifiers stay known, because their
+ * records may still be in a ring. */
 static void close_events_of_cpu(struct attachment *attachment, int cpu)
 {
 	size_t kept = 0;
@@ -446,7 +446,7 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 	error = add_root(attachment, -1, -1, 0, &root);
 	if (!error)
 		error = open_set_on_cpu(attachment, root, index, gone_ret);
-	/* Even if not all events could be opened: records of the others are in a ring. */
+	/* Do this even if some events could not be opened: the rings may already contain records of the others. */
 	for (size_t i = first; i < attachment->events.count; i++) {
 		const struct attached_event *event = &attachment->events.items[i];
 
@@ -521,7 +521,7 @@ uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
 	return lost;
 }
 
-/* Records about the threads that events were opened for, or that inherited them: see attach.h. */
+/* Records about the threads that have an event set: see attach.h. */
 
 static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
 {
@@ -540,7 +540,7 @@ struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint
 	return add_note(attachment, tid, time_ns, 0);
 }
 
-/* NULL: no such event is open. */
+/* Returns NULL if no event is open for this thread. */
 static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
 {
 	const uint64_t *index = map_get(&attachment->root_of_thread, (uint32_t)tid);
@@ -570,7 +570,7 @@ bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t
 	return unseen;
 }
 
-/* Inside clone() a thread is neither stopped nor in an interruptible sleep. */
+/* Is the thread outside of clone()? Inside, it is neither stopped nor in an interruptible sleep. */
 static bool is_outside(const struct attached_root *root)
 {
 	struct proc_thread state;
@@ -603,7 +603,7 @@ struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uin
 	return thread_coverage_note_fork(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
 }
 
-/* Is the thread that ran the one that this fence was opened for? */
+/* Was the event set of `root` opened for the thread that the note is about? */
 static bool is_thread_of_root(const struct attachment *attachment, const struct attached_root *root,
 			      const struct thread_note *note)
 {
@@ -613,8 +613,8 @@ static bool is_thread_of_root(const struct attachment *attachment, const struct 
 
 static struct mmt_error *resolve_run(struct attachment *attachment, const struct thread_note *note)
 {
-	/* A closed fence proves nothing: its event set may have been closed because it was incomplete or a
-	 * duplicate. */
+	/* A closed coverage event proves nothing: it may have been closed because the event set was incomplete, or
+	 * because the thread has a second set. */
 	const uint64_t *inherited = map_get(&attachment->root_of_fence, note->fence_id);
 	const uint64_t *own = map_get(&attachment->root_of_thread, (uint32_t)note->tid);
 
@@ -654,7 +654,7 @@ void thread_coverage_deinit(struct thread_coverage *coverage)
 	map_deinit(&coverage->ends);
 }
 
-/* Returns the later of two times. */
+/* Keeps the later one of the stored time and `time_ns`. False: out of memory. */
 static bool put_latest(struct map *map, pid_t tid, uint64_t time_ns)
 {
 	const uint64_t *known_ns = map_get(map, (uint32_t)tid);

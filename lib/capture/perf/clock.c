@@ -35,8 +35,8 @@ bool clock_is_of_events(void)
 	struct stat status;
 	char *next;
 
-	/* The offsets apply to children; they are also ours, unless the next child will be the first in a new time
-	 * namespace. */
+	/* These offsets apply to children. They also apply to this process, unless its next child will be the first
+	 * process of a new time namespace. */
 	if (stat("/proc/self/ns/time", &status) < 0 || status.st_ino == FIRST_TIME_NAMESPACE ||
 	    text_file_read(-1, "/proc/self/timens_offsets", &offsets) < 0 ||
 	    strncmp(offsets, name, sizeof(name) - 1) != 0)

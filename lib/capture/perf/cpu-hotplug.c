@@ -74,8 +74,8 @@ bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cp
 
 	*left_out_ret = 0;
 
-	/* Half of all possible CPUs may be offline SMT siblings: events on them would be expensive, and they do not
-	 * come online by themselves. */
+	/* Skip disabled SMT siblings. They may be half of all possible CPUs and do not come online by themselves, and
+	 * events on them would be expensive. */
 	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8))
 		ok = cpus_parse(present, &all);
 	for (size_t i = 0; ok && i < all.count; i++) {
@@ -88,7 +88,6 @@ bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cp
 	return ok;
 }
 
-/* If the possible CPUs are not known, use only those that are online. */
 struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret)
 {
 	CLEANUP(free) char *present = NULL;
@@ -158,7 +157,7 @@ bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *c
 	return false;
 }
 
-#define STANDSTILL_NS 40000000ULL /* some clocks advance in ticks of up to 10 ms */
+#define STANDSTILL_NS 40000000ULL /* a running clock advances in this time: some have ticks of 10 ms */
 
 void hotplug_events_deinit(struct hotplug_events *hotplug_events)
 {
@@ -169,7 +168,7 @@ void hotplug_events_deinit(struct hotplug_events *hotplug_events)
 	vector_deinit(&hotplug_events->items);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct hotplug_event *find_or_add(struct hotplug_events *hotplug_events, int cpu)
 {
 	struct hotplug_event *added;
@@ -202,7 +201,7 @@ int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu)
 	return errno_value;
 }
 
-/* If the event cannot be read, its CPU has gone offline. */
+/* Has the count stopped advancing? An event that cannot be read is on a CPU that has gone offline. */
 static bool stands_still(struct hotplug_event *hotplug_event)
 {
 	struct {
@@ -217,7 +216,7 @@ static bool stands_still(struct hotplug_event *hotplug_event)
 	return false;
 }
 
-/* Shortly after the last check the clock may only seem to stand still. */
+/* Waits if the last check was so recent that a running clock may not have advanced since. */
 static bool has_stopped(struct hotplug_event *hotplug_event)
 {
 	uint64_t since_ns = clock_now_ns() - hotplug_event->looked_ns;
@@ -244,8 +243,9 @@ struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_eve
 #define STOPPED_LOOK_NS 1000000000ULL
 
 /*
- * A CPU has no events from the time when it comes online until they are opened here, and threads that ran on it
- * meanwhile were missed. So the CPU counts as missed even though it is recorded from now on.
+ * Opens events on CPUs that have come online. Such a CPU has no events from the time when it comes online until this
+ * call, and calls made there in between are missing. So the summary counts it as missed, although it is recorded from
+ * now on.
  */
 static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
 {
@@ -253,7 +253,7 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	bool ok = true;
 	int cpu;
 
-	/* New events would only fill a ring that is no longer read. */
+	/* The recording has stopped: new events would only fill a ring that is no longer read. */
 	if (recorder->stop_ns)
 		return NULL;
 	while (ok && !error && cpu_watch_take_back(&recorder->reader.cpus, online, &cpu)) {
@@ -272,7 +272,7 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	return ok ? NULL : &error_no_memory;
 }
 
-/* Warns only once. */
+/* Warns once about CPUs whose events are missing. */
 static void warn_of_cpus(struct recorder *recorder)
 {
 	if (!recorder->summary.missed_cpus && recorder->reader.cpus.unseen.count)
@@ -282,8 +282,8 @@ static void warn_of_cpus(struct recorder *recorder)
 	recorder->summary.missed_cpus = recorder->reader.cpus.unseen.count;
 }
 
-/* CPUs that went offline and came back between two checks. A check disturbs every CPU, so it is rare; one more is made
- * at the end. */
+/* Finds CPUs that went offline and came back between two checks. Each check interrupts every CPU, so checks are rare.
+ * The last check is made when recording stops. */
 static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *stopped)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -293,14 +293,14 @@ static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *
 		return NULL;
 	recorder->reader.cpus.looked_for_stopped_ns = now_ns;
 	error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
-	/* A CPU may have run since the previous check and gone offline then. No later check would notice, so check
-	 * twice. */
+	/* When recording stops, check twice: a CPU may have run since the previous check and gone offline after that,
+	 * and no later check would notice. */
 	if (!error && recorder->stop_ns)
 		error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
 	return error;
 }
 
-/* If the list cannot be read, nothing is known about the CPUs. */
+/* If the list of CPUs cannot be read, nothing is checked. */
 struct mmt_error *cpu_hotplug_check(struct recorder *recorder)
 {
 	cpu_list online = {0}, stopped = {0};

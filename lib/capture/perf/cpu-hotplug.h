@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CPU hotplug: which CPUs are online, the hotplug events (dummy events on each CPU) that report changes, and what
- * happens when a CPU comes online while recording.
+ * CPU hotplug: which CPUs are online, the hotplug events that report changes (one dummy event on each CPU), and what to
+ * do when a CPU comes online while recording.
  */
 #ifndef CAPTURE_PERF_CPU_HOTPLUG_H
 #define CAPTURE_PERF_CPU_HOTPLUG_H
@@ -14,67 +14,68 @@
 #include "base/vector.h"
 
 /*
- * Which CPUs exist, and on which of them calls are missed. Per-thread events are also opened for offline CPUs and
- * become active when the CPU comes online. Per-CPU events can only be opened on online CPUs, stop when the CPU goes
- * offline, and are opened again when the recorder notices that the CPU is back: calls made there before that are
+ * Which CPUs exist, and on which of them calls are missed. The kernel also accepts per-thread events for offline CPUs
+ * and enables them when the CPU comes online. It accepts per-CPU events only for online CPUs, and stops them when the
+ * CPU goes offline. The recorder opens them again when it notices that the CPU is back; calls made there in between are
  * missed.
  */
 
 /* Zero-initialise an empty list; free it with vector_deinit(). */
 typedef VECTOR(int) cpu_list;
 
-/* Append the CPUs of a list like "0-3,5"; false: out of memory. */
+/* Appends the CPUs of a list like "0-3,5". False: out of memory. */
 bool cpus_parse(const char *text, cpu_list *cpus);
 
 struct mmt_error *cpus_list_online(cpu_list *cpus) MMT_MUST_CHECK;
 
 /*
- * The same, then the CPUs that may come online: those that are present and are not disabled SMT siblings. A machine may
- * be laid out for many more CPUs than it has, so at most as many are added as are online. `online_ret`: how many are
- * online; `left_out_ret`: how many more could have been added.
+ * Lists the online CPUs, then the CPUs that may come online: those that are present and are not disabled SMT siblings.
+ * Firmware may announce many more CPUs than the machine has, so at most as many are added as are online. `online_ret`:
+ * how many are online. `left_out_ret`: how many offline CPUs were not added.
  */
 struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret) MMT_MUST_CHECK;
 
-/* Append the other CPUs of the list of present CPUs, under the conditions above. False: out of memory. */
+/* Appends the offline CPUs of the list of present CPUs, with the limits of cpus_list_usable(). False: out of memory. */
 bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret);
 
-/* Zero initialisation makes an empty one. */
+/* Zero-initialise one without CPUs. */
 struct cpu_watch {
-	cpu_list unseen; /* were online without events */
+	cpu_list unseen; /* CPUs that were online without events */
 	uint64_t looked_ns;
 	uint64_t looked_for_stopped_ns;
-	cpu_list away; /* have no events: they are offline, or were at the last check */
+	cpu_list away; /* CPUs that have no events because they are offline, or were at the last check */
 };
 
 void cpu_watch_deinit(struct cpu_watch *watch);
 
-/* The CPUs that are online now. `on_cpus`: the events are per CPU. False: out of memory. */
+/* Notes which CPUs are online now. `recorded`: the CPUs for which events were opened. `on_cpus`: they are per-CPU
+ * events. False: out of memory. */
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus);
 
-/* This CPU has no events. False: out of memory. */
+/* Notes that this CPU has no events. False: out of memory. */
 bool cpu_watch_add_away(struct cpu_watch *watch, int cpu);
 
-/* The events of these CPUs stopped before that list was read: those that are in it were offline for a short time.
- * False: out of memory. */
+/* Notes that the events of these CPUs had stopped before the list `online` was read. Those that are in the list were
+ * offline for a short time. False: out of memory. */
 bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online);
 
-/* Take out a CPU that is online and had no events. False: there is none. */
+/* Removes a CPU that is online again from the CPUs without events. False: there is no such CPU. */
 bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret);
 
 /*
- * The kernel disables the events of a CPU that goes offline and does not enable them when it comes back. If both happen
- * between two checks, no list of CPUs shows it. An event that only counts the time since it was opened does: after its
- * CPU was offline, its count no longer advances.
+ * The kernel disables the events of a CPU that goes offline and does not enable them when the CPU comes back. If both
+ * happen between two checks, no list of CPUs shows it. A hotplug event does: it only counts the time since it was
+ * opened, and its count stops for good when its CPU goes offline.
  */
 
 struct hotplug_event {
 	int fd; /* -1: closed */
 	int cpu;
-	uint64_t enabled_ns; /* as of the last check at which it had advanced */
-	uint64_t looked_ns;  /* time of that check, or when it was opened */
+	uint64_t enabled_ns; /* at the last check that found it advanced */
+	uint64_t looked_ns;  /* time of that check, or when the event was opened */
 };
 
-/* Zero-initialise an empty list; it has at most one event for each CPU. */
+/* Zero-initialise an empty list. It has at most one event for each CPU. */
 struct hotplug_events {
 	VECTOR(struct hotplug_event) items;
 };
@@ -82,15 +83,17 @@ struct hotplug_events {
 /* Closes every descriptor. */
 void hotplug_events_deinit(struct hotplug_events *hotplug_events);
 
-/* Open one for an online CPU and close the previous one. Returns 0 or an errno value, ENODEV if the CPU is offline. */
+/* Opens a hotplug event for an online CPU and closes the previous one. Returns 0 or an errno value; ENODEV: the CPU is
+ * offline. */
 int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu);
 
-/* Append the CPUs whose count stands still. Takes up to 40 ms for each CPU that was checked shortly before. */
+/* Appends the CPUs whose count no longer advances. Takes up to 40 ms for each CPU that was also checked a moment
+ * ago. */
 struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped) MMT_MUST_CHECK;
 
 struct recorder;
 
-/* Open events on CPUs that have come online, and note that they had none before. */
+/* Opens events on CPUs that have come online, and notes that these CPUs had no events before. */
 struct mmt_error *cpu_hotplug_check(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

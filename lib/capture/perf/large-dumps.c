@@ -13,14 +13,14 @@
 
 enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
 
-/* No other thread closes the descriptors before this one has ended. */
+/* Runs in the thread that switches events. The descriptors stay open until this thread has ended. */
 static void *switch_events(void *context)
 {
 	struct event_switch *switching = context;
 	unsigned long request = switching->on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 	size_t done = 0;
 
-	/* The recorder waits for this thread before it closes events, and the rings fill during that wait. */
+	/* The recorder waits for this thread before it closes events. During that wait the rings fill. */
 	priority_take_nice();
 	for (size_t i = 0; i < switching->fds.count; i++) {
 		if (__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))
@@ -34,8 +34,8 @@ static void *switch_events(void *context)
 }
 
 /*
- * Switch large stack dumps on or off, including inherited events, in another thread: if thousands of threads have
- * inherited an event, the kernel takes a tenth of a second for it.
+ * Switches large stack dumps on or off, including inherited events. A separate thread does this, because the kernel
+ * takes a tenth of a second if thousands of threads have inherited an event.
  */
 static struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
 {
@@ -53,7 +53,7 @@ static struct mmt_error *attach_begin_switch(struct attachment *attachment, bool
 	switching->on = on;
 	switching->is_complete = switching->has_ended = switching->must_end = false;
 	switching->has_thread = thread_start(&switching->thread, switch_events, switching) == 0;
-	/* Without a thread, switch here. */
+	/* If no thread can be created, switch in this one. */
 	if (!switching->has_thread)
 		switch_events(switching);
 	return NULL;
@@ -68,7 +68,7 @@ static enum switch_state attach_switch_state(const struct attachment *attachment
 	return switching->has_thread ? SWITCH_AT_WORK : SWITCH_CUT_SHORT;
 }
 
-/* Ask the thread to end early, without waiting for it. True: it has ended, or there is no thread. */
+/* Asks the thread to end early, without waiting for it. Returns true if it has ended, or if there is none. */
 static bool attach_stop_switch(struct attachment *attachment)
 {
 	struct event_switch *switching = &attachment->switching;
@@ -96,8 +96,9 @@ void attach_end_switch(struct attachment *attachment)
 #define LOW_NS (FULL_NS / 4)
 
 /*
- * A thread that is created while its parent's events are switched may inherit the previous state. By the second pass
- * its events are linked to the parent's, so the switch reaches them.
+ * The number of times that all events are switched. A thread that is created while its parent's events are switched may
+ * inherit the previous state. At the second time the kernel has linked its events to those of the parent, so they are
+ * switched, too.
  */
 #define PASSES 2
 
@@ -180,7 +181,8 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	now_ns = clock_now_ns();
 	on = large_dumps_rule_update(&large->rule, large->calls, now_ns);
 	large->calls = 0;
-	/* A switch in progress ends after its current ioctl(); the next step starts another. */
+	/* Stop a switch into the other direction, which ends after its current ioctl(). A later step starts the new
+	 * one. */
 	if (on != large->on && attach_stop_switch(&recorder->reader.attachment))
 		error = begin_switch(recorder, on, now_ns);
 	return error ? error : continue_switch(recorder, now_ns);

@@ -10,11 +10,12 @@
 
 #include "base/syscall-table.h"
 
-/* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
+/* Bytes of the stack that contain the return address of a frameless system call wrapper. The kernel's callchain skips
+ * this frame. */
 #define LEAF_STACK_BYTES 64
 #define FENCE_PERIOD_NS 1000000
 
-/* One comparison: failed attempts to lock, which are rare, are recognised by the sample. */
+/* A filter with one comparison is cheap. Failed attempts to take the lock are rare and are recognised by the sample. */
 #define LOCK_FILTER "write == 1"
 
 static void describe_common(struct perf_event_attr *attribute)
@@ -105,7 +106,7 @@ static struct mmt_error *add_side_band(const struct mmt_record_options *options,
 	return NULL;
 }
 
-/* NULL in `event_ret`: the kernel has no such tracepoint. */
+/* *event_ret is NULL if the kernel has no such tracepoint. */
 static struct mmt_error *add_tracepoint(struct event_set *set, const struct tracepoint_source *source,
 					const char *system, const char *name, struct event_description **event_ret)
 {
@@ -137,10 +138,10 @@ static void add_bytes(const struct architecture *architecture, uint32_t bytes, s
 }
 
 /*
- * The stack of a call that maps memory: the callchain, plus the caller of a frameless wrapper; the dump is a separate
- * event. A second sample costs more than its content, so lean recordings and rare calls have the dump in the first
- * sample; rare calls then need no extra events. Each register costs as much as a hundred bytes of stack, and unwinding
- * rarely needs callee-saved registers.
+ * Adds the stack to the event of a call that maps memory: the callchain, and the stack bytes that hold the caller of a
+ * frameless wrapper. Another event records the stack dump. Taking a second sample costs more than its content, so with
+ * --lean and for rare calls this sample contains the dump; rare calls then need no second event. Each register costs as
+ * much as a hundred bytes of stack, and unwinding rarely needs callee-saved registers.
  */
 static void add_stack(const struct mmt_record_options *options, const struct architecture *architecture,
 		      struct event_description *event)
@@ -153,7 +154,7 @@ static void add_stack(const struct mmt_record_options *options, const struct arc
 	event->has_dump = dump_bytes && (options->lean || call_describe(event->call)->rare);
 	add_bytes(architecture, event->has_dump ? dump_bytes : LEAF_STACK_BYTES, attribute);
 	if (options->lean) {
-		event->ring = RING_DUMP; /* calls that release memory are never lost because of stack dumps */
+		event->ring = RING_DUMP; /* separate, so that dumps never displace calls that release memory */
 		return;
 	}
 	attribute->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -177,7 +178,8 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 	error = add_tracepoint(set, source, "syscalls", name, &event);
 	if (error)
 		return error;
-	/* The entry is recorded by another event; without this one, a missing exit would go unnoticed. */
+	/* Another event records the entry of this call. Without the tracepoint of its exit, a missing exit would
+	 * go unnoticed. */
 	if (!event && (!description->rare || (description->at_entry && !entry)))
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "this kernel has no tracepoint syscalls:%s; it needs CONFIG_FTRACE_SYSCALLS", name);
@@ -215,8 +217,8 @@ static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint
 	return NULL;
 }
 
-/* The deep stack of every call that maps memory and whose syscall event has no dump: the same tracepoint again, into a
- * ring of its own. */
+/* Adds the stack dumps of calls that map memory and whose syscall events have none: a second event on the same
+ * tracepoint, with a ring of its own. */
 static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture,
 				   enum attribute_role role, uint32_t dump_bytes)
 {

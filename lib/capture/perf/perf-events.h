@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is recorded: which perf events are opened for a thread, and what their samples contain. */
+/* The event set: which perf events are opened for a thread, and what their samples contain. */
 #ifndef CAPTURE_PERF_PERF_EVENTS_H
 #define CAPTURE_PERF_PERF_EVENTS_H
 
@@ -22,22 +22,23 @@ enum ring_kind { RING_SYSCALL, RING_DUMP, RING_LARGE_DUMP, RING_KINDS };
 struct event_description {
 	struct perf_event_attr attribute;
 	char name[64];
-	const char *filter; /* set on each descriptor; NULL: none. Static. */
+	const char *filter; /* set on each event; NULL: no filter. Static. */
 	enum attribute_role role;
-	enum call call; /* ROLE_SYSCALL, ROLE_DUMP and ROLE_LARGE_DUMP */
+	enum call call; /* for ROLE_SYSCALL, ROLE_DUMP and ROLE_LARGE_DUMP */
 	enum ring_kind ring;
 	bool has_dump;	     /* of more of the stack than the direct caller needs */
-	bool has_large_dump; /* from a separate event, while the call rate is low */
+	bool has_large_dump; /* another event takes a large dump while the call rate is low */
 };
 
-/* In the order in which they are opened: the cheapest first, so that an exited thread costs little. */
+/* Events in the order in which they are opened. The cheapest comes first, so that a thread that has exited costs
+ * little. */
 struct event_set {
 	VECTOR(struct event_description) items;
 	struct tracepoints tracepoints;
 };
 
 /*
- * What the kernel permits all users to record at kernel.perf_event_paranoid 2: system calls of their own processes, but
+ * May only the system calls of own processes be recorded? That is what kernel.perf_event_paranoid 2 permits all users:
  * no kernel-internal tracepoints such as clone flags or lock events.
  */
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret) MMT_MUST_CHECK;
@@ -48,36 +49,38 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 				struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);
 
-/* Adapt the set to per-CPU events, which are not inherited. Call this before any event is opened. */
+/* Changes the set to per-CPU events, which are not inherited. Call this before any event is opened. */
 void events_put_on_cpus(struct event_set *set);
 
-/* Bytes of stack in each sample with a dump; 0: no dumps. */
+/* Returns the size of the stack dump in each sample that has one, in bytes; 0: no stack dumps. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
-/* The size of the large dumps that calls have in addition to a small one while the call rate is low; 0: none. */
+/* Returns the size of the large dumps, in bytes; 0: no large dumps. Calls have them in addition to a small dump while
+ * the call rate is low. */
 uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
 /* Removes large dumps from the set if there is no ring for them. Call this before any event is opened. */
 void events_leave_out_large_dumps(struct event_set *set);
-/* The number of events for large dumps, which are the last of the set. */
+/* Returns the number of events for large dumps, which are the last of the set. */
 size_t events_count_large_dumps(const struct event_set *set);
 bool events_have_large_dumps(const struct event_set *set);
 
-/* The event that owns a ring; `watermark` bytes wake the reader. */
+/* Describes the event that owns a ring. The kernel wakes the reader when the ring has `watermark` bytes. */
 void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark);
 
 /*
- * A fence: opened last for each thread while attaching. A thread that reports a context switch through it has inherited
- * the complete set. It also samples the thread's time in user space.
+ * Describes the coverage event of a thread: a dummy event, opened after all others while attaching. A thread that
+ * reports a context switch through it has inherited the complete event set. It also samples the thread's time in user
+ * space.
  */
 void events_describe_fence(struct perf_event_attr *attribute);
 
-/* A hotplug event for one CPU: its time advances while the CPU is online, and stops for good when the CPU goes
- * offline. */
+/* Describes the hotplug event of a CPU. Its count advances while the CPU is online, and stops for good when the CPU
+ * goes offline. */
 void events_describe_hotplug_event(struct perf_event_attr *attribute);
 
-/* Never opened; its identifiers mark the snapshot records in the file. */
+/* Describes the event of the snapshot records in the file, which is never opened. */
 void events_describe_snapshot(struct event_description *description);
 
-/* Every record has these fields in this order (samples: identifier and instruction pointer first). */
+/* Every record has these fields in this order; samples begin with the identifier and the instruction pointer. */
 #define EVENTS_SAMPLE_TYPE                                                                                             \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 

@@ -13,14 +13,15 @@
 #include "capture/procfs/proc.h"
 
 #define SYSCALL_BYTES_MIN (16u << 10)
-#define OFFLINE_PART 8 /* share of an online CPU's memory: the CPU may never come online */
+#define OFFLINE_PART 8 /* rings of an offline CPU have 1/8 of the size: it may never come online */
 
 static uint64_t floor_power_of_two(uint64_t value)
 {
 	return value ? 1ULL << (63 - __builtin_clzll(value)) : 0;
 }
 
-/* In the worst case the kernel writes a record only if there is room for twice its size. */
+/* Returns the smallest ring that can hold a dump. In the worst case the kernel writes a record only if there is room
+ * for twice its size. */
 static uint64_t least_dump_ring(uint32_t dump_bytes, size_t page_bytes)
 {
 	uint64_t least = 2 * floor_power_of_two(dump_bytes + page_bytes - 1);
@@ -85,7 +86,7 @@ static int open_owner(int cpu, uint64_t data_bytes)
 	return (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* `refused_ret`: the kernel may grant smaller rings, or rings without those for large dumps. */
+/* `refused_ret`: the kernel may accept smaller rings, or rings without those for large dumps. */
 static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind kind, uint64_t data_bytes,
 				   bool *refused_ret)
 {
@@ -152,7 +153,7 @@ static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[R
 	return NULL;
 }
 
-/* Opens the largest rings that the kernel grants; `large` is the first way to try to get memory for large dumps. */
+/* Opens the largest rings that the kernel allows. `large`: the first way to try for getting memory for large dumps. */
 static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cpu, const struct ring_needs *needs,
 				      uint64_t sizes[RING_KINDS], bool *refused_ret)
 {
@@ -315,7 +316,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 			return error;
 		error = handle(context, record, size);
 		tail += size;
-		/* Return space early: the targets keep writing. */
+		/* Give space back early: the targets write all the time. */
 		if ((tail & (ring->data_bytes / 16 - 1)) < size)
 			__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The buffers shared with the kernel: a ring of syscall events and, with stack dumps, one or two dump rings per CPU.
- * Each belongs to a dummy event on this process, which lives as long as the recording; the events of the targets write
- * into them.
+ * The ring buffers shared with the kernel. Each CPU has a ring of syscall events and, with stack dumps, one or two dump
+ * rings. Each ring belongs to a dummy event on this process and exists as long as the recording; the events of the
+ * targets write into it.
  */
 #ifndef CAPTURE_PERF_RING_BUFFERS_H
 #define CAPTURE_PERF_RING_BUFFERS_H
@@ -17,74 +17,75 @@
 #include "capture/perf/perf-events.h"
 
 #define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
-#define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* over all CPUs, for the default */
+#define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* limit of the default, over all CPUs */
 #define RINGS_RECORD_BYTES_MAX 65536
-#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 large dumps, about a burst of a starting program */
+#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 large dumps, about as many as a starting program needs */
 
 struct ring {
 	int cpu;
 	enum ring_kind kind;
 	int fd;
-	uint8_t *mapping;  /* control page, then the data */
+	uint8_t *mapping;  /* the control page, then the data */
 	size_t data_bytes; /* a power of two */
-	uint8_t *wrapped;  /* RINGS_RECORD_BYTES_MAX: buffer for a record that wraps around */
-	uint64_t head;	   /* as of rings_note_heads() */
-	uint64_t peeked;   /* rings_peek() has handed out everything before this */
+	uint8_t *wrapped;  /* buffer of RINGS_RECORD_BYTES_MAX for a record that wraps around */
+	uint64_t head;	   /* end of the data at the last rings_note_heads() */
+	uint64_t peeked;   /* end of the records that rings_peek() has handed out */
 };
 
 struct rings {
 	VECTOR(struct ring) items;
-	cpu_list cpus; /* the online CPUs, then those that may come online */
+	cpu_list cpus; /* the online CPUs, then the CPUs that may come online */
 	size_t online_count;
-	size_t left_out_count;	/* number of other CPUs that may come online */
-	uint64_t bytes_per_cpu; /* actual size for an online CPU; others have an eighth */
-	bool shrunk;		/* rings other than those for large dumps are smaller than requested */
+	size_t left_out_count;	/* offline CPUs without rings */
+	uint64_t bytes_per_cpu; /* size for an online CPU; the rings of an offline CPU have an eighth of it */
+	bool shrunk;		/* the rings for small dumps or syscall events are smaller than requested */
 	bool has_large_dumps;
 };
 
-/* `bytes_per_cpu` 0: the default. If the kernel grants too little memory, large dumps have no ring. */
+/* Creates the rings. `bytes_per_cpu` 0: the default size. If the kernel allows too little memory, large dumps have no
+ * ring. */
 struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
 			       struct rings *rings) MMT_MUST_CHECK;
 /* Accepts a zeroed value. */
 void rings_deinit(struct rings *rings);
 
-/* The ring of this kind for the CPU with this index in `cpus`. */
+/* Returns the ring of this kind for the CPU with this index in `cpus`. */
 const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind);
 
-/* Note how far the rings are filled now; records up to there are older than all that arrive later. */
+/* Notes how far the rings are filled now. Records up to there are older than all that arrive later. */
 void rings_note_heads(struct rings *rings);
 void ring_note_head(struct ring *ring);
 
 /*
- * Hands each record up to the noted head to `handle`, then returns the space to the kernel. A record is valid during
- * the call and read-only. An error of `handle` ends the reading.
+ * Hands each record up to the noted head to `handle`, then returns the space to the kernel. A record is read-only and
+ * valid during the call. An error of `handle` stops reading.
  */
 typedef struct mmt_error *(*ring_handler)(void *context, const void *record, size_t size);
 struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
-/* Hands each record up to the current head to `handle`, once, and leaves it in the ring. */
+/* Hands each record up to the current head to `handle` once, and leaves it in the ring. */
 struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
 /* Is any ring more than half full? */
 bool rings_are_filling(const struct rings *rings);
-/* The same without the rings for large dumps, which must not delay the others. */
+/* Is any ring other than those for large dumps more than half full? Reading large dumps must not delay the others. */
 bool rings_are_urgent(const struct rings *rings);
 
 struct ring_needs {
-	uint32_t dump_bytes, large_dump_bytes; /* of a stack dump; 0: there are none */
+	uint32_t dump_bytes, large_dump_bytes; /* size of a stack dump; 0: no dumps */
 	size_t page_bytes;
 };
 
-/* Where the memory for large dumps comes from. */
+/* Where the memory for the rings of large dumps comes from. */
 enum large_dump_room {
 	LARGE_DUMPS_BESIDES,   /* in addition to the other rings */
-	LARGE_DUMPS_TAKE_ROOM, /* likewise, and the ring of small dumps is halved */
+	LARGE_DUMPS_TAKE_ROOM, /* in addition, and the ring of small dumps is halved */
 	LARGE_DUMPS_LEFT_OUT,  /* no large dumps */
 };
 
-/* Divides the size given with -m: all rings are powers of two, and the ring of syscall events gets at least half. The
- * dump ring is 0 without dumps. The ring of large dumps has half the size of the ring of syscall events, up to
- * RINGS_LARGE_DUMP_BYTES. */
+/* Divides the size given with -m. All rings are powers of two, and the ring of syscall events gets at least half.
+ * Without dumps, the dump ring is 0. The ring of large dumps is half as large as the ring of syscall events, but at
+ * most RINGS_LARGE_DUMP_BYTES. */
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
 		  uint64_t sizes_ret[RING_KINDS]);
 

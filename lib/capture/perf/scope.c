@@ -54,7 +54,8 @@ static int compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* A reused PID is a new process: only later records are its own. */
+/* Applies a FORK record. If its PID was used before, it is a new process now, and older records are not its own. False:
+ * out of memory. */
 static bool apply(struct scope *scope, const struct scope_fork *new_fork)
 {
 	bool followed = !scope->no_inherit && is_followed(scope, new_fork->parent, new_fork->time_ns);
@@ -98,25 +99,23 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 
 #define DEPTH_MAX 64
 #define PROCESSES_FILE "cgroup.procs"
-#define TRIED_MAX 8 /* more hierarchies that perf events know are not mounted */
+#define TRIED_MAX 8 /* a system mounts fewer hierarchies than this */
 
-/* What cgroup_open() found under the names that it tried. */
+/* What cgroup_open() found under the paths that it tried. */
 struct cgroup_search {
-	int fd;			     /* -1: not found yet */
-	char tried[TRIED_MAX * 256]; /* "/sys/fs/cgroup/a and ..." */
-	char other[PATH_MAX];	     /* a group of a hierarchy that perf events do not know; "": none */
+	int fd;			     /* -1: no usable group found yet */
+	char tried[TRIED_MAX * 256]; /* the paths tried: "/sys/fs/cgroup/a and ..." */
+	char other[PATH_MAX];	     /* a group of a hierarchy that perf events cannot use; "": none */
 };
 
-/* The unified hierarchy, or the perf_event hierarchy if it is mounted separately. */
+/* Can perf events use this hierarchy? They use the unified one, or a separately mounted perf_event hierarchy. */
 static bool has_perf_events(const struct mntent *mount)
 {
 	return !strcmp(mount->mnt_type, "cgroup2") ||
 	       (!strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event"));
 }
 
-/* Whether the directory is in a hierarchy that perf events know. If no mount shows the hierarchy, let the kernel
- * decide.
- */
+/* Is the directory in a hierarchy that perf events can use? If no mount shows its hierarchy, let the kernel decide. */
 static bool is_usable(int directory)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -153,7 +152,8 @@ static void try_group(struct cgroup_search *search, const char *path)
 		close(fd);
 }
 
-/* Under the mounts of hierarchies that perf events know, or of the others. False: none is mounted. */
+/* Tries the path under all mounts of hierarchies that perf events can use (`known`) or cannot use. False: none is
+ * mounted. */
 static bool try_under_mounts(struct cgroup_search *search, const char *path, bool known)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -175,7 +175,7 @@ static bool try_under_mounts(struct cgroup_search *search, const char *path, boo
 	return any;
 }
 
-/* The path in a line of /proc/PID/cgroup: "0::/user.slice", or "4:perf_event:/user.slice". */
+/* Returns the path in a line of /proc/PID/cgroup such as "0::/user.slice" or "4:perf_event:/user.slice". */
 static const char *skip_hierarchy(const char *path)
 {
 	size_t digits = strspn(path, "0123456789");
@@ -228,7 +228,7 @@ bool cgroup_has_processes(int cgroup)
 	return text_file_read(cgroup, PROCESSES_FILE, &text) >= 0;
 }
 
-/* PIDs of processes in other PID namespaces are 0 here. */
+/* Adds the processes of one group. Processes in other PID namespaces are listed as PID 0 and are skipped. */
 static bool add_processes(int directory, proc_pids *pids)
 {
 	CLEANUP(free) char *text = NULL;
@@ -236,7 +236,7 @@ static bool add_processes(int directory, proc_pids *pids)
 	char *end;
 	long pid;
 
-	/* The processes of a threaded control group are listed in its domain. */
+	/* A threaded control group has no list of processes: the kernel lists them in its domain. */
 	if (text_file_read(directory, PROCESSES_FILE, &text) < 0)
 		return true;
 	for (position = text; (pid = strtol(position, &end, 10)), end != position; position = end) {
@@ -259,7 +259,7 @@ static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		below = openat(cgroup, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* The group was removed meanwhile, so it has no processes. */
+		/* The group was removed in the meantime, so it has no processes. */
 		ok = below < 0 || list_below(below, depth + 1, pids);
 	}
 	if (directory)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which processes are recorded: chosen threads, a control group, or all processes on the CPUs. */
+/* The scope of a recording: chosen threads, a control group, or all processes on the CPUs. */
 #ifndef CAPTURE_PERF_SCOPE_H
 #define CAPTURE_PERF_SCOPE_H
 
@@ -14,11 +14,11 @@
 #include "capture/process/process-table.h"
 
 /*
- * Which records are written. Per-thread events only produce records of the recorded threads. Per-CPU events produce
- * records of all processes, or of all in a control group; the reader discards records of other processes.
+ * Decides which records are written. Per-thread events produce only records of the recorded threads. Per-CPU events
+ * produce records of all processes, or of all in a control group, and the reader discards records of other processes.
  *
- * The rings are read one after the other, so a child's first calls may be read before its FORK record. FORK records are
- * therefore searched in all rings first.
+ * The rings are read one after the other, so a child's first calls may be read before its FORK record. Therefore all
+ * rings are searched for FORK records before any other record is read.
  */
 
 enum scope_kind {
@@ -32,50 +32,47 @@ struct scope_fork {
 	pid_t pid, parent;
 };
 
-/* Zero-initialise one with per-thread events. */
+/* Zero-initialise one for per-thread events. */
 struct scope {
 	enum scope_kind kind;
 	bool no_inherit;
 	pid_t recorder;
-	struct map begins,
-	    ends; /* by PID: from when until when the PID is a recorded process; no entry in `ends`: still recorded */
-	VECTOR(struct scope_fork) forks; /* noted, not yet applied */
-	uint64_t passed_over;		 /* calls of other processes */
+	struct map begins, ends; /* by PID: from when, and until when, it is recorded; not in `ends`: it still is */
+	VECTOR(struct scope_fork) forks; /* noted by scope_note_fork(), not applied yet */
+	uint64_t passed_over;		 /* number of calls of other processes */
 };
 
 void scope_deinit(struct scope *scope);
 
-/* Do FORK records have to be searched before other records are read? */
+/* Must the rings be searched for FORK records before other records are read? */
 bool scope_wants_forks(const struct scope *scope);
 
-/* False, here and below: out of memory. */
+/* Begins to record a process. This and the functions below return false if out of memory. */
 bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 
 bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
 
 /*
- * Apply the noted forks, which may be in any order, sorted by time, up to a time before which all FORK records have
- * been noted. A later one may belong to a child whose parent's FORK arrived in a ring after that ring was searched; it
- * waits for the next call.
+ * Applies the noted forks in order of time, up to `until_ns`: all FORK records before that time must have been noted. A
+ * later fork waits for the next call, because it may be of a child whose parent's FORK record arrived in a ring that
+ * had already been searched.
  */
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 
-/* Forget processes that were recorded by then and are no longer in the process table: they have ended. */
+/* Forgets processes that were recorded before this time and are not in the process table any more: they have ended. */
 void scope_forget(struct scope *scope, const struct process_table *known, uint64_t before_ns);
 
-/* Should the activity of the process at this time be recorded? */
+/* Should activity of this process at this time be recorded? */
 bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
 
-/* Control groups: their directories and processes. */
-
-/* The directory of a group: `path` itself, or `path` under a control group mount that perf events use. `path` may be a
- * line of /proc/PID/cgroup. */
+/* Opens the directory of a control group: `path` itself, or `path` below a mounted hierarchy that perf events can use.
+ * `path` may be a line of /proc/PID/cgroup. */
 struct mmt_error *cgroup_open(const char *path, int *fd_ret) MMT_MUST_CHECK;
 
-/* Can its processes be listed? Not in a threaded control group. */
+/* Can the processes of this group be listed? Those of a threaded control group cannot. */
 bool cgroup_has_processes(int cgroup);
 
-/* Append the processes of the group and of its descendants. False: cannot be read, or out of memory. */
+/* Appends the processes of the group and of its descendants. False: the group cannot be read, or out of memory. */
 bool cgroup_list_processes(int cgroup, proc_pids *pids);
 
 #endif

@@ -17,14 +17,14 @@
 #include "base/cleanup.h"
 #include "capture/procfs/proc.h"
 
-/* Returns a descriptor or -errno. */
+/* Returns a file descriptor or -errno. */
 static int open_mounted(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	/* If tracefs is not mounted, the mount point is an empty directory. AT_EACCESS: check with the capabilities,
+	/* If tracefs is not mounted, the mount point is an empty directory. AT_EACCESS takes capabilities into account,
 	 * which a check for the real user ignores. */
 	if (faccessat(fd, "events", F_OK, AT_EACCESS) < 0) {
 		int errno_value = errno;
@@ -76,7 +76,7 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
 		*source_ret = source;
 		return NULL;
 	}
-	/* A file that exists but cannot be used deserves a more specific error than a missing one. */
+	/* If a file exists but cannot be read, report why, and not that it is missing. */
 	if (mmt_error_get_errno(error) != ENOENT)
 		return error;
 	mmt_error_destroy(error);
@@ -99,7 +99,7 @@ void tracefs_close(struct tracepoint_source *source)
 	tracepoints_deinit(&source->saved);
 }
 
-/* A file that must exist. */
+/* Reads a file that every supported kernel has. */
 static struct mmt_error *read_file(int directory, const char *path, char **text_ret)
 {
 	int result = text_file_read(directory, path, text_ret);
@@ -198,7 +198,7 @@ struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, st
 #define FILE_MODE 0644
 #define NOT_ROOTS "it does not belong to root, or root is not known in this user namespace"
 
-/* Tracepoint IDs may change at the next boot. */
+/* Reads the boot ID. Tracepoint IDs may change with the next boot. */
 static struct mmt_error *read_boot_id(char boot_id[BOOT_ID_BYTES])
 {
 	CLEANUP(free) char *text = NULL;
@@ -231,7 +231,7 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 		snprintf(name, sizeof(name), "sys_exit_%s", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
 	}
-	/* For users who have only CAP_PERFMON. */
+	/* Users with CAP_PERFMON but no access to tracefs need these, too. */
 	if (!error)
 		error = tracefs_add_tracepoint(&source, "task", "task_newtask", tracepoints, &found);
 	if (!error)
@@ -240,7 +240,7 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 	return error;
 }
 
-/* Must not be a symbolic link and must be writable only by its owner. */
+/* Opens the file only if it is not a symbolic link and only its owner can write it. */
 static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd_ret)
 {
 	struct stat status;
@@ -263,7 +263,7 @@ static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd
 	return NULL;
 }
 
-/* Written under a temporary name and then renamed, so that a reader never sees a partial file. */
+/* Writes under a temporary name and then renames the file, so that no reader sees a partial file. */
 static struct mmt_error *write_file(int directory, const struct buffer *content)
 {
 	static const char temporary[] = TRACEFS_SAVED_NAME ".new";
@@ -299,7 +299,7 @@ static struct mmt_error *save(const char *directory, const struct tracepoints *t
 	if (mkdir(directory, DIRECTORY_MODE) < 0 && errno != EEXIST)
 		return error_system(errno, "cannot make %s", directory);
 	error = open_safely(directory, geteuid(), &fd);
-	/* The umask may have removed permissions from the new directory. */
+	/* The umask may have removed permissions of the new directory. */
 	if (!error && fchmod(fd, DIRECTORY_MODE) < 0)
 		error = error_system(errno, "cannot change the mode of %s", directory);
 	if (error)

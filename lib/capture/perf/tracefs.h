@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Identifiers and formats of tracepoints. If tracefs is not mounted, a detached mount is used; the system is not
- * changed. Users who may not read tracefs get them from the file that `mmtrace setup` writes.
+ * Reads identifiers and formats of tracepoints. If tracefs is not mounted, a detached mount is used, which does not
+ * change the system. For users who may not read tracefs, `mmtrace setup` saves the same data to a file.
  */
 #ifndef CAPTURE_PERF_TRACEFS_H
 #define CAPTURE_PERF_TRACEFS_H
@@ -14,9 +14,9 @@
 #define TRACEFS_SAVED_DIRECTORY "/run/mmtrace"
 #define TRACEFS_SAVED_NAME "tracepoints"
 
-/* Where they come from: a directory with the layout of tracefs, or the saved file. */
+/* The source of tracepoints: a directory with the layout of tracefs, or the saved file. */
 struct tracepoint_source {
-	int directory; /* -1: `saved` */
+	int directory; /* -1: use `saved` */
 	struct tracepoints saved;
 };
 
@@ -25,21 +25,21 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret) MMT_MUST_CH
 
 void tracefs_close(struct tracepoint_source *source);
 
-/* Append a tracepoint to `tracepoints`. *found_ret is false if the kernel has no tracepoint of this name. */
+/* Appends a tracepoint to `tracepoints`. *found_ret is false if the kernel has no tracepoint of this name. */
 struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
 					 struct tracepoints *tracepoints, bool *found_ret) MMT_MUST_CHECK;
 
-/* header_page and header_event. */
+/* Appends the files header_page and header_event. */
 struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source,
 				      struct tracepoints *tracepoints) MMT_MUST_CHECK;
 
 /*
- * Save all that recording needs for users who may not read tracefs, until the next boot: in `directory`, normally
- * TRACEFS_SAVED_DIRECTORY, which is created if it does not exist.
+ * Saves everything that users who may not read tracefs need for recording, until the next boot. `directory` is normally
+ * TRACEFS_SAVED_DIRECTORY; it is created if it does not exist.
  */
 struct mmt_error *tracefs_save(const char *directory) MMT_MUST_CHECK;
 
-/* Read the saved file if it is from this boot and only root can have written it. */
+/* Reads the saved file if it is from this boot and only root can have written it. */
 struct mmt_error *tracefs_load(const char *directory, struct tracepoints *tracepoints_ret) MMT_MUST_CHECK;
 
 #endif

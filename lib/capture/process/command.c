@@ -39,7 +39,7 @@ static void close_descriptor(int *fd)
 
 void command_deinit(struct traced_command *command)
 {
-	bool held = command->go_pipe[0] >= 0; /* it was never released */
+	bool held = command->go_pipe[0] >= 0; /* the command was never released */
 
 	close_descriptor(&command->go_pipe[0]);
 	close_descriptor(&command->go_pipe[1]);
@@ -52,8 +52,9 @@ void command_deinit(struct traced_command *command)
 	}
 }
 
-/* The recorder may catch or ignore signals that its caller did not, and block those that it reads from a descriptor.
- * The command must not inherit this. The exec resets caught signals to their default action. */
+/* Restores signals for the command. The recorder may catch or ignore signals that its caller did not, and block signals
+ * that it reads from a descriptor; the command must not inherit this. Its exec resets caught signals to their default
+ * action. */
 static void set_signals(const struct traced_command *command)
 {
 	sigset_t blocked;
@@ -67,7 +68,7 @@ static void set_signals(const struct traced_command *command)
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* In the child: wait for the release, then become the command. */
+/* In the child: waits for the release, then executes the command. */
 _Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int go_pipe,
 				int error_pipe)
 {
@@ -91,7 +92,7 @@ _Noreturn static void run_child(const struct traced_command *command, char *cons
 	_exit(STATUS_CANNOT_RUN);
 }
 
-/* The file that execvp() will execute; negative: none. */
+/* Opens the file that execvp() will execute. Negative: there is none. */
 static int open_program(const char *name)
 {
 	const char *directories = getenv("PATH");
@@ -192,7 +193,8 @@ static void reap(struct traced_command *command)
 {
 	int status;
 
-	/* A thread that traces the command may still be exiting: its stops are reported here, too. */
+	/* A thread that traces the command may still be exiting. Until then, waitpid() also returns stops of the
+	 * command. */
 	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid && !WIFSTOPPED(status)) {
 		command->status = status;
 		command->pid = 0;
@@ -203,7 +205,7 @@ bool command_stop(struct traced_command *command)
 {
 	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
 
-	/* A command that was not released yet waits for the release, and exits when the pipe is closed. */
+	/* Closing the pipe makes a command that was not released exit. */
 	close_descriptor(&command->go_pipe[1]);
 	reap(command);
 	if (command->pid <= 0)
@@ -211,7 +213,7 @@ bool command_stop(struct traced_command *command)
 	kill(command->pid, SIGTERM);
 	while (ended.fd >= 0 && poll(&ended, 1, STOP_TIMEOUT_MS) < 0 && errno == EINTR)
 		;
-	/* Its status stays unknown: being terminated is not a result of the command. */
+	/* Leave the status unknown: the command was terminated and has no result of its own. */
 	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
 		command->pid = 0;
 	return command->pid == 0;
@@ -222,19 +224,19 @@ bool command_stop(struct traced_command *command)
 struct exit_watch {
 	pid_t pid;
 	pthread_t thread;
-	int ended[2];	   /* pipe: IDs of processes that are held */
-	int let_go[2];	   /* pipe: a byte for each process that may continue */
-	int started[2];	   /* pipe: errno of starting to trace, or 0 */
+	int ended[2];	   /* pipe: the PIDs of processes that are held at their exit */
+	int let_go[2];	   /* pipe: one byte for each process that may continue */
+	int started[2];	   /* pipe: the errno value of starting to trace, or 0 */
 	struct map ending; /* threads that were stopped at their exit and continued */
 };
 
-/* `tid` is a thread, or a process, which is its main thread. */
+/* Continues a stopped thread. `tid` may be a PID: the main thread. */
 static void go_on(enum __ptrace_request request, pid_t tid, int number)
 {
 	(void)ptrace(request, tid, NULL, (void *)(intptr_t)number);
 }
 
-/* Whether all other threads of the process have reached their exit, so that its memory is freed with this one. */
+/* Have all other threads of the process reached their exit, so that the exit of this one frees the memory? */
 static bool is_last(const struct exit_watch *watch, pid_t pid, pid_t tid)
 {
 	proc_pids threads = {0};
@@ -247,7 +249,7 @@ static bool is_last(const struct exit_watch *watch, pid_t pid, pid_t tid)
 	return last;
 }
 
-/* Waits until the recorder has read the maps, or has stopped reading them. */
+/* Holds the process until the recorder has read its maps, or has stopped reading maps. */
 static void hold(const struct exit_watch *watch, pid_t pid)
 {
 	char byte;
@@ -263,7 +265,7 @@ static void end_thread(struct exit_watch *watch, pid_t tid)
 
 	if (pid > 0 && is_last(watch, pid, tid))
 		hold(watch, pid);
-	/* If the thread cannot be added, its process appears to have a live thread and is not checked. */
+	/* Without memory for this entry, the thread seems to be alive, so its process is not checked at its exit. */
 	(void)map_put(&watch->ending, (uint32_t)tid, 1);
 	go_on(PTRACE_DETACH, tid, 0);
 }
@@ -273,7 +275,7 @@ static bool stops_group(int number)
 	return number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
-/* `status`: a signal number, and the ptrace event in the bits above. */
+/* `status`: the signal number, with the ptrace event in the bits above. */
 static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
 {
 	int number = status & 0xff;
@@ -283,7 +285,7 @@ static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
 		end_thread(watch, tid);
 		break;
 	case PTRACE_EVENT_STOP:
-		/* The first stop of a new thread, whose ID may be reused, or a group stop of its process. */
+		/* A new thread, which may reuse the TID of an ended one, or a group stop of its process. */
 		(void)map_remove(&watch->ending, (uint32_t)tid);
 		go_on(stops_group(number) ? PTRACE_LISTEN : PTRACE_CONT, tid, 0);
 		break;
@@ -296,14 +298,14 @@ static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
 	}
 }
 
-/* When this thread ends, the kernel detaches everything that it traces. */
+/* The thread that traces. When it ends, the kernel detaches it from every process that it traces. */
 static void *watch_exits(void *context)
 {
 	struct exit_watch *watch = context;
 	int failure, cancel_state;
 	siginfo_t stop = {0};
 
-	/* Processes are held at their exit until this thread lets them go. */
+	/* Traced processes are held at their exit until this thread runs. */
 	priority_take_nice();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	failure = ptrace(PTRACE_SEIZE, watch->pid, NULL, (void *)(intptr_t)OPTIONS) < 0 ? errno : 0;
@@ -313,19 +315,18 @@ static void *watch_exits(void *context)
 		int result;
 
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
-		/* Wait only for stops of this thread's tracees, and not for their exits, for which other threads wait.
-		   WNOWAIT: if the thread is cancelled here, the kernel still delivers the signal that the stop
-		   announces. */
+		/* Wait only for stops of this thread's tracees. Other threads wait for their exits. WNOWAIT: if this
+		 * thread is cancelled here, the kernel still delivers the signal that the stop announced. */
 		result = waitid(P_ALL, 0, &stop, WSTOPPED | WNOWAIT | __WALL | __WNOTHREAD);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 		if (result == 0)
 			result = waitid(P_PID, (id_t)stop.si_pid, &stop, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD);
 		if (result == 0 && !stop.si_pid)
-			continue; /* killed meanwhile */
+			continue; /* the tracee was killed in the meantime */
 		if (result == 0)
 			handle_stop(watch, stop.si_pid, stop.si_status);
 		else if (errno != EINTR)
-			return NULL; /* nothing is left to trace */
+			return NULL; /* no tracee is left */
 	}
 }
 
@@ -381,7 +382,7 @@ void exit_watch_stop(struct exit_watch *watch)
 	if (!watch)
 		return;
 	pthread_cancel(watch->thread);
-	/* The thread may be holding a process: closing the pipe makes it release the process and end. */
+	/* The thread may be holding a process. Closing the pipe makes it release the process and end. */
 	close(watch->let_go[1]);
 	watch->let_go[1] = -1;
 	pthread_join(watch->thread, NULL);

@@ -19,7 +19,7 @@ void process_events_deinit(struct process_events *events)
 	map_deinit(&events->code_pids);
 }
 
-/* The kernel maps the new program between its exec and its first call. */
+/* Is the process between its exec and its first call? Until then the kernel maps the new program. */
 static bool is_executing(const struct process_events *events, pid_t pid, uint64_t time_ns)
 {
 	const uint64_t *exec_ns = events->executing.count ? map_get(&events->executing, (uint64_t)pid) : NULL;
@@ -27,7 +27,8 @@ static bool is_executing(const struct process_events *events, pid_t pid, uint64_
 	return exec_ns && time_ns > *exec_ns;
 }
 
-/* A busy target maps data 100,000 times a second or more: keep such mappings out of the queue. */
+/* Must the process table or a job learn about this mapping? A busy target maps data 100,000 times a second or more, so
+ * most mappings stay out of the queue. */
 static bool is_of_interest(const struct recorder *recorder, const struct process_event *mapping)
 {
 	const struct process_events *events = &recorder->process_events;
@@ -66,7 +67,7 @@ struct mmt_error *process_events_push(struct recorder *recorder, const struct pr
 	if (pushed && event->kind == PROCESS_EXEC) {
 		const uint64_t *exec_ns = map_get(&events->executing, (uint64_t)event->pid);
 
-		/* The rings are read one CPU after the other: the oldest of several records may come last. */
+		/* The rings are read one CPU after the other, so the oldest of several records may be read last. */
 		if (!exec_ns || *exec_ns < event->time_ns)
 			pushed = map_put(&events->executing, (uint64_t)event->pid, event->time_ns);
 	}
@@ -123,7 +124,7 @@ static struct mmt_error *apply_seen(struct recorder *recorder, const struct proc
 	return NULL;
 }
 
-/* A new program began in the process with this PID, by fork or exec. */
+/* Notes that a new program began in the process with this PID, by fork or exec. */
 static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
 	struct mmt_error *error = jit_code_end_program(recorder, pid, time_ns);
@@ -136,7 +137,7 @@ static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uin
 	return NULL;
 }
 
-/* A child with the PID of an earlier, ended process is a new one. */
+/* A child with the PID of an ended process is a new process. */
 static struct mmt_error *apply_fork(struct recorder *recorder, const struct process_event *event)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
@@ -158,7 +159,6 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 
 	if (error || !process)
 		return error;
-	/* The rings are read one CPU after the other: the oldest of several records may come last. */
 	ask_runtime_forget(process);
 	if (process->exec_ns < event->time_ns)
 		process->exec_ns = event->time_ns;
@@ -168,7 +168,7 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 	return NULL;
 }
 
-/* From now on the new program's own calls map memory. */
+/* Calls from now on are of the new program. */
 static void apply_first_call(struct recorder *recorder, const struct process_event *event)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
@@ -177,7 +177,7 @@ static void apply_first_call(struct recorder *recorder, const struct process_eve
 		process->executing_ns = 0;
 }
 
-/* The files of executable mappings may be gone when the report is made. */
+/* Opens the mapped file now if it may be gone when the report is made. */
 static struct mmt_error *apply_mapping(struct recorder *recorder, const struct process_event *event)
 {
 	const char *path = recorder->process_events.paths.items + event->path;
@@ -188,7 +188,7 @@ static struct mmt_error *apply_mapping(struct recorder *recorder, const struct p
 					     event->protection, path,	      false};
 	struct mmt_error *error;
 
-	/* A snapshot taken earlier may have seen only part of the program. */
+	/* A snapshot taken before this mapping may contain only a part of the program. */
 	if (process && process->executing_ns && event->time_ns > process->executing_ns)
 		want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
 	error = jit_code_note(recorder, &jit_code);

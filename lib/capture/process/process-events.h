@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Forks, execs, exits and mappings of the recorded processes: the queue in which the ring reader puts them, and their
- * effects on the process table, which the record loop applies. A forked child is added to the recording here.
+ * The process events: forks, execs, exits and mappings of the recorded processes. The ring reader puts them into a
+ * queue, and the record loop applies them to the process table. A forked child is added to the recording here.
  *
- * The rings have to be read during slow work: reading the maps of a large process takes seconds. So reading the rings
- * changes no state that such work uses. The effects of a record on the process table, JIT code and modules wait in this
- * queue until the loop applies them between two steps of work.
+ * The rings must be read during slow jobs: reading the maps of a large process takes seconds. So reading the rings must
+ * not change any state that a job uses. Effects of a record on the process table, JIT code and modules wait in this
+ * queue until the loop applies them between two jobs.
  */
 #ifndef CAPTURE_PROCESS_PROCESS_EVENTS_H
 #define CAPTURE_PROCESS_PROCESS_EVENTS_H
@@ -22,10 +22,10 @@
 struct recorder;
 
 enum process_event_kind {
-	PROCESS_SEEN, /* made a call without an earlier record about it */
+	PROCESS_SEEN, /* a process made a call, and no record announced it */
 	PROCESS_FORK,
 	PROCESS_EXEC,
-	PROCESS_FIRST_CALL, /* after its exec */
+	PROCESS_FIRST_CALL, /* the first call after an exec */
 	PROCESS_MAPPING,
 	PROCESS_EXIT, /* of a thread */
 };
@@ -34,40 +34,42 @@ struct process_event {
 	enum process_event_kind kind;
 	pid_t pid;
 	uint64_t time_ns;
-	bool recorded; /* FORK: after the start of the recording */
+	bool recorded; /* FORK: after the recording has begun */
 
-	/* MAPPING */
+	/* MAPPING: */
 	uint64_t start, end;
 	uint64_t inode;
 	uint32_t device_major, device_minor;
 	uint32_t protection;
-	size_t path; /* offset into the queue's paths */
+	size_t path; /* offset into the paths of the queue */
 };
 
 /* Zero-initialise an empty queue. */
 struct process_events {
 	VECTOR(struct process_event) items;
 	VECTOR(char) paths;
-	struct map executing; /* time of the exec of each process that has made no call since, in nanoseconds */
-	struct map code_pids; /* processes with an executable mapping in the queue */
+	struct map
+	    executing; /* by PID: the time of an exec after which the process has made no call yet, in nanoseconds */
+	struct map code_pids; /* PIDs of executable mappings in the queue */
 };
 
 void process_events_deinit(struct process_events *events);
 
-/* Append an event. `path`, only for a mapping, is copied. A mapping that changes nothing is skipped. */
+/* Appends an event. `path`, only for mappings, is copied. A mapping that no job needs is left out. */
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
 				      const char *path) MMT_MUST_CHECK;
 
-/* The process made a call. Cheap while no process is in an exec. */
+/* Notes that the process made a call. Cheap while no process is in an exec. */
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
-/* Does an event in the queue ask for a snapshot of this process? */
+/* Will an event in the queue cause a snapshot of this process? */
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
 
-/* Apply all events and empty the queue. Adds processes; entries that exist stay where they are. */
+/* Applies all events and empties the queue. Adds processes; pointers to existing entries of the process table stay
+ * valid. */
 struct mmt_error *process_events_apply(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Drain the rings: read them, and apply the events found. The loop does this between two jobs, and no job does. */
+/* Drains the rings: reads them and applies the events found. Only the loop calls this, between two jobs. */
 struct mmt_error *process_events_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

@@ -14,9 +14,9 @@
 #include "capture/procfs/proc.h"
 #include "capture/runtimes/ask-runtime.h"
 
-#define SPARE_DESCRIPTORS 32 /* for temporary use: maps, modules */
+#define SPARE_DESCRIPTORS 32 /* for temporary use, such as reading maps and modules */
 #define LOOK_NS 1000000000ULL
-#define FORGET_NS 1000000000ULL /* by then its last records have been read */
+#define FORGET_NS 1000000000ULL /* the last records of an ended process have been read by then */
 
 void process_table_release(struct traced_process *process)
 {
@@ -91,7 +91,7 @@ bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64
 		add_begin(&process->begins, time_ns);
 		return true;
 	}
-	/* Processes not reported by then are not recorded. */
+	/* A process that was not added within FORGET_NS is not recorded: drop its program starts. */
 	for (size_t i = 0; i < processes->unplaced.count; i++) {
 		if (processes->unplaced.items[i].time_ns + FORGET_NS > time_ns)
 			processes->unplaced.items[kept++] = processes->unplaced.items[i];
@@ -100,7 +100,8 @@ bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64
 	return vector_push(&processes->unplaced, begin);
 }
 
-/* What is known about its PID: the end of an earlier process and the start of this one may be read in any order. */
+/* Takes the program starts that were read before the process was added. The end of an earlier process with this PID and
+ * the start of this one may be read in any order. */
 static void take_begins(struct process_table *processes, struct traced_process *process)
 {
 	const struct traced_process *earlier = process_table_find(processes, process->pid);

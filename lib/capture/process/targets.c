@@ -19,12 +19,12 @@
 #include "capture/scheduling-priority.h"
 
 #define ATTACH_NS_MAX 20000000000ULL
-#define UNSEEN_NS_MAX 5000000000ULL /* time after the last thread was attached to */
-#define SETTLE_MICROSECONDS 1000    /* lets new threads run first and report inherited events */
+#define UNSEEN_NS_MAX 5000000000ULL /* limit after the last thread was attached to */
+#define SETTLE_MICROSECONDS 1000    /* lets new threads run and report inherited events */
 #define WARNINGS_MAX 8
 #define NAMES_SHOWN 8
 
-/* Children that processes have when recording begins; events report later ones. */
+/* Children that the processes have when recording begins. Later children are reported by events. */
 
 struct family {
 	pid_t pid, parent;
@@ -49,7 +49,8 @@ static struct mmt_error *list_families(families *all)
 	return error;
 }
 
-/* Repeat until nothing is added: a child can have a lower PID than its parent. */
+/* Adds the children of the processes in `inside`. Call it until it adds none, because a child can have a lower PID than
+ * its parent. */
 static struct mmt_error *collect_below(const families *all, struct map *inside, proc_pids *below)
 {
 	size_t before;
@@ -69,8 +70,8 @@ static struct mmt_error *collect_below(const families *all, struct map *inside, 
 }
 
 /*
- * Append the descendants of these processes, without the roots themselves. mmtrace, which may be one of them, is left
- * out. A process whose parent has exited has been reparented and is not found.
+ * Appends the descendants of these processes, without the processes themselves and without mmtrace. Descendants of an
+ * exited process have another parent and are not found.
  */
 static struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below)
 {
@@ -123,8 +124,8 @@ static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *a
 }
 
 /*
- * With options->tree: make targets of all descendants of the known processes. *added_ret: some were not known before. A
- * process that cannot be recorded is left out with a warning.
+ * With options->tree: makes targets of all descendants of the known processes. *added_ret: some were not known before.
+ * Processes that cannot be recorded are left out with a warning.
  */
 static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret)
 {
@@ -137,7 +138,7 @@ static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 
-		/* The PID of one that ended can be another process by now. */
+		/* The PID of an ended process may belong to another process by now. */
 		if (!process->ended && !vector_push(&roots, process->pid))
 			error = &error_no_memory;
 	}
@@ -159,7 +160,7 @@ static bool is_requested(const struct recorder *recorder, pid_t pid)
 	return false;
 }
 
-/* With options->tree: report to the user what was added. */
+/* With options->tree: reports to the user which processes were added. */
 static void children_inform(const struct recorder *recorder)
 {
 	char list[NAMES_SHOWN * (PROC_NAME_BYTES + 16)] = "";
@@ -183,7 +184,7 @@ static void children_inform(const struct recorder *recorder)
 	recorder_inform(recorder, text);
 }
 
-/* Children of a process that was requested as a whole. */
+/* Is this a process that the user requested with all its threads? */
 static bool is_target(const struct recorder *recorder, pid_t pid)
 {
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
@@ -224,8 +225,8 @@ static void warn_of_unrecorded(const struct recorder *recorder)
 				 list->count - WARNINGS_MAX, advice);
 }
 
-/* Count the living children of targets that are not recorded, and warn the user, unless options->no_inherit shows that
- * children are not wanted. */
+/* Counts the living children of targets that are not recorded, and warns the user, unless options->no_inherit excludes
+ * children. */
 static struct mmt_error *children_count_unrecorded(struct recorder *recorder)
 {
 	families all = {0};
@@ -259,9 +260,9 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 	return error;
 }
 
-/* Targets. */
+/* The processes and threads that the user requested. */
 
-/* Open the pidfd first: it then refers to the process that is checked. */
+/* Open the pidfd before checking the process, so that it refers to the process that is checked. */
 static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool partly)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, pid);
@@ -281,7 +282,7 @@ static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool 
 	return error;
 }
 
-/* A process of which only some threads were requested. */
+/* Adds one thread: only some threads of its process were requested. */
 static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
 {
 	pid_t pid = proc_process_of(tid);
@@ -295,9 +296,9 @@ static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
 	return error;
 }
 
-/* Processes that had ended by then. */
+/* Requested processes that had already ended. */
 struct gone {
-	struct mmt_error *first; /* owned */
+	struct mmt_error *first; /* owned; the error of the first one */
 	size_t count;
 };
 
@@ -312,7 +313,7 @@ static struct mmt_error *note_gone(struct gone *gone, struct mmt_error *error)
 	return NULL;
 }
 
-/* The others are recorded, if there are any. */
+/* Warns about requested processes that have ended, if others are left to record. Otherwise returns an error. */
 static struct mmt_error *leave_out(const struct recorder *recorder, struct gone *gone)
 {
 	if (!gone->count || !recorder->processes.items.count)
@@ -342,8 +343,8 @@ static struct mmt_error *add_targets(struct recorder *recorder)
 	return error;
 }
 
-/* Add the targets, and with options->tree their descendants. Called repeatedly, because they may create more
- * meanwhile. */
+/* Adds the requested processes and, with options->tree, their descendants, repeatedly, because they may create more
+ * processes in the meantime. */
 static struct mmt_error *add_targets_and_children(struct recorder *recorder)
 {
 	struct mmt_error *error = add_targets(recorder);
@@ -368,14 +369,14 @@ struct listed_thread {
 	uint64_t start_ticks;
 };
 
-/* One scan of all known processes. */
+/* One scan of the threads of all known processes. */
 struct thread_scan {
-	VECTOR(struct listed_thread) uncovered; /* threads that are not known to have events */
-	proc_pids gone;				/* threads that are gone and are not known to have had events */
+	VECTOR(struct listed_thread) uncovered; /* threads that are not known to have the event set */
+	proc_pids gone; /* threads that have exited and are not known to have had the event set */
 	uint64_t begin_ns;
 	size_t thread_count;
-	bool complete; /* the lists of threads were complete */
-	bool all;      /* include threads that were not requested */
+	bool complete; /* all lists of threads were complete */
+	bool all;      /* also scan threads that were not requested */
 };
 
 static void thread_scan_deinit(struct thread_scan *scan)
@@ -401,7 +402,7 @@ static bool scan_thread(struct recorder *recorder, struct listed_thread thread, 
 		return true;
 	if (!state.exiting)
 		return vector_push(&scan->uncovered, thread);
-	/* It makes no more calls, but it may have created another thread since it was listed. */
+	/* The thread has exited, but it may have created another one since it was listed. */
 	return vector_push(&scan->gone, thread.tid) &&
 	       thread_coverage_put(&recorder->reader.attachment.coverage, thread.tid, clock_now_ns());
 }
@@ -441,8 +442,7 @@ static struct mmt_error *scan_processes(struct recorder *recorder, bool all, str
 	return error;
 }
 
-/* Handle everything that is in the rings at the time of the call: the second drain resolves what the first one
- * noted. */
+/* Handles everything that is in the rings now. The second drain resolves what the first one noted. */
 static struct mmt_error *drain_twice(struct recorder *recorder)
 {
 	struct mmt_error *error = process_events_drain(recorder);
@@ -461,7 +461,7 @@ static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, cons
 	return attach_thread(&recorder->reader.attachment, thread->pid, thread->tid, &gone);
 }
 
-/* Attaches while threads start and exit. */
+/* Attaches to the threads that the scan found without the event set. Threads may start and exit meanwhile. */
 static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct thread_scan *scan)
 {
 	size_t per_thread = recorder->reader.rings.cpus.count * recorder->reader.events.items.count;
@@ -475,8 +475,9 @@ static struct mmt_error *attach_uncovered(struct recorder *recorder, const struc
 }
 
 /*
- * Whether every thread created from now on inherits the event set: no thread was found without it, and no thread exited
- * unseen that could have left a child without it. Call this after draining what happened during the scan.
+ * Does every thread that is created from now on inherit the event set? It does if the scan found no thread without the
+ * set, and if no thread exited unnoticed that could have created one without it. Call this after draining the records
+ * of the time of the scan.
  */
 static bool is_complete(const struct recorder *recorder, const struct thread_scan *scan)
 {
@@ -496,8 +497,8 @@ static void note_complete(struct recorder *recorder, const struct thread_scan *s
 	thread_coverage_set_complete(&recorder->reader.attachment.coverage, scan->begin_ns);
 }
 
-/* Whether no clone() is pending that began before its thread had the set. A parent that waits for its vfork() child
- * looks like one in clone() for as long as it waits. */
+/* Is no thread in a clone() that began before the thread had the event set? A parent that waits for its vfork() child
+ * looks like one in clone() until the wait ends. */
 static bool no_new_threads_are_pending(struct recorder *recorder)
 {
 	size_t count = recorder->reader.attachment.unseen_roots;
@@ -530,10 +531,10 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 		usleep(SETTLE_MICROSECONDS);
 	else if (!error)
 		error = drain_twice(recorder);
-	/* A child created during the scan was not scanned. */
+	/* A child that was created during the scan has not been scanned. */
 	*complete_ret = !error && is_complete(recorder, &scan) && recorder->processes.items.count == process_count &&
 			no_new_threads_are_pending(recorder);
-	/* Children created before their parents had the set; later ones inherit it. */
+	/* Children created so far may have been created before their parents had the set. Later children inherit it. */
 	if (*complete_ret) {
 		error = children_add(recorder, &added);
 		*complete_ret = !error && !added;
@@ -546,7 +547,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 	return error;
 }
 
-/* Begin the recording anyway, and report how many threads are missing. */
+/* Gives up attaching, begins the recording, and warns how many threads may be missing. */
 static struct mmt_error *skip_remaining_threads(struct recorder *recorder)
 {
 	struct thread_scan scan;
@@ -577,7 +578,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	if (error)
 		return error;
 	attach_close_fences(&recorder->reader.attachment);
-	/* From now on, threads created by these inherit their events. */
+	/* From now on, threads that these threads create inherit their events. */
 	map_deinit(&recorder->reader.threads);
 	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
@@ -612,7 +613,7 @@ struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t p
 	return error;
 }
 
-/* All processes with an address space of their own, or all in the control group. */
+/* Adds all processes that have an address space of their own, or all of them in the control group. */
 static struct mmt_error *add_all_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -640,7 +641,7 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 	return error;
 }
 
-/* Follow the processes that exist before the events do; later ones are added by their FORK records. */
+/* Begins to record the processes that exist now. Later ones are added by their FORK records. */
 static struct mmt_error *follow_processes(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
@@ -662,7 +663,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = attach_keep_tracepoints(&recorder->reader.attachment);
 	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)
 		error = add_targets_and_children(recorder);
-	/* Processes created before the events are open are found by this scan, later ones by FORK records. */
+	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */
 	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)
 		error = follow_processes(recorder);
 	if (!error)
@@ -726,7 +727,7 @@ static enum scope_kind choose_kind(struct recorder *recorder, size_t count)
 						 count > attach_threads_max(&recorder->reader.attachment, false)))
 		return SCOPE_PROCESSES;
 	count += options->tid_count;
-	/* If there are too few descriptors, drop large stack dumps first. */
+	/* If the limit of open files is too low for all events, leave out large stack dumps first. */
 	if ((count ? count : 1) > attach_threads_max(&recorder->reader.attachment, true))
 		events_leave_out_large_dumps(&recorder->reader.events);
 	return SCOPE_THREADS;
@@ -746,7 +747,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
 
-/* These processes were alive at the first check. */
+/* Warns about processes that were alive at the first check and have ended. */
 static void warn_of_ended(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
@@ -769,7 +770,7 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	return children_count_unrecorded(recorder);
 }
 
-/* Were records lost that may include a FORK record? */
+/* Were records lost that may have been FORK records? */
 static bool forks_may_be_lost(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
@@ -786,18 +787,18 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	struct mmt_error *error;
 	uint64_t missed = 0;
 
-	/* Per-CPU events miss no threads. */
+	/* Per-CPU events record all threads. */
 	if (recorder->reader.scope.kind != SCOPE_THREADS)
 		return NULL;
 	error = scan_processes(recorder, true, &scan);
-	/* All records up to this time are in the rings. */
+	/* The records up to this time are all in the rings: handle them. */
 	if (!error)
 		error = drain_twice(recorder);
 	for (size_t i = 0; !error && i < scan.uncovered.count; i++) {
 		const struct listed_thread *thread = &scan.uncovered.items[i];
 		struct proc_thread state;
 
-		/* The order matters: a thread that is not exiting at the second check still has its entry in the
+		/* Check in this order: a thread that is not exiting at the second check still has its entry in the
 		 * coverage. */
 		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
 			  !state.exiting && state.start_ticks == thread->start_ticks;
@@ -810,8 +811,8 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 
 static bool has_left(const struct traced_process *process, const struct map *members)
 {
-	/* The order matters: an exiting process leaves the group a while before it has ended. A command may run in any
-	 * group. */
+	/* Call proc_is_ending() last: an exiting process leaves its group a while before it has ended. The command
+	 * may run in any group. */
 	return !process->ended && !process->left && !process->target && !map_get(members, (uint32_t)process->pid) &&
 	       !proc_is_ending(process->pid);
 }
@@ -851,9 +852,9 @@ struct mmt_error *targets_look_for_unseen(struct recorder *recorder)
 	return error ? error : look_at_cgroup(recorder);
 }
 
-/* Processes by name. */
+/* Finding processes by name. */
 
-#define STORED_NAME_BYTES 15 /* of a command name, by the kernel */
+#define STORED_NAME_BYTES 15 /* length of a command name in the kernel */
 
 static bool has_name(pid_t pid, const char *name)
 {

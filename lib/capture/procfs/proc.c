@@ -131,12 +131,12 @@ bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, ui
 	return status->st_ino == inode && (same_device || device_major == 0 || major(status->st_dev) == 0);
 }
 
-/* In the flags of /proc/PID/stat: PF_KTHREAD, PF_EXITING. */
+/* PF_KTHREAD and PF_EXITING in the flags of /proc/PID/stat */
 #define KERNEL_THREAD_FLAG 0x00200000u
 #define EXITING_FLAG 0x00000004u
-#define WORKER_FLAGS 0x00004010u /* PF_IO_WORKER, PF_USER_WORKER: always inside the kernel */
+#define WORKER_FLAGS 0x00004010u /* PF_IO_WORKER and PF_USER_WORKER: these threads are always inside the kernel */
 #define STATUS_BYTES 128
-#define DIRECTORY_BYTES (1u << 20) /* holds more threads than there can be descriptors for */
+#define DIRECTORY_BYTES (1u << 20) /* larger than the list of as many threads as there can be file descriptors */
 #define DOT_ENTRIES 2
 #define ENVIRONMENT_BYTES_MAX (1u << 20)
 
@@ -144,7 +144,7 @@ struct stat_fields {
 	char state;
 	pid_t parent;
 	uint32_t flags;
-	uint64_t start_ticks; /* since boot */
+	uint64_t start_ticks; /* clock ticks since boot */
 };
 
 static bool read_stat_file(const char *path, struct stat_fields *fields)
@@ -154,7 +154,7 @@ static bool read_stat_file(const char *path, struct stat_fields *fields)
 
 	if (text_file_read(-1, path, &text) < 0)
 		return false;
-	/* The name may contain blanks and parentheses: the fields begin after the last one. */
+	/* The command name may contain blanks and parentheses, so the other fields begin after the last parenthesis. */
 	position = strrchr(text, ')');
 	return position &&
 	       sscanf(position + 1,
@@ -162,7 +162,7 @@ static bool read_stat_file(const char *path, struct stat_fields *fields)
 		      &fields->state, &fields->parent, &fields->flags, &fields->start_ticks) == 4;
 }
 
-/* Not /proc/TID/stat, which sums up all threads of the process. */
+/* Reads /proc/PID/task/TID/stat. /proc/TID/stat would sum up all threads of the process. */
 static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
 {
 	char path[64];
@@ -171,7 +171,7 @@ static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
 	return read_stat_file(path, fields);
 }
 
-/* For a thread whose process is not known, or for a main thread. */
+/* Reads /proc/TID/stat, for a main thread, or if the process is not known. */
 static bool read_stat(pid_t tid, struct stat_fields *fields)
 {
 	return read_thread_stat(tid, tid, fields);
@@ -189,14 +189,14 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 	return true;
 }
 
-/* Also true if the state cannot be determined, as for a running thread. */
+/* Might the thread be in one of these calls? Returns true if this cannot be determined, as for a running thread. */
 static bool may_be_in_one_of(pid_t tid, const long *calls, size_t count)
 {
 	CLEANUP(free) char *text = NULL;
 	char path[64], *end;
 	long call;
 
-	/* "NUMBER 0x...", or "running". */
+	/* the content is "NUMBER 0x..." or "running" */
 	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	if (text_file_read(-1, path, &text) < 0)
 		return true;
@@ -401,7 +401,7 @@ bool proc_is_zombie(pid_t tid)
 	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
 }
 
-/* One getdents() call: returns the threads that it listed, and the last of them. */
+/* Adds the threads listed by one getdents() call. */
 static bool add_threads(const char *entries, size_t size, proc_pids *threads)
 {
 	for (size_t offset = 0; offset < size;) {
@@ -415,9 +415,10 @@ static bool add_threads(const char *entries, size_t size, proc_pids *threads)
 }
 
 /*
- * To continue a listing, the kernel looks up the thread at which it stopped. If that thread has exited, the kernel ends
- * the list, or continues at a position counted from the start, where other threads may be by now. A listing is complete
- * only if one getdents() call returned all threads, the last of them is still alive, and no exited thread was skipped.
+ * Is the list of threads complete? To continue a listing, the kernel looks up the thread at which it stopped. If that
+ * thread has exited, the kernel ends the list, or continues at a position counted from the start, where other threads
+ * may be by now. So a listing is complete only if one getdents() call returned all threads, the last of them is still
+ * alive, and no exited thread was skipped.
  */
 static bool is_complete(int fd, pid_t pid, const proc_pids *piece)
 {
@@ -427,7 +428,7 @@ static bool is_complete(int fd, pid_t pid, const proc_pids *piece)
 	       (syscall(SYS_tgkill, pid, piece->items[piece->count - 1], 0) == 0 || errno != ESRCH);
 }
 
-/* Reads the complete directory into `entries`; with few threads this takes one call. */
+/* Reads the directory until it ends. With few threads this takes one call. */
 static bool read_threads(int fd, pid_t pid, char *entries, proc_pids *threads, bool *complete_ret)
 {
 	proc_pids piece = {0};
@@ -460,7 +461,7 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 	return fd >= 0 && entries && read_threads(fd, pid, entries, threads, complete_ret ? complete_ret : &complete);
 }
 
-/* False: unknown. `living_ret`: 0 if no thread is alive. */
+/* Finds a thread that is alive. `living_ret`: 0 if there is none. False: unknown. */
 static bool find_living_thread(pid_t pid, pid_t *living_ret)
 {
 	proc_pids threads = {0};
@@ -597,9 +598,7 @@ uint64_t proc_start_realtime_ns(pid_t pid)
 #define WORD_BYTES sizeof(uint64_t)
 #define ENTRY_BYTES (2 * WORD_BYTES) /* type and value */
 #define ENTRIES_MAX 128
-#define GAP_BYTES_MAX                                                                                                  \
-	256 /* between the vector and the strings: for alignment, or words that the loader has removed                 \
-	     */
+#define GAP_BYTES_MAX 256 /* between the vector and the strings: alignment, or words that the loader removed */
 
 static uint64_t read_word(const uint8_t *stack, size_t offset)
 {
@@ -609,15 +608,15 @@ static uint64_t read_word(const uint8_t *stack, size_t offset)
 	return word;
 }
 
-/* The kernel writes these three entries in this order. */
+/* Are these the three entries that the kernel writes in this order? */
 static bool is_in_vector(const uint8_t *stack, size_t offset)
 {
 	return read_word(stack, offset) == AT_PHDR && read_word(stack, offset + ENTRY_BYTES) == AT_PHENT &&
 	       read_word(stack, offset + 2 * ENTRY_BYTES) == AT_PHNUM;
 }
 
-/* Finds the end of the vector with entries from `offset` on, and the address of its lowest string. False: truncated, or
- * no vector. */
+/* Finds the end of the vector with entries from `offset` on, and the address of its lowest string. False: the vector is
+ * truncated, or there is none. */
 static bool find_end(const uint8_t *stack, size_t size, size_t offset, size_t *end_ret, uint64_t *string_ret)
 {
 	bool found = false;
@@ -645,14 +644,14 @@ size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
 	for (size_t offset = -address % WORD_BYTES; offset + 3 * ENTRY_BYTES <= size; offset += WORD_BYTES) {
 		if (!is_in_vector(stack, offset) || !find_end(stack, size, offset, &end, &string))
 			continue;
-		/* In a mere copy of the vector, the strings are far from it. */
+		/* In a copy of the vector made by the program, the strings are far away. */
 		if (string - (address + end) < GAP_BYTES_MAX)
 			return string - address < size ? (size_t)(string - address) : size;
 	}
 	return size;
 }
 
-/* The rest of the line. Every parser advances `position` and returns false on unexpected input. */
+/* The rest of a line of /proc/PID/maps. Each parser advances `position`, and returns false on unexpected input. */
 struct maps_text {
 	const char *position;
 	const char *end;
@@ -700,7 +699,7 @@ static bool parse_permissions(struct maps_text *text, struct procmaps_line *line
 	return true;
 }
 
-/* The kernel escapes a newline in a path as \012, and escapes nothing else. */
+/* The kernel escapes a newline in a path as \012 and escapes nothing else. */
 static void copy_path(const struct maps_text *text, char path[LIMIT_PATH_BYTES])
 {
 	const char *position = text->position;
@@ -769,7 +768,7 @@ enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret)
 	return query.mapping_flags & QUERY_IS_EXECUTABLE ? MAPPED_CODE : MAPPED_DATA;
 }
 
-/* Longer than any line; the kernel returns up to a page of lines per read. */
+/* longer than any line; the kernel returns up to a page of lines per read */
 #define TEXT_BYTES (64u << 10)
 
 bool mapping_scan_begin(struct mapping_scan *scan, int maps)
@@ -789,7 +788,7 @@ void mapping_scan_end(struct mapping_scan *scan)
 	*scan = (struct mapping_scan){0};
 }
 
-/* False: end of the file, or the process has ended. */
+/* Reads more lines. False: the file ends, or the process has ended. */
 static bool read_more(struct mapping_scan *scan, int maps)
 {
 	ssize_t count;

@@ -20,15 +20,15 @@
 #include "capture/ring-reader.h"
 
 #define PIECE_BYTES (64ull << 20)
-#define STEP_BYTES (4ull << 30) /* the kernel skips sparse ranges quickly */
+#define STEP_BYTES (4ull << 30) /* of one read; the kernel skips sparse ranges quickly */
 #define STEP_PAGES 1024
 #define GROUP_GAP_BYTES (64ull << 20) /* largest gap between ranges that are read together */
-#define GROUP_RANGES 1024	      /* most ranges read together: each is a mapping that the kernel looks up */
+#define GROUP_RANGES 1024	      /* most ranges read together; the kernel looks up the mapping of each */
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
-#define ENTRY_FILE (1ull << 61) /* of a file or, in anonymous memory, the zero page */
-#define SLICE_NS 100000		/* of work, after which the target gets a pause */
+#define ENTRY_FILE (1ull << 61) /* a page of a file or, in anonymous memory, the zero page */
+#define SLICE_NS 100000		/* after this much work the target gets a pause */
 #define PAUSE_NS 300000
 
 /* From linux/fs.h of Linux 6.7, for older headers. */
@@ -81,8 +81,8 @@ void residency_close(struct residency_reader *reader)
 }
 
 /*
- * Each read holds the target's mmap_lock. Without pauses the next one would hold it again before a call of the target
- * that waits for it gets to run.
+ * Pauses if the reader has worked for SLICE_NS. Each read holds the target's mmap_lock. Without a pause, the next read
+ * would take the lock again before a call of the target that waits for it gets a CPU.
  */
 static void pause_for_target(struct residency_reader *reader, uint64_t worked_ns)
 {
@@ -96,7 +96,8 @@ static void pause_for_target(struct residency_reader *reader, uint64_t worked_ns
 	reader->paused_ns += PAUSE_NS;
 }
 
-/* Two reads of the maps overlap if mappings were merged in between: do not count the same pages twice. */
+/* Appends a run of pages. Two reads of the maps overlap if mappings were merged in between: the same pages are not
+ * counted twice. */
 static struct mmt_error *append_run(struct residency_reader *reader, struct process_residency *residency,
 				    uint64_t start, uint64_t end)
 {
@@ -117,8 +118,8 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 	return vector_push(&residency->runs, run) ? NULL : &error_no_memory;
 }
 
-/* *end_ret: address reached when `page_max` pages were found or the limit of runs per call was hit. The shared zero
- * page, which backs memory that was only read, does not count. */
+/* Reads resident pages with one PAGEMAP_SCAN. *end_ret: the address reached when `page_max` pages were found or the
+ * limit of runs per call was hit. The shared zero page, which backs memory that was only read, is not counted. */
 static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
 				   struct process_residency *residency, uint64_t *end_ret)
 {
@@ -147,7 +148,8 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX;
 	*end_ret = end;
 	if (count < 0) {
-		reader->scan = errno != ENOTTY && errno != EINVAL && errno != ENOSYS; /* the last from emulators */
+		reader->scan = errno != ENOTTY && errno != EINVAL &&
+			       errno != ENOSYS; /* emulators of the kernel fail with ENOSYS */
 		return NULL;
 	}
 	for (long i = 0; !error && i < count; i++) {
@@ -203,7 +205,8 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 	return NULL;
 }
 
-/* Terabytes may be mapped of which only a few pages are resident. */
+/* Has the reader spent its budget on checking every page? Terabytes may be mapped of which only a few pages are
+ * resident. */
 static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -237,7 +240,7 @@ struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start
 	return NULL;
 }
 
-/* Returns how many of the ranges can be read together. */
+/* Returns the number of ranges that are close enough to be read together. */
 static size_t find_group(const struct mapped_range *ranges, size_t count)
 {
 	uint64_t end = ranges[0].end;
@@ -251,7 +254,8 @@ static size_t find_group(const struct mapped_range *ranges, size_t count)
 	return group;
 }
 
-/* The intersection of the runs and the ranges, or the anonymous ones, both in ascending order. */
+/* Appends the intersection of the runs and the ranges, or of the runs and the anonymous ranges. Both lists are
+ * ascending. */
 static struct mmt_error *append_runs_within(struct residency_reader *reader, const struct process_residency *pages,
 					    const struct mapped_range *ranges, size_t count, bool anonymous,
 					    struct process_residency *residency)
@@ -331,11 +335,11 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 }
 
 #define INTERVAL_NS 50000000ULL
-#define ELAPSED_SHARE 256     /* shortest interval: the elapsed time divided by this */
-#define PROCESS_NS 5000000ULL /* for each process: no more than 200 notes a second */
-#define COST_SHARE 200	      /* a reading may take 1/this of the recorder's time */
+#define ELAPSED_SHARE 256     /* shortest interval between two readings: the elapsed time divided by this */
+#define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
+#define COST_SHARE 200	      /* readings may take 1/COST_SHARE of the recorder's time */
 
-/* The current RSS of a process, the second number of statm; false: it is gone. */
+/* Reads the RSS of a process, the second number of statm. False: the process is gone. */
 static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 {
 	CLEANUP(free) char *text = NULL;
@@ -356,7 +360,7 @@ uint64_t residency_swapped(const char *status)
 	return line ? strtoull(line + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0;
 }
 
-/* 0 if nothing is swapped, or the system has no swap. */
+/* Returns 0 if no memory of the process is swapped, or the system has no swap. */
 static uint64_t read_swapped(pid_t pid)
 {
 	CLEANUP(free) char *text = NULL;
@@ -379,7 +383,7 @@ void resident_series_deinit(struct resident_series *series)
 	vector_deinit(&series->sums);
 }
 
-/* PID and start time identify a process. */
+/* Notes the start time of a process once. PID and start time identify a process. */
 static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
 {
 	uint64_t boot_ns = proc_start_boot_ns(process->pid);
@@ -405,7 +409,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 			error = note_start(recorder, process, now_ns);
 		if (error || !resident_series_size(process->pid, &bytes))
 			continue;
-		/* All of a process may be swapped out. */
+		/* Even a process without RSS has memory: all of it may be swapped out. */
 		swapped = read_swapped(process->pid);
 		if (!bytes && !swapped)
 			continue;
@@ -430,10 +434,10 @@ struct mmt_error *resident_series_read(struct recorder *recorder)
 	return clock_now_ns() < recorder->jobs.resident_series.next_ns ? NULL : resident_series_end(recorder);
 }
 
-#define LIVE_RUNS_MAX (1u << 20) /* during the recording: those of the start stay in memory */
+#define LIVE_RUNS_MAX (1u << 20) /* limit while recording: runs read at the start stay in memory */
 #define RANGES_AT_ONCE 4096
 
-/* Events are enabled: keep up with the rings. */
+/* Reads ranges while events are enabled, and lets the ring reader work in between. */
 static struct mmt_error *read_live_ranges(struct recorder *recorder, struct residency_reader *reader,
 					  const struct process_ranges *process, struct process_residency *pages)
 {
@@ -453,10 +457,11 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 	return error;
 }
 
-/* Descriptors of a process that are looked at; one with more counts as not safe. */
+/* descriptors that are checked; a process with more is treated as unsafe */
 #define DESCRIPTORS_MAX 65536
 
-/* A read of memory that is discarded meanwhile could wait for a userfaultfd. */
+/* Has the process a userfaultfd? Then reading memory that it discards at the same time could wait for its fault
+ * handler. */
 static enum huge_sampling look_for_userfaultfd(pid_t pid)
 {
 	char path[64], target[64];
@@ -514,8 +519,8 @@ static uint64_t count_huge_pages(const struct resident_run *run, uint64_t huge_b
 	return start < run->end ? (run->end - start) / huge_bytes : 0;
 }
 
-/* Programs use memory in regular patterns: positions at equal distances could all fall on the same part of one. Mixes
- * the bits as splitmix64 does. */
+/* Mixes the bits of a number as splitmix64 does. Programs use memory in regular patterns, so positions at equal
+ * distances could all fall on the same part of a pattern. */
 static uint64_t scatter(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
@@ -523,7 +528,7 @@ static uint64_t scatter(uint64_t number)
 	return number ^ number >> 31;
 }
 
-/* A place in part `i` of `parts` equal parts of `count`. */
+/* Returns a random position in part `i` of `parts` equal parts of `count`. */
 static uint64_t place_in_part(uint64_t count, uint64_t parts, uint64_t i, uint64_t seed)
 {
 	uint64_t first = count * i / parts, end = count * (i + 1) / parts;
@@ -535,11 +540,11 @@ struct huge_reading {
 	struct residency_reader *reader;
 	pid_t tid;
 	uint64_t huge_bytes, page_bytes;
-	uint8_t *contents; /* HUGE_PAGES_PER_SAMPLE pages */
+	uint8_t *contents; /* buffer for HUGE_PAGES_PER_SAMPLE pages */
 	struct process_huge_pages *huge;
 };
 
-/* The flags of a huge page are those of each page in it. */
+/* Is the huge page at this address resident now? Its flags are those of each page in it. */
 static bool is_resident_now(const struct huge_reading *reading, uint64_t address)
 {
 	uint64_t entry;
@@ -580,13 +585,13 @@ static struct mmt_error *sample_huge_page(struct huge_reading *reading, uint64_t
 	return !sample.read_bytes || vector_push(&reading->huge->samples, sample) ? NULL : &error_no_memory;
 }
 
-/* Chooses huge pages, evenly spread. Returns their number. */
+/* Chooses huge pages, evenly spread over all of them. Returns their number. */
 static size_t choose_huge_pages(const struct huge_reading *reading, uint64_t total,
 				uint64_t addresses[HUGE_SAMPLES_MAX])
 {
 	size_t count = total < HUGE_SAMPLES_MAX ? (size_t)total : HUGE_SAMPLES_MAX;
 	const struct resident_run *run = reading->huge->runs.items;
-	uint64_t before = 0; /* huge pages below the run */
+	uint64_t before = 0; /* number of huge pages in earlier runs */
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t number = place_in_part(total, count, i, total), pages;
@@ -605,7 +610,7 @@ static int compare_samples(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-#define PASSES 16 /* so that what was read when time is over is spread, too */
+#define PASSES 16 /* number of passes, so that the pages read until the time is over are evenly spread, too */
 
 static struct mmt_error *sample_all(struct huge_reading *reading, uint64_t total, uint64_t end_ns)
 {
@@ -658,7 +663,7 @@ struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, 
 	return error;
 }
 
-/* Without stacks, or with --lean, the user wants to pay for no details. */
+/* Does the user want the details that samples give? Not without stacks, or with --lean. */
 static bool wants_samples(const struct recorder *recorder)
 {
 	return recorder->options->call_graph != MMT_CALL_GRAPH_NONE && !recorder->options->lean &&
@@ -680,7 +685,8 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 	if (wants_samples(recorder)) {
 		uint64_t began_ns = clock_now_ns();
 
-		/* Other readings between two processes do not count. */
+		/* Huge pages may be sampled for HUGE_SAMPLES_NS_MAX in total, not counting other reading between two
+		 * processes. */
 		error = huge_pages_sample(reader, pid, began_ns + HUGE_SAMPLES_NS_MAX - recorder->jobs.huge_spent_ns,
 					  process);
 		recorder->jobs.huge_spent_ns += clock_now_ns() - began_ns;
@@ -690,7 +696,7 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 	return error;
 }
 
-/* Warn once: what is missing, and what the report shows instead. */
+/* Warns once what is missing and what the report shows instead. */
 static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
 {
 	if (!recorder->jobs.residency_reported)
@@ -701,7 +707,7 @@ static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *rea
 	recorder->jobs.residency_reported = true;
 }
 
-/* `huge`: NULL during the recording. */
+/* `huge`: NULL during the recording, when huge pages are not read. */
 static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process,
 				      struct recording_huge_pages *huge, process_residencies *processes)
 {
@@ -731,10 +737,10 @@ static struct mmt_error *read_process(struct recorder *recorder, const struct pr
 	if (!error && !live && !reader.gave_up && reader.scan)
 		error = take_huge_pages(recorder, &reader, process->pid, huge);
 	residency_close(&reader);
-	/* The process may grow during the reading: the sum of the pages lies between the RSS before and after it. */
+	/* The process may grow during the reading, so the sum of its pages lies between the RSS before and after. */
 	if (before && resident_series_size(process->pid, &after))
 		pages->resident_bytes = before / 2 + after / 2;
-	/* A partial result would be a wrong number: leave it out, which means "unknown". */
+	/* A partial sum would be a wrong number. Leave the process out: its residency is unknown. */
 	if (!error && reader.gave_up) {
 		if (!proc_has_ended(process->pid))
 			warn_of_unread(recorder, process->pid, "there are too many, or it takes too long");
@@ -765,7 +771,7 @@ struct mmt_error *read_final_residency(struct recorder *recorder, process_reside
 	return error;
 }
 
-/* The runs from `first` on that fit into one record. */
+/* Writes one record with those runs, from `first` on, that fit into it. */
 static struct mmt_error *append_pages(struct recorder *recorder, const struct process_residency *pages, size_t first)
 {
 	size_t end =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which pages of a process are resident (PAGEMAP_SCAN, or pagemap). */
+/* Reads which pages of a process are resident (PAGEMAP_SCAN, or pagemap), RSS over time, and samples of huge pages. */
 #ifndef CAPTURE_PROCFS_RESIDENCY_H
 #define CAPTURE_PROCFS_RESIDENCY_H
 
@@ -13,121 +13,123 @@
 #include "base/vector.h"
 #include "trace/sections/sections.h"
 
-/* Limits per process. The last two apply if every page must be checked. */
+/* Limits for one process. The last two apply if every page must be checked. */
 #define RESIDENCY_RUNS_MAX (4u << 20)
 #define RESIDENCY_BYTES_MAX (64ULL << 30)
 #define RESIDENCY_NS_MAX 2000000000ULL
-/* Limit for all waits for the target's mmap_lock: threads that hold it may get no CPU for seconds. */
+/* limit for all waits for the target's mmap_lock: threads that hold it may get no CPU for seconds */
 #define RESIDENCY_WAIT_NS_MAX 5000000000ULL
 
 struct mapped_range {
 	uint64_t start, end;
-	bool anonymous; /* private, and of no file */
+	bool anonymous; /* private and not of a file */
 };
 
 /* An open /proc/PID/pagemap. */
 struct residency_reader {
 	int fd;
-	bool scan;	   /* the kernel supports PAGEMAP_SCAN, which needs no entry per page */
+	bool scan;	   /* the kernel supports PAGEMAP_SCAN, so that not every page must be checked */
 	bool gave_up;	   /* a limit of time or size was reached: the result is incomplete */
-	uint64_t bytes;	   /* address space checked page by page */
-	uint64_t begin_ns; /* when that began; 0: not yet */
+	uint64_t bytes;	   /* bytes of address space checked page by page */
+	uint64_t begin_ns; /* when checking page by page began; 0: not yet */
 	uint64_t waited_ns;
-	uint64_t slice_ns, paused_ns;	       /* since the last pause, and all pauses */
-	bool wants_huge;		       /* also find huge pages, which needs `scan`; set by the caller */
-	struct process_residency scanned_huge; /* in what was scanned last, of any mapping */
-	struct process_residency huge;	       /* in the anonymous ranges of residency_read_ranges() */
+	uint64_t slice_ns, paused_ns;	       /* time worked since the last pause; sum of all pauses */
+	bool wants_huge;		       /* set by the caller: also find huge pages, which needs `scan` */
+	struct process_residency scanned_huge; /* huge pages of any mapping found by the last scan */
+	struct process_residency huge;	       /* huge pages in the anonymous ranges of residency_read_ranges() */
 };
 
-/* False: pagemap cannot be read. */
+/* Opens /proc/PID/pagemap. False: it cannot be read. */
 bool residency_open(struct residency_reader *reader, pid_t pid);
 void residency_close(struct residency_reader *reader);
 
 /*
- * Append the runs of resident pages in START to END, which may overlap the ranges read before but must end above them.
- * Reads in bounded steps, so that the process is not blocked for long. Does nothing if the reader has given up.
+ * Appends the runs of resident pages from START to END. The range may overlap ranges read before but must end above
+ * them. Reads in bounded steps, so that the process is not blocked for long. Does nothing if the reader has given up.
  */
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency) MMT_MUST_CHECK;
 
 /*
- * The same for several ranges in ascending order, which may overlap. Ranges close to each other are read together,
- * because each call may wait for the target's mmap_lock.
+ * Does the same as residency_read() for several ranges in ascending order, which may overlap. Ranges close to each
+ * other are read together, because each call may wait for the target's mmap_lock.
  */
 struct mmt_error *residency_read_ranges(struct residency_reader *reader, const struct mapped_range *ranges,
 					size_t count, struct process_residency *residency) MMT_MUST_CHECK;
 
-/* Reads one step of START to END, from START on. A step may cover nearly all of a sparse range. *end_ret, above START:
- * where it ended. For callers that do other work between steps. A reader that has given up skips the complete range and
- * appends nothing. */
+/* Reads one step of START to END, beginning at START; for callers that do other work between two steps. A step may
+ * cover nearly all of a sparse range. *end_ret: where the step ended, above START. A reader that has given up skips the
+ * complete range and appends nothing. */
 struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency, uint64_t *end_ret) MMT_MUST_CHECK;
 
-/* VmSwap in the text of /proc/PID/status, in bytes; 0: the process has none. */
+/* Returns VmSwap, in bytes, from the text of /proc/PID/status; 0: the process has no swapped memory. */
 uint64_t residency_swapped(const char *status);
 
-/* The resident sizes of all recorded processes over time, read from /proc/PID/statm and noted in the recording. */
+/* The RSS of all recorded processes over time, read from /proc/PID/statm and written into the recording. */
 
 struct recorder;
 
 /* Zero-initialise a series. */
 struct resident_series {
-	uint64_t readings;			  /* so far; each has a note for every process */
-	uint64_t begin_ns;			  /* time of the first reading */
-	uint64_t next_ns;			  /* when the next is due */
-	VECTOR(struct mmt_resident_reading) sums; /* of all processes; some thousand readings a year */
+	uint64_t readings; /* readings so far; each writes a note for every process */
+	uint64_t begin_ns; /* time of the first reading */
+	uint64_t next_ns;  /* when the next is due */
+	VECTOR(struct mmt_resident_reading)
+	sums; /* RSS of all processes together; a recording of a year has some thousand readings */
 };
 
 void resident_series_deinit(struct resident_series *series);
 
 /*
- * Takes a reading if one is due: every 50 ms at first, later after every 256th part of the time since the first. The
- * number of readings thus grows with the logarithm of that time. Readings of many or slow processes are rarer. The
- * kernel answers from counters, so the processes are not disturbed.
+ * Takes a reading if one is due: every 50 ms at first, later each time that 1/256 of the elapsed time has passed. The
+ * number of readings therefore grows with the logarithm of the time. The interval is longer if there are many processes
+ * or reading them is slow. The kernel answers from counters, so the processes are not disturbed.
  */
 struct mmt_error *resident_series_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Takes the last reading, which is always due. */
+/* Takes the last reading. */
 struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads which pages of the recorded processes are resident: when recording starts, at each interval snapshot, and when
- * it has stopped. */
+/* Resident pages of the recorded processes: read when recording starts, at each interval snapshot, and when it has
+ * stopped. */
 
 /*
- * Reads the residency of the ranges of the START snapshots into start_residency and discards these ranges. The rings
- * are drained when they fill. A process whose pages cannot be read, or are too many, is left out.
+ * Reads which pages of the START snapshots are resident into start_residency, and discards the ranges of these
+ * snapshots. Lets the ring reader work in between. A process whose pages cannot be read, or are too many, is left out.
  */
 struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads the residency of the ranges of the latest INTERVAL snapshot, appends it to the recording and discards the
- * ranges. The rings are drained when they fill. */
+/* Reads which pages of the latest INTERVAL snapshot are resident, writes them into the recording, and discards the
+ * ranges. Lets the ring reader work in between. */
 struct mmt_error *record_residency(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads the residency of the final ranges, their huge pages, and a sample of these. Events are disabled. */
+/* Reads which pages of the STOP snapshots are resident, their huge pages, and a sample of these. Call this when all
+ * events are disabled. */
 struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes,
 				       struct recording_huge_pages *huge) MMT_MUST_CHECK;
 
 /*
- * Huge pages: how much of them contains only zeros. The kernel counts each as 2 MiB of RSS although the program may
- * have written a few bytes of it.
+ * Samples of huge pages: how much of them contains only zeros. The kernel counts each huge page as 2 MiB of RSS,
+ * although the program may have written only a few bytes of it.
  *
- * Reads a sample: some pages of some huge pages, evenly spread. The target does not stop: process_vm_readv(2) holds its
- * mmap_lock for reading, and for one page at a time. What it must not do is cause page faults: it would swap pages in,
- * map the zero page where nothing was, and wait for the handler of a userfaultfd(2), maybe forever. So a huge page is
- * read only if it is resident at that moment, which leaves a race with a call that discards it, and no process that has
- * a userfaultfd is read. Unlike /proc/PID/mem, process_vm_readv(2) fails where the target itself may not read, and
- * where a device is mapped. The contents are compared with zero and overwritten.
+ * Some pages of some huge pages are read, evenly spread. The target is not stopped: process_vm_readv(2) holds its
+ * mmap_lock for reading, for one page at a time. Reading must not cause page faults: they would swap pages in, map the
+ * zero page where no page was, and wait for the handler of a userfaultfd(2), maybe forever. So a huge page is read only
+ * if it is resident at that moment, and a process that has a userfaultfd is not read. A race remains with calls that
+ * discard the page. process_vm_readv(2) fails where the target may not read its own memory, and where a device is
+ * mapped; /proc/PID/mem does not. The contents are only compared with zero, and then overwritten.
  */
 
-#define HUGE_SAMPLED_BYTES_MIN (8ull << 20) /* less in huge pages is not worth reading */
-#define HUGE_SAMPLES_MAX 256		    /* of a process */
+#define HUGE_SAMPLED_BYTES_MIN (8ull << 20) /* with less memory in huge pages than this, take no samples */
+#define HUGE_SAMPLES_MAX 256		    /* samples of one process */
 #define HUGE_PAGES_PER_SAMPLE 32
-#define HUGE_SAMPLES_NS_MAX 500000000ULL /* for all processes, with pauses */
+#define HUGE_SAMPLES_NS_MAX 500000000ULL /* time for the samples of all processes, including pauses */
 
-/* Of this system. */
+/* Reads the setting of transparent huge pages of this system. */
 enum huge_setting huge_pages_setting(void);
 
-/* Sets huge->sampling and huge->samples from huge->runs. `end_ns`: when to give up. */
+/* Samples the huge pages in huge->runs and sets huge->sampling and huge->samples. `end_ns`: when to stop. */
 struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, uint64_t end_ns,
 				    struct process_huge_pages *huge) MMT_MUST_CHECK;
 

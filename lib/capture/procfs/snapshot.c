@@ -15,23 +15,23 @@
 #include "capture/recorder.h"
 #include "capture/procfs/proc.h"
 
-#define READ_BYTES 4096 /* what the kernel returns at once, while it holds the lock */
+#define READ_BYTES 4096 /* the kernel returns this much at once, while it holds the mmap_lock */
 #define LINE_BYTES_MAX (4 * LIMIT_PATH_BYTES + 256)
 
-/* A reading in progress. */
+/* A snapshot in progress. */
 struct reading {
 	struct recorder *recorder;
 	pid_t pid;
 	enum snapshot_kind kind;
-	uint64_t begin_ns;	       /* time before the open(): the program is of this time, or later */
-	struct process_ranges *ranges; /* receives the ranges whose residency is read next; else NULL */
+	uint64_t begin_ns; /* time before the open(): the maps are of the program at this time, or of a later one */
+	struct process_ranges *ranges; /* receives the ranges whose resident pages are read next; NULL: not needed */
 	struct buffer record;
-	char line[LINE_BYTES_MAX]; /* start of a line that continues in the next read() */
+	char line[LINE_BYTES_MAX]; /* the incomplete last line of the previous read() */
 	size_t line_length;
-	uint64_t line_ns; /* time of the read() that returned this start */
+	uint64_t line_ns; /* time of the read() that returned the beginning of this line */
 	uint64_t read_ns; /* time of the latest read() */
-	bool ended;	  /* it was read to the end */
-	bool unreadable;  /* a line has an unknown format: the snapshot gets no end record */
+	bool ended;	  /* the maps were read to the end */
+	bool unreadable;  /* a line has an unknown format, so the snapshot gets no end record */
 };
 
 static struct mmt_error *append_name(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
@@ -60,7 +60,7 @@ static struct mmt_error *append_line(struct reading *reading, const struct procm
 	buffer_put_u32(record, line->device_major);
 	buffer_put_u32(record, line->device_minor);
 	buffer_put_u64(record, line->inode);
-	buffer_put_u64(record, 0); /* inode generation: not in maps */
+	buffer_put_u64(record, 0); /* inode generation, which is not in /proc/PID/maps */
 	buffer_put_u32(record, line->protection);
 	buffer_put_u32(record, line->shared ? MAP_SHARED : MAP_PRIVATE);
 	buffer_put_string(record, line->path);
@@ -111,7 +111,8 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	return error;
 }
 
-/* If a line is too long, the end of the path is dropped; what is kept still exceeds what a record can hold. */
+/* Appends to the current line. If the line is too long, the end of its path is dropped; the rest is still longer than a
+ * record can hold. */
 static void add_to_line(struct reading *reading, const char *text, size_t length)
 {
 	size_t room = sizeof(reading->line) - reading->line_length;
@@ -122,7 +123,7 @@ static void add_to_line(struct reading *reading, const char *text, size_t length
 	reading->line_length += length;
 }
 
-/* Split the bytes of one read() into lines. */
+/* Splits the bytes of one read() into lines. */
 static struct mmt_error *handle_text(struct reading *reading, const char *text, size_t size, uint64_t time_ns)
 {
 	while (size) {
@@ -146,8 +147,9 @@ static struct mmt_error *handle_text(struct reading *reading, const char *text, 
 }
 
 /*
- * The kernel generates the bytes of a read() at some time between its start and its end. Record the start: a call that
- * returned later is then applied on top of what was read. At worst its effect is applied twice, but never missed.
+ * Reads the maps to their end. The kernel generates the bytes of a read() at some time between the start and the end of
+ * the call. The lines get the start as their time: a call that returned later is then applied to the lines. At worst
+ * its effect is applied twice, but it is never missed.
  */
 static struct mmt_error *read_maps(struct reading *reading, int fd)
 {
@@ -164,7 +166,7 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 		if (count < 0 && errno == EINTR)
 			continue;
 		reading->read_ns = before_ns;
-		if (count <= 0) /* ESRCH and the like: the process has exited meanwhile */
+		if (count <= 0) /* ESRCH and similar: the process has exited in the meantime */
 			return NULL;
 		error = handle_text(reading, text, (size_t)count, before_ns);
 		if (!error)
@@ -174,8 +176,8 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	}
 }
 
-/* Exit and exec free the address space: the maps are then truncated or empty. A snapshot that may be truncated gets no
- * end record. The descriptor keeps referring to the address space for which it was opened. */
+/* Does the address space for which the descriptor was opened still exist? Exit and exec free it, and the maps are then
+ * truncated or empty. A snapshot that may be truncated gets no end record. */
 static bool still_has_memory(struct recorder *recorder, int fd)
 {
 	bool read_one;
@@ -187,8 +189,9 @@ static bool still_has_memory(struct recorder *recorder, int fd)
 	return read_one;
 }
 
-/* After an exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps
- * causes no event and would be reported as a mismatch. */
+/* Did the process call exec during the snapshot, or before it? The maps of a new program are checked only after a
+ * snapshot has described it: what the kernel's ELF loader unmaps causes no event and would be reported as a
+ * mismatch. */
 static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
 {
 	struct recorder *recorder = reading->recorder;
@@ -203,8 +206,9 @@ static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec
 	return error;
 }
 
-/* Record the name that the process has after `time_ns`, because lines hold what was read after their time; or else its
- * earlier name. An older name with a later time would replace the name that an exec has set. */
+/* Writes the lines of one part, and the name of the process. Lines have the time before their read(), so write the name
+ * that the process has after `time_ns`, or else its earlier name. An older name with a later time would replace the
+ * name that an exec has set. */
 static struct mmt_error *append_part(struct reading *reading, char name[PROC_NAME_BYTES], uint64_t time_ns,
 				     unsigned int part)
 {
@@ -234,7 +238,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
 }
 
-/* Returns the ranges of this process and clears those of an earlier attempt. False: out of memory. */
+/* Returns the list for the ranges of this process, without those of an earlier attempt. False: out of memory. */
 static bool begin_ranges(struct reading *reading)
 {
 	struct recorder *recorder = reading->recorder;
@@ -272,11 +276,11 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 		process->guarded = true;
 		recorder->summary.guarded_processes++;
 	}
-	/* The maps of an exiting process would be truncated; and if its exit is recorded before the start, the process
-	 * is not in the recording at all. */
+	/* The maps of an exiting process would be truncated. And if its exit is recorded before the start, the
+	 * recording does not contain the process at all. */
 	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
 		return NULL;
-	/* A check does not describe the process, so it cannot replace the snapshot that an exec requires. */
+	/* A snapshot that only checks the maps does not describe the process, so an exec still requires another one. */
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
 	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && process && process->target) ||
@@ -314,8 +318,8 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 		uint64_t before_ns = clock_now_ns();
 		char name[PROC_NAME_BYTES];
 
-		/* A name recorded after the thread's EXIT record would create another thread. So take the time first,
-		 * then check for the exit. */
+		/* A name recorded after the thread's EXIT record would add the thread again. So take the time first,
+		 * then check whether the thread is exiting. */
 		if (proc_name(pid, threads.items[i], name) && !is_exiting(pid, threads.items[i]))
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);

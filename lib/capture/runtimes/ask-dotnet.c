@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The diagnostics socket of .NET: EnablePerfMap and DisablePerfMap, supported by .NET 8 and later. */
+/* Asks .NET 8 and later for a perf map: the commands EnablePerfMap and DisablePerfMap of its diagnostics socket. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 #define COMMAND_DISABLE_PERF_MAP 0x06
 #define COMMAND_SET_SERVER 0xff
 #define RESPONSE_OK 0x00
-#define TYPE_PERF_MAP 3 /* only the map, no jitdump */
+#define TYPE_PERF_MAP 3 /* a perf map without a jitdump */
 #define UNKNOWN_COMMAND 0x80131385u
-#define ENTRIES_MAX 100000 /* of a directory that the target can fill */
+#define ENTRIES_MAX 100000 /* limit of entries read, because the target can fill the directory */
 
-/* The socket is in the process's TMPDIR, else in /tmp. */
+/* Opens the directory of the socket: the process's TMPDIR, or /tmp. */
 static int open_socket_directory(pid_t pid)
 {
 	CLEANUP(free) char *path = proc_environment(pid, "TMPDIR");
@@ -34,7 +34,8 @@ static int open_socket_directory(pid_t pid)
 	return fd >= 0 ? fd : target_directory_open(pid, "/tmp");
 }
 
-/* "dotnet-diagnostic-PID-KEY-socket"; an earlier process with the same PID may have left another one. */
+/* Connects to "dotnet-diagnostic-PID-KEY-socket". An earlier process with the same PID may have left another socket
+ * behind. */
 static int connect_to(const struct helper_target *target, uid_t owner, int directory)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The attach mechanism of the HotSpot JVM: a file .attach_pidPID and SIGQUIT make it open the socket .java_pidPID in
- * /tmp, which accepts a command and its arguments as strings. JDK 17 and later support Compiler.perfmap.
+ * Asks JDK 17 and later for a perf map: Compiler.perfmap, sent through the attach mechanism of the HotSpot JVM. A file
+ * .attach_pidPID and SIGQUIT make the JVM open the socket .java_pidPID in /tmp, which accepts a command and its
+ * arguments as strings.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +29,12 @@ struct java {
 	pid_t pid;
 	uid_t owner;
 	int pidfd;
-	int directory; /* its /tmp, O_PATH */
+	int directory; /* the process's /tmp, O_PATH */
 	bool handles_signal;
 	char socket_name[32], trigger_name[32];
 };
 
-/* An existing file is used as well and is not removed. */
+/* Creates .attach_pidPID. An existing file has the same effect, and is not removed afterwards. */
 static bool make_trigger(const struct java *java, bool *made_ret)
 {
 	CLEANUP(close)
@@ -55,8 +56,8 @@ static int connect_to(const struct java *java)
 }
 
 /*
- * The JVM starts a listener thread at the first attach. An existing socket may be stale: a killed JVM leaves it behind,
- * and a new JVM may get the same PID.
+ * Makes the JVM start its listener thread, as it does at the first attach. An existing socket may be stale: a killed
+ * JVM leaves it behind, and a new JVM may get the same PID.
  */
 static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BYTES])
 {
@@ -64,7 +65,7 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 	bool made;
 	int fd = -1;
 
-	/* A process that does not handle the signal would be killed by it. */
+	/* SIGQUIT would kill a process that does not handle it. */
 	if (!java->handles_signal) {
 		snprintf(refusal, HELPER_REFUSAL_BYTES,
 			 "it does not handle SIGQUIT, without which it cannot be attached to (-Xrs, or it is just "
@@ -90,7 +91,7 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 	return fd;
 }
 
-/* The status in decimal, a newline, then the output of the command. */
+/* Parses the answer: the status in decimal, a newline, then the output of the command. */
 static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_REFUSAL_BYTES])
 {
 	const char *text = strchr(answer, '\n');
@@ -111,7 +112,7 @@ static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_R
 
 static enum helper_answer command(int fd, char refusal[HELPER_REFUSAL_BYTES])
 {
-	/* Version of the protocol, the command, and always three arguments. */
+	/* The version of the protocol, the command, and three arguments, of which two are empty. */
 	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
 	uint64_t until_ns = clock_now_ns() + ANSWER_NS;
 	char answer[ANSWER_BYTES + 1];
@@ -137,7 +138,7 @@ static void name_trigger(pid_t namespace_pid, char name[32])
 	snprintf(name, 32, ".attach_pid%d", (int)namespace_pid);
 }
 
-/* The file in its /tmp that makes Java listen. It is removed when the attempt ends, unless it existed before. */
+/* Notes whether .attach_pidPID exists before the request. If it does not, it is removed afterwards. */
 static void look_for_trigger(struct traced_process *process)
 {
 	char name[32];

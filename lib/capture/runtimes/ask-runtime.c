@@ -26,8 +26,8 @@
 #include "capture/runtimes/jit-files.h"
 #include "trace/sections/copies.h"
 
-#define END_MILLISECONDS 200 /* for a killed child; if the kernel holds it longer, it is reaped later */
-#define FIRST_FREE 3	     /* first descriptor after standard input, output and error */
+#define END_MILLISECONDS 200 /* wait this long for a killed child; later, helper_reap() waits for it */
+#define FIRST_FREE 3	     /* the first descriptor after standard error */
 
 static int move_up(int fd)
 {
@@ -39,9 +39,9 @@ static bool close_between(int first, int last)
 	return first > last || close_range((unsigned)first, (unsigned)last, 0) == 0;
 }
 
-/* The child keeps only these two descriptors of the recorder. If the kernel holds the child longer than the recorder
- * lives, it must not keep a pipe of the recorder's output open, nor an event of a target. False: they cannot be
- * moved. */
+/* In the child: closes all descriptors of the recorder except these two, which are moved. If the kernel keeps the child
+ * alive for longer than the recorder, the child must not keep a pipe of the recorder's output open, nor an event of a
+ * target. False: the descriptors cannot be moved. */
 static bool close_others(int *answer, int *pidfd)
 {
 	int nothing, lower, upper;
@@ -55,7 +55,7 @@ static bool close_others(int *answer, int *pidfd)
 	if (!close_between(FIRST_FREE, lower - 1) || !close_between(lower + 1, upper - 1) ||
 	    !close_between(upper + 1, INT_MAX))
 		return false;
-	/* Now a descriptor is free, however many the recorder has open. */
+	/* At least one descriptor is free now, however many the recorder had open. */
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE; fd++)
 		(void)dup2(nothing, fd);
@@ -64,13 +64,14 @@ static bool close_others(int *answer, int *pidfd)
 	return nothing >= 0;
 }
 
-/* The answer is one write(): a byte, and the reason for a refusal. */
+/* Runs in the child: sends the answer with one write(), a byte and the reason for a refusal. */
 _Noreturn static void run_child(struct helper_target target, helper_ask *ask, int answer, pid_t recorder)
 {
 	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
 	bool ready = close_others(&answer, &target.pidfd);
 
-	/* End with the recorder. A change of user resets this, so target_become_user() repeats it. */
+	/* Let the kernel kill the child when the recorder ends. A change of user resets this, so target_become_user()
+	 * repeats it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!ready)
 		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
@@ -91,7 +92,7 @@ bool helper_put(struct helper *helper, const struct helper_target *target, helpe
 		return false;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return false;
-	/* Signals from the terminal are handled by the recorder. */
+	/* Only the recorder handles signals from the terminal. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	helper->child = fork();
@@ -151,7 +152,7 @@ int target_directory_open(pid_t pid, const char *path)
 	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-/* Capabilities survive a change between two users that are not root. */
+/* Drops all capabilities, because they survive a change between two users that are not root. */
 static bool drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -176,7 +177,7 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret)
 	return getppid() == recorder ? NULL : "the recorder is gone";
 }
 
-/* O_PATH, so that the checked socket is the one that is connected to. */
+/* Opens the socket with O_PATH, so that the socket that was checked is the one that is connected to. */
 static int open_socket(uid_t owner, int directory, const char *name)
 {
 	int fd = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -191,7 +192,7 @@ static int open_socket(uid_t owner, int directory, const char *name)
 	return -1;
 }
 
-/* Another process of the same user could have created the socket under this name. */
+/* Does this process listen on the socket? Another process of the same user could have created it under this name. */
 static bool is_peer(int fd, pid_t pid)
 {
 	struct ucred peer;
@@ -264,12 +265,10 @@ size_t target_socket_receive(int fd, void *data, size_t size, uint64_t until_ns)
 }
 
 #define ATTEMPTS 10
-#define BETWEEN_NS                                                                                                     \
-	1000000000ULL		 /* a runtime that starts is not ready at once, and may be about to make a map itself  \
-				  */
-#define APPEAR_NS 5000000000ULL	 /* from the answer until the map appears */
-#define AT_END_NS 20000000000ULL /* for all processes together */
-#define AT_ONCE 16		 /* most helpers at the same time */
+#define BETWEEN_NS 1000000000ULL /* a starting runtime is not ready, and may write a map without a request */
+#define APPEAR_NS 5000000000ULL	 /* from the runtime's answer until the map appears */
+#define AT_END_NS 20000000000ULL /* time limit for all processes together when recording ends */
+#define AT_ONCE 16		 /* largest number of helpers at the same time */
 #define STEP_MICROSECONDS 5000
 
 static const struct askable_runtime *const runtimes[] = {&runtime_dotnet, &runtime_java};
@@ -341,11 +340,11 @@ static void put(struct traced_process *process, helper_ask *ask)
 {
 	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
 
-	/* No helper process could be started: treated like a refusal below. */
+	/* If no helper can be started, take_answer() reports a refusal. */
 	(void)helper_put(&process->helper, &target, ask);
 }
 
-/* From now on it may write a map, unless it refuses. */
+/* Sends the first request. From now on the runtime may write a map, unless it refuses. */
 static void put_first(struct traced_process *process)
 {
 	if (process->runtime->prepare)
@@ -363,7 +362,7 @@ static enum helper_answer take_answer(struct traced_process *process, char refus
 	return HELPER_REFUSED;
 }
 
-/* A runtime that keeps writing is asked to stop when recording ends. */
+/* Returns the state after the answer. A runtime that keeps writing is asked to stop when recording ends. */
 static enum ask_state after_answer(const struct traced_process *process)
 {
 	return process->runtime->end ? ASKED_WRITES : ASKED_DONE;
@@ -380,12 +379,12 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 		break;
 	case HELPER_AGREED:
 		process->asked = ASKED_AGREED;
-		/* A runtime that writes the map once answers when the map is written. */
+		/* A runtime that writes the map only once has written it before it answers. */
 		process->ask_at_ns = clock_now_ns() + (process->runtime->end ? APPEAR_NS : 0);
 		break;
 	case HELPER_UNANSWERED:
 		report_refusal(recorder, process, refusal);
-		process->asked = after_answer(process); /* it may still write one */
+		process->asked = after_answer(process); /* it may still write a map */
 		break;
 	case HELPER_REFUSED:
 		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
@@ -396,7 +395,7 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 	}
 }
 
-/* An answer is not enough: verify that the map file was created. */
+/* Checks whether the runtime has created the map file. Its answer alone does not prove that. */
 static void look_for_map(const struct recorder *recorder, struct traced_process *process)
 {
 	if (perf_maps_exists(process))
@@ -420,7 +419,8 @@ static void take_last_answer(const struct recorder *recorder, struct traced_proc
 		report_still_writing(recorder, process, refusal);
 }
 
-/* One step for one process. `at_end`: a process that was found too late to be asked before is asked now, once. */
+/* Makes one step for one process. `at_end`: a process that has not been asked yet, because it was found too late, is
+ * asked now, once. */
 static void step(const struct recorder *recorder, struct traced_process *process, bool at_end)
 {
 	switch (process->asked) {
@@ -428,7 +428,7 @@ static void step(const struct recorder *recorder, struct traced_process *process
 		if (!at_end && (process->runtime->at_end || clock_now_ns() < process->ask_at_ns))
 			break;
 		process->ask_attempts = at_end ? ATTEMPTS : process->ask_attempts;
-		/* A process that has a map is not asked, because the map would be overwritten. */
+		/* Do not ask a process that has a map: its runtime would overwrite the map. */
 		if (perf_maps_exists(process))
 			process->asked = ASKED_DONE;
 		else
@@ -459,7 +459,7 @@ static bool is_asking(const struct traced_process *process)
 	return process->helper.child;
 }
 
-/* One step for every process; returns how many are not done. */
+/* Makes one step for every process. Returns the number of processes that need more steps. */
 static size_t step_all(struct recorder *recorder, bool at_end)
 {
 	size_t asking = 0, busy = 0;
@@ -564,7 +564,7 @@ void ask_runtimes_at_end(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 
-		/* Processes that ended were reported before. */
+		/* A warning was already printed for processes that have ended. */
 		if (process->pidfd >= 0 || process->tmp_directory >= 0)
 			count_unasked(recorder, process);
 	}

@@ -22,9 +22,9 @@
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
-#define GROWTH_MAX (1u << 16)	    /* readings of one map */
-#define EXEC_SLACK_NS 10000000ULL   /* file times are those of the kernel's last tick */
-#define START_SLACK_NS 100000000ULL /* start times are exact to a hundredth of a second */
+#define GROWTH_MAX (1u << 16)	    /* readings of one map's length */
+#define EXEC_SLACK_NS 10000000ULL   /* file times have the resolution of the kernel's tick */
+#define START_SLACK_NS 100000000ULL /* start times have a resolution of a hundredth of a second */
 
 static void format_name(const struct traced_process *process, char name[32])
 {
@@ -33,7 +33,7 @@ static void format_name(const struct traced_process *process, char name[32])
 
 static const char too_old[] = "it is older than the process";
 
-/* Returns why a file that a target wrote about itself is refused; NULL: it is accepted. */
+/* Should a file that a target wrote about itself be refused? Returns the reason, or NULL to accept it. */
 static const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t started_realtime_ns)
 {
 	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
@@ -60,19 +60,20 @@ static const char *refuse_file(const struct traced_process *process, const struc
 	return target_file_refusal(status, process->owner, process->started_realtime_ns);
 }
 
-/* A program that began during the recording: see perf_maps_watch(). */
+/* Did the program begin during the recording, so that its map was empty at first? See perf_maps_watch(). */
 static bool begins_empty(const struct perf_map_copy *map)
 {
 	return map->growth.count && !map->growth.items[0].length;
 }
 
-/* If out of memory, lines only appear to be older. */
+/* Adds a reading of the length. Without memory for it, lines of the map only seem to be older. */
 static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t length)
 {
 	struct perf_map_growth step = {.time_ns = time_ns, .length = length};
 
 	if (map->growth.count == GROWTH_MAX) {
-		/* Keep every second reading, and take half as many from now on. The first one stays. */
+		/* The list is full: keep every second reading, and halve the rate from now on. The first reading
+		 * stays. */
 		for (size_t i = begins_empty(map); i < GROWTH_MAX / 2; i++)
 			map->growth.items[i] = map->growth.items[2 * i + 1];
 		map->growth.count = GROWTH_MAX / 2;
@@ -105,14 +106,15 @@ void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t leng
 	mark->length = read_last(fd, length, mark->last) ? length : 0;
 }
 
-/* Two readings for each growth: the last one before it, and the first one that shows it. */
+/* Adds two readings each time that the map has grown: the last one before the growth, and the first one that shows
+ * it. */
 static void add_growth(struct traced_process *process, uint64_t now_ns, int fd, const struct stat *status)
 {
 	struct perf_map_copy *map = &process->perf_map;
 	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
 	size_t count = known ? map->growth.count : begins_empty(map);
 
-	/* The file was rewritten: its current content appeared at this length or later. */
+	/* The file was rewritten: its content appeared at this length or later. */
 	map->growth.count = count;
 	if (length > known && count && process->map_looked_at_ns > map->growth.items[count - 1].time_ns)
 		add_step(map, process->map_looked_at_ns, known);
@@ -178,7 +180,7 @@ void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns)
 	format_name(process, name);
 	if (fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || refuse_file(process, &status))
 		return;
-	/* The usual case: no need to open the file. */
+	/* Usually nothing has changed: do not open the file. */
 	if (status.st_ino == mark->inode && (uint64_t)status.st_size == mark->length) {
 		process->map_looked_at_ns = now_ns;
 		return;
@@ -218,7 +220,7 @@ int target_file_open(int directory, const char *path)
 	return regular_file_open_found((int)syscall(SYS_openat2, directory, path, &how, sizeof(how)));
 }
 
-/* The target chose the text: it must not lead to a file that does not belong to the target. */
+/* Opens the map. The target chose the file, so it must not be a link to a file that does not belong to the target. */
 static int open_map(int directory, const char *name)
 {
 	struct open_how how = {
@@ -230,7 +232,7 @@ static int open_map(int directory, const char *name)
 	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
 }
 
-/* Text files have no holes. Reading a sparse file would waste memory. */
+/* Returns the number of bytes to read. Text files have no holes, and reading a sparse file would waste memory. */
 static size_t limit_to_written(int fd, size_t size)
 {
 	off_t hole = lseek(fd, 0, SEEK_HOLE);
@@ -238,7 +240,7 @@ static size_t limit_to_written(int fd, size_t size)
 	return hole >= 0 && (uint64_t)hole < size ? (size_t)hole : size;
 }
 
-/* `refused_ret` as in refuse_file(). */
+/* Reads the text. `refused_ret` is set as by refuse_file(). */
 static struct mmt_error *take_text(struct recorder *recorder, struct traced_process *process, int fd, size_t size,
 				   const char **refused_ret)
 {
@@ -307,7 +309,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 		add_growth(process, clock_now_ns(), fd, &status);
 		error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	}
-	/* This is the map of the earlier program; it has been kept. */
+	/* This is the map of the earlier program, which has been copied. */
 	if (refused && is_same_state(&process->earlier_map, &status))
 		return NULL;
 	if (refused == too_old && !process->target)
@@ -319,9 +321,9 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 }
 
 /*
- * Whether the program before `exec_ns` wrote the file: its mtime shows that, or the file is unchanged since an earlier
- * look. A file modified after the exec is excluded first, because a look may have happened between the exec and the
- * reading of its record.
+ * Did the program before `exec_ns` write the file? It did if its mtime is older than the exec, or if it has not changed
+ * since it was checked before. A file modified after the exec is excluded first, because that check may have been made
+ * between the exec and the reading of its record.
  */
 static bool is_of_earlier_program(const struct recorder *recorder, const struct traced_process *process, int fd,
 				  const struct stat *status, uint64_t exec_ns)
@@ -347,7 +349,7 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 	process->earlier_map = (struct file_state){status.st_ino, status.st_size, status.st_mtim};
 	if (!status.st_size)
 		return NULL;
-	/* Growth that was noticed later had happened by then. */
+	/* Growth noticed after the exec had happened before it. */
 	if (process->map_looked_at_ns >= exec_ns)
 		process->map_looked_at_ns = exec_ns - 1;
 	for (size_t i = process->perf_map.growth.count;
@@ -373,7 +375,7 @@ void jitdumps_deinit(struct jitdump_notes *notes)
 	vector_deinit(&notes->items);
 }
 
-/* The number in the file name of a jitdump; 0: the path is not a jitdump's. */
+/* Returns the number in the file name of a jitdump; 0: this is not the name of a jitdump. */
 static pid_t jitdumps_pid_of_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -388,7 +390,7 @@ static pid_t jitdumps_pid_of_name(const char *path)
 	return (pid_t)strtol(digits, NULL, 10);
 }
 
-/* What is known about the process that wrote the dump. If it has ended, what was known before. */
+/* The process that wrote the dump. If it has ended, these values were read before. */
 struct writer_process {
 	pid_t namespace_pid;
 	uid_t owner;
@@ -420,7 +422,7 @@ static bool know_writer(const struct recorder *recorder, pid_t pid, struct write
 	return writer->root >= 0;
 }
 
-/* Returns why the file is refused; NULL: it is accepted. */
+/* Should the dump be refused? Returns the reason, or NULL to accept it. */
 static const char *refuse(const struct build_id_mapping *mapping, const struct writer_process *writer, pid_t named,
 			  int fd)
 {
@@ -444,7 +446,7 @@ static int open_mapped(const struct build_id_mapping *mapping)
 	return regular_file_open(path);
 }
 
-/* Refuses a file that does not belong to the process: the descriptor is -1 then, and the user is warned. */
+/* Opens the dump. If the file does not belong to the process, warns the user and sets the descriptor to -1. */
 static void open_dump(const struct recorder *recorder, const struct build_id_mapping *mapping,
 		      struct noted_jitdump *note)
 {
@@ -454,14 +456,14 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 	if (know_writer(recorder, mapping->pid, &writer)) {
 		CLEANUP(close) int root = writer.root;
 
-		/* The process chose the path, so it is resolved in the process's own root. */
+		/* The process chose the path, so open it below the process's own root directory. */
 		while (*path == '/')
 			path++;
 		note->namespace_pid = writer.namespace_pid;
 		note->fd = process_table_spare(target_file_open(root, path));
 		refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
 		if (refused) {
-			/* The file was removed or hidden, but the mapped file is still accessible. */
+			/* The path does not lead to this file any more, but the mapped file is still accessible. */
 			if (note->fd >= 0)
 				close(note->fd);
 			note->fd = process_table_spare(open_mapped(mapping));
@@ -477,7 +479,7 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 	note->fd = -1;
 }
 
-/* The dump of the current program of the process; NULL: not known yet. */
+/* Returns the dump of the current program of the process; NULL: it has not been noted yet. */
 static struct noted_jitdump *find_note(struct recorder *recorder, const struct build_id_mapping *mapping)
 {
 	for (size_t i = 0; i < recorder->jobs.jitdumps.items.count; i++) {
@@ -491,7 +493,7 @@ static struct noted_jitdump *find_note(struct recorder *recorder, const struct b
 	return NULL;
 }
 
-/* Uses the program starts known so far; later ones are added by jitdumps_note_begin(). */
+/* Finds the program of the dump among the program starts known so far. jitdumps_note_begin() adds later ones. */
 static void find_program(const struct recorder *recorder, struct noted_jitdump *note)
 {
 	note->knows_program =
@@ -542,7 +544,7 @@ static uint64_t find_room(const struct jitdump_notes *notes)
 	return JITDUMPS_BYTES_MAX - notes->kept_bytes;
 }
 
-/* Dumps of ended programs are dropped in favour of those of living programs and of the last program of each process. */
+/* Makes room by dropping dumps of ended programs, except those of the last program of each process. */
 static void make_room(struct jitdump_notes *notes, uint64_t size)
 {
 	for (size_t i = 0; i < notes->items.count && find_room(notes) < size; i++) {
@@ -558,7 +560,7 @@ static void make_room(struct jitdump_notes *notes, uint64_t size)
 	}
 }
 
-/* How much of a dump may be copied. */
+/* Returns how many bytes of a dump may be copied. */
 static size_t limit_size(struct jitdump_notes *notes, struct noted_jitdump *note, uint64_t size)
 {
 	if (!note->ended)
@@ -619,10 +621,10 @@ static uint64_t nanoseconds(struct timespec time)
 }
 
 /*
- * Whether the next program has overwritten the file, so that nothing of the earlier program is left. File times are of
- * CLOCK_REALTIME, which may have been set during the recording. With its current offset, a file of the next program is
- * never attributed to the earlier one. If the clock was set back after the file was written, a file of the earlier
- * program is attributed to the next one, and a warning says so.
+ * Has the next program overwritten the file, so that nothing of the earlier program is left? File times are of
+ * CLOCK_REALTIME, which may have been set during the recording; its current offset is used. Then a file of the next
+ * program is never attributed to the earlier one. If the clock was set back after the file was written, a file of the
+ * earlier program is attributed to the next one, with a warning.
  */
 static bool was_written_since(int fd, uint64_t exec_ns)
 {
@@ -643,7 +645,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 
 		if (note->pid != pid || note->ended)
 			continue;
-		/* The next program has mapped it; the record of the exec was read later. */
+		/* The next program has mapped the file, and the record of the exec was read later. */
 		if (note->mapped_ns >= exec_ns)
 			continue;
 		note->ended = true;
@@ -660,7 +662,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 	return error;
 }
 
-/* Also keep the dumps that are in use when recording ends. */
+/* Copies the dumps that are in use when recording ends. */
 static struct mmt_error *keep_all(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
