@@ -217,8 +217,8 @@ enum mmt_row_verdict {
 	MMT_ROW_NO_VERDICT, /* nothing is unfreed, or the window is too short for any verdict */
 	MMT_ROW_UNDECIDED,  /* the window is long enough for other rows */
 	MMT_ROW_LEAK,
-	MMT_ROW_KEEPS_GROWING, /* an allocator or a runtime keeps this memory by design: no leak of the program */
-	MMT_ROW_PART_OF_LEAK,  /* no leak by itself, but together with other rows of its cause */
+	MMT_ROW_KEEPS_GROWING, /* an allocator or a runtime keeps this memory by design: not a leak of the program */
+	MMT_ROW_PART_OF_LEAK,  /* not a leak by itself, but together with other rows of its cause */
 	MMT_ROW_CACHE,
 	MMT_ROW_MADE_EARLY, /* too few mappings for a cache; they may be a pool that is touched bit by bit */
 	MMT_ROW_TRAFFIC,

@@ -47,12 +47,7 @@ END
 texts=$(for file in "${files[@]}" man/*.[1357] README test/README test/bench/README; do
 	tr '\n' ' ' <"$file" | sed -E "s|\"[[:space:]]+\"||g; s|[[:space:]]+[*][[:space:]]| |g; s|[[:space:]]+| |g; s|^|$file: |; s|\$|\n|"
 done)
-while IFS= read -r line; do
-	while IFS=: read -r file _; do
-		echo "$file: ${line%% => *}    <- write: ${line##* => }" >&2
-		failed=1
-	done < <(grep -Pi "(?<![[:alpha:]])(${line%% => *})(?![[:alpha:]_])" <<<"$texts")
-done <<'END'
+mapfile -t phrases <<'END'
 bytes off => bytes differ
 repaired => reconciled
 cut short => truncated
@@ -74,6 +69,15 @@ mean something => are meaningful
 (?<!there )(is|are|was|were) no (leak|cache|growth|terminal|error|failure|problem|program|stack|jitdump|sample)s? => is not a
 number of no [a-z]+ => number of something that does not exist
 END
+contains() { grep -Pi "(?<![[:alpha:]])($1)(?![[:alpha:]_])" <<<"$texts"; }
+if contains "$(IFS='|' && echo "${phrases[*]/% => */}")" >/dev/null; then
+	for phrase in "${phrases[@]}"; do
+		while IFS=: read -r file _; do
+			echo "$file: ${phrase%% => *}    <- write: ${phrase##* => }" >&2
+			failed=1
+		done < <(contains "${phrase%% => *}")
+	done
+fi
 
 # Terms that a newcomer would search for: each occurs in a file name or a comment.
 for term in hotplug dedup reorder backtrace readahead 'build-id' callchain resident JIT CFA; do

@@ -10,7 +10,7 @@
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
-#define HUGE_FLOOR_BYTES (2u << 20) /* a huge page more or less is no change */
+#define HUGE_FLOOR_BYTES (2u << 20) /* one huge page more or less does not count as a change */
 #define PARTS_SHOWN 6
 #define PART_FLOOR_BYTES 65536 /* smaller parts are one line together */
 
