@@ -108,6 +108,105 @@ static const struct mmt_growth_part *find_part(const struct mmt_growth *growth, 
 	return NULL;
 }
 
+static void move(struct recording_builder *builder, uint64_t time_ns, uint64_t from, uint64_t old_bytes, uint64_t to,
+		 uint64_t new_bytes)
+{
+	builder_call(builder, &(struct builder_call){.call = CALL_MREMAP,
+						     .time_ns = time_ns,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {from, old_bytes, new_bytes, MREMAP_MAYMOVE},
+						     .result = (int64_t)to});
+}
+
+#define BUFFER_START 0x7a0000000000ull
+#define BUFFER_NEXT 0x7a8000000000ull
+#define BUFFER_LAST 0x790000000000ull
+
+/* A buffer from before the recording grows, and moves up and down meanwhile: its 5 pages were not unmapped, and not
+ * touched again. Two more are touched, and one that a move added; a page beside it was unmapped. */
+START_TEST(moved_memory_is_not_new)
+{
+	const struct event_mapping lines[] = {line(BUFFER_START - PAGE, PAGE, PRIVATE_RW, "", 0),
+					      line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0),
+					      line(FILE_START, 16 * PAGE, PROT_READ, "/usr/share/data", 77)};
+	static const struct resident_run start[] = {{BUFFER_START - PAGE, BUFFER_START + PAGE},
+						    {BUFFER_START + 2 * PAGE, BUFFER_START + 6 * PAGE},
+						    {FILE_START, FILE_START + 5 * PAGE}};
+	static const struct resident_run end[] = {{BUFFER_LAST, BUFFER_LAST + PAGE},
+						  {BUFFER_LAST + 2 * PAGE, BUFFER_LAST + 9 * PAGE},
+						  {FILE_START, FILE_START + 5 * PAGE}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0};
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	struct buffer buffer;
+
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, sizeof(lines) / sizeof(lines[0]));
+	builder_note(builder, 1001, PID, NOTE_RESIDENT, 11 * PAGE, 1);
+	move(builder, 2000, BUFFER_START, 8 * PAGE, BUFFER_NEXT, 12 * PAGE - 100);
+	move(builder, 2100, BUFFER_NEXT, 12 * PAGE, BUFFER_LAST, 16 * PAGE);
+	builder_munmap_exit(builder, 2200, PID, PID, BUFFER_START - PAGE, PAGE);
+	builder_note(builder, 2900, PID, NOTE_RESIDENT, 13 * PAGE, 2);
+	add_pages(&residency.at_start, 11 * PAGE, start, sizeof(start) / sizeof(start[0]));
+	add_pages(&residency.processes, 13 * PAGE, end, sizeof(end) / sizeof(end[0]));
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+	builder_finish(builder, 3000);
+	mmt_report_options_init(&options);
+	report = report_file_report(&options);
+	ck_assert(report->growth.parts_known);
+	ck_assert_uint_eq(report->growth.part_count, 3);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->bytes, 2 * PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_MADE, MMT_CLASS_ANON)->bytes, PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_UNMAPPED, MMT_CLASS_ANON)->bytes, -(int64_t)PAGE);
+	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* The ranges may be any values: what is replaced where memory is moved to is gone, and nothing counts twice. */
+START_TEST(pages_that_move)
+{
+	static const struct resident_run runs[] = {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}};
+	static const struct {
+		uint64_t from, to, length, displaced;
+		struct resident_run expected[4];
+		size_t count;
+	} cases[] = {
+	    {2 * PAGE,
+	     20 * PAGE,
+	     4 * PAGE,
+	     0,
+	     {{PAGE, 2 * PAGE}, {8 * PAGE, 12 * PAGE}, {20 * PAGE, 21 * PAGE}, {23 * PAGE, 24 * PAGE}},
+	     4},
+	    {9 * PAGE, 0, 3 * PAGE, 2 * PAGE, {{0, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 9 * PAGE}}, 3},
+	    {PAGE,
+	     9 * PAGE,
+	     2 * PAGE,
+	     2 * PAGE,
+	     {{5 * PAGE, 6 * PAGE}, {8 * PAGE, 9 * PAGE}, {9 * PAGE, 11 * PAGE}, {11 * PAGE, 12 * PAGE}},
+	     4},
+	    {PAGE, 2 * PAGE, 2 * PAGE, 0, {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}}, 3},
+	    {PAGE, UINT64_MAX - PAGE, 2 * PAGE, 0, {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}}, 3},
+	    {PAGE, 30 * PAGE, 0, 0, {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}}, 3},
+	};
+	struct process_pages pages = {.start = {runs, 3}};
+
+	ck_assert(growth_parts_move(&pages, cases[_i].from, cases[_i].to, cases[_i].length));
+	ck_assert_uint_eq(pages.displaced_bytes, cases[_i].displaced);
+	ck_assert_uint_eq(pages.start.count, cases[_i].count);
+	for (size_t i = 0; i < cases[_i].count; i++) {
+		ck_assert_uint_eq(pages.start.items[i].start, cases[_i].expected[i].start);
+		ck_assert_uint_eq(pages.start.items[i].end, cases[_i].expected[i].end);
+	}
+	vector_deinit(&pages.own_start);
+}
+END_TEST
+
 static void assert_kind(const struct mmt_growth *growth, enum mmt_class memory_class, bool arena, uint64_t start_pages,
 			uint64_t end_pages)
 {
@@ -965,6 +1064,8 @@ int main(void)
 	tcase_add_test(tests, unmapped_after_the_last_reading);
 	tcase_add_test(tests, huge_pages_belong_to_rows_and_kinds);
 	tcase_add_test(tests, huge_pages_without_a_sample);
+	tcase_add_test(tests, moved_memory_is_not_new);
+	tcase_add_loop_test(tests, pages_that_move, 0, 6);
 	tcase_add_loop_test(tests, estimates_of_huge_pages_add_up, 0, 3);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -374,6 +374,9 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 		error = take_allocation(replay, call.allocation, &outcome);
 	if (!error && replay->watch.call)
 		replay->watch.call(replay->watch.context, replay, process, event);
+	if (!error && replay->watch.moved && event->call.call == CALL_MREMAP && event->call.result > 0 &&
+	    (uint64_t)event->call.result != event->call.arguments[0])
+		error = replay->watch.moved(replay->watch.pages_context, replay, process, event);
 	if (space_is_large(process->space))
 		look_ahead(replay, process);
 	if (!error)

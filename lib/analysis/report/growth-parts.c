@@ -11,6 +11,7 @@
 #include "base/map.h"
 
 #define PLACE_SHIFT 60
+#define MOVE_STEPS_MAX (1u << 26)
 #define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */
 #define ARENA_BIT (1ULL << 59)
 #define HEAP_SHIFT 56 /* enum gc_heap, 3 bits */
@@ -96,7 +97,56 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
 	}
 	return error ? error
 		     : add(&pages->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
-			   (int64_t)(start.counted_bytes - page_runs_bytes(pages->start)));
+			   (int64_t)(start.counted_bytes - page_runs_bytes(pages->start) - pages->displaced_bytes));
+}
+
+typedef VECTOR(struct resident_run) run_vector;
+
+/* Append what `runs` have in START to END, moved by `shift`. */
+static bool append_runs(run_vector *list, struct page_runs runs, uint64_t start, uint64_t end, uint64_t shift)
+{
+	size_t first = partition_point(runs.count, i, runs.items[i].end <= start);
+
+	for (size_t i = first; i < runs.count && runs.items[i].start < end; i++) {
+		struct resident_run run = runs.items[i];
+
+		run.start = (run.start > start ? run.start : start) + shift;
+		run.end = (run.end < end ? run.end : end) + shift;
+		if (!vector_push(list, run))
+			return false;
+	}
+	return true;
+}
+
+bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length)
+{
+	struct page_runs runs = pages->start;
+	struct page_cursor cursor = {.runs = runs};
+	uint64_t low = from < to ? from : to, high = from < to ? to : from;
+	run_vector moved = {0};
+
+	/* Untrusted values: two ranges that do not overlap. */
+	if (!runs.count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
+	    length > LIMIT_RESIDENT_BYTES)
+		return true;
+	pages->move_steps += runs.count;
+	if (pages->move_steps > MOVE_STEPS_MAX)
+		return true;
+	if (!append_runs(&moved, runs, 0, low, 0) ||
+	    (to < from && !append_runs(&moved, runs, from, from + length, to - from)) ||
+	    !append_runs(&moved, runs, low + length, high, 0) ||
+	    (to > from && !append_runs(&moved, runs, from, from + length, to - from)) ||
+	    !append_runs(&moved, runs, high + length, UINT64_MAX, 0)) {
+		vector_deinit(&moved);
+		return false;
+	}
+	pages->displaced_bytes += page_cursor_count(&cursor, to, to + length);
+	vector_deinit(&pages->own_start);
+	pages->own_start.items = moved.items;
+	pages->own_start.count = moved.count;
+	pages->own_start.capacity = moved.capacity;
+	pages->start = (struct page_runs){moved.items, moved.count};
+	return true;
 }
 
 /* Where RSS grew, of all selected processes */

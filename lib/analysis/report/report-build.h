@@ -72,6 +72,8 @@ struct process_pages {
 	struct page_runs start; /* in the metadata, or in own_start */
 	VECTOR(struct resident_run) own_start;
 	uint64_t start_ns, start_bytes; /* time, and RSS in statm */
+	uint64_t displaced_bytes;	/* of the start: replaced by memory that was moved there */
+	uint64_t move_steps;		/* runs that were looked at for moved memory */
 
 	/* The latest reading. */
 	bool end_known, parts_known;
@@ -130,6 +132,10 @@ struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *row
 				   struct mmt_report *report) MMT_MUST_CHECK;
 
 /* growth-parts.c: where RSS grew. */
+
+/* mremap(2) moved `length` bytes: pages of the start that were in them are at the new address from now on. False: out
+ * of memory. */
+bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length);
 
 /* Fill in pages->parts: the change from the pages of the start to those of the end, by what they belong to in the model
  * as it is now. */

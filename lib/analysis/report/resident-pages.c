@@ -267,6 +267,7 @@ static void use_as_start(struct page_readings *readings, struct process_pages *p
 	pages->start_bytes = resident_bytes;
 	pages->start_ns = time_ns;
 	pages->start_known = true;
+	pages->displaced_bytes = 0;
 	map_deinit(&pages->parts);
 	pages->parts_known = false;
 }
@@ -348,6 +349,29 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 	return error;
 }
 
+/* The pages of the start move with their memory, or they would seem to be unmapped, and those at the end new. */
+static struct mmt_error *take_move(void *context, const struct replay *replay, const struct process *process,
+				   const struct event *event)
+{
+	const uint64_t *arguments = event->call.arguments;
+	uint64_t last = replay->metadata->info.page_bytes - 1;
+	uint64_t length = ((arguments[1] < arguments[2] ? arguments[1] : arguments[2]) + last) & ~last;
+	struct page_readings *readings = context;
+	struct process_pages *pages;
+	struct mmt_error *error;
+
+	if (process->borrows_space)
+		return NULL;
+	error = find_pages(readings, replay, process, &pages);
+	if (error || !pages->start_known || event->time_ns < pages->start_ns)
+		return error;
+	readings->run_count -= pages->own_start.count;
+	if (!growth_parts_move(pages, arguments[0], (uint64_t)event->call.result, length))
+		error = &error_no_memory;
+	readings->run_count += pages->own_start.count;
+	return error;
+}
+
 uint64_t page_readings_latest(const struct page_readings *readings, const struct replay *replay)
 {
 	uint64_t bytes = 0;
@@ -365,6 +389,7 @@ void page_readings_watch(struct page_readings *readings, const struct rows *rows
 {
 	*readings = (struct page_readings){.rows = rows};
 	replay->watch.pages = take_event;
+	replay->watch.moved = take_move;
 	replay->watch.pages_context = readings;
 }
 
