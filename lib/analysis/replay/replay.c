@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The pass over a recording: which event goes to which process and in which order. replay-calls.c does what a call does. */
 #include "analysis/replay/replay.h"
 
 #include <stdio.h>
@@ -271,6 +272,15 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 	return error;
 }
 
+/* Drop all state; `number` stays. */
+static void thread_state_deinit(struct thread_state *state)
+{
+	vector_deinit(&state->mmap2_records);
+	kept_sample_deinit(&state->call);
+	kept_sample_deinit(&state->dump);
+	kept_sample_deinit(&state->enter);
+}
+
 void replay_deinit(struct replay *replay)
 {
 	uint64_t process, early;
@@ -406,6 +416,32 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 	}
 	return processes_fork(replay->processes, event->task.pid, event->task.tid, event->task.parent_pid,
 			      event->task.parent_tid, event->time_ns);
+}
+
+/* Convert a mapping record to the model's attributes. */
+static struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
+					       struct space_attributes *attributes_ret)
+{
+	uint32_t path;
+	struct mmt_error *error = code_view_path(replay->code, mapping->path, &path);
+
+	if (error)
+		return error;
+	*attributes_ret = (struct space_attributes){
+	    .protection = mapping->protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
+	    .shared = mapping->flags & MAP_SHARED,
+	    .heap = !strcmp(mapping->path, "[heap]"),
+	    .stack = !strcmp(mapping->path, "[stack]"),
+	    .shm = starts_with(mapping->path, "/SYSV"),
+	    .ring = starts_with(mapping->path, "/[aio]"),
+	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
+	    .device_major = mapping->device_major,
+	    .device_minor = mapping->device_minor,
+	    .inode = mapping->inode,
+	    .file_offset = mapping->file_offset,
+	    .path = path,
+	};
+	return NULL;
 }
 
 /* `thread`: the main thread of the process; NULL: it ended before other threads. */
@@ -784,40 +820,7 @@ void kept_sample_deinit(struct kept_sample *kept)
 	kept->present = false;
 }
 
-void thread_state_deinit(struct thread_state *state)
-{
-	vector_deinit(&state->mmap2_records);
-	kept_sample_deinit(&state->call);
-	kept_sample_deinit(&state->dump);
-	kept_sample_deinit(&state->enter);
-}
-
 /* MMAP2 records wait for their call. Records that no call claims are the kernel's own mappings. */
-
-struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
-					struct space_attributes *attributes_ret)
-{
-	uint32_t path;
-	struct mmt_error *error = code_view_path(replay->code, mapping->path, &path);
-
-	if (error)
-		return error;
-	*attributes_ret = (struct space_attributes){
-	    .protection = mapping->protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
-	    .shared = mapping->flags & MAP_SHARED,
-	    .heap = !strcmp(mapping->path, "[heap]"),
-	    .stack = !strcmp(mapping->path, "[stack]"),
-	    .shm = starts_with(mapping->path, "/SYSV"),
-	    .ring = starts_with(mapping->path, "/[aio]"),
-	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
-	    .device_major = mapping->device_major,
-	    .device_minor = mapping->device_minor,
-	    .inode = mapping->inode,
-	    .file_offset = mapping->file_offset,
-	    .path = path,
-	};
-	return NULL;
-}
 
 static struct mmt_error *count_mmap2(struct replay *replay, const struct thread_state *state)
 {

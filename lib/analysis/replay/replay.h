@@ -197,14 +197,7 @@ static inline bool kept_sample_is_of(const struct kept_sample *kept, const struc
 
 void kept_sample_deinit(struct kept_sample *kept);
 
-/* Drop all state; `number` stays. */
-void thread_state_deinit(struct thread_state *state);
-
 /* MMAP2 records on their way to the model. */
-
-/* Convert a mapping record to the model's attributes. */
-struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
-					struct space_attributes *attributes_ret) MMT_MUST_CHECK;
 
 /* Keep a record for the thread's next call, unless the record shows which call it belongs to. */
 struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *state,

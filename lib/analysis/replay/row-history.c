@@ -12,13 +12,14 @@ void row_changes_deinit(struct row_changes *changes)
 	vector_deinit(&changes->items);
 }
 
-const struct row_change *row_changes_first(const struct row_changes *changes)
+/* The oldest change, valid until the next one is added; NULL: none. */
+static const struct row_change *row_changes_first(const struct row_changes *changes)
 {
 	return row_changes_count(changes) ? &changes->items.items[changes->first] : NULL;
 }
 
 /* Drop applied changes when they are half of the items, so that each change is copied once on average. */
-void row_changes_remove_first(struct row_changes *changes)
+static void row_changes_remove_first(struct row_changes *changes)
 {
 	size_t left;
 
@@ -34,12 +35,14 @@ void row_changes_remove_first(struct row_changes *changes)
 	changes->first = 0;
 }
 
-uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change)
+/* Return the number of the new change, from 1; 0: out of memory. */
+static uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change)
 {
 	return vector_push(&changes->items, *change) ? changes->done + changes->items.count : 0;
 }
 
-void row_changes_resolve(struct row_changes *changes, uint64_t last, uint32_t row)
+/* Set the row of an allocation; `last` is the number of its last change. */
+static void row_changes_resolve(struct row_changes *changes, uint64_t last, uint32_t row)
 {
 	for (uint64_t number = last; number;) {
 		struct row_change *change = &changes->items.items[number - 1 - changes->done];

@@ -36,17 +36,6 @@ struct row_changes {
 
 void row_changes_deinit(struct row_changes *changes);
 
-/* The oldest change, valid until the next one is added; NULL: none. */
-const struct row_change *row_changes_first(const struct row_changes *changes);
-
-void row_changes_remove_first(struct row_changes *changes);
-
-/* Return the number of the new change, from 1; 0: out of memory. */
-uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change);
-
-/* Set the row of an allocation; `last` is the number of its last change. */
-void row_changes_resolve(struct row_changes *changes, uint64_t last, uint32_t row);
-
 static inline size_t row_changes_count(const struct row_changes *changes)
 {
 	return changes->items.count - changes->first;

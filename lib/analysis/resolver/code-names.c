@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Symbolizes frames: looks up the function names and lines of an address, native or JIT; return addresses minus one.
+ * code-view.c unwinds the stacks that the frames are in; code/names/name-cache.c keeps names between reports. */
 #include <string.h>
 
 #include "analysis/resolver/code-view-state.h"
 #include "analysis/resolver/recorded-jit-code.h"
 #include "base/strings.h"
 #include "code/jit/perf-map.h"
-
-/* Symbolizes frames: looks up the function names and lines of an address, native or JIT. Return addresses minus one. */
 
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 {
@@ -164,7 +164,8 @@ static void note_interpreter(struct process_state *state, const struct mmt_frame
 		state->interpreter = runtime;
 }
 
-void code_view_note_runtime(struct process_state *state, const struct mmt_frame *frame)
+/* Call this after a frame of the process has been symbolized: the name may identify the runtime. */
+static void code_view_note_runtime(struct process_state *state, const struct mmt_frame *frame)
 {
 	note_interpreter(state, frame);
 	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
@@ -227,6 +228,22 @@ static void find_jit_code(struct code_view *view, const struct frame_key *key, s
 	}
 }
 
+/* code_view_code() and code_view_line() for packed recordings. */
+static bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed)
+{
+	const struct resolved_code *resolved = resolved_stacks_code(&view->metadata->stacks, frame);
+
+	if (!resolved)
+		return false;
+	viewed->is_copy = resolved->is_copy;
+	viewed->code = (struct listed_code){.bytes = resolved->bytes,
+					    .size = resolved->size,
+					    .address = resolved->address,
+					    .site = resolved->site,
+					    .is_return_address = resolved->is_return_address};
+	return resolved->size;
+}
+
 bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret)
 {
 	struct listed_code *code = &code_ret->code;
@@ -254,6 +271,18 @@ bool code_view_code_left_out(const struct code_view *view)
 	return view->metadata->packed && view->metadata->stacks.code_left_out;
 }
 
+static const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address,
+					   uint32_t *line_ret)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct resolved_code *resolved = resolved_stacks_code(stacks, frame);
+	const struct resolved_line *line =
+	    resolved ? resolved_codes_line(&stacks->read_codes, resolved, address) : NULL;
+
+	*line_ret = line ? line->source_line : 0;
+	return line ? resolved_stacks_text(stacks, line->source_file) : NULL;
+}
+
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
 {
 	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
@@ -275,12 +304,47 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 	return jit_names_line(view->processes.items[key->process].jit_names, key->generated, address, line_ret);
 }
 
+/* code_view_unusable() and code_view_jit() for packed recordings. */
+static const char *code_view_resolved_unusable(const struct code_view *view, size_t *position,
+					       enum program_state *state_ret, char **missing_ret)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct resolved_program *program;
+	const char *missing;
+
+	if (missing_ret)
+		*missing_ret = NULL;
+	if (*position >= stacks->programs.count)
+		return NULL;
+	program = &stacks->programs.items[(*position)++];
+	*state_ret = wire_to_program_state(program->state);
+	missing = resolved_stacks_text(stacks, program->missing);
+	if (missing_ret && missing)
+		*missing_ret = strdup(missing);
+	return resolved_stacks_text(stacks, program->path);
+}
+
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
 			       char **missing_ret)
 {
 	if (view->metadata->packed)
 		return code_view_resolved_unusable(view, position, state_ret, missing_ret);
 	return mapped_modules_unusable(&view->mapped, position, state_ret, missing_ret);
+}
+
+static struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t index)
+{
+	const struct resolved_process *process = view->processes.items[index].resolved;
+
+	return (struct jit_names_state){
+	    .has_perf_map = process->has_perf_map,
+	    .has_jitdump = process->has_jitdump,
+	    .dropped_lines = process->dropped_lines,
+	    .lost_records = process->lost_records,
+	    .unread_bytes = process->unread_bytes,
+	    .other_clock = process->other_clock,
+	    .jitdump_failure = resolved_stacks_text(&view->metadata->stacks, process->jitdump_failure),
+	};
 }
 
 struct jit_code_state code_view_jit(struct code_view *view, uint32_t process)
@@ -395,32 +459,6 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 	return error;
 }
 
-bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed)
-{
-	const struct resolved_code *resolved = resolved_stacks_code(&view->metadata->stacks, frame);
-
-	if (!resolved)
-		return false;
-	viewed->is_copy = resolved->is_copy;
-	viewed->code = (struct listed_code){.bytes = resolved->bytes,
-					    .size = resolved->size,
-					    .address = resolved->address,
-					    .site = resolved->site,
-					    .is_return_address = resolved->is_return_address};
-	return resolved->size;
-}
-
-const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
-{
-	const struct resolved_stacks *stacks = &view->metadata->stacks;
-	const struct resolved_code *resolved = resolved_stacks_code(stacks, frame);
-	const struct resolved_line *line =
-	    resolved ? resolved_codes_line(&stacks->read_codes, resolved, address) : NULL;
-
-	*line_ret = line ? line->source_line : 0;
-	return line ? resolved_stacks_text(stacks, line->source_file) : NULL;
-}
-
 enum wire_program_state wire_program_state(enum program_state state)
 {
 	static const enum wire_program_state states[] = {
@@ -445,38 +483,4 @@ enum program_state wire_to_program_state(enum wire_program_state state)
 			return (enum program_state)i;
 	}
 	return PROGRAM_BROKEN;
-}
-
-const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
-					char **missing_ret)
-{
-	const struct resolved_stacks *stacks = &view->metadata->stacks;
-	const struct resolved_program *program;
-	const char *missing;
-
-	if (missing_ret)
-		*missing_ret = NULL;
-	if (*position >= stacks->programs.count)
-		return NULL;
-	program = &stacks->programs.items[(*position)++];
-	*state_ret = wire_to_program_state(program->state);
-	missing = resolved_stacks_text(stacks, program->missing);
-	if (missing_ret && missing)
-		*missing_ret = strdup(missing);
-	return resolved_stacks_text(stacks, program->path);
-}
-
-struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t index)
-{
-	const struct resolved_process *process = view->processes.items[index].resolved;
-
-	return (struct jit_names_state){
-	    .has_perf_map = process->has_perf_map,
-	    .has_jitdump = process->has_jitdump,
-	    .dropped_lines = process->dropped_lines,
-	    .lost_records = process->lost_records,
-	    .unread_bytes = process->unread_bytes,
-	    .other_clock = process->other_clock,
-	    .jitdump_failure = resolved_stacks_text(&view->metadata->stacks, process->jitdump_failure),
-	};
 }

@@ -105,16 +105,4 @@ struct copied_code *code_view_copied_code(struct code_view *view, uint32_t proce
 /* The tables of a packed recording replace unwinding and symbolization: mmtrace opens no modules. */
 struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;
 
-/* Call this after a frame of the process has been symbolized: the name may identify the runtime. */
-void code_view_note_runtime(struct process_state *state, const struct mmt_frame *frame);
-
-/* code_view_code() and code_view_line() for packed recordings. */
-bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed);
-const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
-
-/* code_view_unusable() and code_view_jit() for packed recordings. */
-const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
-					char **missing_ret);
-struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t process);
-
 #endif

@@ -83,8 +83,10 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 	return 0;
 }
 
-size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
-			char text[DISASSEMBLY_TEXT])
+/* Format the first instruction as text (NULL: not wanted). Returns its length; 0: unknown architecture, or no bytes.
+ * Invalid bytes are listed as "(bad)", one byte or the architecture's instruction size at a time. */
+static size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
+			       char text[DISASSEMBLY_TEXT])
 {
 	const cs_insn *instruction = disassembly->instruction;
 	size_t left = size;

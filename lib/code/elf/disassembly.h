@@ -25,11 +25,6 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 
 #define DISASSEMBLY_TEXT 200
 
-/* Format the first instruction as text (NULL: not wanted). Returns its length; 0: unknown architecture, or no bytes.
- * Invalid bytes are listed as "(bad)", one byte or the architecture's instruction size at a time. */
-size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
-			char text[DISASSEMBLY_TEXT]);
-
 /* The effect of an instruction on the stack and on the control flow. */
 enum instruction_kind {
 	INSTRUCTION_OTHER,

@@ -109,7 +109,8 @@ bool debug_part_supplement_blocks(Dwarf *dwarf, const char *path)
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
 
-bool debug_place_blocks(const char *path)
+/* The path exists, but is neither a regular file nor a directory. */
+static bool debug_place_blocks(const char *path)
 {
 	struct stat status;
 

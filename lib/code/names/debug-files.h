@@ -34,9 +34,6 @@ bool debug_part_supplement_blocks(Dwarf *dwarf, const char *path);
  * the check and the open is not detected.
  */
 
-/* The path exists, but is neither a regular file nor a directory. */
-bool debug_place_blocks(const char *path);
-
 /* A candidate path for the separate debug file of a program, searched by name. `link`: name in the program's debug
  * link; NULL: it has none. */
 bool debug_places_block(const char *program, const char *link);

@@ -205,7 +205,9 @@ bool cfi_entries_fde(const struct cfi_section *section, struct cfi_cies *cies, s
 	return true;
 }
 
-bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret)
+/* Iterate over entries: `for (size_t position = 0; cfi_entries_next(section, &position, &offset);)`. The entry at
+ * `offset` need not be an FDE. */
+static bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret)
 {
 	struct bytes cursor;
 	struct cfi_table_entry entry = {0};

@@ -65,10 +65,6 @@ struct cfi_fde {
 /* Read the FDE at `offset`. False: there is no FDE that describes code. */
 bool cfi_entries_fde(const struct cfi_section *section, struct cfi_cies *cies, size_t offset, struct cfi_fde *fde_ret);
 
-/* Iterate over entries: `for (size_t position = 0; cfi_entries_next(section, &position, &offset);)`. The entry at
- * `offset` need not be an FDE. */
-bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret);
-
 /* Read a pointer with format `encoding` (DW_EH_PE_*) at the cursor, which is inside the section. The cursor fails if
  * the pointer is unreadable or needs the running process. */
 uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *bytes, uint8_t encoding);

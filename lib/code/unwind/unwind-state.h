@@ -207,9 +207,6 @@ struct unwind_value unwind_current(struct unwind_state *state, unsigned number);
 /* Apply the queued frames to all `registers`. */
 void unwind_catch_up(struct unwind_state *state);
 
-/* Initial value of a register. */
-struct unwind_value unwind_register(const struct unwind_input *input, unsigned number);
-
 /* Move to the next frame; `registers` already describe it. */
 void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin);
 /* The same with new registers, which replace the old ones. */
@@ -219,9 +216,6 @@ void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *
 /* Step with a row, or through the frame that the kernel builds for a signal handler: unwind-cfi.c. */
 enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row);
 enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state);
-
-/* False: there are too many frames. */
-bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame);
 
 enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
 			   struct code_place *place_ret);

@@ -114,7 +114,8 @@ _Static_assert(UNWIND_PLACES == 1u << (64 - 52), "the hash has as many bits");
 /* Maximum stack use of code that never returns. */
 #define ENTRY_WORDS 16
 
-struct unwind_value unwind_register(const struct unwind_input *input, unsigned number)
+/* Initial value of a register. */
+static struct unwind_value unwind_register(const struct unwind_input *input, unsigned number)
 {
 	bool known = input->registers->known >> number & 1;
 
@@ -123,7 +124,8 @@ struct unwind_value unwind_register(const struct unwind_input *input, unsigned n
 				     .state = known ? UNWIND_VALUE_KNOWN : UNWIND_VALUE_MISSING};
 }
 
-bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
+/* False: there are too many frames. */
+static bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
 {
 	if (result->frame_count == UNWIND_FRAMES_MAX)
 		return false;

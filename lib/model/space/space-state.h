@@ -131,9 +131,6 @@ bool space_edit_same(const struct space_attributes *left, const struct space_att
 /* Whether the two are one mapping in the kernel; their allocations may differ. */
 bool space_edit_continues(const struct space_interval *left, const struct space_interval *right);
 
-/* Whether two intervals should be merged. */
-bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right);
-
 static inline bool space_edit_accessible(const struct space_attributes *attributes)
 {
 	return attributes->protection != 0;

@@ -295,6 +295,13 @@ static const char *find_disorder(const struct intervals *intervals, uint64_t pag
 	return count == intervals->count ? NULL : "the number of intervals is wrong";
 }
 
+/* Whether two intervals should be merged. */
+static bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
+{
+	return left->allocation == right->allocation && left->reconciled == right->reconciled &&
+	       left->commit == right->commit && space_edit_continues(left, right);
+}
+
 /* Recount, and search for neighbours that should have been merged. */
 static const char *find_wrong_count(const struct space *space)
 {
@@ -418,12 +425,6 @@ bool space_edit_continues(const struct space_interval *left, const struct space_
 	struct space_attributes continued = space_edit_advance(&left->attributes, left->end - left->start);
 
 	return left->end == right->start && space_edit_same(&continued, &right->attributes);
-}
-
-bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
-{
-	return left->allocation == right->allocation && left->reconciled == right->reconciled &&
-	       left->commit == right->commit && space_edit_continues(left, right);
 }
 
 static void add_bytes(uint64_t *counter, uint64_t bytes, bool add)

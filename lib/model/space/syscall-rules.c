@@ -22,7 +22,8 @@
 #define HUGE_PAGE_SHIFT_MASK 0x3f
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
-bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret)
+/* Whole pages from `start` on; false if the kernel would reject such arguments. */
+static bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret)
 {
 	uint64_t mask = space->page_bytes - 1;
 
@@ -41,8 +42,9 @@ bool space_calls_valid_mmap2(const struct space *space, const struct space_mmap2
 	       !((mmap2_record->start | mmap2_record->end) & (space->page_bytes - 1));
 }
 
-const struct space_mmap2 *space_calls_mmap2(const struct space *space, const struct space_call *call,
-					    const struct range *range)
+/* The call's last MMAP2 record that covers the range; NULL: none. */
+static const struct space_mmap2 *space_calls_mmap2(const struct space *space, const struct space_call *call,
+						   const struct range *range)
 {
 	for (size_t i = call->mmap2_count; i > 0; i--) {
 		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i - 1];
@@ -69,14 +71,16 @@ void space_calls_take_mmap2(struct space_attributes *attributes, const struct sp
 	attributes->ring = seen.ring;
 }
 
-uint32_t space_calls_protection(const struct space *space, uint64_t protection)
+/* The protection the process gets when it asks for `protection`. */
+static uint32_t space_calls_protection(const struct space *space, uint64_t protection)
 {
 	uint32_t result = (uint32_t)protection & PROTECTIONS;
 
 	return (result & PROT_READ) && space->read_implies_exec ? result | PROT_EXEC : result;
 }
 
-void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen)
+/* Deduce the READ_IMPLIES_EXEC personality from the requested and the resulting protection. */
+static void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen)
 {
 	if ((asked & PROT_READ) && !(asked & PROT_EXEC) && (seen->protection & PROT_EXEC))
 		space->read_implies_exec = true;
@@ -288,8 +292,9 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	       space_calls_allocate(space, &grower, &range, &attributes);
 }
 
-bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
-			void (*change)(void *context, struct space_interval *interval), void *context)
+/* The call changes mappings in place: see space_edit_change(). */
+static bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
+			       void (*change)(void *context, struct space_interval *interval), void *context)
 {
 	return space_shm_part(space, start, end, change, context) &&
 	       snapshot_race_change(space, start, end, change, context) &&
@@ -536,7 +541,7 @@ static uint64_t lowest(const struct space *space, const struct space_call *call,
 	return low;
 }
 
-bool space_mprotect_apply(struct space *space, const struct space_call *call)
+static bool space_mprotect_apply(struct space *space, const struct space_call *call)
 {
 	struct range range;
 	uint64_t changed_end;
@@ -695,7 +700,7 @@ static bool give_ring(struct space *space, const struct space_call *call, uint64
 }
 
 /* A failed call has mapped a ring and unmapped it again: the system has too many contexts. */
-bool space_rings_setup(struct space *space, const struct space_call *call)
+static bool space_rings_setup(struct space *space, const struct space_call *call)
 {
 	for (size_t i = space->rings.count; i > 0; i--) {
 		struct aio_ring *ring = &space->rings.items[i - 1];
@@ -713,7 +718,7 @@ bool space_rings_setup(struct space *space, const struct space_call *call)
 }
 
 /* The context's ID is the address of its ring. A ring from before the recording is assumed to be complete. */
-bool space_rings_destroy(struct space *space, const struct space_call *call)
+static bool space_rings_destroy(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *held = space_find(space, call->arguments[0]);
 	uint64_t start = call->arguments[0], end;

@@ -5,15 +5,8 @@
 
 #include "model/space/space-state.h"
 
-/* Whole pages from `start` on; false if the kernel would reject such arguments. */
-bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret);
-
 /* Whether the record covers whole pages and is not empty. */
 bool space_calls_valid_mmap2(const struct space *space, const struct space_mmap2 *mmap2_record);
-
-/* The call's last MMAP2 record that covers the range; NULL: none. */
-const struct space_mmap2 *space_calls_mmap2(const struct space *space, const struct space_call *call,
-					    const struct range *range);
 
 /* Insert a new mapping of the call into a free range. */
 bool space_calls_allocate(struct space *space, const struct space_call *call, const struct range *range,
@@ -23,16 +16,6 @@ bool space_calls_allocate(struct space *space, const struct space_call *call, co
  * yet has. */
 bool space_calls_place(struct space *space, const struct space_call *call, const struct range *range,
 		       const struct space_attributes *attributes, bool replace);
-
-/* The call changes mappings in place: see space_edit_change(). */
-bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
-			void (*change)(void *context, struct space_interval *interval), void *context);
-
-/* The protection the process gets when it asks for `protection`. */
-uint32_t space_calls_protection(const struct space *space, uint64_t protection);
-
-/* Deduce the READ_IMPLIES_EXEC personality from the requested and the resulting protection. */
-void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen);
 
 static inline bool space_calls_failed(const struct space_call *call)
 {
@@ -45,8 +28,6 @@ void space_calls_take_mmap2(struct space_attributes *attributes, const struct sp
 
 /* Functions of the files with the same names. False: out of memory. */
 bool space_mremap_apply(struct space *space, const struct space_call *call);
-
-bool space_mprotect_apply(struct space *space, const struct space_call *call);
 
 bool space_shm_attach(struct space *space, const struct space_call *call);
 
@@ -65,10 +46,6 @@ bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 #define SPACE_PART_NONE UINT32_MAX
 
 void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part);
-
-bool space_rings_setup(struct space *space, const struct space_call *call);
-
-bool space_rings_destroy(struct space *space, const struct space_call *call);
 
 /* A piece of a ring was moved to `piece`: from now on the context has this address. */
 void space_rings_move(struct space *space, const struct space_interval *piece);

@@ -27,6 +27,12 @@
 #define STACKS_CODE_LEFT_OUT 1u
 #define LIMIT_ITEMS (1u << 28)
 
+static void resolved_codes_deinit(struct resolved_codes *codes)
+{
+	vector_deinit(&codes->items);
+	vector_deinit(&codes->lines);
+}
+
 void resolved_stacks_deinit(struct resolved_stacks *stacks)
 {
 	intern_deinit(&stacks->texts);
@@ -131,6 +137,17 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 	buffer_put_u32(plain, stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0);
 	buffer_put_u64(plain, stacks->unfinished_records);
 	buffer_put_u64(plain, stacks->unfinished_ns);
+}
+
+static void resolved_codes_encode(const struct intern *table, struct buffer *buffer)
+{
+	buffer_put_u32(buffer, (uint32_t)table->count);
+	for (uint32_t i = 0; i < table->count; i++) {
+		size_t size;
+		const void *code = intern_get(table, i, &size);
+
+		buffer_put(buffer, code, size);
+	}
 }
 
 struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer)
@@ -354,12 +371,6 @@ struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room, stru
 #define LIMIT_INSTRUCTIONS 17
 #define LIMIT_SITE_BYTES (LIMIT_INSTRUCTIONS * 15)
 
-void resolved_codes_deinit(struct resolved_codes *codes)
-{
-	vector_deinit(&codes->items);
-	vector_deinit(&codes->lines);
-}
-
 struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_code *code,
 				    const struct resolved_line *lines, uint32_t *number_ret)
 {
@@ -383,17 +394,6 @@ struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_
 	*number_ret = error ? INTERN_NONE : intern_put(table, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 	return !error && *number_ret == INTERN_NONE ? &error_no_memory : error;
-}
-
-void resolved_codes_encode(const struct intern *table, struct buffer *buffer)
-{
-	buffer_put_u32(buffer, (uint32_t)table->count);
-	for (uint32_t i = 0; i < table->count; i++) {
-		size_t size;
-		const void *code = intern_get(table, i, &size);
-
-		buffer_put(buffer, code, size);
-	}
 }
 
 static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, struct resolved_codes *codes,

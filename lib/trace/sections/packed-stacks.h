@@ -39,14 +39,10 @@ struct resolved_codes {
 	VECTOR(struct resolved_line) lines;
 };
 
-void resolved_codes_deinit(struct resolved_codes *codes);
-
 /* Returns the number of a code, in a table whose items are as in the file; equal codes have equal numbers. `lines` are
  * only those of this code. */
 struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_code *code,
 				    const struct resolved_line *lines, uint32_t *number_ret) MMT_MUST_CHECK;
-
-void resolved_codes_encode(const struct intern *table, struct buffer *buffer);
 
 /* Makes `bytes` fail if a line is beyond its code, or a text is not among `text_count`. */
 struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count,
