@@ -53,6 +53,27 @@ bool map_remove(struct map *map, uint64_t key);
  * map_put() while iterating. */
 bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
 
+/* map_get(), map_put() and map_next() for a map whose values are pointers; NULL when absent, or at the end of the
+ * iteration. */
+static inline void *map_get_pointer(const struct map *map, uint64_t key)
+{
+	const uint64_t *value = map_get(map, key);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+static inline bool map_put_pointer(struct map *map, uint64_t key, const void *pointer)
+{
+	return map_put(map, key, (uint64_t)(uintptr_t)pointer);
+}
+
+static inline void *map_next_pointer(const struct map *map, size_t *position)
+{
+	uint64_t key, value;
+
+	return map_next(map, position, &key, &value) ? (void *)(uintptr_t)value : NULL;
+}
+
 struct id_slot {
 	uint32_t hash; /* lower half of the hash */
 	uint32_t id;   /* plus 1; 0: free */

@@ -138,14 +138,12 @@ static inline struct thread *find_recent(const struct processes *processes, int3
 static struct thread *find_live(struct processes *processes, int32_t tid)
 {
 	struct thread *recent = find_recent(processes, tid);
-	const uint64_t *thread;
 
 	if (recent)
 		return recent;
-	thread = map_get(&processes->live, (uint32_t)tid);
-	if (!thread)
+	recent = map_get_pointer(&processes->live, (uint32_t)tid);
+	if (!recent)
 		return NULL;
-	recent = (struct thread *)(uintptr_t)*thread;
 	processes->recent[(uint32_t)tid % RECENT_THREADS] = recent;
 	return recent;
 }
@@ -289,7 +287,7 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 	}
 	thread->tid = tid;
 	thread->process = process->index;
-	if (!map_put(&processes->live, (uint32_t)tid, (uintptr_t)thread))
+	if (!map_put_pointer(&processes->live, (uint32_t)tid, thread))
 		return &error_no_memory;
 	process->thread_count++;
 	process->live_threads++;

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
+#include "base/compression.h"
 #include "base/map.h"
 #include "code/elf/disassembly.h"
-#include "code/unwind/expressions.h"
 #include "code/elf/module.h"
+#include "code/unwind/expressions.h"
 #include "output/json/json-document.h"
-#include "base/compression.h"
 
 #define HEADERS_VERSION(shift) ((LINUX_VERSION_CODE >> (shift)) & 0xff)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Applies calls to the model and credits their effects to their stacks. */
+/* What one returned call does: to the model, by its arguments, and to the ledger, by its stack. replay.c calls it. */
 #include "analysis/replay/replay-calls.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
 #include "base/syscall-table.h"
 
@@ -60,15 +59,15 @@ static struct mmt_error *keep_early_sample(struct replay *replay, const struct o
 					   const struct event_stack *stack)
 {
 	struct early_sample *early = calloc(1, sizeof(*early));
-	const uint64_t *last = map_get(&replay->early_samples, outcome->process);
-	struct early_sample *before = last ? (struct early_sample *)(uintptr_t)*last : early;
+	struct early_sample *before = map_get_pointer(&replay->early_samples, outcome->process);
 
-	if (!early || !map_put(&replay->early_samples, outcome->process, (uintptr_t)early)) {
+	if (!early || !map_put_pointer(&replay->early_samples, outcome->process, early)) {
 		free(early);
 		return &error_no_memory;
 	}
-	early->next = before == early ? early : before->next;
-	before->next = early;
+	early->next = before ? before->next : early;
+	if (before)
+		before->next = early;
 	replay->early_count++;
 	replay->early_bytes += stack->byte_count;
 	early->sample.outcome = *outcome;
@@ -77,8 +76,8 @@ static struct mmt_error *keep_early_sample(struct replay *replay, const struct o
 
 struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t process)
 {
-	const uint64_t *last = map_get(&replay->early_samples, process);
-	struct early_sample *early = last ? ((struct early_sample *)(uintptr_t)*last)->next : NULL, *first = early;
+	const struct early_sample *last = map_get_pointer(&replay->early_samples, process);
+	struct early_sample *early = last ? last->next : NULL, *first = early;
 	struct mmt_error *error = NULL;
 
 	while (!error && early) {
@@ -92,8 +91,7 @@ struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t proc
 
 void replay_calls_forget_early(struct replay *replay, uint32_t process)
 {
-	const uint64_t *found = map_get(&replay->early_samples, process);
-	struct early_sample *last = found ? (struct early_sample *)(uintptr_t)*found : NULL;
+	struct early_sample *last = map_get_pointer(&replay->early_samples, process);
 	struct early_sample *early = last ? last->next : NULL;
 
 	map_remove(&replay->early_samples, process);

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,7 +15,6 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/strings.h"
 #include "base/vector.h"
@@ -589,7 +586,6 @@ struct mmt_error *programs_open_mapped(struct programs *programs, const char *pa
 	size_t key_size = path_size + identity_size;
 	CLEANUP(free) char *key = malloc(key_size);
 	struct mmt_error *error;
-	const uint64_t *known;
 	uint32_t id;
 
 	if (!key)
@@ -599,13 +595,11 @@ struct mmt_error *programs_open_mapped(struct programs *programs, const char *pa
 	id = intern_put(&programs->keys, key, key_size);
 	if (id == INTERN_NONE)
 		return &error_no_memory;
-	known = map_get(&programs->by_key, id);
-	if (known) {
-		*program_ret = (struct program *)(uintptr_t)*known;
+	*program_ret = map_get_pointer(&programs->by_key, id);
+	if (*program_ret)
 		return NULL;
-	}
 	error = open_program(programs, path, build_id, build_id_size, inode, program_ret);
-	if (!error && !map_put(&programs->by_key, id, (uint64_t)(uintptr_t)*program_ret))
+	if (!error && !map_put_pointer(&programs->by_key, id, *program_ret))
 		return &error_no_memory;
 	return error_context(error, "%s", path);
 }

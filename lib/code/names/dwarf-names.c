@@ -2,10 +2,7 @@
 #include "code/names/dwarf-names.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <gelf.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,13 +67,11 @@ static struct debug_scopes *debug_scopes_create(void)
 /* Accepts NULL. */
 static void debug_scopes_destroy(struct debug_scopes *scopes)
 {
-	uint64_t key, value;
+	struct unit_scopes *unit;
 
 	if (!scopes)
 		return;
-	for (size_t i = 0; map_next(&scopes->by_unit, &i, &key, &value);) {
-		struct unit_scopes *unit = (struct unit_scopes *)(uintptr_t)value;
-
+	for (size_t i = 0; (unit = map_next_pointer(&scopes->by_unit, &i)) != NULL;) {
 		vector_deinit(&unit->items);
 		free(unit);
 	}
@@ -143,14 +138,13 @@ static bool add_scopes(struct unit_scopes *unit, Dwarf_Die *parent, uint32_t par
 static const struct unit_scopes *find_unit_scopes(struct debug_scopes *scopes, Dwarf_Die *die)
 {
 	uint64_t key = (uint64_t)(uintptr_t)die->cu;
-	const uint64_t *known = map_get(&scopes->by_unit, key);
-	struct unit_scopes *unit;
+	struct unit_scopes *unit = map_get_pointer(&scopes->by_unit, key);
 	Dwarf_Die root;
 
-	if (known)
-		return (const struct unit_scopes *)(uintptr_t)*known;
+	if (unit)
+		return unit;
 	unit = calloc(1, sizeof(*unit));
-	if (!unit || !map_put(&scopes->by_unit, key, (uint64_t)(uintptr_t)unit)) {
+	if (!unit || !map_put_pointer(&scopes->by_unit, key, unit)) {
 		free(unit);
 		return NULL;
 	}
@@ -319,7 +313,7 @@ static const char *debug_scopes_name(struct debug_scopes *scopes, Dwarf_Die *fun
 	if (known)
 		return (const char *)(uintptr_t)*known;
 	name = make_name(scopes, &die);
-	(void)map_put(&scopes->names, key, (uint64_t)(uintptr_t)name);
+	(void)map_put_pointer(&scopes->names, key, name);
 	return name;
 }
 
