@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How strings begin and end. Inline: most are compared with a constant whose first character already differs. */
+/* How strings and paths begin and end. Inline: most are compared with a constant whose first character already differs.
+ */
 #ifndef BASE_STRINGS_H
 #define BASE_STRINGS_H
 
@@ -17,6 +18,14 @@ static inline bool ends_with(const char *text, const char *end)
 	size_t length = strlen(text), end_length = strlen(end);
 
 	return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* The last component of a path; the path itself if it ends with a slash. */
+static inline const char *path_file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
 }
 
 /* The length of a mapping's path without " (deleted)", which the kernel appends to the path of an unlinked file. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* In which memory RSS grew: compares the resident pages of two readings, which resident-pages.c takes. */
 #include "analysis/report/report-build.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Whether the recorded processes grow: the verdict about RSS over time. row-verdicts.c judges single stacks. */
 #include <mmtrace/report.h>
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Compares two finished reports: matches their stacks, and what one process did between the recordings. */
 #include <mmtrace/diff.h>
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Attributes each reading of resident and huge pages to the rows whose memory they are in. */
 #include "analysis/report/report-build.h"
 
 #include <stdio.h>

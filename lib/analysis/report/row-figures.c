@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Computes the figures of each row: bytes, counts, trends, times. row-verdicts.c judges them. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>

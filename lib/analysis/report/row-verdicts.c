@@ -7,7 +7,6 @@
 
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/wide-sum.h"
 

@@ -7,7 +7,6 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "analysis/report/equal-frames.h"
 #include "base/cleanup.h"
 
 #define FACT_MASK 0xff

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The figures of a report at equal steps of time, and the lifetimes of mappings in such steps. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>
@@ -72,9 +73,8 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps; use longer steps",
 					    STEPS_MAX);
 		step.to_ns = replay->watch.timestamp_ns;
-		step.resident_bytes = read_ns < step.to_ns && read_ns >= step.to_ns - steps->every_ns
-					  ? latest_bytes
-					  : MMT_UNKNOWN;
+		step.resident_bytes =
+		    read_ns < step.to_ns && read_ns >= step.to_ns - steps->every_ns ? latest_bytes : MMT_UNKNOWN;
 		replay->watch.timestamp_ns += steps->every_ns;
 		if ((others_live && !note_living(steps)) || !vector_push(&steps->items, step))
 			return &error_no_memory;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The warnings of a report: data that is missing in the recording, and why figures or names may be wrong. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>
@@ -403,8 +404,8 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 	if (replay->faked_calls)
 		add_warning(warnings, MMT_WARNING_FAKED_CALLS,
 			    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a "
-				       "tracer answered the calls in its place. They mapped nothing and are ignored; "
-				       "other calls answered in this way cannot be recognized",
+			    "tracer answered the calls in its place. They mapped nothing and are ignored; "
+			    "other calls answered in this way cannot be recognized",
 			    replay->faked_calls,
 			    replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
 	else if (replay->metadata->ours && !lossy && is_any_wrong(report))

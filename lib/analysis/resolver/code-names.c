@@ -49,13 +49,6 @@ struct copied_code *code_view_copied_code(struct code_view *view, uint32_t proce
 	return state->code;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static bool name_jit(struct code_view *view, const struct frame_key *key, uint64_t address, struct mmt_frame *frame)
 {
 	const struct jit_names *names = view->processes.items[key->process].jit_names;
@@ -121,7 +114,7 @@ static bool name_frame(struct code_view *view, uint32_t number)
 
 	if (key->image != NO_IMAGE) {
 		frame.module_path = mapped_modules_image_path(&view->mapped, key->image);
-		frame.module = base_name(frame.module_path);
+		frame.module = path_file_name(frame.module_path);
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Unwinds the stacks of samples with the code that was mapped at their time. code-names.c names the frames. */
 #include "analysis/resolver/code-view.h"
 
 #include <stdlib.h>
@@ -6,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "analysis/resolver/code-view-state.h"
-#include "analysis/resolver/recorded-jit-code.h"
 #include "base/cleanup.h"
 #include "base/strings.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "base/wide-sum.h"
 #include "output/text/text.h"
 
@@ -80,13 +81,6 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 	text_put(text, TEXT_PLAIN, rest);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
 {
 	struct verdict_word verdict = text_verdict_word(report, mmt_cause_verdict(report, cause));
@@ -97,7 +91,7 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
 	text_pad_to(text, KIND_COLUMN);
 	if (cause->file)
-		text_put_name(text, TEXT_PLAIN, base_name(cause->file), KIND_COLUMNS);
+		text_put_name(text, TEXT_PLAIN, path_file_name(cause->file), KIND_COLUMNS);
 	else
 		text_put(text, TEXT_PLAIN, mmt_class_name(cause->memory_class));
 	text_pad_to(text, NAME_COLUMN);

@@ -207,13 +207,6 @@ static const char *frame_name(const struct mmt_frame *frame, char room[64])
 	return room;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static unsigned name_columns(const struct text *text, const struct mmt_frame *frame)
 {
 	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
@@ -286,7 +279,7 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 		text_pad_to(text, columns + 3 + layout->module_columns);
 	if (frame->source_file) {
 		text_put(text, TEXT_PLAIN, "   ");
-		text_put_name(text, TEXT_PLAIN, base_name(frame->source_file), 0);
+		text_put_name(text, TEXT_PLAIN, path_file_name(frame->source_file), 0);
 		if (frame->source_line)
 			text_format(text, TEXT_PLAIN, ":%" PRIu32, frame->source_line);
 	}
