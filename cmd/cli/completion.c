@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/options.h"
-
 /* How to complete the value of an option. */
 enum completion_kind {
 	COMPLETION_NONE, /* sizes, times, names: there is no list of them */

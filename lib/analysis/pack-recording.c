@@ -31,15 +31,286 @@ struct pack_stacks {
 	struct resolved_stacks resolved; /* has no code if `code_left_out` is set */
 };
 
-static void pack_stacks_deinit(struct pack_stacks *stacks);
+#define INSTRUCTIONS_MAX (2 * MMT_ANNOTATION_AROUND + 1)
+
+/* Record only the positions where the line changes. */
+static struct mmt_error *find_lines(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+				    const struct listing *listing, struct resolved_line lines[INSTRUCTIONS_MAX],
+				    uint32_t *count_ret)
+{
+	struct resolved_line last = {.source_file = RESOLVED_NO_TEXT};
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < listing->items.count && i < INSTRUCTIONS_MAX; i++) {
+		uint64_t address = listing->items.items[i].address;
+		struct resolved_line line = {.offset = (uint32_t)(address - listing->items.items[0].address)};
+		const char *file = code_view_line(code, frame, address, &line.source_line);
+
+		if (!resolved_stacks_put_text(resolved, file, &line.source_file))
+			return &error_no_memory;
+		if (line.source_file != last.source_file || line.source_line != last.source_line)
+			lines[count++] = line;
+		last = line;
+	}
+	*count_ret = count;
+	return NULL;
+}
+
+static struct mmt_error *put_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+				  const struct viewed_code *viewed, const struct listing *listing, uint32_t *number_ret)
+{
+	const struct listed_code *listed = &viewed->code;
+	const struct listed_instruction *first = listing->items.items;
+	const struct listed_instruction *last = first + listing->items.count - 1;
+	struct resolved_line lines[INSTRUCTIONS_MAX];
+	struct resolved_code kept = {.address = first->address,
+				     .site = listed->site,
+				     .is_return_address = listed->is_return_address,
+				     .is_copy = viewed->is_copy,
+				     .bytes = listed->bytes + (first->address - listed->address),
+				     .size = (uint32_t)(last->address + last->size - first->address)};
+	struct mmt_error *error = find_lines(resolved, code, frame, listing, lines, &kept.line_count);
+
+	return error ? error : resolved_code_put(&resolved->codes, &kept, lines, number_ret);
+}
+
+/* Pack what the annotation of a frame shows, source lines included. Returns its number plus 1; 0: nothing to show. */
+static struct mmt_error *pack_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+				   uint32_t *code_ret)
+{
+	struct listing listing = {0};
+	struct viewed_code viewed;
+	struct mmt_error *error;
+	uint32_t number = 0;
+
+	*code_ret = 0;
+	if (!code_view_code(code, frame, &viewed))
+		return NULL;
+	error = listing_create(viewed.disassembly, &viewed.code, MMT_ANNOTATION_AROUND, &listing);
+	if (!error && listing.items.count) {
+		error = put_code(resolved, code, frame, &viewed, &listing, &number);
+		*code_ret = number + 1;
+	}
+	listing_deinit(&listing);
+	return error;
+}
+
+static void pack_stacks_deinit(struct pack_stacks *stacks)
+{
+	stack_numbers_deinit(&stacks->numbers);
+	intern_deinit(&stacks->callchains);
+	resolved_stacks_deinit(&stacks->resolved);
+	*stacks = (struct pack_stacks){0};
+}
+
+static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack)
+{
+	return stack_numbers_put_stack(&((struct pack_stacks *)context)->numbers, sequence, stack);
+}
+
+/* Drop callchain entries that are not in mapped code: without frame pointers, the kernel's walk reads arbitrary words
+ * of memory. */
+static size_t keep_code(const struct space *space, const struct event_stack *stack, uint64_t *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < stack->callchain_count && i < LIMIT_CALLCHAIN; i++) {
+		const struct space_interval *interval = space_find(space, stack->callchain[i]);
+
+		if (interval && interval->attributes.protection & PROT_EXEC)
+			kept[count++] = stack->callchain[i];
+	}
+	return count;
+}
+
+static struct mmt_error *note_callchain(struct pack_stacks *stacks, const struct process *process,
+					const struct event *event)
+{
+	uint64_t *kept = malloc(LIMIT_CALLCHAIN * sizeof(*kept));
+	uint32_t number = INTERN_NONE;
+	size_t count;
+
+	if (!kept)
+		return &error_no_memory;
+	count = event->call.stack.callchain ? keep_code(process->space, &event->call.stack, kept) : 0;
+	if (count)
+		number = intern_put(&stacks->callchains, kept, count * sizeof(*kept));
+	free(kept);
+	if (!count)
+		return NULL;
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	return stack_numbers_put_callchain(&stacks->numbers, event->sequence, number);
+}
+
+static void note_call(void *context, struct replay *replay, struct process *process, const struct event *event)
+{
+	struct mmt_error *error = note_callchain(context, process, event);
+
+	if (replay->observer_error)
+		mmt_error_destroy(error);
+	else
+		replay->observer_error = error;
+}
+
+static bool resolve_name(struct resolved_stacks *resolved, const struct mmt_frame *frame)
+{
+	struct resolved_name name = {.address = frame->address,
+				     .module_offset = frame->module_offset,
+				     .source_line = frame->source_line,
+				     .kind = wire_frame_kind(frame->kind),
+				     .inlined = frame->inlined,
+				     .doubtful = frame->doubtful};
+
+	return resolved_stacks_put_text(resolved, frame->function, &name.function) &&
+	       resolved_stacks_put_text(resolved, frame->raw_function, &name.raw_function) &&
+	       resolved_stacks_put_text(resolved, frame->module, &name.module) &&
+	       resolved_stacks_put_text(resolved, frame->module_path, &name.module_path) &&
+	       resolved_stacks_put_text(resolved, frame->source_file, &name.source_file) &&
+	       vector_push(&resolved->names, name);
+}
+
+/* Resolve all frames up to this one: frame numbers follow the order of the stacks. */
+static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_view *code, uint32_t last)
+{
+	while (stacks->resolved.frames.count <= last) {
+		uint32_t number = (uint32_t)stacks->resolved.frames.count;
+		struct resolved_frame frame = {.first_name = (uint32_t)stacks->resolved.names.count,
+					       .process = code_view_frame_process(code, number)};
+		const struct mmt_frame *names;
+		size_t count;
+		struct mmt_error *error = code_view_names(code, number, &names, &count);
+
+		if (error)
+			return error;
+		if (!stacks->resolved.code_left_out)
+			error = pack_code(&stacks->resolved, code, number, &frame.code);
+		if (error)
+			return error;
+		frame.name_count = (uint32_t)count;
+		for (size_t i = 0; i < count; i++) {
+			if (!resolve_name(&stacks->resolved, &names[i]))
+				return &error_no_memory;
+		}
+		if (!vector_push(&stacks->resolved.frames, frame))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct replay *replay, uint32_t number)
+{
+	enum mmt_stack_end end;
+	size_t count;
+	const uint32_t *frames = code_view_stack(replay->code, number, &count, &end);
+	struct resolved_stack stack = {.end = number == replay->lost_stack ? WIRE_STACK_END_LOST : wire_stack_end(end),
+				       .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
+				       .frame_count = (uint32_t)count};
+
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_error *error = resolve_frames(stacks, replay->code, frames[i]);
+
+		if (error)
+			return error;
+		if (!vector_push(&stacks->resolved.stack_frames, frames[i]))
+			return &error_no_memory;
+	}
+	return vector_push(&stacks->resolved.stacks, stack) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const struct replay *replay)
+{
+	struct reorder_unfinished unfinished = reader_unfinished(replay->reader);
+	const char *damage = reader_damage(replay->reader), *path;
+	enum program_state state;
+	size_t position = 0;
+	char *missing;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
+		struct resolved_process process = {.has_perf_map = code.names.has_perf_map,
+						   .has_jitdump = code.names.has_jitdump,
+						   .other_clock = code.names.other_clock,
+						   .unchecked_frames = code.unchecked_frames,
+						   .stacks_end_there = code.stacks_end_there,
+						   .changed_too_often = code.changed_too_often,
+						   .dropped_lines = code.names.dropped_lines,
+						   .lost_records = code.names.lost_records,
+						   .unread_bytes = code.names.unread_bytes};
+
+		if (!resolved_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||
+		    !resolved_stacks_put_text(resolved, code.names.jitdump_failure, &process.jitdump_failure) ||
+		    !vector_push(&resolved->processes, process))
+			return &error_no_memory;
+	}
+	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
+		CLEANUP(free) char *part = missing;
+		struct resolved_program program = {.state = wire_program_state(state)};
+
+		if (!resolved_stacks_put_text(resolved, path, &program.path) ||
+		    !resolved_stacks_put_text(resolved, part, &program.missing) ||
+		    !vector_push(&resolved->programs, program))
+			return &error_no_memory;
+	}
+	resolved->unfinished_records = unfinished.records;
+	resolved->unfinished_ns = unfinished.span_ns;
+	return resolved_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
+{
+	struct mmt_error *error;
+
+	replay->watch = (struct replay_watch){.call = note_call, .stack = note_stack, .context = stacks};
+	error = replay_run(replay);
+	for (size_t i = 0; !error && i < code_view_stack_count(replay->code); i++)
+		error = resolve_stack(stacks, replay, (uint32_t)i);
+	return error ? error : resolve_facts(&stacks->resolved, replay);
+}
 
 /* Run the pass. Returns a reader of the same recording from its start, even if another file has its name now. */
 static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
-					  const struct mmt_progress *progress, struct reader **reader_ret);
+					  const struct mmt_progress *progress, struct reader **reader_ret)
+{
+	struct mmt_report_options options;
+	struct replay_options replay_options = {.report = &options};
+	struct replay replay;
+	struct mmt_error *error;
+
+	mmt_report_options_init(&options);
+	options.input = input;
+	options.progress = progress;
+	error = stack_numbers_create(&stacks->numbers);
+	if (!error)
+		error = replay_init(&replay, &replay_options);
+	if (error)
+		return error;
+	stacks->resolved.code_left_out |= replay.metadata->stacks.code_left_out;
+	if (replay.metadata->ours)
+		error = run(stacks, &replay);
+	else
+		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
+	if (!error)
+		error = reader_open_again(replay.reader, reader_ret);
+	replay_deinit(&replay);
+	return error;
+}
 
 /* Stack of an event: its number plus 1; 0: none. The callchain is valid as long as `stacks`. */
 static struct mmt_error *pack_stacks_get(const struct pack_stacks *stacks, uint64_t sequence, uint32_t *number_ret,
-					 const uint64_t **callchain_ret, size_t *callchain_count_ret);
+					 const uint64_t **callchain_ret, size_t *callchain_count_ret)
+{
+	struct stack_number number;
+	struct mmt_error *error = stack_numbers_get(&stacks->numbers, sequence, &number);
+	size_t size = 0;
+
+	if (error)
+		return error;
+	*number_ret = number.stack;
+	*callchain_ret = number.callchain ? intern_get(&stacks->callchains, number.callchain - 1, &size) : NULL;
+	*callchain_count_ret = size / sizeof(**callchain_ret);
+	return NULL;
+}
 
 /* Second pass of packing: read the recording again and add stack numbers to its calls. */
 
@@ -327,283 +598,4 @@ struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pa
 	pack_stacks_deinit(&pack.stacks);
 	buffer_deinit(&pack.sample);
 	return error;
-}
-
-#define INSTRUCTIONS_MAX (2 * MMT_ANNOTATION_AROUND + 1)
-
-/* Record only the positions where the line changes. */
-static struct mmt_error *find_lines(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
-				    const struct listing *listing, struct resolved_line lines[INSTRUCTIONS_MAX],
-				    uint32_t *count_ret)
-{
-	struct resolved_line last = {.source_file = RESOLVED_NO_TEXT};
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < listing->items.count && i < INSTRUCTIONS_MAX; i++) {
-		uint64_t address = listing->items.items[i].address;
-		struct resolved_line line = {.offset = (uint32_t)(address - listing->items.items[0].address)};
-		const char *file = code_view_line(code, frame, address, &line.source_line);
-
-		if (!resolved_stacks_put_text(resolved, file, &line.source_file))
-			return &error_no_memory;
-		if (line.source_file != last.source_file || line.source_line != last.source_line)
-			lines[count++] = line;
-		last = line;
-	}
-	*count_ret = count;
-	return NULL;
-}
-
-static struct mmt_error *put_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
-				  const struct viewed_code *viewed, const struct listing *listing, uint32_t *number_ret)
-{
-	const struct listed_code *listed = &viewed->code;
-	const struct listed_instruction *first = listing->items.items;
-	const struct listed_instruction *last = first + listing->items.count - 1;
-	struct resolved_line lines[INSTRUCTIONS_MAX];
-	struct resolved_code kept = {.address = first->address,
-				     .site = listed->site,
-				     .is_return_address = listed->is_return_address,
-				     .is_copy = viewed->is_copy,
-				     .bytes = listed->bytes + (first->address - listed->address),
-				     .size = (uint32_t)(last->address + last->size - first->address)};
-	struct mmt_error *error = find_lines(resolved, code, frame, listing, lines, &kept.line_count);
-
-	return error ? error : resolved_code_put(&resolved->codes, &kept, lines, number_ret);
-}
-
-/* Pack what the annotation of a frame shows, source lines included. Returns its number plus 1; 0: nothing to show. */
-static struct mmt_error *pack_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
-				   uint32_t *code_ret)
-{
-	struct listing listing = {0};
-	struct viewed_code viewed;
-	struct mmt_error *error;
-	uint32_t number = 0;
-
-	*code_ret = 0;
-	if (!code_view_code(code, frame, &viewed))
-		return NULL;
-	error = listing_create(viewed.disassembly, &viewed.code, MMT_ANNOTATION_AROUND, &listing);
-	if (!error && listing.items.count) {
-		error = put_code(resolved, code, frame, &viewed, &listing, &number);
-		*code_ret = number + 1;
-	}
-	listing_deinit(&listing);
-	return error;
-}
-
-static void pack_stacks_deinit(struct pack_stacks *stacks)
-{
-	stack_numbers_deinit(&stacks->numbers);
-	intern_deinit(&stacks->callchains);
-	resolved_stacks_deinit(&stacks->resolved);
-	*stacks = (struct pack_stacks){0};
-}
-
-static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack)
-{
-	return stack_numbers_put_stack(&((struct pack_stacks *)context)->numbers, sequence, stack);
-}
-
-/* Drop callchain entries that are not in mapped code: without frame pointers, the kernel's walk reads arbitrary words
- * of memory. */
-static size_t keep_code(const struct space *space, const struct event_stack *stack, uint64_t *kept)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < stack->callchain_count && i < LIMIT_CALLCHAIN; i++) {
-		const struct space_interval *interval = space_find(space, stack->callchain[i]);
-
-		if (interval && interval->attributes.protection & PROT_EXEC)
-			kept[count++] = stack->callchain[i];
-	}
-	return count;
-}
-
-static struct mmt_error *note_callchain(struct pack_stacks *stacks, const struct process *process,
-					const struct event *event)
-{
-	uint64_t *kept = malloc(LIMIT_CALLCHAIN * sizeof(*kept));
-	uint32_t number = INTERN_NONE;
-	size_t count;
-
-	if (!kept)
-		return &error_no_memory;
-	count = event->call.stack.callchain ? keep_code(process->space, &event->call.stack, kept) : 0;
-	if (count)
-		number = intern_put(&stacks->callchains, kept, count * sizeof(*kept));
-	free(kept);
-	if (!count)
-		return NULL;
-	if (number == INTERN_NONE)
-		return &error_no_memory;
-	return stack_numbers_put_callchain(&stacks->numbers, event->sequence, number);
-}
-
-static void note_call(void *context, struct replay *replay, struct process *process, const struct event *event)
-{
-	struct mmt_error *error = note_callchain(context, process, event);
-
-	if (replay->observer_error)
-		mmt_error_destroy(error);
-	else
-		replay->observer_error = error;
-}
-
-static bool resolve_name(struct resolved_stacks *resolved, const struct mmt_frame *frame)
-{
-	struct resolved_name name = {.address = frame->address,
-				     .module_offset = frame->module_offset,
-				     .source_line = frame->source_line,
-				     .kind = wire_frame_kind(frame->kind),
-				     .inlined = frame->inlined,
-				     .doubtful = frame->doubtful};
-
-	return resolved_stacks_put_text(resolved, frame->function, &name.function) &&
-	       resolved_stacks_put_text(resolved, frame->raw_function, &name.raw_function) &&
-	       resolved_stacks_put_text(resolved, frame->module, &name.module) &&
-	       resolved_stacks_put_text(resolved, frame->module_path, &name.module_path) &&
-	       resolved_stacks_put_text(resolved, frame->source_file, &name.source_file) &&
-	       vector_push(&resolved->names, name);
-}
-
-/* Resolve all frames up to this one: frame numbers follow the order of the stacks. */
-static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_view *code, uint32_t last)
-{
-	while (stacks->resolved.frames.count <= last) {
-		uint32_t number = (uint32_t)stacks->resolved.frames.count;
-		struct resolved_frame frame = {.first_name = (uint32_t)stacks->resolved.names.count,
-					       .process = code_view_frame_process(code, number)};
-		const struct mmt_frame *names;
-		size_t count;
-		struct mmt_error *error = code_view_names(code, number, &names, &count);
-
-		if (error)
-			return error;
-		if (!stacks->resolved.code_left_out)
-			error = pack_code(&stacks->resolved, code, number, &frame.code);
-		if (error)
-			return error;
-		frame.name_count = (uint32_t)count;
-		for (size_t i = 0; i < count; i++) {
-			if (!resolve_name(&stacks->resolved, &names[i]))
-				return &error_no_memory;
-		}
-		if (!vector_push(&stacks->resolved.frames, frame))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct replay *replay, uint32_t number)
-{
-	enum mmt_stack_end end;
-	size_t count;
-	const uint32_t *frames = code_view_stack(replay->code, number, &count, &end);
-	struct resolved_stack stack = {.end = number == replay->lost_stack ? WIRE_STACK_END_LOST : wire_stack_end(end),
-				       .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
-				       .frame_count = (uint32_t)count};
-
-	for (size_t i = 0; i < count; i++) {
-		struct mmt_error *error = resolve_frames(stacks, replay->code, frames[i]);
-
-		if (error)
-			return error;
-		if (!vector_push(&stacks->resolved.stack_frames, frames[i]))
-			return &error_no_memory;
-	}
-	return vector_push(&stacks->resolved.stacks, stack) ? NULL : &error_no_memory;
-}
-
-static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const struct replay *replay)
-{
-	struct reorder_unfinished unfinished = reader_unfinished(replay->reader);
-	const char *damage = reader_damage(replay->reader), *path;
-	enum program_state state;
-	size_t position = 0;
-	char *missing;
-
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
-		struct resolved_process process = {.has_perf_map = code.names.has_perf_map,
-						   .has_jitdump = code.names.has_jitdump,
-						   .other_clock = code.names.other_clock,
-						   .unchecked_frames = code.unchecked_frames,
-						   .stacks_end_there = code.stacks_end_there,
-						   .changed_too_often = code.changed_too_often,
-						   .dropped_lines = code.names.dropped_lines,
-						   .lost_records = code.names.lost_records,
-						   .unread_bytes = code.names.unread_bytes};
-
-		if (!resolved_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||
-		    !resolved_stacks_put_text(resolved, code.names.jitdump_failure, &process.jitdump_failure) ||
-		    !vector_push(&resolved->processes, process))
-			return &error_no_memory;
-	}
-	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
-		CLEANUP(free) char *part = missing;
-		struct resolved_program program = {.state = wire_program_state(state)};
-
-		if (!resolved_stacks_put_text(resolved, path, &program.path) ||
-		    !resolved_stacks_put_text(resolved, part, &program.missing) ||
-		    !vector_push(&resolved->programs, program))
-			return &error_no_memory;
-	}
-	resolved->unfinished_records = unfinished.records;
-	resolved->unfinished_ns = unfinished.span_ns;
-	return resolved_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
-}
-
-static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
-{
-	struct mmt_error *error;
-
-	replay->watch = (struct replay_watch){.call = note_call, .stack = note_stack, .context = stacks};
-	error = replay_run(replay);
-	for (size_t i = 0; !error && i < code_view_stack_count(replay->code); i++)
-		error = resolve_stack(stacks, replay, (uint32_t)i);
-	return error ? error : resolve_facts(&stacks->resolved, replay);
-}
-
-static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
-					  const struct mmt_progress *progress, struct reader **reader_ret)
-{
-	struct mmt_report_options options;
-	struct replay_options replay_options = {.report = &options};
-	struct replay replay;
-	struct mmt_error *error;
-
-	mmt_report_options_init(&options);
-	options.input = input;
-	options.progress = progress;
-	error = stack_numbers_create(&stacks->numbers);
-	if (!error)
-		error = replay_init(&replay, &replay_options);
-	if (error)
-		return error;
-	stacks->resolved.code_left_out |= replay.metadata->stacks.code_left_out;
-	if (replay.metadata->ours)
-		error = run(stacks, &replay);
-	else
-		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
-	if (!error)
-		error = reader_open_again(replay.reader, reader_ret);
-	replay_deinit(&replay);
-	return error;
-}
-
-static struct mmt_error *pack_stacks_get(const struct pack_stacks *stacks, uint64_t sequence, uint32_t *number_ret,
-					 const uint64_t **callchain_ret, size_t *callchain_count_ret)
-{
-	struct stack_number number;
-	struct mmt_error *error = stack_numbers_get(&stacks->numbers, sequence, &number);
-	size_t size = 0;
-
-	if (error)
-		return error;
-	*number_ret = number.stack;
-	*callchain_ret = number.callchain ? intern_get(&stacks->callchains, number.callchain - 1, &size) : NULL;
-	*callchain_count_ret = size / sizeof(**callchain_ret);
-	return NULL;
 }

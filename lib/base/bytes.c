@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/bytes.h"
 
-#include <endian.h>
 #include <stdlib.h>
-#include <string.h>
 
 void bytes_fail(struct bytes *bytes, const char *what)
 {

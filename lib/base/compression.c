@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/compression.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <zlib.h>
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_c_literalCompressionMode */
 #include <zstd.h>
 #include <zstd_errors.h>
-
-#include "base/bytes.h"
 
 /* The fastest level: targets do not wait for the recorder, but share the CPUs with it. */
 #define LEVEL 1

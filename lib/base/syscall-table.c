@@ -41,7 +41,7 @@ uint64_t call_bytes_asked(enum call call, const uint64_t arguments[6], int64_t r
 	return description->length ? arguments[description->length - 1] : 0;
 }
 
-static bool starts_with(const char *text, const char *prefix, const char **rest_ret)
+static bool skip_prefix(const char *text, const char *prefix, const char **rest_ret)
 {
 	size_t length = strlen(prefix);
 
@@ -64,8 +64,8 @@ bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *ent
 {
 	const char *name;
 
-	*enter_ret = starts_with(tracepoint, "sys_enter_", &name);
-	return (*enter_ret || starts_with(tracepoint, "sys_exit_", &name)) && call_find(name, call_ret);
+	*enter_ret = skip_prefix(tracepoint, "sys_enter_", &name);
+	return (*enter_ret || skip_prefix(tracepoint, "sys_exit_", &name)) && call_find(name, call_ret);
 }
 
 /* A counter has the name of its first call. Only MMT_COUNT_OTHER_CALLS counts several different calls. */

@@ -39,30 +39,219 @@ struct event_queue {
 	size_t bytes;
 };
 
-static void event_queue_deinit(struct event_queue *queue);
+static void unlink_item(struct event_queue *queue, struct queued *item)
+{
+	*(item->previous ? &item->previous->next : &queue->first) = item->next;
+	*(item->next ? &item->next->previous : &queue->last) = item->previous;
+	item->previous = item->next = NULL;
+}
 
-/* Append a copy. NULL: out of memory. */
-static struct queued *event_queue_append(struct event_queue *queue, const struct event *event);
-
-/* Make `part` move along when another event takes the position of `whole`. */
-static void event_queue_attach(struct queued *whole, struct queued *part);
+/* `next` NULL: append. */
+static void link_before(struct event_queue *queue, struct queued *item, struct queued *next)
+{
+	item->next = next;
+	item->previous = next ? next->previous : queue->last;
+	*(item->previous ? &item->previous->next : &queue->first) = item;
+	*(next ? &next->previous : &queue->last) = item;
+}
 
 /* Remove and free an event. Events attached to it stay where they are. */
-static void event_queue_remove(struct event_queue *queue, struct queued *item);
+static void event_queue_remove(struct event_queue *queue, struct queued *item)
+{
+	unlink_item(queue, item);
+	queue->bytes -= item->bytes;
+	free(item);
+}
 
-static void event_queue_move_to_end(struct event_queue *queue, struct queued *item, uint64_t time_ns);
+static void event_queue_deinit(struct event_queue *queue)
+{
+	while (queue->first)
+		event_queue_remove(queue, queue->first);
+	free(queue->popped);
+	*queue = (struct event_queue){0};
+}
+
+static bool is_call(const struct event *event)
+{
+	return event->kind == EVENT_CALL || event->kind == EVENT_CALL_ENTER || event->kind == EVENT_STACK_DUMP;
+}
+
+static const char *get_text(const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_MAPPING:
+	case EVENT_SNAPSHOT_LINE:
+		return event->mapping.path;
+	case EVENT_COMM:
+	case EVENT_SNAPSHOT_BEGIN:
+	case EVENT_SNAPSHOT_END:
+		return event->comm.name;
+	default:
+		return NULL;
+	}
+}
+
+static void copy_text(struct queued *item, const char *text)
+{
+	memcpy(item->payload, text, strlen(text) + 1);
+	if (item->event.kind == EVENT_MAPPING || item->event.kind == EVENT_SNAPSHOT_LINE)
+		item->event.mapping.path = (const char *)item->payload;
+	else
+		item->event.comm.name = (const char *)item->payload;
+}
+
+static void copy_stack(struct queued *item, const struct event_stack *stack)
+{
+	struct event_stack *copy = &item->event.call.stack;
+	uint8_t *bytes = (uint8_t *)(item->payload + (stack->callchain ? stack->callchain_count : 0));
+
+	if (stack->callchain) {
+		memcpy(item->payload, stack->callchain, stack->callchain_count * sizeof(*stack->callchain));
+		copy->callchain = item->payload;
+	}
+	if (stack->bytes) {
+		memcpy(bytes, stack->bytes, stack->byte_count);
+		copy->bytes = bytes;
+	}
+}
+
+static void copy_runs(struct queued *item, const uint8_t *runs)
+{
+	memcpy(item->payload, runs, item->event.pages.run_count * RESIDENT_RUN_BYTES);
+	item->event.pages.runs = (const uint8_t *)item->payload;
+}
+
+/* NULL: out of memory. */
+static struct queued *copy_event(const struct event *event)
+{
+	const char *text = get_text(event);
+	const struct event_stack *stack = &event->call.stack;
+	size_t bytes = sizeof(struct queued);
+	struct queued *item;
+
+	if (text)
+		bytes += strlen(text) + 1;
+	if (is_call(event) && stack->callchain)
+		bytes += stack->callchain_count * sizeof(*stack->callchain);
+	if (is_call(event) && stack->bytes)
+		bytes += stack->byte_count;
+	if (event->kind == EVENT_RESIDENT_PAGES)
+		bytes += event->pages.run_count * RESIDENT_RUN_BYTES;
+	item = malloc(bytes);
+	if (!item)
+		return NULL;
+	memset(item, 0, offsetof(struct queued, event));
+	item->event = *event;
+	item->bytes = bytes;
+	if (text)
+		copy_text(item, text);
+	if (is_call(event))
+		copy_stack(item, stack);
+	if (event->kind == EVENT_RESIDENT_PAGES)
+		copy_runs(item, event->pages.runs);
+	return item;
+}
+
+static struct queued *insert(struct event_queue *queue, const struct event *event, struct queued *next)
+{
+	struct queued *item = copy_event(event);
+
+	if (!item)
+		return NULL;
+	link_before(queue, item, next);
+	queue->bytes += item->bytes;
+	return item;
+}
+
+/* Append a copy. NULL: out of memory. */
+static struct queued *event_queue_append(struct event_queue *queue, const struct event *event)
+{
+	return insert(queue, event, NULL);
+}
+
+/* Make `part` move along when another event takes the position of `whole`. */
+static void event_queue_attach(struct queued *whole, struct queued *part)
+{
+	*(whole->last_attached ? &whole->last_attached->next_attached : &whole->first_attached) = part;
+	whole->last_attached = part;
+}
+
+static void event_queue_move_to_end(struct event_queue *queue, struct queued *item, uint64_t time_ns)
+{
+	unlink_item(queue, item);
+	link_before(queue, item, NULL);
+	item->event.time_ns = time_ns;
+	item->open = false;
+}
+
+static void gather_attached(struct event_queue *queue, struct queued *place)
+{
+	for (struct queued *part = place->first_attached; part; part = part->next_attached) {
+		unlink_item(queue, part);
+		link_before(queue, part, place);
+		part->event.time_ns = place->event.time_ns;
+	}
+	place->first_attached = place->last_attached = NULL;
+}
 
 /* Move the events attached to `place` to its position and timestamp, then remove `place`. */
-static void event_queue_take_place(struct event_queue *queue, struct queued *place);
+static void event_queue_take_place(struct event_queue *queue, struct queued *place)
+{
+	gather_attached(queue, place);
+	event_queue_remove(queue, place);
+}
 
 /* Append the event. False: out of memory. */
-static bool event_queue_pass(struct event_queue *queue, const struct event *event);
+static bool event_queue_pass(struct event_queue *queue, const struct event *event)
+{
+	if (queue->first)
+		return event_queue_append(queue, event);
+	queue->passing = *event;
+	queue->is_passing = true;
+	return true;
+}
 
 /* Add the events attached to `place`, then the call `event`, at the position and timestamp of `place`. */
-static bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const struct event *event);
+static bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const struct event *event)
+{
+	struct event moved = *event;
+	bool is_first = place == queue->first;
+
+	moved.time_ns = place->event.time_ns;
+	moved.call.returned_ns = event->time_ns;
+	gather_attached(queue, place);
+	if (is_first) {
+		queue->passing = moved;
+		place->passing = true;
+		place->open = false;
+		return true;
+	}
+	if (!insert(queue, &moved, place))
+		return false;
+	event_queue_remove(queue, place);
+	return true;
+}
 
 /* Pop the first event if its position is final; its pointers are valid until the next call. */
-static bool event_queue_pop(struct event_queue *queue, struct event *event_ret);
+static bool event_queue_pop(struct event_queue *queue, struct event *event_ret)
+{
+	struct queued *item = queue->first;
+
+	free(queue->popped);
+	queue->popped = NULL;
+	if (queue->is_passing) {
+		*event_ret = queue->passing;
+		queue->is_passing = false;
+		return true;
+	}
+	if (!item || item->open)
+		return false;
+	unlink_item(queue, item);
+	queue->bytes -= item->bytes;
+	queue->popped = item;
+	*event_ret = item->passing ? queue->passing : item->event;
+	return true;
+}
 
 #define FAILED_NS_MAX 1000000000ULL
 #define LOCKS_MAX 4 /* clone locks two spaces, the old one and then the new one; more are rare */
@@ -95,12 +284,12 @@ struct mmt_error *effect_order_create(struct effect_order **order_ret)
 
 void effect_order_destroy(struct effect_order *order)
 {
-	uint64_t tid, begun;
+	struct begun *begun;
 
 	if (!order)
 		return;
-	for (size_t i = 0; map_next(&order->threads, &i, &tid, &begun);)
-		free((void *)(uintptr_t)begun);
+	for (size_t i = 0; (begun = map_next_pointer(&order->threads, &i)) != NULL;)
+		free(begun);
 	map_deinit(&order->threads);
 	lost_events_deinit(&order->losses);
 	event_queue_deinit(&order->queue);
@@ -109,9 +298,7 @@ void effect_order_destroy(struct effect_order *order)
 
 static struct begun *find_thread(const struct effect_order *order, int32_t tid)
 {
-	const uint64_t *begun = map_get(&order->threads, (uint32_t)tid);
-
-	return begun ? (struct begun *)(uintptr_t)*begun : NULL;
+	return map_get_pointer(&order->threads, (uint32_t)tid);
 }
 
 /* NULL: out of memory. */
@@ -122,7 +309,7 @@ static struct begun *need_thread(struct effect_order *order, int32_t tid)
 	if (begun)
 		return begun;
 	begun = calloc(1, sizeof(*begun));
-	if (begun && !map_put(&order->threads, (uint32_t)tid, (uintptr_t)begun)) {
+	if (begun && !map_put_pointer(&order->threads, (uint32_t)tid, begun)) {
 		free(begun);
 		return NULL;
 	}
@@ -170,10 +357,9 @@ static void resolve_thread(struct effect_order *order, int32_t tid)
 /* pid 0: all processes. Compare the PIDs of events, not TIDs: exec gives the calling thread the TID of the process. */
 static void resolve_process(struct effect_order *order, int32_t pid)
 {
-	uint64_t tid, value;
+	struct begun *begun;
 
-	for (size_t i = 0; map_next(&order->threads, &i, &tid, &value);) {
-		struct begun *begun = (struct begun *)(uintptr_t)value;
+	for (size_t i = 0; (begun = map_next_pointer(&order->threads, &i)) != NULL;) {
 		const struct queued *any = begun->lock_count ? begun->locks[0] : begun->entry;
 
 		if (any && (!pid || any->event.pid == pid))
@@ -195,12 +381,11 @@ static bool is_on(const struct queued *item, int32_t cpu)
  * have lost its call there: see may_own(). */
 static struct mmt_error *push_loss(struct effect_order *order, const struct event *event)
 {
-	uint64_t tid, value;
+	struct begun *begun;
 
 	if (!lost_events_note(&order->losses, event->cpu, event->sequence))
 		return &error_no_memory;
-	for (size_t i = 0; map_next(&order->threads, &i, &tid, &value);) {
-		struct begun *begun = (struct begun *)(uintptr_t)value;
+	for (size_t i = 0; (begun = map_next_pointer(&order->threads, &i)) != NULL;) {
 		bool lost = begun->entry && is_on(begun->entry, event->cpu);
 
 		for (size_t j = 0; j < begun->lock_count; j++)
@@ -426,211 +611,4 @@ bool effect_order_next(struct effect_order *order, struct event *event_ret)
 uint64_t effect_order_given_up(const struct effect_order *order)
 {
 	return order->given_up;
-}
-
-static void event_queue_deinit(struct event_queue *queue)
-{
-	while (queue->first)
-		event_queue_remove(queue, queue->first);
-	free(queue->popped);
-	*queue = (struct event_queue){0};
-}
-
-static void unlink_item(struct event_queue *queue, struct queued *item)
-{
-	*(item->previous ? &item->previous->next : &queue->first) = item->next;
-	*(item->next ? &item->next->previous : &queue->last) = item->previous;
-	item->previous = item->next = NULL;
-}
-
-/* `next` NULL: append. */
-static void link_before(struct event_queue *queue, struct queued *item, struct queued *next)
-{
-	item->next = next;
-	item->previous = next ? next->previous : queue->last;
-	*(item->previous ? &item->previous->next : &queue->first) = item;
-	*(next ? &next->previous : &queue->last) = item;
-}
-
-static void event_queue_remove(struct event_queue *queue, struct queued *item)
-{
-	unlink_item(queue, item);
-	queue->bytes -= item->bytes;
-	free(item);
-}
-
-static bool is_call(const struct event *event)
-{
-	return event->kind == EVENT_CALL || event->kind == EVENT_CALL_ENTER || event->kind == EVENT_STACK_DUMP;
-}
-
-static const char *get_text(const struct event *event)
-{
-	switch (event->kind) {
-	case EVENT_MAPPING:
-	case EVENT_SNAPSHOT_LINE:
-		return event->mapping.path;
-	case EVENT_COMM:
-	case EVENT_SNAPSHOT_BEGIN:
-	case EVENT_SNAPSHOT_END:
-		return event->comm.name;
-	default:
-		return NULL;
-	}
-}
-
-static void copy_text(struct queued *item, const char *text)
-{
-	memcpy(item->payload, text, strlen(text) + 1);
-	if (item->event.kind == EVENT_MAPPING || item->event.kind == EVENT_SNAPSHOT_LINE)
-		item->event.mapping.path = (const char *)item->payload;
-	else
-		item->event.comm.name = (const char *)item->payload;
-}
-
-static void copy_stack(struct queued *item, const struct event_stack *stack)
-{
-	struct event_stack *copy = &item->event.call.stack;
-	uint8_t *bytes = (uint8_t *)(item->payload + (stack->callchain ? stack->callchain_count : 0));
-
-	if (stack->callchain) {
-		memcpy(item->payload, stack->callchain, stack->callchain_count * sizeof(*stack->callchain));
-		copy->callchain = item->payload;
-	}
-	if (stack->bytes) {
-		memcpy(bytes, stack->bytes, stack->byte_count);
-		copy->bytes = bytes;
-	}
-}
-
-static void copy_runs(struct queued *item, const uint8_t *runs)
-{
-	memcpy(item->payload, runs, item->event.pages.run_count * RESIDENT_RUN_BYTES);
-	item->event.pages.runs = (const uint8_t *)item->payload;
-}
-
-/* NULL: out of memory. */
-static struct queued *copy_event(const struct event *event)
-{
-	const char *text = get_text(event);
-	const struct event_stack *stack = &event->call.stack;
-	size_t bytes = sizeof(struct queued);
-	struct queued *item;
-
-	if (text)
-		bytes += strlen(text) + 1;
-	if (is_call(event) && stack->callchain)
-		bytes += stack->callchain_count * sizeof(*stack->callchain);
-	if (is_call(event) && stack->bytes)
-		bytes += stack->byte_count;
-	if (event->kind == EVENT_RESIDENT_PAGES)
-		bytes += event->pages.run_count * RESIDENT_RUN_BYTES;
-	item = malloc(bytes);
-	if (!item)
-		return NULL;
-	memset(item, 0, offsetof(struct queued, event));
-	item->event = *event;
-	item->bytes = bytes;
-	if (text)
-		copy_text(item, text);
-	if (is_call(event))
-		copy_stack(item, stack);
-	if (event->kind == EVENT_RESIDENT_PAGES)
-		copy_runs(item, event->pages.runs);
-	return item;
-}
-
-static struct queued *insert(struct event_queue *queue, const struct event *event, struct queued *next)
-{
-	struct queued *item = copy_event(event);
-
-	if (!item)
-		return NULL;
-	link_before(queue, item, next);
-	queue->bytes += item->bytes;
-	return item;
-}
-
-static struct queued *event_queue_append(struct event_queue *queue, const struct event *event)
-{
-	return insert(queue, event, NULL);
-}
-
-static void event_queue_attach(struct queued *whole, struct queued *part)
-{
-	*(whole->last_attached ? &whole->last_attached->next_attached : &whole->first_attached) = part;
-	whole->last_attached = part;
-}
-
-static void event_queue_move_to_end(struct event_queue *queue, struct queued *item, uint64_t time_ns)
-{
-	unlink_item(queue, item);
-	link_before(queue, item, NULL);
-	item->event.time_ns = time_ns;
-	item->open = false;
-}
-
-static void gather_attached(struct event_queue *queue, struct queued *place)
-{
-	for (struct queued *part = place->first_attached; part; part = part->next_attached) {
-		unlink_item(queue, part);
-		link_before(queue, part, place);
-		part->event.time_ns = place->event.time_ns;
-	}
-	place->first_attached = place->last_attached = NULL;
-}
-
-static void event_queue_take_place(struct event_queue *queue, struct queued *place)
-{
-	gather_attached(queue, place);
-	event_queue_remove(queue, place);
-}
-
-static bool event_queue_pass(struct event_queue *queue, const struct event *event)
-{
-	if (queue->first)
-		return event_queue_append(queue, event);
-	queue->passing = *event;
-	queue->is_passing = true;
-	return true;
-}
-
-static bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const struct event *event)
-{
-	struct event moved = *event;
-	bool is_first = place == queue->first;
-
-	moved.time_ns = place->event.time_ns;
-	moved.call.returned_ns = event->time_ns;
-	gather_attached(queue, place);
-	if (is_first) {
-		queue->passing = moved;
-		place->passing = true;
-		place->open = false;
-		return true;
-	}
-	if (!insert(queue, &moved, place))
-		return false;
-	event_queue_remove(queue, place);
-	return true;
-}
-
-static bool event_queue_pop(struct event_queue *queue, struct event *event_ret)
-{
-	struct queued *item = queue->first;
-
-	free(queue->popped);
-	queue->popped = NULL;
-	if (queue->is_passing) {
-		*event_ret = queue->passing;
-		queue->is_passing = false;
-		return true;
-	}
-	if (!item || item->open)
-		return false;
-	unlink_item(queue, item);
-	queue->bytes -= item->bytes;
-	queue->popped = item;
-	*event_ret = item->passing ? queue->passing : item->event;
-	return true;
 }

@@ -3,7 +3,6 @@
 
 #include <capstone/capstone.h>
 #include <elf.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

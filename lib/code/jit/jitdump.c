@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "code/unwind/cfi.h"
 #include "code/jit/code-timeline.h"
 
 #define MAGIC 0x4a695444u
@@ -125,7 +124,6 @@ static void read_debug_info(struct jitdump *dump, struct bytes record)
 		dump->stats.refused++;
 	dump->next.lines = record.position;
 	dump->next.lines_size = bytes_left(&record);
-	dump->stats.debug_infos++;
 }
 
 static void read_unwinding_info(struct jitdump *dump, struct bytes record)
@@ -133,7 +131,6 @@ static void read_unwinding_info(struct jitdump *dump, struct bytes record)
 	uint64_t size = bytes_u64(&record), header_size = bytes_u64(&record);
 
 	bytes_u64(&record); /* mapped size */
-	dump->stats.unwinding_infos++;
 	if (!bytes_ok(&record) || size > bytes_left(&record) || header_size > size) {
 		dump->stats.refused++;
 		return;

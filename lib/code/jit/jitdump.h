@@ -24,7 +24,7 @@ struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_e
 void jitdump_destroy(struct jitdump *dump);
 
 struct jitdump_stats {
-	size_t loads, moves, debug_infos, unwinding_infos, closes, others;
+	size_t loads, moves, closes, others;
 	size_t dropped;	  /* ranges over the limit */
 	size_t refused;	  /* invalid records, skipped */
 	size_t unread;	  /* bytes after a truncated record */

@@ -8,18 +8,13 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/map.h"
-#include "base/vector.h"
 
 #define LINKS_MAX 16
 

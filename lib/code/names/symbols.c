@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/names/symbols.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,9 @@
 #include <elfutils/libdwfl.h>
 
 #include "base/cleanup.h"
-#include "base/vector.h"
 #include "code/names/debug-files.h"
 #include "code/names/demangle.h"
 #include "code/names/dwarf-names.h"
-#include "code/names/name-cache.h"
 
 /* Maximum number of symbols before an address that are checked, from the nearest downwards. */
 #define OVERLAPPING_SYMBOLS 64

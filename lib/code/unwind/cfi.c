@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/vector.h"
-
 /* The entries of a section, and the index of its functions. */
 
 #define LENGTH_64_BIT 0xffffffffu

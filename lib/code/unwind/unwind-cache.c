@@ -296,8 +296,8 @@ static bool add_entry(struct unwind_cache *cache, const struct start *start, con
 struct descent {
 	uint64_t way;  /* key of the last node, or of the missing one */
 	uint64_t node; /* valid unless `is_open` */
-	size_t branch; /* last branch passed; valid if `passed` */
-	bool is_open, passed;
+	size_t branch; /* last branch passed */
+	bool is_open;
 };
 
 static struct descent descend(const struct unwind_cache *cache, const struct start *start,
@@ -316,7 +316,6 @@ static struct descent descend(const struct unwind_cache *cache, const struct sta
 		branch = &cache->branches.items[*node & ~NODE_BRANCH];
 		if (branch->depth >= depth || branch->depth >= result->read_count)
 			return descent;
-		descent.passed = true;
 		descent.branch = *node & ~NODE_BRANCH;
 		descent.way = hash_way(descent.branch, &result->reads[branch->depth]);
 	}

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "model/space/snapshot-check.h"
-#include "model/space/space-state.h"
 
 #define PENDING_UNMAP_NS 1000000000ULL /* contended unmaps have been observed to wait for 23 ms */
 #define PENDING_UNMAPS_MAXIMUM 1024

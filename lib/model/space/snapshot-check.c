@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "model/space/pending-unmaps.h"
-#include "model/space/space-state.h"
 
 #define READING UINT64_MAX	  /* in place of a time: the current reading */
 #define LATE_NS 1000000000ULL	  /* a call that was in flight while its page was read returns within this time */

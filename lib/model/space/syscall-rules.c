@@ -8,7 +8,6 @@
 
 #include "model/space/pending-unmaps.h"
 #include "model/space/snapshot-check.h"
-#include "model/space/space-state.h"
 #include "model/space/space.h"
 
 /* The effect of each call on the address space. */

@@ -10,20 +10,6 @@
 #include "output/text/text-stack.h"
 #include "output/text/text.h"
 
-/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
-static void text_group_sizes(struct text *text, const struct mmt_group *group);
-
-/* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
-static void text_group_given_back(struct text *text, const struct mmt_group *group);
-
-/* The growth of the bytes that are unfreed at the end, as bars or digits. */
-static void text_group_trend(struct text *text, const struct mmt_group *group);
-
-/* "thread main (12)", "threads a (1), b (2) and 3 more". */
-static void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group);
-
-static void text_nothing_unfreed(struct text *text, const struct mmt_report *report);
-
 #define ROW_INDENT 4
 #define STACK_INDENT 6
 #define INNER_INDENT 10
@@ -32,6 +18,245 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 #define FILE_COLUMNS 48
 #define TREND_FLOOR 1000 /* smaller parts of the bytes are not shown as a change */
 #define MAPPINGS_SHARE 2 /* of vm.max_map_count: shown from this share on */
+
+#define THREADS_NAMED 3
+
+/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
+static void text_group_sizes(struct text *text, const struct mmt_group *group)
+{
+	char count[MMT_SIZE_TEXT], smallest[MMT_SIZE_TEXT], largest[MMT_SIZE_TEXT];
+
+	mmt_format_count(group->unfreed_count, count);
+	mmt_format_bytes(group->smallest_bytes, smallest);
+	mmt_format_bytes(group->largest_bytes, largest);
+	if (!group->unfreed_count)
+		return;
+	if (group->smallest_bytes == group->largest_bytes)
+		text_part(text, TEXT_PLAIN, "%s x %s", count, smallest);
+	else
+		text_part(text, TEXT_PLAIN, "%s, %s to %s", count, smallest, largest);
+}
+
+/* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
+static void text_group_given_back(struct text *text, const struct mmt_group *group)
+{
+	char given_back[MMT_SIZE_TEXT], born[MMT_SIZE_TEXT];
+
+	if (group->original_bytes > group->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
+			  mmt_format_bytes(group->original_bytes - group->unfreed_bytes, given_back),
+			  mmt_format_bytes(group->original_bytes, born));
+}
+
+/* The growth of the bytes that are unfreed at the end, as bars or digits. */
+static void text_group_trend(struct text *text, const struct mmt_group *group)
+{
+	const uint64_t *trend = group->unfreed_count ? group->survivor_trend : group->committed_trend;
+
+	/* None, or committed at once and kept. */
+	if (!trend || (trend == group->committed_trend && trend[0] == trend[MMT_TREND_POINTS - 1]))
+		return;
+	text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
+}
+
+static unsigned thread_columns(const struct text *text, const struct mmt_thread *thread)
+{
+	char number[16];
+
+	return text_name_columns(text, thread->name ? thread->name : "") +
+	       (unsigned)snprintf(number, sizeof(number), " (%" PRId32 ")", thread->tid);
+}
+
+/* "thread main (12)", "threads a (1), b (2) and 3 more". */
+static void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+{
+	size_t named = group->thread_count < THREADS_NAMED ? group->thread_count : THREADS_NAMED;
+	size_t more = group->thread_count - named;
+	unsigned columns = (unsigned)strlen("threads ") + (more ? 16 : 0);
+
+	if (report->process_count > 1 && group->pid_count == 1)
+		text_part(text, TEXT_PLAIN, "pid %" PRId32, group->pids[0]);
+	else if (group->pid_count > 1)
+		text_part(text, TEXT_PLAIN, "%zu processes", group->pid_count);
+	if (!named)
+		return;
+	for (size_t i = 0; i < named; i++)
+		columns += thread_columns(text, &group->threads[i]) + 2;
+	text_begin_part(text, columns);
+	text_put(text, TEXT_PLAIN, group->thread_count > 1 ? "threads " : "thread ");
+	for (size_t i = 0; i < named; i++) {
+		if (i)
+			text_put(text, TEXT_PLAIN, i + 1 == named && !more ? " and " : ", ");
+		text_put_name(text, TEXT_PLAIN, group->threads[i].name ? group->threads[i].name : "", 0);
+		text_format(text, TEXT_PLAIN, " (%" PRId32 ")", group->threads[i].tid);
+	}
+	if (more)
+		text_format(text, TEXT_PLAIN, " and %zu more", more);
+}
+
+/* Print a heading and one line per reason for doubt; nothing if there is none. */
+struct doubts {
+	struct text *text;
+	bool selected; /* by --focus and --ignore */
+	bool any;
+};
+
+static void put_doubt(struct doubts *doubts, const char *before, const char *figure, const char *after)
+{
+	if (!doubts->any) {
+		text_put(doubts->text, TEXT_STRONG,
+			 doubts->selected
+			     ? "None of the selected memory seems to be still mapped, but that is not certain:"
+			     : "No memory mapped in this recording seems to be still mapped, but that is not certain:");
+		text_end_line(doubts->text);
+	}
+	doubts->any = true;
+	text_put(doubts->text, TEXT_PLAIN, "  ");
+	text_put(doubts->text, TEXT_PLAIN, before);
+	text_put(doubts->text, TEXT_PLAIN, figure);
+	text_put(doubts->text, TEXT_PLAIN, after);
+	text_end_line(doubts->text);
+}
+
+/* What RSS may change without being a growth. */
+static uint64_t growth_floor(const struct mmt_report *report)
+{
+	return report->growth.floor_bytes ? report->growth.floor_bytes : COMMITTED_FLOOR_BYTES;
+}
+
+static bool grew(const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+
+	return mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > growth_floor(report);
+}
+
+static bool swaps(const struct mmt_report *report)
+{
+	return report->growth.start_swap_bytes || report->growth.end_swap_bytes;
+}
+
+/* The parts are of RSS alone: they do not explain what was swapped out. */
+static const char *describe_growth_before(const struct mmt_report *report)
+{
+	if (!text_growth_is_of_all(report))
+		return " in the whole process, of which this report shows only a part";
+	if (report->growth.parts_known && !swaps(report))
+		return ": the growth is in memory that no recorded call mapped, see above";
+	return ": the growth is in memory that was mapped before, for instance a heap";
+}
+
+static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+	char figure[MMT_SIZE_TEXT];
+	uint64_t events = 0;
+
+	if (completeness->incomplete || completeness->damaged)
+		put_doubt(doubts, "the recording is incomplete or damaged, see above", "", "");
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		events += report->events[kind];
+	if (!events && !report->windowed)
+		put_doubt(doubts,
+			  grew(report)
+			      ? "no memory call was recorded: touching memory that is already mapped needs none"
+			      : "no memory call was recorded: the process was idle, or other processes do its work",
+			  "", "");
+	if (completeness->lost_events)
+		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
+			  text_plural(completeness->lost_events, " event was lost", " events were lost"));
+	if (completeness->missed_threads)
+		put_doubt(doubts, "", mmt_format_count(completeness->missed_threads, figure),
+			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
+	if (completeness->missed_cpus)
+		put_doubt(doubts, "", mmt_format_count(completeness->missed_cpus, figure),
+			  text_plural(completeness->missed_cpus, " CPU came online during recording",
+				      " CPUs came online during recording"));
+	if (completeness->left_processes)
+		put_doubt(doubts, "", mmt_format_count(completeness->left_processes, figure),
+			  text_plural(completeness->left_processes, " process left the control group",
+				      " processes left the control group"));
+	if (completeness->out_of_order_events)
+		put_doubt(doubts, "", mmt_format_count(completeness->out_of_order_events, figure),
+			  text_plural(completeness->out_of_order_events, " event is out of order",
+				      " events are out of order"));
+	if (completeness->ambiguous_events)
+		put_doubt(doubts, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
+			  text_plural(completeness->ambiguous_events, " event is unknown", " events is unknown"));
+	if (report->windowed)
+		put_doubt(doubts, "only the selected window was examined", "", "");
+	if (report->classes)
+		put_doubt(doubts, "only the selected classes were examined", "", "");
+	if (doubts->selected)
+		put_doubt(doubts, "only the memory that --focus and --ignore select was examined", "", "");
+	if (completeness->warning_count)
+		put_doubt(doubts, "data is missing, see the notes above", "", "");
+}
+
+static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_report *report)
+{
+	struct checks checks = checks_sum(report);
+	char figure[MMT_SIZE_TEXT];
+
+	if (checks.checked.mismatch_bytes)
+		put_doubt(doubts, "the result differs from the kernel's final maps by ",
+			  mmt_format_bytes(checks.checked.mismatch_bytes, figure), "");
+	if (checks.checked.unverifiable_bytes)
+		put_doubt(doubts, "", mmt_format_bytes(checks.checked.unverifiable_bytes, figure),
+			  " could not be verified: calls were in flight when the kernel's maps were read");
+	if (!checks.checked.processes)
+		put_doubt(doubts, "nothing was checked against the kernel's final maps", "", "");
+	if (report->left_out_process_count)
+		put_doubt(doubts, "only the selected processes were examined: ",
+			  mmt_format_count(report->left_out_process_count, figure),
+			  text_plural(report->left_out_process_count, " other is left out", " others are left out"));
+	if (report->ended_bytes)
+		put_doubt(doubts, "processes that ended by themselves held ",
+			  mmt_format_bytes(report->ended_bytes, figure), " until then");
+}
+
+/* Do not report "no leak" for a process that grows in older memory. */
+static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+	char figure[MMT_SIZE_TEXT];
+
+	if (growth->verdict == MMT_VERDICT_UNKNOWN)
+		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
+	else if (grew(report))
+		put_doubt(doubts, swaps(report) ? "RSS and swap grew by " : "RSS grew by ",
+			  mmt_format_bytes((uint64_t)mmt_growth_change(growth), figure),
+			  describe_growth_before(report));
+	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
+		put_doubt(doubts,
+			  swaps(report)
+			      ? "the recording is too short to tell whether RSS and swap grow: record for at least "
+			      : "the recording is too short to tell whether RSS grows: record for at least ",
+			  mmt_format_duration(growth->advised_ns, figure), "");
+	else if (growth->verdict == MMT_VERDICT_GROWING)
+		put_doubt(doubts, swaps(report) ? "RSS and swap are growing, by " : "RSS is growing, by ",
+			  mmt_format_change(growth->late_bytes_per_minute, figure), " per minute at the end");
+	if (report->committed_before_bytes > growth_floor(report))
+		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
+			  " of memory mapped before were made accessible");
+}
+
+static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
+{
+	struct doubts doubts = {.text = text, .selected = selection_has_patterns(report)};
+
+	text_end_line(text);
+	put_doubts_of_growth(&doubts, report);
+	put_doubts_of_recording(&doubts, report);
+	put_doubts_of_processes(&doubts, report);
+	if (doubts.any)
+		return;
+	text_format(
+	    text, TEXT_GOOD,
+	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and %s did not grow.",
+	    swaps(report) ? "RSS and swap" : "RSS");
+	text_end_line(text);
+}
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
 {
@@ -457,239 +682,4 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text_end(&text);
 	selection_deinit(&selection);
 	return error;
-}
-
-#define THREADS_NAMED 3
-
-static void text_group_sizes(struct text *text, const struct mmt_group *group)
-{
-	char count[MMT_SIZE_TEXT], smallest[MMT_SIZE_TEXT], largest[MMT_SIZE_TEXT];
-
-	mmt_format_count(group->unfreed_count, count);
-	mmt_format_bytes(group->smallest_bytes, smallest);
-	mmt_format_bytes(group->largest_bytes, largest);
-	if (!group->unfreed_count)
-		return;
-	if (group->smallest_bytes == group->largest_bytes)
-		text_part(text, TEXT_PLAIN, "%s x %s", count, smallest);
-	else
-		text_part(text, TEXT_PLAIN, "%s, %s to %s", count, smallest, largest);
-}
-
-static void text_group_given_back(struct text *text, const struct mmt_group *group)
-{
-	char given_back[MMT_SIZE_TEXT], born[MMT_SIZE_TEXT];
-
-	if (group->original_bytes > group->unfreed_bytes)
-		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
-			  mmt_format_bytes(group->original_bytes - group->unfreed_bytes, given_back),
-			  mmt_format_bytes(group->original_bytes, born));
-}
-
-static void text_group_trend(struct text *text, const struct mmt_group *group)
-{
-	const uint64_t *trend = group->unfreed_count ? group->survivor_trend : group->committed_trend;
-
-	/* None, or committed at once and kept. */
-	if (!trend || (trend == group->committed_trend && trend[0] == trend[MMT_TREND_POINTS - 1]))
-		return;
-	text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
-}
-
-static unsigned thread_columns(const struct text *text, const struct mmt_thread *thread)
-{
-	char number[16];
-
-	return text_name_columns(text, thread->name ? thread->name : "") +
-	       (unsigned)snprintf(number, sizeof(number), " (%" PRId32 ")", thread->tid);
-}
-
-static void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
-{
-	size_t named = group->thread_count < THREADS_NAMED ? group->thread_count : THREADS_NAMED;
-	size_t more = group->thread_count - named;
-	unsigned columns = (unsigned)strlen("threads ") + (more ? 16 : 0);
-
-	if (report->process_count > 1 && group->pid_count == 1)
-		text_part(text, TEXT_PLAIN, "pid %" PRId32, group->pids[0]);
-	else if (group->pid_count > 1)
-		text_part(text, TEXT_PLAIN, "%zu processes", group->pid_count);
-	if (!named)
-		return;
-	for (size_t i = 0; i < named; i++)
-		columns += thread_columns(text, &group->threads[i]) + 2;
-	text_begin_part(text, columns);
-	text_put(text, TEXT_PLAIN, group->thread_count > 1 ? "threads " : "thread ");
-	for (size_t i = 0; i < named; i++) {
-		if (i)
-			text_put(text, TEXT_PLAIN, i + 1 == named && !more ? " and " : ", ");
-		text_put_name(text, TEXT_PLAIN, group->threads[i].name ? group->threads[i].name : "", 0);
-		text_format(text, TEXT_PLAIN, " (%" PRId32 ")", group->threads[i].tid);
-	}
-	if (more)
-		text_format(text, TEXT_PLAIN, " and %zu more", more);
-}
-
-/* Print a heading and one line per reason for doubt; nothing if there is none. */
-struct doubts {
-	struct text *text;
-	bool selected; /* by --focus and --ignore */
-	bool any;
-};
-
-static void put_doubt(struct doubts *doubts, const char *before, const char *figure, const char *after)
-{
-	if (!doubts->any) {
-		text_put(doubts->text, TEXT_STRONG,
-			 doubts->selected
-			     ? "None of the selected memory seems to be still mapped, but that is not certain:"
-			     : "No memory mapped in this recording seems to be still mapped, but that is not certain:");
-		text_end_line(doubts->text);
-	}
-	doubts->any = true;
-	text_put(doubts->text, TEXT_PLAIN, "  ");
-	text_put(doubts->text, TEXT_PLAIN, before);
-	text_put(doubts->text, TEXT_PLAIN, figure);
-	text_put(doubts->text, TEXT_PLAIN, after);
-	text_end_line(doubts->text);
-}
-
-/* What RSS may change without being a growth. */
-static uint64_t growth_floor(const struct mmt_report *report)
-{
-	return report->growth.floor_bytes ? report->growth.floor_bytes : COMMITTED_FLOOR_BYTES;
-}
-
-static bool grew(const struct mmt_report *report)
-{
-	const struct mmt_growth *growth = &report->growth;
-
-	return mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > growth_floor(report);
-}
-
-static bool swaps(const struct mmt_report *report)
-{
-	return report->growth.start_swap_bytes || report->growth.end_swap_bytes;
-}
-
-/* The parts are of RSS alone: they do not explain what was swapped out. */
-static const char *describe_growth_before(const struct mmt_report *report)
-{
-	if (!text_growth_is_of_all(report))
-		return " in the whole process, of which this report shows only a part";
-	if (report->growth.parts_known && !swaps(report))
-		return ": the growth is in memory that no recorded call mapped, see above";
-	return ": the growth is in memory that was mapped before, for instance a heap";
-}
-
-static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_report *report)
-{
-	const struct mmt_completeness *completeness = &report->completeness;
-	char figure[MMT_SIZE_TEXT];
-	uint64_t events = 0;
-
-	if (completeness->incomplete || completeness->damaged)
-		put_doubt(doubts, "the recording is incomplete or damaged, see above", "", "");
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		events += report->events[kind];
-	if (!events && !report->windowed)
-		put_doubt(doubts,
-			  grew(report)
-			      ? "no memory call was recorded: touching memory that is already mapped needs none"
-			      : "no memory call was recorded: the process was idle, or other processes do its work",
-			  "", "");
-	if (completeness->lost_events)
-		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
-			  text_plural(completeness->lost_events, " event was lost", " events were lost"));
-	if (completeness->missed_threads)
-		put_doubt(doubts, "", mmt_format_count(completeness->missed_threads, figure),
-			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
-	if (completeness->missed_cpus)
-		put_doubt(doubts, "", mmt_format_count(completeness->missed_cpus, figure),
-			  text_plural(completeness->missed_cpus, " CPU came online during recording",
-				      " CPUs came online during recording"));
-	if (completeness->left_processes)
-		put_doubt(doubts, "", mmt_format_count(completeness->left_processes, figure),
-			  text_plural(completeness->left_processes, " process left the control group",
-				      " processes left the control group"));
-	if (completeness->out_of_order_events)
-		put_doubt(doubts, "", mmt_format_count(completeness->out_of_order_events, figure),
-			  text_plural(completeness->out_of_order_events, " event is out of order",
-				      " events are out of order"));
-	if (completeness->ambiguous_events)
-		put_doubt(doubts, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
-			  text_plural(completeness->ambiguous_events, " event is unknown", " events is unknown"));
-	if (report->windowed)
-		put_doubt(doubts, "only the selected window was examined", "", "");
-	if (report->classes)
-		put_doubt(doubts, "only the selected classes were examined", "", "");
-	if (doubts->selected)
-		put_doubt(doubts, "only the memory that --focus and --ignore select was examined", "", "");
-	if (completeness->warning_count)
-		put_doubt(doubts, "data is missing, see the notes above", "", "");
-}
-
-static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_report *report)
-{
-	struct checks checks = checks_sum(report);
-	char figure[MMT_SIZE_TEXT];
-
-	if (checks.checked.mismatch_bytes)
-		put_doubt(doubts, "the result differs from the kernel's final maps by ",
-			  mmt_format_bytes(checks.checked.mismatch_bytes, figure), "");
-	if (checks.checked.unverifiable_bytes)
-		put_doubt(doubts, "", mmt_format_bytes(checks.checked.unverifiable_bytes, figure),
-			  " could not be verified: calls were in flight when the kernel's maps were read");
-	if (!checks.checked.processes)
-		put_doubt(doubts, "nothing was checked against the kernel's final maps", "", "");
-	if (report->left_out_process_count)
-		put_doubt(doubts, "only the selected processes were examined: ",
-			  mmt_format_count(report->left_out_process_count, figure),
-			  text_plural(report->left_out_process_count, " other is left out", " others are left out"));
-	if (report->ended_bytes)
-		put_doubt(doubts, "processes that ended by themselves held ",
-			  mmt_format_bytes(report->ended_bytes, figure), " until then");
-}
-
-/* Do not report "no leak" for a process that grows in older memory. */
-static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
-{
-	const struct mmt_growth *growth = &report->growth;
-	char figure[MMT_SIZE_TEXT];
-
-	if (growth->verdict == MMT_VERDICT_UNKNOWN)
-		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
-	else if (grew(report))
-		put_doubt(doubts, swaps(report) ? "RSS and swap grew by " : "RSS grew by ",
-			  mmt_format_bytes((uint64_t)mmt_growth_change(growth), figure),
-			  describe_growth_before(report));
-	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
-		put_doubt(doubts,
-			  swaps(report)
-			      ? "the recording is too short to tell whether RSS and swap grow: record for at least "
-			      : "the recording is too short to tell whether RSS grows: record for at least ",
-			  mmt_format_duration(growth->advised_ns, figure), "");
-	else if (growth->verdict == MMT_VERDICT_GROWING)
-		put_doubt(doubts, swaps(report) ? "RSS and swap are growing, by " : "RSS is growing, by ",
-			  mmt_format_change(growth->late_bytes_per_minute, figure), " per minute at the end");
-	if (report->committed_before_bytes > growth_floor(report))
-		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
-			  " of memory mapped before were made accessible");
-}
-
-static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
-{
-	struct doubts doubts = {.text = text, .selected = selection_has_patterns(report)};
-
-	text_end_line(text);
-	put_doubts_of_growth(&doubts, report);
-	put_doubts_of_recording(&doubts, report);
-	put_doubts_of_processes(&doubts, report);
-	if (doubts.any)
-		return;
-	text_format(
-	    text, TEXT_GOOD,
-	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and %s did not grow.",
-	    swaps(report) ? "RSS and swap" : "RSS");
-	text_end_line(text);
 }

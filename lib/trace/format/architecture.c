@@ -85,7 +85,6 @@ const struct architecture architecture_x86_64 = {
     .instruction_pointer = DWARF_RETURN_ADDRESS,
     .stack_pointer = DWARF_RSP,
     .frame_pointer = DWARF_RBP,
-    .return_address = DWARF_RETURN_ADDRESS,
     .frame_registers = BIT(PERF_BP) | BIT(PERF_SP) | BIT(PERF_IP),
     .saved_registers = BIT(PERF_BX) | BIT(PERF_R12) | BIT(PERF_R13) | BIT(PERF_R14) | BIT(PERF_R15),
 };
@@ -130,7 +129,6 @@ static const struct architecture architecture_aarch64 = {
     .instruction_pointer = AARCH64_PROGRAM_COUNTER,
     .stack_pointer = AARCH64_STACK_POINTER,
     .frame_pointer = AARCH64_FRAME_POINTER,
-    .return_address = AARCH64_LINK_REGISTER,
     .frame_registers = AARCH64_FRAME,
     .saved_registers = AARCH64_CALLEE_SAVED,
 };

@@ -21,7 +21,6 @@ struct architecture {
 	uint8_t argument_registers[6];				   /* DWARF numbers at the call's exit */
 	bool first_argument_lost;				   /* the result overwrites it (aarch64) */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
-	uint8_t return_address;					   /* DWARF column of the return address */
 	/* perf masks: the registers that locate the stack, and those that unwinding also needs */
 	uint64_t frame_registers;
 	uint64_t saved_registers;

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/bytes.h"
-
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define BRANCH_ENTRY_BYTES 24
 #define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */

@@ -2,14 +2,11 @@
 #include "trace/read/decode.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "base/bytes.h"
 #include "base/map.h"
 #include "base/syscall-table.h"
 #include "trace/format/format.h"
-#include "trace/read/reorder.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */

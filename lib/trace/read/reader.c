@@ -2,9 +2,6 @@
 #include "trace/read/reader.h"
 
 #include <malloc.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +15,6 @@
 #include "trace/read/readahead.h"
 #include "trace/read/recording-file.h"
 #include "trace/read/records.h"
-#include "trace/read/reorder.h"
 
 #define FETCH_AHEAD_RECORDS 6
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "trace/read/pipe-input.h"
 

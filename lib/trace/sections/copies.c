@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "trace/format/format.h"

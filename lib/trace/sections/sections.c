@@ -195,17 +195,11 @@ struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const 
 				  struct buffer *plain)
 {
 	struct decompressor *decompressor = NULL;
-	uint32_t known = *version;
-	struct mmt_error *error;
+	struct mmt_error *error = check_version(bytes, *version, what, version);
 	size_t size;
 
-	*version = bytes_u32(bytes);
-	if (*version > known)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
-				    *version);
-	if (*version == 0)
-		bytes_fail(bytes, "version 0");
+	if (error)
+		return error;
 	if (plain->maximum > *room)
 		plain->maximum = *room;
 	bytes_u32(bytes);
