@@ -39,14 +39,14 @@ static size_t count_unfreed(const struct mmt_report *report)
 
 static void put_side(struct text *text, const char *label, const struct mmt_report *report, bool rated)
 {
-	char size[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+	char rate[MMT_SIZE_TEXT];
 	size_t stacks = count_unfreed(report);
 
 	text_put(text, TEXT_PLAIN, label);
-	text_format(text, TEXT_STRONG, "%11s", mmt_format_bytes(report->unfreed_bytes, size));
+	text_format(text, TEXT_STRONG, "%11s", text_bytes(text, report->unfreed_bytes));
 	if (rated)
 		text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
-	text_part(text, TEXT_PLAIN, "%s %s", mmt_format_count(stacks, count), text_plural(stacks, "stack", "stacks"));
+	text_part(text, TEXT_PLAIN, "%s %s", text_count(text, stacks), text_plural(stacks, "stack", "stacks"));
 	text_end_line(text);
 }
 
@@ -82,7 +82,6 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 {
 	size_t counts[MMT_CHANGE_SAME + 1] = {0};
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
-	char change[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < diff->entry_count; i++)
 		counts[diff->entries[i].change]++;
@@ -93,9 +92,9 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 		put_side(text, "unfreed before  ", diff->before, diff->rated);
 	put_side(text, "unfreed after   ", diff->after, diff->rated);
 	text_put(text, TEXT_PLAIN, same ? "new since       " : "change          ");
-	text_format(text, diff->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", mmt_format_change(diff->bytes, change));
+	text_format(text, diff->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", text_change(text, diff->bytes));
 	if (diff->committed_bytes != diff->bytes)
-		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(diff->committed_bytes, change));
+		text_part(text, TEXT_PLAIN, "committed %s", text_change(text, diff->committed_bytes));
 	text_part(text, TEXT_PLAIN, "stacks:");
 	for (int kind = MMT_CHANGE_NEW; kind <= MMT_CHANGE_SAME; kind++)
 		text_format(text, TEXT_PLAIN, "%s %zu %s", kind ? "," : "", counts[kind], mmt_change_name(kind));
@@ -107,15 +106,11 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 static void put_sizes(struct text *text, const char *what, uint64_t first_bytes, uint64_t start_bytes,
 		      uint64_t end_bytes)
 {
-	char first[MMT_SIZE_TEXT], start[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT], between[MMT_SIZE_TEXT],
-	    within[MMT_SIZE_TEXT];
-
 	text_format(text, TEXT_STRONG, "  %s: %s when the first ended, %s when the second began, %s at its end", what,
-		    mmt_format_bytes(first_bytes, first), mmt_format_bytes(start_bytes, start),
-		    mmt_format_bytes(end_bytes, end));
+		    text_bytes(text, first_bytes), text_bytes(text, start_bytes), text_bytes(text, end_bytes));
 	text_format(text, TEXT_STRONG, ": %s between the recordings, %s in the second",
-		    mmt_format_change((int64_t)(start_bytes - first_bytes), between),
-		    mmt_format_change((int64_t)(end_bytes - start_bytes), within));
+		    text_change(text, (int64_t)(start_bytes - first_bytes)),
+		    text_change(text, (int64_t)(end_bytes - start_bytes)));
 	text_end_line(text);
 }
 
@@ -133,7 +128,6 @@ static void put_rss(struct text *text, const struct mmt_diff *diff)
 /* In which kinds of memory the process grew while nothing was recorded. */
 static void put_between(struct text *text, const struct mmt_diff *diff)
 {
-	char change[MMT_SIZE_TEXT];
 	int64_t rest = 0;
 
 	if (!diff->between_parts_known || !diff->between_part_count)
@@ -147,7 +141,7 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 			rest += part->bytes;
 			continue;
 		}
-		text_format(text, TEXT_STRONG, "  %12s  ", mmt_format_change(part->bytes, change));
+		text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, part->bytes));
 		text_put_kind(text, part);
 		text_end_line(text);
 		text_put_part_hint(text, part);
@@ -163,11 +157,10 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 static void put_same_process(struct text *text, const struct mmt_diff *diff)
 {
 	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
-	char time[MMT_SIZE_TEXT], first[MMT_SIZE_TEXT], second[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], rest[MMT_SIZE_TEXT];
 
 	text_format(text, TEXT_STRONG,
 		    "One process in both recordings: the second began %s after the end of the first.",
-		    mmt_format_duration(diff->between_ns, time));
+		    text_duration(text, diff->between_ns));
 	text_end_line(text);
 	put_rss(text, diff);
 	put_between(text, diff);
@@ -175,16 +168,16 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	if (selection_has_patterns(diff->before) || selection_has_patterns(diff->after))
 		return;
 	text_format(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
-		    mmt_format_bytes(diff->mapped_before_bytes, first),
-		    mmt_format_bytes(diff->mapped_after_bytes, second), mmt_format_change(change, size));
+		    text_bytes(text, diff->mapped_before_bytes), text_bytes(text, diff->mapped_after_bytes),
+		    text_change(text, change));
 	text_end_line(text);
 	/* Mapped bytes include only processes that are in both recordings. */
 	if (diff->before->process_count > 1 || diff->after->process_count > 1)
 		return;
 	text_format(text, TEXT_PLAIN,
 		    "  of this, the rows below mapped %s; %s by calls between the recordings, and by unmapping",
-		    mmt_format_bytes(diff->after->unfreed_bytes, size),
-		    mmt_format_change(change - (int64_t)diff->after->unfreed_bytes, rest));
+		    text_bytes(text, diff->after->unfreed_bytes),
+		    text_change(text, change - (int64_t)diff->after->unfreed_bytes));
 	text_end_line(text);
 }
 

@@ -55,24 +55,24 @@ static const char *describe_pattern(enum mmt_pattern pattern)
 static void put_rate(struct text *text, const struct mmt_cause *cause)
 {
 	bool grows = cause->verdict == MMT_LIFETIME_LEAK || cause->verdict == MMT_LIFETIME_UNKNOWN;
-	char size[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT + 1] = "-";
+	char rate[MMT_SIZE_TEXT + 1] = "-";
 
 	if (grows && cause->bytes_per_minute != MMT_UNKNOWN)
-		snprintf(rate, sizeof(rate), "+%s", mmt_format_bytes(cause->bytes_per_minute, size));
+		snprintf(rate, sizeof(rate), "+%s", text_bytes(text, cause->bytes_per_minute));
 	text_format(text, TEXT_PLAIN, "  %12s  ", rate);
 }
 
 static void put_name(struct text *text, const struct mmt_cause *cause)
 {
-	char count[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], rest[3 * MMT_SIZE_TEXT] = "";
+	char rest[3 * MMT_SIZE_TEXT] = "";
 	unsigned width = text->options->width, room;
 
 	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes)
-		snprintf(rest, sizeof(rest), ", of %s mapped", mmt_format_bytes(cause->unfreed_bytes, size));
+		snprintf(rest, sizeof(rest), ", of %s mapped", text_bytes(text, cause->unfreed_bytes));
 	snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "  #%" PRIu32, cause->groups[0]);
 	if (cause->group_count > 1)
 		snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), " and %s more",
-			 mmt_format_count(cause->group_count - 1, count));
+			 text_count(text, cause->group_count - 1));
 	room = width > text->column + (unsigned)strlen(rest) + NAME_COLUMNS_MIN
 		   ? width - text->column - (unsigned)strlen(rest)
 		   : NAME_COLUMNS_MIN;
@@ -84,9 +84,8 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
 {
 	struct verdict_word verdict = text_verdict_word(report, mmt_cause_verdict(report, cause));
-	char size[MMT_SIZE_TEXT];
 
-	text_format(text, TEXT_STRONG, "  %10s", mmt_format_bytes(cause->memory_bytes, size));
+	text_format(text, TEXT_STRONG, "  %10s", text_bytes(text, cause->memory_bytes));
 	put_rate(text, cause);
 	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
 	text_pad_to(text, KIND_COLUMN);
@@ -113,7 +112,6 @@ void text_causes(struct text *text, const struct mmt_report *report)
 {
 	uint64_t rest_bytes = 0;
 	size_t count = 0;
-	char size[MMT_SIZE_TEXT];
 
 	while (count < report->cause_count && report->causes[count].memory_bytes)
 		count++;
@@ -128,7 +126,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 			rest_bytes = saturating_add(rest_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
 	}
 	if (count > CAUSES_SHOWN) {
-		text_format(text, TEXT_PLAIN, "  %10s  in %zu other places", mmt_format_bytes(rest_bytes, size),
+		text_format(text, TEXT_PLAIN, "  %10s  in %zu other places", text_bytes(text, rest_bytes),
 			    count - CAUSES_SHOWN);
 		text_end_line(text);
 	}
@@ -173,10 +171,9 @@ static void put_processes(struct text *text, const struct mmt_report *report)
 {
 	struct same_name names[PROCESSES_NAMED];
 	size_t name_count, counted = count_same_names(report, names, &name_count);
-	char count[MMT_SIZE_TEXT];
 
 	if (report->process_count > 1)
-		text_format(text, TEXT_PLAIN, "%s processes: ", mmt_format_count(report->process_count, count));
+		text_format(text, TEXT_PLAIN, "%s processes: ", text_count(text, report->process_count));
 	for (size_t i = 0; i < name_count; i++) {
 		if (i)
 			text_put(text, TEXT_PLAIN, ", ");
@@ -185,7 +182,7 @@ static void put_processes(struct text *text, const struct mmt_report *report)
 			continue;
 		}
 		text_put_process_name(text, names[i].first);
-		text_format(text, TEXT_PLAIN, " x %s", mmt_format_count(names[i].count, count));
+		text_format(text, TEXT_PLAIN, " x %s", text_count(text, names[i].count));
 	}
 	if (counted < report->process_count)
 		text_put(text, TEXT_PLAIN, " ...");
@@ -230,38 +227,33 @@ static uint64_t sum_resident(const struct mmt_report *report)
 static void put_end_only(struct text *text, const struct mmt_report *report)
 {
 	uint64_t resident_bytes = sum_resident(report);
-	char size[MMT_SIZE_TEXT];
 
 	if (resident_bytes == MMT_UNKNOWN)
 		text_part(text, TEXT_PLAIN, "RSS not recorded");
 	else
-		text_part(text, TEXT_PLAIN, "RSS %s at end, start not recorded",
-			  mmt_format_bytes(resident_bytes, size));
+		text_part(text, TEXT_PLAIN, "RSS %s at end, start not recorded", text_bytes(text, resident_bytes));
 }
 
 static void put_sizes(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	char start[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
 
-	text_part(text, TEXT_STRONG, "RSS %s at start, %s at end", mmt_format_bytes(growth->start_bytes, start),
-		  mmt_format_bytes(growth->end_bytes, end));
+	text_part(text, TEXT_STRONG, "RSS %s at start, %s at end", text_bytes(text, growth->start_bytes),
+		  text_bytes(text, growth->end_bytes));
 	if (growth->start_swap_bytes || growth->end_swap_bytes)
-		text_part(text, TEXT_STRONG, "swap %s at start, %s at end",
-			  mmt_format_bytes(growth->start_swap_bytes, start),
-			  mmt_format_bytes(growth->end_swap_bytes, end));
-	text_part(text, TEXT_STRONG, "%s per minute", mmt_format_change(growth->bytes_per_minute, size));
-	text_part(text, TEXT_PLAIN, "peak %s", mmt_format_bytes(growth->peak_bytes, size));
+		text_part(text, TEXT_STRONG, "swap %s at start, %s at end", text_bytes(text, growth->start_swap_bytes),
+			  text_bytes(text, growth->end_swap_bytes));
+	text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
+	text_part(text, TEXT_PLAIN, "peak %s", text_bytes(text, growth->peak_bytes));
 	put_trend(text, report);
 }
 
 static void put_headline(struct text *text, const struct mmt_report *report)
 {
 	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
-	char duration[MMT_SIZE_TEXT];
 
 	put_processes(text, report);
-	text_put(text, TEXT_PLAIN, mmt_format_duration(duration_ns, duration));
+	text_put(text, TEXT_PLAIN, text_duration(text, duration_ns));
 	if (report->resident_reading_count)
 		put_sizes(text, report);
 	else
@@ -341,7 +333,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = {"STEADY", TEXT_GOOD},
 	    [MMT_VERDICT_SHRINKING] = {"SHRINKING", TEXT_GOOD},
 	};
-	char sentence[5 * MMT_SIZE_TEXT + 384], size[MMT_SIZE_TEXT];
+	char sentence[5 * MMT_SIZE_TEXT + 384];
 	uint64_t mapped = report->growth.unfreed_growth_bytes;
 
 	text_put(text, mapped ? TEXT_STRONG : words[report->growth.verdict].style, words[report->growth.verdict].word);
@@ -350,7 +342,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	if (mapped)
 		snprintf(sentence + strlen(sentence), sizeof(sentence) - strlen(sentence),
 			 " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
-			 mmt_format_bytes(mapped, size),
+			 text_bytes(text, mapped),
 			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 	text_end_line(text);
@@ -372,7 +364,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	const char *shown = report->committed_before_bytes
 				? "rows below that are committed in memory mapped before show part of it"
 				: "nothing below shows it";
-	char grown[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 320];
+	char size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 320];
 
 	if (growth->verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN &&
 	    text_growth_is_of_all(report)) {
@@ -397,11 +389,11 @@ static void put_place(struct text *text, const struct mmt_report *report)
 		snprintf(sentence, sizeof(sentence),
 			 "%s of %s is in mappings made in this recording. The other %s was touched in memory that was "
 			 "mapped before recording began, such as a heap, malloc arenas or files: %s.",
-			 size, it, mmt_format_bytes((uint64_t)rest, grown), shown);
+			 size, it, text_bytes(text, (uint64_t)rest), shown);
 	else if (rest < -change / NEGLIGIBLE)
 		snprintf(sentence, sizeof(sentence),
 			 "Mappings made in this recording hold %s; memory that was mapped before gave back %s.", size,
-			 mmt_format_bytes((uint64_t)-rest, grown));
+			 text_bytes(text, (uint64_t)-rest));
 	else
 		snprintf(sentence, sizeof(sentence), "Mappings made in this recording hold all of %s: %s.", it, size);
 	text_pad_to(text, INDENT);
@@ -471,9 +463,7 @@ void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 /* "+36.90 MiB  touched in malloc arenas ..." */
 static void put_part(struct text *text, const struct mmt_growth_part *part, bool windowed, bool swapped)
 {
-	char change[MMT_SIZE_TEXT];
-
-	text_format(text, TEXT_STRONG, "  %12s  ", mmt_format_change(part->bytes, change));
+	text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, part->bytes));
 	if (part->place != MMT_GROWTH_BEFORE) {
 		text_put(text, TEXT_PLAIN, describe_place(part->place, windowed));
 		text_end_line(text);
@@ -491,11 +481,9 @@ static void put_part(struct text *text, const struct mmt_growth_part *part, bool
 
 void text_put_rest(struct text *text, int64_t bytes, const char *what)
 {
-	char change[MMT_SIZE_TEXT];
-
 	if (!bytes)
 		return;
-	text_format(text, TEXT_PLAIN, "  %12s  %s", mmt_format_change(bytes, change), what);
+	text_format(text, TEXT_PLAIN, "  %12s  %s", text_change(text, bytes), what);
 	text_end_line(text);
 }
 
@@ -517,12 +505,11 @@ static void put_readings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	int64_t change_bytes = (int64_t)(growth->pages_end_bytes - growth->pages_start_bytes);
-	char start[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT];
 
 	text_format(text, TEXT_PLAIN, "  Resident pages were read %s and %s after the start; between these, RSS %s:",
-		    mmt_format_duration(since(growth->pages_start_ns, report->start_ns), start),
-		    mmt_format_duration(since(growth->pages_end_ns, report->start_ns), end),
-		    mmt_format_change(change_bytes, change));
+		    text_duration(text, since(growth->pages_start_ns, report->start_ns)),
+		    text_duration(text, since(growth->pages_end_ns, report->start_ns)),
+		    text_change(text, change_bytes));
 	text_end_line(text);
 }
 
@@ -587,12 +574,11 @@ static void put_huge_kinds(struct text *text, const struct mmt_growth *growth)
 						     .arena = kinds[i]->arena,
 						     .name = kinds[i]->name,
 						     .runtime = kinds[i]->runtime};
-		char size[MMT_SIZE_TEXT];
 
 		text_put(text, TEXT_PLAIN, i ? ", " : ": in ");
 		text_put_kind(text, &part);
 		if (count > 1)
-			text_format(text, TEXT_PLAIN, " (%s)", mmt_format_bytes(kinds[i]->huge_pages.zero_bytes, size));
+			text_format(text, TEXT_PLAIN, " (%s)", text_bytes(text, kinds[i]->huge_pages.zero_bytes));
 	}
 	free(kinds);
 }
@@ -606,14 +592,14 @@ static void put_missing_sample(struct text *text, const struct mmt_report *repor
 	const struct mmt_huge_pages *pages = &report->huge_pages;
 	const char *sampling = report->huge_sampling ? report->huge_sampling : "";
 	bool not_permitted = !strcmp(sampling, "not-permitted");
-	char bytes[MMT_SIZE_TEXT], sentence[256];
+	char sentence[256];
 
 	if (pages->sampled_bytes || pages->bytes < HUGE_UNKNOWN_BYTES_MIN || report->growth.end_bytes == MMT_UNKNOWN ||
 	    pages->bytes < report->growth.end_bytes / HUGE_UNKNOWN_SHARE ||
 	    (!not_permitted && strcmp(sampling, "not-safe") != 0))
 		return;
 	snprintf(sentence, sizeof(sentence), "  %s in huge pages; how much of it was never written is not known: %s",
-		 mmt_format_bytes(pages->bytes, bytes),
+		 text_bytes(text, pages->bytes),
 		 not_permitted ? "mmtrace was not permitted to read the memory of the process (CAP_SYS_PTRACE)"
 			       : "the process uses userfaultfd(2), so mmtrace did not read its memory");
 	text_put_sentence(text, TEXT_PLAIN, sentence, PART_INDENT);
@@ -678,7 +664,6 @@ static void put_shares(struct text *text, const struct mmt_report *report)
 {
 	int64_t change = mmt_growth_change(&report->growth), rest = change;
 	const struct mmt_process *process = NULL;
-	char size[MMT_SIZE_TEXT];
 	size_t named = 0;
 
 	if (report->process_count < 2 || change <= (int64_t)report->growth.floor_bytes)
@@ -690,12 +675,12 @@ static void put_shares(struct text *text, const struct mmt_report *report)
 			break;
 		text_put(text, TEXT_PLAIN, named ? ", " : "  by process: ");
 		text_put_process(text, process);
-		text_format(text, TEXT_PLAIN, " %s%s", mmt_format_change(share, size),
+		text_format(text, TEXT_PLAIN, " %s%s", text_change(text, share),
 			    process->readings->start_ns > report->growth.start_ns ? " (started)" : "");
 		rest -= share;
 	}
 	if (named && rest)
-		text_format(text, TEXT_PLAIN, ", others %s", mmt_format_change(rest, size));
+		text_format(text, TEXT_PLAIN, ", others %s", text_change(text, rest));
 	if (named)
 		text_end_line(text);
 }
@@ -704,7 +689,7 @@ static void put_shares(struct text *text, const struct mmt_report *report)
 static void put_growth_of_ended(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_process *largest = NULL;
-	char sum[MMT_SIZE_TEXT], most[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 128];
+	char sentence[4 * MMT_SIZE_TEXT + 128];
 	uint64_t bytes = 0;
 	size_t grown = 0;
 
@@ -724,8 +709,8 @@ static void put_growth_of_ended(struct text *text, const struct mmt_report *repo
 	snprintf(sentence, sizeof(sentence),
 		 "  %s processes that ended had grown by %s until then, one of them by %s: --pid %" PRId32
 		 " shows what it held at its end.",
-		 mmt_format_count(grown, count), mmt_format_bytes(bytes, sum),
-		 mmt_format_bytes((uint64_t)mmt_process_growth(largest), most), largest->pid);
+		 text_count(text, grown), text_bytes(text, bytes),
+		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 	text_end_line(text);
 }

@@ -12,13 +12,11 @@
 
 static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
 {
-	char count[MMT_SIZE_TEXT];
-
 	if (!missed)
 		return;
 	text_put(text, TEXT_BAD, "MISSED");
 	text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
-		    mmt_format_count(missed, count), text_plural(missed, one, several));
+		    text_count(text, missed), text_plural(missed, one, several));
 	text_end_line(text);
 }
 
@@ -32,13 +30,11 @@ static void put_warning(struct text *text, const char *word, const char *rest)
 /* The line before says why. */
 static void put_unfinished(struct text *text, const struct mmt_completeness *completeness)
 {
-	char count[MMT_SIZE_TEXT], duration[MMT_SIZE_TEXT];
-
 	if (!completeness->unfinished_records)
 		return;
 	text_format(text, TEXT_PLAIN, "The last %s (%s %s) were discarded because records of other CPUs are missing.",
-		    mmt_format_duration(completeness->unfinished_ns, duration),
-		    mmt_format_count(completeness->unfinished_records, count),
+		    text_duration(text, completeness->unfinished_ns),
+		    text_count(text, completeness->unfinished_records),
 		    text_plural(completeness->unfinished_records, "record", "records"));
 	text_end_line(text);
 }
@@ -46,7 +42,6 @@ static void put_unfinished(struct text *text, const struct mmt_completeness *com
 void text_warnings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
-	char count[MMT_SIZE_TEXT];
 
 	if (completeness->incomplete)
 		put_warning(text, "INCOMPLETE",
@@ -63,7 +58,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 	if (completeness->lost_events) {
 		text_put(text, TEXT_BAD, "LOST");
 		text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
-			    mmt_format_count(completeness->lost_events, count),
+			    text_count(text, completeness->lost_events),
 			    text_plural(completeness->lost_events, "event", "events"));
 		text_put(text, TEXT_PLAIN, " Record with a larger --ring-size.");
 		text_end_line(text);
@@ -100,30 +95,29 @@ void text_events(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 	const char *separator = ": ";
-	char count[MMT_SIZE_TEXT];
 	uint64_t sum = 0;
 
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
 		sum += report->events[kind];
-	text_format(text, TEXT_PLAIN, "  %s %s", mmt_format_count(sum, count), text_plural(sum, "event", "events"));
+	text_format(text, TEXT_PLAIN, "  %s %s", text_count(text, sum), text_plural(sum, "event", "events"));
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
 		if (!report->events[kind])
 			continue;
-		text_format(text, TEXT_PLAIN, "%s%s %s", separator, mmt_format_count(report->events[kind], count),
+		text_format(text, TEXT_PLAIN, "%s%s %s", separator, text_count(text, report->events[kind]),
 			    mmt_event_count_name(kind));
 		separator = ", ";
 	}
 	if (report->failed_calls)
-		text_format(text, TEXT_PLAIN, "; %s failed", mmt_format_count(report->failed_calls, count));
+		text_format(text, TEXT_PLAIN, "; %s failed", text_count(text, report->failed_calls));
 	text_put(text, TEXT_PLAIN, "; ");
 	text_format(text, completeness->lost_events ? TEXT_BAD : TEXT_PLAIN, "%s lost",
-		    mmt_format_count(completeness->lost_events, count));
+		    text_count(text, completeness->lost_events));
 	if (completeness->out_of_order_events)
 		text_format(text, TEXT_BAD, "; %s out of order: the clock jumped, or records came late",
-			    mmt_format_count(completeness->out_of_order_events, count));
+			    text_count(text, completeness->out_of_order_events));
 	if (completeness->ambiguous_events)
 		text_format(text, TEXT_PLAIN, "; order of %s unknown",
-			    mmt_format_count(completeness->ambiguous_events, count));
+			    text_count(text, completeness->ambiguous_events));
 	text_end_line(text);
 }
 
@@ -131,16 +125,14 @@ void text_events(struct text *text, const struct mmt_report *report)
 static void put_truncated(struct text *text, const struct mmt_completeness *completeness)
 {
 	const char *separator = " (";
-	char count[MMT_SIZE_TEXT];
 
-	text_format(text, TEXT_PLAIN, "; %s truncated", mmt_format_count(completeness->truncated_stacks, count));
+	text_format(text, TEXT_PLAIN, "; %s truncated", text_count(text, completeness->truncated_stacks));
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++) {
 		if (!completeness->stacks_by_end[end] || mmt_stack_end_is_complete((enum mmt_stack_end)end))
 			continue;
 		text_put(text, TEXT_PLAIN, separator);
 		if (completeness->stacks_by_end[end] != completeness->truncated_stacks)
-			text_format(text, TEXT_PLAIN,
-				    "%s: ", mmt_format_count(completeness->stacks_by_end[end], count));
+			text_format(text, TEXT_PLAIN, "%s: ", text_count(text, completeness->stacks_by_end[end]));
 		text_put(text, TEXT_PLAIN, mmt_stack_end_name((enum mmt_stack_end)end));
 		separator = "; ";
 	}
@@ -151,16 +143,14 @@ static void put_truncated(struct text *text, const struct mmt_completeness *comp
 static void put_unnamed(struct text *text, const struct mmt_completeness *completeness)
 {
 	uint64_t jit = completeness->jit_frames_without_name, runtime = completeness->runtime_frames_without_name;
-	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
 
 	text_format(text, TEXT_PLAIN, "; %s of %s frames without a name",
-		    mmt_format_count(completeness->frames_without_name, count),
-		    mmt_format_count(completeness->frames, of));
+		    text_count(text, completeness->frames_without_name), text_count(text, completeness->frames));
 	if (jit)
-		text_format(text, TEXT_PLAIN, " (%s in JIT code%s", mmt_format_count(jit, count), runtime ? "" : ")");
+		text_format(text, TEXT_PLAIN, " (%s in JIT code%s", text_count(text, jit), runtime ? "" : ")");
 	if (runtime)
 		text_format(text, TEXT_PLAIN, "%s%s in runtime libraries)", jit ? ", " : " (",
-			    mmt_format_count(runtime, count));
+			    text_count(text, runtime));
 }
 
 void text_stacks(struct text *text, const struct mmt_report *report)
@@ -168,31 +158,29 @@ void text_stacks(struct text *text, const struct mmt_report *report)
 	const struct mmt_completeness *completeness = &report->completeness;
 	uint64_t complete = completeness->complete_stacks, doubtful = completeness->doubtful_stacks;
 	uint64_t sum = complete + doubtful + completeness->truncated_stacks;
-	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
 
 	if (!sum)
 		return;
 	if (complete == sum)
 		text_format(text, TEXT_PLAIN, sum == 1 ? "  %s call stack, complete" : "  all %s call stacks complete",
-			    mmt_format_count(sum, count));
+			    text_count(text, sum));
 	else
-		text_format(text, TEXT_PLAIN, "  %s of %s call %s complete", mmt_format_count(complete, count),
-			    mmt_format_count(sum, of), text_plural(sum, "stack", "stacks"));
+		text_format(text, TEXT_PLAIN, "  %s of %s call %s complete", text_count(text, complete),
+			    text_count(text, sum), text_plural(sum, "stack", "stacks"));
 	if (doubtful)
-		text_format(text, TEXT_PLAIN, "; %s complete with doubtful frames", mmt_format_count(doubtful, count));
+		text_format(text, TEXT_PLAIN, "; %s complete with doubtful frames", text_count(text, doubtful));
 	if (completeness->truncated_stacks)
 		put_truncated(text, completeness);
 	if (completeness->lost_stack_dumps)
-		text_format(text, TEXT_PLAIN, "; %s stack %s lost",
-			    mmt_format_count(completeness->lost_stack_dumps, count),
+		text_format(text, TEXT_PLAIN, "; %s stack %s lost", text_count(text, completeness->lost_stack_dumps),
 			    text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
 	if (completeness->lost_large_stack_dumps)
 		text_format(text, TEXT_PLAIN, "; %s large %s lost",
-			    mmt_format_count(completeness->lost_large_stack_dumps, count),
+			    text_count(text, completeness->lost_large_stack_dumps),
 			    text_plural(completeness->lost_large_stack_dumps, "dump", "dumps"));
 	if (completeness->large_dumps_off_ns)
 		text_format(text, TEXT_PLAIN, "; large dumps off for %s",
-			    mmt_format_duration(completeness->large_dumps_off_ns, count));
+			    text_duration(text, completeness->large_dumps_off_ns));
 	if (completeness->frames_without_name)
 		put_unnamed(text, completeness);
 	text_end_line(text);
@@ -201,12 +189,11 @@ void text_stacks(struct text *text, const struct mmt_report *report)
 void text_reconciled(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
-	char bytes[MMT_SIZE_TEXT];
 
 	if (!completeness->reconciled_bytes)
 		return;
 	text_format(text, TEXT_BAD, "  reconciled with the kernel's maps: %s",
-		    mmt_format_bytes(completeness->reconciled_bytes, bytes));
+		    text_bytes(text, completeness->reconciled_bytes));
 	text_put(text, TEXT_PLAIN,
 		 completeness->reconciled_by_loss ? ", because events were lost" : ", although no event was lost");
 	text_end_line(text);
@@ -327,16 +314,15 @@ static void put_label(struct text *text, const struct mmt_report *report)
 static void put_label_of(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
 {
 	uint64_t since_ns = process->checked_ns > report->start_ns ? process->checked_ns - report->start_ns : 0;
-	char since[MMT_SIZE_TEXT], age[MMT_SIZE_TEXT];
 
 	if (is_final(report, process)) {
 		put_label(text, report);
 		return;
 	}
 	text_format(text, TEXT_PLAIN, "  checked against the kernel's map %s after the start",
-		    mmt_format_duration(since_ns, since));
+		    text_duration(text, since_ns));
 	if (process->checked_before_exec || process->ended)
-		text_format(text, TEXT_PLAIN, ", %s before it %s: ", mmt_format_duration(process->check_age_ns, age),
+		text_format(text, TEXT_PLAIN, ", %s before it %s: ", text_duration(text, process->check_age_ns),
 			    process->checked_before_exec ? "executed another program" : "ended");
 	else
 		text_put(text, TEXT_PLAIN, ", the last one: ");
@@ -358,8 +344,6 @@ static uint64_t find_oldest(const struct mmt_report *report)
 
 static void put_label_of_earlier(struct text *text, const struct mmt_report *report)
 {
-	char age[MMT_SIZE_TEXT];
-
 	if (report->process_count == 1) {
 		put_label_of(text, report, &report->processes[0]);
 		return;
@@ -368,31 +352,25 @@ static void put_label_of_earlier(struct text *text, const struct mmt_report *rep
 		text_put(text, TEXT_PLAIN, "  checked against the kernel's last maps: ");
 	else
 		text_format(text, TEXT_PLAIN, "  checked against the kernel's maps up to %s before they ended: ",
-			    mmt_format_duration(find_oldest(report), age));
+			    text_duration(text, find_oldest(report)));
 }
 
 static void put_process_count(struct text *text, uint64_t processes, const char *end)
 {
-	char count[MMT_SIZE_TEXT];
-
-	text_format(text, TEXT_PLAIN, "%s %s%s", mmt_format_count(processes, count),
+	text_format(text, TEXT_PLAIN, "%s %s%s", text_count(text, processes),
 		    text_plural(processes, "process", "processes"), end);
 }
 
 static void put_mappings(struct text *text, uint64_t mappings)
 {
-	char count[MMT_SIZE_TEXT];
-
-	text_format(text, TEXT_PLAIN, "%s %s, ", mmt_format_count(mappings, count),
+	text_format(text, TEXT_PLAIN, "%s %s, ", text_count(text, mappings),
 		    text_plural(mappings, "mapping", "mappings"));
 }
 
 static void put_off(struct text *text, uint64_t mismatch_bytes)
 {
-	char bytes[MMT_SIZE_TEXT];
-
 	if (mismatch_bytes)
-		text_format(text, TEXT_BAD, "%s differ", mmt_format_bytes(mismatch_bytes, bytes));
+		text_format(text, TEXT_BAD, "%s differ", text_bytes(text, mismatch_bytes));
 	else
 		text_put(text, TEXT_GOOD, "all match");
 }
@@ -401,24 +379,22 @@ static void put_off(struct text *text, uint64_t mismatch_bytes)
 static void put_unsure(struct text *text, const struct check_sum *sum)
 {
 	uint64_t in_flight_bytes = sum->unverifiable_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;
-	char bytes[MMT_SIZE_TEXT];
 
 	if (in_flight_bytes)
 		text_format(text, TEXT_PLAIN, "; %s could not be verified (changed while the maps were read)",
-			    mmt_format_bytes(in_flight_bytes, bytes));
+			    text_bytes(text, in_flight_bytes));
 	if (sum->unread_bytes)
 		text_format(text, TEXT_PLAIN, "; %s could not be verified (moved while the first maps were read)",
-			    mmt_format_bytes(sum->unread_bytes, bytes));
+			    text_bytes(text, sum->unread_bytes));
 	if (unknown_bytes)
 		text_format(text, TEXT_PLAIN, "; %s are missing from all readings of the maps",
-			    mmt_format_bytes(unknown_bytes, bytes));
+			    text_bytes(text, unknown_bytes));
 }
 
 static void put_wrong(struct text *text, const struct mmt_report *report, const struct check_sum *wrong)
 {
 	const struct mmt_process *process = NULL;
 	uint64_t rest_bytes = wrong->mismatch_bytes;
-	char count[MMT_SIZE_TEXT];
 
 	for (int i = 0; i < WRONG_NAMED && (process = find_next_wrong(report, process)) != NULL; i++) {
 		struct check_sum sum = {0};
@@ -438,7 +414,7 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	if (wrong->processes <= WRONG_NAMED)
 		return;
 	put_label(text, report);
-	text_format(text, TEXT_PLAIN, "%s more %s, ", mmt_format_count(wrong->processes - WRONG_NAMED, count),
+	text_format(text, TEXT_PLAIN, "%s more %s, ", text_count(text, wrong->processes - WRONG_NAMED),
 		    text_plural(wrong->processes - WRONG_NAMED, "process", "processes"));
 	put_off(text, rest_bytes);
 	text_end_line(text);

@@ -40,12 +40,10 @@ static void text_group_sizes(struct text *text, const struct mmt_group *group)
 /* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
 static void text_group_given_back(struct text *text, const struct mmt_group *group)
 {
-	char given_back[MMT_SIZE_TEXT], born[MMT_SIZE_TEXT];
-
 	if (group->original_bytes > group->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
-			  mmt_format_bytes(group->original_bytes - group->unfreed_bytes, given_back),
-			  mmt_format_bytes(group->original_bytes, born));
+			  text_bytes(text, group->original_bytes - group->unfreed_bytes),
+			  text_bytes(text, group->original_bytes));
 }
 
 /* The growth of the bytes that are unfreed at the end, as bars or digits. */
@@ -260,28 +258,23 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
 {
-	char size[MMT_SIZE_TEXT];
-
 	text_put(text, TEXT_PLAIN, label);
 	text_pad_to(text, LABEL_COLUMNS);
-	text_format(text, TEXT_STRONG, "%11s", mmt_format_bytes(bytes, size));
+	text_format(text, TEXT_STRONG, "%11s", text_bytes(text, bytes));
 }
 
 static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 {
-	char size[MMT_SIZE_TEXT];
-
 	if (bytes == MMT_UNKNOWN)
 		text_part(text, TEXT_PLAIN, "%s unknown", label);
 	else
-		text_part(text, TEXT_PLAIN, "%s %s", label, mmt_format_bytes(bytes, size));
+		text_part(text, TEXT_PLAIN, "%s %s", label, text_bytes(text, bytes));
 }
 
 /* "12,345 of 65,530 (vm.max_map_count)" for the process with most mappings, if it is near the limit or requested. */
 static void put_mappings(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
 {
 	const struct mmt_process *most = NULL;
-	char count[MMT_SIZE_TEXT], limit[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		if (!most || report->processes[i].mapping_count > most->mapping_count)
@@ -292,10 +285,9 @@ static void put_mappings(struct text *text, const struct mmt_report *report, enu
 		return;
 	text_put(text, TEXT_PLAIN, "mappings at the end");
 	text_pad_to(text, LABEL_COLUMNS);
-	text_format(text, TEXT_STRONG, "%11s", mmt_format_count(most->mapping_count, count));
+	text_format(text, TEXT_STRONG, "%11s", text_count(text, most->mapping_count));
 	if (report->mapping_limit)
-		text_format(text, TEXT_STRONG, " of %s (vm.max_map_count)",
-			    mmt_format_count(report->mapping_limit, limit));
+		text_format(text, TEXT_STRONG, " of %s (vm.max_map_count)", text_count(text, report->mapping_limit));
 	if (report->process_count > 1) {
 		text_begin_part(text, 24);
 		text_put_process(text, most);
@@ -305,8 +297,6 @@ static void put_mappings(struct text *text, const struct mmt_report *report, enu
 
 static void put_sums(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
 {
-	char time[MMT_SIZE_TEXT];
-
 	text->indent = 0;
 	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording", report->unfreed_bytes);
 	put_part_bytes(text, "committed", report->committed_bytes);
@@ -314,7 +304,7 @@ static void put_sums(struct text *text, const struct mmt_report *report, enum mm
 	put_part_bytes(text, "resident", report->resident_bytes);
 	if (report->resident_bytes != MMT_UNKNOWN && report->resident_ns && report->resident_ns < report->to_ns)
 		text_format(text, TEXT_PLAIN, " (%s after the start)",
-			    mmt_format_duration(report->resident_ns - report->start_ns, time));
+			    text_duration(text, report->resident_ns - report->start_ns));
 	text_end_line(text);
 	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording", report->allocated_bytes);
 	put_part_bytes(text, "freed", report->freed_bytes);
@@ -357,14 +347,13 @@ static void put_lead(struct text *text, const struct mmt_group *group, const cha
 {
 	const char *what = group->resident_bytes == MMT_UNKNOWN ? "committed" : "resident";
 	uint64_t bytes = group->memory_bytes;
-	char size[MMT_SIZE_TEXT];
 
 	if (!bytes) {
 		what = group->unfreed_bytes ? "mapped" : "committed";
 		bytes = group->unfreed_bytes ? group->unfreed_bytes
 					     : group->committed_bytes + group->committed_before_bytes;
 	}
-	text_format(text, TEXT_STRONG, "%s%9s", number, mmt_format_bytes(bytes, size));
+	text_format(text, TEXT_STRONG, "%s%9s", number, text_bytes(text, bytes));
 	text_format(text, TEXT_PLAIN, " %s", what);
 }
 
@@ -372,16 +361,15 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 {
 	enum mmt_row_verdict code = mmt_group_verdict(report, group);
 	struct verdict_word verdict = text_verdict_word(report, code);
-	char rate[MMT_SIZE_TEXT];
 
 	if (!verdict.word)
 		return;
 	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_UNKNOWN && group->memory_bytes)
 		text_part(text, verdict.style, "%s +%s per minute", verdict.word,
-			  mmt_format_bytes(group->bytes_per_minute, rate));
+			  text_bytes(text, group->bytes_per_minute));
 	else if (group->advised_ns && code == MMT_ROW_UNDECIDED)
 		text_part(text, verdict.style, "%s: record for %s", verdict.word,
-			  mmt_format_duration(group->advised_ns, rate));
+			  text_duration(text, group->advised_ns));
 	else
 		text_part(text, verdict.style, "%s", verdict.word);
 }
@@ -466,7 +454,6 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 			 enum mmt_sort sort)
 {
 	uint64_t age_ns = report->end_ns > group->first_ns ? report->end_ns - group->first_ns : 0;
-	char figure[MMT_SIZE_TEXT];
 
 	if (sort == MMT_SORT_ALLOCATED)
 		put_part_bytes(text, "mapped", group->allocated_bytes);
@@ -475,25 +462,23 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 	if (sort == MMT_SORT_PEAK)
 		put_part_bytes(text, "peak", group->peak_bytes);
 	if (sort == MMT_SORT_AGE && group->unfreed_bytes)
-		text_part(text, TEXT_PLAIN, "oldest %s", mmt_format_duration(age_ns, figure));
+		text_part(text, TEXT_PLAIN, "oldest %s", text_duration(text, age_ns));
 	if (sort == MMT_SORT_MAPPINGS)
-		text_part(text, TEXT_STRONG, "%s %s", mmt_format_count(group->mapping_count, figure),
+		text_part(text, TEXT_STRONG, "%s %s", text_count(text, group->mapping_count),
 			  text_plural(group->mapping_count, "mapping", "mappings"));
 }
 
 static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
 			enum mmt_sort sort, bool with_kind)
 {
-	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
-
 	put_verdict(text, report, group);
 	if (with_kind)
 		put_kind(text, group);
 	text_group_sizes(text, group);
 	text_group_given_back(text, group);
 	if (group->allocated_count)
-		text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
-			  mmt_format_count(group->allocated_count, of));
+		text_part(text, TEXT_PLAIN, "%s of %s freed", text_count(text, group->freed_count),
+			  text_count(text, group->allocated_count));
 	put_sizes_of_kinds(text, report, group, sort);
 	put_times(text, report, group);
 }
@@ -539,7 +524,6 @@ static struct mmt_error *put_inner_rows(struct text *text, const struct mmt_repo
 	struct selection selection;
 	struct mmt_error *error =
 	    selection_of_groups(outer->inner_groups, outer->inner_group_count, options, freed_too, &selection);
-	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
 
 	if (error)
 		return error;
@@ -548,10 +532,9 @@ static struct mmt_error *put_inner_rows(struct text *text, const struct mmt_repo
 	if (selection.hidden.count) {
 		text_pad_to(text, STACK_INDENT);
 		text_format(text, TEXT_PLAIN, "%9s in %s more",
-			    mmt_format_bytes(selection.hidden.memory_bytes ? selection.hidden.memory_bytes
-									   : selection.hidden.bytes,
-					     size),
-			    mmt_format_count(selection.hidden.count, count));
+			    text_bytes(text, selection.hidden.memory_bytes ? selection.hidden.memory_bytes
+									   : selection.hidden.bytes),
+			    text_count(text, selection.hidden.count));
 		text_end_line(text);
 	}
 	selection_deinit(&selection);
@@ -621,7 +604,6 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 	    report->then_by == MMT_BY_STACK && (report->by == MMT_BY_STACK || report->by == MMT_BY_THREAD);
 	const struct hidden_groups *hidden = &selection->hidden;
 	bool of_memory;
-	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
 
 	if (sort == MMT_SORT_ALLOCATED || sort == MMT_SORT_FREED)
 		hidden = sort == MMT_SORT_FREED ? &selection->hidden_by_freed : &selection->hidden_by_allocated;
@@ -629,13 +611,13 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 	if (!hidden->count)
 		return;
 	text_end_line(text);
-	text_format(text, TEXT_PLAIN, "%s more %s %s %s", mmt_format_count(hidden->count, count),
+	text_format(text, TEXT_PLAIN, "%s more %s %s %s", text_count(text, hidden->count),
 		    are_stacks ? text_plural(hidden->count, "stack", "stacks")
 			       : text_plural(hidden->count, "row", "rows"),
 		    sort == MMT_SORT_FREED	 ? "that freed"
 		    : sort == MMT_SORT_ALLOCATED ? "that mapped"
 						 : "with",
-		    mmt_format_bytes(of_memory ? hidden->memory_bytes : hidden->bytes, size));
+		    text_bytes(text, of_memory ? hidden->memory_bytes : hidden->bytes));
 	if (sort == MMT_SORT_MEMORY)
 		text_put(text, TEXT_PLAIN, of_memory ? " of memory" : " of address space");
 	text_put(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");

@@ -47,12 +47,11 @@ static void put_patterns(struct text *text, const char *option, const char *cons
 static void put_selected(struct text *text, const struct mmt_report *report)
 {
 	uint64_t committed = saturating_add(report->committed_bytes, report->committed_before_bytes, MMT_BYTES_MAX);
-	char size[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
 
-	text_format(text, TEXT_STRONG, "  selected %s of %s unfreed", mmt_format_bytes(report->unfreed_bytes, size),
-		    mmt_format_bytes(report->unfiltered_unfreed_bytes, of));
-	text_format(text, TEXT_STRONG, ", %s of %s committed", mmt_format_bytes(committed, size),
-		    mmt_format_bytes(report->unfiltered_committed_bytes, of));
+	text_format(text, TEXT_STRONG, "  selected %s of %s unfreed", text_bytes(text, report->unfreed_bytes),
+		    text_bytes(text, report->unfiltered_unfreed_bytes));
+	text_format(text, TEXT_STRONG, ", %s of %s committed", text_bytes(text, committed),
+		    text_bytes(text, report->unfiltered_committed_bytes));
 	text_end_line(text);
 }
 
@@ -70,8 +69,6 @@ static void put_nothing_selected(struct text *text, const struct mmt_report *rep
 
 void text_choice(struct text *text, const struct mmt_report *report)
 {
-	char count[MMT_SIZE_TEXT];
-
 	if (report->classes)
 		put_classes(text, report);
 	put_patterns(text, "  only --focus ", report->focus, report->focus_count);
@@ -79,7 +76,7 @@ void text_choice(struct text *text, const struct mmt_report *report)
 	if (report->left_out_process_count) {
 		text_format(text, TEXT_STRONG, "  only the %s asked for; %s left out",
 			    text_plural(report->process_count, "process", "processes"),
-			    mmt_format_count(report->left_out_process_count, count));
+			    text_count(text, report->left_out_process_count));
 		text_end_line(text);
 	}
 	if (report->classes || selection_has_patterns(report))
@@ -121,7 +118,6 @@ void text_classes(struct text *text, const struct mmt_report *report)
 {
 	uint64_t sums[MMT_CLASS_KINDS] = {0};
 	unsigned kinds = 0;
-	char size[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < report->group_count; i++)
 		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
@@ -134,7 +130,7 @@ void text_classes(struct text *text, const struct mmt_report *report)
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
 		if (sums[kind])
 			text_part(text, TEXT_PLAIN, "%s %s", mmt_class_name((enum mmt_class)kind),
-				  mmt_format_bytes(sums[kind], size));
+				  text_bytes(text, sums[kind]));
 	text_end_line(text);
 }
 
@@ -175,17 +171,14 @@ static const struct mmt_process *find_next_process(const struct mmt_report *repo
 
 static void put_sizes(struct text *text, const struct mmt_process *process)
 {
-	char growth[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT];
 	const struct mmt_process_readings *readings = process->readings;
 
-	text_format(text, TEXT_PLAIN, "  %11s  %10s",
-		    readings ? mmt_format_change(mmt_process_growth(process), growth) : "-",
-		    readings ? mmt_format_bytes(readings->end_resident_bytes, end) : "-");
+	text_format(text, TEXT_PLAIN, "  %11s  %10s", readings ? text_change(text, mmt_process_growth(process)) : "-",
+		    readings ? text_bytes(text, readings->end_resident_bytes) : "-");
 }
 
 static void put_process(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
 {
-	char unfreed[MMT_SIZE_TEXT], before[MMT_SIZE_TEXT], inherited[MMT_SIZE_TEXT];
 	bool child = process->parent_pid != 0;
 
 	text_put(text, TEXT_PLAIN, "  ");
@@ -194,9 +187,9 @@ static void put_process(struct text *text, const struct mmt_report *report, cons
 	text_pad_to(text, THREAD_COLUMNS);
 	if (report->resident_reading_count)
 		put_sizes(text, process);
-	text_format(text, TEXT_PLAIN, "  %10s  %13s  %10s", mmt_format_bytes(process->unfreed_bytes, unfreed),
-		    child ? "-" : mmt_format_bytes(process->before_bytes, before),
-		    child ? mmt_format_bytes(process->before_bytes, inherited) : "-");
+	text_format(text, TEXT_PLAIN, "  %10s  %13s  %10s", text_bytes(text, process->unfreed_bytes),
+		    child ? "-" : text_bytes(text, process->before_bytes),
+		    child ? text_bytes(text, process->before_bytes) : "-");
 	if (child)
 		text_format(text, TEXT_PLAIN, "  child of %" PRId32, process->parent_pid);
 	if (process->ended)
@@ -208,7 +201,6 @@ void text_processes(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_process *process = NULL;
 	uint64_t rest_bytes = 0;
-	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
 
 	if (report->process_count < 2)
 		return;
@@ -228,8 +220,7 @@ void text_processes(struct text *text, const struct mmt_report *report)
 	if (report->process_count <= PROCESSES_SHOWN)
 		return;
 	text_format(text, TEXT_PLAIN, "  and %s more with %s (--json has all)",
-		    mmt_format_count(report->process_count - PROCESSES_SHOWN, count),
-		    mmt_format_bytes(rest_bytes, size));
+		    text_count(text, report->process_count - PROCESSES_SHOWN), text_bytes(text, rest_bytes));
 	text_end_line(text);
 }
 
@@ -241,28 +232,23 @@ static void put_thread(struct text *text, const struct mmt_thread *thread)
 
 static void put_total(struct text *text, const struct mmt_thread_total *total)
 {
-	char unfreed[MMT_SIZE_TEXT], mapped[MMT_SIZE_TEXT], itself[MMT_SIZE_TEXT], others[MMT_SIZE_TEXT],
-	    released[MMT_SIZE_TEXT];
-
 	text_put(text, TEXT_PLAIN, "  ");
 	put_thread(text, &total->thread);
 	text_pad_to(text, THREAD_COLUMNS);
-	text_format(
-	    text, TEXT_PLAIN, "  %10s  %10s  %15s  %15s  %10s", mmt_format_bytes(total->unfreed_bytes, unfreed),
-	    mmt_format_bytes(total->allocated_bytes, mapped), mmt_format_bytes(total->freed_by_itself_bytes, itself),
-	    mmt_format_bytes(total->freed_by_others_bytes, others), mmt_format_bytes(total->released_bytes, released));
+	text_format(text, TEXT_PLAIN, "  %10s  %10s  %15s  %15s  %10s", text_bytes(text, total->unfreed_bytes),
+		    text_bytes(text, total->allocated_bytes), text_bytes(text, total->freed_by_itself_bytes),
+		    text_bytes(text, total->freed_by_others_bytes), text_bytes(text, total->released_bytes));
 	text_end_line(text);
 }
 
 static void put_releases(struct text *text, const struct mmt_report *report)
 {
 	size_t shown = report->release_count < RELEASES_SHOWN ? report->release_count : RELEASES_SHOWN;
-	char size[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct mmt_release *release = &report->releases[i];
 
-		text_format(text, TEXT_PLAIN, "  %10s  mapped by ", mmt_format_bytes(release->bytes, size));
+		text_format(text, TEXT_PLAIN, "  %10s  mapped by ", text_bytes(text, release->bytes));
 		put_thread(text, &report->thread_totals[release->owner].thread);
 		text_put(text, TEXT_PLAIN, ", released by ");
 		if (release->owner == release->releaser)
@@ -313,7 +299,6 @@ static void put_error(struct text *text, int error)
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
 {
 	size_t shown = report->failure_count < FAILURES_SHOWN ? report->failure_count : FAILURES_SHOWN;
-	char count[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct mmt_failure *failure = &report->failures[i];
@@ -323,11 +308,11 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 					  .stack_end = failure->stack_end};
 
 		text_end_line(text);
-		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", mmt_format_count(failure->count, count),
+		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", text_count(text, failure->count),
 			    mmt_event_count_name(failure->call));
 		put_error(text, failure->error);
 		if (failure->asked_bytes)
-			text_format(text, TEXT_PLAIN, ", asked for %s", mmt_format_bytes(failure->asked_bytes, size));
+			text_format(text, TEXT_PLAIN, ", asked for %s", text_bytes(text, failure->asked_bytes));
 		text_end_line(text);
 		text_stack(text, &stack, STACK_INDENT, marks);
 	}
@@ -401,9 +386,7 @@ static struct step_time find_step_time(const struct table *table, uint64_t ns)
 
 static void put_cell(struct text *text, uint64_t bytes)
 {
-	char size[MMT_SIZE_TEXT];
-
-	text_format(text, TEXT_PLAIN, "%*s", COLUMN, bytes == MMT_UNKNOWN ? "-" : mmt_format_bytes(bytes, size));
+	text_format(text, TEXT_PLAIN, "%*s", COLUMN, bytes == MMT_UNKNOWN ? "-" : text_bytes(text, bytes));
 }
 
 static bool has_rss(const struct mmt_report *report)

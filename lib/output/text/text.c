@@ -190,6 +190,31 @@ void text_part(struct text *text, enum text_style style, const char *format, ...
 	text_put(text, style, line);
 }
 
+static char *next_number(struct text *text)
+{
+	return text->numbers[text->number_count++ % TEXT_NUMBERS];
+}
+
+const char *text_bytes(struct text *text, uint64_t bytes)
+{
+	return mmt_format_bytes(bytes, next_number(text));
+}
+
+const char *text_change(struct text *text, int64_t bytes)
+{
+	return mmt_format_change(bytes, next_number(text));
+}
+
+const char *text_count(struct text *text, uint64_t count)
+{
+	return mmt_format_count(count, next_number(text));
+}
+
+const char *text_duration(struct text *text, uint64_t duration_ns)
+{
+	return mmt_format_duration(duration_ns, next_number(text));
+}
+
 const char *text_plural(uint64_t count, const char *singular, const char *plural)
 {
 	return count == 1 ? singular : plural;

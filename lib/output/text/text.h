@@ -18,6 +18,8 @@ enum text_style {
 	TEXT_BAD,
 };
 
+#define TEXT_NUMBERS 8 /* a power of two */
+
 struct text {
 	FILE *stream;
 	const struct mmt_text_options *options;
@@ -25,6 +27,8 @@ struct text {
 	unsigned column;	 /* of the current line */
 	unsigned indent;	 /* of the lines that continue a row */
 	locale_t utf8, previous; /* for column widths, in this thread only */
+	char numbers[TEXT_NUMBERS][MMT_SIZE_TEXT];
+	unsigned number_count; /* formatted so far */
 };
 
 void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options);
@@ -55,6 +59,12 @@ void text_end_line(struct text *text);
 void text_begin_part(struct text *text, unsigned columns);
 /* A part of trusted ASCII text. */
 void text_part(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* As mmt_format_bytes() and the like. The result is valid until TEXT_NUMBERS more numbers were formatted. */
+const char *text_bytes(struct text *text, uint64_t bytes);
+const char *text_change(struct text *text, int64_t bytes);
+const char *text_count(struct text *text, uint64_t count);
+const char *text_duration(struct text *text, uint64_t duration_ns);
 
 /* The singular or the plural, depending on the count. */
 const char *text_plural(uint64_t count, const char *singular, const char *plural);
