@@ -109,26 +109,20 @@ static uint64_t since_start(const struct firefox *firefox, uint64_t time_ns)
 /* An array with the same value in each element. */
 static void put_repeated(struct document *document, const char *key, size_t count, int64_t value)
 {
-	document_open_array(document, key);
-	for (size_t i = 0; i < count; i++)
+	document_each(document, key, i, count)
 		document_signed(document, NULL, value);
-	document_close(document);
 }
 
 static void put_nulls(struct document *document, const char *key, size_t count)
 {
-	document_open_array(document, key);
-	for (size_t i = 0; i < count; i++)
+	document_each(document, key, i, count)
 		document_null(document, NULL);
-	document_close(document);
 }
 
 static void put_falses(struct document *document, const char *key, size_t count)
 {
-	document_open_array(document, key);
-	for (size_t i = 0; i < count; i++)
+	document_each(document, key, i, count)
 		document_bool(document, NULL, false);
-	document_close(document);
 }
 
 /* The columns of a process's events, which are written one after the other. */
@@ -222,19 +216,15 @@ static void put_markers(const struct firefox *firefox, bool wanted)
 	struct document *document = firefox->document;
 
 	document_open_object(document, "markers");
-	document_open_array(document, "data");
-	for (size_t i = 0; i < count; i++) {
+	document_each(document, "data", i, count) {
 		document_open_object(document, NULL);
 		document_string(document, "type", "mark");
 		document_unsigned(document, "number", report->marks[first + i].number);
 		document_close(document);
 	}
-	document_close(document);
 	put_repeated(document, "name", count, intern_find(&firefox->strings, "mark", sizeof("mark")));
-	document_open_array(document, "startTime");
-	for (size_t i = 0; i < count; i++)
+	document_each(document, "startTime", i, count)
 		document_milliseconds(document, NULL, since_start(firefox, report->marks[first + i].time_ns));
-	document_close(document);
 	put_nulls(document, "endTime", count);
 	put_repeated(document, "phase", count, 0);
 	put_repeated(document, "category", count, 0);
@@ -374,14 +364,12 @@ static void put_differences(const struct firefox *firefox, const struct track *t
 {
 	uint64_t before = 0;
 
-	document_open_array(firefox->document, "count");
-	for (size_t i = 0; i < track->count; i++) {
+	document_each(firefox->document, "count", i, track->count) {
 		uint64_t bytes = track->bytes(firefox, i);
 
 		document_signed(firefox->document, NULL, (int64_t)(bytes - before));
 		before = bytes;
 	}
-	document_close(firefox->document);
 }
 
 static void put_display(struct document *document, const struct track *track)
@@ -419,10 +407,8 @@ static void put_track(const struct firefox *firefox, const struct track *track)
 	put_pid(document, "pid", firefox->export->report->processes[0].pid);
 	document_unsigned(document, "mainThreadIndex", 0);
 	document_open_object(document, "samples");
-	document_open_array(document, "time");
-	for (size_t i = 0; i < track->count; i++)
+	document_each(document, "time", i, track->count)
 		document_milliseconds(document, NULL, since_start(firefox, track->time_ns(firefox, i)));
-	document_close(document);
 	put_differences(firefox, track);
 	document_unsigned(document, "length", track->count);
 	document_close(document);
@@ -440,10 +426,8 @@ static void put_tracks(const struct firefox *firefox)
 	     level_bytes},
 	};
 
-	document_open_array(firefox->document, "counters");
-	for (size_t i = 0; i < sizeof(tracks) / sizeof(*tracks); i++)
+	document_each(firefox->document, "counters", i, sizeof(tracks) / sizeof(*tracks))
 		put_track(firefox, &tracks[i]);
-	document_close(firefox->document);
 }
 
 enum zero { ZERO_IS_NUMBER, ZERO_IS_NULL };
@@ -452,8 +436,7 @@ enum zero { ZERO_IS_NUMBER, ZERO_IS_NULL };
 static void put_members(struct document *document, const char *key, const struct intern *table, size_t offset,
 			int64_t base, enum zero zero)
 {
-	document_open_array(document, key);
-	for (uint32_t i = 0; i < table->count; i++) {
+	document_each(document, key, i, table->count) {
 		const char *members = intern_get(table, i, NULL);
 		uint32_t value;
 
@@ -463,7 +446,6 @@ static void put_members(struct document *document, const char *key, const struct
 		else
 			document_signed(document, NULL, value - base);
 	}
-	document_close(document);
 }
 
 static void put_stacks(const struct firefox *firefox)
@@ -473,13 +455,11 @@ static void put_stacks(const struct firefox *firefox)
 
 	document_open_object(document, "stackTable");
 	put_members(document, "frame", &firefox->stacks, offsetof(struct firefox_stack, frame), 0, ZERO_IS_NUMBER);
-	document_open_array(document, "prefixOffset");
-	for (uint32_t i = 0; i < count; i++) {
+	document_each(document, "prefixOffset", i, count) {
 		const struct firefox_stack *key = intern_get(&firefox->stacks, i, NULL);
 
 		document_unsigned(document, NULL, key->prefix ? i + 1 - key->prefix : 0);
 	}
-	document_close(document);
 	document_unsigned(document, "length", count);
 	document_close(document);
 }
@@ -577,10 +557,8 @@ static void put_shared(const struct firefox *firefox)
 	put_sources(firefox);
 	put_empty(document, "nativeSymbols", symbols);
 	put_empty(document, "sourceLocationTable", locations);
-	document_open_array(document, "stringArray");
-	for (uint32_t i = 0; i < firefox->strings.count; i++)
+	document_each(document, "stringArray", i, firefox->strings.count)
 		document_string(document, NULL, intern_get(&firefox->strings, i, NULL));
-	document_close(document);
 	document_close(document);
 }
 
@@ -607,10 +585,8 @@ static struct mmt_error *put_document(struct firefox *firefox)
 	document_open_array(firefox->document, "libs");
 	document_close(firefox->document);
 	put_shared(firefox);
-	document_open_array(firefox->document, "threads");
-	for (size_t i = 0; i < report->process_count; i++)
+	document_each(firefox->document, "threads", i, report->process_count)
 		put_thread(firefox, i);
-	document_close(firefox->document);
 	put_tracks(firefox);
 	return document_finish(firefox->document);
 }

@@ -116,8 +116,7 @@ static const char *get_string(const struct speedscope_names *names, uint32_t id)
 static void put_frames(const struct speedscope_names *names, struct document *document)
 {
 	document_open_object(document, "shared");
-	document_open_array(document, "frames");
-	for (uint32_t i = 0; i < names->frames.count; i++) {
+	document_each(document, "frames", i, names->frames.count) {
 		const struct speedscope_frame *key = intern_get(&names->frames, i, NULL);
 
 		document_open_object(document, NULL);
@@ -128,7 +127,6 @@ static void put_frames(const struct speedscope_names *names, struct document *do
 			document_unsigned(document, "line", key->line);
 		document_close(document);
 	}
-	document_close(document);
 	document_close(document);
 }
 

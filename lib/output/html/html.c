@@ -364,10 +364,8 @@ static void put_words(struct page *page, const struct mmt_report *report)
 	put_lines(page, report, text_window, NULL);
 	put_lines(page, report, text_choice, NULL);
 	document_close(page->document);
-	document_open_array(page->document, "notes");
-	for (size_t i = 0; i < report->completeness.warning_count; i++)
+	document_each(page->document, "notes", i, report->completeness.warning_count)
 		document_string(page->document, NULL, escape(page, report->completeness.warnings[i]));
-	document_close(page->document);
 	document_open_array(page->document, "facts");
 	put_lines(page, report, text_events, NULL);
 	put_lines(page, report, text_marks, NULL);
@@ -417,8 +415,7 @@ static void put_series(struct page *page, const struct mmt_report *report)
 	for (size_t i = 0; i < report->step_count; i++)
 		put_point(page, since(report, report->steps[i].to_ns), report->steps[i].committed_bytes);
 	document_close(page->document);
-	document_open_array(page->document, "marks");
-	for (size_t i = 0; i < report->mark_count; i++) {
+	document_each(page->document, "marks", i, report->mark_count) {
 		if (report->marks[i].time_ns < report->from_ns)
 			continue;
 		document_open_array(page->document, NULL);
@@ -426,7 +423,6 @@ static void put_series(struct page *page, const struct mmt_report *report)
 		document_unsigned(page->document, NULL, since(report, report->marks[i].time_ns));
 		document_close(page->document);
 	}
-	document_close(page->document);
 }
 
 /* Committed less unfreed bytes of the part: mostly 0. */
@@ -472,8 +468,7 @@ static void put_part(struct page *page, unsigned recording, const struct mmt_par
 
 static void put_threads(struct page *page, const struct intern *threads)
 {
-	document_open_array(page->document, "threads");
-	for (uint32_t i = 0; i < threads->count; i++) {
+	document_each(page->document, "threads", i, threads->count) {
 		const struct thread_row *row = intern_get(threads, i, NULL);
 
 		document_open_array(page->document, NULL);
@@ -482,13 +477,11 @@ static void put_threads(struct page *page, const struct intern *threads)
 		document_unsigned(page->document, NULL, row->name);
 		document_close(page->document);
 	}
-	document_close(page->document);
 }
 
 static void put_processes(struct page *page, const struct mmt_report *report)
 {
-	document_open_array(page->document, "processes");
-	for (size_t i = 0; i < report->process_count; i++) {
+	document_each(page->document, "processes", i, report->process_count) {
 		const struct mmt_process *process = &report->processes[i];
 
 		document_open_array(page->document, NULL);
@@ -496,7 +489,6 @@ static void put_processes(struct page *page, const struct mmt_report *report)
 		document_string(page->document, NULL, escape(page, process->name ? process->name : ""));
 		document_close(page->document);
 	}
-	document_close(page->document);
 }
 
 /* Without lifetimes, each group is one part that was mapped at an unknown time. */
@@ -571,21 +563,18 @@ static void put_frames(struct page *page, const struct mmt_group *group)
 {
 	uint32_t previous = 0;
 
-	document_open_array(page->document, "frames");
-	for (size_t i = 0; i < group->frame_count; i++) {
+	document_each(page->document, "frames", i, group->frame_count) {
 		uint32_t number = frame_number(page, group->frames[i]);
 
 		document_signed(page->document, NULL, (int64_t)number - previous);
 		previous = number;
 	}
-	document_close(page->document);
 }
 
 /* Put the times when the oldest and the newest unfreed mapping were mapped. */
 static void put_times(struct page *page, const struct page_stack *stack)
 {
-	document_open_array(page->document, "times");
-	for (unsigned i = 0; i < page->report_count; i++) {
+	document_each(page->document, "times", i, page->report_count) {
 		const struct mmt_group *group = stack->groups[i];
 
 		if (!group || !group->unfreed_count) {
@@ -597,7 +586,6 @@ static void put_times(struct page *page, const struct page_stack *stack)
 		document_unsigned(page->document, NULL, since(page->reports[i], group->last_ns));
 		document_close(page->document);
 	}
-	document_close(page->document);
 }
 
 /* Put the verdict of the report, or of the later one; nothing if there is none. */
@@ -655,10 +643,8 @@ static void put_tables(struct page *page)
 {
 	uint32_t previous_name = 0;
 
-	document_open_array(page->document, "stacks");
-	for (size_t i = 0; i < page->stacks.count; i++)
+	document_each(page->document, "stacks", i, page->stacks.count)
 		put_stack(page, &page->stacks.items[i]);
-	document_close(page->document);
 	document_open_array(page->document, "frames");
 	for (uint32_t i = 0; i < page->frames.count && !page->out_of_memory; i++) {
 		const struct frame_row *row = intern_get(&page->frames, i, NULL);
@@ -853,16 +839,12 @@ static void put_page(struct page *page)
 	document_unsigned(page->document, "unit", unit);
 	document_unsigned(page->document, "leftOut", page->left_out);
 	put_relation(page);
-	document_open_array(page->document, "classes");
-	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+	document_each(page->document, "classes", kind, MMT_CLASS_KINDS)
 		document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));
-	document_close(page->document);
-	document_open_array(page->document, "recordings");
-	for (unsigned i = 0; i < page->report_count; i++) {
+	document_each(page->document, "recordings", i, page->report_count) {
 		page->lifetimes[i].unit = unit;
 		put_recording(page, i);
 	}
-	document_close(page->document);
 	put_tables(page);
 }
 

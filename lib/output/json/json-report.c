@@ -53,14 +53,10 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
 	document_unsigned(document, "jit_frames_without_name", completeness->jit_frames_without_name);
 	document_unsigned(document, "runtime_frames_without_name", completeness->runtime_frames_without_name);
-	document_open_array(document, "warnings");
-	for (size_t i = 0; i < completeness->warning_count; i++)
+	document_each(document, "warnings", i, completeness->warning_count)
 		document_string(document, NULL, completeness->warnings[i]);
-	document_close(document);
-	document_open_array(document, "warning_codes");
-	for (size_t i = 0; i < completeness->warning_count; i++)
+	document_each(document, "warning_codes", i, completeness->warning_count)
 		document_string(document, NULL, mmt_warning_name(completeness->warning_codes[i]));
-	document_close(document);
 	document_close(document);
 }
 
@@ -142,10 +138,8 @@ static void put_frame(struct document *document, const struct mmt_frame *frame)
 
 static void put_pids(struct document *document, const int32_t *pids, size_t count)
 {
-	document_open_array(document, "pids");
-	for (size_t i = 0; i < count; i++)
+	document_each(document, "pids", i, count)
 		document_signed(document, NULL, pids[i]);
-	document_close(document);
 }
 
 static void put_stack(struct document *document, enum mmt_stack_end end, size_t hidden_count,
@@ -153,10 +147,8 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 {
 	document_string(document, "stack_end", stack_end_word(end));
 	document_unsigned(document, "hidden_frame_count", hidden_count);
-	document_open_array(document, "frames");
-	for (size_t i = 0; i < count; i++)
+	document_each(document, "frames", i, count)
 		put_frame(document, frames[i]);
-	document_close(document);
 }
 
 static const char *group_by_word(enum mmt_group_by by)
@@ -239,14 +231,10 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "first_ns", any ? group->first_ns : MMT_UNKNOWN);
 	document_unsigned(document, "last_ns", any ? group->last_ns : MMT_UNKNOWN);
 	put_huge_pages_of_group(document, &group->huge_pages);
-	document_open_array(document, "trend");
-	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+	document_each(document, "trend", point, MMT_TREND_POINTS)
 		document_unsigned(document, NULL, group->trend[point]);
-	document_close(document);
-	document_open_array(document, "survivor_trend");
-	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+	document_each(document, "survivor_trend", point, MMT_TREND_POINTS)
 		document_unsigned(document, NULL, group->survivor_trend[point]);
-	document_close(document);
 	document_open_array(document, "committed_trend");
 	for (unsigned point = 0; group->committed_trend && point < MMT_TREND_POINTS; point++)
 		document_unsigned(document, NULL, group->committed_trend[point]);
@@ -258,10 +246,8 @@ static void put_group_steps(struct document *document, const struct mmt_group *g
 {
 	if (!group->step_count)
 		return;
-	document_open_array(document, "step_bytes");
-	for (size_t i = 0; i < group->step_count; i++)
+	document_each(document, "step_bytes", i, group->step_count)
 		document_unsigned(document, NULL, group->step_bytes[i]);
-	document_close(document);
 }
 
 static void put_steps(struct document *document, const struct mmt_report *report)
@@ -269,8 +255,7 @@ static void put_steps(struct document *document, const struct mmt_report *report
 	if (!report->step_count)
 		return;
 	document_unsigned(document, "every_ns", report->every_ns);
-	document_open_array(document, "steps");
-	for (size_t i = 0; i < report->step_count; i++) {
+	document_each(document, "steps", i, report->step_count) {
 		const struct mmt_step *step = &report->steps[i];
 
 		document_open_object(document, NULL);
@@ -282,7 +267,6 @@ static void put_steps(struct document *document, const struct mmt_report *report
 		document_unsigned(document, "process_resident_bytes", step->process_resident_bytes);
 		document_close(document);
 	}
-	document_close(document);
 }
 
 static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
@@ -298,10 +282,8 @@ static void put_group_content(struct document *document, const struct mmt_group 
 {
 	put_group_figures(document, group);
 	put_group_steps(document, group);
-	document_open_array(document, "threads");
-	for (size_t i = 0; i < group->thread_count; i++)
+	document_each(document, "threads", i, group->thread_count)
 		put_thread(document, NULL, &group->threads[i]);
-	document_close(document);
 	put_pids(document, group->pids, group->pid_count);
 	put_stack(document, group->stack_end, group->hidden_frame_count, group->frames, group->frame_count);
 }
@@ -343,23 +325,17 @@ static void put_thread_total(struct document *document, const struct mmt_thread_
 
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
-	document_open_array(document, "failures");
-	for (size_t i = 0; i < report->failure_count; i++)
+	document_each(document, "failures", i, report->failure_count)
 		put_failure(document, &report->failures[i]);
-	document_close(document);
-	document_open_array(document, "thread_totals");
-	for (size_t i = 0; i < report->thread_total_count; i++)
+	document_each(document, "thread_totals", i, report->thread_total_count)
 		put_thread_total(document, &report->thread_totals[i]);
-	document_close(document);
-	document_open_array(document, "releases");
-	for (size_t i = 0; i < report->release_count; i++) {
+	document_each(document, "releases", i, report->release_count) {
 		document_open_object(document, NULL);
 		document_unsigned(document, "owner", report->releases[i].owner);
 		document_unsigned(document, "releaser", report->releases[i].releaser);
 		document_unsigned(document, "bytes", report->releases[i].bytes);
 		document_close(document);
 	}
-	document_close(document);
 }
 
 static void put_totals(struct document *document, const struct mmt_report *report)
@@ -409,10 +385,8 @@ static void put_growth_part(struct document *document, const struct mmt_growth_p
 static void put_part_array(struct document *document, const char *key, const struct mmt_growth_part *parts,
 			   size_t count)
 {
-	document_open_array(document, key);
-	for (size_t i = 0; i < count; i++)
+	document_each(document, key, i, count)
 		put_growth_part(document, &parts[i]);
-	document_close(document);
 }
 
 static void put_growth_parts(struct document *document, const struct mmt_growth *growth)
@@ -456,8 +430,7 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 
 static void put_huge_kinds(struct document *document, const struct mmt_growth *growth)
 {
-	document_open_array(document, "kinds");
-	for (size_t i = 0; i < growth->kind_count; i++) {
+	document_each(document, "kinds", i, growth->kind_count) {
 		const struct mmt_resident_kind *kind = &growth->kinds[i];
 
 		if (!kind->huge_pages.bytes)
@@ -470,7 +443,6 @@ static void put_huge_kinds(struct document *document, const struct mmt_growth *g
 		put_huge_figures(document, &kind->huge_pages);
 		document_close(document);
 	}
-	document_close(document);
 }
 
 static void put_huge_pages(struct document *document, const struct mmt_report *report)
@@ -490,42 +462,34 @@ static void put_huge_pages(struct document *document, const struct mmt_report *r
 
 static void put_notes(struct document *document, const struct mmt_report *report)
 {
-	document_open_array(document, "marks");
-	for (size_t i = 0; i < report->mark_count; i++) {
+	document_each(document, "marks", i, report->mark_count) {
 		document_open_object(document, NULL);
 		document_unsigned(document, "number", report->marks[i].number);
 		document_unsigned(document, "time_ns", report->marks[i].time_ns);
 		document_close(document);
 	}
-	document_close(document);
-	document_open_array(document, "resident_readings");
-	for (size_t i = 0; i < report->resident_reading_count; i++) {
+	document_each(document, "resident_readings", i, report->resident_reading_count) {
 		document_open_object(document, NULL);
 		document_unsigned(document, "time_ns", report->resident_readings[i].time_ns);
 		document_unsigned(document, "resident_bytes", report->resident_readings[i].resident_bytes);
 		document_unsigned(document, "swapped_bytes", report->resident_readings[i].swapped_bytes);
 		document_close(document);
 	}
-	document_close(document);
 }
 
 static void put_words(struct document *document, const char *key, const char *const *words, size_t count)
 {
-	document_open_array(document, key);
-	for (size_t i = 0; i < count; i++)
+	document_each(document, key, i, count)
 		document_string(document, NULL, words[i]);
-	document_close(document);
 }
 
 /* Those asked for. */
 static void put_class_words(struct document *document, uint32_t classes)
 {
-	document_open_array(document, "classes");
-	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+	document_each(document, "classes", kind, MMT_CLASS_KINDS) {
 		if (classes >> kind & 1)
 			document_string(document, NULL, mmt_class_name((enum mmt_class)kind));
 	}
-	document_close(document);
 }
 
 /* Put everything except the groups into the open object. */
@@ -563,18 +527,15 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	put_growth(document, &report->growth);
 	put_huge_pages(document, report);
 	put_notes(document, report);
-	document_open_array(document, "processes");
-	for (size_t i = 0; i < report->process_count; i++)
+	document_each(document, "processes", i, report->process_count)
 		put_process(document, &report->processes[i]);
-	document_close(document);
 	document_unsigned(document, "left_out_process_count", report->left_out_process_count);
 	put_totals(document, report);
 }
 
 static void put_causes(struct document *document, const struct mmt_report *report)
 {
-	document_open_array(document, "causes");
-	for (size_t i = 0; i < report->cause_count; i++) {
+	document_each(document, "causes", i, report->cause_count) {
 		const struct mmt_cause *cause = &report->causes[i];
 
 		document_open_object(document, NULL);
@@ -594,13 +555,10 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 		document_unsigned(document, "bytes_per_minute", cause->bytes_per_minute);
 		document_unsigned(document, "first_ns", cause->first_ns);
 		document_unsigned(document, "last_ns", cause->last_ns);
-		document_open_array(document, "groups");
-		for (size_t j = 0; j < cause->group_count; j++)
+		document_each(document, "groups", j, cause->group_count)
 			document_unsigned(document, NULL, cause->groups[j]);
 		document_close(document);
-		document_close(document);
 	}
-	document_close(document);
 }
 
 static struct mmt_error *put_inner_groups(struct document *document, const struct mmt_group *outer,
@@ -612,10 +570,8 @@ static struct mmt_error *put_inner_groups(struct document *document, const struc
 
 	if (error)
 		return error;
-	document_open_array(document, "inner_groups");
-	for (size_t i = 0; i < selection.count; i++)
+	document_each(document, "inner_groups", i, selection.count)
 		json_report_group(document, NULL, selection.groups[i]);
-	document_close(document);
 	selection_deinit(&selection);
 	return NULL;
 }
@@ -730,10 +686,8 @@ static void put_diff(struct document *document, const struct mmt_diff *diff, con
 	document_unsigned(document, "entry_count", diff->entry_count);
 	document_unsigned(document, "same_count", diff->same_count);
 	document_unsigned(document, "hidden_count", selection->hidden_count);
-	document_open_array(document, "entries");
-	for (size_t i = 0; i < selection->count; i++)
+	document_each(document, "entries", i, selection->count)
 		put_entry(document, diff, selection->entries[i]);
-	document_close(document);
 }
 
 struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
