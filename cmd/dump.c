@@ -51,11 +51,6 @@ int cmd_dump(const struct command *command, int argc, char **argv)
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status >= 0)
 		return status;
-	if (argc - first > 1)
-		return message_usage(command, "unexpected argument '%s': pass only one recording", argv[first + 1]);
-	if (argc - first && input)
-		return message_usage(command, "two recordings: --input %s and %s; pass only one", input, argv[first]);
-	if (argc - first)
-		input = argv[first];
-	return run_dump(command, input ? input : DEFAULT_FILE, no_pager);
+	status = options_take_recording(command, argv + first, &input);
+	return status >= 0 ? status : run_dump(command, input, no_pager);
 }

@@ -149,11 +149,9 @@ static int run_export(const struct command *command, struct export_settings *set
 }
 
 /* Returns the exit status; negative: continue. */
-static int take_arguments(const struct command *command, struct export_settings *settings, int argument_count,
-			  char **arguments)
+static int take_arguments(const struct command *command, struct export_settings *settings, char **arguments)
 {
-	int status =
-	    report_selection_finish(command, &settings->selection, settings->no_cache, argument_count, arguments);
+	int status = report_selection_finish(command, &settings->selection, settings->no_cache, arguments);
 
 	if (status >= 0)
 		return status;
@@ -218,7 +216,7 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	report_selection_init(&settings.selection);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)
-		status = take_arguments(command, &settings, argc - first, argv + first);
+		status = take_arguments(command, &settings, argv + first);
 	if (status < 0)
 		status = run_export(command, &settings);
 	report_selection_deinit(&settings.selection);

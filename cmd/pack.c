@@ -53,17 +53,11 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status >= 0)
 		return status;
-	if (argc - first > 1)
-		return message_usage(command, "unexpected argument '%s': pass only one recording", argv[first + 1]);
-	if (argc - first && arguments.input)
-		return message_usage(command, "two recordings: --input %s and %s; pass only one", arguments.input,
-				     argv[first]);
+	status = options_take_recording(command, argv + first, &arguments.input);
+	if (status >= 0)
+		return status;
 	if (arguments.output && !*arguments.output)
 		return message_usage(command, "--output: the file's name is empty");
-	if (argc - first)
-		arguments.input = argv[first];
-	if (!arguments.input)
-		arguments.input = DEFAULT_FILE;
 	if (!strcmp(arguments.input, "-"))
 		return message_usage(command, "cannot pack standard input: pass a file");
 	return pack_recording(command, &arguments);

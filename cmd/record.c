@@ -23,16 +23,11 @@
 
 #define SHARE_NS_MIN 100000000
 
-static const char *count_text(uint64_t count, char text[MMT_SIZE_TEXT])
-{
-	return mmt_format_count(count, text);
-}
-
 static void put_counted(uint64_t count, const char *singular, const char *plural)
 {
 	char text[MMT_SIZE_TEXT];
 
-	fprintf(stderr, "%s %s", count_text(count, text), count == 1 ? singular : plural);
+	fprintf(stderr, "%s %s", mmt_format_count(count, text), count == 1 ? singular : plural);
 }
 
 static void put_events(const struct mmt_record_summary *summary)
@@ -48,11 +43,11 @@ static void put_events(const struct mmt_record_summary *summary)
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
 		if (!summary->events[kind])
 			continue;
-		fprintf(stderr, "%s%s %s", separator, count_text(summary->events[kind], text),
+		fprintf(stderr, "%s%s %s", separator, mmt_format_count(summary->events[kind], text),
 			mmt_event_count_name(kind));
 		separator = ", ";
 	}
-	fprintf(stderr, "; %s lost\n", count_text(summary->lost_events, text));
+	fprintf(stderr, "; %s lost\n", mmt_format_count(summary->lost_events, text));
 }
 
 /* Prints how many calls of other processes were skipped: their events are not written, but slow these processes
@@ -76,11 +71,11 @@ static void put_large_dumps(const struct mmt_record_summary *summary)
 	fputs("  ", stderr);
 	put_counted(summary->large_stack_dumps, "large stack dump", "large stack dumps");
 	if (summary->lost_large_stack_dumps)
-		fprintf(stderr, "; %s lost", count_text(summary->lost_large_stack_dumps, lost));
+		fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_large_stack_dumps, lost));
 	if (summary->large_dump_switches)
 		fprintf(stderr, "; off for %s because of high call rates, switched %s %s",
 			mmt_format_duration(summary->large_dumps_off_ns, off),
-			count_text(summary->large_dump_switches, lost),
+			mmt_format_count(summary->large_dump_switches, lost),
 			summary->large_dump_switches == 1 ? "time" : "times");
 	fputc('\n', stderr);
 }
@@ -93,10 +88,10 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 		return;
 	fputs("  ", stderr);
 	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
-	fprintf(stderr, "; %s lost", count_text(summary->lost_stack_dumps, lost));
+	fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_stack_dumps, lost));
 	if (summary->deep_stacks)
 		fprintf(stderr, "; %s of stacks larger than a dump (the report shows which are truncated)",
-			count_text(summary->deep_stacks, deep));
+			mmt_format_count(summary->deep_stacks, deep));
 	if (summary->cut_callchains) {
 		fputs("; ", stderr);
 		put_counted(summary->cut_callchains, "callchain", "callchains");

@@ -150,7 +150,7 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 	if (completeness->lost_events)
 		message(command,
 			"--check: %" PRIu64 " events were lost: their effects are known only from the kernel's maps, "
-					    "if at all; record with a larger --ring-size",
+			"if at all; record with a larger --ring-size",
 			completeness->lost_events);
 	if (completeness->missed_threads)
 		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",
@@ -260,11 +260,9 @@ static int run_report(const struct command *command, struct report_settings *set
 }
 
 /* Returns the exit status; negative: continue. */
-static int take_arguments(const struct command *command, struct report_settings *settings, int argument_count,
-			  char **arguments)
+static int take_arguments(const struct command *command, struct report_settings *settings, char **arguments)
 {
-	int status = report_selection_finish(command, &settings->selection, settings->display.no_cache, argument_count,
-					     arguments);
+	int status = report_selection_finish(command, &settings->selection, settings->display.no_cache, arguments);
 
 	if (status >= 0)
 		return status;
@@ -323,7 +321,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)
-		status = take_arguments(command, &settings, argc - first, argv + first);
+		status = take_arguments(command, &settings, argv + first);
 	if (status < 0)
 		status = run_report(command, &settings);
 	report_selection_deinit(&settings.selection);

@@ -608,3 +608,16 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 	*first_ret = optind;
 	return -1;
 }
+
+int options_take_recording(const struct command *command, char **arguments, const char **input)
+{
+	if (arguments[0] && arguments[1])
+		return message_usage(command, "unexpected argument '%s': pass only one recording", arguments[1]);
+	if (arguments[0] && *input)
+		return message_usage(command, "two recordings: --input %s and %s; pass only one", *input, arguments[0]);
+	if (arguments[0])
+		*input = arguments[0];
+	if (!*input)
+		*input = DEFAULT_FILE;
+	return -1;
+}

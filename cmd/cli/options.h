@@ -103,6 +103,10 @@ enum options_order {
 int options_parse(const struct command *command, const struct option_entry *table, enum options_order order, int argc,
 		  char **argv, int *first_ret);
 
+/* For commands that read one recording: store it, or DEFAULT_FILE, in `*input`, which is that of --input or NULL.
+ * Returns a negative number to continue; otherwise the exit status, after a message. `arguments` end with NULL. */
+int options_take_recording(const struct command *command, char **arguments, const char **input);
+
 /* Print an option table, for people and for programs. Both return the exit status. */
 
 extern const struct option_entry options_help_entry; /* of --help */

@@ -115,18 +115,15 @@ void report_selection_apply(struct report_selection *selection, bool no_cache)
 }
 
 int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
-			    int argument_count, char **arguments)
+			    char **arguments)
 {
-	struct mmt_report_options *report = &selection->report;
+	int status = options_take_recording(command, arguments, &selection->input);
 
-	if (argument_count > 1)
-		return message_usage(command, "unexpected argument '%s': pass only one recording", arguments[1]);
-	if (argument_count && selection->input)
-		return message_usage(command, "two recordings: --input %s and %s; pass only one", selection->input,
-				     arguments[0]);
+	if (status >= 0)
+		return status;
 	if (selection->to_given && selection->at_given)
 		return message_usage(command, "--at and --to are the same option: pass only one");
-	report->input = argument_count ? arguments[0] : selection->input ? selection->input : DEFAULT_FILE;
+	selection->report.input = selection->input;
 	report_selection_apply(selection, no_cache);
 	return -1;
 }

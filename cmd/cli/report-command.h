@@ -84,7 +84,7 @@ void report_selection_apply(struct report_selection *selection, bool no_cache);
 /* The same with the arguments after the options: at most one, the recording. Returns a negative number to continue;
  * otherwise the exit status, after a message. */
 int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
-			    int argument_count, char **arguments);
+			    char **arguments);
 
 /* mmt_report_create() with a progress line. `options` are those of one report. */
 struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define VECTOR(type)                                                                                                   \
 	struct {                                                                                                       \
@@ -32,6 +33,13 @@
 		vector_free((vector)->items);                                                                          \
 		(vector)->items = NULL;                                                                                \
 		(vector)->count = (vector)->capacity = 0;                                                              \
+	} while (0)
+
+/* As qsort(). */
+#define vector_sort(vector, compare)                                                                                   \
+	do {                                                                                                           \
+		if ((vector)->count)                                                                                   \
+			qsort((vector)->items, (vector)->count, sizeof(*(vector)->items), compare);                    \
 	} while (0)
 
 /* Free unused capacity. */

@@ -406,8 +406,7 @@ static struct mmt_error *attribute_between(struct diff *diff)
 	diff->result.between_bytes = (int64_t)(after->start_bytes - before->end_bytes);
 	diff->result.between_unexplained_bytes = diff->result.between_bytes;
 	error = compare_all_kinds(diff, indexed);
-	if (diff->between.count)
-		qsort(diff->between.items, diff->between.count, sizeof(*diff->between.items), compare_between);
+	vector_sort(&diff->between, compare_between);
 	diff->result.between_parts = diff->between.items;
 	diff->result.between_part_count = diff->between.count;
 	diff->result.between_parts_known = true;
@@ -438,8 +437,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		mmt_diff_destroy(&diff->result);
 		return error;
 	}
-	if (diff->entries.count)
-		qsort(diff->entries.items, diff->entries.count, sizeof(*diff->entries.items), compare_entries);
+	vector_sort(&diff->entries, compare_entries);
 	diff->result.entries = diff->entries.items;
 	diff->result.entry_count = diff->entries.count;
 	*diff_ret = &diff->result;

@@ -195,8 +195,7 @@ static struct mmt_error *make_timeline(struct jitdump *dump)
 {
 	for (size_t i = 0; dump->stats.other_clock && i < dump->places.count; i++)
 		dump->places.items[i].range.from_ns = 0;
-	if (dump->places.count)
-		qsort(dump->places.items, dump->places.count, sizeof(*dump->places.items), compare_places);
+	vector_sort(&dump->places, compare_places);
 	for (size_t i = 0; i < dump->places.count; i++) {
 		if (!vector_push(&dump->ranges, dump->places.items[i].range))
 			return &error_no_memory;

@@ -477,8 +477,7 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwar
 		}
 	}
 	names->damaged |= end < 0;
-	if (names->ranges.count)
-		qsort(names->ranges.items, names->ranges.count, sizeof(*names->ranges.items), compare_ranges);
+	vector_sort(&names->ranges, compare_ranges);
 	*names_ret = names;
 	return NULL;
 }
@@ -671,8 +670,7 @@ static void index_functions(struct dwarf_names *names, struct unit *unit)
 		unit->functions.count = 0;
 	if (unit->last > dwarf_dieoffset(&root))
 		names->bytes_read += unit->last - dwarf_dieoffset(&root);
-	if (unit->functions.count)
-		qsort(unit->functions.items, unit->functions.count, sizeof(*unit->functions.items), compare_functions);
+	vector_sort(&unit->functions, compare_functions);
 }
 
 static bool find_function(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *die_ret)

@@ -433,8 +433,7 @@ static void keep_limit(const struct name_cache *cache)
 	}
 	bytes = list_files(cache, stream, &files);
 	closedir(stream);
-	if (files.items.count)
-		qsort(files.items.items, files.items.count, sizeof(*files.items.items), compare_files);
+	vector_sort(&files.items, compare_files);
 	for (size_t i = 0; i < files.items.count; i++) {
 		if (bytes > cache->limit && !unlinkat(cache->directory, files.items.items[i].name, 0))
 			bytes -= files.items.items[i].bytes;

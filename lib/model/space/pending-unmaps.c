@@ -132,8 +132,7 @@ static int compare_pieces(const void *left, const void *right)
 
 static void sort_pieces(pieces *taken)
 {
-	if (taken->count > 1)
-		qsort(taken->items, taken->count, sizeof(*taken->items), compare_pieces);
+	vector_sort(taken, compare_pieces);
 }
 
 /* The same, except for parts of the range that older pending unmaps have already added to `taken`. */
@@ -220,8 +219,7 @@ bool pending_unmaps_take(struct space *space, const struct space_call *call, uin
 	if (!space->pending_unmaps.count)
 		return space_edit_touch(space, start, end) && space_edit_take(space, start, end, taken);
 	done = match_pending_unmaps(space, call, start, end, &spared, taken);
-	if (spared.count > 1)
-		qsort(spared.items, spared.count, sizeof(*spared.items), compare_ranges);
+	vector_sort(&spared, compare_ranges);
 	done = done && take_rest(space, start, end, &spared, taken);
 	vector_deinit(&spared);
 	sort_pieces(taken);

@@ -157,20 +157,10 @@ struct mmt_error *code_copies_encode(const struct code_copies *copies, const str
 
 static const struct code_run *find_run(const struct process_code *process, uint64_t address)
 {
-	size_t low = 0, high = process->runs.count;
+	size_t behind = partition_point(process->runs.count, i, process->runs.items[i].start <= address);
+	const struct code_run *run = behind ? &process->runs.items[behind - 1] : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct code_run *run = &process->runs.items[middle];
-
-		if (address < run->start)
-			high = middle;
-		else if (address - run->start >= run->size)
-			low = middle + 1;
-		else
-			return run;
-	}
-	return NULL;
+	return run && address - run->start < run->size ? run : NULL;
 }
 
 static struct mmt_error *decode_changes(struct bytes *bytes, uint64_t count, struct process_code *process)

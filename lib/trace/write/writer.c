@@ -880,8 +880,7 @@ struct mmt_error *writer_finish(struct writer *writer)
 	if (writer->file.stream)
 		return writer_finish_stream(writer);
 	first = writer_flush(writer);
-	if (writer->sections.count)
-		qsort(writer->sections.items, writer->sections.count, sizeof(struct section), compare_sections);
+	vector_sort(&writer->sections, compare_sections);
 	if (write_tail_somehow(writer, &data_end, &first)) {
 		error = write_ratio(writer);
 		if (!error)
