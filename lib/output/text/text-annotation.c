@@ -73,8 +73,7 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 	uint32_t line = 0;
 
 	if (annotation->is_copy) {
-		text_put(text, TEXT_FAINT, "as it was last seen");
-		text_end_line(text);
+		text_line(text, TEXT_FAINT, "as it was last seen");
 	}
 	for (size_t i = 0; i < annotation->instruction_count; i++) {
 		const struct mmt_instruction *instruction = &annotation->instructions[i];
@@ -88,9 +87,8 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 		line = instruction->source_file ? instruction->source_line : line;
 		text_put(text, TEXT_STRONG, instruction->here ? "-->" : "");
 		text_pad_to(text, ADDRESS_INDENT);
-		text_format(text, instruction->here ? TEXT_STRONG : TEXT_PLAIN, "%12" PRIx64 ":  %s",
-			    instruction->address, instruction->text);
-		text_end_line(text);
+		text_line(text, instruction->here ? TEXT_STRONG : TEXT_PLAIN, "%12" PRIx64 ":  %s",
+			  instruction->address, instruction->text);
 	}
 }
 

@@ -108,10 +108,9 @@ static void put_sizes(struct text *text, const char *what, uint64_t first_bytes,
 {
 	text_format(text, TEXT_STRONG, "  %s: %s when the first ended, %s when the second began, %s at its end", what,
 		    text_bytes(text, first_bytes), text_bytes(text, start_bytes), text_bytes(text, end_bytes));
-	text_format(text, TEXT_STRONG, ": %s between the recordings, %s in the second",
-		    text_change(text, (int64_t)(start_bytes - first_bytes)),
-		    text_change(text, (int64_t)(end_bytes - start_bytes)));
-	text_end_line(text);
+	text_line(text, TEXT_STRONG, ": %s between the recordings, %s in the second",
+		  text_change(text, (int64_t)(start_bytes - first_bytes)),
+		  text_change(text, (int64_t)(end_bytes - start_bytes)));
 }
 
 static void put_rss(struct text *text, const struct mmt_diff *diff)
@@ -132,8 +131,7 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 
 	if (!diff->between_parts_known || !diff->between_part_count)
 		return;
-	text_put(text, TEXT_PLAIN, "  between the recordings, in:");
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "  between the recordings, in:");
 	for (size_t i = 0; i < diff->between_part_count; i++) {
 		const struct mmt_growth_part *part = &diff->between_parts[i];
 
@@ -158,27 +156,23 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 {
 	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
 
-	text_format(text, TEXT_STRONG,
-		    "One process in both recordings: the second began %s after the end of the first.",
-		    text_duration(text, diff->between_ns));
-	text_end_line(text);
+	text_line(text, TEXT_STRONG, "One process in both recordings: the second began %s after the end of the first.",
+		  text_duration(text, diff->between_ns));
 	put_rss(text, diff);
 	put_between(text, diff);
 	/* The selected part of memory that was mapped before is unknown. */
 	if (selection_has_patterns(diff->before) || selection_has_patterns(diff->after))
 		return;
-	text_format(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
-		    text_bytes(text, diff->mapped_before_bytes), text_bytes(text, diff->mapped_after_bytes),
-		    text_change(text, change));
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
+		  text_bytes(text, diff->mapped_before_bytes), text_bytes(text, diff->mapped_after_bytes),
+		  text_change(text, change));
 	/* Mapped bytes include only processes that are in both recordings. */
 	if (diff->before->process_count > 1 || diff->after->process_count > 1)
 		return;
-	text_format(text, TEXT_PLAIN,
-		    "  of this, the rows below mapped %s; %s by calls between the recordings, and by unmapping",
-		    text_bytes(text, diff->after->unfreed_bytes),
-		    text_change(text, change - (int64_t)diff->after->unfreed_bytes));
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN,
+		  "  of this, the rows below mapped %s; %s by calls between the recordings, and by unmapping",
+		  text_bytes(text, diff->after->unfreed_bytes),
+		  text_change(text, change - (int64_t)diff->after->unfreed_bytes));
 }
 
 void text_diff_relation(struct text *text, const struct mmt_diff *diff)
@@ -195,8 +189,7 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 	text_put_name(text, TEXT_PLAIN, diff->before->processes[0].name, 0);
 	text_put(text, TEXT_PLAIN, " and ");
 	text_put_name(text, TEXT_PLAIN, diff->after->processes[0].name, 0);
-	text_put(text, TEXT_PLAIN, "): few of their stacks will match");
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "): few of their stacks will match");
 }
 
 static void put_from_to(struct text *text, const char *before, const char *after, const char *unit)
@@ -264,13 +257,11 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_end_line(&text);
 		text_format(&text, TEXT_PLAIN, "%s more changed %s", mmt_format_count(selection.hidden_count, count),
 			    text_plural(selection.hidden_count, "stack", "stacks"));
-		text_put(&text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
-		text_end_line(&text);
+		text_line(&text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 	}
 	if (!diff->entry_count) {
 		text_end_line(&text);
-		text_put(&text, TEXT_PLAIN, "No stack changed.");
-		text_end_line(&text);
+		text_line(&text, TEXT_PLAIN, "No stack changed.");
 	}
 	text_explanations_add(&explanations, diff->before);
 	text_explanations_add(&explanations, diff->after);

@@ -104,8 +104,7 @@ static void put_heads(struct text *text)
 	text_pad_to(text, KIND_COLUMN);
 	text_put(text, TEXT_FAINT, "what");
 	text_pad_to(text, NAME_COLUMN);
-	text_put(text, TEXT_FAINT, "mapped by");
-	text_end_line(text);
+	text_line(text, TEXT_FAINT, "mapped by");
 }
 
 void text_causes(struct text *text, const struct mmt_report *report)
@@ -126,9 +125,8 @@ void text_causes(struct text *text, const struct mmt_report *report)
 			rest_bytes = saturating_add(rest_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
 	}
 	if (count > CAUSES_SHOWN) {
-		text_format(text, TEXT_PLAIN, "  %10s  in %zu other places", text_bytes(text, rest_bytes),
-			    count - CAUSES_SHOWN);
-		text_end_line(text);
+		text_line(text, TEXT_PLAIN, "  %10s  in %zu other places", text_bytes(text, rest_bytes),
+			  count - CAUSES_SHOWN);
 	}
 	text_end_line(text);
 }
@@ -345,7 +343,6 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 			 text_bytes(text, mapped),
 			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
-	text_end_line(text);
 }
 
 bool text_growth_is_of_all(const struct mmt_report *report)
@@ -373,7 +370,6 @@ static void put_place(struct text *text, const struct mmt_report *report)
 		    "  Which pages are resident was not recorded: this is based on RSS (/proc/PID/statm) alone, "
 		    "and what follows on committed bytes.",
 		    INDENT);
-		text_end_line(text);
 	}
 	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN ||
 	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
@@ -398,7 +394,6 @@ static void put_place(struct text *text, const struct mmt_report *report)
 		snprintf(sentence, sizeof(sentence), "Mappings made in this recording hold all of %s: %s.", it, size);
 	text_pad_to(text, INDENT);
 	text_put_sentence(text, TEXT_STRONG, sentence, INDENT);
-	text_end_line(text);
 }
 
 #define PARTS_SHOWN 5
@@ -457,7 +452,6 @@ void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 		return;
 	text_pad_to(text, PART_INDENT);
 	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
-	text_end_line(text);
 }
 
 /* "+36.90 MiB  touched in malloc arenas ..." */
@@ -474,8 +468,7 @@ static void put_part(struct text *text, const struct mmt_growth_part *part, bool
 		 : swapped	 ? "given back or swapped out in "
 				 : "given back in ");
 	text_put_kind(text, part);
-	text_format(text, TEXT_PLAIN, ", mapped before this %s began", windowed ? "window" : "recording");
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, ", mapped before this %s began", windowed ? "window" : "recording");
 	text_put_part_hint(text, part);
 }
 
@@ -483,8 +476,7 @@ void text_put_rest(struct text *text, int64_t bytes, const char *what)
 {
 	if (!bytes)
 		return;
-	text_format(text, TEXT_PLAIN, "  %12s  %s", text_change(text, bytes), what);
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "  %12s  %s", text_change(text, bytes), what);
 }
 
 void text_put_swap(struct text *text, int64_t bytes)
@@ -506,11 +498,9 @@ static void put_readings(struct text *text, const struct mmt_report *report)
 	const struct mmt_growth *growth = &report->growth;
 	int64_t change_bytes = (int64_t)(growth->pages_end_bytes - growth->pages_start_bytes);
 
-	text_format(text, TEXT_PLAIN, "  Resident pages were read %s and %s after the start; between these, RSS %s:",
-		    text_duration(text, since(growth->pages_start_ns, report->start_ns)),
-		    text_duration(text, since(growth->pages_end_ns, report->start_ns)),
-		    text_change(text, change_bytes));
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "  Resident pages were read %s and %s after the start; between these, RSS %s:",
+		  text_duration(text, since(growth->pages_start_ns, report->start_ns)),
+		  text_duration(text, since(growth->pages_end_ns, report->start_ns)), text_change(text, change_bytes));
 }
 
 /* Print the parts of the growth, largest first; the last lines make the sum complete. */
@@ -603,7 +593,6 @@ static void put_missing_sample(struct text *text, const struct mmt_report *repor
 		 not_permitted ? "mmtrace was not permitted to read the memory of the process (CAP_SYS_PTRACE)"
 			       : "the process uses userfaultfd(2), so mmtrace did not read its memory");
 	text_put_sentence(text, TEXT_PLAIN, sentence, PART_INDENT);
-	text_end_line(text);
 }
 
 /* Huge pages of which much was never written. */
@@ -621,7 +610,6 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	text_pad_to(text, PART_INDENT);
 	text_put_sentence(text, TEXT_FAINT, pages->hint, PART_INDENT);
-	text_end_line(text);
 }
 
 /* What a process adds to the change of all of them: all of its memory if it started in the window or ended in it. */
@@ -712,7 +700,6 @@ static void put_growth_of_ended(struct text *text, const struct mmt_report *repo
 		 text_count(text, grown), text_bytes(text, bytes),
 		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
-	text_end_line(text);
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)
@@ -740,7 +727,6 @@ static void put_ended(struct text *text, const struct mmt_report *report)
 		 "all pages were read. --pid PID shows it for a process that was alive at the end.",
 		 count);
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
-	text_end_line(text);
 }
 
 void text_growth(struct text *text, const struct mmt_report *report)

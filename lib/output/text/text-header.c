@@ -15,9 +15,8 @@ static void put_missed(struct text *text, uint64_t missed, const char *one, cons
 	if (!missed)
 		return;
 	text_put(text, TEXT_BAD, "MISSED");
-	text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
-		    text_count(text, missed), text_plural(missed, one, several));
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
+		  text_count(text, missed), text_plural(missed, one, several));
 }
 
 static void put_warning(struct text *text, const char *word, const char *rest)
@@ -32,11 +31,9 @@ static void put_unfinished(struct text *text, const struct mmt_completeness *com
 {
 	if (!completeness->unfinished_records)
 		return;
-	text_format(text, TEXT_PLAIN, "The last %s (%s %s) were discarded because records of other CPUs are missing.",
-		    text_duration(text, completeness->unfinished_ns),
-		    text_count(text, completeness->unfinished_records),
-		    text_plural(completeness->unfinished_records, "record", "records"));
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "The last %s (%s %s) were discarded because records of other CPUs are missing.",
+		  text_duration(text, completeness->unfinished_ns), text_count(text, completeness->unfinished_records),
+		  text_plural(completeness->unfinished_records, "record", "records"));
 }
 
 void text_warnings(struct text *text, const struct mmt_report *report)
@@ -51,8 +48,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		text_put(text, TEXT_PLAIN, ": ");
 		text_put_name(text, TEXT_PLAIN, completeness->damage ? completeness->damage : "bytes cannot be read",
 			      0);
-		text_put(text, TEXT_PLAIN, "; the report uses what could be read");
-		text_end_line(text);
+		text_line(text, TEXT_PLAIN, "; the report uses what could be read");
 	}
 	put_unfinished(text, completeness);
 	if (completeness->lost_events) {
@@ -60,8 +56,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
 			    text_count(text, completeness->lost_events),
 			    text_plural(completeness->lost_events, "event", "events"));
-		text_put(text, TEXT_PLAIN, " Record with a larger --ring-size.");
-		text_end_line(text);
+		text_line(text, TEXT_PLAIN, " Record with a larger --ring-size.");
 	}
 	put_missed(text, completeness->missed_threads, "thread was not recorded", "threads were not recorded");
 	put_missed(text, completeness->missed_cpus,
@@ -218,7 +213,6 @@ static void put_notes(struct text *text, const struct mmt_completeness *complete
 			continue;
 		text_put(text, TEXT_STRONG, "  note: ");
 		text_put_sentence(text, TEXT_PLAIN, completeness->warnings[i], NOTE_INDENT);
-		text_end_line(text);
 	}
 }
 

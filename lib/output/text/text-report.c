@@ -249,11 +249,10 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 	put_doubts_of_processes(&doubts, report);
 	if (doubts.any)
 		return;
-	text_format(
+	text_line(
 	    text, TEXT_GOOD,
 	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and %s did not grow.",
 	    swaps(report) ? "RSS and swap" : "RSS");
-	text_end_line(text);
 }
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
@@ -531,11 +530,10 @@ static struct mmt_error *put_inner_rows(struct text *text, const struct mmt_repo
 		put_inner_row(text, report, selection.groups[i], options->sort, memory_bytes);
 	if (selection.hidden.count) {
 		text_pad_to(text, STACK_INDENT);
-		text_format(text, TEXT_PLAIN, "%9s in %s more",
-			    text_bytes(text, selection.hidden.memory_bytes ? selection.hidden.memory_bytes
-									   : selection.hidden.bytes),
-			    text_count(text, selection.hidden.count));
-		text_end_line(text);
+		text_line(text, TEXT_PLAIN, "%9s in %s more",
+			  text_bytes(text, selection.hidden.memory_bytes ? selection.hidden.memory_bytes
+									 : selection.hidden.bytes),
+			  text_count(text, selection.hidden.count));
 	}
 	selection_deinit(&selection);
 	return NULL;
@@ -545,7 +543,6 @@ static void put_line(struct text *text, const char *line)
 {
 	text_pad_to(text, STACK_INDENT);
 	text_put_sentence(text, TEXT_FAINT, line, STACK_INDENT);
-	text_end_line(text);
 }
 
 /* The header explains huge pages: print only a hint that differs from its own. */
@@ -592,8 +589,7 @@ static void put_heading(struct text *text, const struct selection *selection, si
 	    (index && !selection->groups[index - 1]->memory_bytes))
 		return;
 	text_put(text, TEXT_STRONG, "address space without memory");
-	text_put(text, TEXT_FAINT, " (reserved, or never touched)");
-	text_end_line(text);
+	text_line(text, TEXT_FAINT, " (reserved, or never touched)");
 	text_end_line(text);
 }
 
@@ -620,8 +616,7 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 		    text_bytes(text, of_memory ? hidden->memory_bytes : hidden->bytes));
 	if (sort == MMT_SORT_MEMORY)
 		text_put(text, TEXT_PLAIN, of_memory ? " of memory" : " of address space");
-	text_put(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
-	text_end_line(text);
+	text_line(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 }
 
 struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const struct mmt_text_options *options,

@@ -50,9 +50,8 @@ static void put_selected(struct text *text, const struct mmt_report *report)
 
 	text_format(text, TEXT_STRONG, "  selected %s of %s unfreed", text_bytes(text, report->unfreed_bytes),
 		    text_bytes(text, report->unfiltered_unfreed_bytes));
-	text_format(text, TEXT_STRONG, ", %s of %s committed", text_bytes(text, committed),
-		    text_bytes(text, report->unfiltered_committed_bytes));
-	text_end_line(text);
+	text_line(text, TEXT_STRONG, ", %s of %s committed", text_bytes(text, committed),
+		  text_bytes(text, report->unfiltered_committed_bytes));
 }
 
 /* There is memory, but none of it is selected. */
@@ -64,7 +63,6 @@ static void put_nothing_selected(struct text *text, const struct mmt_report *rep
 	text_put(text, TEXT_BAD, "  nothing matches: ");
 	text_put_sentence(text, TEXT_PLAIN,
 			  "a pattern is compared with the complete name; write '*name*' to find a part of it", 2);
-	text_end_line(text);
 }
 
 void text_choice(struct text *text, const struct mmt_report *report)
@@ -74,10 +72,9 @@ void text_choice(struct text *text, const struct mmt_report *report)
 	put_patterns(text, "  only --focus ", report->focus, report->focus_count);
 	put_patterns(text, "  without --ignore ", report->ignore, report->ignore_count);
 	if (report->left_out_process_count) {
-		text_format(text, TEXT_STRONG, "  only the %s asked for; %s left out",
-			    text_plural(report->process_count, "process", "processes"),
-			    text_count(text, report->left_out_process_count));
-		text_end_line(text);
+		text_line(text, TEXT_STRONG, "  only the %s asked for; %s left out",
+			  text_plural(report->process_count, "process", "processes"),
+			  text_count(text, report->left_out_process_count));
 	}
 	if (report->classes || selection_has_patterns(report))
 		put_selected(text, report);
@@ -94,8 +91,7 @@ void text_window(struct text *text, const struct mmt_report *report)
 		    format_since(report, report->from_ns, from),
 		    format_since(report, report->allocations_to_ns, allocations_to),
 		    format_since(report, report->to_ns, to));
-	text_put(text, TEXT_PLAIN, " after the start");
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, " after the start");
 }
 
 void text_marks(struct text *text, const struct mmt_report *report)
@@ -209,8 +205,7 @@ void text_processes(struct text *text, const struct mmt_report *report)
 	text_pad_to(text, THREAD_COLUMNS);
 	if (report->resident_reading_count)
 		text_format(text, TEXT_STRONG, "  %11s  %10s", "growth", "RSS at end");
-	text_format(text, TEXT_STRONG, "  %10s  %13s  %10s", "unfreed", "mapped before", "inherited");
-	text_end_line(text);
+	text_line(text, TEXT_STRONG, "  %10s  %13s  %10s", "unfreed", "mapped before", "inherited");
 	for (size_t i = 0; i < report->process_count; i++)
 		rest_bytes += report->processes[i].unfreed_bytes;
 	for (int i = 0; i < PROCESSES_SHOWN && (process = find_next_process(report, process)) != NULL; i++) {
@@ -219,9 +214,8 @@ void text_processes(struct text *text, const struct mmt_report *report)
 	}
 	if (report->process_count <= PROCESSES_SHOWN)
 		return;
-	text_format(text, TEXT_PLAIN, "  and %s more with %s (--json has all)",
-		    text_count(text, report->process_count - PROCESSES_SHOWN), text_bytes(text, rest_bytes));
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "  and %s more with %s (--json has all)",
+		  text_count(text, report->process_count - PROCESSES_SHOWN), text_bytes(text, rest_bytes));
 }
 
 static void put_thread(struct text *text, const struct mmt_thread *thread)
@@ -235,10 +229,9 @@ static void put_total(struct text *text, const struct mmt_thread_total *total)
 	text_put(text, TEXT_PLAIN, "  ");
 	put_thread(text, &total->thread);
 	text_pad_to(text, THREAD_COLUMNS);
-	text_format(text, TEXT_PLAIN, "  %10s  %10s  %15s  %15s  %10s", text_bytes(text, total->unfreed_bytes),
-		    text_bytes(text, total->allocated_bytes), text_bytes(text, total->freed_by_itself_bytes),
-		    text_bytes(text, total->freed_by_others_bytes), text_bytes(text, total->released_bytes));
-	text_end_line(text);
+	text_line(text, TEXT_PLAIN, "  %10s  %10s  %15s  %15s  %10s", text_bytes(text, total->unfreed_bytes),
+		  text_bytes(text, total->allocated_bytes), text_bytes(text, total->freed_by_itself_bytes),
+		  text_bytes(text, total->freed_by_others_bytes), text_bytes(text, total->released_bytes));
 }
 
 static void put_releases(struct text *text, const struct mmt_report *report)
@@ -258,8 +251,7 @@ static void put_releases(struct text *text, const struct mmt_report *report)
 		text_end_line(text);
 	}
 	if (shown < report->release_count) {
-		text_format(text, TEXT_PLAIN, "  and %zu more pairs of threads", report->release_count - shown);
-		text_end_line(text);
+		text_line(text, TEXT_PLAIN, "  and %zu more pairs of threads", report->release_count - shown);
 	}
 }
 
@@ -270,14 +262,12 @@ void text_threads(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	text_put(text, TEXT_STRONG, "  thread");
 	text_pad_to(text, THREAD_COLUMNS);
-	text_format(text, TEXT_STRONG, "  %10s  %10s  %15s  %15s  %10s", "unfreed", "mapped", "freed by itself",
-		    "freed by others", "released");
-	text_end_line(text);
+	text_line(text, TEXT_STRONG, "  %10s  %10s  %15s  %15s  %10s", "unfreed", "mapped", "freed by itself",
+		  "freed by others", "released");
 	for (size_t i = 0; i < shown; i++)
 		put_total(text, &report->thread_totals[i]);
 	if (shown < report->thread_total_count) {
-		text_format(text, TEXT_PLAIN, "  and %zu more threads", report->thread_total_count - shown);
-		text_end_line(text);
+		text_line(text, TEXT_PLAIN, "  and %zu more threads", report->thread_total_count - shown);
 	}
 	if (!report->release_count)
 		return;
@@ -318,9 +308,8 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 	}
 	if (shown < report->failure_count) {
 		text_end_line(text);
-		text_format(text, TEXT_PLAIN, "and %zu more %s of failed calls (--json has all)",
-			    report->failure_count - shown, text_plural(report->failure_count - shown, "kind", "kinds"));
-		text_end_line(text);
+		text_line(text, TEXT_PLAIN, "and %zu more %s of failed calls (--json has all)",
+			  report->failure_count - shown, text_plural(report->failure_count - shown, "kind", "kinds"));
 	}
 }
 

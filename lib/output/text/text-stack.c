@@ -291,8 +291,7 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 static void put_gap(struct text *text, size_t count, const char *what, unsigned indent)
 {
 	text_pad_to(text, indent);
-	text_format(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
-	text_end_line(text);
+	text_line(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
 }
 
 static bool is_gap_of_library(const struct layout *layout, size_t first)
@@ -344,8 +343,7 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 	marks->hidden |= group->hidden_frame_count > 0;
 	if (group->hidden_frame_count && !group->frame_count) {
 		text_pad_to(text, indent);
-		text_put(text, TEXT_FAINT, "(every frame is hidden)");
-		text_end_line(text);
+		text_line(text, TEXT_FAINT, "(every frame is hidden)");
 		return;
 	}
 	marks->cut |= cut > 0;
@@ -359,7 +357,6 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 static void put_line(struct text *text, const char *line)
 {
 	text_put_sentence(text, TEXT_FAINT, line, INDENT);
-	text_end_line(text);
 }
 
 void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report)

@@ -65,6 +65,18 @@ void text_format(struct text *text, enum text_style style, const char *format, .
 	text_put(text, style, line);
 }
 
+void text_line(struct text *text, enum text_style style, const char *format, ...)
+{
+	char line[TEXT_PART_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	text_put(text, style, line);
+	text_end_line(text);
+}
+
 /* Trusted text that may contain characters beyond ASCII, all one column wide. */
 static void text_put_wide(struct text *text, const char *characters)
 {
@@ -139,6 +151,7 @@ void text_put_sentence(struct text *text, enum text_style style, const char *sen
 		text->column += columns;
 	}
 	end_style(text, style);
+	text_end_line(text);
 }
 
 void text_put_process_name(struct text *text, const struct mmt_process *process)

@@ -39,10 +39,12 @@ void text_end(struct text *text);
 void text_put(struct text *text, enum text_style style, const char *plain);
 void text_format(struct text *text, enum text_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, and the end of the line. */
+void text_line(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* A name from a recording, cut with "..." to `columns_max` (0: not cut). */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
-/* A sentence that may contain names from a recording. Further lines have this indent. */
+/* A sentence that may contain names from a recording, and the end of its last line. Further lines have this indent. */
 void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
 /* "name (pid 12)" */
 void text_put_process_name(struct text *text, const struct mmt_process *process);
