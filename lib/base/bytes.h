@@ -120,6 +120,12 @@ static inline uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t e
 	return 0;
 }
 
+/* Reads the count as well. */
+static inline uint64_t bytes_count_u32(struct bytes *bytes, size_t element_size, uint64_t limit)
+{
+	return bytes_count(bytes, bytes_u32(bytes), element_size, limit);
+}
+
 static inline bool bytes_ok(const struct bytes *bytes)
 {
 	return !bytes->failure;

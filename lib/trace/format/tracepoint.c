@@ -117,10 +117,9 @@ static struct mmt_error *read_name_and_id(struct bytes *bytes, struct tracepoint
 static struct mmt_error *decode_system(struct bytes *bytes, struct tracepoints *tracepoints)
 {
 	const char *system = bytes_string(bytes);
-	uint64_t count = bytes_u32(bytes);
+	uint64_t count = bytes_count_u32(bytes, sizeof(uint64_t), LIMIT_TRACEPOINTS);
 	struct mmt_error *error = NULL;
 
-	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_TRACEPOINTS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
 		struct tracepoint *item = vector_append(&tracepoints->items);
 
@@ -167,12 +166,10 @@ static struct mmt_error *decode_body(struct bytes *bytes, struct tracepoints *tr
 	tracepoints->header_event = copy_text(bytes, bytes_u64(bytes));
 	if (!tracepoints->header_page || !tracepoints->header_event)
 		return &error_no_memory;
-	count = bytes_u32(bytes);
-	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_TRACEPOINTS);
+	count = bytes_count_u32(bytes, sizeof(uint64_t), LIMIT_TRACEPOINTS);
 	for (uint64_t i = 0; i < count; i++)
 		bytes_sub(bytes, bytes_u64(bytes));
-	count = bytes_u32(bytes);
-	count = bytes_count(bytes, count, 1 + sizeof(uint32_t), LIMIT_SYSTEMS);
+	count = bytes_count_u32(bytes, 1 + sizeof(uint32_t), LIMIT_SYSTEMS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++)
 		error = decode_system(bytes, tracepoints);
 	return error;

@@ -279,8 +279,7 @@ static struct mmt_error *read_preamble(struct recording_file *file, const struct
 	if (bytes_u32(&bytes) != PREAMBLE_VERSION)
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "%s: written by a newer version of mmtrace; use that version", file->path);
-	count = bytes_u32(&bytes);
-	count = bytes_count(&bytes, count, PREAMBLE_ENTRY_BYTES, FEATURE_BITS);
+	count = bytes_count_u32(&bytes, PREAMBLE_ENTRY_BYTES, FEATURE_BITS);
 	for (uint64_t i = 0; i < count; i++) {
 		uint32_t feature = bytes_u32(&bytes);
 

@@ -225,8 +225,7 @@ struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct c
 	buffer_init(&copies.bytes, LIMIT_CODE_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &copies.bytes);
 	inner = bytes_over(copies.bytes.data, copies.bytes.size);
-	count = error ? 0 : bytes_u32(&inner);
-	count = bytes_count(&inner, count, PROCESS_BYTES, LIMIT_PROCESSES);
+	count = bytes_count_u32(&inner, PROCESS_BYTES, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct process_code *process = vector_append(&copies.processes);
 

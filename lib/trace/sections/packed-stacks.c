@@ -188,9 +188,8 @@ static uint32_t read_text_number(struct bytes *bytes, const struct resolved_stac
 
 static struct mmt_error *decode_texts(struct bytes *bytes, struct resolved_stacks *stacks)
 {
-	uint64_t count = bytes_u32(bytes);
+	uint64_t count = bytes_count_u32(bytes, 1, LIMIT_ITEMS);
 
-	count = bytes_count(bytes, count, 1, LIMIT_ITEMS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		if (!vector_push(&stacks->read_texts, bytes_string(bytes)))
 			return &error_no_memory;
@@ -200,9 +199,8 @@ static struct mmt_error *decode_texts(struct bytes *bytes, struct resolved_stack
 
 static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stacks *stacks)
 {
-	uint64_t count = bytes_u32(bytes);
+	uint64_t count = bytes_count_u32(bytes, NAME_BYTES, LIMIT_ITEMS);
 
-	count = bytes_count(bytes, count, NAME_BYTES, LIMIT_ITEMS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resolved_name name = {.address = bytes_u64(bytes)};
 		uint32_t kind, flags;
@@ -229,9 +227,8 @@ static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stack
 
 static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
 {
-	uint64_t count = bytes_u32(bytes), names = 0;
+	uint64_t count = bytes_count_u32(bytes, FRAME_BYTES_MIN, LIMIT_ITEMS), names = 0;
 
-	count = bytes_count(bytes, count, FRAME_BYTES_MIN, LIMIT_ITEMS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resolved_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
 
@@ -250,15 +247,13 @@ static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, st
 
 static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stacks *stacks)
 {
-	uint64_t count = bytes_u32(bytes);
+	uint64_t count = bytes_count_u32(bytes, STACK_BYTES_MIN, LIMIT_ITEMS);
 
-	count = bytes_count(bytes, count, STACK_BYTES_MIN, LIMIT_ITEMS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resolved_stack stack = {.end = bytes_u32(bytes),
 					       .first_frame = (uint32_t)stacks->stack_frames.count};
-		uint64_t frames = bytes_u32(bytes);
+		uint64_t frames = bytes_count_u32(bytes, sizeof(uint32_t), LIMIT_ITEMS);
 
-		frames = bytes_count(bytes, frames, sizeof(uint32_t), LIMIT_ITEMS);
 		stack.frame_count = (uint32_t)frames;
 		for (uint64_t j = 0; j < frames; j++) {
 			uint32_t frame = bytes_u32(bytes);
@@ -276,9 +271,8 @@ static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stac
 
 static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
 {
-	uint64_t count = bytes_u32(bytes);
+	uint64_t count = bytes_count_u32(bytes, PROCESS_BYTES, LIMIT_PROCESSES);
 
-	count = bytes_count(bytes, count, PROCESS_BYTES, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resolved_process process = {.runtime = read_text_number(bytes, stacks)};
 		uint32_t flags;
@@ -297,8 +291,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 		if (!vector_push(&stacks->processes, process))
 			return &error_no_memory;
 	}
-	count = bytes_u32(bytes);
-	count = bytes_count(bytes, count, PROGRAM_BYTES, LIMIT_ITEMS);
+	count = bytes_count_u32(bytes, PROGRAM_BYTES, LIMIT_ITEMS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resolved_program program = {.path = read_text_number(bytes, stacks)};
 
@@ -423,9 +416,8 @@ static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, st
 
 struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count, struct resolved_codes *codes)
 {
-	uint64_t count = bytes_u32(bytes);
+	uint64_t count = bytes_count_u32(bytes, CODE_BYTES_MIN, LIMIT_CODES);
 
-	count = bytes_count(bytes, count, CODE_BYTES_MIN, LIMIT_CODES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resolved_code code = {.address = bytes_u64(bytes)};
 		struct mmt_error *error;

@@ -292,8 +292,7 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, stru
 	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
-	count = error ? 0 : bytes_u32(&inner);
-	count = bytes_count(&inner, count, 20, LIMIT_PROCESSES);
+	count = bytes_count_u32(&inner, 20, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct perf_map_copy *copy = vector_append(&copies.maps);
 
@@ -371,8 +370,7 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struc
 	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
-	count = error ? 0 : bytes_u32(&inner);
-	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
+	count = bytes_count_u32(&inner, 16, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct jitdump_copy *copy = vector_append(&copies.dumps);
 
@@ -484,10 +482,9 @@ static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version,
 static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t version, process_residencies *processes,
 					    struct map *places)
 {
-	uint64_t count = bytes_u32(bytes);
+	uint64_t count = bytes_count_u32(bytes, 8, LIMIT_PROCESSES);
 	struct mmt_error *error = NULL;
 
-	count = bytes_count(bytes, count, 8, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
 		struct process_residency *process = vector_append(processes);
 
@@ -632,8 +629,7 @@ struct mmt_error *recording_huge_pages_decode(struct bytes *bytes, size_t *room,
 	inner = bytes_over(plain.data, plain.size);
 	setting = error ? 0 : bytes_u32(&inner);
 	huge.setting = setting > HUGE_NEVER ? HUGE_SETTING_UNKNOWN : setting;
-	count = error ? 0 : bytes_u32(&inner);
-	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
+	count = bytes_count_u32(&inner, 16, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct process_huge_pages *process = vector_append(&huge.processes);
 
