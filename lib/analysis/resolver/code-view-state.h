@@ -58,18 +58,17 @@ struct frame_record {
 
 struct process_state {
 	int32_t pid;
-	uint64_t program_ns; /* start time of the latest program seen in it */
-	bool looked_up;
-	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
-	struct copied_code *code;    /* recorded JIT code of the program that began at code_ns; borrowed, NULL: none */
-	uint64_t code_ns;
-	bool code_looked_up;
+	bool looked_up, code_looked_up;
 	bool unnamed;	       /* has frames that a perf map could have named */
 	bool unchecked_frames; /* like the next field: see struct jit_code_state */
 	bool stacks_end_there;
 	bool changed_too_often; /* in a packed recording, or in an earlier program of the process */
 	bool unnamed_precompiled;
-	bool interpreted_named;		   /* some frame has the name of an interpreted function */
+	bool interpreted_named;	     /* some frame has the name of an interpreted function */
+	uint64_t program_ns;	     /* start time of the latest program seen in it */
+	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
+	struct copied_code *code;    /* recorded JIT code of the program that began at code_ns; borrowed, NULL: none */
+	uint64_t code_ns;
 	const struct runtime *interpreter; /* runtime whose interpreter has frames; NULL: none */
 	const struct runtime *runtime;
 	uint64_t looked_at;			 /* code generation in which no runtime was found; 0: none yet */
