@@ -58,12 +58,6 @@ struct debug_scopes {
 	uint64_t bytes_read;
 };
 
-/* NULL: out of memory. */
-static struct debug_scopes *debug_scopes_create(void)
-{
-	return calloc(1, sizeof(struct debug_scopes));
-}
-
 /* Accepts NULL. */
 static void debug_scopes_destroy(struct debug_scopes *scopes)
 {
@@ -79,12 +73,6 @@ static void debug_scopes_destroy(struct debug_scopes *scopes)
 	map_deinit(&scopes->names);
 	arena_deinit(&scopes->arena);
 	free(scopes);
-}
-
-/* Approximate number of bytes read from the Dwarf so far. */
-static uint64_t debug_scopes_bytes_read(const struct debug_scopes *scopes)
-{
-	return scopes->bytes_read;
 }
 
 /* ---- nesting of entries ---- */
@@ -458,7 +446,7 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwar
 		return &error_no_memory;
 	names->dwarf = dwarf;
 	names->lines = line_tables_create(dwarf);
-	names->scopes = debug_scopes_create();
+	names->scopes = calloc(1, sizeof(*names->scopes));
 	if (!names->lines || !names->scopes) {
 		dwarf_names_destroy(names);
 		return &error_no_memory;
@@ -518,7 +506,7 @@ char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
 
 uint64_t dwarf_names_bytes_read(const struct dwarf_names *names)
 {
-	return names->bytes_read + debug_scopes_bytes_read(names->scopes);
+	return names->bytes_read + names->scopes->bytes_read;
 }
 
 bool dwarf_names_expected(Elf *elf)

@@ -99,11 +99,6 @@ static bool page_lifetimes_init(struct page_lifetimes *lifetimes, const struct m
 	return true;
 }
 
-static void page_lifetimes_deinit(struct page_lifetimes *lifetimes)
-{
-	vector_deinit(&lifetimes->current);
-}
-
 /* The largest power of two that divides the bytes of every lifetime. */
 static uint64_t page_lifetimes_unit(const struct mmt_report *report)
 {
@@ -858,7 +853,7 @@ static void deinit(struct page *page)
 	buffer_deinit(&page->escaped);
 	for (unsigned i = 0; i < RECORDINGS_MAX; i++) {
 		free(page->stack_of_group[i]);
-		page_lifetimes_deinit(&page->lifetimes[i]);
+		vector_deinit(&page->lifetimes[i].current);
 	}
 }
 

@@ -62,19 +62,18 @@ static void put_huge_pages(struct text *text, const struct mmt_diff *diff)
 	bool known = diff->before->huge_pages_known && diff->after->huge_pages_known;
 	/* Without huge pages there is nothing to sample. */
 	bool sampled = (before->sampled_bytes || !before->bytes) && (after->sampled_bytes || !after->bytes);
-	char change[MMT_SIZE_TEXT], first[MMT_SIZE_TEXT], second[MMT_SIZE_TEXT];
 
 	if (!known ||
 	    (!differs(before->bytes, after->bytes) && !(sampled && differs(before->zero_bytes, after->zero_bytes))))
 		return;
 	text_put(text, TEXT_PLAIN, "huge pages      ");
 	text_format(text, after->bytes > before->bytes ? TEXT_BAD : TEXT_GOOD, "%11s",
-		    mmt_format_change((int64_t)(after->bytes - before->bytes), change));
-	text_part(text, TEXT_PLAIN, "%s to %s", mmt_format_bytes(before->bytes, first),
-		  mmt_format_bytes(after->bytes, second));
+		    text_change(text, (int64_t)(after->bytes - before->bytes)));
+	text_part(text, TEXT_PLAIN, "%s to %s", text_bytes(text, before->bytes),
+		  text_bytes(text, after->bytes));
 	if (sampled)
 		text_part(text, TEXT_PLAIN, "never written (all zero): about %s to %s",
-			  mmt_format_bytes(before->zero_bytes, first), mmt_format_bytes(after->zero_bytes, second));
+			  text_bytes(text, before->zero_bytes), text_bytes(text, after->zero_bytes));
 	text_end_line(text);
 }
 

@@ -271,11 +271,6 @@ static int64_t swap_change(const struct mmt_growth *growth)
 	return (int64_t)(growth->end_swap_bytes - growth->start_swap_bytes);
 }
 
-static const char *format_growth(const struct mmt_growth *growth, char text[MMT_SIZE_TEXT])
-{
-	return mmt_format_change(mmt_growth_change(growth), text);
-}
-
 /* Print the verdict and its reason. */
 static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
 {
@@ -285,7 +280,7 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
 	const char *what = swaps ? "RSS and swap" : "RSS";
 
-	format_growth(growth, change);
+	mmt_format_change(mmt_growth_change(growth), change);
 	switch (growth->verdict) {
 	case MMT_VERDICT_GROWING:
 		snprintf(sentence, size, "%s %s, and still rising at the end: %s per minute in the second half.", what,
