@@ -30,10 +30,8 @@ static int check_machine(const struct command *command)
 	struct mmt_error *error = mmt_check_create(&check);
 	int status;
 
-	if (error) {
-		message_error(command, error);
-		return EXIT_UNUSABLE;
-	}
+	if (error)
+		return message_error(command, error);
 	for (size_t i = 0; i < check->item_count; i++)
 		print_item(&check->items[i]);
 	status = check->can_record ? EXIT_OK : EXIT_EXCEEDED;

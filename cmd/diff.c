@@ -188,10 +188,8 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 					   &(struct diff_page){diff, &settings->display.text});
 	else if (!error)
 		error = write_diff(settings, diff);
-	if (error) {
-		message_error(command, error);
-		status = EXIT_UNUSABLE;
-	}
+	if (error)
+		status = message_error(command, error);
 	truncated_files_report(command);
 	status = pager_finish(command, status);
 	if (status == EXIT_OK)

@@ -31,8 +31,7 @@ static int run_dump(const struct command *command, const char *input, bool no_pa
 		progress_end(&progress);
 	if (error) {
 		fflush(stdout);
-		message_input_error(command, input, error);
-		status = EXIT_UNUSABLE;
+		status = message_input_error(command, input, error);
 	}
 	return pager_finish(command, status);
 }

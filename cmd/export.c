@@ -98,10 +98,8 @@ static int write_series(const struct command *command, struct export_settings *s
 		settings->selection.report.to =
 		    (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, from_ns + i * settings->every_ns};
 		error = report_create(&settings->selection.report, &report);
-		if (error) {
-			message_input_error(command, settings->selection.report.input, error);
-			return EXIT_UNUSABLE;
-		}
+		if (error)
+			return message_input_error(command, settings->selection.report.input, error);
 		status = write_numbered(command, settings, report, i);
 		mmt_report_destroy(report);
 	}
@@ -124,8 +122,7 @@ static int write_export(const struct command *command, struct export_settings *s
 	error = mmt_export(report, &settings->options, stdout);
 	if (!error)
 		return pager_finish(command, EXIT_OK);
-	message_error(command, error);
-	return EXIT_UNUSABLE;
+	return message_error(command, error);
 }
 
 static int run_export(const struct command *command, struct export_settings *settings)
@@ -136,10 +133,8 @@ static int run_export(const struct command *command, struct export_settings *set
 
 	truncated_files_ignore();
 	error = report_create(&settings->selection.report, &report);
-	if (error) {
-		message_input_error(command, settings->selection.report.input, error);
-		return EXIT_UNUSABLE;
-	}
+	if (error)
+		return message_input_error(command, settings->selection.report.input, error);
 	truncated_files_report(command);
 	if (settings->options.weight == MMT_WEIGHT_RESIDENT && report->resident_bytes == MMT_UNKNOWN)
 		message(command, "warning: the recording has no resident sizes of this time: every weight is 0");

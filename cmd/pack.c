@@ -22,10 +22,8 @@ int pack_recording(const struct command *command, const struct pack_arguments *a
 	options.progress = arguments->quiet ? NULL : watch;
 	error = mmt_pack(&options, &summary);
 	progress_end(&progress);
-	if (error) {
-		message_input_error(command, input, error);
-		return EXIT_UNUSABLE;
-	}
+	if (error)
+		return message_input_error(command, input, error);
 	if (arguments->quiet)
 		return EXIT_OK;
 	mmt_write_escaped(output ? output : input, stderr);

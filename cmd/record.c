@@ -642,10 +642,8 @@ static int find_named(const struct command *command, struct record_arguments *ar
 		size_t count = 0;
 
 		error = mmt_find_processes(name, &pids, &count);
-		if (error) {
-			message_error(command, error);
-			return EXIT_UNUSABLE;
-		}
+		if (error)
+			return message_error(command, error);
 		if (!count) {
 			message(command,
 				"--comm: no process has the command name '%s'; `ps -e -o pid,comm` shows the names",

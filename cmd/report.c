@@ -237,20 +237,16 @@ static int run_report(const struct command *command, struct report_settings *set
 
 	truncated_files_ignore();
 	error = report_create(options, &report);
-	if (error) {
-		message_input_error(command, options->input, error);
-		return EXIT_UNUSABLE;
-	}
+	if (error)
+		return message_input_error(command, options->input, error);
 	display_start(command, &settings->display);
 	if (settings->display.html)
 		status = result_file_write(command, settings->display.html, write_page,
 					   &(struct report_page){report, &settings->display.text});
 	else
 		error = write_report(settings, report);
-	if (error) {
-		message_error(command, error);
-		status = EXIT_UNUSABLE;
-	}
+	if (error)
+		status = message_error(command, error);
 	truncated_files_report(command);
 	status = pager_finish(command, status);
 	if (settings->check && status == EXIT_OK)

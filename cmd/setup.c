@@ -22,10 +22,8 @@ int cmd_setup(const struct command *command, int argc, char **argv)
 		return message_usage(command, "unexpected argument '%s'", argv[first]);
 	out_of_memory_returns();
 	error = mmt_setup();
-	if (error) {
-		message_error(command, error);
-		return EXIT_UNUSABLE;
-	}
+	if (error)
+		return message_error(command, error);
 	if (!quiet)
 		message(command,
 			"wrote %s: until the next boot users can record their own processes; see `mmtrace check`",

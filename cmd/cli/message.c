@@ -36,20 +36,20 @@ void message(const struct command *command, const char *format, ...)
 	va_end(arguments);
 }
 
-void message_error(const struct command *command, struct mmt_error *error)
+int message_error(const struct command *command, struct mmt_error *error)
 {
 	message(command, "%s", mmt_error_get_message(error));
 	mmt_error_destroy(error);
+	return EXIT_UNUSABLE;
 }
 
-void message_input_error(const struct command *command, const char *input, struct mmt_error *error)
+int message_input_error(const struct command *command, const char *input, struct mmt_error *error)
 {
-	if (mmt_error_get_errno(error) == ENOENT && !strcmp(input, DEFAULT_FILE)) {
-		message(command, "there is no " DEFAULT_FILE " in this directory; record first: mmtrace record -p PID");
-		mmt_error_destroy(error);
-	} else {
-		message_error(command, error);
-	}
+	if (mmt_error_get_errno(error) != ENOENT || strcmp(input, DEFAULT_FILE) != 0)
+		return message_error(command, error);
+	message(command, "there is no " DEFAULT_FILE " in this directory; record first: mmtrace record -p PID");
+	mmt_error_destroy(error);
+	return EXIT_UNUSABLE;
 }
 
 int message_usage(const struct command *command, const char *format, ...)

@@ -14,13 +14,13 @@
 /* "mmtrace NAME: ..."; command NULL: "mmtrace: ...". */
 void message(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Print the error's message and destroy the error. */
-void message_error(const struct command *command, struct mmt_error *error);
+/* Print the error's message and destroy the error. Returns EXIT_UNUSABLE, as the next two do. */
+int message_error(const struct command *command, struct mmt_error *error);
 
 /* The same for a recording that cannot be read: if there is none yet, suggest how to record one. */
-void message_input_error(const struct command *command, const char *input, struct mmt_error *error);
+int message_input_error(const struct command *command, const char *input, struct mmt_error *error);
 
-/* Usage error: the message and where to find help. Returns EXIT_UNUSABLE. */
+/* Usage error: the message and where to find help. */
 int message_usage(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A progress line on the terminal, with an estimate, while reading a recording takes more than a second. It is removed

@@ -144,10 +144,8 @@ int result_file_write(const struct command *command, const char *path,
 {
 	struct mmt_error *error = strcmp(path, "-") ? mmt_write_file(path, write, context) : write(context, stdout);
 
-	if (error) {
-		message_error(command, error);
-		return EXIT_UNUSABLE;
-	}
+	if (error)
+		return message_error(command, error);
 	if (strcmp(path, "-") == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
 		message(command, "cannot write %s: %s", path, strerror(errno));
 		return EXIT_UNUSABLE;
