@@ -387,7 +387,6 @@ struct mmt_process {
 	int32_t parent_pid; /* 0: unknown */
 	const char *name;
 	const char *runtime; /* that produced the JIT code: "dotnet", "java", "node" ...; NULL: none, or unknown */
-	uint64_t threads;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in struct mmt_group */
 	uint64_t resident_bytes;				 /* of the whole process; or MMT_UNKNOWN */
 	uint64_t before_bytes;	   /* mapped before the window (or the fork) and still mapped */
@@ -407,6 +406,7 @@ struct mmt_process {
 	bool unnamed_code;	 /* some JIT code has no name: see the warnings */
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */
+	uint32_t threads;	  /* all that it ever had */
 	uint64_t start_boot_ns;	  /* start time since boot; 0: unknown. PID and start time identify a process */
 	const struct mmt_process_readings *readings; /* NULL: none */
 };
