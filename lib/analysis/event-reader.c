@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The public reader of events, one after another. A report reads a recording with replay/replay.c instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,9 +114,10 @@ static const char *name_snapshot(enum snapshot_kind kind)
 static const char *name_role(enum attribute_role role)
 {
 	static const char *const names[] = {
-	    [ROLE_OTHER] = "other",	  [ROLE_SYSCALL] = "syscall",	    [ROLE_DUMP] = "stack-dump",
-	    [ROLE_NEW_TASK] = "new-task", [ROLE_SIDE_BAND] = "side-band",   [ROLE_SNAPSHOT] = "snapshot",
-	    [ROLE_LOCK] = "lock",	  [ROLE_LARGE_DUMP] = "large-stack-dump",
+	    [ROLE_OTHER] = "other",	    [ROLE_SYSCALL] = "syscall",
+	    [ROLE_DUMP] = "stack-dump",	    [ROLE_NEW_TASK] = "new-task",
+	    [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
+	    [ROLE_LOCK] = "lock",	    [ROLE_LARGE_DUMP] = "large-stack-dump",
 	};
 
 	return names[role];

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Packs a recording: replays it to symbolize all stacks, then writes it again without stack dumps. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

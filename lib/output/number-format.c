@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Numbers for people: bytes, changes, counts and durations. */
 #include <mmtrace/output.h>
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The versions of mmtrace, of the kernel and of the libraries, for mmtrace --version. */
 #include <mmtrace/version.h>
 
 #include <linux/version.h>

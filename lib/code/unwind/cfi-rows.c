@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Compiles the call frame information of functions into rows; cfi.c finds it in a module. */
 #include "code/unwind/cfi.h"
 
 #include <dwarf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The JSON documents of report and diff; json-document.c writes their syntax. */
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 

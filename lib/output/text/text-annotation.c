@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The text of report --annotate: the instructions around each frame of a function. */
 #include <mmtrace/output.h>
 
 #include <fnmatch.h>

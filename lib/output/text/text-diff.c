@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The text of a diff. The rows use the functions of the text report. */
 #include "output/text/text-parts.h"
 
 #include <mmtrace/output.h>
@@ -69,8 +70,7 @@ static void put_huge_pages(struct text *text, const struct mmt_diff *diff)
 	text_put(text, TEXT_PLAIN, "huge pages      ");
 	text_format(text, after->bytes > before->bytes ? TEXT_BAD : TEXT_GOOD, "%11s",
 		    text_change(text, (int64_t)(after->bytes - before->bytes)));
-	text_part(text, TEXT_PLAIN, "%s to %s", text_bytes(text, before->bytes),
-		  text_bytes(text, after->bytes));
+	text_part(text, TEXT_PLAIN, "%s to %s", text_bytes(text, before->bytes), text_bytes(text, after->bytes));
 	if (sampled)
 		text_part(text, TEXT_PLAIN, "never written (all zero): about %s to %s",
 			  text_bytes(text, before->zero_bytes), text_bytes(text, after->zero_bytes));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* How RSS grew, in words: the verdict, where the growth is, huge pages, and the table of causes. */
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>

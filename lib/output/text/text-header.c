@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The first lines of a text report: what was recorded, how complete it is, and the check against the kernel's maps. */
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>

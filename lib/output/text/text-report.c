@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The text report: the figures above the rows, and the rows. text-header.c and text-sections.c print what is around
+ * them. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The sections of a text report that are printed only when they have content, such as processes, threads and steps. */
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>
