@@ -16,25 +16,17 @@ struct diff_settings {
 	bool fail_above_given;
 };
 
-/* The bytes by which stacks are new or have grown; stacks that shrank do not compensate for it. */
-static uint64_t sum_growth(const struct mmt_diff *diff)
+/* The bytes by which stacks are new or have grown; stacks that shrank do not compensate for it. `committed`: those of
+ * committed memory, also in mappings from before the recording. */
+static uint64_t sum_growth(const struct mmt_diff *diff, bool committed)
 {
 	uint64_t growth = 0;
 
-	for (size_t i = 0; i < diff->entry_count; i++)
-		if (diff->entries[i].bytes > 0)
-			growth += (uint64_t)diff->entries[i].bytes;
-	return growth;
-}
+	for (size_t i = 0; i < diff->entry_count; i++) {
+		int64_t bytes = committed ? diff->entries[i].committed_bytes : diff->entries[i].bytes;
 
-/* The same for committed memory, also in mappings from before the recording. */
-static uint64_t sum_committed_growth(const struct mmt_diff *diff)
-{
-	uint64_t growth = 0;
-
-	for (size_t i = 0; i < diff->entry_count; i++)
-		if (diff->entries[i].committed_bytes > 0)
-			growth += (uint64_t)diff->entries[i].committed_bytes;
+		growth += bytes > 0 ? (uint64_t)bytes : 0;
+	}
 	return growth;
 }
 
@@ -125,9 +117,9 @@ static int check_growth(const struct command *command, const struct diff_setting
 	sound &= is_sound(command, diff->after);
 	if (!sound)
 		return EXIT_UNUSABLE;
-	exceeded = is_exceeded(command, "new and grown stacks hold", sum_growth(diff), settings->fail_above);
-	exceeded |= is_exceeded(command, "new and grown stacks made accessible", sum_committed_growth(diff),
-				settings->fail_above);
+	exceeded = is_exceeded(command, "new and grown stacks hold", sum_growth(diff, false), settings->fail_above);
+	exceeded |=
+	    is_exceeded(command, "new and grown stacks made accessible", sum_growth(diff, true), settings->fail_above);
 	/* RSS covers all memory, including what the options exclude. */
 	if (!diff->after->focus_count && !diff->after->ignore_count)
 		exceeded |=

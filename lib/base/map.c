@@ -100,6 +100,15 @@ bool map_put(struct map *map, uint64_t key, uint64_t value)
 	return true;
 }
 
+bool map_add(struct map *map, uint64_t key, uint64_t number)
+{
+	uint64_t *value = map_get(map, key);
+
+	if (value)
+		*value += number;
+	return value || map_put(map, key, number);
+}
+
 bool map_remove(struct map *map, uint64_t key)
 {
 	struct map_slot *slot = map->capacity ? find_slot(map, key) : NULL;

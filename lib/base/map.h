@@ -46,6 +46,9 @@ uint64_t *map_get(const struct map *map, uint64_t key);
 /* Insert or replace; false when out of memory. */
 bool map_put(struct map *map, uint64_t key, uint64_t value);
 
+/* Add to the value, which is 0 when absent; false when out of memory. */
+bool map_add(struct map *map, uint64_t key, uint64_t number);
+
 /* False when absent. */
 bool map_remove(struct map *map, uint64_t key);
 

@@ -31,11 +31,7 @@ const char *mmt_growth_place_name(enum mmt_growth_place place)
 /* The values of `parts` are int64_t as uint64_t. */
 static struct mmt_error *add(struct map *parts, uint64_t key, int64_t bytes)
 {
-	const uint64_t *sum = map_get(parts, key);
-
-	if (!bytes)
-		return NULL;
-	return map_put(parts, key, (sum ? *sum : 0) + (uint64_t)bytes) ? NULL : &error_no_memory;
+	return !bytes || map_add(parts, key, (uint64_t)bytes) ? NULL : &error_no_memory;
 }
 
 static enum mmt_growth_place find_place(const struct replay *replay, const struct space_interval *interval)

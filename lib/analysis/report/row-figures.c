@@ -700,10 +700,7 @@ static bool add_committer(struct survivor_sums *sums, uint32_t row, const struct
 
 static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t reserver, uint64_t bytes)
 {
-	uint64_t key = (uint64_t)row << 32 | reserver;
-	const uint64_t *sum = map_get(&sums->reservers, key);
-
-	return row == reserver || map_put(&sums->reservers, key, (sum ? *sum : 0) + bytes);
+	return row == reserver || map_add(&sums->reservers, (uint64_t)row << 32 | reserver, bytes);
 }
 
 /* The part that the accessible bytes of an interval count for; NULL: parts are not kept. False: out of memory. */

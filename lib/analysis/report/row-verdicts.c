@@ -230,12 +230,8 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
-		const uint64_t *sum;
 
-		if (account->row == LEDGER_NO_ROW)
-			continue;
-		sum = map_get(sums, account_key(rows, account));
-		if (!map_put(sums, account_key(rows, account), (sum ? *sum : 0) + unfreed_bytes(account)))
+		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(rows, account), unfreed_bytes(account)))
 			return &error_no_memory;
 	}
 	while (map_next(sums, &position, &key, &bytes))
