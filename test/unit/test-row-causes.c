@@ -374,11 +374,9 @@ START_TEST(freed_stacks_show_lifetimes)
 END_TEST
 
 /* The places, in turns, make `count` MiB of reserved memory accessible between two seconds. */
-static const struct mmt_report *report_of_commits(uint64_t bytes, unsigned places, unsigned count, unsigned from,
-						  unsigned to)
+static void make_accessible(struct recording_builder *builder, uint64_t bytes, unsigned places, unsigned count,
+			    unsigned from, unsigned to)
 {
-	struct recording_builder *builder = start_recording(true);
-
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t caller = CODE + 0x1000 * (i % places) + 1;
 
@@ -391,6 +389,14 @@ static const struct mmt_report *report_of_commits(uint64_t bytes, unsigned place
 					  .callchain = &caller,
 					  .callchain_count = 1});
 	}
+}
+
+static const struct mmt_report *report_of_commits(uint64_t bytes, unsigned places, unsigned count, unsigned from,
+						  unsigned to)
+{
+	struct recording_builder *builder = start_recording(true);
+
+	make_accessible(builder, bytes, places, count, from, to);
 	return end_recording(builder);
 }
 
@@ -417,6 +423,35 @@ START_TEST(memory_made_accessible_throughout_is_a_leak)
 	whole = report_of_commits(MEBIBYTE, 1, 30, 0, 25);
 	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_CACHE);
 	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_CACHE);
+}
+END_TEST
+
+/* The row of a process, in which both halves are: it has mappings, but they do not show that it grows. */
+START_TEST(rows_with_both_halves)
+{
+	static const struct {
+		unsigned mappings, commits, until;
+		enum mmt_lifetime_verdict verdict;
+	} cases[] = {
+	    {1, 30, 60, MMT_LIFETIME_LEAK},
+	    {1, 30, 25, MMT_LIFETIME_CACHE},
+	    {40, 30, 60, MMT_LIFETIME_CACHE}, /* most memory is in mappings, which were made early */
+	};
+	struct recording_builder *builder = start_recording(true);
+	struct mmt_report_options options;
+	struct mmt_report *rows;
+
+	allocate(builder, 0, cases[_i].mappings, 0, 1, 0);
+	make_accessible(builder, MEBIBYTE, 1, cases[_i].commits, 1, cases[_i].until);
+	(void)end_recording(builder);
+	mmt_report_options_init(&options);
+	options.by = MMT_BY_PROCESS;
+	rows = report_file_report(&options);
+	ck_assert_uint_eq(rows->group_count, 1);
+	ck_assert_uint_eq(rows->groups[0].unfreed_count, cases[_i].mappings);
+	ck_assert_uint_eq(rows->groups[0].committed_before_bytes, cases[_i].commits * MEBIBYTE);
+	ck_assert_int_eq(rows->groups[0].verdict, cases[_i].verdict);
+	mmt_report_destroy(rows);
 }
 END_TEST
 
@@ -484,6 +519,7 @@ int main(void)
 	tcase_add_test(tcase, stacks_of_a_steady_process_do_not);
 	tcase_add_test(tcase, freed_stacks_show_lifetimes);
 	tcase_add_test(tcase, memory_made_accessible_throughout_is_a_leak);
+	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
 	tcase_add_test(tcase, memory_made_accessible_in_turns_is_no_leak);
 	tcase_add_test(tcase, stacks_that_make_memory_accessible_leak_together);
 	suite_add_tcase(suite, tcase);

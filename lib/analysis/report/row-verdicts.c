@@ -388,6 +388,21 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	return MMT_LIFETIME_TOO_SHORT;
 }
 
+/* A row that is no single stack, for instance a function, can both reserve memory and make it accessible: the lifetimes
+ * of its few mappings then do not show that it grows. */
+static void judge_both_halves(const struct mmt_report *report, const uint64_t *points, struct mmt_group *group)
+{
+	bool open = group->verdict == MMT_LIFETIME_TOO_SHORT || group->verdict == MMT_LIFETIME_CACHE;
+	uint64_t committed = saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
+	uint64_t advised_ns;
+
+	if (!open || !committed || points[COMMIT_POINTS - 1] < committed / 2 ||
+	    judge_committed(report, points, &advised_ns) != MMT_LIFETIME_LEAK)
+		return;
+	group->verdict = MMT_LIFETIME_LEAK;
+	group->advised_ns = 0;
+}
+
 static struct mmt_error *add_committed(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
@@ -411,8 +426,9 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 	for (size_t i = 0; i < row_count; i++) {
 		struct mmt_group *group = &groups[i];
 
-		if (sets[i] != GROUP_DETAILS_NO_SET && !group->unfreed_count &&
-		    (group->committed_bytes || group->committed_before_bytes))
+		if (sets[i] != GROUP_DETAILS_NO_SET && group->unfreed_count)
+			judge_both_halves(report, points[sets[i]], group);
+		else if (sets[i] != GROUP_DETAILS_NO_SET && (group->committed_bytes || group->committed_before_bytes))
 			group->verdict = judge_committed(report, points[sets[i]], &group->advised_ns);
 	}
 	memset(points, 0, count * sizeof(*points));
