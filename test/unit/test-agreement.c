@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The figures of a report agree with each other, with every option: for the stored recordings, or those of the command
- * line. */
+/* The figures of a report agree with each other, with every option: for the stored recordings, or those named on the
+ * command line. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static void check_group(const struct mmt_report *report, const struct mmt_group 
 		ck_assert_uint_eq(group->allocated_count - group->freed_count, group->unfreed_count);
 	ck_assert_uint_le(group->reserved_bytes, group->unfreed_bytes);
 	ck_assert_uint_ge(group->peak_bytes, group->unfreed_bytes);
-	/* Memory of a class may become code and leave it. */
+	/* Memory of one class may become code and stop being code. */
 	if (!report->classes && report->by != MMT_BY_CLASS && report->by != MMT_BY_FILE)
 		ck_assert_uint_le(group->peak_bytes, group->allocated_bytes);
 	ck_assert_uint_le(group->peak_bytes, report->peak_bytes);
@@ -36,7 +36,7 @@ static void check_group(const struct mmt_report *report, const struct mmt_group 
 	}
 	ck_assert_uint_eq(by_class, group->unfreed_bytes);
 	ck_assert(!group->unfreed_count == !group->thread_count);
-	/* Memory that lost calls mapped has no allocations to count. */
+	/* Memory mapped by lost calls has no allocations to count. */
 	if (report->completeness.reconciled_bytes)
 		return;
 	ck_assert(!group->unfreed_count == !group->unfreed_bytes);
@@ -102,7 +102,7 @@ static void check_threads(const struct mmt_report *report)
 	}
 	for (size_t i = 0; i < report->group_count; i++)
 		count -= report->groups[i].allocated_count;
-	/* What lost calls mapped is no thread's. */
+	/* Memory mapped by lost calls belongs to no thread. */
 	if (report->completeness.reconciled_bytes) {
 		ck_assert_uint_le(allocated, report->allocated_bytes);
 		ck_assert_uint_le(unfreed, report->unfreed_bytes);
@@ -188,7 +188,7 @@ static void add_inner(struct inner_sums *sums, const struct mmt_group *group)
 	}
 }
 
-/* In every measure that can be added up, and the others within their bounds. */
+/* In every measure that can be added up; the others are within their bounds. */
 static void check_inner_sums(const struct mmt_group *outer, const struct inner_sums *sums)
 {
 	ck_assert_uint_eq(sums->memory, outer->memory_bytes);

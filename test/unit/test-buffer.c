@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Memory that grows: buffer with its maximum, arena, vector; and the errors they give. */
+/* Growing memory: a buffer with its maximum, an arena, a vector; and their errors. */
 #include <check.h>
 #include <errno.h>
 #include <stdint.h>

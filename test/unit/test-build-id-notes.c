@@ -8,7 +8,7 @@
 #include "capture/build-id-notes.h"
 #include "support/run-suite.h"
 
-/* A file with one segment of two notes: another vendor's, then the build-id. */
+/* A file with one segment of two notes: another vendor's, then the build ID. */
 struct image {
 	Elf64_Ehdr header;
 	Elf64_Phdr program;
@@ -60,7 +60,7 @@ START_TEST(truncated_anywhere)
 	struct build_id_entry entry = {0};
 
 	for (size_t size = 0; size < sizeof(image); size++) {
-		/* A copy of just this size, so that a sanitizer sees reads behind it. */
+		/* A copy of exactly this size, so that a sanitizer detects reads beyond it. */
 		void *copy = malloc(size ? size : 1);
 
 		memcpy(copy, &image, size);

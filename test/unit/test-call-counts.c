@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How many calls a report counts: those of the processes and of the time that it is about. */
+/* How many calls a report counts: those of its processes and its time range. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void fail_call(struct recording_builder *builder, uint64_t time_ns, int32
 						     .callchain_count = 1});
 }
 
-/* One maps and fails in every second, the other only at first. */
+/* One maps and fails in every second, the other only in the first. */
 static void create(void)
 {
 	struct recording_builder *builder;

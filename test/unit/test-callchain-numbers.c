@@ -43,7 +43,7 @@ START_TEST(test_equal_ones)
 }
 END_TEST
 
-/* They are copied: those that would take too much have none. */
+/* Numbered callchains are copied; those that would take too much memory get no number. */
 START_TEST(test_long_ones)
 {
 	uint64_t callchain[LONGEST + 1] = {0}, number = number_of(callchain, LONGEST);
@@ -57,7 +57,7 @@ START_TEST(test_long_ones)
 }
 END_TEST
 
-/* A number belongs to one callchain, even if others were forgotten. */
+/* A number belongs to one callchain, even if other callchains were forgotten. */
 START_TEST(test_never_twice)
 {
 	struct map owners = {0};
@@ -69,7 +69,7 @@ START_TEST(test_never_twice)
 			uint64_t number = number_of(callchain, 3);
 			const uint64_t *owner = map_get(&owners, number);
 
-			/* Not one assertion for each: they cost far more than the comparison. */
+			/* One assertion for all: separate ones cost far more than the comparison. */
 			wrong += !number || (owner && *owner != i) || !map_put(&owners, number, i);
 			again += owner != NULL;
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Rows of real code beside those that readelf prints and those of libdw; tables written by hand. */
+/* Rows of real code compared with readelf's and libdw's; tables written by hand. */
 #include <check.h>
 #include <elf.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void compare_rule(const struct cfi_rule *rule, const char *text, unsigned
 	}
 }
 
-/* False: another line than a row. */
+/* False: the line is not a row. */
 static bool compare_row(char *line, const struct table *table)
 {
 	char *position = NULL, *end;
@@ -96,7 +96,7 @@ static bool compare_row(char *line, const struct table *table)
 	return true;
 }
 
-/* Number of rows compared; those of a CIE, and empty ones, are passed over. */
+/* Number of rows compared; rows of a CIE, and empty ones, are skipped. */
 static size_t compare_file(const char *path)
 {
 	char command[640], line[1024], previous[1024] = "";
@@ -111,7 +111,7 @@ static size_t compare_file(const char *path)
 	stream = popen(command, "r");
 	ck_assert_ptr_nonnull(stream);
 	while (fgets(line, sizeof(line), stream)) {
-		/* Of two rows with one address the later is meant. */
+		/* Of two rows with one address the later one counts. */
 		if (*previous && strncmp(previous, line, 16))
 			count += compare_row(previous, &previous_table);
 		*previous = '\0';
@@ -227,7 +227,7 @@ START_TEST(test_rows_from_memory)
 	const struct cfi_row *row;
 
 	begin_table(&table);
-	/* push rbp; mov rbp, rsp; ...; leave, and once more below a state that was remembered. */
+	/* push rbp; mov rbp, rsp; ...; leave, and again after a remembered state. */
 	ADD_ENTRY(&table, 0x1000, 0x20, 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x48, 0x0c, 7, 8, 0xc6, 0x41,
 		  0x0b);
 	end_table(&table);
@@ -249,7 +249,7 @@ START_TEST(test_rows_from_memory)
 }
 END_TEST
 
-/* Instructions with signed and scaled operands, which compilers hardly use; the scale is -8. */
+/* Instructions with signed and scaled operands, which compilers rarely use; the scale is -8. */
 START_TEST(test_scaled_instructions)
 {
 	struct section table;
@@ -277,7 +277,7 @@ START_TEST(test_scaled_instructions)
 	ck_assert_int_eq(cfi_row_rule(row, 13)->offset, 48);
 	ck_assert_int_eq(cfi_row_rule(row, 14)->kind, CFI_RULE_OFFSET);
 	ck_assert_int_eq(cfi_row_rule(row, 14)->offset, 56);
-	/* The saved state is back before the next row. */
+	/* The saved state is restored before the next row. */
 	ck_assert_int_eq(cfi_row_rule(cfi_find(table.cfi, 0x1005), 14)->offset, 56);
 	cfi_destroy(table.cfi);
 }
@@ -361,7 +361,7 @@ START_TEST(test_headers_that_lie)
 }
 END_TEST
 
-/* Entries that each have a CIE of their own, which is none. */
+/* Entries that each point to a CIE of their own, which is not one. */
 START_TEST(test_many_false_cies)
 {
 	enum { ENTRIES = 100000, ENTRY = 8 };
@@ -384,7 +384,8 @@ START_TEST(test_many_false_cies)
 }
 END_TEST
 
-/* Entries that make one of two long CIEs be run again each: a few times the section is run, and not all of them. */
+/* Entries alternate between two long CIEs, so that each CIE runs again: the work is a small multiple of the section,
+ * and not all entries are compiled. */
 START_TEST(test_long_cies)
 {
 	enum { ENTRIES = 1000, INSTRUCTIONS = 1000, CIE = CIE_SIZE + INSTRUCTIONS, FDE = 4 + 4 + 8 + 8 + 4 };
@@ -416,7 +417,7 @@ START_TEST(test_long_cies)
 }
 END_TEST
 
-/* States to be remembered beyond 128 end their entry. */
+/* More than 128 remembered states end their entry. */
 START_TEST(test_many_remembered_states)
 {
 	uint8_t instructions[256];
@@ -459,7 +460,7 @@ START_TEST(test_entries_that_overlap)
 }
 END_TEST
 
-/* As many lookups as rows: only when each takes a few steps do they end within the time of a test. */
+/* As many lookups as rows: the test only ends in time if each takes a few steps. */
 START_TEST(test_an_entry_of_very_many_rows)
 {
 	enum { ROWS = 2000000, HEAD = 25, STEP = 3 };

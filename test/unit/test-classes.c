@@ -77,7 +77,7 @@ START_TEST(words)
 }
 END_TEST
 
-/* Memory without a file is one account per stack, whatever name the kernel shows for it. */
+/* Memory without a file is one account for each stack, whatever name the kernel shows for it. */
 START_TEST(kinds)
 {
 	struct space_interval interval = {.end = 256 * MIB, .attributes.path = 70000};

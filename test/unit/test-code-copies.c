@@ -18,7 +18,7 @@ static void add(struct code_copies *copies, struct process_code *process, uint64
 	ck_assert(code_copies_add(process, start, size, offset));
 }
 
-/* Of process 42 two runs, the first in three pieces that do not lie in order; of process 43 nothing. */
+/* Two runs of process 42, the first in three unordered pieces; none of process 43. */
 static struct code_copies make_copies(void)
 {
 	struct code_copies copies = {0};
@@ -141,7 +141,7 @@ END_TEST
 
 enum { LARGE = 200000 };
 
-/* The bytes of the run `offset`. */
+/* The bytes of the run at `offset`. */
 static struct mmt_error *read_large(void *context, size_t offset, struct buffer *plain)
 {
 	int *calls = context;
@@ -149,7 +149,7 @@ static struct mmt_error *read_large(void *context, size_t offset, struct buffer 
 
 	(*calls)++;
 	ck_assert_ptr_nonnull(bytes);
-	/* Never all that there is. */
+	/* Never all bytes. */
 	ck_assert_uint_lt(plain->size, 3 * LARGE);
 	memset(bytes, (int)offset, LARGE);
 	return NULL;
@@ -204,8 +204,8 @@ START_TEST(overlaps_are_left_out)
 }
 END_TEST
 
-/* After an exec, an address has another program's code: each sample gets that of the program that began last before it.
- */
+/* After an exec, other code is at the same address: each sample gets the code of the last program that started
+ * before it. */
 START_TEST(programs_of_one_process)
 {
 	static const uint64_t ends[] = {500, UINT64_MAX, 300};
@@ -237,7 +237,7 @@ START_TEST(programs_of_one_process)
 }
 END_TEST
 
-/* One run of eight bytes and changes of it, as version 2 has them. */
+/* One run of eight bytes and its changes, as in version 2. */
 static void put_changes(struct buffer *plain, uint32_t count, const uint64_t (*changes)[3])
 {
 	buffer_put_u32(plain, 1);
@@ -302,7 +302,7 @@ START_TEST(changes_round_trip)
 }
 END_TEST
 
-/* Outside all code, beyond its end, longer than all, out of order, more than there are. */
+/* Outside all code, beyond its end, longer than all of it, out of order, more than there are. */
 START_TEST(changes_that_lie)
 {
 	static const uint64_t changes[][2][3] = {
@@ -318,7 +318,7 @@ START_TEST(changes_that_lie)
 	buffer_init(&plain, 4096);
 	put_changes(&plain, _i < 7 ? 2 : UINT32_MAX, changes[_i]);
 	error = decode_plain(&plain, &copies);
-	/* One of no bytes is none, and does no harm. */
+	/* An empty change is ignored. */
 	ck_assert((error == NULL) == (_i == 6));
 	ck_assert_uint_eq(copies.processes.count, _i == 6);
 	mmt_error_destroy(error);

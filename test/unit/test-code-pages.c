@@ -94,7 +94,7 @@ START_TEST(due_pages_in_a_row)
 }
 END_TEST
 
-/* A blank page is not stored; for one that becomes blank, its earlier content is. */
+/* A blank page is not stored; for a page that becomes blank, its earlier content is. */
 START_TEST(blank_pages)
 {
 	put(PAGE, 0, PAGE, 1000);
@@ -107,7 +107,7 @@ START_TEST(blank_pages)
 }
 END_TEST
 
-/* New code stores the code that it replaces; code appended after it, or a call that is patched in, does not. */
+/* New code causes the code that it replaces to be stored; appended code or a patched call does not. */
 START_TEST(replaced_code)
 {
 	put(PAGE, 1, 100, 1000);
@@ -142,7 +142,7 @@ START_TEST(never_more_than_there_is_room_for)
 }
 END_TEST
 
-/* Nor is code that does not compress: the earlier content stays. */
+/* The same for code that does not compress: the earlier content stays. */
 START_TEST(never_more_than_there_is_memory_for)
 {
 	size_t kept_bytes;
@@ -168,7 +168,7 @@ START_TEST(never_more_than_there_is_memory_for)
 }
 END_TEST
 
-/* A page that was stored before is still kept up to date. */
+/* A page that was stored before is still updated. */
 START_TEST(no_more_pages_than_there_may_be)
 {
 	for (uint64_t i = 1; i <= CODE_PAGES_MAX; i++)

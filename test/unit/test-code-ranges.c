@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Ranges are added and removed, beside a model with a cell for each address. */
+/* Ranges are added and removed, compared with a model that has a cell for each address. */
 #include <check.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ START_TEST(ranges_come_and_go)
 }
 END_TEST
 
-/* A late record of another ring is of a range that has been replaced since. */
+/* A late record of another ring describes a range that has been replaced since. */
 START_TEST(ranges_of_no_order)
 {
 	struct code_ranges ranges = {0};
@@ -90,7 +90,7 @@ START_TEST(never_more_ranges_than_there_may_be)
 }
 END_TEST
 
-/* Which piece an address is part of; 0: none. */
+/* The piece that contains an address; 0: none. */
 struct cell {
 	uint64_t noted_ns;
 	size_t piece;
@@ -116,7 +116,7 @@ static void set_cells(uint64_t start, uint64_t end, struct cell value)
 	}
 }
 
-/* The range that is at or behind each address is the one of the cells. */
+/* The range at or after each address equals that of the cells. */
 static bool is_as_cells(const struct code_ranges *ranges)
 {
 	uint64_t start = 0, end;
@@ -138,7 +138,7 @@ static bool is_as_cells(const struct code_ranges *ranges)
 	return ranges->count == count && !ranges->cut;
 }
 
-/* Few are moved by one more, and there are few blocks. */
+/* An insertion moves few ranges, and there are few blocks. */
 static bool has_good_blocks(const struct code_ranges *ranges)
 {
 	size_t before = CODE_RANGES_BLOCK, count = 0;
@@ -202,13 +202,13 @@ START_TEST(as_a_model_has_them)
 			most = ranges.count;
 	}
 	ck_assert(done);
-	/* It was about more than a few blocks. */
+	/* It covered more than a few blocks. */
 	ck_assert_uint_gt(most, 10 * CODE_RANGES_BLOCK);
 	code_ranges_deinit(&ranges);
 }
 END_TEST
 
-/* A snapshot brings them like this. */
+/* The order in which a snapshot reports them. */
 START_TEST(ascending_ranges_fill_blocks)
 {
 	struct code_ranges ranges = {0};

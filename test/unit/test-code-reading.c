@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* JIT code of living processes, this one and its children: what is read of it, and what is evicted for what. */
+/* JIT code of living processes (this one and its children): what is read of it, and what is evicted for what. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool kernel_is_old;
 __typeof__(clock_thread_ns) __real_clock_thread_ns, __wrap_clock_thread_ns;
 __typeof__(mapping_query) __real_mapping_query, __wrap_mapping_query;
 
-/* However slow the machine is, no pass takes longer than it may. */
+/* However slow the machine, no pass takes longer than its limit. */
 uint64_t __wrap_clock_thread_ns(void)
 {
 	return thread_ns += 1000;
@@ -97,7 +97,7 @@ static void note(pid_t pid, const uint8_t *pages, size_t count)
 	note_at(pid, pages, count, PROT_EXEC, 1);
 }
 
-/* Without waiting for the time. */
+/* Ignoring the time limit. */
 static void look(void)
 {
 	recorder.jobs.jit_code.next_ns = 0;
@@ -111,7 +111,7 @@ static void expect_pages(size_t program, size_t count)
 	ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[program].pages.items.count, count);
 }
 
-/* By its version: if the kernel were queried, a query that never works would count as an old kernel. */
+/* By its version: if the kernel were queried, a query that always fails would look like an old kernel. */
 static bool kernel_tells_of_mappings(void)
 {
 	unsigned major = 0, minor = 0;
@@ -121,7 +121,7 @@ static bool kernel_tells_of_mappings(void)
 	       (major > 6 || (major == 6 && minor >= 11));
 }
 
-/* A child that has our pages until it is killed. */
+/* A child that shares our pages until it is killed. */
 static pid_t start_child(void)
 {
 	pid_t child = fork();
@@ -139,13 +139,13 @@ static void end_child(pid_t child)
 	jit_code_end_process(&recorder, child);
 }
 
-/* Room for so many pages, as large as their bytes can be. */
+/* Room for this many pages, even if none of their bytes compress. */
 static void limit_store(size_t pages)
 {
 	ck_assert_ptr_null(code_store_init(&recorder.jobs.jit_code.store, pages * page_bytes, 4 * pages * page_bytes));
 }
 
-/* While it is data, what is beside code takes nothing from it; it is code again without a record. */
+/* While it is data, its memory takes nothing from the neighbouring code; it becomes code again without a record. */
 START_TEST(neighbour_that_is_data)
 {
 	uint8_t *code = map_pages(2, ANY);
@@ -185,7 +185,7 @@ START_TEST(what_is_unmapped_is_forgotten)
 }
 END_TEST
 
-/* Code that appears at ever new places and disappears leaves room for code that stays. */
+/* Code that appears at new addresses and disappears leaves room for code that stays. */
 START_TEST(places_that_come_and_go)
 {
 	size_t count = 3 * CODE_RANGES_MAX;
@@ -206,7 +206,7 @@ START_TEST(places_that_come_and_go)
 }
 END_TEST
 
-/* Only for ranges that are still to be noted, and the time it takes is counted. */
+/* Only for ranges not noted yet, and the time it takes is counted. */
 START_TEST(looking_for_room_is_paid_for)
 {
 	struct jit_code *jit_code = &recorder.jobs.jit_code;
@@ -228,7 +228,7 @@ START_TEST(looking_for_room_is_paid_for)
 }
 END_TEST
 
-/* Of places that are mostly still in use, each pass checks a part, and not all the time. */
+/* Of addresses that are mostly still in use, each pass checks a part, at intervals. */
 START_TEST(room_is_looked_for_in_steps)
 {
 	size_t step_bytes = 2 * TIDY_STEP_RANGES * page_bytes;
@@ -243,7 +243,7 @@ START_TEST(room_is_looked_for_in_steps)
 	}
 	program = &recorder.jobs.jit_code.programs.items[0];
 	ck_assert(!program->opened);
-	/* Of the second step. */
+	/* In the second step. */
 	ck_assert_int_eq(munmap(code + step_bytes, page_bytes), 0);
 	program->tidy_ns = UINT64_MAX;
 	note(getpid(), code, 1);
@@ -256,12 +256,12 @@ START_TEST(room_is_looked_for_in_steps)
 		ck_assert_uint_le(program->tidy_position, (uintptr_t)code + i * step_bytes + page_bytes);
 		ck_assert_uint_ge(program->tidy_ns, begin_ns + TIDY_STEP_NS);
 		ck_assert_uint_eq(program->ranges.count, TIDY_FROM - (i == 2));
-		/* There is one more again. */
+		/* One more range appears. */
 		program->tidy_ns = UINT64_MAX;
 		if (i == 2)
 			note(getpid(), code - 2 * page_bytes, 1);
 	}
-	/* That was all: nothing was to be had. */
+	/* That was all of it. */
 	program->tidy_ns = 0;
 	note(getpid(), code, 1);
 	ck_assert_uint_eq(program->tidy_position, 0);
@@ -269,7 +269,7 @@ START_TEST(room_is_looked_for_in_steps)
 }
 END_TEST
 
-/* A full ring reports many places at once: none is lost while there are not too many. */
+/* A full ring reports many places at once: none is lost unless there are too many. */
 START_TEST(many_places_within_a_timestamp)
 {
 	size_t stay = CODE_RANGES_MAX / 8 * 5, gone = CODE_RANGES_MAX / 2;
@@ -290,7 +290,7 @@ START_TEST(many_places_within_a_timestamp)
 }
 END_TEST
 
-/* Maps are read by so many lines each time: what lies below the places takes steps too. */
+/* Each step reads a limited number of lines of the maps: lines below the places need steps too. */
 START_TEST(places_behind_many_others)
 {
 	size_t others = 3 * TIDY_STEP_LINES;
@@ -313,12 +313,12 @@ START_TEST(places_behind_many_others)
 	}
 	program->tidy_ns = 0;
 	note(getpid(), code, 1);
-	/* They are not executable: it is one mapping, and all of them are removed except what is noted now. */
+	/* They are not executable: they are one mapping, and all of them are removed except the one noted now. */
 	ck_assert_uint_eq(program->ranges.count, 1);
 }
 END_TEST
 
-/* A warning reports what could not be noted, unless a snapshot has shown it since. */
+/* A warning reports places that could not be noted, unless a snapshot has read them since. */
 START_TEST(too_many_places)
 {
 	uint8_t *code = map_pages(2, ANY);
@@ -335,7 +335,7 @@ START_TEST(too_many_places)
 }
 END_TEST
 
-/* Of the children that have ended the first gives way, and no more than is needed. */
+/* Of the ended children the first is evicted, and no more than necessary. */
 START_TEST(ended_children_give_way)
 {
 	uint8_t *code = map_pages(6, ANY);
@@ -391,7 +391,7 @@ START_TEST(what_is_asked_for_comes_first)
 }
 END_TEST
 
-/* Requested processes stay after they ended; of living ones that were not requested, the first stays. */
+/* Requested processes stay after they ended; of living processes that were not requested, the first stays. */
 START_TEST(what_gives_way_to_nothing_else)
 {
 	uint8_t *code = map_pages(6, ANY);
@@ -418,7 +418,7 @@ START_TEST(what_gives_way_to_nothing_else)
 }
 END_TEST
 
-/* If there is no room for both, the program that the process executes now is kept, although both were requested. */
+/* If there is no room for both, the program that the process executes now is kept, even if both were requested. */
 START_TEST(what_was_executed_before_gives_way)
 {
 	struct jit_code *jit_code = &recorder.jobs.jit_code;
@@ -460,7 +460,7 @@ START_TEST(ended_programs_are_forgotten)
 	jit_code->programs.items[0].ranges.cut = true;
 	for (size_t i = 0; i < 3; i++)
 		end_child(children[i]);
-	/* Of the first nothing was written to, of the second one page was. */
+	/* No page of the first was written to; one page of the second was. */
 	look();
 	ck_assert_uint_eq(jit_code->programs.count, 2);
 	for (size_t i = 0; i < 2; i++) {
@@ -481,7 +481,7 @@ START_TEST(ended_programs_are_forgotten)
 }
 END_TEST
 
-/* A child of which nothing was stored is kept while its process is known: more records may follow. */
+/* A child with no stored code is kept while its process is known: more records may follow. */
 START_TEST(ended_programs_that_are_known)
 {
 	pid_t child = start_child();
@@ -524,7 +524,7 @@ START_TEST(turns)
 }
 END_TEST
 
-/* Without a word nothing is missing. */
+/* Without a warning nothing is missing. */
 START_TEST(descriptors_are_short)
 {
 	struct rlimit limit, low;
@@ -566,7 +566,7 @@ START_TEST(time_of_reading)
 }
 END_TEST
 
-/* Those that read no page. */
+/* Processes of which no page is read. */
 static void add_rooms(TCase *tests)
 {
 	tcase_add_test(tests, looking_for_room_is_paid_for);

@@ -5,7 +5,7 @@
 
 #include "support/run-suite.h"
 
-/* One method, and a second one at its place later; then one behind them that stays. */
+/* One method, and later a second one at its address; then one after them that stays. */
 static const struct timed_range ranges[] = {
     {.start = 0x1000, .end = 0x2000, .from_ns = 10},
     {.start = 0x1800, .end = 0x2000, .from_ns = 20},
@@ -46,7 +46,7 @@ START_TEST(test_back_and_forth)
 }
 END_TEST
 
-/* However often it is asked to go back: the work is bounded, and no answer is that of another time. */
+/* However often an earlier time is requested: the work is bounded, and no result belongs to another time. */
 START_TEST(test_back_too_often)
 {
 	uint64_t epoch;

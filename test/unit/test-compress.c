@@ -46,7 +46,7 @@ static void feed(void)
 	ck_assert_int_eq(memcmp(plain.data, content, sizeof(content)), 0);
 }
 
-/* A stream gets room for the largest block, a frame with a known size only for that. */
+/* A stream gets memory for the largest block; a frame of known size only for that size. */
 START_TEST(a_frame_behind_padding_takes_one_call)
 {
 	put_padding(5);

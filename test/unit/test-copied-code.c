@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Generated code that was replaced, as it was at the time of a sample. */
+/* JIT code that was replaced, as it was at the time of a sample. */
 #include "analysis/resolver/recorded-jit-code.h"
 
 #include <check.h>
@@ -10,7 +10,7 @@
 
 enum { PID = 42, START = 0x1000, ELSEWHERE = 0x2000, FIRST_NS = 100, SECOND_NS = 200 };
 
-/* What makes a frame pointer, in its two encodings, and what does not. */
+/* The two encodings of a prologue with a frame pointer, and code without. */
 static const uint8_t one[] = {0x55, 0x48, 0x89, 0xe5}, other[] = {0x55, 0x48, 0x8b, 0xec};
 static const uint8_t none[] = {0x90, 0x90, 0x90, 0x90, 0xc3, 0xc3};
 
@@ -24,7 +24,7 @@ static size_t put(const void *bytes, size_t size)
 	return metadata.code.bytes.size - size;
 }
 
-/* Up to FIRST_NS one function, up to SECOND_NS what makes no frame pointer and is longer, then the other one. */
+/* Up to FIRST_NS one function, up to SECOND_NS longer code without a frame pointer, then the other function. */
 static void set_up(void)
 {
 	struct process_code *process;
@@ -59,7 +59,7 @@ static void expect(uint64_t time_ns, uint64_t epoch, bool keeps)
 	copied_code_go_to(copied, time_ns);
 	ck_assert_uint_eq(copied_code_epoch(copied), epoch);
 	ck_assert(copied_code_keeps_frame_pointer(copied, START, START + 4) == keeps);
-	/* A part of the function has been executed. */
+	/* Part of the function has been executed. */
 	ck_assert(!copied_code_keeps_frame_pointer(copied, START, START + 3));
 	ck_assert(!copied_code_keeps_frame_pointer(copied, START + 1, START));
 }
@@ -93,7 +93,7 @@ START_TEST(each_for_itself)
 }
 END_TEST
 
-/* Rows change with the code that they were read off, and no others do. */
+/* Rows are invalidated with the code they were derived from, and no others. */
 START_TEST(rows_of_their_time)
 {
 	const struct cfi_row *same = copied_code_row(copied, ELSEWHERE, false), *replaced;
@@ -110,7 +110,7 @@ START_TEST(rows_of_their_time)
 		copied_code_go_to(copied, SECOND_NS + 1);
 		ck_assert_ptr_null(copied_code_row(copied, START, false));
 		ck_assert_ptr_eq(copied_code_row(copied, ELSEWHERE, false), same);
-		/* It was handed out. */
+		/* It was returned before. */
 		ck_assert_int_eq(replaced->cfa_offset, 8);
 	}
 }
@@ -127,7 +127,7 @@ START_TEST(of_no_code)
 }
 END_TEST
 
-/* Where times go back and forth again and again, as in no recording, the code is not known any more. */
+/* If times alternate repeatedly, as in no recording, the code is reported as unknown. */
 START_TEST(back_and_forth_without_end)
 {
 	copied_code_go_to(copied, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* CPUs that come online while recording. */
+/* CPUs that come online during recording. */
 #include <check.h>
 
 #include "capture/perf/cpu-hotplug.h"
@@ -50,7 +50,7 @@ START_TEST(one_comes_online)
 	note("0,2", "0-2", _i);
 	ck_assert_uint_eq(watch.unseen.count, 1);
 	ck_assert_int_eq(watch.unseen.items[0], 1);
-	/* Counted once, also when it has gone again. */
+	/* Counted once, even if it goes offline again. */
 	note("0,2", "0-2", _i);
 	note("0,2", "0,2", _i);
 	ck_assert_uint_eq(watch.unseen.count, 1);
@@ -66,7 +66,7 @@ START_TEST(one_goes_and_comes_back)
 }
 END_TEST
 
-/* A CPU without events gets them once when it is online. */
+/* A CPU without events gets them once when it comes online. */
 START_TEST(those_that_are_back_are_told)
 {
 	cpu_list online = {0};
@@ -81,7 +81,7 @@ START_TEST(those_that_are_back_are_told)
 	ck_assert_int_eq(cpu, 2);
 	ck_assert(!cpu_watch_take_back(&watch, &online, &cpu));
 	ck_assert_uint_eq(watch.away.count, 2);
-	/* With events nothing goes unseen, until it leaves again. */
+	/* Once it has events nothing is missed, until it goes offline again. */
 	note("0-3", "0-2", true);
 	ck_assert(!cpu_watch_take_back(&watch, &online, &cpu));
 	note("0-3", "0-1", true);
@@ -125,7 +125,7 @@ START_TEST(too_many_that_may_come)
 }
 END_TEST
 
-/* After those that are online. */
+/* After the existing CPUs. */
 START_TEST(those_that_may_come)
 {
 	static const int expected[] = {0, 1, 3, 2, 4};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* CSV: names of a recording cannot break a record, nor become formulas. */
+/* CSV: names in a recording can neither break a record nor become formulas. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ START_TEST(hostile_names)
 }
 END_TEST
 
-/* Semicolons separate frames; code without a name is where it is. */
+/* Semicolons separate frames; code without a name is shown by its address. */
 START_TEST(names_of_frames)
 {
 	const struct mmt_frame inner = {.kind = MMT_FRAME_NATIVE, .module = "a.so", .module_offset = 0x12},
@@ -118,7 +118,7 @@ START_TEST(one_record_a_step)
 	     .reserved_bytes = 2,
 	     .process_resident_bytes = MMT_UNKNOWN},
 	    {.to_ns = 4000000000, .unfreed_bytes = 9, .committed_bytes = 9, .process_resident_bytes = 4096},
-	    /* The end of the recording is that of the step before. */
+	    /* The end of the recording is the end of its last step. */
 	    {.to_ns = 4000000000, .unfreed_bytes = 11, .committed_bytes = 11, .process_resident_bytes = 8192},
 	};
 	struct mmt_report report = sample_report();

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* The tested functions are in no header that a test may include. */
+/* The tested functions are declared in no header that a test may include. */
 #include "../../cmd/cli/report-command.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
@@ -12,7 +12,7 @@
 
 static const struct command report = {.name = "report"};
 
-/* A file of two pages, mapped, and cut to one. */
+/* A file of two pages, mapped, then truncated to one. */
 static const volatile char *map_cut_file(void)
 {
 	long page_bytes = sysconf(_SC_PAGESIZE);
@@ -62,7 +62,7 @@ START_TEST(test_it_is_told_once_it_has_happened)
 }
 END_TEST
 
-/* A signal sent by another process is not about a page of a file. */
+/* A signal sent by another process does not concern a page of a file. */
 START_TEST(test_other_bus_errors_kill)
 {
 	truncated_files_ignore();

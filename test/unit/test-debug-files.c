@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What must not be opened during the search for debug information. */
+/* Files that must not be opened during the search for debug information. */
 #include <check.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ START_TEST(all_parts_in_one_file)
 }
 END_TEST
 
-/* If the compiler wrote the full path, only that is checked. */
+/* If the compiler stored the full path, only that is checked. */
 START_TEST(a_part_with_its_whole_path)
 {
 	put_fifo("part.dwo");
@@ -71,7 +71,7 @@ struct paths {
 static struct paths opened, checked;
 static bool watching;
 
-/* Two slashes are one. */
+/* Two slashes count as one. */
 static void note_path(struct paths *paths, const char *path)
 {
 	char *end = paths->items[paths->count];
@@ -86,7 +86,7 @@ static void note_path(struct paths *paths, const char *path)
 	paths->count++;
 }
 
-/* In place of libc's, for libdw as well. */
+/* Replaces libc's, for libdw too. */
 #define FOR_ALL __attribute__((visibility("default")))
 
 FOR_ALL int open(const char *path, int flags, ...)
@@ -117,8 +117,8 @@ static void copy_program(const char *from)
 	ck_assert_int_eq(fclose(source) | fclose(copy), 0);
 }
 
-/* libdw searches, and this library only checks what libdw would open. So if libdw opens a path that was not checked,
- * such as one that a newer version has added, the check is incomplete. */
+/* libdw searches; this library only checks the paths that libdw would open. So if libdw opens a path that was not
+ * checked, such as one that a newer version has added, the check is incomplete. */
 START_TEST(nothing_else_is_opened)
 {
 	struct program_frame frames[PROGRAM_INLINE_MAX];

@@ -56,7 +56,7 @@ static void write_call(struct recording_builder *builder, uint64_t time_ns)
 	call.dump = call.dump && !call_describe(call.call)->at_entry;
 	for (size_t i = 0; i < CHAIN_MAX; i++)
 		chain[i] = 0x1000 + draw(3);
-	/* A marker of the kernel in between. */
+	/* One of the kernel's context markers in between. */
 	if (draw(16) == 0)
 		chain[draw(CHAIN_MAX)] = (uint64_t)PERF_CONTEXT_KERNEL;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -109,8 +109,8 @@ static void tear_down(void)
 	recording_file_close(file);
 }
 
-/* Registers are omitted where there is neither a callchain nor a stack dump, and where no dump was requested and no
- * dump has to be matched by its registers. */
+/* Registers are omitted if there is neither a callchain nor a stack dump, and if neither a dump was requested nor
+ * one has to be matched by its registers. */
 static void compare_stacks(const struct event_stack *ahead, const struct event_stack *usual)
 {
 	bool need_registers = !decoder->only_used_stacks || (has_dumps && (usual->callchain || usual->bytes));
@@ -195,7 +195,7 @@ static void check_all(bool damage)
 		}
 	} while (!batch->last);
 	ck_assert_uint_eq(all, CALLS);
-	/* Not those that are recorded at their entry, or whose callchain has a marker. */
+	/* Not for calls recorded at their entry, or whose callchain has a marker. */
 	ck_assert_uint_gt(ready, CALLS / 2);
 	ck_assert_uint_lt(ready, CALLS);
 }

@@ -39,7 +39,7 @@ static void append_reference(char *name, unsigned number)
 	strcat(name, reference);
 }
 
-/* Each pair is of two of the pair before: the text doubles with every five bytes. */
+/* Each pair consists of two of the preceding pair: five more bytes double the text. */
 START_TEST(doubling_names)
 {
 	char name[512] = "_Z1fI1AIiiE";
@@ -56,7 +56,7 @@ START_TEST(doubling_names)
 }
 END_TEST
 
-/* A reference to what begins at this place behind "_R", in base 62. */
+/* A reference to what starts at this offset after "_R", in base 62. */
 static void append_rust_reference(char *name, size_t place)
 {
 	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -66,7 +66,7 @@ static void append_rust_reference(char *name, size_t place)
 	strcat(name, reference);
 }
 
-/* The same in Rust's own mangling: each tuple is of two of the tuple before. */
+/* The same in Rust's v0 mangling: each tuple consists of two of the preceding tuple. */
 START_TEST(doubling_rust_names)
 {
 	char name[1024] = "_RINvC1a1fTllE";
@@ -95,7 +95,7 @@ START_TEST(long_names)
 }
 END_TEST
 
-/* Nothing is written before these have taken twice as long for each level. */
+/* Nothing is printed before these have taken twice as long for each level. */
 START_TEST(names_that_double_the_time)
 {
 	char conversion[512] = "_ZN1Acv", pack[512] = "_Z1fIiEDpFv1AIiiE";
@@ -119,7 +119,7 @@ START_TEST(names_that_double_the_time)
 }
 END_TEST
 
-/* What looks like them and is none. */
+/* Names that look mangled but are not. */
 START_TEST(conversions_and_packs)
 {
 	expect("_ZN1AcvT_IiEEv", "A::operator int<int>()");

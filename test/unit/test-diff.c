@@ -81,7 +81,7 @@ START_TEST(every_kind_of_change)
 }
 END_TEST
 
-/* Without a stack, but for different reasons: lost calls are not those whose stack was not recorded. */
+/* Without a stack, but for different reasons: lost calls differ from calls whose stack was not recorded. */
 START_TEST(lost_calls_match_lost_calls)
 {
 	struct mmt_group before_groups[] = {{.id = 1, .unfreed_bytes = 8192}, {.id = 2, .unfreed_bytes = 4096}};
@@ -102,7 +102,7 @@ START_TEST(lost_calls_match_lost_calls)
 }
 END_TEST
 
-/* A stack that maps nothing but makes other stacks' reservations accessible uses memory nevertheless. */
+/* A stack that maps nothing but makes reserved memory of other stacks accessible still uses memory. */
 START_TEST(commits_count_where_nothing_was_mapped)
 {
 	struct mmt_group before_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_before, 0)};
@@ -142,7 +142,7 @@ START_TEST(shrunk_comes_last)
 }
 END_TEST
 
-/* Unnamed generated code lies elsewhere in each run: matched by rank, nothing counted twice. */
+/* Unnamed JIT code is at another address in each run: it is matched by rank, and nothing is counted twice. */
 START_TEST(unnamed_code_is_matched_by_rank)
 {
 	const struct mmt_frame *const jit_a[] = {JIT_FRAME(0x1000)};
@@ -202,7 +202,7 @@ START_TEST(one_process_twice)
 	ck_assert(diff->rated);
 	mmt_diff_destroy(diff);
 
-	/* The same PID is another process later, and an older recording does not show that. */
+	/* The same PID is another process later, and an old recording does not show that. */
 	second.start_boot_ns = 51;
 	diff = make_diff(&before, &after);
 	ck_assert_int_eq(diff->relation, MMT_DIFF_OTHER_PROGRAM);
@@ -221,7 +221,7 @@ END_TEST
 		.memory_class = MMT_CLASS_##kind, .start_bytes = start, .end_bytes = end, __VA_ARGS__                  \
 	}
 
-/* By kind, in any order; kinds that disappeared shrank, and the rest is what no kind explains. */
+/* By kind, in any order; missing kinds shrank, and the remainder belongs to no kind. */
 START_TEST(growth_between_recordings_of_one_process)
 {
 	const struct mmt_resident_kind first[] = {KIND(HEAP, 1, 4 << 20, ), KIND(ANON, 1, 100, .arena = true),
@@ -269,7 +269,7 @@ START_TEST(growth_between_recordings_of_one_process)
 	ck_assert_int_eq(diff->between_unexplained_bytes, diff->between_bytes - sum);
 	mmt_diff_destroy(diff);
 
-	/* One of the two does not know its pages. */
+	/* One of the two has no page readings. */
 	after.growth.kinds_at_start = false;
 	diff = make_diff(&before, &after);
 	ck_assert(!diff->between_parts_known);

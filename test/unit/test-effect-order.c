@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls at the time of their locks: the output, its order and its times. */
+/* Calls are moved to the time of their mmap_lock: the output, its order and its timestamps. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -76,7 +76,7 @@ static void end(const char *text)
 	expect(text);
 }
 
-/* Threads of process 1 have numbers from 10, those of process N from 10 N. */
+/* Threads of process 1 have TIDs from 10, those of process N from 10 N. */
 static struct event make(enum event_kind kind, int number, uint64_t time_ns, int32_t tid)
 {
 	return (struct event){
@@ -170,7 +170,7 @@ START_TEST(a_call_takes_effect_at_its_lock)
 }
 END_TEST
 
-/* A munmap waits for the lock and returns long after an mmap that had it first. */
+/* A munmap waits for the lock and returns long after an mmap that took it first. */
 START_TEST(locks_decide_and_not_exits)
 {
 	lock(100, 10, SPACE_A);
@@ -219,7 +219,7 @@ START_TEST(what_belongs_to_a_call_comes_with_it)
 }
 END_TEST
 
-/* mlock, MADV_HUGEPAGE, growth of the stack: the first lock is no recorded call's. */
+/* mlock, MADV_HUGEPAGE, stack growth: the first lock belongs to no recorded call. */
 START_TEST(a_second_lock_supersedes_the_first)
 {
 	lock(100, 10, SPACE_A);
@@ -236,7 +236,7 @@ START_TEST(a_second_lock_supersedes_the_first)
 }
 END_TEST
 
-/* dup_mmap locks the old space, then the new one; others change the old one before the FORK. */
+/* dup_mmap locks the old address space, then the new one; others change the old one before the FORK. */
 START_TEST(a_fork_copies_at_its_first_lock)
 {
 	lock(100, 10, SPACE_A);
@@ -255,7 +255,7 @@ START_TEST(a_fork_copies_at_its_first_lock)
 }
 END_TEST
 
-/* The lock that came before the fork was superseded by the fork's own. */
+/* The lock before the fork was superseded by the fork's own. */
 START_TEST(a_fork_has_a_lock_of_its_own)
 {
 	lock(90, 10, SPACE_A);
@@ -269,7 +269,7 @@ START_TEST(a_fork_has_a_lock_of_its_own)
 }
 END_TEST
 
-/* A debugger's lock of another process, an age ago. */
+/* A debugger locked another process long ago. */
 START_TEST(a_foreign_lock_is_no_calls_and_no_forks)
 {
 	lock(80, 10, SPACE_C);
@@ -301,7 +301,7 @@ START_TEST(a_fork_whose_flags_were_lost_copies_all_the_same)
 }
 END_TEST
 
-/* vfork and new threads copy nothing: the lock is that of something before. */
+/* vfork and new threads copy nothing: the lock belongs to an earlier call. */
 START_TEST(a_clone_that_shares_the_space_took_no_lock)
 {
 	lock(100, 10, SPACE_A);
@@ -332,8 +332,8 @@ START_TEST(the_end_of_a_thread_ends_its_lock)
 }
 END_TEST
 
-/* The new space is locked often before the program runs, by a thread whose number may change, the old one at its end.
- */
+/* The new address space is locked often before the program runs, by a thread whose TID may change; the old one when
+ * it ends. */
 START_TEST(exec_ends_its_locks)
 {
 	lock(100, 12, SPACE_B);
@@ -367,7 +367,7 @@ START_TEST(an_entry_ends_a_lock)
 }
 END_TEST
 
-/* What madvise(MADV_DONTFORK) does it does under the lock that it takes next; a fork in between copies without it. */
+/* madvise(MADV_DONTFORK) takes effect under the lock that it takes next; a fork in between copies without it. */
 START_TEST(a_call_told_at_its_entry_takes_effect_at_its_lock)
 {
 	result(CALL_MADVISE, 1, 100, 10, 0);
@@ -388,7 +388,7 @@ START_TEST(a_call_told_at_its_entry_takes_effect_at_its_lock)
 }
 END_TEST
 
-/* Recorded with --madvise: MADV_DONTNEED takes no lock for writing. */
+/* Recorded with --madvise: MADV_DONTNEED takes no write lock. */
 START_TEST(a_madvise_that_returned_waits_for_no_lock)
 {
 	struct event event = make(EVENT_CALL, 1, 100, 10);
@@ -417,7 +417,7 @@ START_TEST(a_call_told_at_its_entry_may_fail_before_its_lock)
 }
 END_TEST
 
-/* A failed call may have changed something at its lock: mprotect up to a hole. */
+/* A failed call may have changed something while it held its lock: mprotect up to a hole. */
 START_TEST(a_failed_call_takes_effect_at_its_lock)
 {
 	lock(100, 10, SPACE_A);
@@ -430,7 +430,7 @@ START_TEST(a_failed_call_takes_effect_at_its_lock)
 }
 END_TEST
 
-/* mlock took the lock; the call that follows fails before it takes any. */
+/* mlock took the lock; the next call fails before it takes any. */
 START_TEST(a_failed_call_does_not_take_a_stale_lock)
 {
 	lock(100, 10, SPACE_A);
@@ -446,7 +446,7 @@ START_TEST(a_failed_call_does_not_take_a_stale_lock)
 }
 END_TEST
 
-/* The first call has filled its pages for seconds: it may. */
+/* The first call spends seconds filling its pages, which is allowed. */
 START_TEST(a_call_may_hold_on_for_seconds)
 {
 	lock(100, 10, SPACE_A);
@@ -470,7 +470,7 @@ START_TEST(waiting_is_bounded_in_time)
 	expect("");
 	call(3, late_ns, 12);
 	expect("map1@101 call2@200 call3@5000000101");
-	/* It was not missed until its call returned after all. */
+	/* It is not reported missing until its call has returned. */
 	ck_assert_uint_eq(effect_order_given_up(order), 0);
 	call(4, late_ns + 10, 10);
 	expect("call4@5000000111");
@@ -482,7 +482,7 @@ START_TEST(waiting_is_bounded_in_time)
 }
 END_TEST
 
-/* One that was no recorded call's is not missed. */
+/* A lock of no recorded call is not reported missing. */
 START_TEST(a_stale_lock_given_up_does_not_count)
 {
 	lock(100, 10, SPACE_A);
@@ -525,7 +525,7 @@ START_TEST(waiting_is_bounded_in_memory)
 }
 END_TEST
 
-/* Behind a loss a lock may be that of a call that is lost. */
+/* After a loss, a lock may belong to a lost call. */
 START_TEST(a_loss_ends_all_locks)
 {
 	struct event event = make(EVENT_LOST, 1, 120, -1);
@@ -542,7 +542,7 @@ START_TEST(a_loss_ends_all_locks)
 }
 END_TEST
 
-/* On a CPU where nothing was lost every lock has its call; a thread may have lost its own where it was moved to. */
+/* On a CPU without losses every lock has its call; a thread may have lost its own on the CPU to which it moved. */
 START_TEST(a_loss_ends_the_locks_of_its_cpu)
 {
 	struct event here = make(EVENT_LOCK, 0, 100, 10), there = make(EVENT_LOCK, 0, 110, 11);
@@ -583,7 +583,7 @@ START_TEST(calls_in_flight_at_the_end_never_come)
 }
 END_TEST
 
-/* Events that wait are copies: the caller's buffers are used again. */
+/* Waiting events are copies: the caller's buffers are reused. */
 START_TEST(what_waits_is_copied)
 {
 	uint64_t chain[] = {0x11, 0x22, 0x33};
@@ -626,7 +626,7 @@ START_TEST(what_waits_is_copied)
 }
 END_TEST
 
-/* With one thread nothing but what its calls bring along is copied: the call's pointers are the caller's. */
+/* With one thread only the attachments of its calls are copied: the call's pointers are the caller's. */
 START_TEST(a_single_thread_is_not_copied)
 {
 	uint64_t chain[] = {0x11};
@@ -646,7 +646,7 @@ START_TEST(a_single_thread_is_not_copied)
 }
 END_TEST
 
-/* Lines of a snapshot have the number of the main thread, but are no doing of it. */
+/* Lines of a snapshot have the TID of the main thread, but it did not cause them. */
 START_TEST(snapshots_keep_their_place)
 {
 	struct event line = make(EVENT_SNAPSHOT_LINE, 1, 110, 10);

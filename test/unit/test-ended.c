@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Children that end one after the other while their parent lives: the memory that they held, when, and what is stored
- * of them. */
+/* Children end one after the other while their parent lives: the memory that they held, when, and what is stored of
+ * them. */
 #include <check.h>
 #include <malloc.h>
 #include <mmtrace/report.h>
@@ -24,7 +24,7 @@ static void snapshot(struct recording_builder *builder, enum snapshot_kind kind,
 	struct event_mapping *lines = calloc(before_count + own_count + 1, sizeof(*lines));
 
 	ck_assert_ptr_nonnull(lines);
-	/* Every second page, so that they stay as many intervals. */
+	/* Every second page, so that the intervals are not merged. */
 	for (size_t i = 0; i < before_count; i++)
 		lines[i] = (struct event_mapping){.start = 0x1000000 + i * 8192,
 						  .length = 4096,
@@ -41,7 +41,7 @@ static void snapshot(struct recording_builder *builder, enum snapshot_kind kind,
 	free(lines);
 }
 
-/* A parent with `mappings` mappings maps 1 MiB, then each of its children 10 MiB, and unmaps one mapping. */
+/* A parent with `mappings` mappings maps 1 MiB, then each of its children 10 MiB and unmaps one mapping. */
 static void record(unsigned children, size_t mappings, bool parent_survives)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -137,7 +137,7 @@ START_TEST(ended_processes_that_are_asked_for)
 }
 END_TEST
 
-/* What a child inherited is its parent's, but not in a report that leaves the parent out. */
+/* Memory that a child inherited belongs to its parent, except in a report without the parent. */
 START_TEST(what_a_child_inherited_counts_once)
 {
 	const int32_t pids[] = {FIRST_CHILD, PARENT};
@@ -156,7 +156,7 @@ START_TEST(what_a_child_inherited_counts_once)
 }
 END_TEST
 
-/* Bytes in use while the report is there. */
+/* Bytes in use while the report exists. */
 static size_t bytes_for(unsigned children)
 {
 	size_t before = mallinfo2().uordblks, bytes;

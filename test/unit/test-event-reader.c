@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The public reader of events: fields of events, stacks, and how it is opened. */
+/* The public event reader: fields of events, stacks, and how a recording is opened. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static const struct mmt_event *find(struct mmt_events *events, enum mmt_event_ki
 	return event;
 }
 
-/* All that are left; ends the reader. */
+/* All remaining events; closes the reader. */
 static size_t count_and_close(struct mmt_events *events)
 {
 	const struct mmt_event *event;
@@ -298,7 +298,7 @@ START_TEST(options_of_another_size_are_understood)
 }
 END_TEST
 
-/* As a caller that was compiled with a shorter or a longer struct. */
+/* Like a caller compiled with a shorter or a longer struct. */
 START_TEST(options_of_reports_have_a_size)
 {
 	struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which perf events the options ask for, with a directory that stands for the kernel's tracefs. */
+/* Which perf events the options select, with a directory that imitates the kernel's tracefs. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static const struct event_description *find(const char *name)
 	return NULL;
 }
 
-/* Calls that are recorded without a request. */
+/* Calls that are always recorded. */
 static size_t count_default_calls(void)
 {
 	size_t count = 0;
@@ -120,7 +120,7 @@ START_TEST(every_call_has_its_syscall)
 }
 END_TEST
 
-/* In place of its entry, so that there is no further event, which would cost each mapping something. */
+/* Instead of the event at its entry, so that there is no additional event, which would make each mapping slower. */
 START_TEST(madvise_that_succeeds_is_taken)
 {
 	const struct event_description *event;
@@ -270,7 +270,7 @@ static uint64_t registers_of(const char *name)
 	return find(name)->attribute.sample_regs_user;
 }
 
-/* Every register has its price: what releases needs its arguments and nothing else. */
+/* Every register has a cost: releasing calls need only their arguments. */
 START_TEST(calls_carry_their_arguments_and_no_more)
 {
 	struct mmt_record_options options;
@@ -319,7 +319,7 @@ START_TEST(rare_calls_have_their_dump_with_them)
 }
 END_TEST
 
-/* The last of the set, so that they can be omitted: calls with a separate dump have a large one, too. */
+/* The last in the set, so that they can be omitted: calls with a separate dump have a large one, too. */
 START_TEST(large_dumps_come_last)
 {
 	struct mmt_record_options options;

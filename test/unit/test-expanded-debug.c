@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * This program's own debug information is the sample: linked with compressed sections (see test/CMakeLists.txt). What
- * libdw itself finds in it is what must be found.
+ * Reads this program's own debug information, linked with compressed sections (see test/CMakeLists.txt), and compares
+ * with what libdw itself finds in it.
  */
 #include <check.h>
 #include <elf.h>
@@ -121,7 +121,7 @@ static void check_frames(struct dwarf_names *left, struct dwarf_names *right, ui
 	}
 }
 
-/* Also after its memory was released, in the middle of it. */
+/* Also after its memory was released partway. */
 START_TEST(expanded_has_the_same_names)
 {
 	struct debug_image *image = expand();
@@ -155,7 +155,7 @@ static bool oracle_line(Dwarf_Die *unit, uint64_t address, const char **file_ret
 	return true;
 }
 
-/* In every unit at every address: what lies outside of it, and between its lines, too. */
+/* Every unit at every address, including addresses outside the unit and between its lines. */
 START_TEST(lines_are_those_of_libdw)
 {
 	struct line_tables *tables = line_tables_create(sample.dwarf);
@@ -200,7 +200,7 @@ START_TEST(nowhere_to_put_it)
 
 	setenv("TMPDIR", "/nonexistent", 1);
 	ck_assert_int_eq(expanded_debug_create(sample.fd, 1), -1);
-	/* No file can be made there. */
+	/* No file can be created there. */
 	setenv("TMPDIR", "/proc/self", 1);
 	ck_assert_int_eq(expanded_debug_create(sample.fd, 1), -1);
 	if (kept)
@@ -211,7 +211,7 @@ START_TEST(nowhere_to_put_it)
 }
 END_TEST
 
-/* As a full disk: a part of it can be written. */
+/* Like a full disk: a part of it can be written. */
 START_TEST(no_room_for_all_of_it)
 {
 	struct rlimit before, small;
@@ -230,7 +230,7 @@ START_TEST(no_room_for_all_of_it)
 }
 END_TEST
 
-/* A copy of the sample, with other bytes at `offset`, or cut. */
+/* A copy of the sample, with other bytes at `offset`, or truncated. */
 static int copy_changed(uint64_t offset, const void *bytes, size_t size, uint64_t end)
 {
 	char path[TEMPORARY_PATH_SIZE];
@@ -301,7 +301,7 @@ static void note_writing(int number)
 	begun = 1;
 }
 
-/* No file is created for sections whose claimed size is impossible for their bytes, or exceeds the limit. */
+/* No file is created for sections whose claimed size is impossible for their bytes or exceeds the limit. */
 /* Code and data of large programs are not copied. */
 START_TEST(keeps_only_what_has_names)
 {
@@ -364,7 +364,7 @@ START_TEST(claims_too_much)
 }
 END_TEST
 
-/* On a disk of its own. */
+/* On a separate file system. */
 static int create_on_disk(const char *directory, uint64_t bytes)
 {
 	char options[64];

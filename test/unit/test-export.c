@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The formats of other viewers: hostile names, nothing at all, and huge figures. */
+/* Export formats of other viewers: hostile names, empty reports, and huge figures. */
 #include <check.h>
 #include <jansson.h>
 #include <mmtrace/export.h>
@@ -126,7 +126,8 @@ static struct mmt_report hostile_report(void)
 	return report;
 }
 
-/* The counts of a lifetime are as many lines of heaptrack: they stay below what a test has time for. */
+/* The counts of a lifetime become as many lines in the heaptrack format: they are limited so that the test ends in
+ * time. */
 static struct mmt_report huge_report(bool lines)
 {
 	static const struct mmt_lifetime few[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, 3}};
@@ -186,7 +187,7 @@ static uint64_t read_varint(const uint8_t **position, const uint8_t *end)
 	return 0;
 }
 
-/* How many fields a message has; `wanted`: only of this number. */
+/* Number of fields of a message; `wanted`: only those with this number. */
 static size_t count_fields(const char *data, size_t size, uint64_t wanted)
 {
 	const uint8_t *position = (const uint8_t *)data, *end = position + size;
@@ -268,7 +269,7 @@ static void check_protobuf(const struct mmt_report *report, const char *format, 
 	char *plain = compressed ? inflate_all(text, size, &plain_size) : NULL;
 
 	ck_assert_uint_gt(count_fields(plain ? plain : text, plain ? plain_size : size, 0), 0);
-	/* Perfetto refuses a pprof file with a field that it does not know. */
+	/* Perfetto refuses a pprof file with an unknown field. */
 	ck_assert_uint_eq(count_fields(plain ? plain : text, plain ? plain_size : size, 15), 0);
 	free(plain);
 	free(text);
@@ -287,7 +288,7 @@ static void check_lines(const struct mmt_report *report, const char *format, boo
 	free(text);
 }
 
-/* Names neither end the data nor begin a script. */
+/* Names can neither end the data nor start a script. */
 static void check_page(const struct mmt_report *report)
 {
 	size_t size, ends = 0;
@@ -347,7 +348,7 @@ START_TEST(huge_figures)
 }
 END_TEST
 
-/* A mapping that ended piece by piece, another beside it, and lost calls: allocations and releases by size alone. */
+/* A mapping released in pieces, another beside it, and lost calls: allocations and releases by size only. */
 START_TEST(heaptrack_lines)
 {
 	struct mmt_report report = hostile_report();
@@ -360,7 +361,7 @@ START_TEST(heaptrack_lines)
 	ck_assert_ptr_nonnull(strstr(plain, "s f plain.so+0x1234\n"));
 	ck_assert_ptr_nonnull(events);
 	ck_assert_ptr_eq(strstr(events, "\na 4 4\n+ 0\na a 4\n+ 1\n- 0\n"), events + strlen("\nt 4 3"));
-	/* Two mappings of 8 bytes, which still are there. */
+	/* Two mappings of 8 bytes that still exist. */
 	ck_assert_ptr_nonnull(strstr(plain, "\na 8 4\n+ 2\n+ 2\n"));
 	ck_assert_ptr_nonnull(strstr(plain, "\nR 100\n"));
 	free(plain);
@@ -403,7 +404,7 @@ static size_t process_of_item(const void *context, size_t place)
 	return (place * 7 + place / PROCESSES) % PROCESSES;
 }
 
-/* Each item once, in order; and with a thousand processes the list is not read a thousand times. */
+/* Each item once, in order; with a thousand processes the list is not read a thousand times. */
 START_TEST(items_by_process)
 {
 	const struct mmt_report report = {.process_count = PROCESSES};
@@ -426,7 +427,7 @@ START_TEST(items_by_process)
 }
 END_TEST
 
-/* Each process has one mapping, of a size of its own. */
+/* Each process has one mapping, each of a different size. */
 START_TEST(many_processes)
 {
 	static struct mmt_process processes[PROCESSES];
@@ -518,7 +519,7 @@ START_TEST(compressed_stream)
 }
 END_TEST
 
-/* A mark at 2500 ns is in a window that begins before it, and not at the start of a later one. */
+/* A mark at 2500 ns is in a window that starts before it, and not at the start of a later one. */
 START_TEST(marks_of_the_window)
 {
 	struct mmt_report report = hostile_report();
@@ -538,7 +539,7 @@ START_TEST(marks_of_the_window)
 }
 END_TEST
 
-/* Longer than the buffers below it. */
+/* Longer than the buffers on the way. */
 START_TEST(long_piece)
 {
 	char name[100001], *text = NULL, *plain;

@@ -29,7 +29,7 @@ static const struct selecting {
 	bool selected;
 } cases[] = {
     {{0}, {0}, true},
-    /* A pattern alone: a function, demangled or not, or a module. */
+    /* A pattern without a key matches a function, demangled or not, or a module. */
     {{"mmap"}, {0}, true},
     {{"grow"}, {0}, false},
     {{"*grow*"}, {0}, true},
@@ -40,7 +40,7 @@ static const struct selecting {
     {{"module=/opt/*"}, {0}, true},
     {{"module=mmap"}, {0}, false},
     {{"function=Page::operator=(*"}, {0}, true},
-    /* What is mapped, and by whom. */
+    /* What is mapped, and by which thread. */
     {{"file=pages.db"}, {0}, true},
     {{"file=/srv/data/*"}, {0}, true},
     {{"file=/srv/data/pages.db (deleted)"}, {0}, true},
@@ -51,7 +51,7 @@ static const struct selecting {
     {{"thread=worker-*"}, {0}, true},
     {{"thread=4711"}, {0}, true},
     {{"thread=471*"}, {0}, false},
-    /* Or within a key, and between keys. */
+    /* OR within a key, AND between keys. */
     {{"nothing", "mmap"}, {0}, true},
     {{"class=heap", "class=file"}, {0}, true},
     {{"mmap", "class=heap"}, {0}, false},
@@ -89,7 +89,7 @@ START_TEST(patterns_select)
 }
 END_TEST
 
-/* Lost calls, and what no thread mapped, have neither a thread nor a stack. */
+/* Lost calls and memory that no thread mapped have neither a thread nor a stack. */
 START_TEST(nothing_is_known)
 {
 	const struct filter_subject unknown = {.memory_class = MMT_CLASS_ANON};
@@ -107,7 +107,7 @@ START_TEST(nothing_is_known)
 }
 END_TEST
 
-/* A call that failed mapped nothing: neither its class nor its file keep it out. */
+/* A failed call mapped nothing: neither class nor file excludes it. */
 START_TEST(failed_calls_by_stack)
 {
 	static const struct selecting selecting = {{"mmap", "class=heap"}, {"thread=*"}, true},

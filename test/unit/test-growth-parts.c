@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where RSS grew, in a recording with readings of the resident pages when it began, in between and when it ended. */
+/* Where RSS grew, in a recording with page readings at its start, in between and at its end. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -44,7 +44,8 @@ static void add_pages(process_residencies *processes, uint64_t resident_bytes, c
 		ck_assert(vector_push(&process->runs, runs[i]));
 }
 
-/* At the start 12 pages are resident, at the end 46; the kernel counts one more each time, and two at the end. */
+/* At the start 12 pages are resident, at the end 46; the kernel counts one more at the start and two more at the
+ * end. */
 static void write_residency(struct recording_builder *builder, bool at_start)
 {
 	static const struct resident_run start[] = {{HEAP, HEAP + 2 * PAGE},
@@ -67,7 +68,7 @@ static void write_residency(struct recording_builder *builder, bool at_start)
 	recording_residency_deinit(&residency);
 }
 
-/* The sizes at the start and at the end of the recording, before the pages are read; 0: none. */
+/* RSS at the start and at the end of the recording, before the pages are read; 0: none. */
 static void write_recording(bool at_start, uint64_t first_bytes, uint64_t last_bytes)
 {
 	const struct event_mapping lines[] = {
@@ -256,7 +257,7 @@ START_TEST(every_page_has_a_part)
 }
 END_TEST
 
-/* What a running process gains or loses between the readings of its size and of its pages is not unexplained. */
+/* What a running process gains or loses between the readings of its RSS and of its pages is not unexplained. */
 START_TEST(parts_add_up_while_the_process_runs)
 {
 	static const struct {
@@ -309,7 +310,7 @@ END_TEST
 #define BASE (1000 * SECOND)
 #define LATER 0x7a0000000000ull
 
-/* The maps read just before a reading at `time_ns`: the heap, and MADE and LATER with 16 pages, or none. */
+/* The maps read just before a page reading at `time_ns`: the heap, and MADE and LATER with 16 pages, or none. */
 static void write_maps(struct recording_builder *builder, uint64_t time_ns, bool made, bool later)
 {
 	struct event_mapping lines[3] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
@@ -322,8 +323,8 @@ static void write_maps(struct recording_builder *builder, uint64_t time_ns, bool
 	builder_snapshot(builder, SNAPSHOT_INTERVAL, time_ns - 1, PID, lines, count);
 }
 
-/* Readings at 2, 4 and 6 s; the process touches more of its heap, maps 16 pages at 3 s and as many at 5 s, and unmaps
- * the first at 5.5 s. RSS is what is resident, and one page more. */
+/* Readings at 2, 4 and 6 s; the process touches more of its heap, maps 16 pages at 3 s and again at 5 s, and unmaps
+ * the first at 5.5 s. RSS is the resident pages and one more. */
 static void write_readings(void)
 {
 	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
@@ -405,7 +406,7 @@ START_TEST(end_of_window)
 }
 END_TEST
 
-/* From 3.9 s: the reading at 4 s is nearer than that at 2 s, and what was mapped at 3 s is from before the window. */
+/* From 3.9 s: the reading at 4 s is nearer than the one at 2 s, and the mapping made at 3 s precedes the window. */
 START_TEST(start_of_window)
 {
 	struct mmt_report *report;
@@ -420,7 +421,7 @@ START_TEST(start_of_window)
 	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_UNMAPPED, 0)->bytes, -8 * (int64_t)PAGE);
 	ck_assert_uint_eq(report->resident_bytes, 3 * PAGE);
 	mmt_report_destroy(report);
-	/* From 2.9 s that mapping is made in the window, and nothing of it was resident at 2 s. */
+	/* From 2.9 s that mapping is made in the window, and none of it was resident at 2 s. */
 	report = report_window(2.9, 4.5);
 	check_sum(&report->growth);
 	ck_assert_uint_eq(report->growth.pages_start_ns, BASE + 2 * SECOND);
@@ -457,7 +458,7 @@ START_TEST(mapped_before_the_nearest_reading)
 }
 END_TEST
 
-/* Without two readings, or with only one near both ends, nothing can be compared. */
+/* Without two readings, or if the same one is nearest to both ends, nothing can be compared. */
 START_TEST(nothing_between_readings)
 {
 	struct mmt_report *report;
@@ -495,7 +496,7 @@ START_TEST(steps_with_readings)
 }
 END_TEST
 
-/* Readings that no recorder writes do not count; the one before does. */
+/* Readings that no recorder writes do not count; the preceding one does. */
 START_TEST(hostile_readings)
 {
 	static const struct {
@@ -535,8 +536,8 @@ START_TEST(hostile_readings)
 }
 END_TEST
 
-/* The recorder reads the pages of a process once after each snapshot; more readings, or one before the first snapshot,
- * do not count. */
+/* The recorder reads the pages of a process once after each snapshot; additional readings, or one before the first
+ * snapshot, do not count. */
 START_TEST(one_reading_for_each_snapshot)
 {
 	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
@@ -611,7 +612,7 @@ START_TEST(no_reading_in_the_window)
 }
 END_TEST
 
-/* Sizes that no process has: nothing overflows, which sanitizers see, and the order of the parts is right. */
+/* Sizes that no process has: nothing overflows (sanitizers would detect it), and the order of the parts is right. */
 START_TEST(hostile_sizes)
 {
 	static const uint64_t sizes[][2] = {{UINT64_MAX, 1}, {1, UINT64_MAX}, {INT64_MAX, 1ull << 63}};
@@ -651,7 +652,8 @@ END_TEST
 #define GIB (1ull << 30)
 #define LIBRARY 0x7fff00000000ull
 
-/* A mapping from before the recording, of which 1 MiB is touched during the recording, and whose heap it is. */
+/* A mapping from before the recording, of which 1 MiB is touched during the recording, and the expected owner of the
+ * heap. */
 struct touched {
 	uint64_t start, length;
 	uint32_t protection;
@@ -714,7 +716,7 @@ static void check_heaps(const char *library, const struct touched *touched, size
 	mmt_report_destroy(report);
 }
 
-/* As the runtimes lay them out: G1, Serial and Parallel of Java 17 and 25 with -Xmx40g, ZGC, .NET 10, Node 20. */
+/* The layouts of the runtimes: G1, Serial and Parallel of Java 17 and 25 with -Xmx40g, ZGC, .NET 10, Node 20. */
 START_TEST(heaps_of_runtimes)
 {
 	static const struct touched low[] = {{4 * GIB, 384 * MIB, PRIVATE_RW, "", "Java"},
@@ -763,7 +765,7 @@ START_TEST(heaps_of_runtimes)
 }
 END_TEST
 
-/* The recorder was killed: the last reading is not of the end, at which RSS was larger. */
+/* The recorder was killed: the last reading is earlier than the end, when RSS was larger. */
 START_TEST(killed_recorder)
 {
 	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
@@ -836,8 +838,8 @@ END_TEST
 #define HUGE_BYTES (2ull << 20)
 #define HUGE_PAGES 16 /* of each of two mappings */
 
-/* Huge pages of a new mapping, of which 3 of 4 sampled bytes are zero, and of an arena from before, which is full.
- * `all`: with the samples. */
+/* Huge pages of a new mapping, of which 3 of 4 sampled bytes are zero, and of an older arena, which is full. `all`:
+ * with the samples. */
 static void write_huge_recording(bool all)
 {
 	const struct event_mapping lines[] = {
@@ -978,8 +980,8 @@ static void add_huge_process(struct recording_huge_pages *huge, int32_t pid, enu
 	}
 }
 
-/* One process was never written and sampled four times as densely as the next one, which is full; a third one was not
- * sampled. */
+/* One process was never written and sampled four times as densely as the next one, which is full; a third one was
+ * not sampled. */
 static void write_huge_processes(enum huge_sampling of_third)
 {
 	const struct event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The verdict about resident sizes, on simulated programs. Every series follows from its seed, so nothing is chance. */
+/* The verdict on a series of RSS values, on simulated programs. Every series is derived from its seed, so nothing is
+ * random. */
 #include <check.h>
 
 #include <mmtrace/report.h>
@@ -12,7 +13,7 @@
 #define CHURN_PER_POINT 200	   /* pairs of calls */
 #define BLOCK_BYTES (256.0 * 1024) /* what such a call maps */
 
-/* How a program behaves; `phase`, `teeth` and so on are chosen again for each seed. */
+/* How a program behaves; `phase`, `teeth` and so on are drawn again for each seed. */
 struct program {
 	uint64_t random;
 	double base, noise, growth; /* bytes */
@@ -31,7 +32,7 @@ static double draw(struct program *program)
 	return (double)(program->random >> 11) / 9007199254740992.0;
 }
 
-/* Nearly normal, with standard deviation 1. */
+/* Approximately normal, with standard deviation 1. */
 static double draw_normal(struct program *program)
 {
 	double sum = -6;
@@ -54,7 +55,7 @@ static double steady(struct program *program, double time)
 	return program->noise * draw_normal(program);
 }
 
-/* Neighbouring sizes are alike: requests that last for several readings. */
+/* Consecutive sizes are correlated: requests last for several readings. */
 static double waves(struct program *program, double time)
 {
 	(void)time;
@@ -67,7 +68,7 @@ static double leak(struct program *program, double time)
 	return program->growth * time + steady(program, time);
 }
 
-/* Each tenth of the time adds half of the rest. */
+/* Each tenth of the time adds half of the remainder. */
 static double warm_up(struct program *program, double time)
 {
 	double missing = 1;
@@ -322,7 +323,7 @@ START_TEST(absurd_sizes)
 }
 END_TEST
 
-/* RSS in MiB and swap in MiB at the start and the end of a minute, rising or falling evenly. */
+/* RSS in MiB and swap in MiB at the start and the end of a minute, rising or falling linearly. */
 START_TEST(swapped_memory_is_in_use)
 {
 	static const struct {

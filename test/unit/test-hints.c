@@ -137,7 +137,7 @@ START_TEST(growth_before)
 
 	/* mmtrace has no stack for it, perf has. */
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "perf record -e page-faults"));
-	/* A program that was started is not worth a hint. */
+	/* A started program needs no hint. */
 	part.place = MMT_GROWTH_KERNEL;
 	ck_assert_ptr_null(hints_of_growth(&part));
 	part.place = MMT_GROWTH_MADE;
@@ -173,7 +173,7 @@ START_TEST(huge_pages_that_are_mostly_empty)
 	struct mmt_huge_pages huge = {.bytes = 64 * MIB, .sampled_bytes = MIB / 2, .zero_bytes = 60 * MIB};
 
 	ck_assert_ptr_nonnull(hints_of_huge_pages(&huge, 64 * MIB, NULL, false));
-	/* Few huge pages were sampled, or none, or few are used. */
+	/* Few or no huge pages were sampled, or few are used. */
 	huge.sampled_bytes--;
 	ck_assert_ptr_null(hints_of_huge_pages(&huge, 64 * MIB, NULL, false));
 	huge.sampled_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The page of report --html: what names from a recording can do to it, and the lifetimes in it. test/html opens pages.
- */
+/* The page of report --html: names from a recording cannot harm it, and it shows the lifetimes. test/html opens
+ * pages. */
 #include <check.h>
 #include <jansson.h>
 #include <mmtrace/output.h>
@@ -34,7 +34,7 @@ static unsigned count(const char *text, const char *part)
 	return found;
 }
 
-/* The data as it stands in the page. */
+/* The data embedded in the page. */
 static char *cut_data(const char *page)
 {
 	const char *begin = strstr(page, DATA_BEGIN), *end;
@@ -151,7 +151,7 @@ START_TEST(loads_nothing)
 }
 END_TEST
 
-/* A report whose maker did not ask for lifetimes still has its stacks. */
+/* A report created without lifetimes still has its stacks. */
 START_TEST(without_lifetimes)
 {
 	struct mmt_report report = sample_report();
@@ -201,7 +201,8 @@ START_TEST(grouped)
 }
 END_TEST
 
-/* A stack that only the first recording has, and memory that it freed, are no change of a process that is the same. */
+/* A stack that only the first recording has, and memory that it freed, are no change if both are of the same
+ * process. */
 START_TEST(same_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
@@ -228,8 +229,8 @@ START_TEST(same_process)
 }
 END_TEST
 
-/* As in text: a stack of the second recording that the first one has too has grown. The page's script takes what
- * nothing marks for new. */
+/* As in text: a stack of the second recording that the first one has too has grown. The page's script treats
+ * unmarked stacks as new. */
 START_TEST(same_process_marks_stacks_of_both)
 {
 	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
@@ -258,7 +259,7 @@ START_TEST(same_process_marks_stacks_of_both)
 }
 END_TEST
 
-/* What an allocator keeps by design is no leak of the program, as in text. */
+/* As in text, memory that an allocator keeps by design is not a leak of the program. */
 START_TEST(verdict_words)
 {
 	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
@@ -291,7 +292,7 @@ END_TEST
 #define PARTS 4
 #define PART_COLUMNS 7 /* before its lifetimes */
 
-/* More lifetimes than a page takes: steps become longer, and nothing is lost. */
+/* More lifetimes than a page may have: steps become longer, and nothing is lost. */
 START_TEST(long_steps)
 {
 	static struct mmt_lifetime lifetimes[STEPS * (STEPS + 1) / 2];

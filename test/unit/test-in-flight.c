@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Threads that may not have returned from a call yet. */
+/* Threads that may still be inside a call. */
 #include <check.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,7 +17,7 @@ enum life { ASLEEP, BUSY, WAITING_FOR_VFORK };
 static pid_t child;
 static struct in_flight in_flight;
 
-/* Its parent waits in a call of another kind, where signals do not wake it. */
+/* Its parent waits in another system call, in which signals do not wake it. */
 static void live_as_vfork(void)
 {
 	pid_t grandchild = vfork();
@@ -86,7 +86,7 @@ START_TEST(busy_thread_has_returned_when_it_is_told_of)
 	usleep(100000);
 	in_flight_remove_returned(&in_flight);
 	ck_assert_uint_eq(in_flight.threads.count, 1);
-	/* Of another thread, and of its calls from before the maps were read. */
+	/* Of another thread, with its calls from before the maps were read. */
 	in_flight_note_outside(&in_flight, child + 1, READ_NS + 1);
 	in_flight_note_outside(&in_flight, child, READ_NS);
 	in_flight_remove_returned(&in_flight);

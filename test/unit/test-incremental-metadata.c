@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names in pieces among the records, as a killed recorder leaves them. */
+/* Incremental metadata among the records, as a killed recorder leaves it. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,7 @@ START_TEST(test_too_many)
 }
 END_TEST
 
-/* Each of so many processes, and each of so many dumps of one, is found at once. */
+/* Each of many processes, and each of many dumps of one process, is found without a search. */
 START_TEST(test_many)
 {
 	enum { PROCESSES = 20000 };
@@ -214,7 +214,7 @@ START_TEST(test_many)
 }
 END_TEST
 
-/* A file with an end has its sections. */
+/* A complete file has its sections. */
 START_TEST(test_finished)
 {
 	const struct reader_metadata *metadata;

@@ -150,8 +150,8 @@ static size_t read_padding(void *context, uint64_t address, size_t size, const u
 	return offset < sizeof(code) ? (size < sizeof(code) - offset ? size : sizeof(code) - offset) : 0;
 }
 
-/* After a call, padding shows that the call does not return; elsewhere it is skipped. Other machines are not followed.
- */
+/* After a call, padding shows that the call does not return; elsewhere it is skipped. Other architectures are not
+ * analyzed. */
 static const struct analyzed_code padding_code = {.read = read_padding};
 
 /* call; then, without padding, another function: pop rbx; ret */
@@ -171,8 +171,8 @@ static bool begins_behind_the_call(void *context, uint64_t address)
 	return address == START || address == START + 5;
 }
 
-/* The call is the last instruction of its function, so it does not return; a function whose start is known is followed
- * nevertheless. */
+/* The call is the last instruction of its function, so it does not return; with a known function start it is
+ * followed nevertheless. */
 START_TEST(test_next_function)
 {
 	const struct analyzed_code unknown = {.read = read_neighbours},
@@ -207,7 +207,7 @@ START_TEST(test_padding)
 }
 END_TEST
 
-/* Code without an end: at even addresses a branch over the next byte, at odd ones one far ahead. */
+/* Endless code: at even addresses a branch over the next byte, at odd ones a far branch. */
 static size_t read_maze(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
 {
 	static const uint8_t code[DISASSEMBLY_INSTRUCTION_MAX] = {0x75, 0x03}, /* jne */
@@ -265,7 +265,7 @@ static bool find_row(struct disassembly *disassembly, const uint8_t *code, size_
 				false, false, deduced);
 }
 
-/* Code that has been jumped to from a function, and leaves by jumps to places that are not in the code. */
+/* Code reached by a jump from a function, which jumps to addresses outside the code. */
 START_TEST(test_code_in_the_frame_of_another)
 {
 	static const struct cfi_rule rules[] = {{.number = RBX, .kind = CFI_RULE_OFFSET, .offset = -16},
@@ -296,14 +296,14 @@ START_TEST(test_code_in_the_frame_of_another)
 	ck_assert_int_eq(cfi_row_rule(row, RIP)->offset, -8);
 	ck_assert(find_row(disassembly, returns, sizeof(returns), NULL, &deduced));
 	ck_assert_int_eq(deduced_row_get(&deduced)->cfa_offset, 16);
-	/* A function that it calls has a frame of its own. */
+	/* A called function has a frame of its own. */
 	ck_assert(find_row(disassembly, calls, sizeof(calls), &host, &deduced));
 	ck_assert_int_eq(deduced_row_get(&deduced)->cfa_offset, 16);
 	disassembly_destroy(disassembly);
 }
 END_TEST
 
-/* Code whose caller is on a stack that it takes from memory. */
+/* The caller is on a stack whose address the code loads from memory. */
 START_TEST(test_other_stack)
 {
 	static const uint8_t switches[] = {0x49, 0x8b, 0x65, 0x58, 0xc3}, /* mov rsp, [r13 + 0x58]; ret */

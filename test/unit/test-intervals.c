@@ -11,7 +11,7 @@ static void insert(struct intervals *intervals, uint64_t start)
 	ck_assert_ptr_nonnull(intervals_insert(intervals, &interval, 0));
 }
 
-/* The earlier content of the directory is not used when it is empty. */
+/* The root's earlier content is not used while the directory is empty. */
 START_TEST(an_empty_one_is_not_searched)
 {
 	struct intervals intervals = {0};

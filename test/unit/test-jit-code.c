@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which program of a process JIT code belongs to, in any order of the records. */
+/* Which program of a process JIT code belongs to, with records in any order. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -35,7 +35,7 @@ static void expect_programs(size_t count)
 	ck_assert_uint_eq(recorder.jobs.jit_code.programs.count, count);
 }
 
-/* With one range at most. */
+/* With at most one range. */
 static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t start)
 {
 	const struct jit_program *program;

@@ -61,7 +61,7 @@ static void put_code(struct buffer *file)
 	buffer_put(file, "0123456789abcdef", CODE_BYTES);
 }
 
-/* Stacks ask what the code is at every step, never for its line. */
+/* Unwinding looks up the code at every step, never its line. */
 START_TEST(lines_are_not_searched_for_a_name)
 {
 	struct reader_metadata metadata = {0};
@@ -105,7 +105,7 @@ static void expect_map_name(const struct reader_metadata *metadata, uint64_t tim
 	jit_names_destroy(names);
 }
 
-/* A dump of one piece of code that was written down at this time, or with the times of another clock. */
+/* A dump with one piece of code written at this time, or with times of another clock. */
 static void make_dump(struct buffer *file, const char *name, uint64_t time_ns, bool other_clock)
 {
 	size_t length = strlen(name) + 1;
@@ -136,7 +136,7 @@ static void expect_names_of_both(const struct reader_metadata *metadata)
 	expect_map_name(metadata, 150, 100, "new");
 }
 
-/* Jitdumps, whatever clock they have. */
+/* Jitdumps, whatever clock they use. */
 START_TEST(jitdumps_are_those_of_the_program)
 {
 	struct jitdump_copy dumps[2] = {{.pid = PID, .knows_program = true},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Whose jitdumps are, and which are kept where there is no room for all. */
+/* Which process each jitdump belongs to, and which are kept if there is not enough room. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static int make_file(void)
 	return fd;
 }
 
-/* So many bytes, as far as is counted. */
+/* A size that exceeds what is counted. */
 static struct noted_jitdump make_kept(pid_t pid, size_t bytes)
 {
 	recorder.jobs.jitdumps.kept_bytes += bytes;
@@ -75,7 +75,7 @@ START_TEST(dumps_are_of_the_last_program_before_them)
 }
 END_TEST
 
-/* What lives has its place, before all that the programs before it have left. */
+/* Living processes come first, before everything that earlier programs left. */
 START_TEST(what_ended_programs_had_gives_way)
 {
 	struct jitdump_copies copies = {0};
@@ -102,7 +102,7 @@ START_TEST(what_ended_programs_had_gives_way)
 }
 END_TEST
 
-/* Whatever the clock of files was when recording began, and however far it has been set since. */
+/* Whatever the file clock was when recording started, and however far it has been changed since. */
 START_TEST(files_that_the_next_program_wrote)
 {
 	static const uint64_t hour_ns = 3600000000000, begun_ns[] = {-hour_ns, 0, hour_ns};

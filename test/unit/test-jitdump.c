@@ -187,7 +187,7 @@ START_TEST(test_lines)
 END_TEST
 
 /* CIE: version 1, "zR", code 1, data -8, return address 16, pcrel sdata4; CFA r7+8, return address at CFA-8. FDE: 16
- * bytes of code that begin 16 bytes before the section, which stands behind them: the length field is at 24 + 8. */
+ * bytes of code that start 16 bytes before the section, which follows them: the length field is at 24 + 8. */
 static const uint8_t eh_frame[] = {
     20, 0, 0,  0, 0, 0, 0,    0,    1,	  'z',	'R', 0, 1, 0x78, 16, 1,	   0x1b, 12, 7, 8, 0x90, 1, 0, 0, 20, 0,
     0,	0, 28, 0, 0, 0, 0xd0, 0xff, 0xff, 0xff, 16,  0, 0, 0,	 0,  0x41, 14,	 16, 0, 0, 0,	 0, 0, 0, 0,  0,
@@ -227,7 +227,7 @@ START_TEST(test_unwinding)
 }
 END_TEST
 
-/* Cut anywhere: the complete records are used. */
+/* Truncated anywhere: the complete records are used. */
 START_TEST(test_truncated)
 {
 	size_t whole;
@@ -263,7 +263,7 @@ START_TEST(test_lying_lengths)
 	struct jitdump *dump;
 	size_t broken;
 
-	/* Code that is longer than its record; a name without end; lines and rows that are not there. */
+	/* Code that is longer than its record; a name without an end; missing lines and rows. */
 	put_prefix(0, 40 + 2, 100);
 	for (int i = 0; i < 2; i++)
 		buffer_put_u64(&file, 0x1000);
@@ -304,7 +304,7 @@ START_TEST(test_lying_lengths)
 }
 END_TEST
 
-/* Times of another clock have no meaning: the later record wins. */
+/* Times of another clock have no meaning: the later record counts. */
 START_TEST(test_other_clock)
 {
 	struct jitdump *dump;

@@ -218,7 +218,7 @@ START_TEST(diff)
 }
 END_TEST
 
-/* DEL as well: the text of the document acts on no terminal. */
+/* DEL too: the text of the document affects no terminal. */
 START_TEST(no_control_character_in_the_text)
 {
 	struct mmt_report report = sample_report();

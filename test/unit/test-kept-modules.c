@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which program files are copied into a recording, and how much of them. */
+/* Which ELF files are copied into a recording, and how much of them. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void tear_down(void)
 	close(stop_ends[1]);
 }
 
-/* A sparse ELF file, by its number; what changes its size later is the second descriptor. */
+/* A sparse ELF file, by its number; the second descriptor can change its size later. */
 static int add_file(uint64_t size)
 {
 	char path[TEMPORARY_PATH_SIZE];
@@ -60,7 +60,7 @@ static int add_file(uint64_t size)
 	return writing;
 }
 
-/* What a report reads of the section. */
+/* The part of the section that a report reads. */
 static void encode_and_load(void)
 {
 	struct buffer buffer;

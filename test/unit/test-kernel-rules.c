@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What kernels of different versions do, on any kernel: failed moves of older ones are in test-space.c. */
+/* The rules of different kernel versions, on any kernel; failed moves of older ones are in test-space.c. */
 #include <check.h>
 #include <errno.h>
 #include <sys/mman.h>
@@ -82,7 +82,8 @@ START_TEST(child_of_a_fork_goes_by_the_same_rules)
 }
 END_TEST
 
-/* A segment of five pages, grown to eleven; the moved or changed half, once it is back, goes with the first or not. */
+/* A segment of five pages, grown to eleven; the moved or changed half, once it is back, is detached with the first
+ * or not. */
 static void attach_and_grow(const char *release)
 {
 	const struct space_attributes segment = {
@@ -122,7 +123,7 @@ START_TEST(pieces_of_segments_merge_as_the_kernel_allows)
 		driver_remap(&driver, 10, 5, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 		driver_remap(&driver, 40, 5, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 10);
 		expect_after_detaching(cases[i].lower_moved);
-		/* The changed part goes back, but for one page at the far end, then that too. */
+		/* The changed part is changed back, except for one page at the far end, then that too. */
 		attach_and_grow(cases[i].release);
 		driver_protect(&driver, 16, 5, PROT_READ);
 		driver_protect(&driver, 16, 4, RW);

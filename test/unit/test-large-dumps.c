@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* When large stack dumps are on, for series of calls over time. */
+/* When large stack dumps are on, for simulated call rates. */
 #include <check.h>
 
 #include "capture/perf/large-dumps.h"
@@ -66,7 +66,7 @@ START_TEST(a_program_that_starts_has_them)
 	begin(&series);
 	burst(&series, LARGE_DUMPS_BURST - 1);
 	ck_assert(series.on);
-	/* And again, when that is forgotten. */
+	/* The same again, after that is forgotten. */
 	run(&series, 0, SECOND_NS * LARGE_DUMPS_BURST / LARGE_DUMPS_RATE);
 	burst(&series, LARGE_DUMPS_BURST - 1);
 	ck_assert(series.on);
@@ -83,14 +83,14 @@ START_TEST(full_speed_has_none)
 	run(&series, rates[_i], 60 * SECOND_NS);
 	ck_assert(!series.on);
 	ck_assert_uint_eq(series.switches, 1);
-	/* No matter for how long that went on, a pause ends it. */
+	/* However long that lasted, a pause ends it. */
 	run(&series, 0, SECOND_NS * LARGE_DUMPS_BURST / LARGE_DUMPS_RATE);
 	ck_assert(series.on);
 	ck_assert_uint_eq(series.switches, 2);
 }
 END_TEST
 
-/* The calls that are made before: the price of finding out. */
+/* The calls made before: the cost of the measurement. */
 START_TEST(full_speed_is_noticed_soon)
 {
 	struct series series;
@@ -104,7 +104,7 @@ START_TEST(full_speed_is_noticed_soon)
 }
 END_TEST
 
-/* Bursts, or a rate around the limit, do not switch it all the time. */
+/* Bursts, or a rate around the limit, do not toggle it all the time. */
 START_TEST(switching_is_rare)
 {
 	struct series series;

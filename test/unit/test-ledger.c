@@ -121,8 +121,7 @@ START_TEST(allocations_of_the_kernel_are_ignored)
 }
 END_TEST
 
-/* One mapping a second for as long as `seconds`; the trend must rise steadily whatever the width of the buckets became.
- */
+/* One mapping a second for `seconds`; the trend must rise steadily whatever the width of the buckets became. */
 START_TEST(trend_rises_steadily)
 {
 	const unsigned seconds[] = {8, 100, 5000};
@@ -140,7 +139,7 @@ START_TEST(trend_rises_steadily)
 }
 END_TEST
 
-/* Times at the end of all numbers have a bucket too, which the next change finds open. */
+/* Times near the maximum have a bucket too, which the next change can still use. */
 START_TEST(trend_reaches_the_last_time)
 {
 	const uint64_t last = UINT64_MAX - 1; /* the window is open below UINT64_MAX */
@@ -173,7 +172,7 @@ START_TEST(trend_falls_when_memory_is_released)
 }
 END_TEST
 
-/* Growth of an allocation counts from its call, whatever has happened in between. */
+/* Growth of an allocation counts from its call, whatever happened in between. */
 START_TEST(trend_takes_changes_of_older_times)
 {
 	uint64_t trend[4];
@@ -255,7 +254,7 @@ static void start_slot(struct slot *slot, unsigned thread)
 	}
 }
 
-/* Some of it, or all, becomes code. */
+/* Some of it, or all of it, becomes code. */
 static void split_slot(struct slot *slot)
 {
 	uint64_t bytes = rand() % 2 ? slot->left : 4096;
@@ -305,7 +304,7 @@ START_TEST(peaks_count_from_the_call_however_late_its_stack)
 }
 END_TEST
 
-/* Its memory is bounded; its results stay right. */
+/* Memory is bounded; results stay right. */
 START_TEST(a_stack_that_never_seems_to_come)
 {
 	uint32_t late = open_allocation(2000), other;
@@ -326,7 +325,7 @@ START_TEST(a_stack_that_never_seems_to_come)
 }
 END_TEST
 
-/* Random allocations and releases by several threads, across both ends of a window; some are released, or turned into
+/* Random allocations and releases by several threads, across both ends of a window; some are released, or become
  * code, before their stack is known. */
 START_TEST(sums_agree_at_any_timestamp)
 {
@@ -372,7 +371,7 @@ START_TEST(sums_agree_at_any_timestamp)
 }
 END_TEST
 
-/* Part of a mapping is made executable, twice; then the rest is. */
+/* Part of a mapping is made executable, twice; then the remainder. */
 START_TEST(parts_that_become_code)
 {
 	uint32_t allocation = map_bytes(2000, 40960, 7), part, again;
@@ -402,7 +401,7 @@ START_TEST(parts_that_become_code)
 }
 END_TEST
 
-/* All of it, before its stack is known: until then it belonged to the earlier kind. */
+/* All of it, before its stack is known: until then it belonged to the earlier class. */
 START_TEST(code_of_a_stack_that_comes_late)
 {
 	uint64_t from_ns = ledger.options.from_ns, unfreed[4], reserved[4];
@@ -506,7 +505,7 @@ START_TEST(releases_before_the_stack_is_known)
 	ck_assert_uint_eq(*bytes, 3 * (2 * 4096 + 12288));
 	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes.low, 3 * 2 * 4096);
 	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes.low, 3 * (2 * 16384 + 12288));
-	/* What a round has taken is there for the next. */
+	/* Memory used in one round is available in the next. */
 	ck_assert_uint_eq(ledger.early_releases.count, 8);
 }
 END_TEST
@@ -534,7 +533,7 @@ START_TEST(commits_of_one_account_have_one_number)
 }
 END_TEST
 
-/* Committed bytes over time belong to the account, also where its stack is known later. */
+/* Committed bytes over time belong to the account, even if its stack is known later. */
 START_TEST(committed_over_time)
 {
 	uint64_t points[4] = {0}, end_ns = ledger.options.from_ns + 4000000000u;
@@ -572,7 +571,7 @@ static void expect(bool holds)
 		ck_abort_msg("a call of many has failed");
 }
 
-/* What holds commit numbers: pages of one reservation, made accessible one after the other. */
+/* The owner of commit numbers: pages of one reservation, made accessible one after the other. */
 static struct space *held;
 
 static void commit_page(uint64_t page, uint32_t commit)
@@ -723,7 +722,7 @@ START_TEST(found_bytes_have_a_time_and_a_kind)
 }
 END_TEST
 
-/* A stack that grew unseen, and is found so: the bytes are its call's. */
+/* A stack that grew unseen, which a later call reveals: the bytes belong to that call. */
 START_TEST(an_allocation_grows_after_its_stack_is_known)
 {
 	uint32_t allocation = map_bytes(2000, 4096, 1);

@@ -87,7 +87,7 @@ START_TEST(releases_before_the_stack_is_known)
 }
 END_TEST
 
-/* Bytes that turned into code belong to an account of their own, as if mapped by the same call. */
+/* Bytes that became code belong to an account of their own, as if mapped by the same call. */
 START_TEST(split_after_a_release)
 {
 	uint32_t allocation = open_allocation(3000, 3 * PAGE), part;
@@ -141,7 +141,7 @@ START_TEST(memory_is_bounded)
 }
 END_TEST
 
-/* The parts of each group, and the lifetimes of each part, are all of it. */
+/* The parts of each group add up to it, and so do the lifetimes of each part. */
 static void check_sums(const struct mmt_report *report)
 {
 	struct mmt_part *sums = calloc(report->group_count + 1, sizeof(*sums));

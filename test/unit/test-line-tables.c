@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Line tables that a program made: more of them than any compiler gets into so many bytes. */
+/* Generated line tables: far more of them than a compiler produces in the same number of bytes. */
 #include <check.h>
 #include <dwarf.h>
 #include <elf.h>
@@ -20,7 +20,7 @@
 #define LINE_RANGE 4
 #define OPCODE_BASE 13
 #define TABLE_HEADER_BYTES 29
-/* The next byte of code, and so many lines further down. */
+/* Next byte of code, this many lines further down. */
 #define ROW_OPCODE(lines) ((uint8_t)((lines)-LINE_BASE + LINE_RANGE + OPCODE_BASE))
 
 enum { SECTION_NONE, SECTION_INFO, SECTION_ABBREVIATIONS, SECTION_LINES, SECTION_NAMES, SECTIONS };
@@ -65,8 +65,8 @@ static void put_separate_tables(uint32_t *offsets)
 	}
 }
 
-/* For each the headers of those behind it are an operation to be passed over, and the rows of the last one its own,
- * too. */
+/* For each table the headers of the following ones are an operation to skip, and the rows of the last one are its
+ * own, too. */
 static void put_nested_tables(uint32_t *offsets)
 {
 	const uint32_t step = TABLE_HEADER_BYTES + 3;
@@ -141,7 +141,7 @@ static void put_file(void)
 	memcpy(file.data, &header, sizeof(header));
 }
 
-/* Of how many units the lines are known. */
+/* Number of units whose lines are known. */
 static size_t count_units_with_lines(void (*put_tables)(uint32_t *offsets), enum dwarf_names_state *state_ret)
 {
 	uint32_t offsets[UNITS];
@@ -189,7 +189,7 @@ START_TEST(as_many_rows_as_bytes)
 }
 END_TEST
 
-/* Rows that many tables have in common are a file's way to make far more of them than it has bytes. */
+/* Rows shared by many tables let a file claim far more rows than it has bytes. */
 START_TEST(more_rows_than_bytes)
 {
 	enum dwarf_names_state state;

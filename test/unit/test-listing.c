@@ -15,7 +15,7 @@ static const uint8_t function[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x1
 				   0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
 enum { START = 0x1000, CALL = START + 18, RETURN = START + 20 };
 
-/* One for each byte searched backwards, and those that are listed. */
+/* One for each byte searched backwards, and the listed ones. */
 enum { DECODED_MAX = 128 + 17 };
 
 static struct disassembly *disassembly;
@@ -76,7 +76,7 @@ START_TEST(test_at_an_instruction)
 }
 END_TEST
 
-/* The bytes begin in the middle of an instruction: the right one is found nevertheless. */
+/* The bytes start in the middle of an instruction: the right start is found nevertheless. */
 START_TEST(test_without_a_start)
 {
 	const struct listed_code code = {.bytes = function + 10,
@@ -140,7 +140,7 @@ START_TEST(test_aarch64)
 }
 END_TEST
 
-/* Bytes that are no instruction, at any place and of any kind: bounded, and never read beyond. */
+/* Bytes that are not an instruction, at any place and of any kind: the work is bounded, and nothing beyond is read. */
 START_TEST(test_noise)
 {
 	for (unsigned round = 0; round < 300; round++) {
@@ -162,7 +162,7 @@ START_TEST(test_noise)
 }
 END_TEST
 
-/* Nor does the length of a function cost, or code in which no instruction ends at the site. */
+/* The length of a function does not matter, nor does code in which no instruction ends at the call site. */
 START_TEST(test_long_function)
 {
 	enum { SIZE = 1 << 20 };
@@ -187,7 +187,7 @@ START_TEST(test_long_function)
 }
 END_TEST
 
-/* Bytes of a listing alone give the same listing: so a packed recording shows what the original does. */
+/* The bytes of a listing alone give the same listing: so a packed recording shows what the original does. */
 START_TEST(test_own_bytes_alone)
 {
 	enum { SIZE = 4096 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Bytes whose calls were lost keep their account, whatever becomes of them. */
+/* Bytes mapped by lost calls keep their account, whatever happens to them. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void call(struct recording_builder *builder, struct builder_call call)
 	builder_call(builder, &call);
 }
 
-/* After a loss the break grows by unknown calls, and a part of the growth is moved out of the heap. */
+/* After a loss the break grows by unknown calls, and part of the growth is moved out of the heap. */
 static void record(void)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -100,7 +100,7 @@ static uint64_t unfreed_in_classes(uint32_t classes)
 	return bytes;
 }
 
-/* The heap's bytes are the heap's, although a part has been moved out of it. */
+/* The heap's bytes belong to the heap, although a part has been moved out of it. */
 START_TEST(they_have_a_class)
 {
 	struct mmt_report *report;
@@ -114,8 +114,7 @@ START_TEST(they_have_a_class)
 }
 END_TEST
 
-/* They count from the moment in which they were found: not when that is before the window, nor when they are too young.
- */
+/* They count from the time they were found: not if that is before the window, or if they are too recent. */
 START_TEST(they_have_a_time)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the recorder takes of perf maps while they grow. */
+/* What the recorder copies of growing perf maps. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void tear_down(void)
 	free(recorder);
 }
 
-/* So many lines; with "w" they replace the earlier ones. */
+/* Appends this many lines; with "w", replaces the earlier ones. */
 static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned count)
 {
 	char path[TEMPORARY_PATH_SIZE + 32];

@@ -8,7 +8,7 @@
 
 #define MANY 20000u
 
-/* Spreads, so that keys are not in the order of insertion; odd multipliers lose nothing. */
+/* Spreads, so that keys are not in the order of insertion; odd multipliers lose no bits. */
 static uint64_t make_key(uint64_t number)
 {
 	return number * 0x9e3779b97f4a7c15ULL;
@@ -107,7 +107,7 @@ START_TEST(interned_bytes_survive_growth)
 }
 END_TEST
 
-/* The longest row of slots in use: what looking for a key may take. */
+/* The longest run of used slots: the maximum cost of a lookup. */
 static size_t longest_run(const struct map *map)
 {
 	size_t longest = 0, run = 0;
@@ -128,7 +128,7 @@ static uint64_t inverse(uint64_t odd)
 	return result;
 }
 
-/* Whose hash this is, seed apart. */
+/* The owner of this hash, apart from the seed. */
 static uint64_t unspread(uint64_t hash)
 {
 	hash = (hash ^ hash >> 33) * inverse(0xc4ceb9fe1a85ec53ULL);
@@ -136,7 +136,7 @@ static uint64_t unspread(uint64_t hash)
 	return hash ^ hash >> 33;
 }
 
-/* Keys that were made to collide: with no seed, and with that of another map. */
+/* Keys made to collide: without a seed, and with that of another map. */
 START_TEST(chosen_keys_collide_in_no_other_map)
 {
 	struct map maps[3] = {0};
@@ -160,7 +160,7 @@ START_TEST(chosen_keys_collide_in_no_other_map)
 }
 END_TEST
 
-/* All of these have one hash when there is no seed: the first words' products are 0. */
+/* All of these have the same hash without a seed: the products of the first words are 0. */
 START_TEST(chosen_texts_have_different_hashes)
 {
 	struct intern interns[2] = {0};
@@ -181,7 +181,7 @@ START_TEST(chosen_texts_have_different_hashes)
 		}
 		intern_deinit(&interns[i]);
 	}
-	/* Of 2000, in 32 bits. */
+	/* Out of 2000, in 32 bits. */
 	ck_assert_uint_gt(seen.count, 1990);
 	map_deinit(&seen);
 }

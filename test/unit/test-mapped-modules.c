@@ -26,7 +26,7 @@ static struct reader_metadata metadata;
 static struct mapped_modules mapped;
 static char own_path[PATH_MAX];
 
-/* Emulators answer for the link /proc/self/exe, but not for the file that it leads to. */
+/* Emulators resolve the link /proc/self/exe, but not the file that it leads to. */
 static void find_own_path(void)
 {
 	ssize_t length = readlink("/proc/self/exe", own_path, sizeof(own_path) - 1);
@@ -95,7 +95,7 @@ START_TEST(file_replaced)
 }
 END_TEST
 
-/* A build-id shows that it is the same file, whatever the inode. */
+/* A build ID shows that it is the same file, whatever the inode. */
 START_TEST(inode_used_again_with_build_ids)
 {
 	uint64_t inode = own_inode();
@@ -121,7 +121,7 @@ static uint8_t *read_own_program(size_t *size_ret)
 	return data;
 }
 
-/* A copy of the image, of these bytes, in a file of its own. */
+/* A copy of the module, with these bytes, in a separate file. */
 static struct recording_file keep_copy(struct module_copy *image, const void *data, size_t size)
 {
 	struct module_copies copies = {.images = {images, 1, 1}};
@@ -145,7 +145,7 @@ static struct recording_file keep_copy(struct module_copy *image, const void *da
 	return file;
 }
 
-/* The same build under another path is the same file: it has the copy. Without build-ids it may be another one. */
+/* The same build under another path is the same file and shares the copy. Without build IDs it may be another one. */
 START_TEST(copy_under_another_path)
 {
 	size_t size;
@@ -174,7 +174,7 @@ START_TEST(copy_under_another_path)
 }
 END_TEST
 
-/* A file that is there is better than a copy that cannot be read. */
+/* An existing file is better than an unreadable copy. */
 START_TEST(damaged_copy)
 {
 	struct recording_file file;

@@ -11,7 +11,7 @@
 
 static const char content[] = "what the program file held, and some more of it";
 
-/* A file that is nothing but the section: two images, the second with a copy in two frames. */
+/* A file that contains only the section: two modules, the second with a copy in two frames. */
 static struct recording_file make_file(struct buffer *buffer)
 {
 	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
@@ -70,7 +70,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* Cut anywhere it is refused, or its copy is. */
+/* Truncated anywhere, it or its copy is refused. */
 START_TEST(cut_anywhere)
 {
 	struct buffer buffer;
@@ -92,7 +92,7 @@ START_TEST(cut_anywhere)
 }
 END_TEST
 
-/* Lies about the copy cost an error, no more memory than the size that is claimed. */
+/* False claims about the copy cause an error and use no more memory than the claimed size. */
 START_TEST(copy_of_another_size)
 {
 	const uint64_t sizes[] = {1, sizeof(content) - 1, sizeof(content) + 1, 1 << 20};

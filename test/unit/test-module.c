@@ -72,7 +72,7 @@ static size_t read_own_program(uint8_t **data_ret)
 	return (size_t)status.st_size;
 }
 
-/* Where this program is loaded, and its build-id. */
+/* Where this program is loaded, and its build ID. */
 struct self {
 	uint64_t bias;
 	const uint8_t *build_id;
@@ -154,7 +154,7 @@ START_TEST(test_names_with_inlined_functions_and_lines)
 	struct program_frame frames[PROGRAM_INLINE_MAX];
 
 	outermost();
-	/* Twice: the second result is from the cache. */
+	/* Twice: the second result is cached. */
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(program_names(program, inner_address - 1 - get_self().bias, frames), 3);
 		expect_frame(&frames[0], "innermost", innermost_line, true);
@@ -165,8 +165,8 @@ START_TEST(test_names_with_inlined_functions_and_lines)
 END_TEST
 
 #ifdef __x86_64__
-/* Symbols without a size, and code after them that has no symbol: it belongs to no function. The offsets to look up are
- * in the comments. */
+/* Symbols without a size, and code after them without a symbol, which belongs to no function. The offsets to look up
+ * are in the comments. */
 __asm__(".pushsection .text.unsized, \"ax\", @progbits\n"
 	".globl unsized_branches, unsized_described, sized, label_inside, unsized_table, last_of_section\n"
 	".hidden unsized_branches, unsized_described, sized, label_inside, unsized_table, last_of_section\n"
@@ -252,7 +252,7 @@ START_TEST(test_names_of_nowhere)
 }
 END_TEST
 
-/* Path of the C library and its bias. */
+/* Path of libc and its bias. */
 static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
 {
 	(void)size;
@@ -297,7 +297,7 @@ START_TEST(test_build_id)
 	write_file(copy, data, size);
 	ck_assert_int_eq(program_state(open_program(copy, id, self.build_id_size)), PROGRAM_READABLE);
 	ck_assert_int_eq(program_state(open_program(copy, id, sizeof(id))), PROGRAM_READABLE);
-	/* The file that now has a deleted file's name is used only if the build-id matches. */
+	/* A file that has reused the name of a deleted one is used only if the build ID matches. */
 	ck_assert_int_eq(program_state(open_program(deleted, id, self.build_id_size)), PROGRAM_READABLE);
 	ck_assert_int_eq(program_state(open_program(deleted, NULL, 0)), PROGRAM_MISSING);
 	id[self.build_id_size - 1] ^= 1;
@@ -332,7 +332,7 @@ START_TEST(test_younger_than_recording)
 }
 END_TEST
 
-/* An old file that was put there, its age kept. */
+/* An old file that was put there with its timestamps preserved. */
 START_TEST(test_other_inode)
 {
 	CLEANUP(free) uint8_t *data = NULL;
@@ -418,7 +418,7 @@ START_TEST(test_truncated_program)
 }
 END_TEST
 
-/* Whatever value single bytes of the headers have, nothing is read outside the file. */
+/* Whatever value any byte of the headers has, nothing is read outside the file. */
 START_TEST(test_damaged_headers)
 {
 	CLEANUP(free) uint8_t *data = NULL;
@@ -485,7 +485,7 @@ static struct program *open_with_hole(const char *name, const uint8_t *data, siz
 	return open_program(path_of(name), NULL, 0);
 }
 
-/* Its names are found whatever its unwind table is, and little memory is taken. */
+/* Names are found whatever its unwind table, and little memory is used. */
 static void expect_names_only(struct program *program, size_t memory_before)
 {
 	uint64_t address = (uint64_t)(uintptr_t)outermost - get_self().bias;
@@ -523,8 +523,8 @@ START_TEST(test_huge_unwind_tables)
 }
 END_TEST
 
-/* A search table with very many pairs, each of which points to the first entry of the section: more than fit into the
- * section, and a number that fits. */
+/* A search table with very many pairs, each of which points to the first entry of the section: more pairs than fit
+ * into the section, and a number that fits. */
 START_TEST(test_huge_search_tables)
 {
 	static const struct {

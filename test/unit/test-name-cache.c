@@ -69,7 +69,7 @@ static size_t count_files(void)
 	return count;
 }
 
-/* The one file of the cache; its name goes into `path`. */
+/* The only file of the cache; its name goes into `path`. */
 static int open_file(char path[TEMPORARY_PATH_SIZE + 160], int flags)
 {
 	DIR *stream = opendir(directory);
@@ -225,7 +225,7 @@ START_TEST(makes_no_directory_where_others_may_write)
 }
 END_TEST
 
-/* Each of these belongs to this user, as what they lead to does, or to another one. */
+/* Each of these and its target belongs to this user, or to another one. */
 START_TEST(follows_own_links_only)
 {
 	char link[TEMPORARY_PATH_SIZE + 32], target[TEMPORARY_PATH_SIZE + 32];
@@ -307,7 +307,7 @@ START_TEST(stays_below_its_limit)
 }
 END_TEST
 
-/* A file of some bytes takes a block of the disk. */
+/* A file of a few bytes uses one disk block. */
 START_TEST(small_files_are_not_many)
 {
 	struct name_cache *cache = name_cache_open(directory, 4 * 4096);
@@ -341,7 +341,7 @@ END_TEST
 #define WRITERS 4
 #define SHARED_BYTES 300000
 
-/* Every look finds one writer's content, from its first byte to its last. */
+/* Every reader finds the complete content of one writer. */
 static void write_and_read(uint8_t letter)
 {
 	static uint8_t content[SHARED_BYTES + WRITERS];
@@ -406,7 +406,7 @@ START_TEST(no_room_for_all_of_it)
 }
 END_TEST
 
-/* The names stored there are found nevertheless. */
+/* Names stored there are found nevertheless. */
 START_TEST(nothing_can_be_written)
 {
 	struct name_cache_key key = make_key(7), other = make_key(8);
@@ -517,7 +517,7 @@ START_TEST(names_are_the_same_from_bytes)
 }
 END_TEST
 
-/* The checksum is not what keeps damaged bytes from harm. */
+/* The reader does not rely on the checksum to reject damaged bytes. */
 START_TEST(damaged_bytes_are_refused_or_harmless)
 {
 	struct known_names names = make_names();

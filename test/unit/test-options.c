@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The tool is no library: its parser is compiled in. */
+/* The tool is not a library: its parser is compiled in. */
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
 #include "support/no-completion.h"

@@ -24,7 +24,7 @@ static size_t slow_after(const bool *set, size_t limit, size_t number)
 	return ORDERED_BITS_NONE;
 }
 
-/* Sizes around the borders of one, two and three levels. */
+/* Sizes around the boundaries of one, two and three levels. */
 static const size_t limits[] = {0, 1, 63, 64, 65, 4095, 4096, 4097, 20000};
 
 START_TEST(test_like_an_array)

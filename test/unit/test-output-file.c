@@ -150,7 +150,7 @@ START_TEST(takes_its_name)
 }
 END_TEST
 
-/* What became of earlier files, and where this one is when another has taken its name. */
+/* What happened to earlier files, and where this one is if another has taken its name. */
 START_TEST(several)
 {
 	struct output_file first, second, third;
@@ -201,7 +201,7 @@ START_TEST(given_up)
 }
 END_TEST
 
-/* Who is killed leaves nothing, where that can be. */
+/* A killed process leaves nothing, if the system permits that. */
 START_TEST(killed)
 {
 	struct output_file file;
@@ -219,7 +219,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* Its name is free, but not the longer temporary name. When that is reported nothing is left to write. */
+/* Its name is free, but not the longer temporary name. By the time that is reported there is nothing left to write. */
 START_TEST(long_name)
 {
 	struct output_file file = {.fd = -1};
@@ -265,7 +265,7 @@ START_TEST(link_at_the_target)
 }
 END_TEST
 
-/* The one that puts the new file there, when the earlier one has its other name already. */
+/* The rename of the new file, when the earlier one already has its other name. */
 START_TEST(renaming_fails)
 {
 	struct output_file file;
@@ -285,7 +285,7 @@ START_TEST(renaming_fails)
 }
 END_TEST
 
-/* A signal between the steps ends the process behind them: nothing lies around then, whether they succeed or not. */
+/* A signal between the steps kills the process after them: no file is left over, whether they succeed or not. */
 START_TEST(signal_meanwhile)
 {
 	bool fails = _i >= 2;
@@ -329,7 +329,7 @@ static void fails(struct mmt_error *error, const char *message)
 	mmt_error_destroy(error);
 }
 
-/* A report: the usual mode, nothing kept of the earlier one, whose mode it takes. */
+/* A report: the usual mode, or that of the earlier file, which is not kept. */
 START_TEST(result)
 {
 	struct stat status;
@@ -352,7 +352,7 @@ START_TEST(result)
 }
 END_TEST
 
-/* The file that a link leads to is replaced; a pipe stays one; a recording is not replaced. */
+/* The file that a link points to is replaced; a pipe stays a pipe; a recording is not replaced. */
 START_TEST(result_elsewhere)
 {
 	char target[sizeof(path) + 8];
@@ -386,7 +386,7 @@ START_TEST(result_elsewhere)
 }
 END_TEST
 
-/* The file that a link leads to is made where the link says, by way of a second link that is relative. */
+/* The target of a link is created where the link points, through a second, relative link. */
 START_TEST(result_of_dangling_link)
 {
 	char link[sizeof(path) + 8], target[sizeof(path) + 8];

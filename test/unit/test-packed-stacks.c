@@ -7,8 +7,8 @@
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
-/* Two frames, the first with an inlined function, the second with code; a stack of both, and one that stands for lost
- * calls. */
+/* Two frames, the first with an inlined function, the second with code; a stack of both, and one that stands for
+ * lost calls. */
 static struct resolved_stacks make_stacks(void)
 {
 	struct resolved_stacks stacks = {0};
@@ -172,7 +172,7 @@ END_TEST
 
 #define FLAGS_BYTES (sizeof(uint32_t) + 2 * sizeof(uint64_t))
 
-/* Version 4 does not name the missing parts, version 3 ends before the flags. */
+/* Version 4 does not name the missing parts; version 3 ends before the flags. */
 START_TEST(older_version)
 {
 	const uint32_t older_number = 3 + (uint32_t)_i;

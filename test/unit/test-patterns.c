@@ -186,7 +186,7 @@ START_TEST(origin)
 }
 END_TEST
 
-/* The name of a runtime without symbols shows less than its caller. */
+/* The name of a runtime without symbols says less than its caller's. */
 START_TEST(function_of_the_program)
 {
 	static const struct {
@@ -201,7 +201,7 @@ START_TEST(function_of_the_program)
 	    {3, true, {"libc.so.6:mmap", "libjvm.so:", "libc.so.6:qsort", "app:callback"}},
 	    {1, false, {"libc.so.6:mmap", "libclrgc.so:", "libcoreclr.so:", "libc.so.6:start_thread"}},
 	    {1, false, {"libc.so.6:mmap", "libjvm.so:", "java:main", "libc.so.6:__libc_start_main"}},
-	    /* Of a program without symbols it is the best there is. */
+	    /* Of a program without symbols it is the best one available. */
 	    {1, true, {"libc.so.6:mmap", "app:", "app:main"}},
 	    {2, false, {"libc.so.6:mmap", "libc.so.6:malloc"}},
 	};

@@ -106,7 +106,7 @@ START_TEST(test_cut_and_empty_lines_are_no_garbage)
 }
 END_TEST
 
-/* Random overlapping entries against a byte by byte picture of the address space. */
+/* Random overlapping entries compared with a byte-by-byte model of the address space. */
 START_TEST(test_later_lines_win)
 {
 	enum { SPACE = 512, LINES = 60 };
@@ -175,7 +175,7 @@ START_TEST(test_lines_over_time)
 			ck_assert_uint_eq(entry, PERF_MAP_NONE);
 	}
 	perf_map_destroy(map);
-	/* The epoch changes with the answers, and only then. */
+	/* The epoch changes if and only if the answers change. */
 	ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, steps, 3, &map));
 	epoch = perf_map_epoch(map, 0);
 	ck_assert_uint_eq(perf_map_epoch(map, 200), epoch);
@@ -187,7 +187,7 @@ START_TEST(test_lines_over_time)
 }
 END_TEST
 
-/* Random ranges at random times against a byte by byte picture at each time. */
+/* Random ranges at random times compared with a byte-by-byte model at each time. */
 START_TEST(test_any_time)
 {
 	enum { SPACE = 256, LINES = 40 };
@@ -308,7 +308,7 @@ START_TEST(test_normalise)
 }
 END_TEST
 
-/* Not a level of calls for each. */
+/* No recursion for each of them. */
 START_TEST(test_a_million_suffixes)
 {
 	static const char suffix[] = "[PreJIT]";

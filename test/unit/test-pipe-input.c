@@ -45,7 +45,7 @@ static void put_attributes(const struct recording_file *file)
 	}
 }
 
-/* A record that perf knows too, or pieces that it passes over. */
+/* A record that perf knows too, or incremental metadata that it skips. */
 static void put_section(const struct recording_file *file, enum format_feature feature)
 {
 	uint8_t *data;
@@ -81,7 +81,7 @@ static void put_section(const struct recording_file *file, enum format_feature f
 	free(data);
 }
 
-/* The recording at `path` as it would have gone into a pipe. */
+/* The recording at `path` as it would have been written to a pipe. */
 static void make_stream(void)
 {
 	struct recording_file *file;
@@ -132,7 +132,7 @@ static void end(void)
 	buffer_deinit(&stream);
 }
 
-/* What a reader of standard input finds there, when it is a pipe with this in it. */
+/* What a reader finds on standard input if it is a pipe with this content. */
 static struct mmt_error *open_stream(const void *data, size_t size, struct reader **reader_ret)
 {
 	int ends[2], kept = dup(STDIN_FILENO), status;
@@ -304,7 +304,7 @@ START_TEST(damaged_streams_do_no_harm)
 }
 END_TEST
 
-/* Replace `size` bytes at the first piece of a section, `offset` behind its magic number. */
+/* Replace `size` bytes in the first piece of a section, `offset` after its magic number. */
 static void expect_bad_piece(size_t offset, uint64_t value)
 {
 	const uint64_t magic = SECTION_PIECE_MAGIC;
@@ -333,7 +333,7 @@ START_TEST(pieces_that_do_not_fit_are_refused)
 }
 END_TEST
 
-/* Inside of each record that stands before the data. */
+/* Inside each record before the data. */
 START_TEST(a_stream_without_data_says_why)
 {
 	size_t offset = 16, refused = 0;
@@ -360,7 +360,7 @@ START_TEST(a_stream_without_data_says_why)
 }
 END_TEST
 
-/* A recorder that saw no events writes its sections nevertheless. */
+/* A recorder that saw no events still writes its sections. */
 START_TEST(a_stream_without_events_is_whole)
 {
 	struct reader *reader;
@@ -376,7 +376,7 @@ START_TEST(a_stream_without_events_is_whole)
 }
 END_TEST
 
-/* One of them would be passed over without a word. */
+/* One of them would be skipped silently. */
 START_TEST(a_section_comes_once)
 {
 	struct mmt_error *error;

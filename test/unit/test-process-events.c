@@ -98,7 +98,7 @@ START_TEST(a_process_that_was_never_announced_gets_a_start_snapshot)
 }
 END_TEST
 
-/* What the kernel maps between an exec and the new program's first call asks for one more snapshot. */
+/* Kernel mappings between an exec and the new program's first call require one more snapshot. */
 START_TEST(mappings_of_an_exec)
 {
 	struct traced_process *process = process_table_add(&recorder->processes, PID, true);
@@ -128,7 +128,7 @@ START_TEST(mappings_of_an_exec)
 }
 END_TEST
 
-/* An exec and the first call may both wait in the queue. */
+/* An exec and the first call may both be queued. */
 START_TEST(an_exec_whose_first_call_waits_too)
 {
 	const struct traced_process *process = process_table_add(&recorder->processes, PID, true);
@@ -141,7 +141,7 @@ START_TEST(an_exec_whose_first_call_waits_too)
 }
 END_TEST
 
-/* Data is mapped and unmapped all the time: only what may replace JIT code is queued. */
+/* Data is mapped and unmapped all the time: only mappings that may replace JIT code are queued. */
 START_TEST(data_does_not_fill_the_queue)
 {
 	ck_assert_ptr_nonnull(process_table_add(&recorder->processes, PID, true));

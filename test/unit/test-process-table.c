@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Processes that end while they are recorded: when that is known, and when they are forgotten. */
+/* Processes that end during recording: when that is noticed, and when they are forgotten. */
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ START_TEST(programs_are_in_order_of_time)
 	ck_assert_uint_eq(began(pid, 20), 20);
 	ck_assert_uint_eq(began(pid, 29), 20);
 	ck_assert_uint_eq(began(pid, 1000), 30);
-	/* Another process with its number. */
+	/* Another process with its PID. */
 	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
 	ck_assert(process_table_note_begin(&processes, pid, 40));
 	ck_assert_uint_eq(began(pid, 39), 30);
@@ -143,7 +143,7 @@ START_TEST(ended_children_are_forgotten_and_others_found)
 }
 END_TEST
 
-/* The number is that of a younger process by now. */
+/* The PID belongs to a newer process by now. */
 START_TEST(namesakes_are_told_apart)
 {
 	pid_t pid = start();
@@ -170,7 +170,7 @@ START_TEST(what_a_perf_map_belongs_to_is_kept)
 	ck_assert_ptr_nonnull(process);
 	process->perf_map.text = malloc(1);
 	end(pid);
-	/* No process was requested whose end could be that of the recording. */
+	/* No process was requested whose end could end the recording. */
 	ck_assert(!process_table_update(&processes));
 	ck_assert(process->ended);
 	process_table_release(process);

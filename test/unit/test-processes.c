@@ -234,7 +234,7 @@ START_TEST(pid_used_again_is_another_process)
 	ck_assert_ptr_ne(first, second);
 	ck_assert(first->ended);
 	ck_assert(!second->ended);
-	/* The same when the first one's end was lost. */
+	/* The same if the end of the first one was lost. */
 	fork_task(200, 200, 100, 100, 0, 40);
 	ck_assert_ptr_ne(processes_find(processes, 200), second);
 	ck_assert(second->ended);
@@ -274,7 +274,7 @@ START_TEST(what_is_let_go_leaves_no_space)
 	processes_release_space(processes, second);
 	ck_assert_ptr_eq(first->space, second->space);
 	ck_assert_ptr_null(space_next(first->space, 0));
-	/* A process that returns has its own space, of which as much is known as of the other one. */
+	/* A process that returns has its own address space, of which as much is known as of the other one. */
 	thread_of(200, 205);
 	ck_assert(!first->ended);
 	ck_assert_ptr_ne(first->space, second->space);
@@ -296,7 +296,7 @@ START_TEST(a_space_that_others_name_is_not_let_go)
 	processes_release_space(processes, parent);
 	thread_of(100, 100);
 	map(100, 10, 5);
-	/* The child owns it when the parent ends, and the parent names it still. */
+	/* The child owns it when the parent ends, and the parent still refers to it. */
 	fork_task(200, 200, 100, 100, CLONE_VM, 10);
 	child = processes_find(processes, 200);
 	exit_task(100, 100, 12);
@@ -307,7 +307,7 @@ START_TEST(a_space_that_others_name_is_not_let_go)
 	processes_release_space(processes, child);
 	ck_assert_ptr_eq(child->space, parent->space);
 	ck_assert_ptr_nonnull(space_find(parent->space, 10 * PAGE));
-	/* Either of them may be back. */
+	/* Either of them may reappear. */
 	thread_of(100, 105);
 	ck_assert_ptr_eq(child->space, parent->space);
 	map(100, 30, 14);
@@ -417,7 +417,7 @@ START_TEST(exec_of_a_borrower_leaves_the_others_sharing)
 	exec_task(200, 200, 12);
 	ck_assert_ptr_ne(first->space, parent->space);
 	ck_assert_ptr_eq(second->space, parent->space);
-	/* The owner goes too: the last one has it. */
+	/* The owner exits too: the last process owns it. */
 	exec_task(100, 100, 13);
 	ck_assert(!second->borrows_space);
 	ck_assert_ptr_nonnull(space_find(second->space, 10 * PAGE));
@@ -512,7 +512,7 @@ START_TEST(tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost)
 }
 END_TEST
 
-/* What such a process held is released when that was seen, not at the beginning of the recording. */
+/* Memory of such a process is released when that was noticed, not at the start of the recording. */
 START_TEST(an_end_that_was_lost_has_the_time_when_it_was_noticed)
 {
 	const struct process *told, *seen;
@@ -530,7 +530,7 @@ START_TEST(an_end_that_was_lost_has_the_time_when_it_was_noticed)
 }
 END_TEST
 
-/* A thread group that shares its space cannot be new, but a file may claim it. */
+/* A thread group that shares its address space cannot be new, but a file may claim it. */
 START_TEST(late_flags_take_no_space_that_others_share)
 {
 	struct space *space;
@@ -550,13 +550,13 @@ END_TEST
 START_TEST(late_flags_leave_nobody_without_a_space)
 {
 	thread_of(1, 1);
-	/* The heir of the space: its owner is reported again. */
+	/* The heir of the address space: its new owner is reported. */
 	fork_task(2, 2, 1, 1, CLONE_VM, 10);
 	exit_task(1, 1, 20);
 	map(2, 5, 30);
 	ck_assert_ptr_null(processes_new_task(processes, 2, CLONE_VM));
 	ck_assert_uint_eq(space_counts(processes_find(processes, 2)->space).mapped_bytes, PAGE);
-	/* A process that has ended, and returns. */
+	/* A process that has ended and reappears. */
 	fork_task(3, 3, 2, 2, 0, 40);
 	fork_task(4, 4, 3, 3, CLONE_VM, 50);
 	exit_task(4, 4, 60);
@@ -570,7 +570,7 @@ END_TEST
 
 START_TEST(fork_told_again_makes_no_second_process)
 {
-	/* What perf makes up at its start for tasks it finds has the time 0. */
+	/* Records that perf synthesizes at its start for existing tasks have the time 0. */
 	fork_task(200, 200, 100, 100, 0, 10);
 	fork_task(200, 200, 100, 100, 0, 10);
 	fork_task(200, 200, 100, 100, 0, 0);
@@ -579,7 +579,7 @@ START_TEST(fork_told_again_makes_no_second_process)
 }
 END_TEST
 
-/* More than a recording of some size can have. */
+/* More than a recording of a certain size can have. */
 START_TEST(too_many_processes_are_an_error)
 {
 	const struct processes_options options = {.page_bytes = PAGE, .processes_max = 3};

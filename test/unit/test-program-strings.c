@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Arguments and environment in copies of a stack. */
+/* Arguments and environment in stack dumps. */
 #include <check.h>
 #include <elf.h>
 #include <errno.h>
@@ -49,13 +49,13 @@ START_TEST(strings_begin_where_the_vector_says)
 {
 	make_stack();
 	ck_assert_uint_eq(find(0, sizeof(stack)), end + STRING_GAP);
-	/* However the copy begins. */
+	/* However the dump starts. */
 	ck_assert_uint_eq(find(3, sizeof(stack) - 3), end + STRING_GAP - 3);
 	ck_assert_uint_eq(find(8, sizeof(stack) - 8), end + STRING_GAP - 8);
 }
 END_TEST
 
-/* A copy of each size in memory of its own, so that a sanitizer sees reads behind it. */
+/* A copy of each size in memory of its own, so that a sanitizer detects reads beyond it. */
 START_TEST(the_copy_ends_anywhere)
 {
 	make_stack();

@@ -97,7 +97,7 @@ static void write_recording(const char *path)
 	builder_finish(builder, time_ns);
 }
 
-/* From the beginning to the end, and never back. */
+/* From start to end, and never back. */
 static void check_told(const struct observed *told)
 {
 	ck_assert_uint_ge(told->count, 10);

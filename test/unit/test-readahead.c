@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* With another thread's help, whenever it arrives, the records and the damage are the same as without it. */
+/* With the readahead thread, whatever its timing, the records and the damage are the same as without it. */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
@@ -168,7 +168,7 @@ static void read_all(enum help help, size_t maximum, struct outcome *outcome)
 	ck_assert_ptr_null(buffer_finish(&outcome->found));
 }
 
-/* How many frames the help has done. */
+/* How many frames the readahead thread has done. */
 static size_t compare(void)
 {
 	struct outcome without, with;
@@ -221,7 +221,7 @@ START_TEST(a_cut_file_ends_as_before)
 }
 END_TEST
 
-/* The beginning of a record stands in one frame and its end in the next one. */
+/* A record starts in one frame and ends in the next one. */
 START_TEST(records_across_frames_are_whole)
 {
 	struct buffer plain, frame, piece;
@@ -262,7 +262,7 @@ START_TEST(one_frame_over_several_records_is_the_readers)
 }
 END_TEST
 
-/* A complete frame within another that has not ended is damage, even if it is valid itself. The other one has enough
+/* A complete frame inside another unfinished one is damage, even if it is valid itself. The outer one has enough
  * blocks for complete records, and nothing is left over. */
 START_TEST(a_frame_inside_another_is_damage)
 {
@@ -342,7 +342,7 @@ START_TEST(what_nobody_took_is_released)
 }
 END_TEST
 
-/* However long the reader stays away. */
+/* However long the reader does not read. */
 START_TEST(little_is_done_ahead)
 {
 	struct record_blocks *blocks;

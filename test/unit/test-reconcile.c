@@ -203,7 +203,8 @@ END_TEST
 
 START_TEST(pending_unmap_over_a_page_that_is_reconciled_keeps_its_release)
 {
-	/* Thread 1's munmap is in flight: thread 2 has the place already, and the check sees that it is right. */
+	/* Thread 1's munmap is in flight: thread 2 has mapped the same range already, and the check shows that it is
+	 * right. */
 	uint32_t old = driver_map(&driver, 10, 4, RW, 0);
 
 	driver.thread = 2;
@@ -288,7 +289,7 @@ START_TEST(end_of_the_process_is_no_difference_to_reconcile)
 }
 END_TEST
 
-/* The maps of a program hold until those of the next program are read. */
+/* The maps of a program are valid until those of the next program are read. */
 START_TEST(check_outlives_exec)
 {
 	driver_map(&driver, 10, 4, RW, 0);
@@ -354,14 +355,14 @@ START_TEST(lost_call_whose_mmap2_came_is_not_the_kernels_work)
 	expect_model_of_the_kernel("10-14 rw k, 20-24 rw u, 30-31 r #3, 38-42 rw k");
 	ck_assert_uint_eq(reconciled(), 4 * PAGE);
 	ck_assert_uint_eq(driver.observed.allocated[ALLOCATION_UNKNOWN], 4 * PAGE);
-	/* The next program is mapped by the kernel. */
+	/* The kernel maps the next program. */
 	space_exec(driver.space);
 	mmap2_alone(20, 4, anonymous);
 	expect_model_of_the_kernel("20-24 rw k");
 }
 END_TEST
 
-/* One number serves all spaces, copies too; each compares it with the number at its own exec. */
+/* One number serves all address spaces, copies too; each compares it with the number at its own exec. */
 START_TEST(losses_are_counted_for_all_spaces)
 {
 	uint64_t losses = 3;
@@ -527,7 +528,7 @@ START_TEST(lost_release_move_and_replacement_are_reconciled)
 	driver_line(&driver, 40, 4, anonymous);
 	driver_line(&driver, 50, 4, anonymous); /* from 20 */
 	end();
-	/* Of the lost bytes only those are released that belonged to them. */
+	/* Only those of the lost bytes are released that belonged to them. */
 	driver.now_ns += 600000000;
 	driver_unmap(&driver, 50, 2);
 	expect_model_of_the_kernel("31-33 rw+0 u, 40-44 rw #6, 52-54 rw u");

@@ -38,7 +38,7 @@ START_TEST(blocks_are_used_again_by_their_room)
 }
 END_TEST
 
-/* A small block would have to grow: it stays for small records. */
+/* A small block would have to grow: it stays available for small records. */
 START_TEST(what_does_not_fit_gets_a_new_one)
 {
 	struct record_block *small, *large;
@@ -74,7 +74,7 @@ START_TEST(who_knows_no_size_gets_the_last_one)
 }
 END_TEST
 
-/* A file of tiny frames would have each look through those of all before. */
+/* In a file of tiny frames, each would look through those of all earlier ones. */
 START_TEST(few_are_kept_however_small)
 {
 	struct record_block *list = NULL, *block;

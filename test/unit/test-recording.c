@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The writer and the reader against each other, and the reader against files that were cut short or lie. */
+/* The writer and the reader tested with each other, and the reader with truncated and false files. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ static struct reader *open_reader(void)
 }
 
 /* False at the end. */
-/* Check writes a message at each assertion, which is too slow for one at each event of so many files. */
+/* Check writes a message at each assertion, which is too slow for each event of so many files. */
 static bool next(struct reader *reader, struct event *event)
 {
 	struct mmt_error *error;
@@ -331,7 +331,7 @@ START_TEST(without_losses_the_recorder_did_not_finish)
 }
 END_TEST
 
-/* Newer versions of perf refuse records that are not. */
+/* Newer versions of perf refuse records whose size is not aligned. */
 START_TEST(every_record_is_aligned)
 {
 	CLEANUP(free) uint8_t *data = NULL;
@@ -564,7 +564,7 @@ START_TEST(copies_from_a_second_root_are_dropped)
 		call.tid = calls[i].tid;
 		builder_call(builder, &call);
 	}
-	/* A new thread has the number now: what its predecessor preferred is void. */
+	/* A new thread has the TID now: its predecessor's order is void. */
 	builder_fork(builder, 50, 5, 5, 1, 1);
 	call.time_ns = 60;
 	call.id = BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP;
@@ -596,7 +596,7 @@ START_TEST(a_clock_that_jumps_back_makes_no_copies)
 		builder_call(builder, &call);
 		builder_round(builder);
 	}
-	/* Its number is another thread's now. */
+	/* Its TID is another thread's now. */
 	builder_fork(builder, early, 5, 5, 1, 1);
 	for (uint64_t time_ns = early + 1; time_ns < early + 3; time_ns++) {
 		call.time_ns = time_ns;
@@ -604,7 +604,7 @@ START_TEST(a_clock_that_jumps_back_makes_no_copies)
 		builder_call(builder, &call);
 		builder_round(builder);
 	}
-	/* A copy is one still. */
+	/* A copy is still one. */
 	call.time_ns = early + 3;
 	call.id = BUILDER_SYSCALL_ID + CALL_MUNMAP;
 	builder_call(builder, &call);
@@ -620,7 +620,7 @@ START_TEST(a_clock_that_jumps_back_makes_no_copies)
 }
 END_TEST
 
-/* The recorder's own record bears processor 0, whatever root the thread has there. */
+/* The recorder's own record has CPU 0, whatever root the thread has there. */
 START_TEST(names_at_the_start_hide_no_records)
 {
 	struct recording_builder *builder = builder_create(path);
@@ -733,7 +733,7 @@ START_TEST(full_disk_leaves_what_was_written)
 	while (next(reader, &event))
 		count++;
 	ck_assert_ptr_null(reader_damage(reader));
-	/* At most the last write made room for the end of the file. */
+	/* At most the last write reserved room for the end of the file. */
 	ck_assert_uint_ge(count + 1, written);
 	reader_close(reader);
 }
@@ -794,7 +794,7 @@ START_TEST(links_and_directories_are_no_targets)
 }
 END_TEST
 
-/* Runs of spaces to one, so that columns do not matter. */
+/* Collapses runs of spaces, so that columns do not matter. */
 static void squeeze(char *text)
 {
 	char *end = text;
@@ -826,7 +826,7 @@ START_TEST(perf_reads_it)
 	ck_assert_ptr_nonnull(strstr(text, " 0.000000041: syscalls:sys_exit_mmap: "));
 	ck_assert_ptr_nonnull(strstr(text, " 0.000000051: task:task_newtask: pid=9"));
 	ck_assert_ptr_nonnull(strstr(text, "target 5 [000] 0.000000060: syscalls:sys_exit_munmap: 0x0"));
-	/* It warns of the loss that is there, and of nothing else. */
+	/* It warns of the loss in the file, and of nothing else. */
 	warning = strstr(text, "arning:");
 	ck_assert_ptr_nonnull(strstr(text, "lost 1 chunks!"));
 	ck_assert_ptr_nonnull(warning);

@@ -42,7 +42,7 @@ static void push(uint64_t time_ns, uint8_t name)
 	push_from(0, time_ns, name);
 }
 
-/* 0: nothing may go out. */
+/* 0: nothing may be returned. */
 static uint8_t pop(void)
 {
 	struct record_block *done = NULL;
@@ -177,7 +177,7 @@ START_TEST(runs_of_any_length_are_merged)
 }
 END_TEST
 
-/* Rounds of one ring, two rings and so on, each a little older at its start than the one before is at its end. */
+/* Rounds of one ring, two rings and so on, each starting a little earlier than the preceding one ended. */
 START_TEST(rounds_of_any_number_of_runs_are_merged)
 {
 	uint64_t times[256], last = 0;
@@ -316,7 +316,7 @@ START_TEST(a_jump_inside_a_round_keeps_the_order)
 }
 END_TEST
 
-/* A new event shows the jump too: nothing so old was expected any more. */
+/* A new event shows the jump too: no event so old was expected any more. */
 START_TEST(a_jump_is_told_by_what_has_gone_out)
 {
 	push_from(0, LATE_NS, 'a');
@@ -352,7 +352,7 @@ START_TEST(only_streams_tell_of_the_clock)
 }
 END_TEST
 
-/* One without a time takes that of the last that went out, of its epoch, and hides no jump. */
+/* A record without a time takes that of the last returned record of its epoch, and hides no jump. */
 START_TEST(a_record_without_a_time_stands_where_it_comes)
 {
 	push(LATE_NS, 'a');
@@ -402,7 +402,7 @@ START_TEST(blocks_that_few_records_keep_are_bounded)
 }
 END_TEST
 
-/* The smallest records take more room to sort than for themselves. Assertions are slow, so there are few. */
+/* The smallest records need more room for sorting than for themselves. Assertions are slow, so there are few. */
 START_TEST(small_records_are_bounded_too)
 {
 	struct record_block *done = NULL;
@@ -440,7 +440,7 @@ START_TEST(a_batch_is_bounded_in_bytes)
 }
 END_TEST
 
-/* A block is done with when its last record goes out, but not while records may still be found in it. */
+/* A block is returned with its last record, but not while it may still contain records. */
 START_TEST(blocks_are_told_when_nothing_waits_in_them)
 {
 	struct record_block other = {0}, *done = NULL;
@@ -460,8 +460,8 @@ START_TEST(blocks_are_told_when_nothing_waits_in_them)
 }
 END_TEST
 
-/* The end of its round is missing. A block without remaining records is returned, as when its records are. Just before
- * the youngest record of the previous round, another ring may have had a record that was not read yet. */
+/* The end of its round is missing. A block without remaining records is returned, as when its records are. Just
+ * before the latest record of the preceding round, another ring may have had a record that was not read yet. */
 START_TEST(what_an_unfinished_round_has_brought_is_let_go)
 {
 	struct record_block other = {.left = true}, *done = NULL;
@@ -487,7 +487,7 @@ START_TEST(what_an_unfinished_round_has_brought_is_let_go)
 }
 END_TEST
 
-/* The recorder writes its own records before it drains, and the records of an earlier round exist since then. */
+/* The recorder writes its own records before it drains; records of an earlier round are older. */
 START_TEST(what_is_known_to_be_there_stays)
 {
 	struct reorder_unfinished unfinished;
@@ -528,8 +528,8 @@ START_TEST(a_quiet_round_completes_the_one_before)
 }
 END_TEST
 
-/* As recorders made files before there were rounds, and one that was cut in its first round: a mark at the beginning
- * of the data ends nothing. */
+/* Files of recorders that did not write rounds yet, and one that was truncated in its first round: a mark at the
+ * start of the data ends nothing. */
 START_TEST(without_rounds_all_goes_out_at_an_early_end)
 {
 	struct reorder_unfinished unfinished;

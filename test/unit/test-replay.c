@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Two halves of one thing, a call's mapping record or its stack dump, with other events between them. */
+/* A call's MMAP2 record or its stack dump, separated from the call by other events. */
 #include <check.h>
 #include <errno.h>
 #include <mmtrace/report.h>
@@ -128,7 +128,7 @@ START_TEST(what_a_snapshot_was_told_is_not_told_again)
 }
 END_TEST
 
-/* `doubtful`: as something was lost. */
+/* `doubtful`: as if events were lost. */
 static void expect_setuid_execs(const char *name, uint64_t several, bool doubtful)
 {
 	struct mmt_report *report = report_by(MMT_BY_STACK);
@@ -184,7 +184,7 @@ START_TEST(notes_that_are_left_out_are_counted)
 }
 END_TEST
 
-/* An exec and an end without the program's own mapping: the kernel has taken the events away. */
+/* An exec and an exit without the program's own mapping: the kernel has removed the events. */
 START_TEST(programs_that_cannot_be_watched_are_told)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
@@ -200,7 +200,7 @@ START_TEST(programs_that_cannot_be_watched_are_counted)
 		builder_exec(builder, 2100, pid, pid, pid == ALONE ? "set-user-id" : "later");
 		builder_exit(builder, 2200, pid, pid);
 	}
-	/* The number of the last one is another's now. */
+	/* The last one's PID has been reused. */
 	builder_fork(builder, 3000, ALONE + 2, ALONE + 2, PID, PID);
 	builder_mapping(builder, 3100, ALONE + 2, ALONE + 2, &file);
 	builder_exit(builder, 3200, ALONE + 2, ALONE + 2);
@@ -208,7 +208,7 @@ START_TEST(programs_that_cannot_be_watched_are_counted)
 }
 END_TEST
 
-/* Per-CPU events continue after the kernel's EXIT; a program whose mapping was seen has ended normally. */
+/* Per-CPU events continue after the kernel's EXIT; a program whose mapping was recorded has ended normally. */
 START_TEST(programs_that_are_watched_are_not_told)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
@@ -223,7 +223,7 @@ START_TEST(programs_that_are_watched_are_not_told)
 }
 END_TEST
 
-/* The first that seemed to be one was seen after all: the name is that of the other. */
+/* The first apparent one was recorded after all: the name is that of the other. */
 START_TEST(the_one_that_was_not_watched_is_named)
 {
 	builder_exec(builder, 2000, PID, PID, "seen");
@@ -236,7 +236,7 @@ START_TEST(the_one_that_was_not_watched_is_named)
 }
 END_TEST
 
-/* A later program of the same thread shows that its events went on, whether or not that one is seen. */
+/* A later program of the same thread shows that its events continued, whether or not that program is recorded. */
 START_TEST(a_program_that_executes_another_was_watched)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
@@ -299,7 +299,7 @@ static void map_anonymous(uint64_t time_ns, int32_t tid)
 	builder_mmap_exit(builder, time_ns, PID, tid, ADDRESS, MEBIBYTE, 0x401000);
 }
 
-/* Two threads get the same address, and no release was seen: one was lost, or has not arrived yet. */
+/* Two threads get the same address without a release: it was lost, or has not arrived yet. */
 START_TEST(race_that_cannot_be_told_is_counted)
 {
 	struct mmt_report *report;
@@ -328,7 +328,7 @@ START_TEST(race_whose_release_comes_is_none)
 }
 END_TEST
 
-/* Moved from where no snapshot has read: mapped, but unknown as what. */
+/* Moved from a range that no snapshot has read: mapped, but of unknown origin. */
 START_TEST(pages_that_stay_unknown_are_counted)
 {
 	struct mmt_report *report;
@@ -377,7 +377,7 @@ static void add_mmap(bool dump, uint64_t time_ns, int32_t tid, uint64_t place)
 						.result = (int64_t)(ADDRESS + place * MEBIBYTE)});
 }
 
-/* The first is gone before its own dump is there, the second too; all three were mapped at once. */
+/* The first is unmapped before its own dump arrives, the second too; all three were mapped at once. */
 START_TEST(peaks_of_threads_whose_dumps_come_late)
 {
 	struct mmt_report *report;
@@ -402,7 +402,7 @@ END_TEST
 
 enum { SYSCALL, SMALL, LARGE, SAMPLES };
 
-/* A sample of a call in JIT code: the truth and the small dump end behind one frame, the large one has three. */
+/* A sample of a call in JIT code: the syscall event and the small dump end after one frame, the large one has three. */
 static void add_deep_sample(unsigned sample, uint64_t time_ns)
 {
 	static const uint64_t stack[16] = {0, 0, 0x7fff0050, 0x402000, [10] = 0x7fff0060, 0x403000, 0, 0x404000};
@@ -455,7 +455,7 @@ static size_t count_frames(const unsigned *samples, size_t count, bool off)
 
 START_TEST(the_larger_of_two_dumps_counts)
 {
-	/* The kernel takes the large one first, as it was opened last. */
+	/* The kernel writes the large one first, as it was opened last. */
 	static const unsigned orders[][SAMPLES] = {{LARGE, SMALL, SYSCALL},
 						   {SMALL, LARGE, SYSCALL},
 						   {LARGE, SYSCALL, SMALL},
@@ -466,7 +466,7 @@ START_TEST(the_larger_of_two_dumps_counts)
 	/* Without large dumps no call waits for one. */
 	ck_assert_uint_eq(count_frames((unsigned[]){SYSCALL, SMALL}, 2, true), 2);
 	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, SYSCALL}, 2, true), 2);
-	/* One that was lost leaves the small one. */
+	/* If it was lost, the small one stays. */
 	ck_assert_uint_eq(count_frames((unsigned[]){SYSCALL, SMALL}, 2, false), 2);
 	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, SYSCALL}, 2, false), 2);
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
@@ -568,7 +568,7 @@ static struct mmt_error *count_stack(void *context, uint64_t sequence, uint32_t 
 	return NULL;
 }
 
-/* Of reserved memory: one that was refused commits nothing, one that met a hole does; each has one stack. */
+/* In reserved memory: a refused call commits nothing, one that met a hole does; each has one stack. */
 START_TEST(failed_mprotect_is_unwound_once)
 {
 	static const struct {
@@ -611,7 +611,7 @@ END_TEST
 
 #define COMMITTED_PAGES 10000
 
-/* A page of what each process has reserved, by one of two stacks. */
+/* One page of each process's reserved memory, by one of two stacks. */
 static void add_page(bool dump, uint64_t time_ns, int32_t pid, uint64_t page, uint64_t caller)
 {
 	call_from(caller, (struct builder_call){.call = CALL_MPROTECT,
@@ -633,8 +633,8 @@ static void add_reservation(int32_t pid)
 					    .result = (int64_t)ADDRESS});
 }
 
-/* The first half by one stack, the rest by another; another process's memory was made accessible before and is reported
- * after all of them. */
+/* The first half by one stack, the remainder by another; another process's memory was made accessible before and is
+ * reported after all of them. */
 static void add_late_commits(void)
 {
 	uint64_t time_ns = 3000;
@@ -692,13 +692,13 @@ START_TEST(late_commits_have_their_stacks)
 		else
 			ck_assert_uint_eq(group->committed_bytes, half + 4096);
 	}
-	/* Each call has one, those that reserved the memory too. */
+	/* Each call has one, also those that reserved the memory. */
 	ck_assert_uint_eq(report->completeness.truncated_stacks, 2 + 2 + COMMITTED_PAGES);
 	mmt_report_destroy(report);
 }
 END_TEST
 
-/* Processes without a snapshot, in turn: each keeps its own, in any order of their ends. */
+/* Processes without a snapshot, in turn: each keeps its own, in any order of their exits. */
 START_TEST(early_calls_are_their_process_own)
 {
 	enum { CALLS = 3 };
@@ -721,7 +721,7 @@ START_TEST(early_calls_are_their_process_own)
 
 		ck_assert_uint_eq(group->allocated_bytes, MEBIBYTE);
 		ck_assert_uint_lt(number, CALLS * 3);
-		/* The ended process has released everything, as others live. */
+		/* The ended process has released everything while others live. */
 		ck_assert_uint_eq(group->unfreed_bytes, number % 3 == 1 ? 0 : MEBIBYTE);
 		if (number % 3 != 1)
 			ck_assert_int_eq(group->threads[0].pid, CHILD + (int32_t)(number % 3));
@@ -730,7 +730,7 @@ START_TEST(early_calls_are_their_process_own)
 }
 END_TEST
 
-/* NULL: they are no window. */
+/* NULL: they are not a window. */
 static struct mmt_report *report_between(struct mmt_timestamp from, struct mmt_timestamp to)
 {
 	struct mmt_report_options options;
@@ -747,7 +747,7 @@ static struct mmt_report *report_between(struct mmt_timestamp from, struct mmt_t
 	return report;
 }
 
-/* Between marks is what lies between their times, although the search stops at the marks that were requested. */
+/* A window between marks contains what lies between their times, although the search stops at the requested marks. */
 START_TEST(marks_are_timestamps)
 {
 	static const struct mmt_timestamp marks[] = {{0}, {MMT_TIMESTAMP_MARK, 1}, {MMT_TIMESTAMP_MARK, 2}, {0}};
@@ -783,7 +783,7 @@ START_TEST(marks_are_timestamps)
 }
 END_TEST
 
-/* Compressed, each takes less room than a process that ever lived. */
+/* Compressed, each takes less room than any process. */
 START_TEST(more_processes_than_the_file_can_have)
 {
 	struct mmt_report_options options;

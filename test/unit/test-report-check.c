@@ -7,7 +7,7 @@
 #include "support/run-suite.h"
 #include "support/sample-report.h"
 
-/* The tool is no library: what decides its exit status is compiled in. */
+/* The tool is not a library: the code that decides its exit status is compiled in. */
 #include "../../cmd/report.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
@@ -16,7 +16,7 @@
 
 static const struct command command = {.name = "report"};
 
-/* Not more than a tenth of what the kernel's maps list may be absent from every reading of them. */
+/* At most a tenth of what the kernel's maps list may be missing from every reading of them. */
 static const struct {
 	struct mmt_completeness completeness;
 	struct mmt_process process;

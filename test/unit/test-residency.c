@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which pages are in memory, of this process. */
+/* Which pages of this process are resident. */
 #include <check.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void deinit(struct residency_reader *reader, struct process_residency *re
 	vector_deinit(&residency->runs);
 }
 
-/* By the ioctl, where the kernel has it, and without. */
+/* With the ioctl, if the kernel has it, and without. */
 START_TEST(pages_that_were_written_are_there)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -42,7 +42,7 @@ START_TEST(pages_that_were_written_are_there)
 }
 END_TEST
 
-/* Mappings that merge between two reads of the maps make the second range begin within the first. */
+/* Mappings that merge between two reads of the maps make the second range start within the first. */
 START_TEST(overlapping_ranges_give_each_page_once)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -103,7 +103,7 @@ START_TEST(ranges_that_are_read_together)
 }
 END_TEST
 
-/* Reading page by page is bounded, and a partial reading does not count as complete. */
+/* Page-by-page reading is bounded, and a partial reading does not count as complete. */
 START_TEST(it_gives_up_on_a_huge_address_space)
 {
 	struct process_residency residency = {0};
@@ -142,7 +142,7 @@ static struct mmt_error *count_steps(struct residency_reader *reader, uint64_t s
 	return error;
 }
 
-/* Few steps find what is resident, by the ioctl, and small steps where there is much. */
+/* Few steps find what is resident, with the ioctl; much resident memory takes small steps. */
 START_TEST(steps_are_large_where_little_is_there)
 {
 	const uint64_t size = 256ULL << 30, there = 2048 * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -28,7 +28,7 @@ START_TEST(division)
 	expect_division(8 << 20, 8192, 4 << 20, 4 << 20);
 	expect_division(12 << 20, 8192, 8 << 20, 4 << 20);
 	expect_division(15 << 20, 8192, 8 << 20, 4 << 20);
-	/* Smaller than works: the smallest that does, and room for a dump. */
+	/* A size that is too small: the smallest that works, with room for a dump. */
 	expect_division(0, 0, 16 << 10, 0);
 	expect_division(0, 8192, 16 << 10, 16 << 10);
 	expect_division(4096, 65280, 16 << 10, 128 << 10);
@@ -47,7 +47,7 @@ static void expect_room(uint64_t bytes, enum large_dump_room room, uint64_t sysc
 	ck_assert_uint_eq(sizes[RING_LARGE_DUMP], large);
 }
 
-/* Calls never have less for them; small dumps do where memory is short. */
+/* Calls never get less memory because of them; small dumps do if memory is short. */
 START_TEST(room_for_large_dumps)
 {
 	expect_room(32 << 20, LARGE_DUMPS_BESIDES, 16 << 20, 16 << 20, 8 << 20);
@@ -71,8 +71,8 @@ static struct perf_event_attr describe_sample(void)
 	};
 }
 
-/* A sample with 2 callchain entries, 4 + 20 bytes of RAW, 3 registers and 16 stack bytes, `copied` of which are used.
- */
+/* A sample with 2 callchain entries, 4 + 20 bytes of RAW, 3 registers and 16 stack bytes, of which `copied` are
+ * used. */
 static void put_sample(struct buffer *buffer, uint64_t registers_abi, uint64_t copied)
 {
 	buffer_init(buffer, 65536);
@@ -239,7 +239,7 @@ START_TEST(impossible_record)
 }
 END_TEST
 
-/* Where the descriptors do not suffice for the rings of large dumps, recording does without these rings alone. */
+/* If there are too few descriptors for the rings of large dumps, recording works without these rings only. */
 START_TEST(few_descriptors)
 {
 	struct rlimit limit;

@@ -23,7 +23,7 @@ static void drain(struct recorder *recorder)
 	ck_assert_ptr_null(ring_reader_read(recorder));
 }
 
-/* A round may be full in the moment in which another is to end because a second is over. */
+/* A round may be full just when another is due to end because a second has passed. */
 START_TEST(a_round_without_a_drain_goes_on)
 {
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
@@ -69,7 +69,7 @@ END_TEST
 #define SPREAD 0x9e3779b97f4a7c15ULL
 #define ADDRESSES 0x7ffffffff000ULL
 
-/* The calls ahead are those that follow: nothing of those that only map. */
+/* The calls ahead are those that follow, without those that only map. */
 START_TEST(what_comes_next_is_known)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -116,7 +116,7 @@ START_TEST(what_comes_next_is_known)
 }
 END_TEST
 
-/* A recording of calls 10, 20 and, in its second round, 15 and 30 milliseconds after the clock began. */
+/* A recording of calls 10, 20 and, in its second round, 15 and 30 milliseconds after the clock started. */
 static struct recording_builder *begin_second_round(void)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -173,7 +173,7 @@ START_TEST(an_unfinished_round_is_left_out)
 }
 END_TEST
 
-/* The same where damage hides the end of a round. */
+/* The same if damage hides the end of a round. */
 START_TEST(a_round_that_damage_cuts_is_left_out)
 {
 	struct recording_builder *builder = begin_second_round();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which rows of a report have one cause, and which: each rule, and a case that just misses it. */
+/* Which rows of a report have one cause, and which cause: each rule, and a case just outside it. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <stdbool.h>
@@ -82,7 +82,7 @@ START_TEST(one_cause_for_each_function)
 }
 END_TEST
 
-/* It may be a wrapper; a cache of the same function is no leak, and leaks are first. */
+/* It may be a wrapper; a cache of the same function is not a leak, and leaks come first. */
 START_TEST(leaks_of_a_function_are_apart)
 {
 	BUILD({STACK(load), .memory_bytes = 8000, .verdict = MMT_LIFETIME_CACHE},
@@ -96,8 +96,8 @@ START_TEST(leaks_of_a_function_are_apart)
 }
 END_TEST
 
-/* Memory that allocators and runtimes keep is one cause, whichever function happened to need it; what a program maps
- * itself, files for instance, is that of the function. */
+/* Memory that allocators and runtimes keep has one cause, whichever function happened to need it; memory that a
+ * program maps itself, files for instance, belongs to the function. */
 START_TEST(patterns_by_design_are_one_cause)
 {
 	enum mmt_pattern pattern = (enum mmt_pattern)_i;
@@ -204,8 +204,8 @@ START_TEST(only_stacks_have_causes)
 END_TEST
 
 /*
- * Recordings of a minute with JIT code without names, whose stacks are one cause: place 0, 1 and 2 of the code
- * allocate, as a path that is compiled again while it runs.
+ * Recordings of a minute with JIT code without names, whose stacks have one cause: places 0, 1 and 2 of the code
+ * allocate, like a path that is recompiled while it runs.
  */
 enum { PID = 100, READINGS = 80 };
 
@@ -296,7 +296,7 @@ START_TEST(stacks_of_one_cause_leak_together)
 }
 END_TEST
 
-/* Three caches that are filled one after another are no leak. */
+/* Three caches that are filled one after another are not a leak. */
 /* One page is resident when recording ends. */
 static void add_final_residency(struct recording_builder *builder)
 {
@@ -336,10 +336,10 @@ START_TEST(mappings_leak_while_rss_is_level)
 	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
 	ck_assert_uint_ge(whole->growth.unfreed_growth_bytes, 57 * MEBIBYTE);
 	ck_assert_uint_le(whole->growth.unfreed_growth_bytes, 60 * MEBIBYTE);
-	/* A single reservation, and traffic, are none. */
+	/* A single reservation and temporary memory are not leaks. */
 	ck_assert_uint_eq(report_of_untouched(true, 1, 0)->growth.unfreed_growth_bytes, 0);
 	ck_assert_uint_eq(report_of_untouched(true, 60, 2)->growth.unfreed_growth_bytes, 0);
-	/* Without resident pages it is not known. */
+	/* Without resident pages this is unknown. */
 	ck_assert_uint_eq(report_of_untouched(false, 60, 0)->growth.unfreed_growth_bytes, 0);
 }
 END_TEST
@@ -355,7 +355,7 @@ START_TEST(stacks_of_a_steady_process_do_not)
 }
 END_TEST
 
-/* What a stack did that has freed everything since counts for the lifetimes of its cause. */
+/* A stack that has freed everything still counts for the lifetimes of its cause. */
 START_TEST(freed_stacks_show_lifetimes)
 {
 	for (int freed = 0; freed < 2; freed++) {
@@ -373,7 +373,7 @@ START_TEST(freed_stacks_show_lifetimes)
 }
 END_TEST
 
-/* The places, in turns, make `count` MiB of reserved memory accessible between two seconds. */
+/* The places, in turn, make `count` MiB of reserved memory accessible between two seconds. */
 static void make_accessible(struct recording_builder *builder, uint64_t bytes, unsigned places, unsigned count,
 			    unsigned from, unsigned to)
 {
@@ -400,7 +400,7 @@ static const struct mmt_report *report_of_commits(uint64_t bytes, unsigned place
 	return end_recording(builder);
 }
 
-/* As a leak in a malloc arena that was there before: no mapping is made. */
+/* Like a leak in an existing malloc arena: no mapping is made. */
 START_TEST(memory_made_accessible_throughout_is_a_leak)
 {
 	const struct mmt_report *whole = report_of_commits(MEBIBYTE, 1, 30, 0, 60);
@@ -413,10 +413,10 @@ START_TEST(memory_made_accessible_throughout_is_a_leak)
 	ck_assert_uint_eq(whole->groups[0].committed_trend[MMT_TREND_POINTS - 1], 30 * MEBIBYTE);
 	ck_assert_uint_gt(whole->groups[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 13 * MEBIBYTE);
 	ck_assert_uint_lt(whole->groups[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 17 * MEBIBYTE);
-	/* What the options leave out at the end is no plateau. */
+	/* Memory excluded by the options at the end is no plateau. */
 	whole = report_of_older(25 * SECOND);
 	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
-	/* Too little for the rule of RSS, but steady. */
+	/* Too little for the RSS rule, but steady. */
 	whole = report_of_commits(4096, 1, 40, 0, 60);
 	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_TOO_SHORT);
 	ck_assert_uint_eq(whole->groups[0].advised_ns, 120 * SECOND);
@@ -455,7 +455,7 @@ START_TEST(rows_with_both_halves)
 }
 END_TEST
 
-/* A managed heap gives memory back and takes it again. */
+/* A managed heap releases memory and allocates it again. */
 START_TEST(memory_made_accessible_in_turns_is_no_leak)
 {
 	struct recording_builder *builder = start_recording(true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Every stack of a report is symbolized, shown or not, and each of its frames once. In other reports, only as much as
+/* A report symbolizes every stack, shown or not, and each frame once. Other reports symbolize only as much as
  * identifies the row. */
 #include <check.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 #define GENERATED 0x900000ull /* code without a name */
 #define JIT_FROM 15	      /* of the shared callers: far from the call */
 
-/* The linker puts these before the library's own, whose types they have. */
+/* The linker replaces the library's own functions by these, which have the same types. */
 __typeof__(names_frame) __real_names_frame, __wrap_names_frame;
 __typeof__(code_view_names) __real_code_view_names, __wrap_code_view_names;
 __typeof__(origin_find) __real_origin_find, __wrap_origin_find;
@@ -62,7 +62,7 @@ uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame)
 	return __real_names_frame(names, frame);
 }
 
-/* As many stacks, each with a caller of its own above the ones that they share, map memory twice. */
+/* This many stacks, each with a caller of its own above the shared ones, map memory twice. */
 static void record_stacks(void)
 {
 	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
@@ -141,7 +141,7 @@ START_TEST(rows_that_are_no_stacks_name_what_they_need)
 		ck_assert_uint_gt(near, 0);
 		ck_assert_uint_lt(near, STACKS * SHARED);
 	}
-	/* Who is hidden is known when all have a name. */
+	/* Which frames are hidden is known when all have a name. */
 	options.hide = &hidden;
 	options.hide_count = 1;
 	names_asked = 0;

@@ -30,7 +30,7 @@ static void create(void)
 	strcpy(refusal, "untouched");
 }
 
-/* The child has answered or was killed; where it gets no processor it ends later than the recorder waits for. */
+/* The child has answered or was killed; without a CPU it ends later than the recorder waits. */
 static void wait_for_end(void)
 {
 	for (unsigned i = 0; i < 30000 && helper.dying; i++) {
@@ -97,7 +97,7 @@ static size_t count_descriptors(void)
 	return count;
 }
 
-/* Input, output and errors lead nowhere, the answer and the target are open. */
+/* Standard input, output and error are closed; the reply pipe and the target are open. */
 static enum helper_answer look_for_files(const struct helper_target *asked, char *refusal_ret)
 {
 	char name[64] = "";
@@ -111,7 +111,7 @@ static enum helper_answer look_for_files(const struct helper_target *asked, char
 	return HELPER_REFUSED;
 }
 
-/* Until the returned process ends, no parent gets to know of the child's end. */
+/* Until the returned process ends, no parent learns of the child's end. */
 static pid_t trace(pid_t child)
 {
 	int ready[2];
@@ -227,7 +227,7 @@ static void become(uid_t user)
 	ck_assert_int_eq(setresuid(user, user, user), 0);
 }
 
-/* As a recorder is whose file has capabilities. */
+/* Like a recorder whose file has capabilities. */
 static void become_with_capabilities(uid_t user)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The place of a record is found the same way whether or not its event was seen before. */
+/* The offset of a record's field is found the same way whether or not its event was seen before. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void tear_down(void)
 	vector_deinit(&file.attributes);
 }
 
-/* Of any length, of a known event mostly. */
+/* Of any length, mostly of a known event. */
 static struct perf_event_header make_record(uint64_t *words)
 {
 	static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE,    PERF_RECORD_SAMPLE,
@@ -99,8 +99,8 @@ START_TEST(test_recent)
 }
 END_TEST
 
-/* All that the kernel writes, in its order (perf_event_open(2)): the walk finds each part, and fails where it is cut.
- */
+/* Every part that the kernel writes, in its order (perf_event_open(2)): the walk finds each part, and fails if it is
+ * truncated. */
 START_TEST(test_walk)
 {
 	const struct perf_event_attr attr = {

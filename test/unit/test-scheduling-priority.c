@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The recorder goes before its targets, and leaves them their share. */
+/* The recorder runs before its targets, and leaves them their share. */
 #include <check.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int own_nice(void)
 	return getpriority(PRIO_PROCESS, 0);
 }
 
-/* What anybody may do, however low the priority the tests were started with. */
+/* What any user may do, whatever the priority at which the tests were started. */
 static int lower_priority(void)
 {
 	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, own_nice() + 2), 0);
@@ -29,7 +29,7 @@ static int own_policy(void)
 	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 }
 
-/* The kernel is asked in a child, which ends at once. */
+/* The kernel is asked in a child, which exits at once. */
 static bool may_be_realtime(void)
 {
 	const struct sched_param parameters = {.sched_priority = PRIORITY_REALTIME};
@@ -88,14 +88,14 @@ START_TEST(taken_and_given_up)
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
 	ck_assert_int_eq(own_nice(), lowered);
 	ck_assert(!priority.raised);
-	/* Once: who sets it afterwards keeps it. */
+	/* Once: a later setting by somebody else stays. */
 	lowered = lower_priority();
 	priority_give_up(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
 }
 END_TEST
 
-/* Without the right to it. */
+/* Without the permission for it. */
 START_TEST(refused)
 {
 	const struct rlimit none = {0};
@@ -111,7 +111,7 @@ START_TEST(refused)
 	ck_assert(!priority.raised);
 	priority_give_up(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
-	/* It takes its turn as everybody does. */
+	/* It takes its turn like any other process. */
 	priority_begin_work(&priority, 1000);
 	ck_assert(!priority_pause_is_due(&priority, 1000 + 100 * PRIORITY_WORK_NS));
 	/* The leak detector must be allowed to run at the end. */
@@ -120,7 +120,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* The real-time policy is for rings that fill up, and stays for a while after that. */
+/* The real-time policy is used while rings fill up, and for a while after that. */
 START_TEST(follows_the_rings)
 {
 	struct priority priority = {0};
@@ -167,7 +167,7 @@ START_TEST(pauses)
 }
 END_TEST
 
-/* No call is to wait for a millisecond. */
+/* No call may have to wait a millisecond. */
 START_TEST(stretches_are_short)
 {
 	ck_assert_uint_le(PRIORITY_WORK_NS, 500000);

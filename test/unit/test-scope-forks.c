@@ -101,8 +101,8 @@ static void put_call(size_t ring, pid_t pid, uint64_t time_ns)
 	put(ring, &record, sizeof(record));
 }
 
-/* The child's FORK record arrived in the first ring after that ring was searched, the grandchild's in the second ring
- * before it was. */
+/* The child's FORK record arrived in the first ring after that ring was searched, the grandchild's in the second
+ * ring before it was. */
 START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
 {
 	uint64_t born_ns = clock_now_ns() + LATER_NS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which processes are recorded, while FORK records arrive in any order of the rings and PIDs are reused. */
+/* Which processes are recorded, while FORK records arrive in any order and PIDs are reused. */
 #include <check.h>
 
 #include "capture/perf/scope.h"
@@ -72,14 +72,14 @@ START_TEST(a_number_given_out_again_is_another_process)
 {
 	allocation(8, 7, 100);
 	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
-	/* To a stranger: what the earlier process did is still to be read. */
+	/* By an unrelated process: the earlier process's events are still to be read. */
 	allocation(8, 20, 300);
 	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
 	ck_assert(scope_admits(&scope, 8, 299));
 	ck_assert(!scope_admits(&scope, 8, 300));
-	/* His children are strangers too. */
+	/* Its children are unrelated too. */
 	allocation(10, 8, 310);
-	/* And to a child again. */
+	/* And by a child again. */
 	allocation(8, 7, 400);
 	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
 	ck_assert(!scope_admits(&scope, 10, 310));

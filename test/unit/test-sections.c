@@ -82,7 +82,7 @@ START_TEST(newer_versions_are_refused)
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
-	/* Those before have no limit of mappings at the end. */
+	/* Earlier versions have no limit of mappings at the end. */
 	for (uint32_t version = 1; version < 3; version++) {
 		buffer_patch_u32(&buffer, 0, version);
 		bytes = bytes_over(buffer.data, buffer.size - sizeof(uint32_t));
@@ -262,7 +262,7 @@ static struct mmt_error *pass_residency(struct resident_run *runs, size_t count,
 	return recording_residency_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read);
 }
 
-/* As recorders wrote it that read pages at the end only. */
+/* As written by recorders that read pages at the end only. */
 START_TEST(residency_of_version_1)
 {
 	struct recording_residency read = {0};
@@ -389,7 +389,7 @@ START_TEST(jitdumps_come_back)
 }
 END_TEST
 
-/* Sections share what they may unpack to. */
+/* Sections share one limit on unpacked bytes. */
 START_TEST(room_is_one_for_all)
 {
 	struct jitdump_copy item = {.pid = 1, .size = 1 << 20};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Processes that share a space: each has the bytes that it mapped, whichever process owns the space and whichever is
- * selected. */
+/* Processes that share an address space: each has the bytes that it mapped, whichever process owns the address space
+ * and whichever is selected. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <sched.h>
@@ -18,8 +18,8 @@ enum { OWNER = 100, SHARER = 200, BYSTANDER = 300 };
 #define SHARED_ADDRESS 0x20000000000ull
 #define OTHER_ADDRESS 0x30000000000ull
 
-/* The owner maps 8 MiB, its sharer 16 MiB, of which it unmaps 1; another process 4 MiB. `first` ends before the second;
- * `survivor` lives on, 0: neither does. */
+/* The owner maps 8 MiB, its sharer 16 MiB, of which it unmaps 1; another process 4 MiB. `first` ends before the
+ * second; `survivor` lives on, 0: neither does. */
 static void record(int32_t first, int32_t second, int32_t survivor)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -117,7 +117,7 @@ START_TEST(the_owner_ends_first)
 }
 END_TEST
 
-/* What an ended process mapped in a space that is still there is unfreed. */
+/* What an ended process mapped in an address space that still exists is unfreed. */
 START_TEST(one_outlives_the_other)
 {
 	static const int32_t lives[][2] = {{SHARER, OWNER}, {OWNER, SHARER}};
@@ -139,7 +139,7 @@ START_TEST(one_outlives_the_other)
 }
 END_TEST
 
-/* The space goes with the last of them, and takes along what each had mapped in it. */
+/* The address space ends with the last of them, and with it everything that each had mapped. */
 START_TEST(both_end_while_another_lives)
 {
 	struct mmt_report *report;
@@ -207,7 +207,8 @@ static void reserve_and_commit(struct recording_builder *builder)
 						     .callchain_count = 1});
 }
 
-/* Reserved by the owner, made accessible by the process that shares the space: selected alone, each has its part. */
+/* Reserved by the owner, made accessible by the process that shares the address space: if selected alone, each has
+ * its part. */
 START_TEST(one_reserves_and_another_commits)
 {
 	static const struct {

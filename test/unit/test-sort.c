@@ -17,7 +17,7 @@ static int compare_keys(const void *left, const void *right)
 	return (a->value > b->value) - (a->value < b->value);
 }
 
-/* Numbers the values, so that an order by key and value is the only right one. */
+/* Numbers the values, so that only one order by key and value is right. */
 static void check_sort(struct sort_key *items, size_t count)
 {
 	struct sort_key *expected = malloc((count + 1) * sizeof(*expected));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The kernel as the oracle: a child performs random memory calls, the model follows them, and after each of them the
+/* The kernel as the oracle: a child performs random memory calls, the model applies them, and after each of them the
  * model must equal the child's /proc/PID/maps in every page. */
 #include <check.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct place {
 	uint64_t start, bytes;
 };
 
-/* One run: its random numbers and where it has mapped what outside the arena. */
+/* One run: its random numbers and what it has mapped outside the arena. */
 struct run {
 	struct child child;
 	uint32_t random;
@@ -52,7 +52,7 @@ static uint64_t draw_address(struct run *run)
 	return run->arena + draw(run, ARENA_PAGES) * PAGE;
 }
 
-/* An address with something the kernel placed, or in the arena. */
+/* An address of memory that the kernel placed, or in the arena. */
 static struct place draw_place(struct run *run)
 {
 	struct place place = run->places[draw(run, PLACES)];

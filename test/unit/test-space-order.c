@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls that return in another order than they took effect. */
+/* Calls that return in an order other than that in which they took effect. */
 #include <check.h>
 #include <sys/mman.h>
 
@@ -135,7 +135,7 @@ static uint32_t rename_commit(void *context, uint32_t commit)
 	return commit == 5 ? 4 : *(const uint32_t *)context;
 }
 
-/* The bytes that were set aside have it when they are restored. */
+/* Pending bytes have it when they are restored. */
 START_TEST(commits_are_renamed_wherever_they_are_held)
 {
 	uint32_t other = 9;
@@ -251,7 +251,7 @@ START_TEST(snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict)
 {
 	snapshot_of_four_pages();
 	driver_map(&driver, 20, 1, RW, 0);
-	/* The thread has returned since the reading: this call began after it. */
+	/* The thread has returned since the reading: this call started after it. */
 	driver_map(&driver, 10, 4, RW, 0);
 	driver.thread = 2;
 	driver_unmap(&driver, 10, 4);

@@ -155,7 +155,7 @@ START_TEST(mremap_shrinks_grows_in_place_and_moves)
 	ck_assert_uint_ne(allocation_at(14), allocation_at(15));
 	map(19, 1, PROT_READ);
 	remap(-ENOMEM, 10, 9, 12, 0, 0);
-	/* Its end is the mapping's: one mapping grows, although the model knows of two allocations in it. */
+	/* It ends where the mapping ends: one mapping grows, although the model knows of two allocations in it. */
 	moved = child_call(&child, CALL_MREMAP, at(10), 9 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0, 0);
 	ck_assert_int_gt(moved, 0);
 	child_compare(&child, ++step);
@@ -186,7 +186,7 @@ START_TEST(mremap_fixed_moves_several_mappings_at_once)
 	map(14, 2, PROT_READ);
 	map(17, 1, PROT_NONE);
 	map(30, 8, PROT_READ | PROT_EXEC);
-	/* Before 6.17 it is refused, when there is room for it. */
+	/* Before 6.17 it is refused if there is room for it. */
 	remap(child_rules().mremap_moves_several ? (int64_t)at(30) : -EFAULT, 10, 8, 8, MREMAP_MAYMOVE | MREMAP_FIXED,
 	      30);
 	ck_assert_int_eq(space_find(child.space, at(37)) != NULL, child_rules().mremap_moves_several);
@@ -212,7 +212,7 @@ START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
 	map(40, 20, PROT_READ | PROT_EXEC);
 	move_several(-EFAULT, 10, 12, 0, 40);
 	ck_assert_ptr_null(space_find(child.space, at(10)));
-	/* As the first of several it keeps all from being moved; alone it may be. */
+	/* As the first of several it prevents all from being moved; alone it may be moved. */
 	move_several(-EFAULT, 14, 8, 0, 44);
 	move_several((int64_t)at(44), 14, 5, 0, 44);
 	map_file(70, 2, RW, MAP_PRIVATE, child.files[0], 3);
@@ -246,24 +246,24 @@ START_TEST(move_of_several_stops_at_a_seal)
 }
 END_TEST
 
-/* A ring of two pages: its context goes by the one that was moved last. */
+/* A ring of two pages: its context follows the page that was moved last. */
 START_TEST(ring_whose_context_is_gone_cannot_be_moved)
 {
 	uint64_t context = child_io_setup(&child, 100);
 	int64_t result;
 
 	ck_assert_uint_ne(context, 0);
-	/* To where the pages around it are free. */
+	/* To where the surrounding pages are free. */
 	expect((int64_t)at(30), CALL_MREMAP, context, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(30), 0);
 	context = at(30);
 	map(50, 20, PROT_READ);
 	expect((int64_t)at(12), CALL_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(12), 0);
 	expect(-EINVAL, CALL_IO_DESTROY, context, 0, 0, 0, 0, 0);
-	/* Before 6.17 there is room for it by the time that it is refused. */
+	/* Before 6.17 there is room for it by the time it is refused. */
 	expect(-EINVAL, CALL_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, at(60), 0);
 	ck_assert_int_eq(space_find(child.space, at(60)) != NULL, child_rules().mremap_moves_several);
 	expect(0, CALL_IO_DESTROY, at(12), 0, 0, 0, 0, 0);
-	/* The first page is left, and where it was to go there is room now. */
+	/* The first page stays, and its target is free now. */
 	expect(-EINVAL, CALL_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(55), 0);
 	ck_assert_ptr_null(space_find(child.space, at(55)));
 	ck_assert_ptr_nonnull(space_find(child.space, context));
@@ -434,7 +434,7 @@ START_TEST(shm_is_attached_replaced_moved_and_detached)
 	expect((int64_t)at(12), CALL_SHMAT, segment, at(12), SHM_REMAP | SHM_RDONLY, 0, 0, 0);
 	remap((int64_t)at(40), 14, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	expect(0, CALL_SHMDT, at(12), 0, 0, 0, 0, 0);
-	/* The moved piece goes with the address at which the segment would begin. */
+	/* The moved piece is found by the address at which the segment would start. */
 	expect(0, CALL_SHMDT, at(38), 0, 0, 0, 0, 0);
 	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	expect(-EINVAL, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
@@ -481,13 +481,13 @@ START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
 	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
 	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, at(19)));
-	/* A grown mapping stays one mapping, and a call that begins within it may end beyond. */
+	/* A grown mapping stays one mapping, and a call that starts within it may end beyond. */
 	expect((int64_t)at(50), CALL_SHMAT, segment, at(50), 0, 0, 0, 0);
 	remap((int64_t)at(50), 50, 5, 8, MREMAP_MAYMOVE, 50);
 	map(50, 4, RW);
 	expect(0, CALL_SHMDT, at(50), 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, at(56)));
-	/* Also when it is none of the segment's. */
+	/* Also if it is not part of the segment. */
 	expect((int64_t)at(30), CALL_SHMAT, segment, at(30), 0, 0, 0, 0);
 	map(32, 4, RW);
 	expect(0, CALL_SHMDT, at(30), 0, 0, 0, 0, 0);
@@ -504,7 +504,7 @@ START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
 	protect(0, 16, 5, RW);
 	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
-	/* Piece by piece the changed part goes back, but for its last page. */
+	/* Piece by piece the changed part is changed back, except for its last page. */
 	expect((int64_t)at(50), CALL_SHMAT, segment, at(50), 0, 0, 0, 0);
 	remap((int64_t)at(50), 50, 5, 11, MREMAP_MAYMOVE, 50);
 	protect(0, 56, 5, PROT_READ);
@@ -513,7 +513,7 @@ START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
 	expect(0, CALL_SHMDT, at(50), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(59)) != NULL, child_rules().shm_merging == SHM_NEVER_MERGES);
 	ck_assert_ptr_nonnull(space_find(child.space, at(60)));
-	/* The same to the other side. */
+	/* The same on the other side. */
 	expect((int64_t)at(90), CALL_SHMAT, segment, at(90), 0, 0, 0, 0);
 	remap((int64_t)at(90), 90, 5, 11, MREMAP_MAYMOVE, 90);
 	protect(0, 90, 4, PROT_READ);
@@ -525,7 +525,7 @@ START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
 }
 END_TEST
 
-/* A piece that is moved or made beside one that it continues is one mapping with it, or not. */
+/* A piece that is moved or created next to one that it continues is one mapping with it, or not. */
 START_TEST(shmdt_takes_what_was_moved_back_as_the_kernel_merged_it)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
@@ -545,7 +545,7 @@ START_TEST(shmdt_takes_what_was_moved_back_as_the_kernel_merged_it)
 	expect(0, CALL_SHMDT, at(50), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(60)) != NULL, merging != SHM_MERGES_INTO_BOTH);
 	ck_assert_ptr_null(space_find(child.space, at(55)));
-	/* Two views, one beside the other. */
+	/* Two views, one next to the other. */
 	expect((int64_t)at(90), CALL_SHMAT, segment, at(90), 0, 0, 0, 0);
 	remap((int64_t)at(110), 90, 0, 3, MREMAP_MAYMOVE | MREMAP_FIXED, 110);
 	remap((int64_t)at(113), 93, 0, 8, MREMAP_MAYMOVE | MREMAP_FIXED, 113);

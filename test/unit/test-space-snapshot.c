@@ -39,7 +39,7 @@ static void end(void)
 	ck_assert_msg(space_valid(driver.space, &why), "%s", why);
 }
 
-/* Without checking the complete space after each call. */
+/* Without checking the complete address space after each call. */
 static void apply_unmap(uint64_t page)
 {
 	const struct space_call call = {.kind = CALL_MUNMAP,
@@ -148,7 +148,7 @@ START_TEST(move_in_flight_from_read_to_unread_in_a_known_space)
 }
 END_TEST
 
-/* A copied space is known; inherited mappings are moved as above. */
+/* A copied address space is known; inherited mappings are moved as above. */
 START_TEST(move_in_flight_of_what_was_there_before)
 {
 	driver_mmap2(&driver, 40, 4, anonymous);
@@ -164,7 +164,7 @@ START_TEST(move_in_flight_of_what_was_there_before)
 }
 END_TEST
 
-/* Moved, and the place mapped again, before the line was read: both calls return later. */
+/* Moved, and the range mapped again, before the line was read: both calls return later. */
 START_TEST(moved_from_where_the_line_shows_the_next_mapping)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
@@ -191,7 +191,7 @@ START_TEST(move_of_a_thread_that_has_returned_since_takes_what_was_read)
 	driver_map(&driver, 70, 1, RW, 0);
 	driver_remap(&driver, 20, 4, 4, MREMAP_MAYMOVE, 30);
 	ck_assert_str_eq(driver_show(&driver), "30-34 r b, 50-51 rw b, 70-71 rw #3");
-	/* While the read is in progress no call is later. */
+	/* No call is later than a reading in progress. */
 	driver_remap(&driver, 50, 1, 1, MREMAP_MAYMOVE, 10);
 	ck_assert_str_eq(driver_show(&driver), "10-11 -? b, 30-34 r b, 70-71 rw #3");
 	end();
@@ -208,7 +208,7 @@ START_TEST(protection_changed_in_flight_keeps_the_rest_of_the_line)
 }
 END_TEST
 
-/* A read takes time: it may show a newer state than a copy made in between. */
+/* A reading takes time: it may show a newer state than a copy made in between. */
 START_TEST(fork_while_a_line_is_read)
 {
 	struct driver child = driver;
@@ -227,7 +227,7 @@ START_TEST(fork_while_a_line_is_read)
 }
 END_TEST
 
-/* What the line shows is of a time after the copy; the calls that have returned are of the time before. */
+/* The line is from after the copy; the calls that have returned are from before it. */
 START_TEST(fork_while_a_line_is_read_after_a_change_of_what_it_shows)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
@@ -249,7 +249,7 @@ START_TEST(fork_while_a_line_is_read_after_a_change_of_what_it_shows)
 }
 END_TEST
 
-/* More calls within one snapshot than can be listed one by one: none is forgotten. */
+/* More calls within one snapshot than can be listed separately: none is forgotten. */
 START_TEST(many_calls_while_a_line_is_read)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
@@ -381,7 +381,7 @@ START_TEST(call_long_after_the_line_is_no_excuse)
 }
 END_TEST
 
-/* Its thread took its lock, was preempted and returned after the read: maps are read without that lock. */
+/* Its thread took its lock, was preempted and returned after the reading: maps are read without that lock. */
 START_TEST(call_that_holds_its_lock_while_a_line_is_read)
 {
 	uint32_t released, replaced, kept;

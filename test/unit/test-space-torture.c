@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What random calls against the kernel's maps (test/torture) have found, each by name. */
+/* Bugs found by random calls compared with the kernel's maps (test/torture), each by name. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ START_TEST(test_map_refused_with_eio_leaves_a_hole)
 	expect_mapped(0, true);
 	expect_mapped(1, false);
 	expect_mapped(2, true);
-	/* Without a descriptor it is refused before. */
+	/* Without a descriptor it is refused earlier. */
 	call.result = -EBADF;
 	call.arguments[0] = BASE;
 	ck_assert_ptr_null(space_apply(space, &call));
@@ -73,7 +73,7 @@ static const struct space_mmap2 ring = {
     .end = BASE + 3 * PAGE,
     .attributes = {.protection = PROT_READ | PROT_WRITE, .shared = true, .device_minor = 0x13, .inode = 77}};
 
-/* The ring of an aio context, and at once a munmap of part of it: the rest is there. */
+/* An aio context's ring, and immediately a munmap of part of it: the rest exists. */
 START_TEST(test_unmap_part_of_what_the_kernel_has_just_made)
 {
 	const struct space_call call = {.kind = CALL_MUNMAP,

@@ -267,7 +267,7 @@ START_TEST(mremap_that_placed_a_second_view_over_its_source_leaves_a_hole)
 }
 END_TEST
 
-/* Until 6.16 the kernel first unmapped the target, then cut off the tail, then looked for the source. */
+/* Until 6.16 the kernel first unmapped the target, then cut off the tail, then looked up the source. */
 START_TEST(failed_moves_of_older_kernels)
 {
 	static const struct {
@@ -285,7 +285,7 @@ START_TEST(failed_moves_of_older_kernels)
 	    {"5.15.0-1-amd64", -EFAULT, 30, 1, 1, "10-12 rw #3, 12-14 r #4, 20-21 rw #5, 22-26 rw #5"},
 	    /* a second view of private memory */
 	    {"6.16.0-1-amd64", -EINVAL, 10, 0, 1, "10-12 rw #3, 12-14 r #4, 20-21 rw #5, 22-26 rw #5"},
-	    /* 6.17 moves what can be moved; not known: the newest */
+	    /* 6.17 moves what can be moved; unknown version: the newest */
 	    {"6.17.0-1-amd64", -EFAULT, 10, 4, 4, "10-12 rw #3, 12-14 r #4, 20-26 rw #5"},
 	    {"unknown", -EFAULT, 10, 4, 2, "10-12 rw #3, 12-14 r #4, 20-26 rw #5"},
 	};
@@ -303,7 +303,7 @@ START_TEST(failed_moves_of_older_kernels)
 }
 END_TEST
 
-/* A sealed source or target is refused at once; a sealed tail since 6.12 when room has been made. */
+/* A sealed source or target is refused at once; a sealed tail, since 6.12, after making room. */
 START_TEST(failed_moves_of_older_kernels_and_seals)
 {
 	static const struct {
@@ -431,7 +431,7 @@ static void attach_segment(uint64_t page, uint64_t pages)
 	driver_call(&driver, CALL_SHMAT, (int64_t)(page * PAGE), 1, page * PAGE, 0, 0, 0, 0);
 }
 
-/* A piece of the same segment, attached once more, that was moved to where it fits. */
+/* Another attachment of a piece of the same segment, which was moved to where it fits. */
 START_TEST(shmdt_takes_one_attachment_and_no_piece_behind_it)
 {
 	attach_segment(10, 5);
@@ -440,7 +440,7 @@ START_TEST(shmdt_takes_one_attachment_and_no_piece_behind_it)
 	driver_remap(&driver, 32, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 12);
 	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "12-13 rws+2 #4, 30-32 rws+0 #4, 33-35 rws+3 #4");
-	/* A mapping that reaches beyond the segment's end ends the search. */
+	/* A mapping that extends beyond the segment's end ends the search. */
 	attach_segment(50, 5);
 	driver_map(&driver, 53, 3, PROT_READ, MAP_FIXED);
 	driver_map(&driver, 52, 1, PROT_READ, MAP_FIXED);
@@ -457,7 +457,7 @@ START_TEST(shmdt_leaves_what_was_grown_beyond_the_segment)
 	driver_map(&driver, 11, 8, PROT_READ, MAP_FIXED);
 	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "11-19 r #5, 19-21 rws+9 #4");
-	/* But the first that fits goes wherever it ends. */
+	/* But the first that fits is detached wherever it ends. */
 	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "11-19 r #5");
 }
@@ -522,7 +522,7 @@ START_TEST(io_destroy_unmaps_the_ring)
 }
 END_TEST
 
-/* The system had too many contexts: its ring was there for a moment, and the next is another's. */
+/* The system had too many contexts: its ring existed for a moment, and the next one is another's. */
 START_TEST(io_setup_that_fails_has_unmapped_its_ring)
 {
 	make_ring(10, 2, 6);
@@ -533,7 +533,7 @@ START_TEST(io_setup_that_fails_has_unmapped_its_ring)
 	driver.thread = 1;
 	driver_call(&driver, CALL_IO_SETUP, -EAGAIN, 100, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 #3");
-	/* Refused before any ring was made. */
+	/* Refused before any ring was created. */
 	driver_call(&driver, CALL_IO_SETUP, -EINVAL, 0, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 #3");
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
@@ -549,7 +549,7 @@ START_TEST(io_destroy_unmaps_what_lies_where_the_ring_was)
 }
 END_TEST
 
-/* The program has unmapped a ring, and another context got its place: the kernel reads there whose it is. */
+/* The program has unmapped a ring, and another context took its address: the kernel reads there which one it is. */
 START_TEST(io_destroy_goes_by_the_ring_that_is_there)
 {
 	make_ring(10, 2, 6);
@@ -575,7 +575,7 @@ START_TEST(io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing)
 }
 END_TEST
 
-/* Two contexts of the same thread, and an mprotect that changes nothing at once after the second io_setup. */
+/* Two contexts of the same thread, and an mprotect that changes nothing immediately after the second io_setup. */
 START_TEST(ring_is_there_whatever_call_comes_next)
 {
 	struct space_mmap2 again = {.start = 10 * PAGE, .end = 13 * PAGE};
@@ -584,7 +584,7 @@ START_TEST(ring_is_there_whatever_call_comes_next)
 	make_ring(10, 3, 6);
 	driver_protect(&driver, 10, 3, RW);
 	ck_assert_str_eq(driver_show(&driver), "10-13 rws+0 k");
-	/* The record of an mprotect of a ring is none of io_setup. */
+	/* The record of an mprotect of a ring does not belong to io_setup. */
 	again.attributes = space_find(driver.space, 10 * PAGE)->attributes;
 	ck_assert_ptr_null(space_mmap2_ring(driver.space, &again, 1, driver.now_ns, &made));
 	ck_assert(!made);
@@ -723,7 +723,7 @@ START_TEST(bytes_given_back_stay_mapped)
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 2 * PAGE);
 	driver_call(&driver, CALL_MADVISE, 0, 12 * PAGE, PAGE - 1, MADV_FREE, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 3 * PAGE);
-	/* Over a hole: applies to the mapped parts. */
+	/* Across a hole: applies to the mapped parts. */
 	driver_call(&driver, CALL_MADVISE, -ENOMEM, 16 * PAGE, 5 * PAGE, MADV_PAGEOUT, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 6 * PAGE);
 	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_REMOVE, 0, 0, 0);
@@ -732,7 +732,7 @@ START_TEST(bytes_given_back_stay_mapped)
 	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE + 1, PAGE, MADV_FREE, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_WILLNEED, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 7 * PAGE);
-	/* A descriptor and an array: whose memory, and which, is not known. */
+	/* A descriptor and an array: which memory of which process is unknown. */
 	driver_call(&driver, CALL_PROCESS_MADVISE, PAGE, 10 * PAGE, 10 * PAGE, 1, MADV_PAGEOUT, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 7 * PAGE);
 	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 12 * PAGE);
@@ -750,7 +750,7 @@ START_TEST(dontfork_is_left_out_of_the_copy)
 	driver_map(&driver, 20, 4, PROT_NONE, 0);
 	driver_protect(&driver, 21, 1, RW);
 	driver_call(&driver, CALL_MADVISE, 0, 12 * PAGE, 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
-	/* Over a hole: applies to the mapped parts. */
+	/* Across a hole: applies to the mapped parts. */
 	driver_call(&driver, CALL_MADVISE, -ENOMEM, 17 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, -EINVAL, 10 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, 0, 13 * PAGE, PAGE, MADV_DOFORK, 0, 0, 0);
@@ -806,7 +806,7 @@ START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
 }
 END_TEST
 
-/* io_destroy waits for all processors: the younger ring may be gone, and its call return, before the older's does. */
+/* io_destroy waits for all CPUs: the later ring may be gone, and its call return, before the earlier one's does. */
 START_TEST(younger_of_two_rings_at_one_address_destroyed_first)
 {
 	make_ring(10, 4, 6);
@@ -855,7 +855,7 @@ START_TEST(what_cannot_be_told_counts_as_ambiguous)
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 1);
 	driver_map(&driver, 20, 2, RW, 0);
 	driver_map(&driver, 24, 2, RW, 0);
-	/* A move of both that failed may have moved the first. */
+	/* A failed move of both may have moved the first. */
 	driver_call(&driver, CALL_MREMAP, -EFAULT, 20 * PAGE, 6 * PAGE, 6 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    40 * PAGE, 0);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 2);

@@ -24,7 +24,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* What a program calls so need not be what the C library does. */
+/* A program's function of this name need not do what libc's does. */
 START_TEST(test_names_of_others)
 {
 	ck_assert_int_eq(special_functions_by_name("clone", false), CODE_SPECIAL_FUNCTION_NONE);
@@ -80,8 +80,8 @@ START_TEST(test_code_of_aarch64)
 }
 END_TEST
 
-/* A thread of musl's is called from its stack. What ends a process itself behind another call, as a child of vfork()
- * may, has callers. */
+/* A thread of musl's is called from its stack. A function that exits the process after another call, as a child of
+ * vfork() may, has callers. */
 START_TEST(test_thread_of_aarch64)
 {
 	static const uint8_t clone[] = {0xe1, 0x03, 0xc1, 0xa8, 0x20, 0, 0x3f, 0xd6,
@@ -100,7 +100,7 @@ START_TEST(test_thread_of_aarch64)
 }
 END_TEST
 
-/* Where a coroutine of makecontext() returns to: nothing has called that. */
+/* The return address of a coroutine of makecontext(): nothing has called it. */
 START_TEST(test_coroutine_of_aarch64)
 {
 	static const uint8_t start[] = {0x1f, 0x20, 0x03, 0xd5, 0xe0, 0x03, 0x13, 0xaa,

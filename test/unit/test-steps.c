@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The development of a report's figures in steps. */
+/* The figures of a report over time, in steps. */
 #include <check.h>
 #include <inttypes.h>
 #include <mmtrace/output.h>
@@ -19,7 +19,7 @@ enum { FIRST = 100, SECOND = 200 };
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
 
-/* The linker puts these before the library's own, whose types they have. */
+/* The linker replaces the library's own functions by these, which have the same types. */
 __typeof__(records_next) __real_records_next, __wrap_records_next;
 __typeof__(space_next) __real_space_next, __wrap_space_next;
 
@@ -44,7 +44,7 @@ const struct space_interval *__wrap_space_next(const struct space *space, uint64
 	return interval;
 }
 
-/* Two processes whose resident sizes are read together at 2600, 3999 and 4000; one of them is gone at the last. */
+/* Two processes whose RSS is read together at 2600, 3999 and 4000; one of them has ended by the last. */
 static void record_two(void)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -148,7 +148,7 @@ START_TEST(swapped_sizes)
 }
 END_TEST
 
-/* Of a corrupt file: no sum and no difference overflows. */
+/* In a corrupt file: no sum and no difference overflows. */
 START_TEST(absurd_sizes)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -190,7 +190,7 @@ START_TEST(resident_sizes)
 }
 END_TEST
 
-/* Only of the selected processes; and a window begins with the last reading before it. */
+/* Only of the selected processes; and a window starts with the last reading before it. */
 START_TEST(resident_sizes_of_a_part)
 {
 	const uint64_t expected[] = {2 * MEBIBYTE, MEBIBYTE, MEBIBYTE};
@@ -244,7 +244,7 @@ START_TEST(resident_sizes_in_text)
 }
 END_TEST
 
-/* What --at settles at its moment, a step cannot. */
+/* What --at resolves at its time, a step cannot. */
 START_TEST(steps_say_what_losses_do)
 {
 	const struct mmt_text_options text_options = {.limit = 1};
@@ -294,7 +294,7 @@ END_TEST
 
 #define STEPS_BLOCKS 40
 
-/* One mapping in each microsecond, every third of them a reservation; of all records the number. */
+/* One mapping in each microsecond, every third of them a reservation; returns the number of all records. */
 static uint64_t record_blocks(bool whole)
 {
 	struct recording_builder *builder = builder_create_at(report_file_path(), 1000);
@@ -313,7 +313,7 @@ static uint64_t record_blocks(bool whole)
 							     .result = (int64_t)(ADDRESS + i * 2 * MEBIBYTE),
 							     .callchain = &caller,
 							     .callchain_count = 1});
-	/* Of a cut recording the latest events are left out. */
+	/* The latest events of a truncated recording are discarded. */
 	if (!whole)
 		builder_munmap_exit(builder, 1000 + STEPS_BLOCKS * 1000 + ORDER_IN_FLIGHT_NS, FIRST, FIRST, 0, 1);
 	builder_round(builder);
@@ -405,7 +405,7 @@ static void map_range(struct recording_builder *builder, uint64_t time_ns, uint6
 					    .callchain_count = 1});
 }
 
-/* Reserved, made accessible and taken back, in a process of two and in a class. */
+/* Reserved, made accessible and revoked, in one process of two and in a class. */
 START_TEST(steps_of_a_part_follow_its_protection)
 {
 	static const uint64_t reserved[] = {2, 1, 2, 1, 0};
@@ -444,7 +444,7 @@ START_TEST(steps_of_a_part_follow_its_protection)
 }
 END_TEST
 
-/* Each step is what a report up to that moment shows of these classes. */
+/* Each step is what a report up to that time shows of these classes. */
 static void check_steps_with_timestamps(uint32_t classes)
 {
 	struct mmt_report_options options, until;
@@ -501,7 +501,7 @@ START_TEST(steps_of_a_class_move_what_becomes_code)
 }
 END_TEST
 
-/* A clock that jumps forward makes no steps behind the end of the recording. */
+/* A clock that jumps forward causes no steps after the end of the recording. */
 START_TEST(a_far_event_makes_no_steps)
 {
 	struct recording_builder *builder = builder_create_at(report_file_path(), 1000);
@@ -533,7 +533,7 @@ static uint64_t count_read(struct mmt_report_options *options)
 	return records_read;
 }
 
-/* The file of a recorder that finished contains when it began and ended. */
+/* The file of a recorder that finished contains when it started and ended. */
 START_TEST(windows_take_one_pass)
 {
 	uint64_t records = record_blocks(true), rounds;

@@ -10,7 +10,7 @@
 #define SECRET 0x5ec2e75ec2e75ec2ULL
 #define REGISTERS_ALL 0xff07ffULL /* those of x86-64 below the segments */
 
-/* As the kernel writes a call's exit: every register and the stack hold the secret, arguments count from 1. */
+/* As the kernel writes a call's exit: every register and the stack contain the secret, arguments count from 1. */
 static void make_sample_with(const struct perf_event_attr *attr, const uint64_t arguments[7], struct buffer *buffer)
 {
 	static const int argument_of[64] = {[5] = 1, [4] = 2, [3] = 3, [18] = 4, [16] = 5, [17] = 6};
@@ -112,7 +112,7 @@ START_TEST(a_call)
 }
 END_TEST
 
-/* mremap() reads its new address only with these flags: without them the register holds anything. */
+/* mremap() reads its new address only with these flags: without them the register may hold anything. */
 START_TEST(new_address_of_mremap)
 {
 	static const struct {
@@ -140,7 +140,7 @@ START_TEST(new_address_of_mremap)
 }
 END_TEST
 
-/* A dump, or a sample of no call: only time and raw data. */
+/* A dump, or a sample of another event: only time and raw data. */
 START_TEST(another_sample)
 {
 	const struct perf_event_attr attr = make_attribute();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Every byte is in one sum, sums do not wrap, and what a check could not compare is counted. */
+/* Every byte is in one sum, sums do not wrap, and bytes that a check could not compare are counted. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static bool has_note(const struct mmt_report *report, const char *text)
 	return false;
 }
 
-/* The events are on before the maps are read: what a stack has grown by in between no call has mapped. */
+/* The events are enabled before the maps are read: stack growth in between was mapped by no call. */
 START_TEST(stack_that_grows_before_the_first_map)
 {
 	const struct event_mapping growth = at(STACK - 3 * PAGE, 3, "[stack]");
@@ -109,7 +109,7 @@ START_TEST(sums_beyond_64_bits)
 }
 END_TEST
 
-/* As a seccomp filter with errno 0 answers. */
+/* Like a seccomp filter that returns errno 0. */
 START_TEST(calls_that_something_else_answered)
 {
 	struct recording_builder *builder = begin();
@@ -125,7 +125,7 @@ START_TEST(calls_that_something_else_answered)
 }
 END_TEST
 
-/* A hint where nothing was lost, and none where all agrees. */
+/* A hint if nothing was lost, and none if everything agrees. */
 START_TEST(difference_that_no_loss_explains)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
@@ -146,7 +146,7 @@ START_TEST(difference_that_no_loss_explains)
 }
 END_TEST
 
-/* Maps that were read while an exec took the memory away prove nothing: what the report does not show needs no hint. */
+/* Maps read while an exec removed the memory prove nothing: what the report does not show needs no hint. */
 START_TEST(difference_in_the_timestamp_of_an_exec)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
@@ -165,7 +165,7 @@ START_TEST(difference_in_the_timestamp_of_an_exec)
 }
 END_TEST
 
-/* The last reading of a child's maps is its check, also when it has executed another program since. */
+/* The last reading of a child's maps is its check, even if it has executed another program since. */
 START_TEST(exec_after_the_last_map)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
@@ -185,7 +185,7 @@ START_TEST(exec_after_the_last_map)
 }
 END_TEST
 
-/* Its other thread lives on for a while, and with it the process. */
+/* Its other thread lives on for a while, and so does the process. */
 START_TEST(map_read_after_the_first_thread_has_ended)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");

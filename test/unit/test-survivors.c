@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The verdict about the lifetimes of a stack's mappings, on simulated programs. Every series follows from its seed. */
+/* The verdict on the lifetimes of a stack's mappings, on simulated programs. Every series is derived from its seed. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void map(double time, double lifetime)
 	mappings[mapping_count++] = (struct mapping){time, time + lifetime};
 }
 
-/* A survivor every now and then, and nothing is ever freed. */
+/* A survivor now and then, and nothing is ever freed. */
 static void leak(void)
 {
 	size_t count = (size_t)between(30, 200);
@@ -64,7 +64,7 @@ static void leak(void)
 		map(draw() * LENGTH, FOREVER);
 }
 
-/* Requests; from very short ones to such as live for a 60th of the recording. */
+/* Requests, from very short ones to ones that live for a 60th of the recording. */
 static void traffic(void)
 {
 	double mean = LENGTH / pow(10, between(1.8, 4));
@@ -106,14 +106,14 @@ static void cache(void)
 		map(draw() * filled, FOREVER);
 }
 
-/* Slows down: each tenth of the time adds half of the rest. */
+/* Slows down: each tenth of the time adds half of the remainder. */
 static void warm_up(void)
 {
 	for (size_t i = 0; i < 100; i++)
 		map(exponential(LENGTH / 10 / log(2)), FOREVER);
 }
 
-/* Kept memory beside requests. */
+/* Kept memory in addition to requests. */
 static void cache_and_traffic(void)
 {
 	cache();
@@ -192,7 +192,7 @@ static void leaking_saw_tooth(void)
 	collect(0.1);
 }
 
-/* A leak that begins late. */
+/* A leak that starts late. */
 static void late_leak(void)
 {
 	for (size_t i = 0; i < 50000; i++)
@@ -238,7 +238,7 @@ static bool survives(const struct mapping *mapping)
 	return mapping->freed > LENGTH;
 }
 
-/* `scale`: of the time. */
+/* `scale`: factor on times. */
 static enum mmt_lifetime_verdict judge(double scale)
 {
 	const struct survivors_window window = {

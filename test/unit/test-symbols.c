@@ -71,7 +71,7 @@ static void describe_file(struct program_file *file)
 	describe(file, SECTION_NAMES, 23, SHT_STRTAB, offsetof(struct program_file, names), sizeof(file->names));
 }
 
-/* Each name is a part of one of megabytes: to measure or compare them all takes hours. */
+/* Each name is a part of one of megabytes: measuring or comparing them all would take hours. */
 START_TEST(long_names_that_overlap)
 {
 	struct program_file *file = calloc(1, sizeof(*file));
@@ -113,7 +113,7 @@ static struct program *open_with_function(struct program_file *file, const char 
 	return program;
 }
 
-/* What a function of a static program is that is called `name`: its code is a call and, if so, a system call. */
+/* The kind of a static program's function called `name`: its code is a call and, if so, a system call. */
 static enum code_special_function special_function_of(const char *name, bool has_system_call)
 {
 	static const uint8_t call[] = {0xff, 0xd0}, exit_thread[] = {0xb8, 60, 0, 0, 0, 0x0f, 0x05};
@@ -126,7 +126,7 @@ static enum code_special_function special_function_of(const char *name, bool has
 	memcpy(file->code, call, sizeof(call));
 	if (has_system_call)
 		memcpy(file->code + sizeof(call), exit_thread, sizeof(exit_thread));
-	/* That of the next function does not count. */
+	/* One in the next function does not count. */
 	memcpy(file->code + 16, exit_thread, sizeof(exit_thread));
 	program = open_with_function(file, "/static", name, &programs);
 	special_function = program_special_function(program, CODE_ADDRESS + sizeof(call), true);
@@ -134,7 +134,7 @@ static enum code_special_function special_function_of(const char *name, bool has
 	return special_function;
 }
 
-/* Anybody may write a `clone`; the C library's asks the kernel for a thread. */
+/* Any program may have a `clone`; libc's makes the system call. */
 START_TEST(c_library_inside)
 {
 	ck_assert_int_eq(special_function_of("clone", true), CODE_SPECIAL_FUNCTION_ENTRY);
@@ -147,8 +147,8 @@ START_TEST(c_library_inside)
 }
 END_TEST
 
-/* Files in the working directory are not opened: opening a FIFO, even for reading, waits until a process opens it for
- * writing. */
+/* Files in the working directory are not opened: opening a FIFO, even for reading, waits until a process opens it
+ * for writing. */
 START_TEST(working_directory_has_no_names)
 {
 	struct program_file *file = calloc(1, sizeof(*file));

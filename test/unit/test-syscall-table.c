@@ -32,7 +32,7 @@ START_TEST(calls_are_known_by_their_tracepoints)
 }
 END_TEST
 
-/* What a row names must be an argument that the call has. */
+/* An argument named by a row must exist in the call. */
 START_TEST(rows_are_consistent)
 {
 	for (size_t i = 0; i < CALL_KINDS; i++) {

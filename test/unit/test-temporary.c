@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Nothing that a test makes outlives the program: however the test ends, and however the program does. */
+/* Nothing that a test creates outlives the program, however the test or the program ends. */
 #include "support/temporary.h"
 
 #include <check.h>
@@ -19,7 +19,7 @@
 /* How the test of the other program ends: its argument. */
 static const char *ending;
 
-/* The directory of a program that the test starts. */
+/* The directory of a program started by the test. */
 static char place[TEMPORARY_PATH_SIZE];
 
 START_TEST(makes_files_and_ends)
@@ -45,7 +45,7 @@ START_TEST(makes_files_and_ends)
 }
 END_TEST
 
-/* The status of this program, started again with the argument, and with a temporary directory of its own. */
+/* The status of this program, started again with the argument and with a temporary directory of its own. */
 static int run_other(const char *argument)
 {
 	int status = 0;
@@ -78,7 +78,7 @@ START_TEST(nothing_is_left_by_a_test)
 }
 END_TEST
 
-/* It goes when the last process of the program has ended. */
+/* It is removed when the last process of the program has ended. */
 START_TEST(nothing_is_left_by_a_killed_program)
 {
 	int status = run_other("is killed with all");

@@ -81,7 +81,7 @@ static unsigned count_lines_of(const char *text, const char *start)
 	return count;
 }
 
-/* In a stack that is too long, the program's functions stay, not what its libraries do. */
+/* In a stack that is too long, the program's functions stay, and library functions are omitted. */
 START_TEST(library_frames_go_first)
 {
 	static const char *const functions[] = {"mmap",
@@ -122,7 +122,7 @@ START_TEST(library_frames_go_first)
 	text = render(&report, &(struct mmt_text_options){.stack_frames = COUNT});
 	ASSERT_WARNINGS(text, "library frames");
 	free(text);
-	/* Of a runtime and of JIT code nothing goes. */
+	/* Frames of a runtime and of JIT code are not omitted. */
 	room[2].kind = MMT_FRAME_JIT;
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
 	ASSERT_WARNINGS(text, "library frames");
@@ -130,7 +130,7 @@ START_TEST(library_frames_go_first)
 }
 END_TEST
 
-/* A library or a runtime that has more frames than fit does not hide the program that called it. */
+/* A library or a runtime with more frames than fit does not hide the program that called it. */
 START_TEST(own_frames_stay)
 {
 	enum { COUNT = 24, OWN = 18 };
@@ -250,7 +250,7 @@ static void replace_all(uint8_t *bytes, size_t size, const char *from, const cha
 	ck_assert_uint_gt(count, 0);
 }
 
-/* An event whose name would end its line, begin another and carry a terminal's command. */
+/* An event whose name would end its line, start another and contain a terminal escape sequence. */
 START_TEST(dump_of_hostile_names)
 {
 	char path[TEMPORARY_PATH_SIZE], *text = NULL;
@@ -339,7 +339,7 @@ START_TEST(requested_figures)
 }
 END_TEST
 
-/* Who holds how much: the first eight, and a line for the rest. */
+/* Which processes hold how much: the first eight, and a line for the rest. */
 START_TEST(table_of_processes)
 {
 	struct mmt_report report = sample_report();
@@ -560,7 +560,7 @@ START_TEST(runs_of_unnamed_runtime_frames)
 			 "      outer()              [jit]\n"
 			 "      app+0x80\n");
 	free(text);
-	/* Two lines more than there may be. */
+	/* Two lines more than permitted. */
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 10});
 	ASSERT_HAS(text, "      mmap                 libc.so.6\n      ... 4 runtime frames\n");
 	ASSERT_HAS(text, "      ... 2 more frames\n      app+0xa0\n      app+0xb0\n");
@@ -798,7 +798,8 @@ START_TEST(trend_of_survivors)
 }
 END_TEST
 
-/* What an allocator keeps by design is not called a leak; verdicts of short recordings are left to the first lines. */
+/* Memory that an allocator keeps by design is not called a leak; verdicts of short recordings appear in the first
+ * lines only. */
 START_TEST(verdicts_of_rows)
 {
 	struct mmt_report report = sample_report();
@@ -908,7 +909,7 @@ START_TEST(nothing_unfreed)
 	ASSERT_HAS(text, "no leak of mappings, and RSS did not grow.\n");
 	ASSERT_WARNINGS(text, "not certain");
 	free(text);
-	/* What is swapped out has not been given back, and may come back into RSS. */
+	/* Swapped-out memory has not been released, and may return to RSS. */
 	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
 					    .start_bytes = 10 << 20,
 					    .end_bytes = 60 << 20,
@@ -918,7 +919,7 @@ START_TEST(nothing_unfreed)
 	ASSERT_HAS(text, "no leak of mappings, and RSS and swap did not grow.\n");
 	ASSERT_WARNINGS(text, "not certain");
 	free(text);
-	/* Of a process that did nothing, or lets others work, nothing is known. */
+	/* Nothing is known of a process that did nothing, or lets others work. */
 	memset(report.events, 0, sizeof(report.events));
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "no memory call was recorded: the process was idle, or other processes do its work\n");
@@ -961,7 +962,7 @@ static const struct {
      0,
      "\nGROWING: RSS 0 B, and",
      "  RSS is growing, by +3.00 MiB per minute at the end\n"},
-    /* At the limit of its control group, all that a process gains is swapped out. */
+    /* At the limit of its control group, all growth of a process is swapped out. */
     {{.verdict = MMT_VERDICT_GROWING,
       .start_bytes = 50 << 20,
       .end_bytes = 50 << 20,
@@ -1104,7 +1105,7 @@ START_TEST(parts_of_growth)
 }
 END_TEST
 
-/* What helps is said once, unless something else helps for a row. */
+/* What helps is printed once, unless something else helps for a row. */
 START_TEST(huge_pages_that_are_mostly_empty)
 {
 	static const struct mmt_huge_pages pages = {
@@ -1138,7 +1139,7 @@ START_TEST(huge_pages_that_are_mostly_empty)
 	ck_assert_ptr_null(strstr(strstr(text, "do that") + 1, "do that"));
 	free(text);
 
-	/* Without a reason to act, not a word. */
+	/* Without a reason to act, nothing is printed. */
 	report.huge_pages.hint = groups[0].huge_pages.hint = groups[1].huge_pages.hint = NULL;
 	text = render(&report, &(struct mmt_text_options){.limit = 3});
 	ck_assert_ptr_null(strstr(text, "huge pages"));
@@ -1176,7 +1177,7 @@ START_TEST(nothing_unfreed_but_growth)
 }
 END_TEST
 
-/* The parts are of all processes: if one has ended, the others have them alone. */
+/* The parts cover all processes: if one has ended, they are of the others only. */
 START_TEST(ended_process_hides_parts)
 {
 	struct mmt_report report = sample_report();
@@ -1191,7 +1192,7 @@ START_TEST(ended_process_hides_parts)
 	ASSERT_HAS(text,
 		   "The report cannot show which memory grew: 1 of the processes that ran at the start ended before");
 	free(text);
-	/* A child that came and went had no pages to compare. */
+	/* A short-lived child had no pages to compare. */
 	processes[1].parent_pid = 1;
 	text = render(&report, &(struct mmt_text_options){.width = 400});
 	ASSERT_WARNINGS(text, "which memory grew");
@@ -1225,7 +1226,7 @@ START_TEST(unfreed_grows_while_level)
 }
 END_TEST
 
-/* What a selection leaves out can be what grew. */
+/* Memory that a selection excludes can be what grew. */
 START_TEST(growth_beside_a_selection)
 {
 	struct mmt_report report = sample_report();
@@ -1327,7 +1328,7 @@ START_TEST(rows_fit_the_terminal)
 }
 END_TEST
 
-/* Word by word, and as they are where there is no terminal. */
+/* Wrapped at words, and unwrapped without a terminal. */
 START_TEST(notes_fit_the_terminal)
 {
 	static const char *const warnings[] = {
@@ -1365,7 +1366,7 @@ static size_t place_of(const char *text, const char *part)
 	return (size_t)(found - text);
 }
 
-/* Up to three: a process each that has no names must not push the verdict's explanation off the screen. */
+/* Up to three: processes without names must not push the verdict's explanation off the screen. */
 START_TEST(notes_on_missing_names_stand_above_the_figures)
 {
 	static const char *const warnings[] = {"file gone", "code 1", "code 2", "children", "code 3"};
@@ -1627,7 +1628,7 @@ START_TEST(diff_of_one_process)
 	ASSERT_HAS(text, " by calls between the recordings, ");
 	ASSERT_WARNINGS(text, "swap");
 	free(text);
-	/* What the kernel swapped out in between is not in RSS, but it was not given back. */
+	/* What the kernel swapped out in between is not in RSS, but it was not released. */
 	before.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY, .end_bytes = 60 << 20};
 	after.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
 					   .start_bytes = 20 << 20,

@@ -28,7 +28,7 @@ START_TEST(only_threads_that_had_begun_are_meant)
 	ck_assert(thread_coverage_has(&coverage, 7, 100));
 	ck_assert(!thread_coverage_has(&coverage, 7, 101));
 	ck_assert(!thread_coverage_has(&coverage, 8, 1));
-	/* A late record of an earlier time takes nothing away. */
+	/* A late record of an earlier time removes nothing. */
 	ck_assert(thread_coverage_put(&coverage, 7, 50));
 	ck_assert(thread_coverage_has(&coverage, 7, 100));
 }
@@ -44,7 +44,7 @@ START_TEST(an_ended_thread_is_forgotten)
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
 	ck_assert(thread_coverage_lasted_until(&coverage, 7, 110));
 	ck_assert(!thread_coverage_lasted_until(&coverage, 7, 111));
-	/* One that had nothing has no end that counts. */
+	/* A thread without events has no end that counts. */
 	ck_assert(thread_coverage_note_end(&coverage, 8, 110));
 	ck_assert(!thread_coverage_lasted_until(&coverage, 8, 1));
 }
@@ -57,7 +57,7 @@ START_TEST(allocations_tell_threads_of_one_number_apart)
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 100, 200));
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 200, 100));
 	ck_assert(thread_coverage_is_same(&coverage, 7, 150, 200));
-	/* Both before a later FORK record: another one may have been between them. */
+	/* Both before a later FORK record: another thread may have existed between them. */
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 120, 130));
 	note_allocation(7, 140, false);
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 145, 200));

@@ -6,7 +6,7 @@
 #include "support/run-suite.h"
 #include "support/sample-report.h"
 
-/* The tool is no library: what decides its exit status is compiled in. */
+/* The tool is not a library: the code that decides its exit status is compiled in. */
 #include "../../cmd/cli/report-command.c"
 #include "../../cmd/diff.c"
 #include "../../cmd/cli/message.c"

@@ -9,7 +9,7 @@
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
 
-/* Nanoseconds of work in `duration_ns` where there is always some, each piece so long. */
+/* Nanoseconds of work in `duration_ns` if there is always work, in pieces of this length. */
 static uint64_t work_for(struct time_budget *budget, uint64_t now_ns, uint64_t duration_ns, uint64_t piece_ns)
 {
 	uint64_t end_ns = now_ns + duration_ns, worked_ns = 0;
@@ -26,7 +26,7 @@ static uint64_t work_for(struct time_budget *budget, uint64_t now_ns, uint64_t d
 	return worked_ns;
 }
 
-/* Whatever one piece costs, even more than is ever saved. */
+/* Whatever one piece costs, even if it is more than can be accumulated. */
 START_TEST(work_takes_its_share_and_no_more)
 {
 	static const uint64_t pieces[] = {MILLISECOND_NS / 10, 20 * MILLISECOND_NS, SECOND_NS};
@@ -39,7 +39,7 @@ START_TEST(work_takes_its_share_and_no_more)
 }
 END_TEST
 
-/* After a long rest as after a short one. */
+/* After a long pause as after a short one. */
 START_TEST(little_is_saved)
 {
 	struct time_budget budget = {0};

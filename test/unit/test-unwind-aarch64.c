@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The rules of aarch64 on stacks written by hand, whatever the host is. */
+/* The rules of aarch64 on handwritten stacks, on any host. */
 #include <check.h>
 #include <elf.h>
 #include <string.h>
@@ -154,7 +154,7 @@ START_TEST(test_leaf_and_frames)
 	start_at(LEAF + 4, FRAMED + 16, place(4));
 	words[0] = place(8);
 	words[1] = BY_FRAME + 16;
-	/* BY_FRAME begins at word 4, its record is at word 8, its CFA at word 14. */
+	/* BY_FRAME starts at word 4, its record is at word 8, its CFA at word 14. */
 	words[8] = 0;
 	words[9] = ENTRY + 16;
 	run();
@@ -175,8 +175,8 @@ START_TEST(test_signed_return_addresses)
 }
 END_TEST
 
-/* CFA = [x1 + 16] + 8, and the same of x20, a register that x86-64 does not have. On another host libunwind supports
- * only the host's architecture and finds no caller, so the stack ends with no unwind data. */
+/* CFA = [x1 + 16] + 8, and the same with x20, a register that x86-64 does not have. On another host libunwind
+ * supports only the host's architecture and finds no caller, so the stack ends with no unwind data. */
 START_TEST(test_expressions)
 {
 	static const uint8_t numbers[] = {1, 20};
@@ -208,7 +208,7 @@ END_TEST
 
 START_TEST(test_only_the_first_frame_may_be_a_leaf)
 {
-	/* A function that called another has saved its return address: this CFI is not true. */
+	/* A function that called another has saved its return address: this CFI is wrong. */
 	start_at(LEAF + 4, LEAF + 16, 0);
 	run();
 	EXPECT(MMT_STACK_END_INVALID, LEAF + 4, LEAF + 16);
@@ -231,7 +231,7 @@ START_TEST(test_frame_records_of_jit_code)
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 16, JIT + 32, BY_FRAME + 16, ENTRY + 16);
 	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_FRAME_POINTER);
 
-	/* Where the caller's frame begins is not known: it cannot go on by the stack pointer. */
+	/* The start of the caller's frame is unknown: unwinding cannot continue by the stack pointer. */
 	words[11] = FRAMED + 16;
 	run();
 	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, JIT + 16, JIT + 32, FRAMED + 16);
@@ -270,7 +270,7 @@ START_TEST(test_signal_frame)
 	general[SP] = place(90);
 	general[PC] = LEAF;
 	words[101] = ENTRY + 16;
-	/* The address that a handler returns to is looked up one instruction before, as the kernel's vdso expects. */
+	/* The return address of a signal handler is looked up one instruction before, as the kernel's vDSO expects. */
 	words[1] = TRAMPOLINE + 4;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, FRAMED + 4, TRAMPOLINE + 4, LEAF, BY_FRAME + 16, ENTRY + 16);
@@ -279,7 +279,7 @@ START_TEST(test_signal_frame)
 }
 END_TEST
 
-/* The C library has no CFI for it in some versions: known by its instructions. */
+/* libc has no CFI for it in some versions: it is recognized by its instructions. */
 START_TEST(test_signal_trampoline_without_cfi)
 {
 	uint64_t *general = &words[4 + (128 + 176 + 8) / 8];
@@ -301,7 +301,7 @@ START_TEST(test_signal_trampoline_without_cfi)
 }
 END_TEST
 
-/* A stub of the procedure linkage table leaves everything as it was: its caller is in the link register. */
+/* A PLT entry leaves everything unchanged: its caller is in the link register. */
 START_TEST(test_first_frame_in_a_special_function)
 {
 	start_at(NO_CFI + 4, (FRAMED + 16) | SIGNATURE, place(4));
@@ -314,7 +314,7 @@ START_TEST(test_first_frame_in_a_special_function)
 }
 END_TEST
 
-/* The link register is that of the start of the coroutine: by its row this code would be its own caller, forever. */
+/* The link register is from the start of the coroutine: by its row this code would be its own caller, forever. */
 START_TEST(test_coroutine)
 {
 	start_at(LEAF + 4, FRAMED + 16, 0);
@@ -322,7 +322,7 @@ START_TEST(test_coroutine)
 	run();
 	EXPECT(MMT_STACK_END_COROUTINE, LEAF + 4, FRAMED + 16, CONTEXT + 4);
 	ck_assert(!result.frames[2].is_return_address);
-	/* A leaf that the coroutine begins with. */
+	/* A leaf called first by the coroutine. */
 	start_at(LEAF + 4, CONTEXT + 4, 0);
 	run();
 	EXPECT(MMT_STACK_END_COROUTINE, LEAF + 4, CONTEXT + 4);

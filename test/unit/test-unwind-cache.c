@@ -6,7 +6,7 @@
 #include "code/unwind/unwind.h"
 #include "support/run-suite.h"
 
-/* Code of the imaginary process: generated code with frame pointers, called by an entry; a leaf with CFI. */
+/* Code of the imaginary process: JIT code with frame pointers, called by an entry; a leaf with CFI. */
 #define LEAF 0x400000ULL  /* CFA = rsp + 8 */
 #define PLAIN 0x401000ULL /* CFA = rsp + 32, rbx saved at CFA - 16 */
 #define ENTRY 0x402000ULL
@@ -125,7 +125,7 @@ START_TEST(test_equal_stacks_hit)
 	/* Elsewhere in memory: another thread, another depth. */
 	build_stack(STACK + 0x700010);
 	ck_assert(recall(1, 42));
-	/* What no frame depends on. */
+	/* Inputs that no frame depends on. */
 	registers.values[RBX] = 99;
 	words[3] = 0x2222;
 	words[1] = 7;

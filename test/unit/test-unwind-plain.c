@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Plain rows are applied late, and only to registers that are read: the result is that of applying every row at once,
- * however the stack continues. */
+/* Plain rows are applied late, and only to registers that are read: the result equals that of applying every row at
+ * once, however the stack continues. */
 #include <check.h>
 #include <elf.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 
 static const struct unwind_callbacks callbacks = {.find = find_code};
 
-/* An architecture, as far as rows need it. */
+/* The properties of an architecture that rows need. */
 struct machine {
 	uint16_t elf_machine;
 	uint8_t stack_pointer, frame_pointer, preserved, scratch, pc, return_column;
@@ -118,7 +118,7 @@ static void make_other(const struct machine *machine, size_t page)
 	row->has_expressions = true;
 }
 
-/* Mostly code, where there are return addresses, and places on the stack. */
+/* Mostly code addresses, and addresses on the stack. */
 static uint64_t make_word(size_t place)
 {
 	switch (pick(8)) {
@@ -186,7 +186,7 @@ START_TEST(test_random_rows)
 		for (size_t i = 2; i < late.frame_count; i++)
 			ways[late.frames[i].origin]++;
 	}
-	/* The rows lead somewhere, and on from behind others. */
+	/* The rows lead somewhere, and continue after others. */
 	ck_assert_uint_gt(deep, ROUNDS / 50);
 	ck_assert_uint_gt(spliced, ROUNDS / 1000);
 	ck_assert(machine->elf_machine != EM_X86_64 || ways[UNWIND_BY_SPECIAL_FUNCTION] > ROUNDS / 50);

@@ -126,7 +126,7 @@ static int follows_call(void *context, uint64_t address)
 static const struct unwind_callbacks callbacks = {
     .find = find_code, .find_special_function = find_special_function, .follows_call = follows_call};
 
-/* The unwinder does not ask for their order. */
+/* The unwinder does not depend on their order. */
 static void add_rule(uint64_t page, uint8_t number, enum cfi_rule_kind kind, uint8_t reg, int32_t offset)
 {
 	struct cfi_row *row = row_of(page);
@@ -286,7 +286,7 @@ END_TEST
 
 START_TEST(test_signal_frame)
 {
-	/* The handler returns to the trampoline, where the stack pointer is at the ucontext. */
+	/* The handler returns to the trampoline, where the stack pointer points to the ucontext. */
 	uint64_t *general = &words[1 + 5];
 
 	start_at(LEAF, 0);
@@ -342,14 +342,14 @@ END_TEST
 
 START_TEST(test_frameless_first_frame)
 {
-	/* Generated code that makes the system call itself; then stripped native code. */
+	/* JIT code that makes the system call itself; then stripped native code. */
 	start_at(JIT, place(8));
 	words[0] = ENTRY + 2;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, JIT, ENTRY + 2);
 	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_STACK_POINTER);
 
-	/* No call before the word at the stack pointer: the frame pointer it is. */
+	/* No call before the word at the stack pointer: use the frame pointer. */
 	start_at(NO_CFI, place(8));
 	words[0] = ENTRY + 3;
 	words[9] = ENTRY + 4;
@@ -360,7 +360,7 @@ END_TEST
 
 START_TEST(test_register_lost_on_the_way)
 {
-	/* A frame pointer step keeps the frame pointer only; rbx in the next frame's rule is not known any more. */
+	/* A frame-pointer step recovers only the frame pointer; rbx in the next frame's rule is unknown. */
 	start_at(LEAF, place(4));
 	words[0] = LOSES_RBP + 2;
 	words[1] = FRAMED + 2;
@@ -505,7 +505,7 @@ START_TEST(test_chain_on_from_an_alternate_stack)
 	ck_assert(result.spliced);
 	ck_assert(!result.frames[3].doubtful);
 
-	/* The function that was interrupted has no frame: its caller may be missing. */
+	/* The interrupted function has no frame: its caller may be missing. */
 	interrupt(LEAF);
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, FRAMED, TRAMPOLINE + 2, LEAF, FRAMED + 2, ENTRY + 2);
@@ -537,7 +537,7 @@ END_TEST
 
 START_TEST(test_code_that_changes_stacks)
 {
-	/* By its instructions: the frame pointer, which leads on, is not asked. */
+	/* By its instructions: the frame pointer, which leads further, is not used. */
 	row_of(CHANGES_STACKS)->deduced = row_of(CHANGES_STACKS)->unsure = row_of(CHANGES_STACKS)->other_stack = true;
 	start_at(LEAF, place(4));
 	words[0] = CHANGES_STACKS + 2;
@@ -569,14 +569,14 @@ START_TEST(test_code_that_never_returns)
 	words[3] = NAMED_ENTRY + 2;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, NO_CFI + 2, NAMED_ENTRY + 2);
-	/* Something else may lie in between. */
+	/* Other frames may lie in between. */
 	words[2] = PLAIN + 2;
 	run();
 	EXPECT(MMT_STACK_END_NO_UNWIND_DATA, LEAF, NO_CFI + 2);
 }
 END_TEST
 
-/* A row read off the instructions holds as long as it leads to a call. */
+/* A row found by instruction analysis is used if it leads to a call. */
 START_TEST(test_deduced_row)
 {
 	row_of(LOSES_RBP)->deduced = true;
@@ -644,7 +644,8 @@ END_TEST
 
 START_TEST(test_splice_after_a_frameless_leaf)
 {
-	/* The wrapper has no frame, its caller neither; the frame pointer is generated code's. Four words of stack. */
+	/* The wrapper has no frame, and neither has its caller; the frame pointer is the JIT code's. Four words of
+	 * stack. */
 	start_at(LEAF, place(20));
 	words[0] = PLAIN + 2;
 	words[2] = JIT + 0x10;
@@ -662,7 +663,7 @@ END_TEST
 
 START_TEST(test_splice_repeats_no_frame)
 {
-	/* The copy holds two frames that the chain has as well. */
+	/* The dump contains two frames that the chain has as well. */
 	start_at(LEAF, place(4));
 	words[0] = FRAMED + 2;
 	words[4] = place(8);
@@ -694,7 +695,7 @@ START_TEST(test_splice_across_a_gap_is_doubtful)
 }
 END_TEST
 
-/* Where a goroutine begins nothing has been called, and yet it is known. */
+/* A goroutine's first function has no caller, and yet this is known. */
 START_TEST(test_beginning_in_the_chain_is_no_guess)
 {
 	start_at(LEAF, place(20));
@@ -775,11 +776,12 @@ START_TEST(test_chain_through_a_function_without_frame_pointer_is_doubtful)
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, PLAIN + 2, ENTRY + 2);
 	ck_assert(!result.frames[3].doubtful);
 	ck_assert(result.frames[4].doubtful);
-	/* What calls the first function of a thread keeps none, and what the kernel reads next is anything. */
+	/* The caller of a thread's first function keeps no frame pointer, and what the kernel reads next is
+	 * arbitrary. */
 	CHAIN(LEAF, FRAMED + 2, THREAD_START + 2, JIT + 4);
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, THREAD_START + 2);
-	/* Go keeps one, although its rows count from the stack pointer. */
+	/* Go keeps one, although its rows are relative to the stack pointer. */
 	plain_keeps_frame_pointer = true;
 	CHAIN(LEAF, FRAMED + 2, PLAIN + 2, ENTRY + 2);
 	run();
@@ -789,7 +791,7 @@ END_TEST
 
 START_TEST(test_chain_of_a_register_that_is_no_frame_pointer)
 {
-	/* It points into the heap: what the kernel read there is no stack. */
+	/* It points into the heap: what the kernel read there is not a stack. */
 	start_at(LEAF, 0x55550000);
 	words[0] = PLAIN + 2;
 	CHAIN(LEAF, JIT + 2, JIT + 4);
@@ -819,7 +821,7 @@ START_TEST(test_chain_to_an_entry_known_by_name)
 	input.stack_size = 16;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, JIT + 2, JIT + 4, NAMED_ENTRY + 2);
-	/* Only there: its callees are not where the thread begins. */
+	/* Only there: the thread does not start in its callees. */
 	CHAIN(LEAF, NAMED_ENTRY + 2, JIT + 4);
 	run();
 	EXPECT(MMT_STACK_END_CALLCHAIN, LEAF, JIT + 2, NAMED_ENTRY + 2, JIT + 4);
@@ -834,7 +836,7 @@ START_TEST(test_thread_known_by_what_its_entry_calls)
 	words[4] = ENTRY + 2;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2, ENTRY + 2);
-	/* The copy ends in its frame. */
+	/* The dump ends in its frame. */
 	input.stack_size = 32;
 	run();
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2);
@@ -860,7 +862,8 @@ START_TEST(test_full_chain_is_cut)
 }
 END_TEST
 
-/* The function has made room for its frame in a page that was not there yet: the chain of the code below it is all. */
+/* The function has reserved its frame in a page that did not exist yet: only the chain of the code below is
+ * available. */
 START_TEST(test_empty_copy)
 {
 	start_at(LEAF, 1);
@@ -994,7 +997,7 @@ static size_t stack_above(uint64_t stack_pointer, size_t limit)
 	return above < limit ? above : limit;
 }
 
-/* Word by word, and past the guards that a sanitizer puts between variables. */
+/* Word by word, across the guards that a sanitizer puts between variables. */
 static __attribute__((noinline, no_sanitize("address"))) void copy_stack(uint64_t *copy, uint64_t address, size_t size)
 {
 	const volatile uint64_t *from = (const volatile uint64_t *)address;
@@ -1107,7 +1110,7 @@ START_TEST(test_same_as_other_unwinders)
 	frameless_allocate((size_t)visits * 16, compare_here);
 	ck_assert_uint_gt(live_calls, 100);
 	ck_assert_uint_eq(live_snapshot_races, 0);
-	/* On aarch64 the vDSO has the code that a handler returns to; some versions of qemu-user have no vDSO. */
+	/* On aarch64 the vDSO has the code to which a handler returns; some versions of qemu-user have no vDSO. */
 	if (HOST_MACHINE == EM_X86_64 || getauxval(AT_SYSINFO_EHDR)) {
 		signal(SIGUSR1, compare_in_handler);
 		raise(SIGUSR1);

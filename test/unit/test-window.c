@@ -103,7 +103,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* Its length is no number of seconds. */
+/* Its length is not a number of seconds. */
 START_TEST(clock_that_went_back)
 {
 	static const struct mmt_report_options asked[] = {{.to = {MMT_TIMESTAMP_SINCE_START, 9 * SECOND}},

@@ -6,7 +6,7 @@
 #include "analysis/resolver/code-view.h"
 #include "support/run-suite.h"
 
-/* As mmtrace-file(5) has them: recordings with these numbers exist. */
+/* The numbers in mmtrace-file(5): recordings with these numbers exist. */
 START_TEST(numbers_are_those_of_the_manual)
 {
 	ck_assert_int_eq(wire_call_graph(MMT_CALL_GRAPH_AUTO), 0);

@@ -21,7 +21,7 @@
 #define RECORD_HUNDREDTHS_MAX 340 /* of a byte; 506 when all are in one stream */
 #define DATA_OFFSET_OFFSET 40	  /* into the file's header */
 
-/* Frames of what repeats, until they are as large as they may be; frames of what does not stay small. */
+/* Frames of repetitive data, until they have the maximum size; frames of incompressible data stay small. */
 START_TEST(frames_grow_with_what_repeats)
 {
 	size_t bytes = FRAME_BYTES_LEAST;
@@ -54,7 +54,7 @@ struct frames {
 	size_t largest, smallest;
 };
 
-/* `offset` from where the data begin. */
+/* At `offset` from the start of the data. */
 static ssize_t read_data(int fd, off_t offset, void *data, size_t size)
 {
 	uint64_t begin = 0;
@@ -111,7 +111,7 @@ static struct frames read_frames(int fd)
 	return frames;
 }
 
-/* So many bytes, of so many different stacks in turn; with `calls` small records in between. */
+/* This many bytes, of this many different stacks in turn; with `calls` small records in between. */
 static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
@@ -184,7 +184,7 @@ START_TEST(streams_have_frames_of_their_own)
 }
 END_TEST
 
-/* Words of a record that repeats, but for its time. */
+/* Words of a record that repeats, except for its time. */
 static void append_repeated(struct writer *writer, size_t event, unsigned words, uint64_t time_ns)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = (uint16_t)(words * sizeof(uint64_t))};
@@ -198,8 +198,8 @@ static void append_repeated(struct writer *writer, size_t event, unsigned words,
 }
 
 /*
- * A mapping, a sample with its callchain, a small one, as those of mmap and munmap, of threads that take turns as it
- * happens. Each is as long as those of the recorder; only times differ.
+ * A mapping, a sample with its callchain, a small one, like those of mmap and munmap, of threads that alternate
+ * irregularly. Each is as long as the recorder's; only times differ.
  */
 START_TEST(of_records_that_repeat_little_more_than_times_is_written)
 {
@@ -233,7 +233,7 @@ START_TEST(of_records_that_repeat_little_more_than_times_is_written)
 }
 END_TEST
 
-/* Little of several streams, which share a frame that does not fit into a record. */
+/* Small amounts of several streams, which share a frame that does not fit into a record. */
 START_TEST(joined_lanes_teach_no_frame_size)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
@@ -254,7 +254,7 @@ START_TEST(joined_lanes_teach_no_frame_size)
 	}
 	ck_assert_ptr_null(writer_end_round(writer));
 	ck_assert_uint_eq(writer->streams[STREAM_OTHERS].frame_bytes, FRAME_BYTES);
-	/* Its own teach it again. */
+	/* Records of its own train it again. */
 	for (unsigned i = 0; i < 4 * JOINED_BYTES / STACK_BYTES; i++) {
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
@@ -268,7 +268,7 @@ START_TEST(joined_lanes_teach_no_frame_size)
 }
 END_TEST
 
-/* What a killed recorder leaves has all rings up to the same time. */
+/* The file of a killed recorder has all rings up to the same time. */
 static void expect_whole_round(bool plain, size_t bytes)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
@@ -307,7 +307,7 @@ START_TEST(rounds_are_written_as_a_whole)
 }
 END_TEST
 
-/* Zeros instead of what a buffer held before, and the rest as it is. */
+/* Zeros instead of the buffer's earlier content, and the rest unchanged. */
 START_TEST(hidden_parts_are_zero)
 {
 	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 64};

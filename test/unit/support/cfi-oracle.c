@@ -42,7 +42,7 @@ static bool is_register_offset(const Dwarf_Op *op, int *register_ret, int64_t *o
 	return true;
 }
 
-/* dwarf_frame_register() describes a rule by operations that begin with the CFA on their stack. */
+/* dwarf_frame_register() describes a rule by operations that start with the CFA on their stack. */
 static struct meaning meaning_of_operations(const Dwarf_Op *ops, size_t count)
 {
 	struct meaning meaning = {.kind = EXPRESSION};
@@ -112,7 +112,7 @@ static void note_difference(struct comparison *comparison, uint64_t address, con
 			 (unsigned long)address, what, number);
 }
 
-/* Compare at one address; returns where the oracle's row ends, or the next address when it has none. */
+/* Compare at one address; returns where the oracle's row ends, or the next address if it has none. */
 static uint64_t compare_at(struct comparison *comparison, uint64_t address, const struct cfi_row *row)
 {
 	Dwarf_Frame *frame = NULL;

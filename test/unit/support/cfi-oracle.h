@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rows of a file beside those of libdw, at every address where either has a new one. */
+/* The rows of a file compared with libdw's, at every address where either has a new one. */
 #ifndef SUPPORT_CFI_ORACLE_H
 #define SUPPORT_CFI_ORACLE_H
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* An emulator answers for /proc/self, but of another process, such as a child, it shows what the kernel runs: itself.
- */
+/* An emulator provides /proc/self of the program, but in /proc of another process, such as a child, the kernel shows
+ * the emulator itself. */
 bool emulator_hides(const char *what)
 {
 	char path[64], own[PATH_MAX], childs[PATH_MAX];

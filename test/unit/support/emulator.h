@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* qemu-user runs a program of another architecture, but cannot show it everything of the kernel's. */
+/* qemu-user runs a program of another architecture, but does not emulate every kernel interface. */
 #ifndef SUPPORT_EMULATOR_H
 #define SUPPORT_EMULATOR_H
 
@@ -7,7 +7,7 @@
 
 enum { EXIT_SKIP = 77 };
 
-/* Whether an emulator runs this program; if so, prints that it does not show `what`, which the tests need. */
+/* Whether an emulator runs this program; if so, prints that it does not emulate `what`, which the tests need. */
 bool emulator_hides(const char *what);
 
 #endif

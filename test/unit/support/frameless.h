@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shapes of stacks in functions that are compiled without frame pointers, in programs that have them otherwise. */
+/* Shapes of stacks in functions compiled without frame pointers, in programs that otherwise have them. */
 #ifndef SUPPORT_FRAMELESS_H
 #define SUPPORT_FRAMELESS_H
 
@@ -8,7 +8,7 @@
 /* Calls itself `depth` times, then `at_bottom`. */
 __attribute__((noinline)) int frameless_recurse(int depth, void (*at_bottom)(void));
 
-/* Calls `at_bottom` with so many bytes of alloca() and an aligned variable on the stack. */
+/* Calls `at_bottom` with this many bytes of alloca() and an aligned variable on the stack. */
 __attribute__((noinline)) size_t frameless_allocate(size_t bytes, void (*at_bottom)(void));
 
 #endif

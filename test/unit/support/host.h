@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The machine that the tests run on, for those that read their own program. */
+/* The machine that the tests run on, for tests that read their own program. */
 #ifndef SUPPORT_HOST_H
 #define SUPPORT_HOST_H
 
@@ -7,7 +7,7 @@
 
 #if defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
-/* The address of the next instruction, and the address behind a call. */
+/* The address of the next instruction, and the address after a call. */
 #define ASSEMBLE_NEXT_ADDRESS(variable) __asm__ volatile("adr %0, .+4" : "=r"(variable))
 #define ASSEMBLE_RETURN_ADDRESS(variable) __asm__ volatile("bl 1f\n1: mov %0, x30" : "=r"(variable)::"x30")
 #else

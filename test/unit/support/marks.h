@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Check writes the place of every assertion that holds to a file, for its message about a crash: millions of writes in
+ * Check writes the place of every passed assertion to a file, for its message about a crash: millions of writes in
  * loops. Here each place is written once in a test, when it is first reached.
  */
 #ifndef SUPPORT_MARKS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For tests that compile cmd/cli/options.c in: completion needs every command, which lint-completion tests. */
+/* For tests that compile cmd/cli/options.c: completion needs every command, which lint-completion tests. */
 #ifndef SUPPORT_NO_COMPLETION_H
 #define SUPPORT_NO_COMPLETION_H
 

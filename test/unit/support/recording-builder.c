@@ -183,7 +183,7 @@ static void add_information(struct writer *writer, const struct recording_info *
 	buffer_deinit(&buffer);
 }
 
-/* What a recording has beside the calls. */
+/* The contents of a recording apart from the calls. */
 struct contents {
 	bool no_stacks, dumps, large_dumps, locks;
 	uint64_t start_ns;
@@ -288,7 +288,7 @@ static void put_text(struct buffer *body, const char *text)
 	buffer_align(body, 8);
 }
 
-/* sample_id of SAMPLE_TYPE, then the record goes into the file. */
+/* sample_id of SAMPLE_TYPE, then the record is appended to the file. */
 static void put_trailer(struct buffer *body, uint64_t id, uint64_t time_ns, int32_t pid, int32_t tid)
 {
 	put_task(body, pid, tid);
@@ -340,7 +340,7 @@ static void put_sample_start(struct buffer *body, uint64_t id, uint64_t time_ns,
 	buffer_put_u64(body, cpu);
 }
 
-/* Of calls that are recorded at their entry: no registers, no stack. */
+/* For calls recorded at their entry: no registers, no stack. */
 static void append_entry(struct recording_builder *builder, const struct builder_call *call, uint64_t id)
 {
 	struct buffer body;

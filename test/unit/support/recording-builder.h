@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Recordings for tests, made with the library's own writer as if by a recorder on x86-64. Whatever fails ends the test
- * program. Records go into the file as given: the caller chooses the times, and ends rounds where order matters.
+ * Recordings for tests, made with the library's own writer as if by a recorder on x86-64. Any failure ends the test
+ * program. Records are written as given: the caller chooses the times, and ends rounds if order matters.
  */
 #ifndef SUPPORT_RECORDING_BUILDER_H
 #define SUPPORT_RECORDING_BUILDER_H
@@ -17,8 +17,8 @@
 struct recording_builder;
 struct writer;
 
-/* Ids of the attributes' first root: BUILDER_SYSCALL_ID + call, BUILDER_DUMP_ID + call, BUILDER_LARGE_DUMP_ID + call. A
- * second root has BUILDER_SECOND_ROOT more. */
+/* IDs of the attributes' first root: BUILDER_SYSCALL_ID + call, BUILDER_DUMP_ID + call, BUILDER_LARGE_DUMP_ID +
+ * call. A second root adds BUILDER_SECOND_ROOT. */
 #define BUILDER_SYSCALL_ID 100
 #define BUILDER_DUMP_ID 200
 #define BUILDER_NEW_TASK_ID 300
@@ -46,13 +46,13 @@ struct builder_call {
 };
 
 struct recording_builder *builder_create(const char *path);
-/* The same without the events of stack dumps, or of locks. */
+/* The same without stack-dump events, or without lock events. */
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks);
 /* With large stack dumps, too. */
 struct recording_builder *builder_create_with_large_dumps(const char *path);
-/* Nor bytes of the stack in samples: as record -g fp writes it. What a call has of them is left out. */
+/* No stack bytes in samples either, as written by record -g fp. Dumps of calls are omitted. */
 struct recording_builder *builder_create_without_stacks(const char *path);
-/* It states when it began; the others do not. */
+/* It states when it started; the others do not. */
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns);
 
 void builder_call(struct recording_builder *builder, const struct builder_call *call);
@@ -65,7 +65,7 @@ void builder_munmap_exit(struct recording_builder *builder, uint64_t time_ns, in
 void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
 		     const struct event_mapping *mapping);
 void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
-/* The process executes a program: its name is the program's. */
+/* The process executes a program: its name becomes the program's. */
 void builder_exec(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
 /* As the recorder notes the names of threads that already exist. */
 void builder_thread_name(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
@@ -75,7 +75,7 @@ void builder_fork(struct recording_builder *builder, uint64_t time_ns, int32_t p
 void builder_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid);
 void builder_new_task(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t new_tid,
 		      uint64_t clone_flags);
-/* `space`: the kernel's address of what is locked. Not `write`: for reading. */
+/* `space`: the kernel's address of the locked mm. `write` false: for reading. */
 void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t space,
 		  bool write);
 void builder_lost(struct recording_builder *builder, uint64_t time_ns, uint64_t id, uint64_t count);
@@ -97,17 +97,17 @@ void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind
 /* Any record. */
 void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size);
 void builder_round(struct recording_builder *builder);
-/* For who else writes into the recording; the builder's still. */
+/* For other code that writes to the recording; the builder keeps ownership. */
 struct writer *builder_writer(struct recording_builder *builder);
 /* A late section, copied. */
 void builder_section(struct recording_builder *builder, enum format_feature feature, const void *data, size_t size);
 
-/* So many truth events were lost, by the recorder's own count. */
+/* This many syscall events were lost, by the recorder's own count. */
 void builder_lose(struct recording_builder *builder, uint64_t count);
 
 /* Write the losses and close. Frees the builder. */
 void builder_finish(struct recording_builder *builder, uint64_t stop_ns);
-/* Leave the file as a recorder that was killed. Frees the builder. */
+/* Leave the file like a killed recorder. Frees the builder. */
 void builder_abandon(struct recording_builder *builder);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One recording in a directory of its own, and reports of it. Whatever fails ends the test. */
+/* One recording in a directory of its own, and reports of it. Any failure ends the test. */
 #ifndef SUPPORT_REPORT_FILE_H
 #define SUPPORT_REPORT_FILE_H
 
@@ -7,7 +7,7 @@
 
 #include "support/recording-builder.h"
 
-/* A checked fixture: the directory, and that nothing but the recording is in it at the end. */
+/* A checked fixture: creates the directory, and checks that it contains only the recording at the end. */
 void report_file_setup(void);
 void report_file_teardown(void);
 

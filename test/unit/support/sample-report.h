@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report made by hand, for the tests of its renderings. */
+/* A handmade report, for the tests of its renderings. */
 #ifndef SUPPORT_SAMPLE_REPORT_H
 #define SUPPORT_SAMPLE_REPORT_H
 
 #include <mmtrace/report.h>
 
-/* Two groups of one .NET process: 256 x 4 MiB through a JIT stack, and one cut stack whose names hold hostile bytes. */
+/* Two groups of one .NET process: 256 x 4 MiB through a JIT stack, and one truncated stack whose names contain
+ * hostile bytes. */
 struct mmt_report sample_report(void);
 
 /* The groups of sample_report(), for changing a copy. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Short ways to drive a space with hand-made calls. Addresses and lengths are given in pages. */
+/* Helpers that apply handmade calls to an address space. Addresses and lengths are given in pages. */
 #ifndef SUPPORT_SPACE_CALLS_H
 #define SUPPORT_SPACE_CALLS_H
 
@@ -7,7 +7,7 @@
 
 #define PAGE 4096ULL
 
-/* What an observer was called with. */
+/* The arguments of an observer's calls. */
 struct observed {
 	uint64_t allocated[64], released[64]; /* by allocation; the last one: all higher ones */
 	uint64_t reserved;		      /* PROT_NONE, of all allocations */
@@ -28,13 +28,13 @@ struct driver {
 	size_t mmap2_count; /* for the next call alone */
 };
 
-/* A space that knows it is empty. */
+/* An address space that is known to be empty. */
 void driver_init(struct driver *driver);
 /* The same on a kernel of that release. */
 void driver_init_on(struct driver *driver, const char *release);
-/* A space of which nothing is known. */
+/* An address space of which nothing is known. */
 void driver_init_unknown(struct driver *driver);
-/* Fails the test unless the space is valid and its bytes are those allocated and not released. */
+/* Fails the test unless the address space is valid and its bytes are those allocated and not released. */
 void driver_deinit(struct driver *driver);
 
 /* Apply a call; its allocation is driver->allocation afterwards. */
@@ -52,8 +52,8 @@ uint32_t driver_remap(struct driver *driver, uint64_t page, uint64_t old_pages, 
 		      uint64_t result_page);
 void driver_mmap2(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes);
 
-/* The map as text, one interval after the other: "10-14 rw #3 " is pages 10 to 13, protection, allocation (b before, k
- * kernel, u unknown), "/#4" when a later call made it accessible, "s" when shared, "+2" the file's page, "?" unknown.
+/* The map as text, one interval after the other: "10-14 rw #3 " is pages 10 to 13, protection, allocation (b before,
+ * k kernel, u unknown), "/#4" if a later call made it accessible, "s" if shared, "+2" the file's page, "?" unknown.
  * Static storage. */
 const char *driver_show(const struct driver *driver);
 

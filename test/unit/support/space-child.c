@@ -46,7 +46,7 @@ static const long numbers[] = {
     [CALL_MADVISE] = SYS_madvise,   [CALL_MSEAL] = 462,
 };
 
-/* Nothing here may allocate: the model would not know. */
+/* Nothing here may allocate, because the model would not see it. */
 static void serve(int requests, int answers)
 {
 	struct request request;

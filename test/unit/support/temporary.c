@@ -38,8 +38,8 @@ static _Noreturn void wait_and_remove(int pipe_end)
 	_exit(EXIT_SUCCESS);
 }
 
-/* In its own session and without a parent, so that whoever kills the program and its children leaves it alone; without
- * the program's output, which a caller may wait for. */
+/* In its own session and without a parent, so that a signal to the program and its children does not reach it;
+ * without the program's output, for whose end a caller may wait. */
 static void start_remover(void)
 {
 	int ends[2], status;

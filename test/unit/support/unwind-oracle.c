@@ -188,7 +188,7 @@ struct unwind_input unwind_oracle_input(size_t number)
 	    .registers = &sample->registers, .stack = sample->stack, .stack_size = sample->stack_size};
 }
 
-/* As reports do it: the answers are remembered, for the mappings stay as they are. */
+/* As reports do it: results are cached, because the mappings do not change. */
 struct unwind_callbacks unwind_oracle_callbacks(void)
 {
 	return (struct unwind_callbacks){
@@ -197,7 +197,7 @@ struct unwind_callbacks unwind_oracle_callbacks(void)
 
 /* ---- libunwind, with the same data ---- */
 
-/* The complete file, mapped, and the position of its table. */
+/* The complete file, mapped, and the offset of its table. */
 static bool open_image(struct image *image)
 {
 	const Elf64_Ehdr *header;
@@ -270,7 +270,7 @@ static int no_dynamic_list(unw_addr_space_t its_space, unw_word_t *address_ret, 
 	return -UNW_ENOINFO;
 }
 
-/* A word of the stack, else of a file: the mapping of its rows lies beside the code's. */
+/* A word of the stack, or of a file: the mapping of its rows is beside the code's. */
 static int access_memory(unw_addr_space_t its_space, unw_word_t address, unw_word_t *value, int write, void *context)
 {
 	const struct sample *sample = context;
