@@ -347,7 +347,7 @@ START_TEST(figures_agree)
 }
 END_TEST
 
-START_TEST(pairs_of_keys_agree)
+START_TEST(groupings_by_two_keys_agree)
 {
 	struct mmt_report_options options;
 	struct mmt_report *whole = NULL;
@@ -369,7 +369,7 @@ START_TEST(pairs_of_keys_agree)
 }
 END_TEST
 
-START_TEST(keys_that_do_not_combine)
+START_TEST(incompatible_keys_are_refused)
 {
 	static const struct {
 		enum mmt_group_by by, then_by;
@@ -414,8 +414,8 @@ int main(int argc, char **argv)
 		recording_count = argc - 1;
 	}
 	tcase_add_loop_test(tcase, figures_agree, 0, recording_count);
-	tcase_add_loop_test(tcase, pairs_of_keys_agree, 0, recording_count);
-	tcase_add_loop_test(tcase, keys_that_do_not_combine, 0, 3);
+	tcase_add_loop_test(tcase, groupings_by_two_keys_agree, 0, recording_count);
+	tcase_add_loop_test(tcase, incompatible_keys_are_refused, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

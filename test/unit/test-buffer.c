@@ -11,7 +11,7 @@
 #include "base/vector.h"
 #include "support/run-suite.h"
 
-START_TEST(little_endian_and_patched)
+START_TEST(integers_are_little_endian_and_can_be_patched)
 {
 	static const uint8_t expected[] = {1, 0x03, 0x02, 0xd, 0xc, 0xb, 0xa, 0, 8, 7, 6, 5, 4, 3, 2, 1};
 	struct buffer buffer;
@@ -31,7 +31,7 @@ START_TEST(little_endian_and_patched)
 }
 END_TEST
 
-START_TEST(maximum_is_kept_and_told)
+START_TEST(maximum_is_enforced_and_reported)
 {
 	struct buffer buffer;
 	struct mmt_error *error;
@@ -52,7 +52,7 @@ START_TEST(maximum_is_kept_and_told)
 }
 END_TEST
 
-START_TEST(arena_pointers_stay)
+START_TEST(arena_pointers_stay_valid)
 {
 	struct arena arena = {0};
 	char *texts[2000];
@@ -112,9 +112,9 @@ int main(void)
 	Suite *suite = suite_create("buffer");
 	TCase *tcase = tcase_create("buffer");
 
-	tcase_add_test(tcase, little_endian_and_patched);
-	tcase_add_test(tcase, maximum_is_kept_and_told);
-	tcase_add_test(tcase, arena_pointers_stay);
+	tcase_add_test(tcase, integers_are_little_endian_and_can_be_patched);
+	tcase_add_test(tcase, maximum_is_enforced_and_reported);
+	tcase_add_test(tcase, arena_pointers_stay_valid);
 	tcase_add_test(tcase, vector_grows);
 	tcase_add_test(tcase, error_carries_context);
 	suite_add_tcase(suite, tcase);

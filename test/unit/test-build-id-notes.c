@@ -43,7 +43,7 @@ static struct image make_image(void)
 	return image;
 }
 
-START_TEST(found_behind_another_note)
+START_TEST(build_id_after_another_note_is_found)
 {
 	const struct image image = make_image();
 	struct build_id_entry entry = {0};
@@ -54,7 +54,7 @@ START_TEST(found_behind_another_note)
 }
 END_TEST
 
-START_TEST(truncated_anywhere)
+START_TEST(truncation_anywhere_is_safe)
 {
 	const struct image image = make_image();
 	struct build_id_entry entry = {0};
@@ -70,7 +70,7 @@ START_TEST(truncated_anywhere)
 }
 END_TEST
 
-START_TEST(lies)
+START_TEST(false_sizes_are_refused)
 {
 	struct build_id_entry entry = {0};
 	struct image image = make_image();
@@ -98,7 +98,7 @@ START_TEST(lies)
 }
 END_TEST
 
-START_TEST(vdso_of_this_process)
+START_TEST(vdso_has_a_build_id)
 {
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct build_id_entry entry = {0};
@@ -110,7 +110,7 @@ START_TEST(vdso_of_this_process)
 }
 END_TEST
 
-START_TEST(each_file_once)
+START_TEST(each_file_is_read_once)
 {
 	struct build_id_notes notes = {0};
 	const struct build_id_mapping first = {1, 0x1000, 0x2000, 1, 2, 3, "/a"};
@@ -133,11 +133,11 @@ int main(void)
 	TCase *notes = tcase_create("notes");
 	Suite *suite = suite_create("build-id-notes");
 
-	tcase_add_test(notes, found_behind_another_note);
-	tcase_add_test(notes, truncated_anywhere);
-	tcase_add_test(notes, lies);
-	tcase_add_test(notes, vdso_of_this_process);
-	tcase_add_test(notes, each_file_once);
+	tcase_add_test(notes, build_id_after_another_note_is_found);
+	tcase_add_test(notes, truncation_anywhere_is_safe);
+	tcase_add_test(notes, false_sizes_are_refused);
+	tcase_add_test(notes, vdso_has_a_build_id);
+	tcase_add_test(notes, each_file_is_read_once);
 	suite_add_tcase(suite, notes);
 	return run_suite(suite);
 }

@@ -20,7 +20,7 @@ START_TEST(reads_little_endian_without_alignment)
 }
 END_TEST
 
-START_TEST(stays_failed_and_names_the_first_place)
+START_TEST(first_error_is_kept_with_its_offset)
 {
 	struct bytes bytes = bytes_over(numbers, 6);
 	struct mmt_error *error;
@@ -39,7 +39,7 @@ START_TEST(stays_failed_and_names_the_first_place)
 }
 END_TEST
 
-START_TEST(strings_need_their_end)
+START_TEST(unterminated_strings_are_errors)
 {
 	struct bytes bytes = bytes_over("ab\0cd", 5);
 
@@ -66,7 +66,7 @@ START_TEST(sub_cursor_is_bounded)
 }
 END_TEST
 
-START_TEST(counts_are_held_against_limit_and_data)
+START_TEST(counts_are_checked_against_limit_and_data)
 {
 	struct bytes bytes = bytes_over(numbers, 8);
 
@@ -103,10 +103,10 @@ int main(void)
 	TCase *cases = tcase_create("cursor");
 
 	tcase_add_test(cases, reads_little_endian_without_alignment);
-	tcase_add_test(cases, stays_failed_and_names_the_first_place);
-	tcase_add_test(cases, strings_need_their_end);
+	tcase_add_test(cases, first_error_is_kept_with_its_offset);
+	tcase_add_test(cases, unterminated_strings_are_errors);
 	tcase_add_test(cases, sub_cursor_is_bounded);
-	tcase_add_test(cases, counts_are_held_against_limit_and_data);
+	tcase_add_test(cases, counts_are_checked_against_limit_and_data);
 	tcase_add_test(cases, aligns_from_the_start_and_stops_at_the_end);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);

@@ -80,7 +80,7 @@ static void check_counts(struct mmt_report_options *options, uint64_t mapped, ui
 	mmt_report_destroy(report);
 }
 
-START_TEST(calls_of_all)
+START_TEST(all_processes_count)
 {
 	struct mmt_report_options options;
 
@@ -89,7 +89,7 @@ START_TEST(calls_of_all)
 }
 END_TEST
 
-START_TEST(calls_of_one_process)
+START_TEST(a_selected_process_counts_alone)
 {
 	const int32_t pid = SECOND;
 	struct mmt_report_options options;
@@ -101,7 +101,7 @@ START_TEST(calls_of_one_process)
 }
 END_TEST
 
-START_TEST(calls_of_a_window)
+START_TEST(a_window_counts_its_calls)
 {
 	struct mmt_report_options options;
 
@@ -120,9 +120,9 @@ int main(void)
 	TCase *tcase = tcase_create("call-counts");
 
 	tcase_add_checked_fixture(tcase, create, destroy);
-	tcase_add_test(tcase, calls_of_all);
-	tcase_add_test(tcase, calls_of_one_process);
-	tcase_add_test(tcase, calls_of_a_window);
+	tcase_add_test(tcase, all_processes_count);
+	tcase_add_test(tcase, a_selected_process_counts_alone);
+	tcase_add_test(tcase, a_window_counts_its_calls);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -28,7 +28,7 @@ static uint64_t number_of(const uint64_t *callchain, size_t count)
 	return number ? number : callchain_numbers_add(numbers, callchain, count, hash);
 }
 
-START_TEST(test_equal_ones)
+START_TEST(test_equal_callchains_share_a_number)
 {
 	const uint64_t first[] = {1, 2, 3}, equal[] = {1, 2, 3, 4}, other[] = {1, 2, 4};
 	uint64_t number = number_of(first, 3);
@@ -44,7 +44,7 @@ START_TEST(test_equal_ones)
 END_TEST
 
 /* Numbered callchains are copied; those that would take too much memory get no number. */
-START_TEST(test_long_ones)
+START_TEST(test_long_callchains_get_no_number)
 {
 	uint64_t callchain[LONGEST + 1] = {0}, number = number_of(callchain, LONGEST);
 
@@ -58,7 +58,7 @@ START_TEST(test_long_ones)
 END_TEST
 
 /* A number belongs to one callchain, even if other callchains were forgotten. */
-START_TEST(test_never_twice)
+START_TEST(test_numbers_are_never_reused)
 {
 	struct map owners = {0};
 	unsigned again = 0, wrong = 0;
@@ -88,9 +88,9 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_equal_ones);
-	tcase_add_test(tests, test_long_ones);
-	tcase_add_test(tests, test_never_twice);
+	tcase_add_test(tests, test_equal_callchains_share_a_number);
+	tcase_add_test(tests, test_long_callchains_get_no_number);
+	tcase_add_test(tests, test_numbers_are_never_reused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

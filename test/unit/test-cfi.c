@@ -142,7 +142,7 @@ static void find_c_library(char path[512])
 	ck_assert_str_ne(path, "");
 }
 
-START_TEST(test_rows_of_the_c_library)
+START_TEST(test_rows_of_libc_match_readelf)
 {
 	char path[512];
 
@@ -151,7 +151,7 @@ START_TEST(test_rows_of_the_c_library)
 }
 END_TEST
 
-START_TEST(test_every_row_is_that_of_libdw)
+START_TEST(test_every_row_matches_libdw)
 {
 	struct cfi_oracle_result result;
 	char path[512];
@@ -299,7 +299,7 @@ static size_t write_header(uint8_t *header, const uint32_t *starts, const uint32
 	return 12 + 8 * count;
 }
 
-START_TEST(test_rows_by_the_header)
+START_TEST(test_rows_are_found_by_the_header)
 {
 	struct section table;
 	uint8_t header[64];
@@ -330,7 +330,7 @@ START_TEST(test_rows_by_the_header)
 END_TEST
 
 /* Of another table; not in order; nowhere; too short. */
-START_TEST(test_headers_that_lie)
+START_TEST(test_false_headers_are_refused)
 {
 	static const uint32_t starts[][2] = {{0x2000, 0x1000}, {0x1000, 0x2000}, {0x1000, 0x2000}, {0x1000, 0x2000}};
 	struct section table;
@@ -362,7 +362,7 @@ START_TEST(test_headers_that_lie)
 END_TEST
 
 /* Entries that each point to a CIE of their own, which is not one. */
-START_TEST(test_many_false_cies)
+START_TEST(test_many_invalid_cies_cost_little)
 {
 	enum { ENTRIES = 100000, ENTRY = 8 };
 	uint8_t *bytes = calloc(ENTRIES, ENTRY);
@@ -386,7 +386,7 @@ END_TEST
 
 /* Entries alternate between two long CIEs, so that each CIE runs again: the work is a small multiple of the section,
  * and not all entries are compiled. */
-START_TEST(test_long_cies)
+START_TEST(test_long_cies_cost_little)
 {
 	enum { ENTRIES = 1000, INSTRUCTIONS = 1000, CIE = CIE_SIZE + INSTRUCTIONS, FDE = 4 + 4 + 8 + 8 + 4 };
 	size_t size = 2 * CIE + ENTRIES * FDE;
@@ -418,7 +418,7 @@ START_TEST(test_long_cies)
 END_TEST
 
 /* More than 128 remembered states end their entry. */
-START_TEST(test_many_remembered_states)
+START_TEST(test_remembered_states_are_limited)
 {
 	uint8_t instructions[256];
 	struct section table;
@@ -440,7 +440,7 @@ START_TEST(test_many_remembered_states)
 }
 END_TEST
 
-START_TEST(test_entries_that_overlap)
+START_TEST(test_overlapping_entries)
 {
 	struct section table;
 
@@ -461,7 +461,7 @@ START_TEST(test_entries_that_overlap)
 END_TEST
 
 /* As many lookups as rows: the test only ends in time if each takes a few steps. */
-START_TEST(test_an_entry_of_very_many_rows)
+START_TEST(test_many_rows_are_searched_quickly)
 {
 	enum { ROWS = 2000000, HEAD = 25, STEP = 3 };
 	size_t size = CIE_SIZE + HEAD + (size_t)ROWS * STEP;
@@ -538,7 +538,7 @@ START_TEST(test_expressions)
 }
 END_TEST
 
-START_TEST(test_outside_of_all_rows)
+START_TEST(test_addresses_outside_all_rows)
 {
 	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
 	ck_assert_ptr_null(programs_open(programs, "/proc/self/exe", NULL, 0, &program));
@@ -556,25 +556,25 @@ int main(void)
 
 	tcase_set_timeout(tests, 600);
 	if (HOST_MACHINE == EM_X86_64)
-		tcase_add_test(tests, test_rows_of_the_c_library);
+		tcase_add_test(tests, test_rows_of_libc_match_readelf);
 	else
 		puts("test_rows_of_the_c_library: not tested, it compares registers of x86-64");
 	if (HOST_MACHINE == EM_X86_64)
-		tcase_add_test(tests, test_every_row_is_that_of_libdw);
+		tcase_add_test(tests, test_every_row_matches_libdw);
 	else
 		puts("test_every_row_is_that_of_libdw: not tested, it compares registers of x86-64");
 	tcase_add_test(tests, test_rows_from_memory);
 	tcase_add_test(tests, test_scaled_instructions);
-	tcase_add_test(tests, test_rows_by_the_header);
-	tcase_add_test(tests, test_headers_that_lie);
-	tcase_add_test(tests, test_many_false_cies);
-	tcase_add_test(tests, test_long_cies);
-	tcase_add_test(tests, test_many_remembered_states);
-	tcase_add_test(tests, test_entries_that_overlap);
-	tcase_add_test(tests, test_an_entry_of_very_many_rows);
+	tcase_add_test(tests, test_rows_are_found_by_the_header);
+	tcase_add_test(tests, test_false_headers_are_refused);
+	tcase_add_test(tests, test_many_invalid_cies_cost_little);
+	tcase_add_test(tests, test_long_cies_cost_little);
+	tcase_add_test(tests, test_remembered_states_are_limited);
+	tcase_add_test(tests, test_overlapping_entries);
+	tcase_add_test(tests, test_many_rows_are_searched_quickly);
 	tcase_add_test(tests, test_bad_instructions_end_their_entry);
 	tcase_add_test(tests, test_expressions);
-	tcase_add_test(tests, test_outside_of_all_rows);
+	tcase_add_test(tests, test_addresses_outside_all_rows);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -58,7 +58,7 @@ START_TEST(class_of_interval)
 }
 END_TEST
 
-START_TEST(stacks_have_a_say)
+START_TEST(stacks_refine_the_class)
 {
 	ck_assert_int_eq(classes_with_pattern(MMT_CLASS_GC_RESERVE, MMT_PATTERN_ARENA), MMT_CLASS_ANON);
 	ck_assert_int_eq(classes_with_pattern(MMT_CLASS_GC_RESERVE, MMT_PATTERN_GC_HEAP), MMT_CLASS_GC_RESERVE);
@@ -68,7 +68,7 @@ START_TEST(stacks_have_a_say)
 }
 END_TEST
 
-START_TEST(words)
+START_TEST(class_names)
 {
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
 		for (unsigned other = 0; other <= MMT_CLASS_KINDS; other++)
@@ -78,7 +78,7 @@ START_TEST(words)
 END_TEST
 
 /* Memory without a file is one account for each stack, whatever name the kernel shows for it. */
-START_TEST(kinds)
+START_TEST(classes_have_kinds)
 {
 	struct space_interval interval = {.end = 256 * MIB, .attributes.path = 70000};
 	uint32_t kind = classes_kind(MMT_CLASS_FILE, &interval);
@@ -107,9 +107,9 @@ int main(void)
 	TCase *tcase = tcase_create("classes");
 
 	tcase_add_loop_test(tcase, class_of_interval, 0, (int)(sizeof(cases) / sizeof(cases[0])));
-	tcase_add_test(tcase, stacks_have_a_say);
-	tcase_add_test(tcase, words);
-	tcase_add_test(tcase, kinds);
+	tcase_add_test(tcase, stacks_refine_the_class);
+	tcase_add_test(tcase, class_names);
+	tcase_add_test(tcase, classes_have_kinds);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -88,7 +88,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-START_TEST(cut_anywhere)
+START_TEST(truncation_anywhere_is_refused)
 {
 	struct buffer buffer;
 
@@ -107,7 +107,7 @@ START_TEST(cut_anywhere)
 END_TEST
 
 /* Entries that are out of order, or have a wrong size, are refused. */
-START_TEST(lies)
+START_TEST(false_fields_are_refused)
 {
 	static const uint64_t runs[][4] = {
 	    {0x1000, 1, 0x1000, 1}, {0x2000, 1, 0x1000, 1},	     {0x1000, 1, UINT64_MAX, 1},
@@ -155,7 +155,7 @@ static struct mmt_error *read_large(void *context, size_t offset, struct buffer 
 	return NULL;
 }
 
-START_TEST(kept_elsewhere)
+START_TEST(runs_may_be_stored_elsewhere)
 {
 	int calls = 0;
 	const struct code_source source = {&calls, read_large};
@@ -192,7 +192,7 @@ START_TEST(kept_elsewhere)
 END_TEST
 
 /* Mappings that were read twice because they moved. */
-START_TEST(overlaps_are_left_out)
+START_TEST(overlapping_runs_are_ignored)
 {
 	struct code_copies copies = make_copies();
 	struct process_code *process = &copies.processes.items[0];
@@ -206,7 +206,7 @@ END_TEST
 
 /* After an exec, other code is at the same address: each sample gets the code of the last program that started
  * before it. */
-START_TEST(programs_of_one_process)
+START_TEST(programs_of_one_process_are_distinguished)
 {
 	static const uint64_t ends[] = {500, UINT64_MAX, 300};
 	struct code_copies copies = {0}, decoded = {0};
@@ -303,7 +303,7 @@ START_TEST(changes_round_trip)
 END_TEST
 
 /* Outside all code, beyond its end, longer than all of it, out of order, more than there are. */
-START_TEST(changes_that_lie)
+START_TEST(false_changes_are_refused)
 {
 	static const uint64_t changes[][2][3] = {
 	    {{0x1000, 1, 7}, {0xfff, 1, 7}},	       {{0x1000, 1, 7}, {0x1008, 1, 7}},
@@ -326,7 +326,7 @@ START_TEST(changes_that_lie)
 }
 END_TEST
 
-START_TEST(no_more_changes_than_there_may_be)
+START_TEST(number_of_changes_is_limited)
 {
 	struct code_copies copies = {0};
 	struct mmt_error *error;
@@ -348,7 +348,7 @@ START_TEST(no_more_changes_than_there_may_be)
 END_TEST
 
 /* Any byte may change: what is decoded lies within code. */
-START_TEST(changes_of_any_bytes)
+START_TEST(random_changes_are_safe)
 {
 	static const uint8_t values[] = {0, 1, 2, 0x7f, 0x80, 0xff};
 	struct buffer plain;
@@ -381,7 +381,7 @@ START_TEST(changes_of_any_bytes)
 }
 END_TEST
 
-START_TEST(of_a_newer_version)
+START_TEST(newer_versions_are_refused)
 {
 	struct code_copies copies = {0};
 	struct buffer buffer;
@@ -399,7 +399,7 @@ START_TEST(of_a_newer_version)
 }
 END_TEST
 
-START_TEST(names)
+START_TEST(modules_have_names)
 {
 	ck_assert(code_copies_is_jit("//anon") && code_copies_is_wanted("//anon"));
 	ck_assert(code_copies_is_jit("/memfd:doublemapper (deleted)"));
@@ -415,17 +415,17 @@ int main(void)
 	TCase *tests = tcase_create("code-copies");
 
 	tcase_add_test(tests, round_trip);
-	tcase_add_test(tests, cut_anywhere);
-	tcase_add_loop_test(tests, lies, 0, 5);
-	tcase_add_test(tests, kept_elsewhere);
-	tcase_add_test(tests, overlaps_are_left_out);
-	tcase_add_test(tests, programs_of_one_process);
+	tcase_add_test(tests, truncation_anywhere_is_refused);
+	tcase_add_loop_test(tests, false_fields_are_refused, 0, 5);
+	tcase_add_test(tests, runs_may_be_stored_elsewhere);
+	tcase_add_test(tests, overlapping_runs_are_ignored);
+	tcase_add_test(tests, programs_of_one_process_are_distinguished);
 	tcase_add_test(tests, changes_round_trip);
-	tcase_add_loop_test(tests, changes_that_lie, 0, 8);
-	tcase_add_loop_test(tests, no_more_changes_than_there_may_be, 0, 2);
-	tcase_add_test(tests, changes_of_any_bytes);
-	tcase_add_test(tests, names);
-	tcase_add_test(tests, of_a_newer_version);
+	tcase_add_loop_test(tests, false_changes_are_refused, 0, 8);
+	tcase_add_loop_test(tests, number_of_changes_is_limited, 0, 2);
+	tcase_add_test(tests, random_changes_are_safe);
+	tcase_add_test(tests, modules_have_names);
+	tcase_add_test(tests, newer_versions_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -57,7 +57,7 @@ static bool due(uint64_t address, uint64_t now_ns)
 	return code_pages_due(&pages, address, address + PAGE, PAGE, now_ns, &start) == PAGE;
 }
 
-START_TEST(read_again_while_it_changes)
+START_TEST(changing_pages_are_read_again)
 {
 	uint64_t now_ns = 1000;
 
@@ -80,7 +80,7 @@ START_TEST(read_again_while_it_changes)
 }
 END_TEST
 
-START_TEST(due_pages_in_a_row)
+START_TEST(adjacent_due_pages_are_read_together)
 {
 	uint64_t start;
 
@@ -95,7 +95,7 @@ START_TEST(due_pages_in_a_row)
 END_TEST
 
 /* A blank page is not stored; for a page that becomes blank, its earlier content is. */
-START_TEST(blank_pages)
+START_TEST(blank_pages_are_not_stored)
 {
 	put(PAGE, 0, PAGE, 1000);
 	ck_assert_uint_eq(store.plain_bytes, 0);
@@ -108,7 +108,7 @@ START_TEST(blank_pages)
 END_TEST
 
 /* New code causes the code that it replaces to be stored; appended code or a patched call does not. */
-START_TEST(replaced_code)
+START_TEST(replaced_code_is_stored)
 {
 	put(PAGE, 1, 100, 1000);
 	put(PAGE, 1, 200, 2000);
@@ -126,7 +126,7 @@ START_TEST(replaced_code)
 }
 END_TEST
 
-START_TEST(never_more_than_there_is_room_for)
+START_TEST(stored_bytes_are_limited)
 {
 	for (uint64_t i = 1; i <= 6; i++)
 		put(i * PAGE, 1, PAGE - 1, 1000);
@@ -143,7 +143,7 @@ START_TEST(never_more_than_there_is_room_for)
 END_TEST
 
 /* The same for code that does not compress: the earlier content stays. */
-START_TEST(never_more_than_there_is_memory_for)
+START_TEST(memory_is_limited)
 {
 	size_t kept_bytes;
 
@@ -169,7 +169,7 @@ START_TEST(never_more_than_there_is_memory_for)
 END_TEST
 
 /* A page that was stored before is still updated. */
-START_TEST(no_more_pages_than_there_may_be)
+START_TEST(number_of_pages_is_limited)
 {
 	for (uint64_t i = 1; i <= CODE_PAGES_MAX; i++)
 		put(i * PAGE, 0, 0, 1000);
@@ -178,7 +178,7 @@ START_TEST(no_more_pages_than_there_may_be)
 }
 END_TEST
 
-START_TEST(no_more_changes_than_there_may_be)
+START_TEST(number_of_changes_is_limited)
 {
 	code_store_deinit(&store);
 	ck_assert_ptr_null(code_store_init(&store, 64 << 20, 64 << 20));
@@ -195,14 +195,14 @@ int main(void)
 	TCase *tests = tcase_create("code pages");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, read_again_while_it_changes);
-	tcase_add_test(tests, due_pages_in_a_row);
-	tcase_add_test(tests, blank_pages);
-	tcase_add_test(tests, replaced_code);
-	tcase_add_test(tests, never_more_than_there_is_room_for);
-	tcase_add_test(tests, never_more_than_there_is_memory_for);
-	tcase_add_test(tests, no_more_pages_than_there_may_be);
-	tcase_add_test(tests, no_more_changes_than_there_may_be);
+	tcase_add_test(tests, changing_pages_are_read_again);
+	tcase_add_test(tests, adjacent_due_pages_are_read_together);
+	tcase_add_test(tests, blank_pages_are_not_stored);
+	tcase_add_test(tests, replaced_code_is_stored);
+	tcase_add_test(tests, stored_bytes_are_limited);
+	tcase_add_test(tests, memory_is_limited);
+	tcase_add_test(tests, number_of_pages_is_limited);
+	tcase_add_test(tests, number_of_changes_is_limited);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -21,7 +21,7 @@ static void expect_ranges(const struct code_ranges *ranges, size_t count, const 
 	ck_assert_ptr_null(code_ranges_from(ranges, range ? range->end : 0));
 }
 
-START_TEST(ranges_come_and_go)
+START_TEST(ranges_are_added_and_removed)
 {
 	struct code_ranges ranges = {0};
 
@@ -42,7 +42,7 @@ START_TEST(ranges_come_and_go)
 END_TEST
 
 /* A late record of another ring describes a range that has been replaced since. */
-START_TEST(ranges_of_no_order)
+START_TEST(late_records_do_not_replace_newer_ranges)
 {
 	struct code_ranges ranges = {0};
 
@@ -63,7 +63,7 @@ START_TEST(ranges_of_no_order)
 }
 END_TEST
 
-START_TEST(never_more_ranges_than_there_may_be)
+START_TEST(number_of_ranges_is_limited)
 {
 	struct code_ranges ranges = {0};
 
@@ -178,7 +178,7 @@ static void forget(struct code_ranges *ranges, uint64_t until_ns)
 	code_ranges_forget(ranges, until_ns);
 }
 
-START_TEST(as_a_model_has_them)
+START_TEST(random_ranges_match_a_model)
 {
 	struct code_ranges ranges = {0};
 	size_t most = 0;
@@ -230,10 +230,10 @@ int main(void)
 	Suite *suite = suite_create("code ranges");
 	TCase *tests = tcase_create("code ranges");
 
-	tcase_add_test(tests, ranges_come_and_go);
-	tcase_add_test(tests, ranges_of_no_order);
-	tcase_add_test(tests, never_more_ranges_than_there_may_be);
-	tcase_add_loop_test(tests, as_a_model_has_them, 1, 5);
+	tcase_add_test(tests, ranges_are_added_and_removed);
+	tcase_add_test(tests, late_records_do_not_replace_newer_ranges);
+	tcase_add_test(tests, number_of_ranges_is_limited);
+	tcase_add_loop_test(tests, random_ranges_match_a_model, 1, 5);
 	tcase_add_test(tests, ascending_ranges_fill_blocks);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -146,7 +146,7 @@ static void limit_store(size_t pages)
 }
 
 /* While it is data, its memory takes nothing from the neighbouring code; it becomes code again without a record. */
-START_TEST(neighbour_that_is_data)
+START_TEST(neighbouring_data_takes_no_room)
 {
 	uint8_t *code = map_pages(2, ANY);
 
@@ -169,7 +169,7 @@ START_TEST(neighbour_that_is_data)
 }
 END_TEST
 
-START_TEST(what_is_unmapped_is_forgotten)
+START_TEST(unmapped_code_is_forgotten)
 {
 	uint8_t *code = map_pages(3, ANY);
 
@@ -186,7 +186,7 @@ START_TEST(what_is_unmapped_is_forgotten)
 END_TEST
 
 /* Code that appears at new addresses and disappears leaves room for code that stays. */
-START_TEST(places_that_come_and_go)
+START_TEST(short_lived_code_leaves_room)
 {
 	size_t count = 3 * CODE_RANGES_MAX;
 	uint8_t *code = map_pages(1, ANY), *gone = mmap(NULL, 2 * count * page_bytes, PROT_NONE,
@@ -207,7 +207,7 @@ START_TEST(places_that_come_and_go)
 END_TEST
 
 /* Only for ranges not noted yet, and the time it takes is counted. */
-START_TEST(looking_for_room_is_paid_for)
+START_TEST(time_spent_searching_for_room_counts)
 {
 	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint8_t *place = NULL;
@@ -229,7 +229,7 @@ START_TEST(looking_for_room_is_paid_for)
 END_TEST
 
 /* Of addresses that are mostly still in use, each pass checks a part, at intervals. */
-START_TEST(room_is_looked_for_in_steps)
+START_TEST(room_is_searched_in_steps)
 {
 	size_t step_bytes = 2 * TIDY_STEP_RANGES * page_bytes;
 	uint8_t *code = mmap(NULL, 2 * TIDY_FROM * page_bytes, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -270,7 +270,7 @@ START_TEST(room_is_looked_for_in_steps)
 END_TEST
 
 /* A full ring reports many places at once: none is lost unless there are too many. */
-START_TEST(many_places_within_a_timestamp)
+START_TEST(many_places_at_one_time_are_noted)
 {
 	size_t stay = CODE_RANGES_MAX / 8 * 5, gone = CODE_RANGES_MAX / 2;
 	uint8_t *code = mmap(NULL, 4 * stay * page_bytes, DATA, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -291,7 +291,7 @@ START_TEST(many_places_within_a_timestamp)
 END_TEST
 
 /* Each step reads a limited number of lines of the maps: lines below the places need steps too. */
-START_TEST(places_behind_many_others)
+START_TEST(places_above_many_mappings_are_noted)
 {
 	size_t others = 3 * TIDY_STEP_LINES;
 	uint8_t *memory =
@@ -319,7 +319,7 @@ START_TEST(places_behind_many_others)
 END_TEST
 
 /* A warning reports places that could not be noted, unless a snapshot has read them since. */
-START_TEST(too_many_places)
+START_TEST(too_many_places_are_counted)
 {
 	uint8_t *code = map_pages(2, ANY);
 
@@ -336,7 +336,7 @@ START_TEST(too_many_places)
 END_TEST
 
 /* Of the ended children the first is evicted, and no more than necessary. */
-START_TEST(ended_children_give_way)
+START_TEST(ended_children_are_evicted_first)
 {
 	uint8_t *code = map_pages(6, ANY);
 	pid_t children[2];
@@ -362,7 +362,7 @@ START_TEST(ended_children_give_way)
 END_TEST
 
 /* A living process is evicted for a requested one, and is not read again; nothing else is evicted for it. */
-START_TEST(what_is_asked_for_comes_first)
+START_TEST(requested_processes_evict_others)
 {
 	uint8_t *code = map_pages(6, ANY);
 	pid_t child = start_child();
@@ -392,7 +392,7 @@ START_TEST(what_is_asked_for_comes_first)
 END_TEST
 
 /* Requested processes stay after they ended; of living processes that were not requested, the first stays. */
-START_TEST(what_gives_way_to_nothing_else)
+START_TEST(requested_processes_are_not_evicted)
 {
 	uint8_t *code = map_pages(6, ANY);
 	pid_t children[3];
@@ -419,7 +419,7 @@ START_TEST(what_gives_way_to_nothing_else)
 END_TEST
 
 /* If there is no room for both, the program that the process executes now is kept, even if both were requested. */
-START_TEST(what_was_executed_before_gives_way)
+START_TEST(earlier_programs_of_a_process_are_evicted)
 {
 	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint8_t *code = map_pages(3, ANY);
@@ -482,7 +482,7 @@ START_TEST(ended_programs_are_forgotten)
 END_TEST
 
 /* A child with no stored code is kept while its process is known: more records may follow. */
-START_TEST(ended_programs_that_are_known)
+START_TEST(known_processes_keep_their_programs)
 {
 	pid_t child = start_child();
 
@@ -502,7 +502,7 @@ START_TEST(ended_programs_that_are_known)
 END_TEST
 
 /* Requested processes are read first in every other pass, and the others in turn. */
-START_TEST(turns)
+START_TEST(processes_are_read_in_turn)
 {
 	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint8_t *code = map_pages(2, ANY);
@@ -525,7 +525,7 @@ START_TEST(turns)
 END_TEST
 
 /* Without a warning nothing is missing. */
-START_TEST(descriptors_are_short)
+START_TEST(missing_descriptors_are_reported)
 {
 	struct rlimit limit, low;
 	uint8_t *code = map_pages(1, ANY);
@@ -548,7 +548,7 @@ START_TEST(descriptors_are_short)
 END_TEST
 
 /* While it waits for its share of the time, it does not claim to have read anything. */
-START_TEST(time_of_reading)
+START_TEST(read_times_are_honest)
 {
 	struct jit_code *jit_code = &recorder.jobs.jit_code;
 	uint64_t read_ns;
@@ -569,27 +569,27 @@ END_TEST
 /* Processes of which no page is read. */
 static void add_rooms(TCase *tests)
 {
-	tcase_add_test(tests, looking_for_room_is_paid_for);
-	tcase_add_test(tests, room_is_looked_for_in_steps);
-	tcase_add_test(tests, many_places_within_a_timestamp);
+	tcase_add_test(tests, time_spent_searching_for_room_counts);
+	tcase_add_test(tests, room_is_searched_in_steps);
+	tcase_add_test(tests, many_places_at_one_time_are_noted);
 }
 
 static void add_reading(TCase *tests, TCase *old)
 {
 	add_rooms(tests);
-	tcase_add_test(tests, places_that_come_and_go);
-	tcase_add_test(old, places_that_come_and_go);
-	tcase_add_test(tests, ended_children_give_way);
-	tcase_add_test(tests, what_is_asked_for_comes_first);
-	tcase_add_test(tests, what_gives_way_to_nothing_else);
-	tcase_add_test(tests, what_was_executed_before_gives_way);
+	tcase_add_test(tests, short_lived_code_leaves_room);
+	tcase_add_test(old, short_lived_code_leaves_room);
+	tcase_add_test(tests, ended_children_are_evicted_first);
+	tcase_add_test(tests, requested_processes_evict_others);
+	tcase_add_test(tests, requested_processes_are_not_evicted);
+	tcase_add_test(tests, earlier_programs_of_a_process_are_evicted);
 	tcase_add_test(tests, ended_programs_are_forgotten);
-	tcase_add_test(tests, ended_programs_that_are_known);
-	tcase_add_test(tests, turns);
-	tcase_add_test(tests, descriptors_are_short);
+	tcase_add_test(tests, known_processes_keep_their_programs);
+	tcase_add_test(tests, processes_are_read_in_turn);
+	tcase_add_test(tests, missing_descriptors_are_reported);
 	if (kernel_tells_of_mappings()) {
-		tcase_add_test(tests, neighbour_that_is_data);
-		tcase_add_test(tests, what_is_unmapped_is_forgotten);
+		tcase_add_test(tests, neighbouring_data_takes_no_room);
+		tcase_add_test(tests, unmapped_code_is_forgotten);
 	} else {
 		puts("skipped: 2 tests of what Linux tells of single mappings from 6.11 on");
 	}
@@ -603,9 +603,9 @@ int main(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_checked_fixture(old, set_up_before_6_11, tear_down);
 	add_rooms(old);
-	tcase_add_test(old, places_behind_many_others);
-	tcase_add_test(tests, too_many_places);
-	tcase_add_test(tests, time_of_reading);
+	tcase_add_test(old, places_above_many_mappings_are_noted);
+	tcase_add_test(tests, too_many_places_are_counted);
+	tcase_add_test(tests, read_times_are_honest);
 	if (!emulator_hides("the pages of a process that are code"))
 		add_reading(tests, old);
 	suite_add_tcase(suite, tests);

@@ -25,7 +25,7 @@ static void tear_down(void)
 	code_timeline_destroy(timeline);
 }
 
-START_TEST(test_by_time)
+START_TEST(test_code_is_found_by_time)
 {
 	ck_assert_uint_eq(code_timeline_find(timeline, 0x1800, 5), FIRST);
 	ck_assert_uint_eq(code_timeline_find(timeline, 0x1800, 19), FIRST);
@@ -37,7 +37,7 @@ START_TEST(test_by_time)
 }
 END_TEST
 
-START_TEST(test_back_and_forth)
+START_TEST(test_time_may_go_back)
 {
 	for (int i = 0; i < 1000; i++) {
 		ck_assert_uint_eq(code_timeline_find(timeline, 0x1800, 40), SECOND);
@@ -47,7 +47,7 @@ START_TEST(test_back_and_forth)
 END_TEST
 
 /* However often an earlier time is requested: the work is bounded, and no result belongs to another time. */
-START_TEST(test_back_too_often)
+START_TEST(test_going_back_is_bounded)
 {
 	uint64_t epoch;
 
@@ -73,9 +73,9 @@ int main(void)
 	TCase *tests = tcase_create("code-timeline");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, test_by_time);
-	tcase_add_test(tests, test_back_and_forth);
-	tcase_add_test(tests, test_back_too_often);
+	tcase_add_test(tests, test_code_is_found_by_time);
+	tcase_add_test(tests, test_time_may_go_back);
+	tcase_add_test(tests, test_going_back_is_bounded);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -47,7 +47,7 @@ static void feed(void)
 }
 
 /* A stream gets memory for the largest block; a frame of known size only for that size. */
-START_TEST(a_frame_behind_padding_takes_one_call)
+START_TEST(a_frame_after_padding_takes_one_call)
 {
 	put_padding(5);
 	put_padding(0);
@@ -86,7 +86,7 @@ int main(void)
 	TCase *cases = tcase_create("frames");
 
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_test(cases, a_frame_behind_padding_takes_one_call);
+	tcase_add_test(cases, a_frame_after_padding_takes_one_call);
 	tcase_add_test(cases, several_frames_are_a_stream);
 	tcase_add_test(cases, padding_alone_holds_nothing);
 	suite_add_tcase(suite, cases);

@@ -64,7 +64,7 @@ static void expect(uint64_t time_ns, uint64_t epoch, bool keeps)
 	ck_assert(!copied_code_keeps_frame_pointer(copied, START + 1, START));
 }
 
-START_TEST(forth_and_back)
+START_TEST(time_may_go_back)
 {
 	ck_assert_uint_eq(copied_code_epoch(copied), 2);
 	for (int i = 0; i < 3; i++) {
@@ -80,7 +80,7 @@ START_TEST(forth_and_back)
 END_TEST
 
 /* Queries of one copy change nothing in another one. */
-START_TEST(each_for_itself)
+START_TEST(copies_are_independent)
 {
 	struct copied_code *second;
 
@@ -94,7 +94,7 @@ START_TEST(each_for_itself)
 END_TEST
 
 /* Rows are invalidated with the code they were derived from, and no others. */
-START_TEST(rows_of_their_time)
+START_TEST(rows_are_those_of_their_time)
 {
 	const struct cfi_row *same = copied_code_row(copied, ELSEWHERE, false), *replaced;
 
@@ -116,7 +116,7 @@ START_TEST(rows_of_their_time)
 }
 END_TEST
 
-START_TEST(of_no_code)
+START_TEST(addresses_without_code)
 {
 	struct copied_code *nothing = NULL;
 
@@ -128,7 +128,7 @@ START_TEST(of_no_code)
 END_TEST
 
 /* If times alternate repeatedly, as in no recording, the code is reported as unknown. */
-START_TEST(back_and_forth_without_end)
+START_TEST(going_back_too_often_gives_no_code)
 {
 	copied_code_go_to(copied, 0);
 	ck_assert_uint_eq(copied_code_epoch(copied), 0);
@@ -174,11 +174,11 @@ int main(void)
 	TCase *tests = tcase_create("copied code");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, forth_and_back);
-	tcase_add_test(tests, each_for_itself);
-	tcase_add_test(tests, rows_of_their_time);
-	tcase_add_test(tests, of_no_code);
-	tcase_add_test(tests, back_and_forth_without_end);
+	tcase_add_test(tests, time_may_go_back);
+	tcase_add_test(tests, copies_are_independent);
+	tcase_add_test(tests, rows_are_those_of_their_time);
+	tcase_add_test(tests, addresses_without_code);
+	tcase_add_test(tests, going_back_too_often_gives_no_code);
 	tcase_add_test(tests, programs_that_share_a_copy);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -22,7 +22,7 @@ static void note(const char *recorded, const char *online, bool on_cpus)
 	vector_deinit(&now);
 }
 
-START_TEST(lists)
+START_TEST(cpu_lists_are_parsed)
 {
 	static const int expected[] = {0, 1, 2, 3, 5, 8, 9};
 	cpu_list cpus = {0};
@@ -37,7 +37,7 @@ START_TEST(lists)
 }
 END_TEST
 
-START_TEST(the_same_all_the_time)
+START_TEST(no_change_is_reported_as_none)
 {
 	note("0-3", "0-3", _i);
 	note("0-3", "0-3", _i);
@@ -45,7 +45,7 @@ START_TEST(the_same_all_the_time)
 }
 END_TEST
 
-START_TEST(one_comes_online)
+START_TEST(a_cpu_comes_online)
 {
 	note("0,2", "0-2", _i);
 	ck_assert_uint_eq(watch.unseen.count, 1);
@@ -57,7 +57,7 @@ START_TEST(one_comes_online)
 }
 END_TEST
 
-START_TEST(one_goes_and_comes_back)
+START_TEST(a_cpu_goes_offline_and_comes_back)
 {
 	note("0-1", "0", _i);
 	ck_assert_uint_eq(watch.unseen.count, 0);
@@ -67,7 +67,7 @@ START_TEST(one_goes_and_comes_back)
 END_TEST
 
 /* A CPU without events gets them once when it comes online. */
-START_TEST(those_that_are_back_are_told)
+START_TEST(cpus_that_are_back_are_reported)
 {
 	cpu_list online = {0};
 	int cpu = -1;
@@ -91,7 +91,7 @@ START_TEST(those_that_are_back_are_told)
 END_TEST
 
 /* Between two checks; a CPU that is still offline is reported when it is back. */
-START_TEST(one_was_away_for_a_timestamp)
+START_TEST(a_cpu_was_offline_between_two_checks)
 {
 	cpu_list online = {0}, stopped = {0};
 	int cpu = -1;
@@ -110,7 +110,7 @@ START_TEST(one_was_away_for_a_timestamp)
 END_TEST
 
 /* No more than are online. */
-START_TEST(too_many_that_may_come)
+START_TEST(possible_cpus_are_limited)
 {
 	static const int expected[] = {1, 2, 0, 3};
 	size_t left_out;
@@ -126,7 +126,7 @@ START_TEST(too_many_that_may_come)
 END_TEST
 
 /* After the existing CPUs. */
-START_TEST(those_that_may_come)
+START_TEST(possible_cpus_are_listed)
 {
 	static const int expected[] = {0, 1, 3, 2, 4};
 	size_t left_out;
@@ -150,14 +150,14 @@ int main(void)
 	TCase *tests = tcase_create("cpus");
 
 	tcase_add_checked_fixture(tests, NULL, teardown);
-	tcase_add_test(tests, lists);
-	tcase_add_loop_test(tests, the_same_all_the_time, 0, 2);
-	tcase_add_loop_test(tests, one_comes_online, 0, 2);
-	tcase_add_loop_test(tests, one_goes_and_comes_back, 0, 2);
-	tcase_add_test(tests, those_that_are_back_are_told);
-	tcase_add_test(tests, one_was_away_for_a_timestamp);
-	tcase_add_test(tests, those_that_may_come);
-	tcase_add_test(tests, too_many_that_may_come);
+	tcase_add_test(tests, cpu_lists_are_parsed);
+	tcase_add_loop_test(tests, no_change_is_reported_as_none, 0, 2);
+	tcase_add_loop_test(tests, a_cpu_comes_online, 0, 2);
+	tcase_add_loop_test(tests, a_cpu_goes_offline_and_comes_back, 0, 2);
+	tcase_add_test(tests, cpus_that_are_back_are_reported);
+	tcase_add_test(tests, a_cpu_was_offline_between_two_checks);
+	tcase_add_test(tests, possible_cpus_are_listed);
+	tcase_add_test(tests, possible_cpus_are_limited);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -52,7 +52,7 @@ START_TEST(hostile_names)
 END_TEST
 
 /* Semicolons separate frames; code without a name is shown by its address. */
-START_TEST(names_of_frames)
+START_TEST(frames_have_names_or_addresses)
 {
 	const struct mmt_frame inner = {.kind = MMT_FRAME_NATIVE, .module = "a.so", .module_offset = 0x12},
 			       outer = {.kind = MMT_FRAME_JIT, .function = "Main(LList;I)"};
@@ -109,7 +109,7 @@ START_TEST(huge_pages)
 }
 END_TEST
 
-START_TEST(one_record_a_step)
+START_TEST(each_step_is_one_record)
 {
 	static const struct mmt_step steps[] = {
 	    {.to_ns = 3500000000,
@@ -144,9 +144,9 @@ int main(void)
 	TCase *tcase = tcase_create("csv");
 
 	tcase_add_test(tcase, hostile_names);
-	tcase_add_test(tcase, names_of_frames);
+	tcase_add_test(tcase, frames_have_names_or_addresses);
 	tcase_add_loop_test(tcase, huge_pages, 0, 4);
-	tcase_add_test(tcase, one_record_a_step);
+	tcase_add_test(tcase, each_step_is_one_record);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -30,7 +30,7 @@ static const volatile char *map_cut_file(void)
 	return mapped;
 }
 
-START_TEST(test_pages_that_are_gone_read_as_zeros)
+START_TEST(test_truncated_pages_read_as_zeros)
 {
 	const volatile char *mapped = map_cut_file();
 
@@ -45,7 +45,7 @@ START_TEST(test_pages_that_are_gone_read_as_zeros)
 }
 END_TEST
 
-START_TEST(test_it_is_told_once_it_has_happened)
+START_TEST(test_truncation_is_reported_after_an_access)
 {
 	char text[512] = "";
 	FILE *saved = stderr;
@@ -75,8 +75,8 @@ int main(void)
 	Suite *suite = suite_create("cut-files");
 	TCase *tests = tcase_create("cut-files");
 
-	tcase_add_test(tests, test_pages_that_are_gone_read_as_zeros);
-	tcase_add_test(tests, test_it_is_told_once_it_has_happened);
+	tcase_add_test(tests, test_truncated_pages_read_as_zeros);
+	tcase_add_test(tests, test_truncation_is_reported_after_an_access);
 	tcase_add_test_raise_signal(tests, test_other_bus_errors_kill, SIGBUS);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

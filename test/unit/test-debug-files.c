@@ -42,7 +42,7 @@ START_TEST(all_parts_in_one_file)
 END_TEST
 
 /* If the compiler stored the full path, only that is checked. */
-START_TEST(a_part_with_its_whole_path)
+START_TEST(a_part_with_its_full_path)
 {
 	put_fifo("part.dwo");
 	ck_assert(debug_places_of_part_block(program, "/", place));
@@ -52,7 +52,7 @@ START_TEST(a_part_with_its_whole_path)
 }
 END_TEST
 
-START_TEST(the_file_of_a_program)
+START_TEST(debug_file_of_a_program)
 {
 	ck_assert(!debug_places_block(program, NULL));
 	put_fifo("program.debug");
@@ -119,7 +119,7 @@ static void copy_program(const char *from)
 
 /* libdw searches; this library only checks the paths that libdw would open. So if libdw opens a path that was not
  * checked, such as one that a newer version has added, the check is incomplete. */
-START_TEST(nothing_else_is_opened)
+START_TEST(libdw_opens_no_unchecked_path)
 {
 	struct program_frame frames[PROGRAM_INLINE_MAX];
 	struct symbols *symbols;
@@ -147,13 +147,13 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("debug-files");
-	TCase *tests = tcase_create("debug-places");
+	TCase *tests = tcase_create("debug files");
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, all_parts_in_one_file);
-	tcase_add_test(tests, a_part_with_its_whole_path);
-	tcase_add_test(tests, the_file_of_a_program);
-	tcase_add_test(tests, nothing_else_is_opened);
+	tcase_add_test(tests, a_part_with_its_full_path);
+	tcase_add_test(tests, debug_file_of_a_program);
+	tcase_add_test(tests, libdw_opens_no_unchecked_path);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

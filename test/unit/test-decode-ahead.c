@@ -200,7 +200,7 @@ static void check_all(bool damage)
 	ck_assert_uint_lt(ready, CALLS);
 }
 
-START_TEST(test_as_decoded)
+START_TEST(test_same_as_the_decoder)
 {
 	check_all(false);
 }
@@ -229,10 +229,10 @@ int main(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_checked_fixture(without_stacks, set_up_without_stacks, tear_down);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_as_decoded);
+	tcase_add_test(tests, test_same_as_the_decoder);
 	tcase_add_test(tests, test_unused_stacks);
 	tcase_add_loop_test(tests, test_damaged, 0, 2);
-	tcase_add_test(without_stacks, test_as_decoded);
+	tcase_add_test(without_stacks, test_same_as_the_decoder);
 	tcase_add_test(without_stacks, test_unused_stacks);
 	tcase_add_loop_test(without_stacks, test_damaged, 0, 2);
 	tcase_set_timeout(without_stacks, 600);

@@ -16,7 +16,7 @@ static void expect(const char *mangled, const char *expected)
 	free(text);
 }
 
-START_TEST(names)
+START_TEST(names_are_demangled)
 {
 	expect("_ZN3foo3barEiPKc", "foo::bar(int, char const*)");
 	expect("_Z3maxIiET_S0_S0_", "int max<int>(int, int)");
@@ -96,7 +96,7 @@ START_TEST(long_names)
 END_TEST
 
 /* Nothing is printed before these have taken twice as long for each level. */
-START_TEST(names_that_double_the_time)
+START_TEST(doubling_time_is_bounded)
 {
 	char conversion[512] = "_ZN1Acv", pack[512] = "_Z1fIiEDpFv1AIiiE";
 
@@ -135,9 +135,9 @@ int main(void)
 	Suite *suite = suite_create("demangle");
 	TCase *tests = tcase_create("demangle");
 
-	tcase_add_test(tests, names);
+	tcase_add_test(tests, names_are_demangled);
 	tcase_add_test(tests, doubling_names);
-	tcase_add_test(tests, names_that_double_the_time);
+	tcase_add_test(tests, doubling_time_is_bounded);
 	tcase_add_test(tests, conversions_and_packs);
 	tcase_add_test(tests, doubling_rust_names);
 	tcase_add_test(tests, long_names);

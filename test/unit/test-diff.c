@@ -103,7 +103,7 @@ START_TEST(lost_calls_match_lost_calls)
 END_TEST
 
 /* A stack that maps nothing but makes reserved memory of other stacks accessible still uses memory. */
-START_TEST(commits_count_where_nothing_was_mapped)
+START_TEST(commits_count_without_mappings)
 {
 	struct mmt_group before_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_before, 0)};
 	struct mmt_group after_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_after, 0), GROUP(3, other, 0)};
@@ -172,7 +172,7 @@ static void identify(struct mmt_report *report, struct mmt_process *process, uin
 }
 
 /* What the later recording of one process has is growth, whatever the earlier one had. */
-START_TEST(one_process_twice)
+START_TEST(recordings_of_one_process_are_recognized)
 {
 	struct mmt_group before_groups[] = {GROUP(1, leak_before, 40960), GROUP(2, other, 4096)};
 	struct mmt_group after_groups[] = {GROUP(1, leak_after, 8192), GROUP(2, cache, 4096)};
@@ -335,10 +335,10 @@ int main(void)
 	tcase_add_test(tcase, growth_between_recordings_of_one_process);
 	tcase_add_test(tcase, every_kind_of_change);
 	tcase_add_test(tcase, lost_calls_match_lost_calls);
-	tcase_add_test(tcase, commits_count_where_nothing_was_mapped);
+	tcase_add_test(tcase, commits_count_without_mappings);
 	tcase_add_test(tcase, shrunk_comes_last);
 	tcase_add_test(tcase, unnamed_code_is_matched_by_rank);
-	tcase_add_test(tcase, one_process_twice);
+	tcase_add_test(tcase, recordings_of_one_process_are_recognized);
 	tcase_add_test(tcase, many_processes);
 	tcase_add_test(tcase, short_recordings_have_no_rates);
 	suite_add_tcase(suite, tcase);

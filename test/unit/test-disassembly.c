@@ -34,7 +34,7 @@ START_TEST(test_x86_64)
 }
 END_TEST
 
-START_TEST(test_other_machines)
+START_TEST(test_other_architectures)
 {
 	static const uint8_t branch_and_link[] = {1, 0, 0, 0x94}, ret[] = {0xc0, 3, 0x5f, 0xd6};
 	struct disassembly *disassembly;
@@ -55,7 +55,7 @@ int main(void)
 	TCase *tests = tcase_create("disassembly");
 
 	tcase_add_loop_test(tests, test_x86_64, 0, sizeof(cases) / sizeof(*cases));
-	tcase_add_test(tests, test_other_machines);
+	tcase_add_test(tests, test_other_architectures);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -171,7 +171,7 @@ START_TEST(a_call_takes_effect_at_its_lock)
 END_TEST
 
 /* A munmap waits for the lock and returns long after an mmap that took it first. */
-START_TEST(locks_decide_and_not_exits)
+START_TEST(order_is_that_of_locks_not_of_exits)
 {
 	lock(100, 10, SPACE_A);
 	lock(110, 11, SPACE_A);
@@ -184,7 +184,7 @@ START_TEST(locks_decide_and_not_exits)
 END_TEST
 
 /* brk shrinks, another thread maps the freed range and returns first; a third thread unmaps that and returns last. */
-START_TEST(brk_and_munmap_interleaved)
+START_TEST(interleaved_brk_and_munmap)
 {
 	lock(100, 10, SPACE_A);
 	lock(105, 11, SPACE_A);
@@ -201,7 +201,7 @@ START_TEST(brk_and_munmap_interleaved)
 }
 END_TEST
 
-START_TEST(what_belongs_to_a_call_comes_with_it)
+START_TEST(attachments_of_a_call_move_with_it)
 {
 	lock(100, 10, SPACE_A);
 	part(EVENT_MAPPING, 1, 105, 10);
@@ -256,7 +256,7 @@ START_TEST(a_fork_copies_at_its_first_lock)
 END_TEST
 
 /* The lock before the fork was superseded by the fork's own. */
-START_TEST(a_fork_has_a_lock_of_its_own)
+START_TEST(a_fork_takes_its_own_lock)
 {
 	lock(90, 10, SPACE_A);
 	part(EVENT_MAPPING, 1, 91, 10);
@@ -270,7 +270,7 @@ START_TEST(a_fork_has_a_lock_of_its_own)
 END_TEST
 
 /* A debugger locked another process long ago. */
-START_TEST(a_foreign_lock_is_no_calls_and_no_forks)
+START_TEST(a_lock_by_another_process_is_ignored)
 {
 	lock(80, 10, SPACE_C);
 	lock(90, 10, SPACE_A);
@@ -286,7 +286,7 @@ START_TEST(a_foreign_lock_is_no_calls_and_no_forks)
 }
 END_TEST
 
-START_TEST(a_fork_whose_flags_were_lost_copies_all_the_same)
+START_TEST(a_fork_without_flags_copies)
 {
 	lock(100, 10, SPACE_A);
 	lock(101, 10, SPACE_B);
@@ -368,7 +368,7 @@ START_TEST(an_entry_ends_a_lock)
 END_TEST
 
 /* madvise(MADV_DONTFORK) takes effect under the lock that it takes next; a fork in between copies without it. */
-START_TEST(a_call_told_at_its_entry_takes_effect_at_its_lock)
+START_TEST(a_call_recorded_at_entry_takes_effect_at_its_lock)
 {
 	result(CALL_MADVISE, 1, 100, 10, 0);
 	lock(101, 11, SPACE_A);
@@ -404,7 +404,7 @@ START_TEST(a_madvise_that_returned_waits_for_no_lock)
 }
 END_TEST
 
-START_TEST(a_call_told_at_its_entry_may_fail_before_its_lock)
+START_TEST(a_call_recorded_at_entry_may_fail_before_its_lock)
 {
 	result(CALL_MADVISE, 1, 100, 10, 0);
 	lock(101, 11, SPACE_A);
@@ -447,7 +447,7 @@ START_TEST(a_failed_call_does_not_take_a_stale_lock)
 END_TEST
 
 /* The first call spends seconds filling its pages, which is allowed. */
-START_TEST(a_call_may_hold_on_for_seconds)
+START_TEST(a_call_may_last_for_seconds)
 {
 	lock(100, 10, SPACE_A);
 	lock(200, 11, SPACE_A);
@@ -569,7 +569,7 @@ START_TEST(a_loss_ends_the_locks_of_its_cpu)
 }
 END_TEST
 
-START_TEST(calls_in_flight_at_the_end_never_come)
+START_TEST(calls_in_flight_at_the_end_are_not_returned)
 {
 	lock(100, 10, SPACE_A);
 	part(EVENT_MAPPING, 1, 101, 10);
@@ -584,7 +584,7 @@ START_TEST(calls_in_flight_at_the_end_never_come)
 END_TEST
 
 /* Waiting events are copies: the caller's buffers are reused. */
-START_TEST(what_waits_is_copied)
+START_TEST(waiting_events_are_copied)
 {
 	uint64_t chain[] = {0x11, 0x22, 0x33};
 	uint8_t bytes[] = {1, 2, 3, 4, 5};
@@ -750,31 +750,31 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, a_call_takes_effect_at_its_lock);
-	tcase_add_test(tests, locks_decide_and_not_exits);
-	tcase_add_test(tests, brk_and_munmap_interleaved);
-	tcase_add_test(tests, what_belongs_to_a_call_comes_with_it);
+	tcase_add_test(tests, order_is_that_of_locks_not_of_exits);
+	tcase_add_test(tests, interleaved_brk_and_munmap);
+	tcase_add_test(tests, attachments_of_a_call_move_with_it);
 	tcase_add_test(tests, a_second_lock_supersedes_the_first);
 	tcase_add_test(tests, a_fork_copies_at_its_first_lock);
-	tcase_add_test(tests, a_fork_has_a_lock_of_its_own);
-	tcase_add_test(tests, a_foreign_lock_is_no_calls_and_no_forks);
-	tcase_add_test(tests, a_fork_whose_flags_were_lost_copies_all_the_same);
+	tcase_add_test(tests, a_fork_takes_its_own_lock);
+	tcase_add_test(tests, a_lock_by_another_process_is_ignored);
+	tcase_add_test(tests, a_fork_without_flags_copies);
 	tcase_add_test(tests, a_clone_that_shares_the_space_took_no_lock);
 	tcase_add_test(tests, the_end_of_a_thread_ends_its_lock);
 	tcase_add_test(tests, exec_ends_its_locks);
 	tcase_add_test(tests, an_entry_ends_a_lock);
-	tcase_add_test(tests, a_call_told_at_its_entry_takes_effect_at_its_lock);
+	tcase_add_test(tests, a_call_recorded_at_entry_takes_effect_at_its_lock);
 	tcase_add_test(tests, a_madvise_that_returned_waits_for_no_lock);
-	tcase_add_test(tests, a_call_told_at_its_entry_may_fail_before_its_lock);
+	tcase_add_test(tests, a_call_recorded_at_entry_may_fail_before_its_lock);
 	tcase_add_test(tests, a_failed_call_takes_effect_at_its_lock);
 	tcase_add_test(tests, a_failed_call_does_not_take_a_stale_lock);
-	tcase_add_test(tests, a_call_may_hold_on_for_seconds);
+	tcase_add_test(tests, a_call_may_last_for_seconds);
 	tcase_add_test(tests, waiting_is_bounded_in_time);
 	tcase_add_test(tests, a_stale_lock_given_up_does_not_count);
 	tcase_add_test(tests, waiting_is_bounded_in_memory);
 	tcase_add_test(tests, a_loss_ends_all_locks);
 	tcase_add_test(tests, a_loss_ends_the_locks_of_its_cpu);
-	tcase_add_test(tests, calls_in_flight_at_the_end_never_come);
-	tcase_add_test(tests, what_waits_is_copied);
+	tcase_add_test(tests, calls_in_flight_at_the_end_are_not_returned);
+	tcase_add_test(tests, waiting_events_are_copied);
 	tcase_add_test(tests, a_single_thread_is_not_copied);
 	tcase_add_test(tests, snapshots_keep_their_place);
 	tcase_add_test(tests, equal_times_keep_their_order);

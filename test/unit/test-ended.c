@@ -81,7 +81,7 @@ static struct mmt_report *report_all(void)
 	return report_file_report(&options);
 }
 
-START_TEST(one_child_at_a_time)
+START_TEST(children_end_one_after_the_other)
 {
 	struct mmt_report *report;
 
@@ -113,7 +113,7 @@ START_TEST(one_child_at_a_time)
 END_TEST
 
 /* If no process is left, or one is selected by PID, each counts as it was just before its end. */
-START_TEST(ended_processes_that_are_asked_for)
+START_TEST(selected_processes_that_have_ended)
 {
 	const int32_t pid = FIRST_CHILD + 1;
 	struct mmt_report_options options;
@@ -138,7 +138,7 @@ START_TEST(ended_processes_that_are_asked_for)
 END_TEST
 
 /* Memory that a child inherited belongs to its parent, except in a report without the parent. */
-START_TEST(what_a_child_inherited_counts_once)
+START_TEST(inherited_memory_counts_once)
 {
 	const int32_t pids[] = {FIRST_CHILD, PARENT};
 	struct mmt_report_options options;
@@ -185,9 +185,9 @@ int main(void)
 
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, one_child_at_a_time);
-	tcase_add_test(tcase, ended_processes_that_are_asked_for);
-	tcase_add_test(tcase, what_a_child_inherited_counts_once);
+	tcase_add_test(tcase, children_end_one_after_the_other);
+	tcase_add_test(tcase, selected_processes_that_have_ended);
+	tcase_add_test(tcase, inherited_memory_counts_once);
 	tcase_add_test(tcase, ended_children_cost_little);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -92,7 +92,7 @@ static size_t count_and_close(struct mmt_events *events)
 	return count;
 }
 
-START_TEST(events_have_what_their_kind_names)
+START_TEST(events_have_the_fields_of_their_kind)
 {
 	struct mmt_events *events;
 	const struct mmt_event *event;
@@ -185,7 +185,7 @@ static void check_stack(const struct mmt_group *group, const struct mmt_stack *s
 	}
 }
 
-START_TEST(stacks_are_those_of_the_report)
+START_TEST(stacks_match_the_report)
 {
 	struct mmt_report_options options;
 	struct mmt_report *report;
@@ -345,7 +345,7 @@ START_TEST(options_of_recording_have_a_size)
 }
 END_TEST
 
-START_TEST(what_is_no_recording_is_refused)
+START_TEST(other_files_are_refused)
 {
 	struct mmt_events *events = NULL;
 	FILE *file;
@@ -368,16 +368,16 @@ int main(void)
 	TCase *tcase = tcase_create("event-reader");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, events_have_what_their_kind_names);
+	tcase_add_test(tcase, events_have_the_fields_of_their_kind);
 	tcase_add_test(tcase, calls_have_arguments_results_and_ranges);
 	tcase_add_test(tcase, the_recording_is_described);
-	tcase_add_test(tcase, stacks_are_those_of_the_report);
+	tcase_add_test(tcase, stacks_match_the_report);
 	tcase_add_test(tcase, a_descriptor_stays_the_callers);
 	tcase_add_test(tcase, a_pipe_is_read_to_its_end);
 	tcase_add_test(tcase, options_of_another_size_are_understood);
 	tcase_add_test(tcase, options_of_reports_have_a_size);
 	tcase_add_test(tcase, options_of_recording_have_a_size);
-	tcase_add_test(tcase, what_is_no_recording_is_refused);
+	tcase_add_test(tcase, other_files_are_refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

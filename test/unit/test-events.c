@@ -121,7 +121,7 @@ START_TEST(every_call_has_its_syscall)
 END_TEST
 
 /* Instead of the event at its entry, so that there is no additional event, which would make each mapping slower. */
-START_TEST(madvise_that_succeeds_is_taken)
+START_TEST(successful_madvise_is_recorded)
 {
 	const struct event_description *event;
 	struct mmt_record_options options;
@@ -143,7 +143,7 @@ START_TEST(madvise_that_succeeds_is_taken)
 END_TEST
 
 /* Ordinary advice must cost no more than the filter. */
-START_TEST(madvise_is_taken_at_its_entry_and_filtered)
+START_TEST(madvise_is_recorded_at_entry_and_filtered)
 {
 	const struct event_description *event;
 	struct mmt_record_options options;
@@ -162,7 +162,7 @@ START_TEST(madvise_is_taken_at_its_entry_and_filtered)
 }
 END_TEST
 
-START_TEST(every_madvise_is_taken_on_request)
+START_TEST(every_madvise_is_recorded_on_request)
 {
 	const struct event_description *event;
 	struct mmt_record_options options;
@@ -181,7 +181,7 @@ START_TEST(every_madvise_is_taken_on_request)
 }
 END_TEST
 
-START_TEST(a_kernel_without_the_exit_of_madvise_is_told)
+START_TEST(a_kernel_without_madvise_exits_is_reported)
 {
 	struct mmt_record_options options;
 	struct mmt_error *error;
@@ -200,7 +200,7 @@ START_TEST(a_kernel_without_the_exit_of_madvise_is_told)
 END_TEST
 
 /* A refused mseal changes nothing that later calls depend on. */
-START_TEST(mseal_is_taken_when_it_succeeds)
+START_TEST(successful_mseal_is_recorded)
 {
 	const struct event_description *event;
 	struct mmt_record_options options;
@@ -233,7 +233,7 @@ START_TEST(exact_order_adds_the_lock_to_the_syscall)
 }
 END_TEST
 
-START_TEST(a_kernel_without_the_lock_is_told)
+START_TEST(a_kernel_without_the_lock_event_is_reported)
 {
 	struct mmt_record_options options;
 	struct mmt_error *error;
@@ -250,7 +250,7 @@ START_TEST(a_kernel_without_the_lock_is_told)
 }
 END_TEST
 
-START_TEST(without_children_threads_are_inherited_still)
+START_TEST(threads_are_inherited_even_without_children)
 {
 	struct mmt_record_options options;
 
@@ -348,7 +348,7 @@ START_TEST(large_dumps_come_last)
 }
 END_TEST
 
-START_TEST(who_asks_for_a_size_has_that_alone)
+START_TEST(a_fixed_dump_size_adds_no_large_dumps)
 {
 	struct mmt_record_options options;
 
@@ -388,18 +388,18 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, every_call_has_its_syscall);
-	tcase_add_test(tests, madvise_that_succeeds_is_taken);
-	tcase_add_test(tests, madvise_is_taken_at_its_entry_and_filtered);
-	tcase_add_test(tests, every_madvise_is_taken_on_request);
-	tcase_add_test(tests, a_kernel_without_the_exit_of_madvise_is_told);
-	tcase_add_test(tests, mseal_is_taken_when_it_succeeds);
+	tcase_add_test(tests, successful_madvise_is_recorded);
+	tcase_add_test(tests, madvise_is_recorded_at_entry_and_filtered);
+	tcase_add_test(tests, every_madvise_is_recorded_on_request);
+	tcase_add_test(tests, a_kernel_without_madvise_exits_is_reported);
+	tcase_add_test(tests, successful_mseal_is_recorded);
 	tcase_add_test(tests, exact_order_adds_the_lock_to_the_syscall);
-	tcase_add_test(tests, a_kernel_without_the_lock_is_told);
-	tcase_add_test(tests, without_children_threads_are_inherited_still);
+	tcase_add_test(tests, a_kernel_without_the_lock_event_is_reported);
+	tcase_add_test(tests, threads_are_inherited_even_without_children);
 	tcase_add_test(tests, calls_carry_their_arguments_and_no_more);
 	tcase_add_test(tests, rare_calls_have_their_dump_with_them);
 	tcase_add_test(tests, large_dumps_come_last);
-	tcase_add_test(tests, who_asks_for_a_size_has_that_alone);
+	tcase_add_test(tests, a_fixed_dump_size_adds_no_large_dumps);
 	tcase_add_test(tests, a_lean_set_has_one_event_for_each_call);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

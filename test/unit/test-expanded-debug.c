@@ -122,7 +122,7 @@ static void check_frames(struct dwarf_names *left, struct dwarf_names *right, ui
 }
 
 /* Also after its memory was released partway. */
-START_TEST(expanded_has_the_same_names)
+START_TEST(decompressed_file_has_the_same_names)
 {
 	struct debug_image *image = expand();
 	struct dwarf_names *own, *expanded;
@@ -156,7 +156,7 @@ static bool oracle_line(Dwarf_Die *unit, uint64_t address, const char **file_ret
 }
 
 /* Every unit at every address, including addresses outside the unit and between its lines. */
-START_TEST(lines_are_those_of_libdw)
+START_TEST(lines_match_libdw)
 {
 	struct line_tables *tables = line_tables_create(sample.dwarf);
 	Dwarf_CU *position = NULL;
@@ -186,14 +186,14 @@ START_TEST(lines_are_those_of_libdw)
 }
 END_TEST
 
-START_TEST(not_worth_it)
+START_TEST(small_sections_are_not_decompressed)
 {
 	ck_assert_int_eq(expanded_debug_create(sample.fd, UINT64_C(1) << 40), -1);
 	ck_assert_int_eq(expanded_debug_create(-1, 1), -1);
 }
 END_TEST
 
-START_TEST(nowhere_to_put_it)
+START_TEST(no_directory_to_write_to)
 {
 	const char *before = getenv("TMPDIR");
 	char *kept = before ? strdup(before) : NULL;
@@ -212,7 +212,7 @@ START_TEST(nowhere_to_put_it)
 END_TEST
 
 /* Like a full disk: a part of it can be written. */
-START_TEST(no_room_for_all_of_it)
+START_TEST(no_space_for_the_whole_file)
 {
 	struct rlimit before, small;
 	int expanded;
@@ -265,7 +265,7 @@ static int create_changed(uint64_t offset, const void *bytes, size_t size, uint6
 	return expanded;
 }
 
-START_TEST(damaged)
+START_TEST(damaged_sections_are_refused)
 {
 	const uint64_t sizes[] = {0, 1, UINT64_MAX, UINT64_C(1) << 32};
 	const uint16_t wrong_index = 0xfeff;
@@ -303,7 +303,7 @@ static void note_writing(int number)
 
 /* No file is created for sections whose claimed size is impossible for their bytes or exceeds the limit. */
 /* Code and data of large programs are not copied. */
-START_TEST(keeps_only_what_has_names)
+START_TEST(only_sections_with_names_are_kept)
 {
 	int fd = expanded_debug_create(sample.fd, 1);
 	size_t names, kept = 0;
@@ -332,7 +332,7 @@ START_TEST(keeps_only_what_has_names)
 }
 END_TEST
 
-START_TEST(claims_too_much)
+START_TEST(impossible_sizes_are_refused)
 {
 	const uint64_t claims[] = {sample.info_size * 1100, (UINT64_C(8) << 30) + 1, UINT64_MAX};
 	struct rlimit before, none;
@@ -380,7 +380,7 @@ static int create_on_disk(const char *directory, uint64_t bytes)
 	return fd;
 }
 
-START_TEST(leaves_half_of_what_is_free)
+START_TEST(half_of_the_free_space_is_left)
 {
 	char directory[TEMPORARY_PATH_SIZE];
 	int fd = expanded_debug_create(sample.fd, 1);
@@ -416,15 +416,15 @@ int main(void)
 	}
 	tcase_add_checked_fixture(cases, open_sample, close_sample);
 	tcase_set_timeout(cases, 600);
-	tcase_add_test(cases, expanded_has_the_same_names);
-	tcase_add_test(cases, lines_are_those_of_libdw);
-	tcase_add_test(cases, not_worth_it);
-	tcase_add_test(cases, nowhere_to_put_it);
-	tcase_add_test(cases, no_room_for_all_of_it);
-	tcase_add_test(cases, damaged);
-	tcase_add_test(cases, keeps_only_what_has_names);
-	tcase_add_test(cases, claims_too_much);
-	tcase_add_test(cases, leaves_half_of_what_is_free);
+	tcase_add_test(cases, decompressed_file_has_the_same_names);
+	tcase_add_test(cases, lines_match_libdw);
+	tcase_add_test(cases, small_sections_are_not_decompressed);
+	tcase_add_test(cases, no_directory_to_write_to);
+	tcase_add_test(cases, no_space_for_the_whole_file);
+	tcase_add_test(cases, damaged_sections_are_refused);
+	tcase_add_test(cases, only_sections_with_names_are_kept);
+	tcase_add_test(cases, impossible_sizes_are_refused);
+	tcase_add_test(cases, half_of_the_free_space_is_left);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -320,7 +320,7 @@ START_TEST(hostile_names)
 }
 END_TEST
 
-START_TEST(nothing_at_all)
+START_TEST(without_any_memory)
 {
 	struct mmt_report report = empty_report();
 	size_t size;
@@ -369,7 +369,7 @@ START_TEST(heaptrack_lines)
 }
 END_TEST
 
-START_TEST(order_of_events)
+START_TEST(heaptrack_events_are_balanced)
 {
 	static const struct mmt_lifetime first[] = {{0, 2, 1, 1}, {2, 2, 2, 1}, {2, MMT_STILL_MAPPED, 4, 1}};
 	const struct mmt_part part = {.lifetimes = first, .lifetime_count = 3};
@@ -520,7 +520,7 @@ START_TEST(compressed_stream)
 END_TEST
 
 /* A mark at 2500 ns is in a window that starts before it, and not at the start of a later one. */
-START_TEST(marks_of_the_window)
+START_TEST(window_has_its_marks)
 {
 	struct mmt_report report = hostile_report();
 	size_t size;
@@ -540,7 +540,7 @@ START_TEST(marks_of_the_window)
 END_TEST
 
 /* Longer than the buffers on the way. */
-START_TEST(long_piece)
+START_TEST(long_text)
 {
 	char name[100001], *text = NULL, *plain;
 	size_t size = 0, plain_size;
@@ -582,7 +582,7 @@ START_TEST(long_name)
 }
 END_TEST
 
-START_TEST(wrong_requests)
+START_TEST(invalid_requests_are_refused)
 {
 	struct mmt_report report = hostile_report();
 	struct mmt_export_options options;
@@ -614,18 +614,18 @@ int main(void)
 	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
 	tcase_add_test(tests, folded_memory_of_unknown_residency);
 	tcase_add_test(tests, hostile_names);
-	tcase_add_test(tests, nothing_at_all);
+	tcase_add_test(tests, without_any_memory);
 	tcase_add_test(tests, huge_figures);
 	tcase_add_test(tests, heaptrack_lines);
-	tcase_add_test(tests, order_of_events);
+	tcase_add_test(tests, heaptrack_events_are_balanced);
 	tcase_add_test(tests, items_by_process);
 	tcase_add_test(tests, many_processes);
 	tcase_add_test(tests, protobuf_encoding);
 	tcase_add_test(tests, compressed_stream);
-	tcase_add_loop_test(tests, marks_of_the_window, 0, 2);
-	tcase_add_test(tests, long_piece);
+	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
+	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);
-	tcase_add_test(tests, wrong_requests);
+	tcase_add_test(tests, invalid_requests_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

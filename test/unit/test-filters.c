@@ -90,7 +90,7 @@ START_TEST(patterns_select)
 END_TEST
 
 /* Lost calls and memory that no thread mapped have neither a thread nor a stack. */
-START_TEST(nothing_is_known)
+START_TEST(memory_without_thread_or_stack)
 {
 	const struct filter_subject unknown = {.memory_class = MMT_CLASS_ANON};
 	static const struct selecting unmatched[] = {
@@ -138,7 +138,7 @@ static const struct {
     {{{"=x"}, {0}, false}, "is not function"},
 };
 
-START_TEST(mistakes)
+START_TEST(invalid_patterns_are_refused)
 {
 	struct mmt_report_options options = options_of(&refused[_i].selecting);
 	struct filters filters = {0};
@@ -158,9 +158,9 @@ int main(void)
 	TCase *tcase = tcase_create("filters");
 
 	tcase_add_loop_test(tcase, patterns_select, 0, sizeof(cases) / sizeof(*cases));
-	tcase_add_test(tcase, nothing_is_known);
+	tcase_add_test(tcase, memory_without_thread_or_stack);
 	tcase_add_test(tcase, failed_calls_by_stack);
-	tcase_add_loop_test(tcase, mistakes, 0, sizeof(refused) / sizeof(*refused));
+	tcase_add_loop_test(tcase, invalid_patterns_are_refused, 0, sizeof(refused) / sizeof(*refused));
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -5,7 +5,7 @@
 #include "analysis/report/report-build.h"
 #include "support/run-suite.h"
 
-START_TEST(figures_that_agree)
+START_TEST(consistent_figures_pass)
 {
 	const struct mmt_group group = {.allocated_bytes = 12288, .freed_bytes = 4096, .unfreed_bytes = 8192};
 
@@ -14,7 +14,7 @@ START_TEST(figures_that_agree)
 END_TEST
 
 /* A disagreement is reported with the figures and the stack, never shown as a result. */
-START_TEST(figures_that_do_not)
+START_TEST(inconsistent_figures_are_errors)
 {
 	const struct mmt_frame *const frame = &(const struct mmt_frame){.function = "leak"};
 	const struct mmt_group group = {
@@ -34,8 +34,8 @@ int main(void)
 	Suite *suite = suite_create("groups");
 	TCase *tcase = tcase_create("groups");
 
-	tcase_add_test(tcase, figures_that_agree);
-	tcase_add_test(tcase, figures_that_do_not);
+	tcase_add_test(tcase, consistent_figures_pass);
+	tcase_add_test(tcase, inconsistent_figures_are_errors);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

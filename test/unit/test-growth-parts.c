@@ -290,7 +290,7 @@ START_TEST(parts_add_up_while_the_process_runs)
 }
 END_TEST
 
-START_TEST(nothing_without_the_start)
+START_TEST(no_parts_without_the_first_reading)
 {
 	struct mmt_report_options options;
 	struct mmt_report *report;
@@ -384,7 +384,7 @@ static void check_sum(const struct mmt_growth *growth)
 }
 
 /* Up to 4.5 s: what was resident at 4 s, of the mappings from before the start and of those made since. */
-START_TEST(end_of_window)
+START_TEST(window_ends_with_its_last_reading)
 {
 	struct mmt_report *report;
 
@@ -407,7 +407,7 @@ START_TEST(end_of_window)
 END_TEST
 
 /* From 3.9 s: the reading at 4 s is nearer than the one at 2 s, and the mapping made at 3 s precedes the window. */
-START_TEST(start_of_window)
+START_TEST(window_starts_with_the_nearest_reading)
 {
 	struct mmt_report *report;
 
@@ -439,7 +439,7 @@ START_TEST(start_of_window)
 END_TEST
 
 /* A mapping made between the start of the window and the reading nearest to it keeps the pages that it had then. */
-START_TEST(mapped_before_the_nearest_reading)
+START_TEST(mapping_between_start_and_nearest_reading_keeps_its_pages)
 {
 	struct mmt_report *report;
 
@@ -459,7 +459,7 @@ START_TEST(mapped_before_the_nearest_reading)
 END_TEST
 
 /* Without two readings, or if the same one is nearest to both ends, nothing can be compared. */
-START_TEST(nothing_between_readings)
+START_TEST(no_parts_without_two_readings)
 {
 	struct mmt_report *report;
 
@@ -478,7 +478,7 @@ START_TEST(nothing_between_readings)
 END_TEST
 
 /* Steps have the readings made in them. */
-START_TEST(steps_with_readings)
+START_TEST(steps_have_their_readings)
 {
 	static const uint64_t expected[] = {MMT_UNKNOWN, 0,	   MMT_UNKNOWN, 8 * PAGE,
 					    MMT_UNKNOWN, 3 * PAGE, MMT_UNKNOWN, 16 * PAGE};
@@ -497,7 +497,7 @@ START_TEST(steps_with_readings)
 END_TEST
 
 /* Readings that no recorder writes do not count; the preceding one does. */
-START_TEST(hostile_readings)
+START_TEST(impossible_readings_are_ignored)
 {
 	static const struct {
 		struct resident_run runs[2];
@@ -598,7 +598,7 @@ START_TEST(runs_are_counted_once)
 END_TEST
 
 /* The last reading before a window without readings does not show what was resident in it. */
-START_TEST(no_reading_in_the_window)
+START_TEST(window_without_readings_has_no_parts)
 {
 	struct mmt_report *report;
 
@@ -613,7 +613,7 @@ START_TEST(no_reading_in_the_window)
 END_TEST
 
 /* Sizes that no process has: nothing overflows (sanitizers would detect it), and the order of the parts is right. */
-START_TEST(hostile_sizes)
+START_TEST(absurd_sizes_do_not_overflow)
 {
 	static const uint64_t sizes[][2] = {{UINT64_MAX, 1}, {1, UINT64_MAX}, {INT64_MAX, 1ull << 63}};
 
@@ -717,7 +717,7 @@ static void check_heaps(const char *library, const struct touched *touched, size
 }
 
 /* The layouts of the runtimes: G1, Serial and Parallel of Java 17 and 25 with -Xmx40g, ZGC, .NET 10, Node 20. */
-START_TEST(heaps_of_runtimes)
+START_TEST(growth_is_attributed_to_runtime_heaps)
 {
 	static const struct touched low[] = {{4 * GIB, 384 * MIB, PRIVATE_RW, "", "Java"},
 					     {0, 3 * GIB, PROT_NONE, "", NULL},
@@ -766,7 +766,7 @@ START_TEST(heaps_of_runtimes)
 END_TEST
 
 /* The recorder was killed: the last reading is earlier than the end, when RSS was larger. */
-START_TEST(killed_recorder)
+START_TEST(killed_recorder_has_no_final_parts)
 {
 	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run start[] = {RUN(HEAP, 2)}, end[] = {RUN(HEAP, 10)};
@@ -801,7 +801,7 @@ START_TEST(killed_recorder)
 END_TEST
 
 /* Memory that was resident at the last reading, but was unmapped before the window ended, is not held. */
-START_TEST(unmapped_after_the_last_reading)
+START_TEST(memory_unmapped_after_the_last_reading_is_not_held)
 {
 	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run pages[] = {RUN(LATER, 3), RUN(MADE, 8)};
@@ -1050,20 +1050,20 @@ int main(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_test(tests, every_page_has_a_part);
 	tcase_add_test(tests, parts_add_up_while_the_process_runs);
-	tcase_add_test(tests, nothing_without_the_start);
-	tcase_add_test(tests, end_of_window);
-	tcase_add_test(tests, start_of_window);
-	tcase_add_test(tests, mapped_before_the_nearest_reading);
-	tcase_add_test(tests, nothing_between_readings);
-	tcase_add_test(tests, steps_with_readings);
-	tcase_add_test(tests, hostile_readings);
+	tcase_add_test(tests, no_parts_without_the_first_reading);
+	tcase_add_test(tests, window_ends_with_its_last_reading);
+	tcase_add_test(tests, window_starts_with_the_nearest_reading);
+	tcase_add_test(tests, mapping_between_start_and_nearest_reading_keeps_its_pages);
+	tcase_add_test(tests, no_parts_without_two_readings);
+	tcase_add_test(tests, steps_have_their_readings);
+	tcase_add_test(tests, impossible_readings_are_ignored);
 	tcase_add_test(tests, one_reading_for_each_snapshot);
 	tcase_add_test(tests, runs_are_counted_once);
-	tcase_add_test(tests, no_reading_in_the_window);
-	tcase_add_test(tests, hostile_sizes);
-	tcase_add_test(tests, heaps_of_runtimes);
-	tcase_add_test(tests, killed_recorder);
-	tcase_add_test(tests, unmapped_after_the_last_reading);
+	tcase_add_test(tests, window_without_readings_has_no_parts);
+	tcase_add_test(tests, absurd_sizes_do_not_overflow);
+	tcase_add_test(tests, growth_is_attributed_to_runtime_heaps);
+	tcase_add_test(tests, killed_recorder_has_no_final_parts);
+	tcase_add_test(tests, memory_unmapped_after_the_last_reading_is_not_held);
 	tcase_add_test(tests, huge_pages_belong_to_rows_and_kinds);
 	tcase_add_test(tests, huge_pages_without_a_sample);
 	tcase_add_test(tests, moved_memory_is_not_new);

@@ -227,7 +227,7 @@ START_TEST(simulated_programs)
 }
 END_TEST
 
-START_TEST(short_recordings_say_so)
+START_TEST(short_recordings_get_no_verdict)
 {
 	struct counts few = judge_many(leak, 47, 60), brief = judge_many(leak, 100, 1.9);
 	struct mmt_resident_reading readings[2] = {{1000000000, 4096, 0}, {1000000000, 4096, 0}};
@@ -241,7 +241,7 @@ START_TEST(short_recordings_say_so)
 }
 END_TEST
 
-START_TEST(no_readings)
+START_TEST(no_readings_give_no_verdict)
 {
 	struct mmt_growth growth = mmt_growth_judge(NULL, 0);
 
@@ -270,7 +270,7 @@ START_TEST(figures_of_a_leak)
 }
 END_TEST
 
-START_TEST(time_of_a_plateau)
+START_TEST(start_of_a_plateau)
 {
 	struct mmt_resident_reading readings[121];
 	struct mmt_growth growth;
@@ -358,10 +358,10 @@ int main(void)
 	TCase *tests = tcase_create("growth");
 
 	tcase_add_loop_test(tests, simulated_programs, 0, PROGRAMS);
-	tcase_add_test(tests, short_recordings_say_so);
-	tcase_add_test(tests, no_readings);
+	tcase_add_test(tests, short_recordings_get_no_verdict);
+	tcase_add_test(tests, no_readings_give_no_verdict);
 	tcase_add_test(tests, figures_of_a_leak);
-	tcase_add_test(tests, time_of_a_plateau);
+	tcase_add_test(tests, start_of_a_plateau);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);

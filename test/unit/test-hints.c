@@ -27,7 +27,7 @@ static void assert_hint(const struct mmt_group *group, uint64_t live_threads, co
 	ck_assert_msg(strstr(hint, words), "\"%s\" is not in: %s", words, hint);
 }
 
-START_TEST(nothing_without_a_cause)
+START_TEST(no_hint_without_a_cause)
 {
 	struct mmt_group group = make_group(MMT_PATTERN_NONE, 64 * MIB, 64);
 
@@ -35,7 +35,7 @@ START_TEST(nothing_without_a_cause)
 }
 END_TEST
 
-START_TEST(large_rows_only)
+START_TEST(small_rows_get_no_hint)
 {
 	static const enum mmt_pattern patterns[] = {MMT_PATTERN_ARENA,	    MMT_PATTERN_HEAP,
 						    MMT_PATTERN_GC_HEAP,    MMT_PATTERN_DIRECT_BUFFER,
@@ -51,7 +51,7 @@ START_TEST(large_rows_only)
 }
 END_TEST
 
-START_TEST(many_mappings_only)
+START_TEST(few_mappings_get_no_hint)
 {
 	static const enum mmt_pattern patterns[] = {MMT_PATTERN_FILE, MMT_PATTERN_MEMFD, MMT_PATTERN_SHM,
 						    MMT_PATTERN_AIO};
@@ -72,7 +72,7 @@ START_TEST(many_mappings_only)
 END_TEST
 
 /* Every program loads libraries. */
-START_TEST(much_code_only)
+START_TEST(little_code_gets_no_hint)
 {
 	struct mmt_group few = make_group(MMT_PATTERN_CODE, 31 * MIB, 31), many = few, large = few;
 
@@ -190,7 +190,7 @@ START_TEST(huge_pages_that_are_mostly_empty)
 }
 END_TEST
 
-START_TEST(who_asks_for_huge_pages)
+START_TEST(source_of_huge_pages)
 {
 	const struct mmt_huge_pages huge = {.bytes = 64 * MIB, .sampled_bytes = 4 * MIB, .zero_bytes = 60 * MIB};
 	const struct mmt_frame java = {.module = "libjvm.so"}, jemalloc = {.module = "libjemalloc.so.2"};
@@ -221,15 +221,15 @@ int main(void)
 	Suite *suite = suite_create("hints");
 	TCase *tests = tcase_create("hints");
 
-	tcase_add_test(tests, nothing_without_a_cause);
-	tcase_add_test(tests, large_rows_only);
-	tcase_add_test(tests, many_mappings_only);
-	tcase_add_test(tests, much_code_only);
+	tcase_add_test(tests, no_hint_without_a_cause);
+	tcase_add_test(tests, small_rows_get_no_hint);
+	tcase_add_test(tests, few_mappings_get_no_hint);
+	tcase_add_test(tests, little_code_gets_no_hint);
 	tcase_add_test(tests, threads_that_run_or_finished);
 	tcase_add_test(tests, tools_of_the_runtime);
 	tcase_add_test(tests, growth_before);
 	tcase_add_test(tests, huge_pages_that_are_mostly_empty);
-	tcase_add_test(tests, who_asks_for_huge_pages);
+	tcase_add_test(tests, source_of_huge_pages);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -133,7 +133,7 @@ START_TEST(hostile_names)
 }
 END_TEST
 
-START_TEST(loads_nothing)
+START_TEST(page_loads_nothing)
 {
 	struct mmt_report report = sample_report();
 	char *page = render(&report, &(struct mmt_text_options){0});
@@ -152,7 +152,7 @@ START_TEST(loads_nothing)
 END_TEST
 
 /* A report created without lifetimes still has its stacks. */
-START_TEST(without_lifetimes)
+START_TEST(report_without_lifetimes)
 {
 	struct mmt_report report = sample_report();
 	char *page = render(&report, &(struct mmt_text_options){0}), *data = cut_data(page);
@@ -169,7 +169,7 @@ START_TEST(without_lifetimes)
 }
 END_TEST
 
-START_TEST(limit)
+START_TEST(limited_rows)
 {
 	struct mmt_report report = sample_report();
 	char *page = render(&report, &(struct mmt_text_options){.limit = 1}), *data = cut_data(page);
@@ -183,7 +183,7 @@ START_TEST(limit)
 }
 END_TEST
 
-START_TEST(grouped)
+START_TEST(grouped_rows)
 {
 	struct mmt_report report = sample_report();
 	char *text = NULL;
@@ -203,7 +203,7 @@ END_TEST
 
 /* A stack that only the first recording has, and memory that it freed, are no change if both are of the same
  * process. */
-START_TEST(same_process)
+START_TEST(diff_of_one_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
 	struct mmt_diff diff = {.before = &before, .after = &after, .between_ns = 1000000000};
@@ -231,7 +231,7 @@ END_TEST
 
 /* As in text: a stack of the second recording that the first one has too has grown. The page's script treats
  * unmarked stacks as new. */
-START_TEST(same_process_marks_stacks_of_both)
+START_TEST(diff_of_one_process_marks_common_stacks)
 {
 	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
 	static const struct mmt_frame *const frames[] = {&frame};
@@ -260,7 +260,7 @@ START_TEST(same_process_marks_stacks_of_both)
 END_TEST
 
 /* As in text, memory that an allocator keeps by design is not a leak of the program. */
-START_TEST(verdict_words)
+START_TEST(verdicts_are_those_of_the_text)
 {
 	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
 	static const struct mmt_frame *const frames[] = {&frame};
@@ -347,13 +347,13 @@ int main(void)
 	TCase *page = tcase_create("page");
 
 	tcase_add_loop_test(page, hostile_names, 0, HOSTILE_COUNT);
-	tcase_add_test(page, loads_nothing);
-	tcase_add_test(page, without_lifetimes);
-	tcase_add_test(page, limit);
-	tcase_add_test(page, grouped);
-	tcase_add_loop_test(page, same_process, 0, 2);
-	tcase_add_loop_test(page, same_process_marks_stacks_of_both, 0, 2);
-	tcase_add_loop_test(page, verdict_words, 0, 2);
+	tcase_add_test(page, page_loads_nothing);
+	tcase_add_test(page, report_without_lifetimes);
+	tcase_add_test(page, limited_rows);
+	tcase_add_test(page, grouped_rows);
+	tcase_add_loop_test(page, diff_of_one_process, 0, 2);
+	tcase_add_loop_test(page, diff_of_one_process_marks_common_stacks, 0, 2);
+	tcase_add_loop_test(page, verdicts_are_those_of_the_text, 0, 2);
 	tcase_add_test(page, long_steps);
 	suite_add_tcase(suite, page);
 	return run_suite(suite);

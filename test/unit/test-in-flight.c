@@ -77,7 +77,7 @@ START_TEST(thread_that_waits_in_another_call_has_returned)
 }
 END_TEST
 
-START_TEST(busy_thread_has_returned_when_it_is_told_of)
+START_TEST(busy_thread_has_returned_when_an_event_shows_it)
 {
 	start(BUSY);
 	ck_assert(wait_for_count(1));
@@ -118,7 +118,7 @@ int main(void)
 	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, sleeping_thread_has_returned);
 	tcase_add_test(tests, thread_that_waits_in_another_call_has_returned);
-	tcase_add_test(tests, busy_thread_has_returned_when_it_is_told_of);
+	tcase_add_test(tests, busy_thread_has_returned_when_an_event_shows_it);
 	tcase_add_test(tests, thread_that_has_ended_is_not_waited_for);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

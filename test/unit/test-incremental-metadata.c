@@ -104,7 +104,7 @@ START_TEST(test_perf_maps_grow)
 }
 END_TEST
 
-START_TEST(test_begun_anew_and_gaps)
+START_TEST(test_restarted_files_and_gaps)
 {
 	const struct reader_metadata *metadata;
 	const struct perf_map_copy *map;
@@ -158,7 +158,7 @@ START_TEST(test_build_ids)
 }
 END_TEST
 
-START_TEST(test_lies)
+START_TEST(test_false_pieces_are_refused)
 {
 	const struct reader_metadata *metadata;
 
@@ -174,7 +174,7 @@ START_TEST(test_lies)
 END_TEST
 
 /* More than a recorder writes is damage; what precedes it is read. */
-START_TEST(test_too_many)
+START_TEST(test_too_many_pieces_are_damage)
 {
 	enum { PIECE = 60000, COUNT = (256 << 20) / PIECE + 4 };
 	static char text[PIECE];
@@ -192,7 +192,7 @@ START_TEST(test_too_many)
 END_TEST
 
 /* Each of many processes, and each of many dumps of one process, is found without a search. */
-START_TEST(test_many)
+START_TEST(test_many_files_are_found_quickly)
 {
 	enum { PROCESSES = 20000 };
 	const struct reader_metadata *metadata;
@@ -215,7 +215,7 @@ START_TEST(test_many)
 END_TEST
 
 /* A complete file has its sections. */
-START_TEST(test_finished)
+START_TEST(test_complete_files_have_sections)
 {
 	const struct reader_metadata *metadata;
 
@@ -229,18 +229,18 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("incremental-metadata");
-	TCase *tests = tcase_create("name-pieces");
+	TCase *tests = tcase_create("incremental metadata");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_perf_maps_grow);
-	tcase_add_test(tests, test_begun_anew_and_gaps);
+	tcase_add_test(tests, test_restarted_files_and_gaps);
 	tcase_add_test(tests, test_jitdumps);
 	tcase_add_test(tests, test_build_ids);
-	tcase_add_test(tests, test_lies);
-	tcase_add_test(tests, test_too_many);
-	tcase_add_test(tests, test_many);
-	tcase_add_test(tests, test_finished);
+	tcase_add_test(tests, test_false_pieces_are_refused);
+	tcase_add_test(tests, test_too_many_pieces_are_damage);
+	tcase_add_test(tests, test_many_files_are_found_quickly);
+	tcase_add_test(tests, test_complete_files_have_sections);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

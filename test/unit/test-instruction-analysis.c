@@ -220,7 +220,7 @@ static size_t read_maze(void *context, uint64_t address, size_t size, const uint
 }
 
 /* The number of analyzed instructions is bounded on all paths together. */
-START_TEST(test_maze)
+START_TEST(test_branches_are_bounded)
 {
 	unsigned reads = 0;
 	const struct analyzed_code maze = {.read = read_maze, .context = &reads};
@@ -304,7 +304,7 @@ START_TEST(test_code_in_the_frame_of_another)
 END_TEST
 
 /* The caller is on a stack whose address the code loads from memory. */
-START_TEST(test_other_stack)
+START_TEST(test_code_that_switches_stacks)
 {
 	static const uint8_t switches[] = {0x49, 0x8b, 0x65, 0x58, 0xc3}, /* mov rsp, [r13 + 0x58]; ret */
 	    from_global[] = {0x48, 0x8b, 0x25, 1, 0, 0, 0, 0xc9, 0xc3},	  /* mov rsp, [rip + 1]; leave; ret */
@@ -334,14 +334,14 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("instruction-analysis");
-	TCase *tests = tcase_create("deduced rows");
+	TCase *tests = tcase_create("rows");
 
 	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));
 	tcase_add_test(tests, test_padding);
 	tcase_add_test(tests, test_next_function);
-	tcase_add_test(tests, test_maze);
+	tcase_add_test(tests, test_branches_are_bounded);
 	tcase_add_test(tests, test_code_in_the_frame_of_another);
-	tcase_add_test(tests, test_other_stack);
+	tcase_add_test(tests, test_code_that_switches_stacks);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

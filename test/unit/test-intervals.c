@@ -12,7 +12,7 @@ static void insert(struct intervals *intervals, uint64_t start)
 }
 
 /* The root's earlier content is not used while the directory is empty. */
-START_TEST(an_empty_one_is_not_searched)
+START_TEST(an_empty_map_is_not_searched)
 {
 	struct intervals intervals = {0};
 
@@ -40,7 +40,7 @@ static void check_found(const struct intervals *intervals, uint64_t first, uint6
 }
 
 /* However many chunks there are, growing and shrinking. */
-START_TEST(each_is_found)
+START_TEST(each_interval_is_found)
 {
 	struct intervals intervals = {0};
 	const uint64_t most = 6000;
@@ -61,7 +61,7 @@ START_TEST(each_is_found)
 END_TEST
 
 /* A mapping at a released address is found there without a search. */
-START_TEST(the_place_of_what_was_removed_is_known)
+START_TEST(removed_addresses_are_found_without_a_search)
 {
 	struct intervals intervals = {0};
 	size_t found;
@@ -84,9 +84,9 @@ int main(void)
 	Suite *suite = suite_create("intervals");
 	TCase *cases = tcase_create("ranges");
 
-	tcase_add_test(cases, an_empty_one_is_not_searched);
-	tcase_add_test(cases, each_is_found);
-	tcase_add_test(cases, the_place_of_what_was_removed_is_known);
+	tcase_add_test(cases, an_empty_map_is_not_searched);
+	tcase_add_test(cases, each_interval_is_found);
+	tcase_add_test(cases, removed_addresses_are_found_without_a_search);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -56,7 +56,7 @@ static void open_at(size_t index, uint64_t time_ns)
 	recorder.jobs.jit_code.programs.items[index].opened_ns = time_ns;
 }
 
-START_TEST(what_is_noted)
+START_TEST(executable_ranges_are_noted)
 {
 	note(1, 100, PROT_READ, "//anon");
 	note(2, 100, PROT_READ | PROT_EXEC, "/usr/lib/libc.so.6");
@@ -72,7 +72,7 @@ START_TEST(what_is_noted)
 }
 END_TEST
 
-START_TEST(in_the_order_of_time)
+START_TEST(records_in_time_order)
 {
 	note(1, 100, PROT_EXEC, "");
 	open_at(0, 150);
@@ -88,7 +88,7 @@ START_TEST(in_the_order_of_time)
 END_TEST
 
 /* The new program's code is reported before its exec. */
-START_TEST(exec_is_told_late)
+START_TEST(late_exec_record)
 {
 	note(1, 100, PROT_EXEC, "");
 	open_at(0, 150);
@@ -103,7 +103,7 @@ START_TEST(exec_is_told_late)
 END_TEST
 
 /* Nothing was read of the old program: all code is the new one's. */
-START_TEST(exec_is_told_after_reading)
+START_TEST(exec_record_after_reading)
 {
 	note(1, 100, PROT_EXEC, "");
 	note(3, 300, PROT_EXEC, "");
@@ -115,7 +115,7 @@ START_TEST(exec_is_told_after_reading)
 END_TEST
 
 /* A late record of data that preceded the code does not replace it. */
-START_TEST(told_of_in_no_order)
+START_TEST(records_in_any_order)
 {
 	note(1, 300, PROT_EXEC, "");
 	note(1, 200, PROT_READ, "");
@@ -135,7 +135,7 @@ START_TEST(exec_before_anything_is_read)
 END_TEST
 
 /* Its PID is reused. */
-START_TEST(process_of_the_same_number)
+START_TEST(reused_pid)
 {
 	note(1, 100, PROT_EXEC, "");
 	jit_code_end_process(&recorder, PID);
@@ -149,17 +149,17 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("generated code");
-	TCase *tests = tcase_create("generated code");
+	Suite *suite = suite_create("jit-code");
+	TCase *tests = tcase_create("JIT code");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, what_is_noted);
-	tcase_add_test(tests, in_the_order_of_time);
-	tcase_add_test(tests, exec_is_told_late);
-	tcase_add_test(tests, exec_is_told_after_reading);
-	tcase_add_test(tests, told_of_in_no_order);
+	tcase_add_test(tests, executable_ranges_are_noted);
+	tcase_add_test(tests, records_in_time_order);
+	tcase_add_test(tests, late_exec_record);
+	tcase_add_test(tests, exec_record_after_reading);
+	tcase_add_test(tests, records_in_any_order);
 	tcase_add_test(tests, exec_before_anything_is_read);
-	tcase_add_test(tests, process_of_the_same_number);
+	tcase_add_test(tests, reused_pid);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -62,7 +62,7 @@ static void put_code(struct buffer *file)
 }
 
 /* Unwinding looks up the code at every step, never its line. */
-START_TEST(lines_are_not_searched_for_a_name)
+START_TEST(looking_up_a_name_reads_no_lines)
 {
 	struct reader_metadata metadata = {0};
 	struct jitdump_copy copy = {.pid = PID};
@@ -137,7 +137,7 @@ static void expect_names_of_both(const struct reader_metadata *metadata)
 }
 
 /* Jitdumps, whatever clock they use. */
-START_TEST(jitdumps_are_those_of_the_program)
+START_TEST(jitdumps_belong_to_their_program)
 {
 	struct jitdump_copy dumps[2] = {{.pid = PID, .knows_program = true},
 					{.pid = PID, .knows_program = true, .program_ns = 100}};
@@ -166,7 +166,7 @@ START_TEST(jitdumps_are_those_of_the_program)
 }
 END_TEST
 
-START_TEST(names_are_those_of_the_program)
+START_TEST(names_belong_to_their_program)
 {
 	static char old_text[] = "1000 10 old\n", new_text[] = "1000 10 new\n";
 	struct perf_map_growth old_growth[] = {{20, sizeof(old_text) - 1}};
@@ -196,9 +196,9 @@ int main(void)
 	Suite *suite = suite_create("jit-names");
 	TCase *tests = tcase_create("jit-names");
 
-	tcase_add_test(tests, lines_are_not_searched_for_a_name);
-	tcase_add_test(tests, names_are_those_of_the_program);
-	tcase_add_test(tests, jitdumps_are_those_of_the_program);
+	tcase_add_test(tests, looking_up_a_name_reads_no_lines);
+	tcase_add_test(tests, names_belong_to_their_program);
+	tcase_add_test(tests, jitdumps_belong_to_their_program);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

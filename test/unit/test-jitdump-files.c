@@ -62,7 +62,7 @@ static struct noted_jitdump make_kept(pid_t pid, size_t bytes)
 }
 
 /* Whatever was known of its dump before. */
-START_TEST(dumps_are_of_the_last_program_before_them)
+START_TEST(dumps_belong_to_the_last_program_before_them)
 {
 	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {10, 30, 20}};
 
@@ -76,7 +76,7 @@ START_TEST(dumps_are_of_the_last_program_before_them)
 END_TEST
 
 /* Living processes come first, before everything that earlier programs left. */
-START_TEST(what_ended_programs_had_gives_way)
+START_TEST(dumps_of_ended_programs_are_evicted)
 {
 	struct jitdump_copies copies = {0};
 	struct buffer section;
@@ -103,7 +103,7 @@ START_TEST(what_ended_programs_had_gives_way)
 END_TEST
 
 /* Whatever the file clock was when recording started, and however far it has been changed since. */
-START_TEST(files_that_the_next_program_wrote)
+START_TEST(next_program_reuses_the_file)
 {
 	static const uint64_t hour_ns = 3600000000000, begun_ns[] = {-hour_ns, 0, hour_ns};
 	uint64_t now_ns = clock_now_ns();
@@ -136,9 +136,9 @@ int main(void)
 	TCase *cases = tcase_create("jitdumps");
 
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_loop_test(cases, dumps_are_of_the_last_program_before_them, 0, 4);
-	tcase_add_test(cases, what_ended_programs_had_gives_way);
-	tcase_add_loop_test(cases, files_that_the_next_program_wrote, 0, 3);
+	tcase_add_loop_test(cases, dumps_belong_to_the_last_program_before_them, 0, 4);
+	tcase_add_test(cases, dumps_of_ended_programs_are_evicted);
+	tcase_add_loop_test(cases, next_program_reuses_the_file, 0, 3);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

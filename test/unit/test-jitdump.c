@@ -258,7 +258,7 @@ START_TEST(test_truncated)
 }
 END_TEST
 
-START_TEST(test_lying_lengths)
+START_TEST(test_false_lengths)
 {
 	struct jitdump *dump;
 	size_t broken;
@@ -338,7 +338,7 @@ static void expect_refused(enum mmt_error_code code)
 	mmt_error_destroy(error);
 }
 
-START_TEST(test_what_is_no_jitdump)
+START_TEST(test_other_files_are_refused)
 {
 	static const struct {
 		uint32_t magic, version, size;
@@ -370,9 +370,9 @@ int main(void)
 	tcase_add_test(tests, test_lines);
 	tcase_add_test(tests, test_unwinding);
 	tcase_add_test(tests, test_truncated);
-	tcase_add_test(tests, test_lying_lengths);
+	tcase_add_test(tests, test_false_lengths);
 	tcase_add_test(tests, test_other_clock);
-	tcase_add_test(tests, test_what_is_no_jitdump);
+	tcase_add_test(tests, test_other_files_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -153,7 +153,7 @@ START_TEST(invalid_utf8)
 }
 END_TEST
 
-START_TEST(only_ascii)
+START_TEST(output_is_ascii)
 {
 	struct mmt_report report = sample_report();
 	char *text = NULL;
@@ -171,7 +171,7 @@ START_TEST(only_ascii)
 }
 END_TEST
 
-START_TEST(limit)
+START_TEST(limited_rows)
 {
 	struct mmt_report report = sample_report();
 	json_t *root = render(&report, &(struct mmt_text_options){.limit = 1});
@@ -184,7 +184,7 @@ START_TEST(limit)
 }
 END_TEST
 
-START_TEST(diff)
+START_TEST(diff_fields)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
 	struct mmt_diff_entry entry = {.change = MMT_CHANGE_NEW,
@@ -246,9 +246,9 @@ int main(void)
 	tcase_add_test(cases, report_fields);
 	tcase_add_test(cases, fields_of_commits_and_threads);
 	tcase_add_test(cases, invalid_utf8);
-	tcase_add_test(cases, only_ascii);
-	tcase_add_test(cases, limit);
-	tcase_add_test(cases, diff);
+	tcase_add_test(cases, output_is_ascii);
+	tcase_add_test(cases, limited_rows);
+	tcase_add_test(cases, diff_fields);
 	tcase_add_test(cases, no_control_character_in_the_text);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);

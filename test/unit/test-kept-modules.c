@@ -92,7 +92,7 @@ START_TEST(a_growing_file_is_copied_as_it_was)
 }
 END_TEST
 
-START_TEST(a_shrinking_file_is_copied_as_far_as_it_is_there)
+START_TEST(a_shrinking_file_is_copied_up_to_its_end)
 {
 	int first = add_file(2 * MIB), second = add_file(4096);
 
@@ -107,7 +107,7 @@ START_TEST(a_shrinking_file_is_copied_as_far_as_it_is_there)
 }
 END_TEST
 
-START_TEST(the_largest_file_gives_way)
+START_TEST(the_largest_file_is_omitted)
 {
 	const unsigned sizes_mib[] = {100, 120, 30, 110, 200};
 	const unsigned copied_mib[] = {100, 0, 30, 110, 0};
@@ -122,7 +122,7 @@ START_TEST(the_largest_file_gives_way)
 }
 END_TEST
 
-START_TEST(a_second_request_to_stop_leaves_out_the_rest)
+START_TEST(a_second_stop_request_omits_the_remaining_files)
 {
 	close(add_file(4096));
 	close(add_file(4096));
@@ -136,7 +136,7 @@ START_TEST(a_second_request_to_stop_leaves_out_the_rest)
 }
 END_TEST
 
-START_TEST(the_request_that_ended_the_recording_leaves_out_nothing)
+START_TEST(the_first_stop_request_omits_nothing)
 {
 	close(add_file(4096));
 	recorder.stop_requests = 1;
@@ -149,15 +149,15 @@ END_TEST
 
 int main(void)
 {
-	TCase *images = tcase_create("images");
+	TCase *images = tcase_create("modules");
 	Suite *suite = suite_create("kept-modules");
 
 	tcase_add_checked_fixture(images, set_up, tear_down);
 	tcase_add_test(images, a_growing_file_is_copied_as_it_was);
-	tcase_add_test(images, a_shrinking_file_is_copied_as_far_as_it_is_there);
-	tcase_add_test(images, the_largest_file_gives_way);
-	tcase_add_test(images, a_second_request_to_stop_leaves_out_the_rest);
-	tcase_add_test(images, the_request_that_ended_the_recording_leaves_out_nothing);
+	tcase_add_test(images, a_shrinking_file_is_copied_up_to_its_end);
+	tcase_add_test(images, the_largest_file_is_omitted);
+	tcase_add_test(images, a_second_stop_request_omits_the_remaining_files);
+	tcase_add_test(images, the_first_stop_request_omits_nothing);
 	suite_add_tcase(suite, images);
 	return run_suite(suite);
 }

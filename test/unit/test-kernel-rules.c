@@ -42,7 +42,7 @@ START_TEST(rules_change_with_the_version)
 }
 END_TEST
 
-START_TEST(what_is_no_version_is_the_newest_kernel)
+START_TEST(unknown_versions_count_as_the_newest_kernel)
 {
 	static const char *const releases[] = {
 	    "", "6", "6.", "6.x", ".1", "v6.1", " 6.1", "-6.1", "+6.1", "6 .1", "99999999999.1", "6.99999999999",
@@ -61,7 +61,7 @@ START_TEST(what_is_no_version_is_the_newest_kernel)
 }
 END_TEST
 
-START_TEST(child_of_a_fork_goes_by_the_same_rules)
+START_TEST(child_of_a_fork_follows_the_same_rules)
 {
 	struct space *copy;
 	struct driver child;
@@ -144,8 +144,8 @@ int main(void)
 	TCase *rules = tcase_create("rules");
 
 	tcase_add_test(rules, rules_change_with_the_version);
-	tcase_add_test(rules, what_is_no_version_is_the_newest_kernel);
-	tcase_add_test(rules, child_of_a_fork_goes_by_the_same_rules);
+	tcase_add_test(rules, unknown_versions_count_as_the_newest_kernel);
+	tcase_add_test(rules, child_of_a_fork_follows_the_same_rules);
 	tcase_add_test(rules, pieces_of_segments_merge_as_the_kernel_allows);
 	suite_add_tcase(suite, rules);
 	return run_suite(suite);

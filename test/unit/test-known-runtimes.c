@@ -46,7 +46,7 @@ START_TEST(files_of_runtimes)
 }
 END_TEST
 
-START_TEST(by_word)
+START_TEST(runtimes_are_found_by_name)
 {
 	ck_assert_str_eq(runtimes_find("java")->label, "Java");
 	ck_assert_ptr_null(runtimes_find("cobol"));
@@ -59,7 +59,7 @@ int main(void)
 	TCase *tests = tcase_create("runtimes");
 
 	tcase_add_test(tests, files_of_runtimes);
-	tcase_add_test(tests, by_word);
+	tcase_add_test(tests, runtimes_are_found_by_name);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

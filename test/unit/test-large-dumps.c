@@ -47,7 +47,7 @@ static void burst(struct series *series, uint64_t calls)
 	series->on = on;
 }
 
-START_TEST(ordinary_rates_always_have_them)
+START_TEST(large_dumps_are_on_at_ordinary_rates)
 {
 	static const uint64_t rates[] = {0, 1, 50, LARGE_DUMPS_RATE / 2, LARGE_DUMPS_RATE};
 	struct series series;
@@ -59,7 +59,7 @@ START_TEST(ordinary_rates_always_have_them)
 }
 END_TEST
 
-START_TEST(a_program_that_starts_has_them)
+START_TEST(large_dumps_are_on_at_program_start)
 {
 	struct series series;
 
@@ -73,7 +73,7 @@ START_TEST(a_program_that_starts_has_them)
 }
 END_TEST
 
-START_TEST(full_speed_has_none)
+START_TEST(large_dumps_are_off_at_full_speed)
 {
 	static const uint64_t rates[] = {LARGE_DUMPS_RATE + LARGE_DUMPS_RATE / 10, 20000, 1000000,
 					 UINT64_MAX / (1000 * SECOND_NS)};
@@ -128,7 +128,7 @@ START_TEST(switching_is_rare)
 END_TEST
 
 /* A clock that stands still, or a late check. */
-START_TEST(time_that_jumps)
+START_TEST(clock_jumps_do_no_harm)
 {
 	struct series series;
 
@@ -145,12 +145,12 @@ int main(void)
 	Suite *suite = suite_create("large-dumps");
 	TCase *rule = tcase_create("rule");
 
-	tcase_add_loop_test(rule, ordinary_rates_always_have_them, 0, 5);
-	tcase_add_test(rule, a_program_that_starts_has_them);
-	tcase_add_loop_test(rule, full_speed_has_none, 0, 4);
+	tcase_add_loop_test(rule, large_dumps_are_on_at_ordinary_rates, 0, 5);
+	tcase_add_test(rule, large_dumps_are_on_at_program_start);
+	tcase_add_loop_test(rule, large_dumps_are_off_at_full_speed, 0, 4);
 	tcase_add_test(rule, full_speed_is_noticed_soon);
 	tcase_add_test(rule, switching_is_rare);
-	tcase_add_test(rule, time_that_jumps);
+	tcase_add_test(rule, clock_jumps_do_no_harm);
 	suite_add_tcase(suite, rule);
 	return run_suite(suite);
 }

@@ -89,7 +89,7 @@ START_TEST(dropped_allocations_leave_no_account)
 }
 END_TEST
 
-START_TEST(memory_follows_what_is_alive)
+START_TEST(memory_depends_on_live_allocations)
 {
 	for (unsigned i = 0; i < 100000; i++)
 		ledger_released(&ledger, map_bytes(2000 + i, 4096, i % 3), 4096, 0);
@@ -173,7 +173,7 @@ START_TEST(trend_falls_when_memory_is_released)
 END_TEST
 
 /* Growth of an allocation counts from its call, whatever happened in between. */
-START_TEST(trend_takes_changes_of_older_times)
+START_TEST(trend_accepts_older_changes)
 {
 	uint64_t trend[4];
 	uint32_t allocation = map_bytes(1000, 4096, 1);
@@ -305,7 +305,7 @@ START_TEST(peaks_count_from_the_call_however_late_its_stack)
 END_TEST
 
 /* Memory is bounded; results stay right. */
-START_TEST(a_stack_that_never_seems_to_come)
+START_TEST(a_stack_that_is_very_late)
 {
 	uint32_t late = open_allocation(2000), other;
 
@@ -372,7 +372,7 @@ START_TEST(sums_agree_at_any_timestamp)
 END_TEST
 
 /* Part of a mapping is made executable, twice; then the remainder. */
-START_TEST(parts_that_become_code)
+START_TEST(parts_may_become_code)
 {
 	uint32_t allocation = map_bytes(2000, 40960, 7), part, again;
 
@@ -402,7 +402,7 @@ START_TEST(parts_that_become_code)
 END_TEST
 
 /* All of it, before its stack is known: until then it belonged to the earlier class. */
-START_TEST(code_of_a_stack_that_comes_late)
+START_TEST(code_may_precede_its_stack)
 {
 	uint64_t from_ns = ledger.options.from_ns, unfreed[4], reserved[4];
 	uint32_t allocation, part;
@@ -432,7 +432,7 @@ START_TEST(code_of_a_stack_that_comes_late)
 }
 END_TEST
 
-START_TEST(window_leaves_out_older_and_younger_allocations)
+START_TEST(window_excludes_earlier_and_later_allocations)
 {
 	uint32_t older, inside, younger;
 
@@ -747,19 +747,19 @@ int main(void)
 	tcase_add_test(tcase, partial_release_is_not_a_free);
 	tcase_add_test(tcase, release_before_the_stack_is_known);
 	tcase_add_test(tcase, dropped_allocations_leave_no_account);
-	tcase_add_test(tcase, memory_follows_what_is_alive);
+	tcase_add_test(tcase, memory_depends_on_live_allocations);
 	tcase_add_test(tcase, same_stack_in_two_processes_is_two_accounts);
 	tcase_add_test(tcase, allocations_of_the_kernel_are_ignored);
 	tcase_add_loop_test(tcase, trend_rises_steadily, 0, 3);
 	tcase_add_test(tcase, trend_reaches_the_last_time);
 	tcase_add_test(tcase, trend_falls_when_memory_is_released);
-	tcase_add_test(tcase, trend_takes_changes_of_older_times);
+	tcase_add_test(tcase, trend_accepts_older_changes);
 	tcase_add_loop_test(tcase, sums_agree_at_any_timestamp, 0, 8);
 	tcase_add_test(tcase, peaks_count_from_the_call_however_late_its_stack);
-	tcase_add_test(tcase, a_stack_that_never_seems_to_come);
-	tcase_add_test(tcase, parts_that_become_code);
-	tcase_add_test(tcase, code_of_a_stack_that_comes_late);
-	tcase_add_test(tcase, window_leaves_out_older_and_younger_allocations);
+	tcase_add_test(tcase, a_stack_that_is_very_late);
+	tcase_add_test(tcase, parts_may_become_code);
+	tcase_add_test(tcase, code_may_precede_its_stack);
+	tcase_add_test(tcase, window_excludes_earlier_and_later_allocations);
 	tcase_add_test(tcase, who_released_whose_memory);
 	tcase_add_test(tcase, releases_before_the_stack_is_known);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);

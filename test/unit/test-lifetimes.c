@@ -103,7 +103,7 @@ START_TEST(split_after_a_release)
 }
 END_TEST
 
-START_TEST(steps_double_when_time_goes_on)
+START_TEST(steps_double_as_time_passes)
 {
 	for (uint64_t i = 0; i < 3; i++) {
 		uint32_t allocation = open_allocation(1000 + i, PAGE);
@@ -199,7 +199,7 @@ static void check_sums(const struct mmt_report *report)
 	free(sums);
 }
 
-START_TEST(parts_are_all_of_the_groups)
+START_TEST(parts_add_up_to_the_groups)
 {
 	static const char *const inputs[] = {"data/leak.data", "data/more.data", "data/troubled.data",
 					     "data/perf.data"};
@@ -291,10 +291,10 @@ int main(void)
 	tcase_add_test(accounts, pieces_end_one_after_the_other);
 	tcase_add_test(accounts, releases_before_the_stack_is_known);
 	tcase_add_test(accounts, split_after_a_release);
-	tcase_add_test(accounts, steps_double_when_time_goes_on);
+	tcase_add_test(accounts, steps_double_as_time_passes);
 	tcase_add_test(accounts, memory_is_bounded);
 	suite_add_tcase(suite, accounts);
-	tcase_add_loop_test(reports, parts_are_all_of_the_groups, 0, 4);
+	tcase_add_loop_test(reports, parts_add_up_to_the_groups, 0, 4);
 	tcase_add_test(reports, no_parts_unless_requested);
 	suite_add_tcase(suite, reports);
 	tcase_add_checked_fixture(files, report_file_setup, report_file_teardown);

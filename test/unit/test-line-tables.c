@@ -180,7 +180,7 @@ static size_t count_units_with_lines(void (*put_tables)(uint32_t *offsets), enum
 	return count;
 }
 
-START_TEST(as_many_rows_as_bytes)
+START_TEST(rows_in_proportion_to_bytes_are_read)
 {
 	enum dwarf_names_state state;
 
@@ -190,7 +190,7 @@ START_TEST(as_many_rows_as_bytes)
 END_TEST
 
 /* Rows shared by many tables let a file claim far more rows than it has bytes. */
-START_TEST(more_rows_than_bytes)
+START_TEST(excess_rows_are_refused)
 {
 	enum dwarf_names_state state;
 
@@ -204,8 +204,8 @@ int main(void)
 	Suite *suite = suite_create("line-tables");
 	TCase *tests = tcase_create("line-tables");
 
-	tcase_add_test(tests, as_many_rows_as_bytes);
-	tcase_add_test(tests, more_rows_than_bytes);
+	tcase_add_test(tests, rows_in_proportion_to_bytes_are_read);
+	tcase_add_test(tests, excess_rows_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -94,7 +94,7 @@ START_TEST(test_without_a_start)
 }
 END_TEST
 
-START_TEST(test_sites_outside)
+START_TEST(test_call_sites_outside_the_code)
 {
 	static const uint64_t sites[] = {START - 1, START + sizeof(function) + 1, 0, UINT64_MAX};
 
@@ -141,7 +141,7 @@ START_TEST(test_aarch64)
 END_TEST
 
 /* Bytes that are not an instruction, at any place and of any kind: the work is bounded, and nothing beyond is read. */
-START_TEST(test_noise)
+START_TEST(test_invalid_instructions)
 {
 	for (unsigned round = 0; round < 300; round++) {
 		size_t size = 1 + round;
@@ -188,7 +188,7 @@ START_TEST(test_long_function)
 END_TEST
 
 /* The bytes of a listing alone give the same listing: so a packed recording shows what the original does. */
-START_TEST(test_own_bytes_alone)
+START_TEST(test_only_listed_bytes_matter)
 {
 	enum { SIZE = 4096 };
 	uint8_t bytes[SIZE];
@@ -235,12 +235,12 @@ int main(void)
 	tcase_add_test(tests, test_around_a_call);
 	tcase_add_test(tests, test_at_an_instruction);
 	tcase_add_test(tests, test_without_a_start);
-	tcase_add_test(tests, test_sites_outside);
+	tcase_add_test(tests, test_call_sites_outside_the_code);
 	tcase_add_test(tests, test_unknown_architecture);
 	tcase_add_test(tests, test_aarch64);
-	tcase_add_test(tests, test_noise);
+	tcase_add_test(tests, test_invalid_instructions);
 	tcase_add_test(tests, test_long_function);
-	tcase_add_test(tests, test_own_bytes_alone);
+	tcase_add_test(tests, test_only_listed_bytes_matter);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

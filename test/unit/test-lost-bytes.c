@@ -101,7 +101,7 @@ static uint64_t unfreed_in_classes(uint32_t classes)
 }
 
 /* The heap's bytes belong to the heap, although a part has been moved out of it. */
-START_TEST(they_have_a_class)
+START_TEST(lost_bytes_have_a_class)
 {
 	struct mmt_report *report;
 
@@ -115,7 +115,7 @@ START_TEST(they_have_a_class)
 END_TEST
 
 /* They count from the time they were found: not if that is before the window, or if they are too recent. */
-START_TEST(they_have_a_time)
+START_TEST(lost_bytes_have_a_time)
 {
 	static const struct {
 		uint64_t from_ns, min_age_ns;
@@ -153,8 +153,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_test(tests, a_piece_of_the_heap_is_moved);
-	tcase_add_test(tests, they_have_a_class);
-	tcase_add_test(tests, they_have_a_time);
+	tcase_add_test(tests, lost_bytes_have_a_class);
+	tcase_add_test(tests, lost_bytes_have_a_time);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -68,7 +68,7 @@ static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned 
 	return size;
 }
 
-START_TEST(growth_of_one_begun_anew)
+START_TEST(restarted_map_grows)
 {
 	struct traced_process *process = recorder->processes.items.items[0];
 	size_t size = put_lines(1, "w", "first", 10);
@@ -90,7 +90,7 @@ START_TEST(growth_of_one_begun_anew)
 }
 END_TEST
 
-START_TEST(pieces_of_one_begun_anew)
+START_TEST(restarted_map_has_new_pieces)
 {
 	size_t first = put_lines(1, "w", "first", 10), second;
 
@@ -128,8 +128,8 @@ int main(void)
 	TCase *tests = tcase_create("map-pieces");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, growth_of_one_begun_anew);
-	tcase_add_test(tests, pieces_of_one_begun_anew);
+	tcase_add_test(tests, restarted_map_grows);
+	tcase_add_test(tests, restarted_map_has_new_pieces);
 	tcase_add_test(tests, one_budget_for_all_files);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

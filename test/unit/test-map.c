@@ -14,7 +14,7 @@ static uint64_t make_key(uint64_t number)
 	return number * 0x9e3779b97f4a7c15ULL;
 }
 
-START_TEST(keeps_gives_and_replaces)
+START_TEST(values_are_stored_found_and_replaced)
 {
 	struct map map = {0};
 
@@ -34,7 +34,7 @@ START_TEST(keeps_gives_and_replaces)
 }
 END_TEST
 
-START_TEST(removes_and_stays_small)
+START_TEST(removal_keeps_the_map_small)
 {
 	struct map map = {0};
 
@@ -51,7 +51,7 @@ START_TEST(removes_and_stays_small)
 }
 END_TEST
 
-START_TEST(iterates_over_each_key_once)
+START_TEST(iteration_returns_each_key_once)
 {
 	struct map map = {0};
 	uint64_t key, value, sum = 0, seen = 0;
@@ -137,7 +137,7 @@ static uint64_t unspread(uint64_t hash)
 }
 
 /* Keys made to collide: without a seed, and with that of another map. */
-START_TEST(chosen_keys_collide_in_no_other_map)
+START_TEST(chosen_keys_collide_only_in_their_map)
 {
 	struct map maps[3] = {0};
 	uint64_t first_seed;
@@ -161,7 +161,7 @@ START_TEST(chosen_keys_collide_in_no_other_map)
 END_TEST
 
 /* All of these have the same hash without a seed: the products of the first words are 0. */
-START_TEST(chosen_texts_have_different_hashes)
+START_TEST(chosen_strings_have_different_hashes)
 {
 	struct intern interns[2] = {0};
 	char text[] = "\xb8\xfe\x6c\x39\x23\xa4\x4b\xbe........................";
@@ -187,7 +187,7 @@ START_TEST(chosen_texts_have_different_hashes)
 }
 END_TEST
 
-START_TEST(checksum_is_the_same_for_ever)
+START_TEST(checksum_never_changes)
 {
 	ck_assert_uint_eq(map_checksum("mmtrace", 7), 0x795bf8d0aa24e45eULL);
 }
@@ -198,14 +198,14 @@ int main(void)
 	Suite *suite = suite_create("map");
 	TCase *cases = tcase_create("map and intern");
 
-	tcase_add_test(cases, keeps_gives_and_replaces);
-	tcase_add_test(cases, removes_and_stays_small);
-	tcase_add_test(cases, iterates_over_each_key_once);
+	tcase_add_test(cases, values_are_stored_found_and_replaced);
+	tcase_add_test(cases, removal_keeps_the_map_small);
+	tcase_add_test(cases, iteration_returns_each_key_once);
 	tcase_add_test(cases, equal_bytes_have_one_id);
 	tcase_add_test(cases, interned_bytes_survive_growth);
-	tcase_add_test(cases, chosen_keys_collide_in_no_other_map);
-	tcase_add_test(cases, chosen_texts_have_different_hashes);
-	tcase_add_test(cases, checksum_is_the_same_for_ever);
+	tcase_add_test(cases, chosen_keys_collide_only_in_their_map);
+	tcase_add_test(cases, chosen_strings_have_different_hashes);
+	tcase_add_test(cases, checksum_never_changes);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

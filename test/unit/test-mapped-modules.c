@@ -72,7 +72,7 @@ static struct program *open_mapped(const char *path, uint64_t inode)
 }
 
 /* The inode of a deleted file was reused for the next one. */
-START_TEST(inode_used_again)
+START_TEST(reused_inode)
 {
 	uint64_t inode = own_inode();
 
@@ -85,7 +85,7 @@ START_TEST(inode_used_again)
 END_TEST
 
 /* The path names a file that was not mapped. */
-START_TEST(file_replaced)
+START_TEST(replaced_file)
 {
 	uint64_t inode = own_inode() + 1;
 
@@ -96,7 +96,7 @@ START_TEST(file_replaced)
 END_TEST
 
 /* A build ID shows that it is the same file, whatever the inode. */
-START_TEST(inode_used_again_with_build_ids)
+START_TEST(reused_inode_with_build_ids)
 {
 	uint64_t inode = own_inode();
 
@@ -188,7 +188,7 @@ START_TEST(damaged_copy)
 }
 END_TEST
 
-START_TEST(each_path_is_told_once)
+START_TEST(each_path_is_reported_once)
 {
 	enum program_state state;
 	size_t position = 0;
@@ -215,15 +215,15 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("mapped-modules");
-	TCase *tests = tcase_create("mapped-programs");
+	TCase *tests = tcase_create("mapped modules");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, inode_used_again);
-	tcase_add_test(tests, inode_used_again_with_build_ids);
+	tcase_add_test(tests, reused_inode);
+	tcase_add_test(tests, reused_inode_with_build_ids);
 	tcase_add_test(tests, copy_under_another_path);
-	tcase_add_test(tests, file_replaced);
+	tcase_add_test(tests, replaced_file);
 	tcase_add_test(tests, damaged_copy);
-	tcase_add_test(tests, each_path_is_told_once);
+	tcase_add_test(tests, each_path_is_reported_once);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -71,7 +71,7 @@ START_TEST(round_trip)
 END_TEST
 
 /* Truncated anywhere, it or its copy is refused. */
-START_TEST(cut_anywhere)
+START_TEST(truncation_anywhere_is_refused)
 {
 	struct buffer buffer;
 	struct recording_file file = make_file(&buffer);
@@ -93,7 +93,7 @@ START_TEST(cut_anywhere)
 END_TEST
 
 /* False claims about the copy cause an error and use no more memory than the claimed size. */
-START_TEST(copy_of_another_size)
+START_TEST(copies_of_a_wrong_size_are_refused)
 {
 	const uint64_t sizes[] = {1, sizeof(content) - 1, sizeof(content) + 1, 1 << 20};
 	struct buffer buffer;
@@ -119,7 +119,7 @@ START_TEST(copy_of_another_size)
 END_TEST
 
 /* Many copies of the same few bytes, or of more bytes than programs can have, are not unpacked. */
-START_TEST(copies_that_overlap_or_come_to_too_much)
+START_TEST(overlapping_or_excessive_copies_are_refused)
 {
 	struct module_copy images[3] = {
 	    {.inode = 1, .path = (char *)"/a"}, {.inode = 2, .path = (char *)"/b"}, {.inode = 3, .path = (char *)"/c"}};
@@ -154,7 +154,7 @@ START_TEST(copies_that_overlap_or_come_to_too_much)
 }
 END_TEST
 
-START_TEST(of_a_newer_version)
+START_TEST(newer_versions_are_refused)
 {
 	struct module_copies copies = {0};
 	struct buffer buffer;
@@ -175,13 +175,13 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("module-copies");
-	TCase *tests = tcase_create("image-copies");
+	TCase *tests = tcase_create("module copies");
 
 	tcase_add_test(tests, round_trip);
-	tcase_add_test(tests, cut_anywhere);
-	tcase_add_test(tests, copy_of_another_size);
-	tcase_add_test(tests, copies_that_overlap_or_come_to_too_much);
-	tcase_add_test(tests, of_a_newer_version);
+	tcase_add_test(tests, truncation_anywhere_is_refused);
+	tcase_add_test(tests, copies_of_a_wrong_size_are_refused);
+	tcase_add_test(tests, overlapping_or_excessive_copies_are_refused);
+	tcase_add_test(tests, newer_versions_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

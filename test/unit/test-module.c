@@ -239,7 +239,7 @@ START_TEST(test_symbols_without_size)
 END_TEST
 #endif
 
-START_TEST(test_names_of_nowhere)
+START_TEST(test_addresses_outside_functions)
 {
 	struct program *program = open_program("/proc/self/exe", NULL, 0);
 	struct program_frame frames[PROGRAM_INLINE_MAX];
@@ -307,7 +307,7 @@ START_TEST(test_build_id)
 }
 END_TEST
 
-START_TEST(test_younger_than_recording)
+START_TEST(test_file_newer_than_the_recording)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	size_t size = read_own_program(&data);
@@ -362,7 +362,7 @@ START_TEST(test_cache)
 }
 END_TEST
 
-START_TEST(test_what_is_no_program)
+START_TEST(test_other_files_are_refused)
 {
 	static const char *const names[] = {
 	    "//anon",	"[heap]", "[stack]", "/memfd:doublemapper (deleted)", "/dev/zero", "/SYSV00000000 (deleted)",
@@ -382,7 +382,7 @@ START_TEST(test_what_is_no_program)
 }
 END_TEST
 
-START_TEST(test_other_machine)
+START_TEST(test_other_architecture)
 {
 	struct programs *others;
 	struct program *program;
@@ -633,14 +633,14 @@ int main(void)
 #else
 	puts("symbols without a size are not tested: their code is of x86-64");
 #endif
-	tcase_add_test(tests, test_names_of_nowhere);
+	tcase_add_test(tests, test_addresses_outside_functions);
 	tcase_add_test(tests, test_best_alias);
 	tcase_add_test(tests, test_build_id);
-	tcase_add_test(tests, test_younger_than_recording);
+	tcase_add_test(tests, test_file_newer_than_the_recording);
 	tcase_add_test(tests, test_other_inode);
 	tcase_add_test(tests, test_cache);
-	tcase_add_test(tests, test_what_is_no_program);
-	tcase_add_test(tests, test_other_machine);
+	tcase_add_test(tests, test_other_files_are_refused);
+	tcase_add_test(tests, test_other_architecture);
 	tcase_add_test(tests, test_truncated_program);
 	tcase_add_test(tests, test_damaged_headers);
 	tcase_add_test(tests, test_huge_unwind_tables);

@@ -97,7 +97,7 @@ static void keep(struct name_cache *cache, const struct name_cache_key *key, con
 	buffer_deinit(&buffer);
 }
 
-START_TEST(finds_what_was_kept_of_the_same_file)
+START_TEST(finds_cached_names_of_the_same_file)
 {
 	struct name_cache_key key = make_key(7), other = key;
 	struct name_cache *cache = open_cache();
@@ -127,7 +127,7 @@ START_TEST(finds_what_was_kept_of_the_same_file)
 }
 END_TEST
 
-START_TEST(keeps_nothing_without_a_build_id)
+START_TEST(caches_nothing_without_a_build_id)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
@@ -140,7 +140,7 @@ START_TEST(keeps_nothing_without_a_build_id)
 }
 END_TEST
 
-START_TEST(damaged_files_are_not_there)
+START_TEST(ignores_damaged_files)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
@@ -174,7 +174,7 @@ START_TEST(damaged_files_are_not_there)
 }
 END_TEST
 
-START_TEST(believes_only_what_nobody_else_may_write)
+START_TEST(trusts_only_private_files)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
@@ -205,7 +205,7 @@ START_TEST(believes_only_what_nobody_else_may_write)
 }
 END_TEST
 
-START_TEST(makes_no_directory_where_others_may_write)
+START_TEST(creates_no_directory_in_shared_ones)
 {
 	ck_assert_int_eq(chmod(base, 0777), 0);
 	ck_assert_ptr_null(open_cache());
@@ -253,7 +253,7 @@ START_TEST(follows_own_links_only)
 }
 END_TEST
 
-START_TEST(crosses_no_directory_of_another_user)
+START_TEST(refuses_directories_of_another_user)
 {
 	char inner[TEMPORARY_PATH_SIZE + 64];
 
@@ -308,7 +308,7 @@ START_TEST(stays_below_its_limit)
 END_TEST
 
 /* A file of a few bytes uses one disk block. */
-START_TEST(small_files_are_not_many)
+START_TEST(number_of_small_files_is_limited)
 {
 	struct name_cache *cache = name_cache_open(directory, 4 * 4096);
 
@@ -324,7 +324,7 @@ START_TEST(small_files_are_not_many)
 }
 END_TEST
 
-START_TEST(one_too_large_removes_no_other)
+START_TEST(a_file_above_the_limit_removes_no_other)
 {
 	static uint8_t content[8192];
 	struct name_cache_key key = make_key(7), other = make_key(8);
@@ -364,7 +364,7 @@ static void write_and_read(uint8_t letter)
 	_exit(EXIT_SUCCESS);
 }
 
-START_TEST(several_write_the_same_one)
+START_TEST(concurrent_writers_do_not_mix)
 {
 	for (uint8_t i = 0; i < WRITERS; i++) {
 		pid_t child = fork();
@@ -384,7 +384,7 @@ START_TEST(several_write_the_same_one)
 END_TEST
 
 /* Like a full disk: a part can be written. The earlier file stays. */
-START_TEST(no_room_for_all_of_it)
+START_TEST(full_disk_keeps_the_earlier_file)
 {
 	static uint8_t content[100000];
 	struct name_cache_key key = make_key(7), other = make_key(8);
@@ -407,7 +407,7 @@ START_TEST(no_room_for_all_of_it)
 END_TEST
 
 /* Names stored there are found nevertheless. */
-START_TEST(nothing_can_be_written)
+START_TEST(read_only_cache_is_still_read)
 {
 	struct name_cache_key key = make_key(7), other = make_key(8);
 	struct name_cache *cache = open_cache();
@@ -451,7 +451,7 @@ START_TEST(nothing_can_be_written)
 }
 END_TEST
 
-START_TEST(forgets_what_a_killed_report_left)
+START_TEST(removes_temporary_files_of_killed_reports)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
@@ -486,7 +486,7 @@ static struct known_names make_names(void)
 	return names;
 }
 
-START_TEST(names_are_the_same_from_bytes)
+START_TEST(stored_names_equal_the_originals)
 {
 	struct program_frame expected[PROGRAM_INLINE_MAX], found[PROGRAM_INLINE_MAX];
 	struct known_names names = make_names(), read = {0};
@@ -557,21 +557,21 @@ int main(void)
 	TCase *files = tcase_create("files"), *bytes = tcase_create("bytes");
 
 	tcase_add_checked_fixture(files, begin, end);
-	tcase_add_test(files, finds_what_was_kept_of_the_same_file);
-	tcase_add_test(files, keeps_nothing_without_a_build_id);
-	tcase_add_test(files, damaged_files_are_not_there);
-	tcase_add_test(files, believes_only_what_nobody_else_may_write);
-	tcase_add_test(files, makes_no_directory_where_others_may_write);
+	tcase_add_test(files, finds_cached_names_of_the_same_file);
+	tcase_add_test(files, caches_nothing_without_a_build_id);
+	tcase_add_test(files, ignores_damaged_files);
+	tcase_add_test(files, trusts_only_private_files);
+	tcase_add_test(files, creates_no_directory_in_shared_ones);
 	tcase_add_test(files, follows_own_links_only);
-	tcase_add_test(files, crosses_no_directory_of_another_user);
+	tcase_add_test(files, refuses_directories_of_another_user);
 	tcase_add_test(files, stays_below_its_limit);
-	tcase_add_test(files, small_files_are_not_many);
-	tcase_add_test(files, one_too_large_removes_no_other);
-	tcase_add_test(files, several_write_the_same_one);
-	tcase_add_test(files, no_room_for_all_of_it);
-	tcase_add_test(files, nothing_can_be_written);
-	tcase_add_test(files, forgets_what_a_killed_report_left);
-	tcase_add_test(bytes, names_are_the_same_from_bytes);
+	tcase_add_test(files, number_of_small_files_is_limited);
+	tcase_add_test(files, a_file_above_the_limit_removes_no_other);
+	tcase_add_test(files, concurrent_writers_do_not_mix);
+	tcase_add_test(files, full_disk_keeps_the_earlier_file);
+	tcase_add_test(files, read_only_cache_is_still_read);
+	tcase_add_test(files, removes_temporary_files_of_killed_reports);
+	tcase_add_test(bytes, stored_names_equal_the_originals);
 	tcase_add_test(bytes, damaged_bytes_are_refused_or_harmless);
 	suite_add_tcase(suite, files);
 	suite_add_tcase(suite, bytes);

@@ -48,7 +48,7 @@ static int parse(struct settings *settings, enum options_order order, char **arg
 		"test", __VA_ARGS__, NULL                                                                              \
 	}
 
-START_TEST(every_kind)
+START_TEST(every_kind_of_option)
 {
 	struct settings settings = {0};
 	char **argv = ARGUMENTS("-f", "--output=x.data", "-s", "4K", "--duration", "1.5s", "-n3", "--color", "green",
@@ -103,7 +103,7 @@ static const struct {
     {"-n", NULL},	    {"--limit", " 1"},
 };
 
-START_TEST(refusals)
+START_TEST(invalid_options_are_refused)
 {
 	struct settings settings = {0};
 	char *argv[] = {"test", (char *)refused[_i].word, (char *)refused[_i].value, NULL};
@@ -233,7 +233,7 @@ START_TEST(shares_and_classes)
 }
 END_TEST
 
-START_TEST(distances)
+START_TEST(misspelt_options_get_a_suggestion)
 {
 	ck_assert_uint_eq(value_distance("record", "record"), 0);
 	ck_assert_uint_eq(value_distance("recrod", "record"), 1);
@@ -247,15 +247,15 @@ int main(void)
 	Suite *suite = suite_create("options");
 	TCase *cases = tcase_create("options");
 
-	tcase_add_test(cases, every_kind);
+	tcase_add_test(cases, every_kind_of_option);
 	tcase_add_test(cases, order_of_arguments);
-	tcase_add_loop_test(cases, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
+	tcase_add_loop_test(cases, invalid_options_are_refused, 0, (int)(sizeof(refused) / sizeof(refused[0])));
 	tcase_add_test(cases, sizes);
 	tcase_add_test(cases, durations);
 	tcase_add_loop_test(cases, timestamps_are_read, 0, (int)(sizeof(timestamps) / sizeof(timestamps[0])));
 	tcase_add_loop_test(cases, timestamps_are_refused, 0, (int)(sizeof(no_timestamps) / sizeof(no_timestamps[0])));
 	tcase_add_test(cases, shares_and_classes);
-	tcase_add_test(cases, distances);
+	tcase_add_test(cases, misspelt_options_get_a_suggestion);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

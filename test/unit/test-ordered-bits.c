@@ -27,7 +27,7 @@ static size_t slow_after(const bool *set, size_t limit, size_t number)
 /* Sizes around the boundaries of one, two and three levels. */
 static const size_t limits[] = {0, 1, 63, 64, 65, 4095, 4096, 4097, 20000};
 
-START_TEST(test_like_an_array)
+START_TEST(test_same_as_an_array)
 {
 	size_t limit = limits[_i];
 	bool *set = calloc(limit + 1, sizeof(*set));
@@ -61,7 +61,7 @@ int main(void)
 	TCase *tests = tcase_create("ordered-bits");
 
 	tcase_set_timeout(tests, 600);
-	tcase_add_loop_test(tests, test_like_an_array, 0, sizeof(limits) / sizeof(*limits));
+	tcase_add_loop_test(tests, test_same_as_an_array, 0, sizeof(limits) / sizeof(*limits));
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -128,7 +128,7 @@ static void lack(int what)
 	no_proc = what == 2;
 }
 
-START_TEST(takes_its_name)
+START_TEST(file_appears_under_its_name_when_complete)
 {
 	struct output_file file;
 	struct stat status;
@@ -151,7 +151,7 @@ START_TEST(takes_its_name)
 END_TEST
 
 /* What happened to earlier files, and where this one is if another has taken its name. */
-START_TEST(several)
+START_TEST(earlier_files_keep_a_name)
 {
 	struct output_file first, second, third;
 	char old[sizeof(path) + 8];
@@ -188,7 +188,7 @@ START_TEST(several)
 }
 END_TEST
 
-START_TEST(given_up)
+START_TEST(abandoned_file_leaves_nothing)
 {
 	struct output_file file;
 
@@ -202,7 +202,7 @@ START_TEST(given_up)
 END_TEST
 
 /* A killed process leaves nothing, if the system permits that. */
-START_TEST(killed)
+START_TEST(killed_writer_leaves_nothing)
 {
 	struct output_file file;
 	pid_t child = fork();
@@ -220,7 +220,7 @@ START_TEST(killed)
 END_TEST
 
 /* Its name is free, but not the longer temporary name. By the time that is reported there is nothing left to write. */
-START_TEST(long_name)
+START_TEST(name_too_long_for_the_suffix)
 {
 	struct output_file file = {.fd = -1};
 	char name[NAME_MAX + 1], long_path[sizeof(directory) + sizeof(name)];
@@ -244,7 +244,7 @@ START_TEST(long_name)
 }
 END_TEST
 
-START_TEST(link_at_the_target)
+START_TEST(links_are_not_followed)
 {
 	struct output_file file;
 	struct mmt_error *error;
@@ -266,7 +266,7 @@ START_TEST(link_at_the_target)
 END_TEST
 
 /* The rename of the new file, when the earlier one already has its other name. */
-START_TEST(renaming_fails)
+START_TEST(failed_rename_is_reported)
 {
 	struct output_file file;
 	struct mmt_error *error;
@@ -286,7 +286,7 @@ START_TEST(renaming_fails)
 END_TEST
 
 /* A signal between the steps kills the process after them: no file is left over, whether they succeed or not. */
-START_TEST(signal_meanwhile)
+START_TEST(signal_between_the_steps)
 {
 	bool fails = _i >= 2;
 	struct output_file file;
@@ -330,7 +330,7 @@ static void fails(struct mmt_error *error, const char *message)
 }
 
 /* A report: the usual mode, or that of the earlier file, which is not kept. */
-START_TEST(result)
+START_TEST(result_replaces_a_regular_file)
 {
 	struct stat status;
 
@@ -353,7 +353,7 @@ START_TEST(result)
 END_TEST
 
 /* The file that a link points to is replaced; a pipe stays a pipe; a recording is not replaced. */
-START_TEST(result_elsewhere)
+START_TEST(result_follows_links_and_pipes)
 {
 	char target[sizeof(path) + 8];
 	struct stat status;
@@ -418,17 +418,17 @@ int main(void)
 	TCase *tests = tcase_create("output file");
 
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_loop_test(tests, takes_its_name, 0, 3);
-	tcase_add_loop_test(tests, given_up, 0, 3);
-	tcase_add_loop_test(tests, several, 0, 3);
-	tcase_add_loop_test(tests, killed, 0, 3);
-	tcase_add_loop_test(tests, long_name, 0, 3);
-	tcase_add_loop_test(tests, link_at_the_target, 0, 3);
-	tcase_add_loop_test(tests, result, 0, 3);
-	tcase_add_loop_test(tests, result_elsewhere, 0, 3);
+	tcase_add_loop_test(tests, file_appears_under_its_name_when_complete, 0, 3);
+	tcase_add_loop_test(tests, abandoned_file_leaves_nothing, 0, 3);
+	tcase_add_loop_test(tests, earlier_files_keep_a_name, 0, 3);
+	tcase_add_loop_test(tests, killed_writer_leaves_nothing, 0, 3);
+	tcase_add_loop_test(tests, name_too_long_for_the_suffix, 0, 3);
+	tcase_add_loop_test(tests, links_are_not_followed, 0, 3);
+	tcase_add_loop_test(tests, result_replaces_a_regular_file, 0, 3);
+	tcase_add_loop_test(tests, result_follows_links_and_pipes, 0, 3);
 	tcase_add_loop_test(tests, result_of_dangling_link, 0, 3);
-	tcase_add_loop_test(tests, renaming_fails, 0, 3);
-	tcase_add_loop_test(tests, signal_meanwhile, 0, 4);
+	tcase_add_loop_test(tests, failed_rename_is_reported, 0, 3);
+	tcase_add_loop_test(tests, signal_between_the_steps, 0, 4);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

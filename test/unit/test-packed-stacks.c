@@ -77,7 +77,7 @@ static struct mmt_error *round_trip(const struct resolved_stacks *stacks, struct
 	return error;
 }
 
-START_TEST(all_of_it)
+START_TEST(everything_is_restored)
 {
 	struct resolved_stacks stacks = make_stacks(), read = {0};
 
@@ -145,7 +145,7 @@ START_TEST(code_of_frames)
 }
 END_TEST
 
-START_TEST(code_that_was_left_out)
+START_TEST(omitted_code_is_named)
 {
 	struct resolved_stacks stacks = {.code_left_out = true, .damage = RESOLVED_NO_TEXT}, read = {0};
 
@@ -156,7 +156,7 @@ START_TEST(code_that_was_left_out)
 }
 END_TEST
 
-START_TEST(what_was_left_out_of_an_unfinished_one)
+START_TEST(unfinished_recording_names_omitted_parts)
 {
 	struct resolved_stacks read = {0}, stacks = {.unfinished_records = 7,
 						     .unfinished_ns = UINT64_C(5000000000),
@@ -173,7 +173,7 @@ END_TEST
 #define FLAGS_BYTES (sizeof(uint32_t) + 2 * sizeof(uint64_t))
 
 /* Version 4 does not name the missing parts; version 3 ends before the flags. */
-START_TEST(older_version)
+START_TEST(older_versions_are_read)
 {
 	const uint32_t older_number = 3 + (uint32_t)_i;
 	struct resolved_stacks stacks = make_stacks(), read = {0};
@@ -208,7 +208,7 @@ START_TEST(older_version)
 END_TEST
 
 /* Frames of one code share it. */
-START_TEST(equal_code_once)
+START_TEST(equal_code_is_stored_once)
 {
 	struct resolved_code code = {.address = 1, .site = 1, .bytes = (const uint8_t *)"\x90", .size = 1};
 	struct intern table = {0};
@@ -247,7 +247,7 @@ static void put_bad_code(struct resolved_stacks *stacks, size_t kind)
 }
 
 /* Invalid numbers are refused when they are read, so that later code need not check. */
-START_TEST(numbers_that_lead_nowhere)
+START_TEST(invalid_numbers_are_refused)
 {
 	static const char *const expected[] = {"number of a text that does not exist",
 					       "number of a name that does not exist",
@@ -305,7 +305,7 @@ START_TEST(numbers_that_lead_nowhere)
 }
 END_TEST
 
-START_TEST(cut_anywhere)
+START_TEST(truncation_anywhere_is_refused)
 {
 	struct resolved_stacks stacks = make_stacks();
 	struct buffer buffer;
@@ -331,14 +331,14 @@ int main(void)
 	Suite *suite = suite_create("packed-stacks");
 	TCase *tests = tcase_create("resolved-stacks");
 
-	tcase_add_test(tests, all_of_it);
+	tcase_add_test(tests, everything_is_restored);
 	tcase_add_test(tests, code_of_frames);
-	tcase_add_test(tests, code_that_was_left_out);
-	tcase_add_test(tests, what_was_left_out_of_an_unfinished_one);
-	tcase_add_loop_test(tests, older_version, 0, 2);
-	tcase_add_test(tests, equal_code_once);
-	tcase_add_test(tests, numbers_that_lead_nowhere);
-	tcase_add_test(tests, cut_anywhere);
+	tcase_add_test(tests, omitted_code_is_named);
+	tcase_add_test(tests, unfinished_recording_names_omitted_parts);
+	tcase_add_loop_test(tests, older_versions_are_read, 0, 2);
+	tcase_add_test(tests, equal_code_is_stored_once);
+	tcase_add_test(tests, invalid_numbers_are_refused);
+	tcase_add_test(tests, truncation_anywhere_is_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -44,7 +44,7 @@ static const struct variant {
     {"000000000000000000000010 8 name\n", 0x10, 8, "name"},
 };
 
-START_TEST(test_variant)
+START_TEST(test_other_formats)
 {
 	const struct variant *variant = &variants[_i];
 	struct perf_map *map = parse(variant->line, strlen(variant->line));
@@ -90,7 +90,7 @@ START_TEST(test_garbage)
 }
 END_TEST
 
-START_TEST(test_cut_and_empty_lines_are_no_garbage)
+START_TEST(test_truncated_and_empty_lines_are_no_garbage)
 {
 	static const char text[] = "10 8 a\n\n20 0 nothing\n30 1";
 	struct perf_map *map = parse(text, sizeof(text) - 1);
@@ -148,7 +148,7 @@ START_TEST(test_later_lines_win)
 END_TEST
 
 /* Five bytes are `10 8 `; the file was read when it had 7, 14 and 24 bytes. */
-START_TEST(test_lines_over_time)
+START_TEST(test_lines_are_found_by_time)
 {
 	static const char text[] = "10 8 a\n18 8 b\n14 8 between\n20 4 c";
 	static const struct perf_map_step steps[] = {{100, 7}, {200, 14}, {300, 27}};
@@ -188,7 +188,7 @@ START_TEST(test_lines_over_time)
 END_TEST
 
 /* Random ranges at random times compared with a byte-by-byte model at each time. */
-START_TEST(test_any_time)
+START_TEST(test_random_times_match_a_model)
 {
 	enum { SPACE = 256, LINES = 40 };
 
@@ -227,7 +227,7 @@ START_TEST(test_any_time)
 }
 END_TEST
 
-START_TEST(test_steps_that_descend_say_nothing)
+START_TEST(test_descending_steps_are_ignored)
 {
 	static const struct perf_map_step shorter[] = {{100, 14}, {200, 7}}, earlier[] = {{200, 7}, {100, 14}};
 	static const char text[] = "10 8 a\n10 8 b\n";
@@ -241,7 +241,7 @@ START_TEST(test_steps_that_descend_say_nothing)
 }
 END_TEST
 
-START_TEST(test_a_megabyte_of_noise)
+START_TEST(test_a_megabyte_of_random_bytes)
 {
 	size_t size = 1 << 20;
 	char *text = malloc(size);
@@ -296,7 +296,7 @@ static const struct {
     {"f /* MT: 0x12", "f /* MT: 0x12"},
 };
 
-START_TEST(test_normalise)
+START_TEST(test_names_are_normalized)
 {
 	char text[512], cut[8];
 
@@ -309,7 +309,7 @@ START_TEST(test_normalise)
 END_TEST
 
 /* No recursion for each of them. */
-START_TEST(test_a_million_suffixes)
+START_TEST(test_a_million_suffixes_cost_little)
 {
 	static const char suffix[] = "[PreJIT]";
 	size_t length = sizeof(suffix) - 1, count = 1u << 20;
@@ -330,16 +330,16 @@ int main(void)
 	TCase *tests = tcase_create("perf-map");
 
 	tcase_set_timeout(tests, 600);
-	tcase_add_loop_test(tests, test_variant, 0, sizeof(variants) / sizeof(*variants));
+	tcase_add_loop_test(tests, test_other_formats, 0, sizeof(variants) / sizeof(*variants));
 	tcase_add_loop_test(tests, test_garbage, 0, sizeof(garbage) / sizeof(*garbage));
-	tcase_add_test(tests, test_cut_and_empty_lines_are_no_garbage);
+	tcase_add_test(tests, test_truncated_and_empty_lines_are_no_garbage);
 	tcase_add_test(tests, test_later_lines_win);
-	tcase_add_test(tests, test_lines_over_time);
-	tcase_add_test(tests, test_any_time);
-	tcase_add_test(tests, test_steps_that_descend_say_nothing);
-	tcase_add_test(tests, test_a_megabyte_of_noise);
-	tcase_add_loop_test(tests, test_normalise, 0, sizeof(names) / sizeof(*names));
-	tcase_add_test(tests, test_a_million_suffixes);
+	tcase_add_test(tests, test_lines_are_found_by_time);
+	tcase_add_test(tests, test_random_times_match_a_model);
+	tcase_add_test(tests, test_descending_steps_are_ignored);
+	tcase_add_test(tests, test_a_megabyte_of_random_bytes);
+	tcase_add_loop_test(tests, test_names_are_normalized, 0, sizeof(names) / sizeof(*names));
+	tcase_add_test(tests, test_a_million_suffixes_cost_little);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -186,7 +186,7 @@ static void expect_calls(struct reader *reader, size_t expected)
 	ck_assert_uint_eq(calls, expected);
 }
 
-START_TEST(a_stream_is_its_file)
+START_TEST(a_stream_reads_like_its_file)
 {
 	struct reader *reader, *again;
 
@@ -212,7 +212,7 @@ static void write_path(const void *data, size_t size)
 	fclose(output);
 }
 
-START_TEST(a_stream_may_stand_in_a_file)
+START_TEST(a_stream_may_be_stored_in_a_file)
 {
 	struct recording_file *file;
 	struct reader *reader;
@@ -278,7 +278,7 @@ START_TEST(a_stream_that_ends_early_is_incomplete)
 }
 END_TEST
 
-START_TEST(damaged_streams_do_no_harm)
+START_TEST(damaged_streams_are_safe)
 {
 	unsigned state = 1;
 
@@ -361,7 +361,7 @@ START_TEST(a_stream_without_data_says_why)
 END_TEST
 
 /* A recorder that saw no events still writes its sections. */
-START_TEST(a_stream_without_events_is_whole)
+START_TEST(a_stream_without_events_is_complete)
 {
 	struct reader *reader;
 
@@ -413,14 +413,14 @@ int main(void)
 	TCase *cases = tcase_create("streams");
 
 	tcase_add_checked_fixture(cases, begin, end);
-	tcase_add_test(cases, a_stream_is_its_file);
-	tcase_add_test(cases, a_stream_may_stand_in_a_file);
+	tcase_add_test(cases, a_stream_reads_like_its_file);
+	tcase_add_test(cases, a_stream_may_be_stored_in_a_file);
 	tcase_add_test(cases, a_file_may_come_through_a_pipe);
 	tcase_add_test(cases, a_stream_that_ends_early_is_incomplete);
-	tcase_add_test(cases, damaged_streams_do_no_harm);
+	tcase_add_test(cases, damaged_streams_are_safe);
 	tcase_add_test(cases, pieces_that_do_not_fit_are_refused);
 	tcase_add_test(cases, a_stream_without_data_says_why);
-	tcase_add_test(cases, a_stream_without_events_is_whole);
+	tcase_add_test(cases, a_stream_without_events_is_complete);
 	tcase_add_test(cases, a_section_comes_once);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);

@@ -45,7 +45,7 @@ START_TEST(anonymous_mapping)
 }
 END_TEST
 
-START_TEST(newline_in_path)
+START_TEST(newline_in_path_is_escaped)
 {
 	struct procmaps_line line;
 
@@ -118,7 +118,7 @@ int main(void)
 
 	tcase_add_test(lines, file_mapping);
 	tcase_add_test(lines, anonymous_mapping);
-	tcase_add_test(lines, newline_in_path);
+	tcase_add_test(lines, newline_in_path_is_escaped);
 	tcase_add_test(lines, long_path_is_cut);
 	tcase_add_test(lines, wrong_lines);
 	tcase_add_test(lines, own_maps);

@@ -89,7 +89,7 @@ START_TEST(the_table_changes_when_events_are_applied)
 }
 END_TEST
 
-START_TEST(a_process_that_was_never_announced_gets_a_start_snapshot)
+START_TEST(a_process_without_a_fork_record_gets_a_snapshot)
 {
 	push(PROCESS_SEEN, PID, 10);
 	apply();
@@ -129,7 +129,7 @@ START_TEST(mappings_of_an_exec)
 END_TEST
 
 /* An exec and the first call may both be queued. */
-START_TEST(an_exec_whose_first_call_waits_too)
+START_TEST(an_exec_and_its_first_call_in_the_queue)
 {
 	const struct traced_process *process = process_table_add(&recorder->processes, PID, true);
 
@@ -174,9 +174,9 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, the_table_changes_when_events_are_applied);
-	tcase_add_test(tests, a_process_that_was_never_announced_gets_a_start_snapshot);
+	tcase_add_test(tests, a_process_without_a_fork_record_gets_a_snapshot);
 	tcase_add_test(tests, mappings_of_an_exec);
-	tcase_add_test(tests, an_exec_whose_first_call_waits_too);
+	tcase_add_test(tests, an_exec_and_its_first_call_in_the_queue);
 	tcase_add_test(tests, data_does_not_fill_the_queue);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

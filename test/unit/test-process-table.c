@@ -50,7 +50,7 @@ static uint64_t began(pid_t pid, uint64_t time_ns)
 }
 
 /* Fork and two programs, reported in any order, also before the process is known. */
-START_TEST(programs_are_in_order_of_time)
+START_TEST(programs_are_in_time_order)
 {
 	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {30, 10, 20}};
 	pid_t pid = getpid(), other = getppid();
@@ -75,7 +75,7 @@ START_TEST(programs_are_in_order_of_time)
 }
 END_TEST
 
-START_TEST(of_many_programs_the_last_are_known)
+START_TEST(only_the_last_programs_are_kept)
 {
 	pid_t pid = getpid();
 	uint64_t began_ns;
@@ -89,7 +89,7 @@ START_TEST(of_many_programs_the_last_are_known)
 }
 END_TEST
 
-START_TEST(begins_of_what_stays_unknown_are_dropped)
+START_TEST(starts_of_unknown_processes_are_dropped)
 {
 	for (uint64_t i = 1; i <= 100; i++)
 		ck_assert(process_table_note_begin(&processes, (pid_t)i, i * 1000000000));
@@ -112,7 +112,7 @@ START_TEST(process_ends_before_it_is_waited_for)
 }
 END_TEST
 
-START_TEST(ended_children_are_forgotten_and_others_found)
+START_TEST(ended_children_are_forgotten_and_others_stay)
 {
 	pid_t target = start(), ended = start(), living = start();
 
@@ -144,7 +144,7 @@ START_TEST(ended_children_are_forgotten_and_others_found)
 END_TEST
 
 /* The PID belongs to a newer process by now. */
-START_TEST(namesakes_are_told_apart)
+START_TEST(reused_pids_are_distinguished)
 {
 	pid_t pid = start();
 
@@ -162,7 +162,7 @@ START_TEST(namesakes_are_told_apart)
 }
 END_TEST
 
-START_TEST(what_a_perf_map_belongs_to_is_kept)
+START_TEST(owners_of_perf_maps_are_kept)
 {
 	pid_t pid = start();
 	struct traced_process *process = process_table_add(&processes, pid, false);
@@ -189,12 +189,12 @@ int main(void)
 	tcase_set_timeout(cases, 600);
 	tcase_add_checked_fixture(cases, NULL, destroy);
 	tcase_add_test(cases, process_ends_before_it_is_waited_for);
-	tcase_add_test(cases, ended_children_are_forgotten_and_others_found);
-	tcase_add_test(cases, namesakes_are_told_apart);
-	tcase_add_test(cases, what_a_perf_map_belongs_to_is_kept);
-	tcase_add_loop_test(cases, programs_are_in_order_of_time, 0, 12);
-	tcase_add_test(cases, of_many_programs_the_last_are_known);
-	tcase_add_test(cases, begins_of_what_stays_unknown_are_dropped);
+	tcase_add_test(cases, ended_children_are_forgotten_and_others_stay);
+	tcase_add_test(cases, reused_pids_are_distinguished);
+	tcase_add_test(cases, owners_of_perf_maps_are_kept);
+	tcase_add_loop_test(cases, programs_are_in_time_order, 0, 12);
+	tcase_add_test(cases, only_the_last_programs_are_kept);
+	tcase_add_test(cases, starts_of_unknown_processes_are_dropped);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

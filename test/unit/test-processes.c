@@ -78,7 +78,7 @@ static void teardown(void)
 	processes_destroy(processes);
 }
 
-START_TEST(threads_share_and_the_last_one_ends_the_process)
+START_TEST(threads_share_the_space_and_the_last_ends_the_process)
 {
 	const struct process *process = processes_find(processes, 100);
 	struct thread *first = thread_of(100, 100), *second;
@@ -143,7 +143,7 @@ START_TEST(vfork_borrows_the_space_until_exec)
 END_TEST
 
 /* A vfork of a process with very many mappings must cost nothing. */
-START_TEST(vfork_copies_nothing)
+START_TEST(vfork_copies_no_mappings)
 {
 	const struct process *child;
 
@@ -222,7 +222,7 @@ START_TEST(exec_from_a_thread_ends_the_others)
 }
 END_TEST
 
-START_TEST(pid_used_again_is_another_process)
+START_TEST(reused_pid_is_another_process)
 {
 	const struct process *first, *second;
 
@@ -243,7 +243,7 @@ START_TEST(pid_used_again_is_another_process)
 }
 END_TEST
 
-START_TEST(thread_nothing_told_of_brings_its_process_back)
+START_TEST(unknown_thread_brings_its_process_back)
 {
 	const struct process *process = processes_find(processes, 100);
 
@@ -255,7 +255,7 @@ START_TEST(thread_nothing_told_of_brings_its_process_back)
 }
 END_TEST
 
-START_TEST(what_is_let_go_leaves_no_space)
+START_TEST(forgotten_process_leaves_no_space)
 {
 	struct process *first, *second;
 	uint64_t generation;
@@ -288,7 +288,7 @@ START_TEST(what_is_let_go_leaves_no_space)
 }
 END_TEST
 
-START_TEST(a_space_that_others_name_is_not_let_go)
+START_TEST(shared_space_is_not_released)
 {
 	struct process *child, *parent = processes_find(processes, 100);
 
@@ -495,7 +495,7 @@ START_TEST(process_whose_fork_was_lost_is_not_described)
 }
 END_TEST
 
-START_TEST(tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost)
+START_TEST(reused_tid_ends_the_thread_whose_exit_was_lost)
 {
 	struct thread *first, *second;
 
@@ -513,7 +513,7 @@ START_TEST(tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost)
 END_TEST
 
 /* Memory of such a process is released when that was noticed, not at the start of the recording. */
-START_TEST(an_end_that_was_lost_has_the_time_when_it_was_noticed)
+START_TEST(lost_exit_has_the_time_when_it_was_noticed)
 {
 	const struct process *told, *seen;
 
@@ -531,7 +531,7 @@ START_TEST(an_end_that_was_lost_has_the_time_when_it_was_noticed)
 END_TEST
 
 /* A thread group that shares its address space cannot be new, but a file may claim it. */
-START_TEST(late_flags_take_no_space_that_others_share)
+START_TEST(late_flags_keep_a_shared_space)
 {
 	struct space *space;
 
@@ -547,7 +547,7 @@ START_TEST(late_flags_take_no_space_that_others_share)
 }
 END_TEST
 
-START_TEST(late_flags_leave_nobody_without_a_space)
+START_TEST(late_flags_leave_no_process_without_a_space)
 {
 	thread_of(1, 1);
 	/* The heir of the address space: its new owner is reported. */
@@ -568,7 +568,7 @@ START_TEST(late_flags_leave_nobody_without_a_space)
 }
 END_TEST
 
-START_TEST(fork_told_again_makes_no_second_process)
+START_TEST(repeated_fork_record_makes_no_second_process)
 {
 	/* Records that perf synthesizes at its start for existing tasks have the time 0. */
 	fork_task(200, 200, 100, 100, 0, 10);
@@ -603,7 +603,7 @@ START_TEST(too_many_processes_are_an_error)
 END_TEST
 
 /* It takes as many steps as the process has threads, however many others have. */
-START_TEST(exec_ends_the_threads_of_its_process_alone)
+START_TEST(exec_ends_only_the_threads_of_its_process)
 {
 	struct thread *first = thread_of(1, 1), *second = thread_of(1, 2), *third = thread_of(1, 3);
 	struct thread *other = thread_of(9, 9);
@@ -630,17 +630,17 @@ int main(void)
 	TCase *life = tcase_create("life");
 
 	tcase_add_checked_fixture(life, setup, teardown);
-	tcase_add_test(life, threads_share_and_the_last_one_ends_the_process);
+	tcase_add_test(life, threads_share_the_space_and_the_last_ends_the_process);
 	tcase_add_test(life, fork_copies_the_space);
 	tcase_add_test(life, vfork_borrows_the_space_until_exec);
-	tcase_add_test(life, vfork_copies_nothing);
+	tcase_add_test(life, vfork_copies_no_mappings);
 	tcase_add_test(life, fork_is_a_copy_as_soon_as_anything_else_happens);
 	tcase_add_test(life, exec_of_the_owner_leaves_the_space_to_the_borrower);
 	tcase_add_test(life, exec_from_a_thread_ends_the_others);
-	tcase_add_test(life, pid_used_again_is_another_process);
-	tcase_add_test(life, thread_nothing_told_of_brings_its_process_back);
-	tcase_add_test(life, what_is_let_go_leaves_no_space);
-	tcase_add_test(life, a_space_that_others_name_is_not_let_go);
+	tcase_add_test(life, reused_pid_is_another_process);
+	tcase_add_test(life, unknown_thread_brings_its_process_back);
+	tcase_add_test(life, forgotten_process_leaves_no_space);
+	tcase_add_test(life, shared_space_is_not_released);
 	tcase_add_test(life, posix_spawn_maps_in_the_parent_until_the_child_execs);
 	tcase_add_test(life, vfork_that_only_exits_leaves_the_space_alone);
 	tcase_add_test(life, clone_vm_shares_in_both_directions);
@@ -651,13 +651,13 @@ int main(void)
 	tcase_add_test(life, fork_of_a_thread_copies_the_space_of_its_process);
 	tcase_add_test(life, group_exit_in_any_order_ends_the_process_with_its_last_thread);
 	tcase_add_test(life, process_whose_fork_was_lost_is_not_described);
-	tcase_add_test(life, an_end_that_was_lost_has_the_time_when_it_was_noticed);
-	tcase_add_test(life, tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost);
-	tcase_add_test(life, late_flags_take_no_space_that_others_share);
-	tcase_add_test(life, late_flags_leave_nobody_without_a_space);
-	tcase_add_test(life, fork_told_again_makes_no_second_process);
+	tcase_add_test(life, lost_exit_has_the_time_when_it_was_noticed);
+	tcase_add_test(life, reused_tid_ends_the_thread_whose_exit_was_lost);
+	tcase_add_test(life, late_flags_keep_a_shared_space);
+	tcase_add_test(life, late_flags_leave_no_process_without_a_space);
+	tcase_add_test(life, repeated_fork_record_makes_no_second_process);
 	tcase_add_test(life, too_many_processes_are_an_error);
-	tcase_add_test(life, exec_ends_the_threads_of_its_process_alone);
+	tcase_add_test(life, exec_ends_only_the_threads_of_its_process);
 	suite_add_tcase(suite, life);
 	return run_suite(suite);
 }

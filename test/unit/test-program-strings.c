@@ -45,7 +45,7 @@ static size_t find(size_t offset, size_t size)
 	return program_strings_find((const uint8_t *)stack + offset, size, ADDRESS + offset);
 }
 
-START_TEST(strings_begin_where_the_vector_says)
+START_TEST(strings_start_where_the_auxiliary_vector_says)
 {
 	make_stack();
 	ck_assert_uint_eq(find(0, sizeof(stack)), end + STRING_GAP);
@@ -56,7 +56,7 @@ START_TEST(strings_begin_where_the_vector_says)
 END_TEST
 
 /* A copy of each size in memory of its own, so that a sanitizer detects reads beyond it. */
-START_TEST(the_copy_ends_anywhere)
+START_TEST(dump_may_end_anywhere)
 {
 	make_stack();
 	for (size_t size = 0; size <= sizeof(stack); size++) {
@@ -70,7 +70,7 @@ START_TEST(the_copy_ends_anywhere)
 }
 END_TEST
 
-START_TEST(copies_of_the_vector_are_none)
+START_TEST(other_copies_of_the_vector_are_ignored)
 {
 	uint64_t string;
 
@@ -86,7 +86,7 @@ START_TEST(copies_of_the_vector_are_none)
 END_TEST
 
 /* From this frame to the end of the stack. */
-START_TEST(of_this_program)
+START_TEST(strings_of_this_program_are_found)
 {
 	const uint8_t *here = __builtin_frame_address(0);
 	const char *random = (const char *)getauxval(AT_RANDOM);
@@ -116,10 +116,10 @@ int main(void)
 	TCase *strings = tcase_create("strings");
 	Suite *suite = suite_create("program-strings");
 
-	tcase_add_test(strings, strings_begin_where_the_vector_says);
-	tcase_add_test(strings, the_copy_ends_anywhere);
-	tcase_add_test(strings, copies_of_the_vector_are_none);
-	tcase_add_test(strings, of_this_program);
+	tcase_add_test(strings, strings_start_where_the_auxiliary_vector_says);
+	tcase_add_test(strings, dump_may_end_anywhere);
+	tcase_add_test(strings, other_copies_of_the_vector_are_ignored);
+	tcase_add_test(strings, strings_of_this_program_are_found);
 	suite_add_tcase(suite, strings);
 	return run_suite(suite);
 }

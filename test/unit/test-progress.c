@@ -22,7 +22,7 @@ static void expect_line(const char *path, uint64_t elapsed_ns, uint64_t done, ui
 	ck_assert_str_eq(line, expected);
 }
 
-START_TEST(says_how_far_it_is_and_how_long_it_takes)
+START_TEST(shows_progress_and_remaining_time)
 {
 	expect_line("a.data", 2 * SECOND_NS, 250, 1000, "reading a.data: 25 %, 6 s left");
 	expect_line("/some/where/a.data", 10 * SECOND_NS, 999, 1000, "reading a.data: 100 %, 1 s left");
@@ -34,7 +34,7 @@ START_TEST(says_how_far_it_is_and_how_long_it_takes)
 }
 END_TEST
 
-START_TEST(stays_in_its_line)
+START_TEST(fits_in_one_line)
 {
 	expect_line("0123456789012345678901234567890123456789", SECOND_NS, 1, 2,
 		    "reading 0123456789012345678901234567890123456789: 50 %, 1 s left");
@@ -45,7 +45,7 @@ START_TEST(stays_in_its_line)
 }
 END_TEST
 
-START_TEST(says_nothing_for_a_second_and_then_not_too_often)
+START_TEST(appears_after_a_second_and_not_too_often)
 {
 	struct progress progress = {.name = "a.data", .start_ns = now_ns()};
 	uint64_t told_ns;
@@ -107,7 +107,7 @@ static void check_told(const struct observed *told)
 	ck_assert_uint_le(told->latest, told->total);
 }
 
-START_TEST(dump_and_pack_tell_how_far_they_are)
+START_TEST(dump_and_pack_show_progress)
 {
 	char path[TEMPORARY_PATH_SIZE];
 	struct observed dumped = {0}, packed = {0};
@@ -133,10 +133,10 @@ int main(void)
 	Suite *suite = suite_create("progress");
 	TCase *cases = tcase_create("line");
 
-	tcase_add_test(cases, says_how_far_it_is_and_how_long_it_takes);
-	tcase_add_test(cases, stays_in_its_line);
-	tcase_add_test(cases, says_nothing_for_a_second_and_then_not_too_often);
-	tcase_add_test(cases, dump_and_pack_tell_how_far_they_are);
+	tcase_add_test(cases, shows_progress_and_remaining_time);
+	tcase_add_test(cases, fits_in_one_line);
+	tcase_add_test(cases, appears_after_a_second_and_not_too_often);
+	tcase_add_test(cases, dump_and_pack_show_progress);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

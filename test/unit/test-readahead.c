@@ -194,7 +194,7 @@ START_TEST(records_keep_their_order)
 }
 END_TEST
 
-START_TEST(damage_in_the_middle_ends_them_as_before)
+START_TEST(damage_ends_the_records_at_the_same_place)
 {
 	size_t middle;
 
@@ -210,7 +210,7 @@ START_TEST(damage_in_the_middle_ends_them_as_before)
 }
 END_TEST
 
-START_TEST(a_cut_file_ends_as_before)
+START_TEST(a_truncated_file_ends_at_the_same_place)
 {
 	put_frames(FRAMES);
 	for (size_t cut = 1; cut < 100; cut += 13) {
@@ -222,7 +222,7 @@ START_TEST(a_cut_file_ends_as_before)
 END_TEST
 
 /* A record starts in one frame and ends in the next one. */
-START_TEST(records_across_frames_are_whole)
+START_TEST(records_across_frames_are_complete)
 {
 	struct buffer plain, frame, piece;
 	size_t begin = 0;
@@ -245,7 +245,7 @@ START_TEST(records_across_frames_are_whole)
 END_TEST
 
 /* As perf writes it, with complete frames before and after. */
-START_TEST(one_frame_over_several_records_is_the_readers)
+START_TEST(reader_handles_a_frame_over_several_records)
 {
 	struct buffer plain, frame;
 
@@ -285,7 +285,7 @@ START_TEST(a_frame_inside_another_is_damage)
 }
 END_TEST
 
-START_TEST(large_frames_are_the_readers)
+START_TEST(reader_handles_large_frames)
 {
 	static const uint8_t zeros[FRAMES_AHEAD_LARGEST + 1];
 	const uint16_t size = 1 << 15;
@@ -306,7 +306,7 @@ START_TEST(large_frames_are_the_readers)
 }
 END_TEST
 
-START_TEST(sizes_inside_are_checked)
+START_TEST(nested_sizes_are_checked)
 {
 	struct buffer plain, frame, body;
 
@@ -329,7 +329,7 @@ START_TEST(sizes_inside_are_checked)
 }
 END_TEST
 
-START_TEST(what_nobody_took_is_released)
+START_TEST(unused_frames_are_released)
 {
 	struct outcome outcome;
 
@@ -343,7 +343,7 @@ START_TEST(what_nobody_took_is_released)
 END_TEST
 
 /* However long the reader does not read. */
-START_TEST(little_is_done_ahead)
+START_TEST(readahead_is_bounded)
 {
 	struct record_blocks *blocks;
 	struct frames_ahead *ahead;
@@ -371,20 +371,20 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("readahead");
-	TCase *cases = tcase_create("help");
+	TCase *cases = tcase_create("readahead");
 
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_set_timeout(cases, 300);
 	tcase_add_test(cases, records_keep_their_order);
-	tcase_add_test(cases, damage_in_the_middle_ends_them_as_before);
-	tcase_add_test(cases, a_cut_file_ends_as_before);
-	tcase_add_test(cases, records_across_frames_are_whole);
-	tcase_add_test(cases, one_frame_over_several_records_is_the_readers);
+	tcase_add_test(cases, damage_ends_the_records_at_the_same_place);
+	tcase_add_test(cases, a_truncated_file_ends_at_the_same_place);
+	tcase_add_test(cases, records_across_frames_are_complete);
+	tcase_add_test(cases, reader_handles_a_frame_over_several_records);
 	tcase_add_test(cases, a_frame_inside_another_is_damage);
-	tcase_add_test(cases, large_frames_are_the_readers);
-	tcase_add_test(cases, sizes_inside_are_checked);
-	tcase_add_test(cases, what_nobody_took_is_released);
-	tcase_add_test(cases, little_is_done_ahead);
+	tcase_add_test(cases, reader_handles_large_frames);
+	tcase_add_test(cases, nested_sizes_are_checked);
+	tcase_add_test(cases, unused_frames_are_released);
+	tcase_add_test(cases, readahead_is_bounded);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

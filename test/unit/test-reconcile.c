@@ -144,7 +144,7 @@ START_TEST(difference_of_several_checks_is_reconciled_in_time)
 }
 END_TEST
 
-START_TEST(next_check_that_agrees_settles_a_difference)
+START_TEST(next_check_that_agrees_resolves_a_difference)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	begin_check();
@@ -255,7 +255,7 @@ START_TEST(reconcile_of_protection_keeps_the_allocation)
 }
 END_TEST
 
-START_TEST(check_that_never_ends_repairs_nothing_and_keeps_the_one_before)
+START_TEST(unfinished_check_reconciles_nothing)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	begin_check();
@@ -342,7 +342,7 @@ static void mmap2_alone(uint64_t page, uint64_t pages, struct space_attributes a
 	driver.mmap2_count = 0;
 }
 
-START_TEST(lost_call_whose_mmap2_came_is_not_the_kernels_work)
+START_TEST(mmap2_record_of_a_lost_call_is_not_a_kernel_mapping)
 {
 	const struct space_attributes stack = {.protection = RW, .stack = true};
 
@@ -395,7 +395,7 @@ static uint32_t number_of_found(void *context, const struct space_interval *inte
 }
 
 /* Memory found by a snapshot has the number that its observer assigned, and remains known as found. */
-START_TEST(found_bytes_have_the_number_they_are_given)
+START_TEST(found_bytes_keep_their_assigned_number)
 {
 	const struct space_observer observer = {.found = number_of_found};
 	const struct space_interval *interval;
@@ -457,7 +457,7 @@ START_TEST(move_of_what_a_lost_call_mapped_replaces_its_target)
 }
 END_TEST
 
-START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
+START_TEST(growth_of_the_break_after_a_loss_has_no_owner)
 {
 	driver_call(&driver, CALL_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
 	driver_call(&driver, CALL_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
@@ -474,7 +474,7 @@ START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
 END_TEST
 
 /* The child's break is known since the call before the fork. */
-START_TEST(growth_of_the_break_in_a_child_after_a_loss_is_the_calls)
+START_TEST(growth_of_the_break_in_a_child_belongs_to_its_call)
 {
 	struct space *copy;
 
@@ -494,7 +494,7 @@ START_TEST(growth_of_the_break_in_a_child_after_a_loss_is_the_calls)
 END_TEST
 
 /* Its bytes are unmapped, and reported once; what replaced them keeps its owner. */
-START_TEST(lost_release_of_what_is_mapped_anew)
+START_TEST(lost_release_before_a_new_mapping)
 {
 	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
 
@@ -553,24 +553,24 @@ int main(void)
 	tcase_add_test(known, reconcile_waits_for_calls_in_flight);
 	tcase_add_test(known, release_in_flight_over_several_checks);
 	tcase_add_test(known, difference_of_several_checks_is_reconciled_in_time);
-	tcase_add_test(known, next_check_that_agrees_settles_a_difference);
+	tcase_add_test(known, next_check_that_agrees_resolves_a_difference);
 	tcase_add_test(known, last_check_waits_for_calls_as_long_as_the_recorder_did);
 	tcase_add_test(known, call_that_returns_after_its_effect_was_reconciled_is_not_counted);
 	tcase_add_test(known, pending_unmap_over_a_page_that_is_reconciled_keeps_its_release);
 	tcase_add_test(known, move_and_mprotect_of_a_mapping_whose_call_was_lost);
 	tcase_add_test(known, reconcile_of_protection_keeps_the_allocation);
-	tcase_add_test(known, check_that_never_ends_repairs_nothing_and_keeps_the_one_before);
+	tcase_add_test(known, unfinished_check_reconciles_nothing);
 	tcase_add_test(known, end_of_the_process_is_no_difference_to_reconcile);
 	tcase_add_test(known, check_outlives_exec);
 	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
-	tcase_add_test(known, lost_call_whose_mmap2_came_is_not_the_kernels_work);
+	tcase_add_test(known, mmap2_record_of_a_lost_call_is_not_a_kernel_mapping);
 	tcase_add_test(known, losses_are_counted_for_all_spaces);
-	tcase_add_test(known, found_bytes_have_the_number_they_are_given);
+	tcase_add_test(known, found_bytes_keep_their_assigned_number);
 	tcase_add_test(known, move_of_what_a_lost_call_mapped_replaces_its_target);
 	tcase_add_test(known, mapping_below_a_stack_of_a_thread_is_no_growth);
-	tcase_add_test(known, growth_of_the_break_after_a_loss_is_nobodys);
-	tcase_add_test(known, growth_of_the_break_in_a_child_after_a_loss_is_the_calls);
-	tcase_add_test(known, lost_release_of_what_is_mapped_anew);
+	tcase_add_test(known, growth_of_the_break_after_a_loss_has_no_owner);
+	tcase_add_test(known, growth_of_the_break_in_a_child_belongs_to_its_call);
+	tcase_add_test(known, lost_release_before_a_new_mapping);
 	tcase_add_test(known, lost_release_move_and_replacement_are_reconciled);
 	suite_add_tcase(suite, known);
 	return run_suite(suite);

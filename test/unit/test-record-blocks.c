@@ -16,7 +16,7 @@ static struct record_block *make_block(struct record_blocks *blocks, size_t size
 	return block;
 }
 
-START_TEST(blocks_are_used_again_by_their_room)
+START_TEST(blocks_are_reused_by_size)
 {
 	struct record_block *small, *large, *middle;
 	struct record_blocks *blocks;
@@ -39,7 +39,7 @@ START_TEST(blocks_are_used_again_by_their_room)
 END_TEST
 
 /* A small block would have to grow: it stays available for small records. */
-START_TEST(what_does_not_fit_gets_a_new_one)
+START_TEST(records_that_do_not_fit_get_a_new_block)
 {
 	struct record_block *small, *large;
 	struct record_blocks *blocks;
@@ -57,7 +57,7 @@ START_TEST(what_does_not_fit_gets_a_new_one)
 }
 END_TEST
 
-START_TEST(who_knows_no_size_gets_the_last_one)
+START_TEST(unknown_sizes_get_the_last_block)
 {
 	struct record_block *small, *large;
 	struct record_blocks *blocks;
@@ -75,7 +75,7 @@ START_TEST(who_knows_no_size_gets_the_last_one)
 END_TEST
 
 /* In a file of tiny frames, each would look through those of all earlier ones. */
-START_TEST(few_are_kept_however_small)
+START_TEST(number_of_free_blocks_is_limited)
 {
 	struct record_block *list = NULL, *block;
 	struct record_blocks *blocks;
@@ -108,10 +108,10 @@ int main(void)
 	TCase *tests = tcase_create("record-blocks");
 	Suite *suite = suite_create("record-blocks");
 
-	tcase_add_test(tests, blocks_are_used_again_by_their_room);
-	tcase_add_test(tests, what_does_not_fit_gets_a_new_one);
-	tcase_add_test(tests, who_knows_no_size_gets_the_last_one);
-	tcase_add_test(tests, few_are_kept_however_small);
+	tcase_add_test(tests, blocks_are_reused_by_size);
+	tcase_add_test(tests, records_that_do_not_fit_get_a_new_block);
+	tcase_add_test(tests, unknown_sizes_get_the_last_block);
+	tcase_add_test(tests, number_of_free_blocks_is_limited);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -244,7 +244,7 @@ static void check_events(struct reader *reader)
 	check_snapshot(reader, SNAPSHOT_STOP, 90, 1);
 }
 
-START_TEST(everything_comes_back_in_order)
+START_TEST(written_events_are_read_in_order)
 {
 	const struct reader_metadata *metadata;
 	struct reader *reader;
@@ -314,7 +314,7 @@ START_TEST(killed_recorder_leaves_a_readable_file)
 }
 END_TEST
 
-START_TEST(without_losses_the_recorder_did_not_finish)
+START_TEST(missing_loss_counts_mean_an_unfinished_recorder)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	struct reader *reader;
@@ -385,7 +385,7 @@ static size_t drain(bool *incomplete_ret, bool *damaged_ret)
 }
 
 /* The file grows by a byte at a time: truncating and rewriting it so often would wait for the disk. */
-START_TEST(cut_anywhere_it_is_incomplete)
+START_TEST(truncated_anywhere_it_is_incomplete)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	CLEANUP(close) int fd = -1;
@@ -408,7 +408,7 @@ START_TEST(cut_anywhere_it_is_incomplete)
 }
 END_TEST
 
-START_TEST(no_byte_can_do_harm)
+START_TEST(any_changed_byte_is_safe)
 {
 	static const uint8_t masks[] = {0x01, 0x80};
 	CLEANUP(free) uint8_t *data = NULL;
@@ -448,7 +448,7 @@ static void expect_refusal(const void *data, size_t size, enum mmt_error_code co
 	mmt_error_destroy(error);
 }
 
-START_TEST(what_is_no_recording_is_refused_with_the_reason)
+START_TEST(other_files_are_refused_with_the_reason)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	struct reader *reader;
@@ -508,7 +508,7 @@ START_TEST(damage_ends_the_events_and_is_described)
 }
 END_TEST
 
-START_TEST(late_sections_can_be_done_without)
+START_TEST(late_sections_are_optional)
 {
 	static const enum format_feature features[] = {FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES,
 						       FEATURE_MMTRACE_PERF_MAPS, FEATURE_BUILD_ID,
@@ -582,7 +582,7 @@ START_TEST(copies_from_a_second_root_are_dropped)
 END_TEST
 
 /* Until the clock had caught up, a thread with another root would have lost its records to one with a future time. */
-START_TEST(a_clock_that_jumps_back_makes_no_copies)
+START_TEST(a_clock_that_jumps_back_makes_no_duplicates)
 {
 	struct recording_builder *builder = builder_create(path);
 	const uint64_t late = 20000000000, early = 5000000000;
@@ -701,7 +701,7 @@ static struct mmt_error *write_until_full(struct writer *writer, size_t *written
 	return error;
 }
 
-START_TEST(full_disk_leaves_what_was_written)
+START_TEST(full_disk_keeps_what_was_written)
 {
 	const struct rlimit limit = {.rlim_cur = 100000, .rlim_max = RLIM_INFINITY};
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
@@ -841,21 +841,21 @@ int main(void)
 
 	tcase_set_timeout(cases, 600);
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_test(cases, everything_comes_back_in_order);
+	tcase_add_test(cases, written_events_are_read_in_order);
 	tcase_add_test(cases, locks_and_entries_are_decoded);
 	tcase_add_test(cases, killed_recorder_leaves_a_readable_file);
-	tcase_add_test(cases, without_losses_the_recorder_did_not_finish);
+	tcase_add_test(cases, missing_loss_counts_mean_an_unfinished_recorder);
 	tcase_add_test(cases, every_record_is_aligned);
-	tcase_add_test(cases, cut_anywhere_it_is_incomplete);
-	tcase_add_test(cases, no_byte_can_do_harm);
-	tcase_add_test(cases, what_is_no_recording_is_refused_with_the_reason);
+	tcase_add_test(cases, truncated_anywhere_it_is_incomplete);
+	tcase_add_test(cases, any_changed_byte_is_safe);
+	tcase_add_test(cases, other_files_are_refused_with_the_reason);
 	tcase_add_test(cases, damage_ends_the_events_and_is_described);
-	tcase_add_test(cases, late_sections_can_be_done_without);
+	tcase_add_test(cases, late_sections_are_optional);
 	tcase_add_test(cases, copies_from_a_second_root_are_dropped);
-	tcase_add_test(cases, a_clock_that_jumps_back_makes_no_copies);
+	tcase_add_test(cases, a_clock_that_jumps_back_makes_no_duplicates);
 	tcase_add_test(cases, names_at_the_start_hide_no_records);
 	tcase_add_test(cases, large_and_incompressible_records_are_kept);
-	tcase_add_test(cases, full_disk_leaves_what_was_written);
+	tcase_add_test(cases, full_disk_keeps_what_was_written);
 	tcase_add_test(cases, names_and_modes_of_the_file);
 	tcase_add_test(cases, nothing_is_touched_before_the_start);
 	tcase_add_test(cases, links_and_directories_are_no_targets);

@@ -57,7 +57,7 @@ START_TEST(a_file_and_a_link_to_it)
 END_TEST
 
 /* Opening a FIFO would be noticed: its writer would no longer be refused. */
-START_TEST(what_is_no_file_is_not_opened)
+START_TEST(other_file_types_are_not_opened)
 {
 	assert_refused(path, ENOENT);
 	assert_refused(directory, EINVAL);
@@ -95,7 +95,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, a_file_and_a_link_to_it);
-	tcase_add_test(tests, what_is_no_file_is_not_opened);
+	tcase_add_test(tests, other_file_types_are_not_opened);
 	tcase_add_test(tests, mapped_file_by_device_and_inode);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -72,7 +72,7 @@ static void end(void)
  * round:        1         |      2      | 3
  * Behind round 2 everything up to 30, the youngest of round 1, may go out.
  */
-START_TEST(a_round_releases_what_the_one_before_had)
+START_TEST(a_round_returns_records_of_the_preceding_one)
 {
 	push(10, 'a');
 	push(30, 'c');
@@ -97,7 +97,7 @@ START_TEST(a_round_releases_what_the_one_before_had)
 }
 END_TEST
 
-START_TEST(the_end_releases_all)
+START_TEST(the_end_returns_all_records)
 {
 	push(3, 'c');
 	push(1, 'a');
@@ -231,7 +231,7 @@ START_TEST(without_rounds_memory_is_bounded)
 END_TEST
 
 /* Records sorted when the older half was returned are sorted again when a jump moves some of them behind the rest. */
-START_TEST(a_jump_moves_what_was_sorted)
+START_TEST(a_jump_moves_sorted_records)
 {
 	uint64_t now_ns = LATE_NS, jump_ns = 6 * ORDER_JUMP_NS;
 	struct record_block *done = NULL;
@@ -255,7 +255,7 @@ START_TEST(a_jump_moves_what_was_sorted)
 END_TEST
 
 /* Records from before a jump are returned before later ones, which are in order again. */
-START_TEST(order_begins_anew_when_the_clock_jumps_back)
+START_TEST(order_restarts_when_the_clock_jumps_back)
 {
 	push(LATE_NS + 1, 'a');
 	push(LATE_NS + 3, 'c');
@@ -317,7 +317,7 @@ START_TEST(a_jump_inside_a_round_keeps_the_order)
 END_TEST
 
 /* A new event shows the jump too: no event so old was expected any more. */
-START_TEST(a_jump_is_told_by_what_has_gone_out)
+START_TEST(a_jump_is_detected_by_returned_records)
 {
 	push_from(0, LATE_NS, 'a');
 	end_round();
@@ -337,7 +337,7 @@ START_TEST(a_jump_is_told_by_what_has_gone_out)
 END_TEST
 
 /* The recorder's own records may be old: the clock has not jumped. */
-START_TEST(only_streams_tell_of_the_clock)
+START_TEST(only_streams_show_the_clock)
 {
 	push_from(0, LATE_NS, 'a');
 	push_from(ORDER_NO_STREAM, 5, 'b');
@@ -353,7 +353,7 @@ START_TEST(only_streams_tell_of_the_clock)
 END_TEST
 
 /* A record without a time takes that of the last returned record of its epoch, and hides no jump. */
-START_TEST(a_record_without_a_time_stands_where_it_comes)
+START_TEST(a_record_without_a_time_keeps_its_place)
 {
 	push(LATE_NS, 'a');
 	end_round();
@@ -441,7 +441,7 @@ START_TEST(a_batch_is_bounded_in_bytes)
 END_TEST
 
 /* A block is returned with its last record, but not while it may still contain records. */
-START_TEST(blocks_are_told_when_nothing_waits_in_them)
+START_TEST(blocks_are_returned_with_their_last_record)
 {
 	struct record_block other = {0}, *done = NULL;
 	struct reorder_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken[4];
@@ -462,7 +462,7 @@ END_TEST
 
 /* The end of its round is missing. A block without remaining records is returned, as when its records are. Just
  * before the latest record of the preceding round, another ring may have had a record that was not read yet. */
-START_TEST(what_an_unfinished_round_has_brought_is_let_go)
+START_TEST(records_of_an_unfinished_round_are_discarded)
 {
 	struct record_block other = {.left = true}, *done = NULL;
 	struct reorder_item item = {.time_ns = 5 * LONG_NS, .record = &names['e'], .attribute = 'e', .block = &other};
@@ -488,7 +488,7 @@ START_TEST(what_an_unfinished_round_has_brought_is_let_go)
 END_TEST
 
 /* The recorder writes its own records before it drains; records of an earlier round are older. */
-START_TEST(what_is_known_to_be_there_stays)
+START_TEST(complete_records_of_an_unfinished_round_stay)
 {
 	struct reorder_unfinished unfinished;
 	struct record_block *done = NULL;
@@ -530,7 +530,7 @@ END_TEST
 
 /* Files of recorders that did not write rounds yet, and one that was truncated in its first round: a mark at the
  * start of the data ends nothing. */
-START_TEST(without_rounds_all_goes_out_at_an_early_end)
+START_TEST(without_rounds_an_early_end_returns_all)
 {
 	struct reorder_unfinished unfinished;
 	struct record_block *done = NULL;
@@ -553,28 +553,28 @@ int main(void)
 	TCase *cases = tcase_create("rounds");
 
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_test(cases, a_round_releases_what_the_one_before_had);
-	tcase_add_test(cases, the_end_releases_all);
-	tcase_add_test(cases, what_an_unfinished_round_has_brought_is_let_go);
-	tcase_add_loop_test(cases, what_is_known_to_be_there_stays, 0, 2);
+	tcase_add_test(cases, a_round_returns_records_of_the_preceding_one);
+	tcase_add_test(cases, the_end_returns_all_records);
+	tcase_add_test(cases, records_of_an_unfinished_round_are_discarded);
+	tcase_add_loop_test(cases, complete_records_of_an_unfinished_round_stay, 0, 2);
 	tcase_add_test(cases, a_quiet_round_completes_the_one_before);
-	tcase_add_loop_test(cases, without_rounds_all_goes_out_at_an_early_end, 0, 2);
+	tcase_add_loop_test(cases, without_rounds_an_early_end_returns_all, 0, 2);
 	tcase_add_test(cases, equal_times_keep_their_order);
 	tcase_add_test(cases, late_records_are_counted);
 	tcase_add_test(cases, memory_is_bounded_by_the_rounds);
 	tcase_add_test(cases, runs_of_any_length_are_merged);
 	tcase_add_test(cases, rounds_of_any_number_of_runs_are_merged);
 	tcase_add_test(cases, without_rounds_memory_is_bounded);
-	tcase_add_test(cases, a_jump_moves_what_was_sorted);
-	tcase_add_test(cases, order_begins_anew_when_the_clock_jumps_back);
+	tcase_add_test(cases, a_jump_moves_sorted_records);
+	tcase_add_test(cases, order_restarts_when_the_clock_jumps_back);
 	tcase_add_test(cases, a_jump_inside_a_round_keeps_the_order);
-	tcase_add_test(cases, a_jump_is_told_by_what_has_gone_out);
-	tcase_add_test(cases, only_streams_tell_of_the_clock);
-	tcase_add_test(cases, a_record_without_a_time_stands_where_it_comes);
+	tcase_add_test(cases, a_jump_is_detected_by_returned_records);
+	tcase_add_test(cases, only_streams_show_the_clock);
+	tcase_add_test(cases, a_record_without_a_time_keeps_its_place);
 	tcase_add_test(cases, blocks_that_few_records_keep_are_bounded);
 	tcase_add_test(cases, small_records_are_bounded_too);
 	tcase_add_test(cases, a_batch_is_bounded_in_bytes);
-	tcase_add_test(cases, blocks_are_told_when_nothing_waits_in_them);
+	tcase_add_test(cases, blocks_are_returned_with_their_last_record);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

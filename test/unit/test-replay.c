@@ -106,7 +106,7 @@ START_TEST(fork_before_the_call_returns)
 END_TEST
 
 /* Growth that a snapshot has shown is not counted again with the thread's next call. */
-START_TEST(what_a_snapshot_was_told_is_not_told_again)
+START_TEST(growth_shown_by_a_snapshot_is_counted_once)
 {
 	const struct event_mapping stack = {.start = ADDRESS,
 					    .length = MEBIBYTE,
@@ -151,7 +151,7 @@ static void expect_setuid_execs(const char *name, uint64_t several, bool doubtfu
 }
 
 /* Unnamed JIT code in each of 40 processes, with a note for each. */
-START_TEST(notes_that_are_left_out_are_counted)
+START_TEST(omitted_notes_are_counted)
 {
 	const struct event_mapping code = {.start = ADDRESS,
 					   .length = MEBIBYTE,
@@ -185,7 +185,7 @@ START_TEST(notes_that_are_left_out_are_counted)
 END_TEST
 
 /* An exec and an exit without the program's own mapping: the kernel has removed the events. */
-START_TEST(programs_that_cannot_be_watched_are_told)
+START_TEST(set_user_id_execs_are_reported)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
 	builder_exit(builder, 2100, PID, PID);
@@ -193,7 +193,7 @@ START_TEST(programs_that_cannot_be_watched_are_told)
 }
 END_TEST
 
-START_TEST(programs_that_cannot_be_watched_are_counted)
+START_TEST(set_user_id_execs_are_counted)
 {
 	for (int32_t pid = ALONE; pid < ALONE + 3; pid++) {
 		builder_fork(builder, 2000, pid, pid, PID, PID);
@@ -209,7 +209,7 @@ START_TEST(programs_that_cannot_be_watched_are_counted)
 END_TEST
 
 /* Per-CPU events continue after the kernel's EXIT; a program whose mapping was recorded has ended normally. */
-START_TEST(programs_that_are_watched_are_not_told)
+START_TEST(recorded_programs_are_not_reported)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
 	builder_exit(builder, 2100, PID, PID);
@@ -224,7 +224,7 @@ START_TEST(programs_that_are_watched_are_not_told)
 END_TEST
 
 /* The first apparent one was recorded after all: the name is that of the other. */
-START_TEST(the_one_that_was_not_watched_is_named)
+START_TEST(the_set_user_id_program_is_named)
 {
 	builder_exec(builder, 2000, PID, PID, "seen");
 	builder_exit(builder, 2100, PID, PID);
@@ -237,7 +237,7 @@ START_TEST(the_one_that_was_not_watched_is_named)
 END_TEST
 
 /* A later program of the same thread shows that its events continued, whether or not that program is recorded. */
-START_TEST(a_program_that_executes_another_was_watched)
+START_TEST(a_program_that_executes_another_was_recorded)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
 	builder_exit(builder, 2100, PID, PID);
@@ -259,7 +259,7 @@ START_TEST(only_the_last_program_of_a_thread_is_counted)
 END_TEST
 
 /* The PID is another process now, which is recorded: what was known of the first one stays. */
-START_TEST(a_later_thread_of_the_same_number_is_another)
+START_TEST(a_reused_tid_is_another_thread)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
 	builder_exit(builder, 2100, PID, PID);
@@ -300,7 +300,7 @@ static void map_anonymous(uint64_t time_ns, int32_t tid)
 }
 
 /* Two threads get the same address without a release: it was lost, or has not arrived yet. */
-START_TEST(race_that_cannot_be_told_is_counted)
+START_TEST(ambiguous_race_is_counted)
 {
 	struct mmt_report *report;
 
@@ -313,7 +313,7 @@ START_TEST(race_that_cannot_be_told_is_counted)
 }
 END_TEST
 
-START_TEST(race_whose_release_comes_is_none)
+START_TEST(race_with_a_late_release_is_not_counted)
 {
 	struct mmt_report *report;
 
@@ -329,7 +329,7 @@ START_TEST(race_whose_release_comes_is_none)
 END_TEST
 
 /* Moved from a range that no snapshot has read: mapped, but of unknown origin. */
-START_TEST(pages_that_stay_unknown_are_counted)
+START_TEST(unknown_pages_are_counted)
 {
 	struct mmt_report *report;
 
@@ -490,7 +490,7 @@ static struct event twin(uint64_t flags, const uint8_t *stack, size_t stack_size
 	return event;
 }
 
-START_TEST(dump_of_another_call_is_told_from_its_own)
+START_TEST(dump_of_another_call_is_distinguished)
 {
 	const uint8_t short_stack[4] = {1, 2, 3, 4}, long_stack[6] = {1, 2, 3, 4, 5, 6};
 	const uint8_t other_stack[6] = {1, 2, 9, 4, 5, 6};
@@ -521,7 +521,7 @@ START_TEST(dump_of_another_call_is_told_from_its_own)
 END_TEST
 
 /* The other sample of the one that is kept may be among those that were lost since. */
-START_TEST(losses_between_two_samples_part_them)
+START_TEST(losses_between_two_samples_separate_them)
 {
 	static const struct {
 		int32_t cpu;
@@ -656,7 +656,7 @@ static void add_late_commits(void)
 }
 
 /* Numbers and intervals of calls with late stacks do not accumulate. */
-START_TEST(late_commits_become_one)
+START_TEST(late_commits_are_joined)
 {
 	struct mmt_report_options report;
 	const struct replay_options options = {.report = &report};
@@ -813,28 +813,28 @@ int main(void)
 	tcase_add_checked_fixture(halves, create, destroy);
 	tcase_add_test(halves, snapshot_before_the_call_returns);
 	tcase_add_test(halves, fork_before_the_call_returns);
-	tcase_add_test(halves, what_a_snapshot_was_told_is_not_told_again);
-	tcase_add_test(halves, race_that_cannot_be_told_is_counted);
-	tcase_add_test(halves, race_whose_release_comes_is_none);
-	tcase_add_test(halves, pages_that_stay_unknown_are_counted);
-	tcase_add_test(halves, notes_that_are_left_out_are_counted);
-	tcase_add_test(halves, programs_that_cannot_be_watched_are_told);
-	tcase_add_test(halves, programs_that_cannot_be_watched_are_counted);
-	tcase_add_test(halves, programs_that_are_watched_are_not_told);
-	tcase_add_test(halves, the_one_that_was_not_watched_is_named);
-	tcase_add_test(halves, a_program_that_executes_another_was_watched);
+	tcase_add_test(halves, growth_shown_by_a_snapshot_is_counted_once);
+	tcase_add_test(halves, ambiguous_race_is_counted);
+	tcase_add_test(halves, race_with_a_late_release_is_not_counted);
+	tcase_add_test(halves, unknown_pages_are_counted);
+	tcase_add_test(halves, omitted_notes_are_counted);
+	tcase_add_test(halves, set_user_id_execs_are_reported);
+	tcase_add_test(halves, set_user_id_execs_are_counted);
+	tcase_add_test(halves, recorded_programs_are_not_reported);
+	tcase_add_test(halves, the_set_user_id_program_is_named);
+	tcase_add_test(halves, a_program_that_executes_another_was_recorded);
 	tcase_add_test(halves, only_the_last_program_of_a_thread_is_counted);
-	tcase_add_test(halves, a_later_thread_of_the_same_number_is_another);
+	tcase_add_test(halves, a_reused_tid_is_another_thread);
 	tcase_add_test(halves, loss_makes_setuid_execs_programs_doubtful);
 	tcase_add_test(halves, loss_without_a_record_makes_them_doubtful);
 	suite_add_tcase(suite, halves);
 	tcase_add_checked_fixture(dumps, create, destroy);
 	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);
 	tcase_add_test(dumps, the_larger_of_two_dumps_counts);
-	tcase_add_test(dumps, dump_of_another_call_is_told_from_its_own);
-	tcase_add_test(dumps, losses_between_two_samples_part_them);
+	tcase_add_test(dumps, dump_of_another_call_is_distinguished);
+	tcase_add_test(dumps, losses_between_two_samples_separate_them);
 	tcase_add_test(dumps, failed_mprotect_is_unwound_once);
-	tcase_add_test(dumps, late_commits_become_one);
+	tcase_add_test(dumps, late_commits_are_joined);
 	tcase_add_test(dumps, late_commits_have_their_stacks);
 	suite_add_tcase(suite, dumps);
 	tcase_add_checked_fixture(early, create, destroy);

@@ -33,7 +33,7 @@ static const struct {
     {{0}, {.ended = false}, EXIT_UNUSABLE},
 };
 
-START_TEST(status)
+START_TEST(exit_status_of_check)
 {
 	struct mmt_report report = sample_report();
 
@@ -49,7 +49,7 @@ int main(void)
 	Suite *suite = suite_create("report-check");
 	TCase *cases = tcase_create("report-check");
 
-	tcase_add_loop_test(cases, status, 0, (int)(sizeof(reports) / sizeof(reports[0])));
+	tcase_add_loop_test(cases, exit_status_of_check, 0, (int)(sizeof(reports) / sizeof(reports[0])));
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -17,7 +17,7 @@ static void deinit(struct residency_reader *reader, struct process_residency *re
 }
 
 /* With the ioctl, if the kernel has it, and without. */
-START_TEST(pages_that_were_written_are_there)
+START_TEST(written_pages_are_resident)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *memory = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -70,7 +70,7 @@ START_TEST(overlapping_ranges_give_each_page_once)
 END_TEST
 
 /* Ranges are read together, and pages between them do not count. The first two overlap, the last is far away. */
-START_TEST(ranges_that_are_read_together)
+START_TEST(near_ranges_are_read_together)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 32 * page;
 	uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -104,7 +104,7 @@ START_TEST(ranges_that_are_read_together)
 END_TEST
 
 /* Page-by-page reading is bounded, and a partial reading does not count as complete. */
-START_TEST(it_gives_up_on_a_huge_address_space)
+START_TEST(reading_a_huge_address_space_is_bounded)
 {
 	struct process_residency residency = {0};
 	struct residency_reader reader;
@@ -143,7 +143,7 @@ static struct mmt_error *count_steps(struct residency_reader *reader, uint64_t s
 }
 
 /* Few steps find what is resident, with the ioctl; much resident memory takes small steps. */
-START_TEST(steps_are_large_where_little_is_there)
+START_TEST(steps_are_large_where_little_is_resident)
 {
 	const uint64_t size = 256ULL << 30, there = 2048 * (uint64_t)sysconf(_SC_PAGESIZE);
 	uint8_t *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -368,11 +368,11 @@ int main(void)
 	Suite *suite = suite_create("residency");
 	TCase *cases = tcase_create("pages");
 
-	tcase_add_loop_test(cases, pages_that_were_written_are_there, 0, 2);
+	tcase_add_loop_test(cases, written_pages_are_resident, 0, 2);
 	tcase_add_loop_test(cases, overlapping_ranges_give_each_page_once, 0, 2);
-	tcase_add_loop_test(cases, ranges_that_are_read_together, 0, 2);
-	tcase_add_test(cases, it_gives_up_on_a_huge_address_space);
-	tcase_add_test(cases, steps_are_large_where_little_is_there);
+	tcase_add_loop_test(cases, near_ranges_are_read_together, 0, 2);
+	tcase_add_test(cases, reading_a_huge_address_space_is_bounded);
+	tcase_add_test(cases, steps_are_large_where_little_is_resident);
 	tcase_add_test(cases, huge_pages_are_found_and_sampled);
 	tcase_add_test(cases, a_process_with_userfaultfd_is_not_sampled);
 	tcase_add_test(cases, sampling_causes_no_page_faults);

@@ -22,7 +22,7 @@ static void expect_division(uint64_t bytes, uint32_t dump_bytes, uint64_t syscal
 	ck_assert_uint_eq(sizes[RING_LARGE_DUMP], 0);
 }
 
-START_TEST(division)
+START_TEST(memory_is_divided_among_rings)
 {
 	expect_division(8 << 20, 0, 8 << 20, 0);
 	expect_division(8 << 20, 8192, 4 << 20, 4 << 20);
@@ -131,7 +131,7 @@ START_TEST(sample_cut_short)
 END_TEST
 
 /* The part of a dump that is stored, and that its stack ends there, as decoders read it. */
-START_TEST(dump_without_its_empty_part)
+START_TEST(unused_part_of_a_dump_is_removed)
 {
 	const struct perf_event_attr attribute = describe_sample();
 	struct ring_reader_sample sample, cut;
@@ -274,11 +274,11 @@ int main(void)
 	TCase *rings = tcase_create("rings");
 	Suite *suite = suite_create("rings");
 
-	tcase_add_test(rings, division);
+	tcase_add_test(rings, memory_is_divided_among_rings);
 	tcase_add_test(rings, room_for_large_dumps);
 	tcase_add_test(rings, few_descriptors);
 	tcase_add_test(rings, sample_layout);
-	tcase_add_test(rings, dump_without_its_empty_part);
+	tcase_add_test(rings, unused_part_of_a_dump_is_removed);
 	tcase_add_test(rings, sample_cut_short);
 	tcase_add_test(rings, wrapped_record);
 	tcase_add_test(rings, impossible_record);

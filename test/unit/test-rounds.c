@@ -24,7 +24,7 @@ static void drain(struct recorder *recorder)
 }
 
 /* A round may be full just when another is due to end because a second has passed. */
-START_TEST(a_round_without_a_drain_goes_on)
+START_TEST(a_round_without_a_drain_continues)
 {
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
 	static struct recorder recorder = {.options = &options};
@@ -70,7 +70,7 @@ END_TEST
 #define ADDRESSES 0x7ffffffff000ULL
 
 /* The calls ahead are those that follow, without those that only map. */
-START_TEST(what_comes_next_is_known)
+START_TEST(following_calls_are_known)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
 	struct reader_ahead ahead[AHEAD_EVENTS + 1] = {0};
@@ -151,7 +151,7 @@ static uint64_t count_events(struct reader *reader, uint64_t latest_ns)
  * With the calls of one and without those of the other something would be mapped that is not. What is older than
  * anything that was still on its way when the round before ended is all there, that which came late too.
  */
-START_TEST(an_unfinished_round_is_left_out)
+START_TEST(an_unfinished_round_is_discarded)
 {
 	struct recording_builder *builder = begin_second_round();
 	bool finished = _i == 1;
@@ -174,7 +174,7 @@ START_TEST(an_unfinished_round_is_left_out)
 END_TEST
 
 /* The same if damage hides the end of a round. */
-START_TEST(a_round_that_damage_cuts_is_left_out)
+START_TEST(a_damaged_round_is_discarded)
 {
 	struct recording_builder *builder = begin_second_round();
 	static const uint32_t too_short = 0;
@@ -196,7 +196,7 @@ START_TEST(a_round_that_damage_cuts_is_left_out)
 END_TEST
 
 /* After the drain the recorder wrote a record of its own: an older one may still be in a ring. */
-START_TEST(what_the_recorder_says_waits_for_the_next_drain)
+START_TEST(records_of_the_recorder_wait_for_the_next_drain)
 {
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
 	static struct recorder recorder = {.options = &options};
@@ -230,11 +230,11 @@ int main(void)
 	TCase *tests = tcase_create("rounds");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_test(tests, what_comes_next_is_known);
-	tcase_add_test(tests, a_round_without_a_drain_goes_on);
-	tcase_add_loop_test(tests, an_unfinished_round_is_left_out, 0, 2);
-	tcase_add_test(tests, what_the_recorder_says_waits_for_the_next_drain);
-	tcase_add_test(tests, a_round_that_damage_cuts_is_left_out);
+	tcase_add_test(tests, following_calls_are_known);
+	tcase_add_test(tests, a_round_without_a_drain_continues);
+	tcase_add_loop_test(tests, an_unfinished_round_is_discarded, 0, 2);
+	tcase_add_test(tests, records_of_the_recorder_wait_for_the_next_drain);
+	tcase_add_test(tests, a_damaged_round_is_discarded);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -83,7 +83,7 @@ START_TEST(one_cause_for_each_function)
 END_TEST
 
 /* It may be a wrapper; a cache of the same function is not a leak, and leaks come first. */
-START_TEST(leaks_of_a_function_are_apart)
+START_TEST(leaks_of_a_function_are_separate)
 {
 	BUILD({STACK(load), .memory_bytes = 8000, .verdict = MMT_LIFETIME_CACHE},
 	      {STACK(load_deeper), .memory_bytes = 100, .verdict = MMT_LIFETIME_LEAK},
@@ -127,7 +127,7 @@ START_TEST(lost_calls_have_no_function)
 END_TEST
 
 /* A row that only made accessible what another one reserved has its cause; one that also mapped memory has its own. */
-START_TEST(commits_belong_to_what_reserved)
+START_TEST(commits_belong_to_the_reservation)
 {
 	BUILD({STACK(parse), .memory_bytes = 500, .committed_bytes = 500, .reserved_by = 2},
 	      {STACK(load), .unfreed_bytes = 64000, .reserved_bytes = 64000, .pattern = MMT_PATTERN_ARENA,
@@ -145,7 +145,7 @@ START_TEST(commits_belong_to_what_reserved)
 END_TEST
 
 /* Shown with the row that uses most of it only if it holds nothing itself. */
-START_TEST(halves_with_memory_are_not_joined)
+START_TEST(reservations_with_memory_are_not_joined)
 {
 	BUILD(
 	    {STACK(parse), .memory_bytes = 500, .committed_bytes = 500, .reserved_by = 2},
@@ -344,7 +344,7 @@ START_TEST(mappings_leak_while_rss_is_level)
 }
 END_TEST
 
-START_TEST(stacks_of_a_steady_process_do_not)
+START_TEST(stacks_of_a_steady_process_do_not_leak)
 {
 	const struct mmt_report *whole = report_of_three_in_turn(false);
 
@@ -503,11 +503,11 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_test(tcase, one_cause_for_each_function);
-	tcase_add_test(tcase, leaks_of_a_function_are_apart);
+	tcase_add_test(tcase, leaks_of_a_function_are_separate);
 	tcase_add_loop_test(tcase, patterns_by_design_are_one_cause, MMT_PATTERN_ARENA, MMT_PATTERN_KINDS);
 	tcase_add_test(tcase, lost_calls_have_no_function);
-	tcase_add_test(tcase, commits_belong_to_what_reserved);
-	tcase_add_test(tcase, halves_with_memory_are_not_joined);
+	tcase_add_test(tcase, commits_belong_to_the_reservation);
+	tcase_add_test(tcase, reservations_with_memory_are_not_joined);
 	tcase_add_test(tcase, a_leak_of_a_sixteenth_decides);
 	tcase_add_test(tcase, figures_are_sums);
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
@@ -516,7 +516,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_test(tcase, stacks_of_one_cause_leak_together);
 	tcase_add_test(tcase, mappings_leak_while_rss_is_level);
-	tcase_add_test(tcase, stacks_of_a_steady_process_do_not);
+	tcase_add_test(tcase, stacks_of_a_steady_process_do_not_leak);
 	tcase_add_test(tcase, freed_stacks_show_lifetimes);
 	tcase_add_test(tcase, memory_made_accessible_throughout_is_a_leak);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);

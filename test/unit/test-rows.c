@@ -93,7 +93,7 @@ static void record_stacks(void)
 	builder_finish(builder, 10000);
 }
 
-START_TEST(frames_are_named_once)
+START_TEST(frames_are_symbolized_once)
 {
 	struct mmt_report_options options;
 	struct mmt_report *report;
@@ -115,7 +115,7 @@ START_TEST(frames_are_named_once)
 END_TEST
 
 /* The frames near the call determine the name of a row and its kind of memory. */
-START_TEST(rows_that_are_no_stacks_name_what_they_need)
+START_TEST(other_rows_symbolize_only_what_they_need)
 {
 	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
 						  MMT_BY_MODULE};
@@ -200,7 +200,7 @@ END_TEST
 #define DEEP 1000
 
 /* The frame that maps memory is looked up once, however far away it is. */
-START_TEST(deep_stacks_of_the_library_are_looked_through_once)
+START_TEST(deep_library_stacks_are_searched_once)
 {
 	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
 						  MMT_BY_MODULE};
@@ -361,10 +361,10 @@ int main(void)
 	TCase *tcase = tcase_create("rows");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, frames_are_named_once);
+	tcase_add_test(tcase, frames_are_symbolized_once);
 	tcase_add_test(tcase, many_frames_are_looked_up_once);
-	tcase_add_test(tcase, rows_that_are_no_stacks_name_what_they_need);
-	tcase_add_test(tcase, deep_stacks_of_the_library_are_looked_through_once);
+	tcase_add_test(tcase, other_rows_symbolize_only_what_they_need);
+	tcase_add_test(tcase, deep_library_stacks_are_searched_once);
 	tcase_add_test(tcase, threads_within_functions);
 	tcase_add_test(tcase, focus_on_a_thread_that_commits);
 	suite_add_tcase(suite, tcase);

@@ -154,7 +154,7 @@ START_TEST(a_target_that_refuses_has_a_reason)
 }
 END_TEST
 
-START_TEST(whoever_asks_may_die_of_it)
+START_TEST(helper_may_be_killed_by_the_target)
 {
 	ck_assert(helper_put(&helper, &target, die));
 	ck_assert_int_eq(wait_for_answer(), HELPER_UNANSWERED);
@@ -162,7 +162,7 @@ START_TEST(whoever_asks_may_die_of_it)
 }
 END_TEST
 
-START_TEST(nothing_waits_for_an_answer)
+START_TEST(no_caller_waits_for_an_answer)
 {
 	pid_t child;
 
@@ -178,7 +178,7 @@ START_TEST(nothing_waits_for_an_answer)
 }
 END_TEST
 
-START_TEST(whoever_asks_has_no_files_of_ours)
+START_TEST(helper_has_no_descriptors_of_the_recorder)
 {
 	int ends[2], pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
@@ -196,7 +196,7 @@ START_TEST(whoever_asks_has_no_files_of_ours)
 }
 END_TEST
 
-START_TEST(a_child_that_does_not_die_at_once_is_not_forgotten)
+START_TEST(a_helper_that_exits_late_is_still_reaped)
 {
 	pid_t child, tracer;
 
@@ -277,7 +277,7 @@ static int become_user_of(pid_t asked)
 	return owner != geteuid() ? 3 : has_capabilities() ? 4 : 0;
 }
 
-START_TEST(whoever_asks_has_no_more_rights_than_its_target)
+START_TEST(helper_has_the_privileges_of_its_target)
 {
 	static const uid_t users[] = {ONE_USER, OTHER_USER};
 
@@ -351,7 +351,7 @@ static char *find_behind(unsigned count)
 	return value;
 }
 
-START_TEST(a_variable_is_found_in_so_much_environment)
+START_TEST(a_variable_is_found_in_a_large_environment)
 {
 	char *value = find_behind(1);
 
@@ -364,17 +364,17 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("runtime-helper");
-	TCase *tests = tcase_create("question");
+	TCase *tests = tcase_create("helper");
 
 	tcase_add_checked_fixture(tests, create, NULL);
 	tcase_add_test(tests, a_target_that_agrees);
 	tcase_add_test(tests, a_target_that_refuses_has_a_reason);
-	tcase_add_test(tests, whoever_asks_may_die_of_it);
-	tcase_add_test(tests, nothing_waits_for_an_answer);
-	tcase_add_test(tests, whoever_asks_has_no_files_of_ours);
-	tcase_add_test(tests, a_child_that_does_not_die_at_once_is_not_forgotten);
-	tcase_add_test(tests, whoever_asks_has_no_more_rights_than_its_target);
-	tcase_add_test(tests, a_variable_is_found_in_so_much_environment);
+	tcase_add_test(tests, helper_may_be_killed_by_the_target);
+	tcase_add_test(tests, no_caller_waits_for_an_answer);
+	tcase_add_test(tests, helper_has_no_descriptors_of_the_recorder);
+	tcase_add_test(tests, a_helper_that_exits_late_is_still_reaped);
+	tcase_add_test(tests, helper_has_the_privileges_of_its_target);
+	tcase_add_test(tests, a_variable_is_found_in_a_large_environment);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -72,7 +72,7 @@ static struct perf_event_header make_record(uint64_t *words)
 	return header;
 }
 
-START_TEST(test_recent)
+START_TEST(test_fields_of_a_recent_kernel)
 {
 	struct layouts_recent recent = {0};
 	unsigned accepted = 0, refused = 0;
@@ -101,7 +101,7 @@ END_TEST
 
 /* Every part that the kernel writes, in its order (perf_event_open(2)): the walk finds each part, and fails if it is
  * truncated. */
-START_TEST(test_walk)
+START_TEST(test_every_part_is_found)
 {
 	const struct perf_event_attr attr = {
 	    .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ |
@@ -167,8 +167,8 @@ int main(void)
 	TCase *tests = tcase_create("layout");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, test_recent);
-	tcase_add_test(tests, test_walk);
+	tcase_add_test(tests, test_fields_of_a_recent_kernel);
+	tcase_add_test(tests, test_every_part_is_found);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -54,7 +54,7 @@ static void expect_ordinary_children(void)
 }
 
 /* A user's own choice. */
-START_TEST(another_policy_stays)
+START_TEST(another_policy_is_kept)
 {
 	const struct sched_param none = {0};
 	struct priority priority = {0};
@@ -70,7 +70,7 @@ START_TEST(another_policy_stays)
 END_TEST
 
 /* A process with a lower priority than the default, which is restored; suites run in a child. */
-START_TEST(taken_and_given_up)
+START_TEST(priority_is_raised_and_restored)
 {
 	struct priority priority = {0};
 	int lowered = lower_priority();
@@ -96,7 +96,7 @@ START_TEST(taken_and_given_up)
 END_TEST
 
 /* Without the permission for it. */
-START_TEST(refused)
+START_TEST(refused_priority_is_reported)
 {
 	const struct rlimit none = {0};
 	struct priority priority = {0};
@@ -121,7 +121,7 @@ START_TEST(refused)
 END_TEST
 
 /* The real-time policy is used while rings fill up, and for a while after that. */
-START_TEST(follows_the_rings)
+START_TEST(real_time_follows_the_rings)
 {
 	struct priority priority = {0};
 	int policy;
@@ -151,7 +151,7 @@ START_TEST(follows_the_rings)
 }
 END_TEST
 
-START_TEST(pauses)
+START_TEST(real_time_pauses)
 {
 	struct priority priority = {.raised = true};
 	uint64_t before_ns;
@@ -168,7 +168,7 @@ START_TEST(pauses)
 END_TEST
 
 /* No call may have to wait a millisecond. */
-START_TEST(stretches_are_short)
+START_TEST(real_time_periods_are_short)
 {
 	ck_assert_uint_le(PRIORITY_WORK_NS, 500000);
 	ck_assert_uint_ge(PRIORITY_PAUSE_NS, PRIORITY_WORK_NS);
@@ -180,12 +180,12 @@ int main(void)
 	TCase *tests = tcase_create("priority");
 	Suite *suite = suite_create("scheduling-priority");
 
-	tcase_add_test(tests, taken_and_given_up);
-	tcase_add_test(tests, another_policy_stays);
-	tcase_add_test(tests, refused);
-	tcase_add_test(tests, follows_the_rings);
-	tcase_add_test(tests, pauses);
-	tcase_add_test(tests, stretches_are_short);
+	tcase_add_test(tests, priority_is_raised_and_restored);
+	tcase_add_test(tests, another_policy_is_kept);
+	tcase_add_test(tests, refused_priority_is_reported);
+	tcase_add_test(tests, real_time_follows_the_rings);
+	tcase_add_test(tests, real_time_pauses);
+	tcase_add_test(tests, real_time_periods_are_short);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

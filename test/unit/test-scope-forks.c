@@ -103,7 +103,7 @@ static void put_call(size_t ring, pid_t pid, uint64_t time_ns)
 
 /* The child's FORK record arrived in the first ring after that ring was searched, the grandchild's in the second
  * ring before it was. */
-START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
+START_TEST(a_child_seen_before_its_parent_is_recorded)
 {
 	uint64_t born_ns = clock_now_ns() + LATER_NS;
 
@@ -119,7 +119,7 @@ START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
 }
 END_TEST
 
-START_TEST(a_allocation_counts_for_what_is_read_with_it)
+START_TEST(a_fork_applies_to_records_read_with_it)
 {
 	uint64_t born_ns = clock_now_ns();
 
@@ -134,7 +134,7 @@ START_TEST(a_allocation_counts_for_what_is_read_with_it)
 END_TEST
 
 /* All processes are recorded, and one appears without a FORK record: it would have no last snapshot. */
-START_TEST(nobody_joins_while_the_recording_ends)
+START_TEST(no_process_joins_while_recording_ends)
 {
 	static const struct event_description event = {.role = ROLE_SYSCALL};
 
@@ -152,13 +152,13 @@ END_TEST
 
 int main(void)
 {
-	TCase *tests = tcase_create("births");
+	TCase *tests = tcase_create("forks");
 	Suite *suite = suite_create("scope-forks");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_test(tests, a_child_is_followed_although_it_is_seen_before_its_parent);
-	tcase_add_test(tests, a_allocation_counts_for_what_is_read_with_it);
-	tcase_add_loop_test(tests, nobody_joins_while_the_recording_ends, 0, 2);
+	tcase_add_test(tests, a_child_seen_before_its_parent_is_recorded);
+	tcase_add_test(tests, a_fork_applies_to_records_read_with_it);
+	tcase_add_loop_test(tests, no_process_joins_while_recording_ends, 0, 2);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

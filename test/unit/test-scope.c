@@ -32,7 +32,7 @@ START_TEST(threads_with_events_are_all_admitted)
 }
 END_TEST
 
-START_TEST(children_follow_and_strangers_do_not)
+START_TEST(children_are_recorded_and_other_processes_are_not)
 {
 	ck_assert(scope_wants_forks(&scope));
 	/* The grandchild's ring was read first. */
@@ -49,7 +49,7 @@ START_TEST(children_follow_and_strangers_do_not)
 }
 END_TEST
 
-START_TEST(a_allocation_waits_for_those_of_its_ancestors)
+START_TEST(a_fork_waits_for_those_of_its_ancestors)
 {
 	/* While the rings were searched, the child's FORK record arrived in one that had been searched, the
 	 * grandchild's in another. */
@@ -68,7 +68,7 @@ START_TEST(a_allocation_waits_for_those_of_its_ancestors)
 }
 END_TEST
 
-START_TEST(a_number_given_out_again_is_another_process)
+START_TEST(a_reused_pid_is_another_process)
 {
 	allocation(8, 7, 100);
 	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
@@ -88,7 +88,7 @@ START_TEST(a_number_given_out_again_is_another_process)
 }
 END_TEST
 
-START_TEST(without_inheritance_children_are_strangers)
+START_TEST(without_inheritance_children_are_not_recorded)
 {
 	scope.no_inherit = true;
 	allocation(8, 7, 100);
@@ -98,7 +98,7 @@ START_TEST(without_inheritance_children_are_strangers)
 }
 END_TEST
 
-START_TEST(those_that_ended_long_ago_are_forgotten)
+START_TEST(long_ended_processes_are_forgotten)
 {
 	struct process_table known = {0};
 
@@ -121,11 +121,11 @@ int main(void)
 
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_test(cases, threads_with_events_are_all_admitted);
-	tcase_add_test(cases, children_follow_and_strangers_do_not);
-	tcase_add_test(cases, a_allocation_waits_for_those_of_its_ancestors);
-	tcase_add_test(cases, a_number_given_out_again_is_another_process);
-	tcase_add_test(cases, without_inheritance_children_are_strangers);
-	tcase_add_test(cases, those_that_ended_long_ago_are_forgotten);
+	tcase_add_test(cases, children_are_recorded_and_other_processes_are_not);
+	tcase_add_test(cases, a_fork_waits_for_those_of_its_ancestors);
+	tcase_add_test(cases, a_reused_pid_is_another_process);
+	tcase_add_test(cases, without_inheritance_children_are_not_recorded);
+	tcase_add_test(cases, long_ended_processes_are_forgotten);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -19,7 +19,7 @@ static void destroy(void)
 	buffer_deinit(&buffer);
 }
 
-START_TEST(information_comes_back)
+START_TEST(information_round_trips)
 {
 	static const int32_t targets[] = {17, 4711};
 	static const uint32_t roles[] = {ROLE_SYSCALL, ROLE_DUMP, ROLE_SNAPSHOT, ROLE_LARGE_DUMP};
@@ -93,7 +93,7 @@ START_TEST(newer_versions_are_refused)
 }
 END_TEST
 
-START_TEST(losses_come_back)
+START_TEST(losses_round_trip)
 {
 	static const uint64_t lost[] = {0, 3, UINT64_MAX};
 	const struct recording_loss loss = {.stop_ns = 9,
@@ -132,7 +132,7 @@ START_TEST(losses_come_back)
 }
 END_TEST
 
-START_TEST(huge_pages_come_back)
+START_TEST(huge_pages_round_trip)
 {
 	struct resident_run runs[] = {{0x200000, 0x600000}, {0x800000, 0xa00000}};
 	struct huge_sample samples[] = {{0x200000, 131072, 126976}, {0x800000, 131072, 0}};
@@ -188,7 +188,7 @@ static void refuse_huge_samples(const struct huge_sample *samples, size_t count)
 	refuse_huge_pages(&process);
 }
 
-START_TEST(wrong_huge_pages_are_refused)
+START_TEST(invalid_huge_pages_are_refused)
 {
 	struct resident_run disordered[] = {{0x800000, 0xa00000}, {0x200000, 0x600000}};
 	struct huge_sample alone = {0x200000, 4096, 0};
@@ -210,7 +210,7 @@ START_TEST(wrong_huge_pages_are_refused)
 }
 END_TEST
 
-START_TEST(perf_maps_come_back)
+START_TEST(perf_maps_round_trip)
 {
 	static uint8_t text[] = "7f00 10 method\n";
 	struct perf_map_growth growth[] = {{.time_ns = 1, .length = 7}, {.time_ns = 2, .length = sizeof(text) - 1}};
@@ -263,7 +263,7 @@ static struct mmt_error *pass_residency(struct resident_run *runs, size_t count,
 }
 
 /* As written by recorders that read pages at the end only. */
-START_TEST(residency_of_version_1)
+START_TEST(residency_version_1_is_read)
 {
 	struct recording_residency read = {0};
 	struct buffer plain;
@@ -287,7 +287,7 @@ START_TEST(residency_of_version_1)
 }
 END_TEST
 
-START_TEST(residency_comes_back_and_must_be_in_order)
+START_TEST(residency_round_trips_and_must_be_in_order)
 {
 	struct resident_run good[] = {{.start = 0x1000, .end = 0x3000}, {.start = 0x3000, .end = 0x4000}};
 	struct resident_run overlapping[] = {{.start = 0x1000, .end = 0x3000}, {.start = 0x2000, .end = 0x4000}};
@@ -323,7 +323,7 @@ START_TEST(residency_comes_back_and_must_be_in_order)
 }
 END_TEST
 
-START_TEST(build_ids_come_back)
+START_TEST(build_ids_round_trip)
 {
 	struct build_id_entry entries[] = {
 	    {.path = "/usr/lib/libc.so.6", .bytes = {1, 2, 3, 20}, .size = 20},
@@ -350,7 +350,7 @@ START_TEST(build_ids_come_back)
 }
 END_TEST
 
-START_TEST(jitdumps_come_back)
+START_TEST(jitdumps_round_trip)
 {
 	struct jitdump_copy items[] = {{.pid = 42,
 					.namespace_pid = 1,
@@ -390,7 +390,7 @@ START_TEST(jitdumps_come_back)
 END_TEST
 
 /* Sections share one limit on unpacked bytes. */
-START_TEST(room_is_one_for_all)
+START_TEST(sections_share_one_size_limit)
 {
 	struct jitdump_copy item = {.pid = 1, .size = 1 << 20};
 	const struct jitdump_copies copies = {.dumps = {.items = &item, .count = 1}};
@@ -422,17 +422,17 @@ int main(void)
 	TCase *cases = tcase_create("round trips");
 
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_test(cases, information_comes_back);
+	tcase_add_test(cases, information_round_trips);
 	tcase_add_test(cases, newer_versions_are_refused);
-	tcase_add_test(cases, losses_come_back);
-	tcase_add_test(cases, perf_maps_come_back);
-	tcase_add_test(cases, jitdumps_come_back);
-	tcase_add_test(cases, huge_pages_come_back);
-	tcase_add_test(cases, wrong_huge_pages_are_refused);
-	tcase_add_test(cases, room_is_one_for_all);
-	tcase_add_test(cases, residency_of_version_1);
-	tcase_add_test(cases, residency_comes_back_and_must_be_in_order);
-	tcase_add_test(cases, build_ids_come_back);
+	tcase_add_test(cases, losses_round_trip);
+	tcase_add_test(cases, perf_maps_round_trip);
+	tcase_add_test(cases, jitdumps_round_trip);
+	tcase_add_test(cases, huge_pages_round_trip);
+	tcase_add_test(cases, invalid_huge_pages_are_refused);
+	tcase_add_test(cases, sections_share_one_size_limit);
+	tcase_add_test(cases, residency_version_1_is_read);
+	tcase_add_test(cases, residency_round_trips_and_must_be_in_order);
+	tcase_add_test(cases, build_ids_round_trip);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

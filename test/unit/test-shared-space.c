@@ -118,7 +118,7 @@ START_TEST(the_owner_ends_first)
 END_TEST
 
 /* What an ended process mapped in an address space that still exists is unfreed. */
-START_TEST(one_outlives_the_other)
+START_TEST(the_survivor_keeps_its_memory)
 {
 	static const int32_t lives[][2] = {{SHARER, OWNER}, {OWNER, SHARER}};
 
@@ -248,7 +248,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_test(tcase, the_sharer_ends_first);
 	tcase_add_test(tcase, the_owner_ends_first);
-	tcase_add_test(tcase, one_outlives_the_other);
+	tcase_add_test(tcase, the_survivor_keeps_its_memory);
 	tcase_add_test(tcase, both_end_while_another_lives);
 	tcase_add_test(tcase, a_child_of_vfork_executes_a_program);
 	tcase_add_test(tcase, one_reserves_and_another_commits);

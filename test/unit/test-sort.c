@@ -54,7 +54,7 @@ START_TEST(random_keys_of_any_width)
 }
 END_TEST
 
-START_TEST(equal_ones_keep_their_order)
+START_TEST(equal_keys_keep_their_order)
 {
 	static struct sort_key items[MANY];
 
@@ -67,7 +67,7 @@ START_TEST(equal_ones_keep_their_order)
 }
 END_TEST
 
-START_TEST(none_and_one)
+START_TEST(zero_and_one_item)
 {
 	struct sort_key item = {.key = UINT64_MAX};
 
@@ -114,8 +114,8 @@ int main(void)
 	TCase *tcase = tcase_create("radix-sort");
 
 	tcase_add_test(tcase, random_keys_of_any_width);
-	tcase_add_test(tcase, equal_ones_keep_their_order);
-	tcase_add_test(tcase, none_and_one);
+	tcase_add_test(tcase, equal_keys_keep_their_order);
+	tcase_add_test(tcase, zero_and_one_item);
 	tcase_add_test(tcase, extremes);
 	tcase_add_test(tcase, partition_point_counts_what_comes_first);
 	suite_add_tcase(suite, tcase);

@@ -229,7 +229,7 @@ static void stop_run(struct run *run)
 	child_stop(&run->child);
 }
 
-START_TEST(every_call_at_random)
+START_TEST(random_calls_match_the_kernel)
 {
 	static const operation operations[] = {
 	    do_mmap,	 do_mmap,   do_mmap,   do_mmap, do_munmap, do_munmap,	       do_mprotect,
@@ -243,7 +243,7 @@ START_TEST(every_call_at_random)
 }
 END_TEST
 
-START_TEST(sealed_and_limited)
+START_TEST(sealing_and_limits_match_the_kernel)
 {
 	static const operation operations[] = {do_mmap,	  do_mmap,   do_mmap,	do_munmap, do_mprotect, do_mprotect,
 					       do_mremap, do_mremap, do_mremap, do_brk,	   do_seal,	do_limit};
@@ -263,8 +263,8 @@ int main(void)
 	if (emulator_hides("the memory maps of other processes"))
 		return EXIT_SKIP;
 	tcase_set_timeout(random, 600);
-	tcase_add_loop_test(random, every_call_at_random, 1, 5);
-	tcase_add_loop_test(random, sealed_and_limited, 101, 103);
+	tcase_add_loop_test(random, random_calls_match_the_kernel, 1, 5);
+	tcase_add_loop_test(random, sealing_and_limits_match_the_kernel, 101, 103);
 	suite_add_tcase(suite, random);
 	return run_suite(suite);
 }

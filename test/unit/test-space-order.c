@@ -25,7 +25,7 @@ static uint64_t ambiguous(void)
 	return space_counts(driver.space).ambiguous;
 }
 
-START_TEST(release_in_flight_spares_what_took_its_place)
+START_TEST(release_in_flight_spares_a_new_mapping_at_its_address)
 {
 	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
 
@@ -45,7 +45,7 @@ START_TEST(release_in_flight_spares_what_took_its_place)
 }
 END_TEST
 
-START_TEST(release_in_flight_takes_the_rest_of_its_range)
+START_TEST(release_in_flight_removes_the_rest_of_its_range)
 {
 	driver_map(&driver, 10, 10, RW, 0);
 	driver.thread = 2;
@@ -56,7 +56,7 @@ START_TEST(release_in_flight_takes_the_rest_of_its_range)
 }
 END_TEST
 
-START_TEST(mapping_beyond_what_was_held_is_spared_whole)
+START_TEST(mapping_beyond_the_pending_unmap_is_spared)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	driver.thread = 2;
@@ -117,7 +117,7 @@ START_TEST(two_releases_in_flight_over_the_same_range)
 }
 END_TEST
 
-START_TEST(move_in_flight_carries_what_was_set_aside)
+START_TEST(move_in_flight_carries_pending_bytes)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	driver.thread = 2;
@@ -170,7 +170,7 @@ START_TEST(fixed_mapping_is_no_release_in_flight)
 }
 END_TEST
 
-START_TEST(release_that_never_comes_is_ambiguous)
+START_TEST(missing_release_is_ambiguous)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	driver.thread = 2;
@@ -184,7 +184,7 @@ START_TEST(release_that_never_comes_is_ambiguous)
 }
 END_TEST
 
-START_TEST(end_of_the_recording_tells_what_was_in_flight)
+START_TEST(end_of_the_recording_reports_calls_in_flight)
 {
 	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
 
@@ -198,7 +198,7 @@ START_TEST(end_of_the_recording_tells_what_was_in_flight)
 }
 END_TEST
 
-START_TEST(grown_break_and_grown_mapping_find_their_place)
+START_TEST(grown_break_and_mapping_replace_pending_unmaps)
 {
 	driver_call(&driver, CALL_BRK, 20 * PAGE, 0, 0, 0, 0, 0, 0);
 	driver_map(&driver, 20, 4, RW, 0);
@@ -265,18 +265,18 @@ int main(void)
 	TCase *known = tcase_create("known");
 
 	tcase_add_checked_fixture(known, setup, teardown);
-	tcase_add_test(known, release_in_flight_spares_what_took_its_place);
-	tcase_add_test(known, release_in_flight_takes_the_rest_of_its_range);
-	tcase_add_test(known, mapping_beyond_what_was_held_is_spared_whole);
+	tcase_add_test(known, release_in_flight_spares_a_new_mapping_at_its_address);
+	tcase_add_test(known, release_in_flight_removes_the_rest_of_its_range);
+	tcase_add_test(known, mapping_beyond_the_pending_unmap_is_spared);
 	tcase_add_test(known, thread_that_returned_since_was_not_in_flight);
 	tcase_add_test(known, creator_may_release_before_the_release_in_flight_returns);
 	tcase_add_test(known, two_releases_in_flight_over_the_same_range);
-	tcase_add_test(known, move_in_flight_carries_what_was_set_aside);
+	tcase_add_test(known, move_in_flight_carries_pending_bytes);
 	tcase_add_test(known, commits_are_renamed_wherever_they_are_held);
 	tcase_add_test(known, fixed_mapping_is_no_release_in_flight);
-	tcase_add_test(known, release_that_never_comes_is_ambiguous);
-	tcase_add_test(known, end_of_the_recording_tells_what_was_in_flight);
-	tcase_add_test(known, grown_break_and_grown_mapping_find_their_place);
+	tcase_add_test(known, missing_release_is_ambiguous);
+	tcase_add_test(known, end_of_the_recording_reports_calls_in_flight);
+	tcase_add_test(known, grown_break_and_mapping_replace_pending_unmaps);
 	tcase_add_test(known, snapshot_that_saw_the_effect_early_is_no_conflict);
 	tcase_add_test(known, old_snapshot_bytes_in_the_way_are_a_conflict);
 	tcase_add_test(known, snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);

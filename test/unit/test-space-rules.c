@@ -125,7 +125,7 @@ START_TEST(map_fixed_replaces_several)
 }
 END_TEST
 
-START_TEST(map_fixed_noreplace_is_refused_or_placed)
+START_TEST(map_fixed_noreplace_is_refused_or_maps)
 {
 	map(10, 4, RW);
 	expect(-EEXIST, CALL_MMAP, at(12), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
@@ -134,7 +134,7 @@ START_TEST(map_fixed_noreplace_is_refused_or_placed)
 }
 END_TEST
 
-START_TEST(hint_that_is_taken_is_placed_elsewhere)
+START_TEST(occupied_hint_maps_elsewhere)
 {
 	int64_t result;
 
@@ -200,7 +200,7 @@ static void move_several(int64_t expected, uint64_t page, uint64_t pages, int mo
 	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
 }
 
-START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
+START_TEST(move_of_several_stops_at_a_mapping_that_moves_only_alone)
 {
 	int zero = open_zero();
 
@@ -303,7 +303,7 @@ START_TEST(mremap_dontunmap_leaves_its_source)
 }
 END_TEST
 
-START_TEST(mremap_of_old_size_0_makes_a_second_view)
+START_TEST(mremap_of_old_size_0_duplicates)
 {
 	map_file(10, 4, RW, MAP_SHARED, child.files[2], 2);
 	remap((int64_t)at(30), 11, 0, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 30);
@@ -322,7 +322,7 @@ START_TEST(mremap_fixed_that_fails_at_the_limit_has_unmapped_its_target)
 }
 END_TEST
 
-START_TEST(brk_goes_up_and_down)
+START_TEST(brk_grows_and_shrinks_the_heap)
 {
 	uint64_t first = (uint64_t)child_call(&child, CALL_BRK, 0, 0, 0, 0, 0, 0);
 
@@ -337,7 +337,7 @@ START_TEST(brk_goes_up_and_down)
 }
 END_TEST
 
-START_TEST(brk_over_pieces_that_were_unmapped)
+START_TEST(brk_over_unmapped_parts_of_the_heap)
 {
 	uint64_t first = (uint64_t)child_call(&child, CALL_BRK, 0, 0, 0, 0, 0, 0);
 	uint64_t page = (first + PAGE - 1) & ~(PAGE - 1);
@@ -379,7 +379,7 @@ START_TEST(mprotect_growsdown_reaches_the_start)
 }
 END_TEST
 
-START_TEST(mapping_that_grows_down_is_told_by_the_kernel)
+START_TEST(mapping_that_grows_down_is_recorded)
 {
 	map_file(800, 2, RW, PRIVATE | MAP_GROWSDOWN, -1, 0);
 	/* The kernel's own access grows it too. */
@@ -470,7 +470,7 @@ START_TEST(shmdt_leaves_pieces_of_another_attachment)
 }
 END_TEST
 
-START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
+START_TEST(shmdt_stops_at_a_mapping_beyond_the_segment)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 
@@ -494,7 +494,7 @@ START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
 }
 END_TEST
 
-START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
+START_TEST(shmdt_detaches_the_first_piece_after_a_split)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 
@@ -526,7 +526,7 @@ START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
 END_TEST
 
 /* A piece that is moved or created next to one that it continues is one mapping with it, or not. */
-START_TEST(shmdt_takes_what_was_moved_back_as_the_kernel_merged_it)
+START_TEST(shmdt_detaches_a_piece_that_was_merged_again)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 	enum shm_merging merging = child_rules().shm_merging;
@@ -568,7 +568,7 @@ START_TEST(shmdt_leaves_sealed_pages)
 END_TEST
 
 /* The offset follows the mapping if no page fault came before: no record reports page faults. */
-START_TEST(private_mapping_of_dev_zero_has_no_certain_offset)
+START_TEST(private_mapping_of_dev_zero_has_an_uncertain_offset)
 {
 	int zero = open_zero();
 
@@ -597,7 +597,7 @@ START_TEST(remap_file_pages_changes_offsets)
 }
 END_TEST
 
-START_TEST(aio_ring_comes_with_io_setup_and_goes_with_io_destroy)
+START_TEST(io_setup_maps_a_ring_and_io_destroy_unmaps_it)
 {
 	uint64_t context = child_io_setup(&child, 100);
 
@@ -622,7 +622,7 @@ START_TEST(io_destroy_of_a_sealed_ring_leaves_it)
 }
 END_TEST
 
-START_TEST(sealed_mappings_refuse_and_stay)
+START_TEST(sealed_mappings_refuse_changes)
 {
 	map(10, 6, RW);
 	if (child_syscall(&child, SYS_mseal, at(12), 2 * PAGE, 0, 0, 0, 0) != 0)
@@ -638,7 +638,7 @@ START_TEST(sealed_mappings_refuse_and_stay)
 }
 END_TEST
 
-START_TEST(mprotect_that_fails_keeps_what_it_did_before)
+START_TEST(failed_mprotect_keeps_its_partial_effect)
 {
 	map(10, 4, RW);
 	map_file(14, 4, PROT_READ, MAP_SHARED, child.files[1], 0);
@@ -711,40 +711,40 @@ int main(void)
 	tcase_add_checked_fixture(rules, setup, teardown);
 	tcase_add_test(rules, munmap_over_several_mappings_and_holes);
 	tcase_add_test(rules, map_fixed_replaces_several);
-	tcase_add_test(rules, map_fixed_noreplace_is_refused_or_placed);
-	tcase_add_test(rules, hint_that_is_taken_is_placed_elsewhere);
+	tcase_add_test(rules, map_fixed_noreplace_is_refused_or_maps);
+	tcase_add_test(rules, occupied_hint_maps_elsewhere);
 	tcase_add_test(rules, mremap_shrinks_grows_in_place_and_moves);
 	tcase_add_test(rules, mremap_fixed_over_several_targets);
 	tcase_add_test(rules, mremap_fixed_shrinks_to_its_target);
 	tcase_add_test(rules, mremap_fixed_moves_several_mappings_at_once);
-	tcase_add_test(rules, move_of_several_stops_at_what_may_only_be_moved_alone);
+	tcase_add_test(rules, move_of_several_stops_at_a_mapping_that_moves_only_alone);
 	tcase_add_test(rules, move_of_several_stops_at_a_seal);
 	tcase_add_test(rules, ring_whose_context_is_gone_cannot_be_moved);
 	tcase_add_test(rules, move_that_shortens_fails_at_a_sealed_tail_with_its_target_unmapped);
 	tcase_add_test(rules, mremap_dontunmap_leaves_its_source);
-	tcase_add_test(rules, mremap_of_old_size_0_makes_a_second_view);
+	tcase_add_test(rules, mremap_of_old_size_0_duplicates);
 	tcase_add_test(rules, mremap_fixed_that_fails_at_the_limit_has_unmapped_its_target);
-	tcase_add_test(rules, brk_goes_up_and_down);
-	tcase_add_test(rules, brk_over_pieces_that_were_unmapped);
+	tcase_add_test(rules, brk_grows_and_shrinks_the_heap);
+	tcase_add_test(rules, brk_over_unmapped_parts_of_the_heap);
 	tcase_add_test(rules, mprotect_splits_and_merges);
 	tcase_add_test(rules, pkey_mprotect_is_an_mprotect);
 	tcase_add_test(rules, mprotect_growsdown_reaches_the_start);
-	tcase_add_test(rules, mapping_that_grows_down_is_told_by_the_kernel);
+	tcase_add_test(rules, mapping_that_grows_down_is_recorded);
 	tcase_add_test(rules, read_implies_exec_holds_for_mmap_mprotect_and_brk);
 	tcase_add_test(rules, files_shared_and_private_with_their_offsets);
 	tcase_add_test(rules, shm_is_attached_replaced_moved_and_detached);
 	tcase_add_test(rules, shm_of_two_segments_one_detached);
 	tcase_add_test(rules, shmdt_leaves_pieces_of_another_attachment);
-	tcase_add_test(rules, shmdt_stops_at_what_ends_beyond_the_segment);
+	tcase_add_test(rules, shmdt_stops_at_a_mapping_beyond_the_segment);
 	tcase_add_test(rules, shmdt_leaves_sealed_pages);
-	tcase_add_test(rules, shmdt_takes_the_first_piece_as_the_kernel_split_it);
-	tcase_add_test(rules, shmdt_takes_what_was_moved_back_as_the_kernel_merged_it);
-	tcase_add_test(rules, private_mapping_of_dev_zero_has_no_certain_offset);
+	tcase_add_test(rules, shmdt_detaches_the_first_piece_after_a_split);
+	tcase_add_test(rules, shmdt_detaches_a_piece_that_was_merged_again);
+	tcase_add_test(rules, private_mapping_of_dev_zero_has_an_uncertain_offset);
 	tcase_add_test(rules, io_destroy_of_a_sealed_ring_leaves_it);
 	tcase_add_test(rules, remap_file_pages_changes_offsets);
-	tcase_add_test(rules, aio_ring_comes_with_io_setup_and_goes_with_io_destroy);
-	tcase_add_test(rules, sealed_mappings_refuse_and_stay);
-	tcase_add_test(rules, mprotect_that_fails_keeps_what_it_did_before);
+	tcase_add_test(rules, io_setup_maps_a_ring_and_io_destroy_unmaps_it);
+	tcase_add_test(rules, sealed_mappings_refuse_changes);
+	tcase_add_test(rules, failed_mprotect_keeps_its_partial_effect);
 	tcase_add_test(rules, map_fixed_refused_by_the_driver_leaves_a_hole);
 	tcase_add_test(rules, anonymous_hugetlb_is_rounded);
 	tcase_add_test(rules, hugetlb_memfd_is_rounded_without_map_hugetlb);

@@ -51,7 +51,7 @@ static void apply_unmap(uint64_t page)
 	ck_assert_ptr_null(space_apply(driver.space, &call));
 }
 
-START_TEST(first_snapshot_defines_what_no_call_has)
+START_TEST(first_snapshot_defines_memory_without_calls)
 {
 	driver_map(&driver, 20, 4, RW, 0);
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
@@ -77,7 +77,7 @@ START_TEST(call_later_than_its_line_wins)
 END_TEST
 
 /* The line may show a call in flight; if no call resolves it, the kernel is right in the end. */
-START_TEST(line_later_than_a_call_wins_when_no_call_settles_it)
+START_TEST(line_later_than_a_call_wins_unless_a_call_resolves_it)
 {
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_map(&driver, 20, 2, PROT_READ, 0);
@@ -149,7 +149,7 @@ START_TEST(move_in_flight_from_read_to_unread_in_a_known_space)
 END_TEST
 
 /* A copied address space is known; inherited mappings are moved as above. */
-START_TEST(move_in_flight_of_what_was_there_before)
+START_TEST(move_in_flight_of_older_memory)
 {
 	driver_mmap2(&driver, 40, 4, anonymous);
 	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
@@ -181,7 +181,7 @@ START_TEST(moved_from_where_the_line_shows_the_next_mapping)
 }
 END_TEST
 
-START_TEST(move_of_a_thread_that_has_returned_since_takes_what_was_read)
+START_TEST(move_of_a_returned_thread_applies_to_the_snapshot)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
 
@@ -228,7 +228,7 @@ START_TEST(fork_while_a_line_is_read)
 END_TEST
 
 /* The line is from after the copy; the calls that have returned are from before it. */
-START_TEST(fork_while_a_line_is_read_after_a_change_of_what_it_shows)
+START_TEST(fork_while_a_changed_line_is_read)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
 	struct driver child = driver;
@@ -270,7 +270,7 @@ START_TEST(many_calls_while_a_line_is_read)
 }
 END_TEST
 
-START_TEST(exec_snapshot_cuts_what_the_loader_unmapped)
+START_TEST(exec_snapshot_removes_what_the_loader_unmapped)
 {
 	const struct space_attributes image = {.protection = PROT_READ, .device_major = 8, .inode = 5};
 	struct space_attributes tail = image;
@@ -306,7 +306,7 @@ START_TEST(reconcile_is_counted)
 }
 END_TEST
 
-START_TEST(snapshot_names_a_file_no_mmap2_named)
+START_TEST(snapshot_names_a_file_without_an_mmap2_record)
 {
 	const struct space_attributes file = {
 	    .protection = PROT_READ, .device_major = 8, .inode = 5, .file_offset = 3 * PAGE, .path = 9};
@@ -344,7 +344,7 @@ START_TEST(check_finds_missing_extra_and_different_pages)
 }
 END_TEST
 
-START_TEST(check_is_page_wise)
+START_TEST(check_compares_pages)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	begin(SPACE_SNAPSHOT_CHECK, 0);
@@ -355,7 +355,7 @@ START_TEST(check_is_page_wise)
 }
 END_TEST
 
-START_TEST(call_after_the_line_makes_a_difference_undecided)
+START_TEST(call_after_the_line_makes_a_difference_unverifiable)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	begin(SPACE_SNAPSHOT_CHECK, 0);
@@ -370,7 +370,7 @@ START_TEST(call_after_the_line_makes_a_difference_undecided)
 }
 END_TEST
 
-START_TEST(call_long_after_the_line_is_no_excuse)
+START_TEST(call_long_after_the_line_explains_nothing)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	begin(SPACE_SNAPSHOT_CHECK, 0);
@@ -440,7 +440,7 @@ START_TEST(first_snapshot_while_calls_hold_their_locks)
 END_TEST
 
 /* They are forgotten when they have returned. */
-START_TEST(calls_that_have_returned_excuse_nothing)
+START_TEST(returned_calls_explain_nothing)
 {
 	for (int i = 0; i < 200; i++) {
 		driver.in_flight_ns = 500;
@@ -471,7 +471,7 @@ START_TEST(stack_grows_unseen)
 }
 END_TEST
 
-START_TEST(line_that_begins_before_the_last_one_ended)
+START_TEST(overlapping_lines)
 {
 	const struct space_attributes file = {.protection = RW, .device_major = 8, .inode = 5};
 
@@ -491,7 +491,7 @@ START_TEST(line_that_begins_before_the_last_one_ended)
 }
 END_TEST
 
-START_TEST(heap_line_tells_the_break)
+START_TEST(heap_line_shows_the_break)
 {
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW, .heap = true});
@@ -504,7 +504,7 @@ START_TEST(heap_line_tells_the_break)
 END_TEST
 
 /* A call lost before the line was read has not moved the break since. */
-START_TEST(growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls)
+START_TEST(growth_of_a_break_shown_by_a_line_belongs_to_its_call)
 {
 	const struct space_attributes heap = {.protection = RW, .heap = true};
 
@@ -531,33 +531,33 @@ int main(void)
 	tcase_add_checked_fixture(known, setup, teardown);
 	tcase_add_checked_fixture(attached, setup_unknown, teardown);
 	tcase_set_timeout(attached, 600);
-	tcase_add_test(attached, first_snapshot_defines_what_no_call_has);
+	tcase_add_test(attached, first_snapshot_defines_memory_without_calls);
 	tcase_add_test(attached, call_later_than_its_line_wins);
-	tcase_add_test(attached, line_later_than_a_call_wins_when_no_call_settles_it);
+	tcase_add_test(attached, line_later_than_a_call_wins_unless_a_call_resolves_it);
 	tcase_add_test(attached, moved_from_unread_to_read_stays_unknown_until_a_snapshot);
 	tcase_add_test(attached, snapshot_races_of_the_first_and_of_the_last_reading);
 	tcase_add_test(known, move_in_flight_from_read_to_unread_in_a_known_space);
-	tcase_add_test(known, move_in_flight_of_what_was_there_before);
+	tcase_add_test(known, move_in_flight_of_older_memory);
 	tcase_add_test(attached, moved_from_where_the_line_shows_the_next_mapping);
-	tcase_add_test(attached, move_of_a_thread_that_has_returned_since_takes_what_was_read);
+	tcase_add_test(attached, move_of_a_returned_thread_applies_to_the_snapshot);
 	tcase_add_test(attached, protection_changed_in_flight_keeps_the_rest_of_the_line);
 	tcase_add_test(known, fork_while_a_line_is_read);
-	tcase_add_test(known, fork_while_a_line_is_read_after_a_change_of_what_it_shows);
+	tcase_add_test(known, fork_while_a_changed_line_is_read);
 	tcase_add_test(attached, many_calls_while_a_line_is_read);
-	tcase_add_test(known, exec_snapshot_cuts_what_the_loader_unmapped);
+	tcase_add_test(known, exec_snapshot_removes_what_the_loader_unmapped);
 	tcase_add_test(known, reconcile_is_counted);
-	tcase_add_test(known, snapshot_names_a_file_no_mmap2_named);
+	tcase_add_test(known, snapshot_names_a_file_without_an_mmap2_record);
 	tcase_add_test(known, check_finds_missing_extra_and_different_pages);
-	tcase_add_test(known, check_is_page_wise);
-	tcase_add_test(known, call_after_the_line_makes_a_difference_undecided);
-	tcase_add_test(known, call_long_after_the_line_is_no_excuse);
+	tcase_add_test(known, check_compares_pages);
+	tcase_add_test(known, call_after_the_line_makes_a_difference_unverifiable);
+	tcase_add_test(known, call_long_after_the_line_explains_nothing);
 	tcase_add_test(known, call_that_holds_its_lock_while_a_line_is_read);
 	tcase_add_test(attached, first_snapshot_while_calls_hold_their_locks);
-	tcase_add_test(known, calls_that_have_returned_excuse_nothing);
+	tcase_add_test(known, returned_calls_explain_nothing);
 	tcase_add_test(known, stack_grows_unseen);
-	tcase_add_test(attached, line_that_begins_before_the_last_one_ended);
-	tcase_add_test(attached, heap_line_tells_the_break);
-	tcase_add_loop_test(attached, growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls, 0, 2);
+	tcase_add_test(attached, overlapping_lines);
+	tcase_add_test(attached, heap_line_shows_the_break);
+	tcase_add_loop_test(attached, growth_of_a_break_shown_by_a_line_belongs_to_its_call, 0, 2);
 	suite_add_tcase(suite, known);
 	suite_add_tcase(suite, attached);
 	return run_suite(suite);

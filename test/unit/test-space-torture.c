@@ -74,7 +74,7 @@ static const struct space_mmap2 ring = {
     .attributes = {.protection = PROT_READ | PROT_WRITE, .shared = true, .device_minor = 0x13, .inode = 77}};
 
 /* An aio context's ring, and immediately a munmap of part of it: the rest exists. */
-START_TEST(test_unmap_part_of_what_the_kernel_has_just_made)
+START_TEST(test_unmap_part_of_a_new_ring)
 {
 	const struct space_call call = {.kind = CALL_MUNMAP,
 					.arguments = {BASE + PAGE, PAGE},
@@ -89,7 +89,7 @@ START_TEST(test_unmap_part_of_what_the_kernel_has_just_made)
 }
 END_TEST
 
-START_TEST(test_failed_move_of_what_the_kernel_has_just_made)
+START_TEST(test_failed_move_of_a_new_ring)
 {
 	const struct space_call call = {.kind = CALL_MREMAP,
 					.arguments = {BASE + PAGE, 2 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0},
@@ -112,8 +112,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, test_map_refused_with_eio_leaves_a_hole);
-	tcase_add_test(tests, test_unmap_part_of_what_the_kernel_has_just_made);
-	tcase_add_test(tests, test_failed_move_of_what_the_kernel_has_just_made);
+	tcase_add_test(tests, test_unmap_part_of_a_new_ring);
+	tcase_add_test(tests, test_failed_move_of_a_new_ring);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -29,7 +29,7 @@ static void teardown(void)
 	driver_deinit(&driver);
 }
 
-START_TEST(mmap_is_born_and_munmap_releases)
+START_TEST(mmap_allocates_and_munmap_releases)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3");
@@ -43,7 +43,7 @@ END_TEST
 #define MANY_MAPPINGS 300
 
 /* Ranges may be prefetched at any time: only allocations are reported. */
-START_TEST(what_is_found_ahead_changes_nothing)
+START_TEST(prefetching_changes_nothing)
 {
 	uint32_t first = driver.allocation + 1;
 
@@ -72,7 +72,7 @@ START_TEST(what_is_found_ahead_changes_nothing)
 }
 END_TEST
 
-START_TEST(munmap_splits_head_middle_and_tail)
+START_TEST(munmap_of_head_middle_and_tail_splits_the_mapping)
 {
 	driver_map(&driver, 10, 10, RW, 0);
 	driver_unmap(&driver, 10, 1);
@@ -136,7 +136,7 @@ START_TEST(file_offsets_follow_splits_and_merges)
 }
 END_TEST
 
-START_TEST(mmap2_after_merging_gives_the_file_of_the_range)
+START_TEST(mmap2_after_merging_names_the_file_of_the_range)
 {
 	driver_mmap2(
 	    &driver, 8, 10,
@@ -146,7 +146,7 @@ START_TEST(mmap2_after_merging_gives_the_file_of_the_range)
 }
 END_TEST
 
-START_TEST(read_implies_exec_is_learnt)
+START_TEST(read_implies_exec_is_detected)
 {
 	driver_mmap2(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ | PROT_EXEC});
 	driver_map(&driver, 10, 2, PROT_READ, 0);
@@ -182,7 +182,7 @@ START_TEST(mprotect_that_fails_at_a_hole_keeps_what_precedes_it)
 }
 END_TEST
 
-START_TEST(mprotect_that_fails_half_way_keeps_what_mmap2_list)
+START_TEST(mprotect_that_fails_halfway_keeps_what_mmap2_records_show)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_map(&driver, 12, 2, RW, 0);
@@ -223,7 +223,7 @@ START_TEST(mremap_fixed_replaces_its_target)
 }
 END_TEST
 
-START_TEST(mremap_fixed_moves_several_and_spares_under_the_gap)
+START_TEST(mremap_fixed_moves_several_and_keeps_mappings_under_gaps)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_map(&driver, 14, 2, PROT_READ, 0);
@@ -259,7 +259,7 @@ START_TEST(mremap_refused_by_the_limit_has_unmapped_its_target)
 }
 END_TEST
 
-START_TEST(mremap_that_placed_a_second_view_over_its_source_leaves_a_hole)
+START_TEST(mremap_that_duplicates_over_its_source_leaves_a_hole)
 {
 	driver_map_file(&driver, 10, 4, RW, 2, MAP_SHARED);
 	driver_call(&driver, CALL_MREMAP, -EFAULT, 11 * PAGE, 0, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 11 * PAGE, 0);
@@ -432,7 +432,7 @@ static void attach_segment(uint64_t page, uint64_t pages)
 }
 
 /* Another attachment of a piece of the same segment, which was moved to where it fits. */
-START_TEST(shmdt_takes_one_attachment_and_no_piece_behind_it)
+START_TEST(shmdt_detaches_one_attachment_only)
 {
 	attach_segment(10, 5);
 	attach_segment(30, 5);
@@ -450,7 +450,7 @@ START_TEST(shmdt_takes_one_attachment_and_no_piece_behind_it)
 }
 END_TEST
 
-START_TEST(shmdt_leaves_what_was_grown_beyond_the_segment)
+START_TEST(shmdt_leaves_growth_beyond_the_segment)
 {
 	attach_segment(10, 5);
 	driver_remap(&driver, 10, 5, 11, MREMAP_MAYMOVE, 10);
@@ -464,7 +464,7 @@ START_TEST(shmdt_leaves_what_was_grown_beyond_the_segment)
 END_TEST
 
 /* Shared memory of the parent, in its child: every allocation is ALLOCATION_BEFORE. */
-START_TEST(shmdt_leaves_shared_memory_that_is_no_segment)
+START_TEST(shmdt_leaves_other_shared_memory)
 {
 	struct space *child;
 	const struct space_call detach = {
@@ -540,7 +540,7 @@ START_TEST(io_setup_that_fails_has_unmapped_its_ring)
 }
 END_TEST
 
-START_TEST(io_destroy_unmaps_what_lies_where_the_ring_was)
+START_TEST(io_destroy_unmaps_a_mapping_at_the_ring_address)
 {
 	make_ring(10, 3, 6);
 	driver_map(&driver, 11, 4, PROT_READ, MAP_FIXED);
@@ -550,7 +550,7 @@ START_TEST(io_destroy_unmaps_what_lies_where_the_ring_was)
 END_TEST
 
 /* The program has unmapped a ring, and another context took its address: the kernel reads there which one it is. */
-START_TEST(io_destroy_goes_by_the_ring_that_is_there)
+START_TEST(io_destroy_follows_the_ring_at_its_address)
 {
 	make_ring(10, 2, 6);
 	driver_unmap(&driver, 10, 2);
@@ -576,7 +576,7 @@ START_TEST(io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing)
 END_TEST
 
 /* Two contexts of the same thread, and an mprotect that changes nothing immediately after the second io_setup. */
-START_TEST(ring_is_there_whatever_call_comes_next)
+START_TEST(ring_exists_whatever_the_next_call)
 {
 	struct space_mmap2 again = {.start = 10 * PAGE, .end = 13 * PAGE};
 	bool made;
@@ -591,7 +591,7 @@ START_TEST(ring_is_there_whatever_call_comes_next)
 }
 END_TEST
 
-START_TEST(mmap2_of_no_call_adds_what_is_missing)
+START_TEST(mmap2_without_a_call_adds_a_mapping)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_mmap2(&driver, 8, 6, (struct space_attributes){.protection = PROT_READ});
@@ -612,7 +612,7 @@ START_TEST(impossible_arguments_change_nothing)
 }
 END_TEST
 
-START_TEST(code_generation_changes_when_code_comes_or_goes)
+START_TEST(code_generation_changes_with_code)
 {
 	uint64_t generation = space_code_generation(driver.space);
 
@@ -644,7 +644,7 @@ START_TEST(fork_copies_with_other_allocations)
 }
 END_TEST
 
-START_TEST(exec_empties)
+START_TEST(exec_empties_the_space)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	space_exec(driver.space);
@@ -654,7 +654,7 @@ START_TEST(exec_empties)
 }
 END_TEST
 
-START_TEST(what_an_ended_process_held_is_released)
+START_TEST(exit_releases_everything)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	space_end(driver.space, driver.now_ns + 1000);
@@ -665,7 +665,7 @@ START_TEST(what_an_ended_process_held_is_released)
 }
 END_TEST
 
-START_TEST(part_of_a_mapping_gets_a_allocation_of_its_own)
+START_TEST(part_of_a_mapping_gets_its_own_allocation)
 {
 	driver_map(&driver, 10, 10, RW, 0);
 	driver_protect(&driver, 12, 2, PROT_READ | PROT_EXEC);
@@ -683,7 +683,7 @@ START_TEST(part_of_a_mapping_gets_a_allocation_of_its_own)
 }
 END_TEST
 
-START_TEST(commit_is_of_the_call_that_made_it_accessible)
+START_TEST(commit_belongs_to_the_call_that_made_it_accessible)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	driver_map(&driver, 20, 4, PROT_NONE, 0);
@@ -700,7 +700,7 @@ START_TEST(commit_is_of_the_call_that_made_it_accessible)
 }
 END_TEST
 
-START_TEST(commit_moves_along_and_growth_has_its_own)
+START_TEST(commit_moves_with_memory_and_growth_has_its_own)
 {
 	driver_map(&driver, 10, 4, PROT_NONE, 0);
 	driver_protect(&driver, 10, 4, RW);
@@ -713,7 +713,7 @@ START_TEST(commit_moves_along_and_growth_has_its_own)
 }
 END_TEST
 
-START_TEST(bytes_given_back_stay_mapped)
+START_TEST(discarded_bytes_stay_mapped)
 {
 	struct space *copy;
 
@@ -742,7 +742,7 @@ START_TEST(bytes_given_back_stay_mapped)
 }
 END_TEST
 
-START_TEST(dontfork_is_left_out_of_the_copy)
+START_TEST(dontfork_is_not_copied)
 {
 	struct space *copy;
 
@@ -788,7 +788,7 @@ START_TEST(growth_before_a_munmap_of_the_same_range_is_applied_first)
 }
 END_TEST
 
-START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
+START_TEST(new_ring_at_the_address_of_a_destroyed_one_stays)
 {
 	make_ring(10, 3, 6);
 	driver.thread = 2;
@@ -807,7 +807,7 @@ START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
 END_TEST
 
 /* io_destroy waits for all CPUs: the later ring may be gone, and its call return, before the earlier one's does. */
-START_TEST(younger_of_two_rings_at_one_address_destroyed_first)
+START_TEST(later_of_two_rings_at_one_address_destroyed_first)
 {
 	make_ring(10, 4, 6);
 	driver.thread = 2;
@@ -821,7 +821,7 @@ START_TEST(younger_of_two_rings_at_one_address_destroyed_first)
 }
 END_TEST
 
-START_TEST(ring_over_one_being_destroyed_sets_only_that_one_aside)
+START_TEST(new_ring_over_a_destroyed_one_makes_only_that_pending)
 {
 	uint32_t other;
 
@@ -838,7 +838,7 @@ START_TEST(ring_over_one_being_destroyed_sets_only_that_one_aside)
 END_TEST
 
 /* Another thread maps the range before the call returns, even at the address of the ring. */
-START_TEST(mapping_in_the_place_of_a_ring_being_destroyed_stays)
+START_TEST(mapping_at_the_address_of_a_destroyed_ring_stays)
 {
 	make_ring(10, 4, 6);
 	driver.thread = 2;
@@ -849,7 +849,7 @@ START_TEST(mapping_in_the_place_of_a_ring_being_destroyed_stays)
 }
 END_TEST
 
-START_TEST(what_cannot_be_told_counts_as_ambiguous)
+START_TEST(undecidable_order_is_ambiguous)
 {
 	driver_call(&driver, CALL_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 1);
@@ -872,29 +872,29 @@ int main(void)
 	TCase *calls = tcase_create("calls");
 
 	tcase_add_checked_fixture(calls, setup, teardown);
-	tcase_add_test(calls, mmap_is_born_and_munmap_releases);
-	tcase_add_test(calls, what_is_found_ahead_changes_nothing);
-	tcase_add_test(calls, munmap_splits_head_middle_and_tail);
+	tcase_add_test(calls, mmap_allocates_and_munmap_releases);
+	tcase_add_test(calls, prefetching_changes_nothing);
+	tcase_add_test(calls, munmap_of_head_middle_and_tail_splits_the_mapping);
 	tcase_add_test(calls, munmap_crosses_mappings_and_holes);
 	tcase_add_test(calls, fixed_mapping_replaces);
 	tcase_add_test(calls, failed_calls_change_nothing);
 	tcase_add_test(calls, refused_fixed_file_mapping_leaves_a_hole);
 	tcase_add_test(calls, file_offsets_follow_splits_and_merges);
-	tcase_add_test(calls, mmap2_after_merging_gives_the_file_of_the_range);
-	tcase_add_test(calls, read_implies_exec_is_learnt);
-	tcase_add_test(calls, what_an_ended_process_held_is_released);
-	tcase_add_test(calls, part_of_a_mapping_gets_a_allocation_of_its_own);
+	tcase_add_test(calls, mmap2_after_merging_names_the_file_of_the_range);
+	tcase_add_test(calls, read_implies_exec_is_detected);
+	tcase_add_test(calls, exit_releases_everything);
+	tcase_add_test(calls, part_of_a_mapping_gets_its_own_allocation);
 	tcase_add_test(calls, mprotect_moves_bytes_between_reserved_and_committed);
 	tcase_add_test(calls, mprotect_that_fails_at_a_hole_keeps_what_precedes_it);
-	tcase_add_test(calls, mprotect_that_fails_half_way_keeps_what_mmap2_list);
+	tcase_add_test(calls, mprotect_that_fails_halfway_keeps_what_mmap2_records_show);
 	tcase_add_test(calls, mprotect_growsdown_reaches_the_start_of_the_mapping);
 	tcase_add_test(calls, mremap_grows_shrinks_and_moves);
 	tcase_add_test(calls, mremap_fixed_replaces_its_target);
-	tcase_add_test(calls, mremap_fixed_moves_several_and_spares_under_the_gap);
+	tcase_add_test(calls, mremap_fixed_moves_several_and_keeps_mappings_under_gaps);
 	tcase_add_test(calls, mremap_dontunmap_keeps_the_source);
 	tcase_add_test(calls, mremap_of_length_0_duplicates);
 	tcase_add_test(calls, mremap_refused_by_the_limit_has_unmapped_its_target);
-	tcase_add_test(calls, mremap_that_placed_a_second_view_over_its_source_leaves_a_hole);
+	tcase_add_test(calls, mremap_that_duplicates_over_its_source_leaves_a_hole);
 	tcase_add_test(calls, brk_grows_and_shrinks);
 	tcase_add_test(calls, hugetlb_lengths_round_to_huge_pages);
 	tcase_add_test(calls, mremap_rounds_to_the_size_of_the_huge_pages);
@@ -906,30 +906,30 @@ int main(void)
 	tcase_add_test(calls, remap_file_pages_changes_the_offset);
 	tcase_add_test(calls, remap_file_pages_forgets_dontfork);
 	tcase_add_test(calls, io_destroy_unmaps_the_ring);
-	tcase_add_test(calls, io_destroy_unmaps_what_lies_where_the_ring_was);
-	tcase_add_test(calls, mmap2_of_no_call_adds_what_is_missing);
+	tcase_add_test(calls, io_destroy_unmaps_a_mapping_at_the_ring_address);
+	tcase_add_test(calls, mmap2_without_a_call_adds_a_mapping);
 	tcase_add_test(calls, impossible_arguments_change_nothing);
-	tcase_add_test(calls, code_generation_changes_when_code_comes_or_goes);
+	tcase_add_test(calls, code_generation_changes_with_code);
 	tcase_add_test(calls, fork_copies_with_other_allocations);
-	tcase_add_test(calls, exec_empties);
-	tcase_add_test(calls, commit_is_of_the_call_that_made_it_accessible);
-	tcase_add_test(calls, commit_moves_along_and_growth_has_its_own);
-	tcase_add_test(calls, bytes_given_back_stay_mapped);
-	tcase_add_test(calls, dontfork_is_left_out_of_the_copy);
+	tcase_add_test(calls, exec_empties_the_space);
+	tcase_add_test(calls, commit_belongs_to_the_call_that_made_it_accessible);
+	tcase_add_test(calls, commit_moves_with_memory_and_growth_has_its_own);
+	tcase_add_test(calls, discarded_bytes_stay_mapped);
+	tcase_add_test(calls, dontfork_is_not_copied);
 	tcase_add_test(calls, refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole);
 	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
-	tcase_add_test(calls, ring_in_the_place_of_one_being_destroyed_stays);
-	tcase_add_test(calls, what_cannot_be_told_counts_as_ambiguous);
-	tcase_add_test(calls, io_destroy_goes_by_the_ring_that_is_there);
+	tcase_add_test(calls, new_ring_at_the_address_of_a_destroyed_one_stays);
+	tcase_add_test(calls, undecidable_order_is_ambiguous);
+	tcase_add_test(calls, io_destroy_follows_the_ring_at_its_address);
 	tcase_add_test(calls, io_setup_that_fails_has_unmapped_its_ring);
 	tcase_add_test(calls, io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing);
-	tcase_add_test(calls, ring_is_there_whatever_call_comes_next);
-	tcase_add_test(calls, younger_of_two_rings_at_one_address_destroyed_first);
-	tcase_add_test(calls, ring_over_one_being_destroyed_sets_only_that_one_aside);
-	tcase_add_test(calls, mapping_in_the_place_of_a_ring_being_destroyed_stays);
-	tcase_add_test(calls, shmdt_takes_one_attachment_and_no_piece_behind_it);
-	tcase_add_test(calls, shmdt_leaves_what_was_grown_beyond_the_segment);
-	tcase_add_test(calls, shmdt_leaves_shared_memory_that_is_no_segment);
+	tcase_add_test(calls, ring_exists_whatever_the_next_call);
+	tcase_add_test(calls, later_of_two_rings_at_one_address_destroyed_first);
+	tcase_add_test(calls, new_ring_over_a_destroyed_one_makes_only_that_pending);
+	tcase_add_test(calls, mapping_at_the_address_of_a_destroyed_ring_stays);
+	tcase_add_test(calls, shmdt_detaches_one_attachment_only);
+	tcase_add_test(calls, shmdt_leaves_growth_beyond_the_segment);
+	tcase_add_test(calls, shmdt_leaves_other_shared_memory);
 	tcase_add_test(calls, shmdt_of_sealed_pages_leaves_them);
 	suite_add_tcase(suite, calls);
 	return run_suite(suite);

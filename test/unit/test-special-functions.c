@@ -25,7 +25,7 @@ START_TEST(test_names)
 END_TEST
 
 /* A program's function of this name need not do what libc's does. */
-START_TEST(test_names_of_others)
+START_TEST(test_other_names)
 {
 	ck_assert_int_eq(special_functions_by_name("clone", false), CODE_SPECIAL_FUNCTION_NONE);
 	ck_assert_int_eq(special_functions_by_name("__clone", false), CODE_SPECIAL_FUNCTION_NONE);
@@ -34,7 +34,7 @@ START_TEST(test_names_of_others)
 }
 END_TEST
 
-START_TEST(test_c_libraries)
+START_TEST(test_libc_of_every_kind)
 {
 	ck_assert(special_functions_is_c_library("/usr/lib/x86_64-linux-gnu/libc.so.6"));
 	ck_assert(special_functions_is_c_library("/lib/libc-2.31.so"));
@@ -143,11 +143,11 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("special-functions");
-	TCase *tests = tcase_create("stubs");
+	TCase *tests = tcase_create("special functions");
 
 	tcase_add_test(tests, test_names);
-	tcase_add_test(tests, test_names_of_others);
-	tcase_add_test(tests, test_c_libraries);
+	tcase_add_test(tests, test_other_names);
+	tcase_add_test(tests, test_libc_of_every_kind);
 	tcase_add_test(tests, test_code);
 	tcase_add_test(tests, test_code_of_aarch64);
 	tcase_add_test(tests, test_thread_of_aarch64);

@@ -191,7 +191,7 @@ START_TEST(resident_sizes)
 END_TEST
 
 /* Only of the selected processes; and a window starts with the last reading before it. */
-START_TEST(resident_sizes_of_a_part)
+START_TEST(resident_sizes_of_selected_processes)
 {
 	const uint64_t expected[] = {2 * MEBIBYTE, MEBIBYTE, MEBIBYTE};
 	const int32_t pid = SECOND;
@@ -245,7 +245,7 @@ START_TEST(resident_sizes_in_text)
 END_TEST
 
 /* What --at resolves at its time, a step cannot. */
-START_TEST(steps_say_what_losses_do)
+START_TEST(steps_show_the_effect_of_losses)
 {
 	const struct mmt_text_options text_options = {.limit = 1};
 
@@ -341,7 +341,7 @@ static void check_sums(const struct mmt_report *report, size_t first)
 }
 
 /* The mapped memory is known at any time, and so is a part of it. */
-START_TEST(steps_do_not_walk)
+START_TEST(steps_do_not_iterate_over_all_mappings)
 {
 	struct mmt_report_options options;
 	struct mmt_report *report;
@@ -406,7 +406,7 @@ static void map_range(struct recording_builder *builder, uint64_t time_ns, uint6
 }
 
 /* Reserved, made accessible and revoked, in one process of two and in a class. */
-START_TEST(steps_of_a_part_follow_its_protection)
+START_TEST(steps_of_committed_memory_follow_its_protection)
 {
 	static const uint64_t reserved[] = {2, 1, 2, 1, 0};
 	static const uint64_t committed[] = {0, 1, 0, 0, 1};
@@ -476,7 +476,7 @@ static void check_steps_with_timestamps(uint32_t classes)
 }
 
 /* Bytes of a range and of a mapping that become code, all of what a call has mapped and a part of it. */
-START_TEST(steps_of_a_class_move_what_becomes_code)
+START_TEST(steps_of_a_class_follow_memory_that_becomes_code)
 {
 	struct recording_builder *builder = builder_create_at(report_file_path(), 1000);
 
@@ -553,7 +553,7 @@ START_TEST(windows_take_one_pass)
 END_TEST
 
 /* If the end time is not stored, it is searched first. */
-START_TEST(windows_of_a_cut_recording_take_more)
+START_TEST(windows_of_a_truncated_recording_take_more)
 {
 	uint64_t records = record_blocks(false), once;
 	struct mmt_report_options options;
@@ -576,16 +576,16 @@ int main(void)
 	tcase_add_loop_test(tcase, swapped_sizes, 0, 2);
 	tcase_add_test(tcase, absurd_sizes);
 	tcase_add_test(tcase, resident_sizes);
-	tcase_add_test(tcase, resident_sizes_of_a_part);
+	tcase_add_test(tcase, resident_sizes_of_selected_processes);
 	tcase_add_test(tcase, resident_sizes_in_text);
 	tcase_add_test(tcase, resident_sizes_in_json);
-	tcase_add_test(tcase, steps_say_what_losses_do);
+	tcase_add_test(tcase, steps_show_the_effect_of_losses);
 	tcase_add_test(tcase, a_far_event_makes_no_steps);
-	tcase_add_test(tcase, steps_do_not_walk);
-	tcase_add_test(tcase, steps_of_a_part_follow_its_protection);
-	tcase_add_test(tcase, steps_of_a_class_move_what_becomes_code);
+	tcase_add_test(tcase, steps_do_not_iterate_over_all_mappings);
+	tcase_add_test(tcase, steps_of_committed_memory_follow_its_protection);
+	tcase_add_test(tcase, steps_of_a_class_follow_memory_that_becomes_code);
 	tcase_add_test(tcase, windows_take_one_pass);
-	tcase_add_test(tcase, windows_of_a_cut_recording_take_more);
+	tcase_add_test(tcase, windows_of_a_truncated_recording_take_more);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

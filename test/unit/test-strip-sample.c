@@ -63,7 +63,7 @@ static bool holds_secret(const struct buffer *buffer)
 	return memmem(buffer->data, buffer->size, &secret, sizeof(secret)) != NULL;
 }
 
-START_TEST(a_call)
+START_TEST(arguments_of_a_call_are_kept)
 {
 	const uint64_t chain[] = {0x401000, 0x402000};
 	const struct stripped_stack stack = {.number = 9, .callchain = chain, .callchain_count = 2};
@@ -113,7 +113,7 @@ START_TEST(a_call)
 END_TEST
 
 /* mremap() reads its new address only with these flags: without them the register may hold anything. */
-START_TEST(new_address_of_mremap)
+START_TEST(new_address_of_mremap_is_kept_if_used)
 {
 	static const struct {
 		uint64_t flags;
@@ -141,7 +141,7 @@ START_TEST(new_address_of_mremap)
 END_TEST
 
 /* A dump, or a sample of another event: only time and raw data. */
-START_TEST(another_sample)
+START_TEST(other_samples_keep_only_time_and_raw_data)
 {
 	const struct perf_event_attr attr = make_attribute();
 	const struct perf_event_attr stripped = strip_attribute(&attr, &architecture_x86_64, false);
@@ -161,7 +161,7 @@ START_TEST(another_sample)
 END_TEST
 
 /* Stripping again changes nothing. */
-START_TEST(twice)
+START_TEST(stripping_twice_changes_nothing)
 {
 	const uint64_t chain[] = {0x401000};
 	const struct stripped_stack stack = {.number = 9, .callchain = chain, .callchain_count = 1};
@@ -208,10 +208,10 @@ int main(void)
 	Suite *suite = suite_create("strip-sample");
 	TCase *tests = tcase_create("strip-sample");
 
-	tcase_add_test(tests, a_call);
-	tcase_add_test(tests, new_address_of_mremap);
-	tcase_add_test(tests, another_sample);
-	tcase_add_test(tests, twice);
+	tcase_add_test(tests, arguments_of_a_call_are_kept);
+	tcase_add_test(tests, new_address_of_mremap_is_kept_if_used);
+	tcase_add_test(tests, other_samples_keep_only_time_and_raw_data);
+	tcase_add_test(tests, stripping_twice_changes_nothing);
 	tcase_add_test(tests, unknown_fields);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

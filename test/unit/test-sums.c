@@ -58,7 +58,7 @@ static bool has_note(const struct mmt_report *report, const char *text)
 }
 
 /* The events are enabled before the maps are read: stack growth in between was mapped by no call. */
-START_TEST(stack_that_grows_before_the_first_map)
+START_TEST(stack_grows_before_the_first_snapshot)
 {
 	const struct event_mapping growth = at(STACK - 3 * PAGE, 3, "[stack]");
 	const struct event_mapping lines[] = {at(MAPPED, 5, "//anon"), at(STACK - 3 * PAGE, 7, "[stack]")};
@@ -110,7 +110,7 @@ START_TEST(sums_beyond_64_bits)
 END_TEST
 
 /* Like a seccomp filter that returns errno 0. */
-START_TEST(calls_that_something_else_answered)
+START_TEST(calls_answered_by_a_seccomp_filter)
 {
 	struct recording_builder *builder = begin();
 	struct mmt_report *report;
@@ -126,7 +126,7 @@ START_TEST(calls_that_something_else_answered)
 END_TEST
 
 /* A hint if nothing was lost, and none if everything agrees. */
-START_TEST(difference_that_no_loss_explains)
+START_TEST(difference_without_losses_gets_a_hint)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
 
@@ -147,7 +147,7 @@ START_TEST(difference_that_no_loss_explains)
 END_TEST
 
 /* Maps read while an exec removed the memory prove nothing: what the report does not show needs no hint. */
-START_TEST(difference_in_the_timestamp_of_an_exec)
+START_TEST(difference_at_the_time_of_an_exec)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
 	struct recording_builder *builder = begin();
@@ -166,7 +166,7 @@ START_TEST(difference_in_the_timestamp_of_an_exec)
 END_TEST
 
 /* The last reading of a child's maps is its check, even if it has executed another program since. */
-START_TEST(exec_after_the_last_map)
+START_TEST(exec_after_the_last_reading)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
 	struct recording_builder *builder = begin();
@@ -186,7 +186,7 @@ START_TEST(exec_after_the_last_map)
 END_TEST
 
 /* Its other thread lives on for a while, and so does the process. */
-START_TEST(map_read_after_the_first_thread_has_ended)
+START_TEST(maps_read_after_the_first_thread_has_ended)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
 	struct recording_builder *builder = begin();
@@ -216,13 +216,13 @@ int main(void)
 
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, stack_that_grows_before_the_first_map);
+	tcase_add_test(tcase, stack_grows_before_the_first_snapshot);
 	tcase_add_test(tcase, sums_beyond_64_bits);
-	tcase_add_test(tcase, calls_that_something_else_answered);
-	tcase_add_test(tcase, difference_that_no_loss_explains);
-	tcase_add_test(tcase, difference_in_the_timestamp_of_an_exec);
-	tcase_add_test(tcase, exec_after_the_last_map);
-	tcase_add_test(tcase, map_read_after_the_first_thread_has_ended);
+	tcase_add_test(tcase, calls_answered_by_a_seccomp_filter);
+	tcase_add_test(tcase, difference_without_losses_gets_a_hint);
+	tcase_add_test(tcase, difference_at_the_time_of_an_exec);
+	tcase_add_test(tcase, exec_after_the_last_reading);
+	tcase_add_test(tcase, maps_read_after_the_first_thread_has_ended);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

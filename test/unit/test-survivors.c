@@ -311,7 +311,7 @@ START_TEST(lengths)
 END_TEST
 
 /* In seconds; `lifetime`: of 100 freed mappings, 0: none was freed. The verdict of such a recording is known. */
-START_TEST(advised_length)
+START_TEST(recommended_recording_length)
 {
 	static const struct {
 		uint64_t length, lifetime;
@@ -336,7 +336,7 @@ START_TEST(advised_length)
 }
 END_TEST
 
-START_TEST(nothing_survives)
+START_TEST(no_survivors_no_verdict)
 {
 	mapping_count = 0;
 	map(LENGTH / 2, SECOND_NS);
@@ -363,8 +363,8 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, verdicts, 0, sizeof(programs) / sizeof(*programs));
 	tcase_add_test(tcase, lengths);
-	tcase_add_loop_test(tcase, advised_length, 0, 6);
-	tcase_add_test(tcase, nothing_survives);
+	tcase_add_loop_test(tcase, recommended_recording_length, 0, 6);
+	tcase_add_test(tcase, no_survivors_no_verdict);
 	tcase_add_test(tcase, buckets);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

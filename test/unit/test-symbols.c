@@ -135,7 +135,7 @@ static enum code_special_function special_function_of(const char *name, bool has
 }
 
 /* Any program may have a `clone`; libc's makes the system call. */
-START_TEST(c_library_inside)
+START_TEST(statically_linked_libc_is_recognized)
 {
 	ck_assert_int_eq(special_function_of("clone", true), CODE_SPECIAL_FUNCTION_ENTRY);
 	ck_assert_int_eq(special_function_of("clone", false), CODE_SPECIAL_FUNCTION_NONE);
@@ -149,7 +149,7 @@ END_TEST
 
 /* Files in the working directory are not opened: opening a FIFO, even for reading, waits until a process opens it
  * for writing. */
-START_TEST(working_directory_has_no_names)
+START_TEST(working_directory_is_not_searched)
 {
 	struct program_file *file = calloc(1, sizeof(*file));
 	struct program_frame frames[PROGRAM_INLINE_MAX];
@@ -176,8 +176,8 @@ int main(void)
 	TCase *tests = tcase_create("symbols");
 
 	tcase_add_test(tests, long_names_that_overlap);
-	tcase_add_test(tests, c_library_inside);
-	tcase_add_test(tests, working_directory_has_no_names);
+	tcase_add_test(tests, statically_linked_libc_is_recognized);
+	tcase_add_test(tests, working_directory_is_not_searched);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -6,7 +6,7 @@
 #include "support/run-suite.h"
 
 /* However often it is requested. */
-START_TEST(a_text_is_made_once)
+START_TEST(each_name_is_made_once)
 {
 	static const char mangled[] = "_ZN5outer5innerEi", plain[] = "main", symbol[] = "mmap@@GLIBC_2.2.5";
 	static const char directory[] = "/build", other[] = "/elsewhere", file[] = "source/a.c";
@@ -34,9 +34,9 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("synthesized-names");
-	TCase *tests = tcase_create("made-names");
+	TCase *tests = tcase_create("synthesized names");
 
-	tcase_add_test(tests, a_text_is_made_once);
+	tcase_add_test(tests, each_name_is_made_once);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -63,7 +63,7 @@ START_TEST(every_counter_has_a_name)
 }
 END_TEST
 
-START_TEST(a_break_that_stays_is_a_failure)
+START_TEST(unchanged_break_is_a_failure)
 {
 	const uint64_t arguments[6] = {0x555500003000};
 
@@ -107,7 +107,7 @@ int main(void)
 	tcase_add_test(cases, calls_are_known_by_their_tracepoints);
 	tcase_add_test(cases, rows_are_consistent);
 	tcase_add_test(cases, every_counter_has_a_name);
-	tcase_add_test(cases, a_break_that_stays_is_a_failure);
+	tcase_add_test(cases, unchanged_break_is_a_failure);
 	tcase_add_test(cases, other_calls_return_errors);
 	tcase_add_test(cases, mremap_reads_the_new_address_only_with_some_flags);
 	suite_add_tcase(suite, cases);

@@ -22,7 +22,7 @@ static const char *ending;
 /* The directory of a program started by the test. */
 static char place[TEMPORARY_PATH_SIZE];
 
-START_TEST(makes_files_and_ends)
+START_TEST(child_that_makes_files_and_exits)
 {
 	char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE];
 	FILE *file;
@@ -116,7 +116,7 @@ int main(int count, char **arguments)
 	}
 	if (count > 1) {
 		ending = arguments[1];
-		tcase_add_test(tests, makes_files_and_ends);
+		tcase_add_test(tests, child_that_makes_files_and_exits);
 	} else {
 		tcase_set_timeout(tests, 600);
 		tcase_add_test(tests, nothing_is_left_by_a_test);

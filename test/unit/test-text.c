@@ -82,7 +82,7 @@ static unsigned count_lines_of(const char *text, const char *start)
 }
 
 /* In a stack that is too long, the program's functions stay, and library functions are omitted. */
-START_TEST(library_frames_go_first)
+START_TEST(library_frames_are_omitted_first)
 {
 	static const char *const functions[] = {"mmap",
 						"sysmalloc",
@@ -131,7 +131,7 @@ START_TEST(library_frames_go_first)
 END_TEST
 
 /* A library or a runtime with more frames than fit does not hide the program that called it. */
-START_TEST(own_frames_stay)
+START_TEST(program_frames_stay)
 {
 	enum { COUNT = 24, OWN = 18 };
 	char names[COUNT][16];
@@ -300,7 +300,7 @@ START_TEST(warnings_come_first)
 }
 END_TEST
 
-START_TEST(differs_from_kernel)
+START_TEST(differences_from_the_kernel)
 {
 	struct mmt_report report = sample_report();
 	struct mmt_process process = report.processes[0];
@@ -429,7 +429,7 @@ START_TEST(growth_of_processes)
 END_TEST
 
 /* Comparisons made during recording are not called final. */
-START_TEST(checked_while_it_lived)
+START_TEST(checks_before_the_exit)
 {
 	struct mmt_report report = sample_report();
 	struct mmt_process processes[2] = {report.processes[0], report.processes[0]};
@@ -571,7 +571,7 @@ START_TEST(runs_of_unnamed_runtime_frames)
 }
 END_TEST
 
-START_TEST(frames_without_a_name_by_where_they_are)
+START_TEST(unnamed_frames_are_counted_by_kind)
 {
 	struct mmt_completeness completeness = {.complete_stacks = 1, .frames = 1408, .frames_without_name = 36};
 	char *text = render_stacks(&completeness);
@@ -615,7 +615,7 @@ START_TEST(stacks_are_complete_doubtful_or_truncated)
 }
 END_TEST
 
-START_TEST(parts_given_back)
+START_TEST(discarded_parts)
 {
 	struct mmt_report report = sample_report();
 	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
@@ -675,7 +675,7 @@ static const struct {
     {MMT_STACK_END_ENTRY, 0, "no symbol", "callers missing", 0},
 };
 
-START_TEST(advice_by_end)
+START_TEST(advice_depends_on_the_ending)
 {
 	char *text = render_end(advice[_i].end, advice[_i].lost_stack_dumps, advice[_i].stack_dump_bytes);
 
@@ -1201,7 +1201,7 @@ START_TEST(ended_process_hides_parts)
 END_TEST
 
 /* Address space can leak while RSS is level. */
-START_TEST(unfreed_grows_while_level)
+START_TEST(unfreed_grows_while_rss_is_level)
 {
 	struct mmt_report report = sample_report();
 	char *text;
@@ -1250,7 +1250,7 @@ START_TEST(growth_beside_a_selection)
 END_TEST
 
 /* Rows with commits elsewhere show a part of the older mappings. */
-START_TEST(growth_that_rows_show_partly)
+START_TEST(growth_partly_shown_by_rows)
 {
 	struct mmt_report report = sample_report();
 	char *text;
@@ -1295,7 +1295,7 @@ static const struct {
     {{0}, {.checked = true}, 0, 4096, "ended by themselves held 4.00 KiB"},
 };
 
-START_TEST(nothing_unfreed_with_doubts)
+START_TEST(nothing_unfreed_with_missing_data)
 {
 	struct mmt_report report = sample_report();
 	char *text;
@@ -1367,7 +1367,7 @@ static size_t place_of(const char *text, const char *part)
 }
 
 /* Up to three: processes without names must not push the verdict's explanation off the screen. */
-START_TEST(notes_on_missing_names_stand_above_the_figures)
+START_TEST(notes_on_missing_names_precede_the_figures)
 {
 	static const char *const warnings[] = {"file gone", "code 1", "code 2", "children", "code 3"};
 	static const enum mmt_warning codes[] = {MMT_WARNING_MODULE_UNUSABLE, MMT_WARNING_JIT_CODE_UNNAMED,
@@ -1668,23 +1668,23 @@ int main(void)
 
 	tcase_add_test(cases, first_screen);
 	tcase_add_test(cases, frames);
-	tcase_add_test(cases, library_frames_go_first);
-	tcase_add_test(cases, own_frames_stay);
+	tcase_add_test(cases, library_frames_are_omitted_first);
+	tcase_add_test(cases, program_frames_stay);
 	tcase_add_test(cases, hostile_names);
 	tcase_add_loop_test(cases, escapes, 0, (int)(sizeof(hostile) / sizeof(hostile[0])));
 	tcase_add_test(cases, dump_of_hostile_names);
 	tcase_add_test(cases, warnings_come_first);
-	tcase_add_test(cases, differs_from_kernel);
+	tcase_add_test(cases, differences_from_the_kernel);
 	tcase_add_test(cases, table_of_processes);
 	tcase_add_test(cases, growth_of_processes);
 	tcase_add_test(cases, requested_figures);
-	tcase_add_test(cases, checked_while_it_lived);
+	tcase_add_test(cases, checks_before_the_exit);
 	tcase_add_test(cases, checks_of_many_processes);
 	tcase_add_test(cases, stacks_are_complete_doubtful_or_truncated);
 	tcase_add_test(cases, runs_of_unnamed_runtime_frames);
-	tcase_add_test(cases, frames_without_a_name_by_where_they_are);
-	tcase_add_test(cases, parts_given_back);
-	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
+	tcase_add_test(cases, unnamed_frames_are_counted_by_kind);
+	tcase_add_test(cases, discarded_parts);
+	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
 	tcase_add_test(cases, sorted_by_memory);
 	tcase_add_test(cases, sorted_by_resident_and_committed);
@@ -1696,15 +1696,15 @@ int main(void)
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_test(cases, parts_of_growth);
 	tcase_add_test(cases, growth_beside_a_selection);
-	tcase_add_test(cases, growth_that_rows_show_partly);
+	tcase_add_test(cases, growth_partly_shown_by_rows);
 	tcase_add_test(cases, huge_pages_that_are_mostly_empty);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
-	tcase_add_test(cases, unfreed_grows_while_level);
+	tcase_add_test(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_test(cases, ended_process_hides_parts);
-	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
+	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);
-	tcase_add_test(cases, notes_on_missing_names_stand_above_the_figures);
+	tcase_add_test(cases, notes_on_missing_names_precede_the_figures);
 	tcase_add_test(cases, commits_elsewhere_and_lost_calls);
 	tcase_add_test(cases, names_classes_and_windows);
 	tcase_add_test(cases, failures_and_threads);

@@ -21,7 +21,7 @@ static void note_allocation(pid_t tid, uint64_t time_ns, bool expected_new)
 	ck_assert_int_eq(new_thread, expected_new);
 }
 
-START_TEST(only_threads_that_had_begun_are_meant)
+START_TEST(only_threads_that_had_started_count)
 {
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
 	ck_assert(thread_coverage_put(&coverage, 7, 100));
@@ -50,7 +50,7 @@ START_TEST(an_ended_thread_is_forgotten)
 }
 END_TEST
 
-START_TEST(allocations_tell_threads_of_one_number_apart)
+START_TEST(forks_distinguish_threads_of_one_tid)
 {
 	ck_assert(thread_coverage_is_same(&coverage, 7, 100, 200));
 	note_allocation(7, 150, false);
@@ -67,7 +67,7 @@ START_TEST(allocations_tell_threads_of_one_number_apart)
 }
 END_TEST
 
-START_TEST(who_is_born_later_is_born_with_the_set)
+START_TEST(later_threads_inherit_the_set)
 {
 	note_allocation(7, 90, false);
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
@@ -90,10 +90,10 @@ int main(void)
 	Suite *suite = suite_create("thread-coverage");
 
 	tcase_add_checked_fixture(cases, NULL, teardown);
-	tcase_add_test(cases, only_threads_that_had_begun_are_meant);
+	tcase_add_test(cases, only_threads_that_had_started_count);
 	tcase_add_test(cases, an_ended_thread_is_forgotten);
-	tcase_add_test(cases, allocations_tell_threads_of_one_number_apart);
-	tcase_add_test(cases, who_is_born_later_is_born_with_the_set);
+	tcase_add_test(cases, forks_distinguish_threads_of_one_tid);
+	tcase_add_test(cases, later_threads_inherit_the_set);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -113,7 +113,7 @@ static const struct {
     {{0}, {.checked = true, .mismatch_bytes = 4096}, EXIT_UNUSABLE},
 };
 
-START_TEST(broken_recordings)
+START_TEST(incomplete_recordings)
 {
 	struct mmt_report sound = sample_report(), report = sample_report();
 
@@ -133,7 +133,7 @@ int main(void)
 	tcase_add_test(cases, growth);
 	tcase_add_test(cases, growth_of_memory);
 	tcase_add_test(cases, growth_of_swap);
-	tcase_add_loop_test(cases, broken_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
+	tcase_add_loop_test(cases, incomplete_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

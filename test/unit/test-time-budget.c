@@ -27,7 +27,7 @@ static uint64_t work_for(struct time_budget *budget, uint64_t now_ns, uint64_t d
 }
 
 /* Whatever one piece costs, even if it is more than can be accumulated. */
-START_TEST(work_takes_its_share_and_no_more)
+START_TEST(work_takes_only_its_share)
 {
 	static const uint64_t pieces[] = {MILLISECOND_NS / 10, 20 * MILLISECOND_NS, SECOND_NS};
 	struct time_budget budget = {0};
@@ -40,7 +40,7 @@ START_TEST(work_takes_its_share_and_no_more)
 END_TEST
 
 /* After a long pause as after a short one. */
-START_TEST(little_is_saved)
+START_TEST(unused_time_is_limited)
 {
 	struct time_budget budget = {0};
 	uint64_t now_ns = 5000 * SECOND_NS;
@@ -59,7 +59,7 @@ START_TEST(little_is_saved)
 END_TEST
 
 /* Work that has used up its budget may run again when its share of the time has accumulated. */
-START_TEST(what_was_spent_in_advance_is_waited_for)
+START_TEST(overdrawn_time_is_made_up)
 {
 	struct time_budget budget = {0};
 	uint64_t now_ns = 5000 * SECOND_NS;
@@ -76,9 +76,9 @@ int main(void)
 	Suite *suite = suite_create("time-budget");
 	TCase *tests = tcase_create("children");
 
-	tcase_add_loop_test(tests, work_takes_its_share_and_no_more, 0, 3);
-	tcase_add_test(tests, little_is_saved);
-	tcase_add_test(tests, what_was_spent_in_advance_is_waited_for);
+	tcase_add_loop_test(tests, work_takes_only_its_share, 0, 3);
+	tcase_add_test(tests, unused_time_is_limited);
+	tcase_add_test(tests, overdrawn_time_is_made_up);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

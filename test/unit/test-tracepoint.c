@@ -32,7 +32,7 @@ static struct tracepoint items[] = {
 static const struct tracepoints three = {
     .items = {.items = items, .count = 3}, .header_page = "page", .header_event = "event"};
 
-START_TEST(formats_come_back)
+START_TEST(formats_round_trip)
 {
 	struct tracepoints read = {0};
 	struct buffer buffer;
@@ -59,7 +59,7 @@ START_TEST(formats_come_back)
 }
 END_TEST
 
-START_TEST(cut_formats_are_errors)
+START_TEST(truncated_formats_are_errors)
 {
 	struct buffer buffer;
 
@@ -79,7 +79,7 @@ START_TEST(cut_formats_are_errors)
 }
 END_TEST
 
-START_TEST(fields_are_where_the_text_says)
+START_TEST(fields_have_the_offsets_of_the_format)
 {
 	struct tracepoint_field field;
 
@@ -99,7 +99,7 @@ START_TEST(fields_are_where_the_text_says)
 }
 END_TEST
 
-START_TEST(arguments_stand_behind_the_number_of_the_call)
+START_TEST(arguments_follow_the_syscall_number)
 {
 	struct tracepoint_field fields[6];
 
@@ -109,7 +109,7 @@ START_TEST(arguments_stand_behind_the_number_of_the_call)
 }
 END_TEST
 
-START_TEST(garbage_has_no_fields)
+START_TEST(invalid_formats_have_no_fields)
 {
 	const struct tracepoint garbage = {.system = "a", .name = "b", .format = "name: b\nID: 1\nformat:\n\tfield"};
 	struct tracepoint_field fields[6];
@@ -124,11 +124,11 @@ int main(void)
 	Suite *suite = suite_create("tracepoint");
 	TCase *cases = tcase_create("formats");
 
-	tcase_add_test(cases, formats_come_back);
-	tcase_add_test(cases, cut_formats_are_errors);
-	tcase_add_test(cases, fields_are_where_the_text_says);
-	tcase_add_test(cases, arguments_stand_behind_the_number_of_the_call);
-	tcase_add_test(cases, garbage_has_no_fields);
+	tcase_add_test(cases, formats_round_trip);
+	tcase_add_test(cases, truncated_formats_are_errors);
+	tcase_add_test(cases, fields_have_the_offsets_of_the_format);
+	tcase_add_test(cases, arguments_follow_the_syscall_number);
+	tcase_add_test(cases, invalid_formats_have_no_fields);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

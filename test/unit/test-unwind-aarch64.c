@@ -329,7 +329,7 @@ START_TEST(test_coroutine)
 }
 END_TEST
 
-START_TEST(test_end_of_the_copy)
+START_TEST(test_end_of_the_dump)
 {
 	start_at(LEAF, FRAMED + 16, 0);
 	input.stack_size = 8;
@@ -356,7 +356,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(tests, test_signal_trampoline_without_cfi);
 	tcase_add_test(tests, test_first_frame_in_a_special_function);
 	tcase_add_test(tests, test_coroutine);
-	tcase_add_test(tests, test_end_of_the_copy);
+	tcase_add_test(tests, test_end_of_the_dump);
 	suite_add_tcase(suite, tests);
 }
 

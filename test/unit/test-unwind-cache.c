@@ -173,7 +173,7 @@ START_TEST(test_whatever_changed_misses)
 }
 END_TEST
 
-START_TEST(test_what_was_missing_must_be_missing)
+START_TEST(test_missing_inputs_must_stay_missing)
 {
 	input.stack_size = 72;
 	remember(1, 7);
@@ -333,7 +333,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_equal_stacks_hit);
 	tcase_add_test(tests, test_whatever_changed_misses);
-	tcase_add_test(tests, test_what_was_missing_must_be_missing);
+	tcase_add_test(tests, test_missing_inputs_must_stay_missing);
 	tcase_add_test(tests, test_random_changes_are_exact);
 	tcase_add_test(tests, test_bounded);
 	tcase_add_test(tests, test_no_registers);

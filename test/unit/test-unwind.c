@@ -272,7 +272,7 @@ START_TEST(test_plt_special_function)
 }
 END_TEST
 
-START_TEST(test_realigned_stack)
+START_TEST(test_realigned_stacks)
 {
 	start_at(ALIGNED, place(4));
 	words[3] = place(10); /* rbp - 8: the CFA */
@@ -358,7 +358,7 @@ START_TEST(test_frameless_first_frame)
 }
 END_TEST
 
-START_TEST(test_register_lost_on_the_way)
+START_TEST(test_unrecovered_register)
 {
 	/* A frame-pointer step recovers only the frame pointer; rbx in the next frame's rule is unknown. */
 	start_at(LEAF, place(4));
@@ -495,7 +495,7 @@ START_TEST(test_alternate_signal_stack)
 }
 END_TEST
 
-START_TEST(test_chain_on_from_an_alternate_stack)
+START_TEST(test_chain_continues_from_an_alternate_stack)
 {
 	/* The kernel followed the frame pointer onto the thread's own stack. */
 	interrupt(FRAMED + 4);
@@ -525,7 +525,7 @@ START_TEST(test_coroutine)
 }
 END_TEST
 
-START_TEST(test_function_that_changes_stacks)
+START_TEST(test_function_that_switches_stacks)
 {
 	start_at(LEAF, OTHER_STACK);
 	words[0] = SWITCH + 2;
@@ -535,7 +535,7 @@ START_TEST(test_function_that_changes_stacks)
 }
 END_TEST
 
-START_TEST(test_code_that_changes_stacks)
+START_TEST(test_code_that_switches_stacks)
 {
 	/* By its instructions: the frame pointer, which leads further, is not used. */
 	row_of(CHANGES_STACKS)->deduced = row_of(CHANGES_STACKS)->unsure = row_of(CHANGES_STACKS)->other_stack = true;
@@ -577,7 +577,7 @@ START_TEST(test_code_that_never_returns)
 END_TEST
 
 /* A row found by instruction analysis is used if it leads to a call. */
-START_TEST(test_deduced_row)
+START_TEST(test_row_from_instruction_analysis)
 {
 	row_of(LOSES_RBP)->deduced = true;
 	start_at(LOSES_RBP, place(4));
@@ -628,7 +628,7 @@ START_TEST(test_depth_limit)
 }
 END_TEST
 
-START_TEST(test_end_of_the_copy)
+START_TEST(test_end_of_the_dump)
 {
 	start_at(LEAF, 0);
 	words[0] = PLAIN + 2;
@@ -696,7 +696,7 @@ START_TEST(test_splice_across_a_gap_is_doubtful)
 END_TEST
 
 /* A goroutine's first function has no caller, and yet this is known. */
-START_TEST(test_beginning_in_the_chain_is_no_guess)
+START_TEST(test_first_function_in_the_chain_is_certain)
 {
 	start_at(LEAF, place(20));
 	words[0] = PLAIN + 2;
@@ -731,7 +731,7 @@ START_TEST(test_splice_by_address)
 END_TEST
 
 /* The frame pointer points beyond the dump: the kernel found the last address by chance, or through another frame. */
-START_TEST(test_splice_behind_a_function_without_frame_pointer_is_doubtful)
+START_TEST(test_splice_after_a_function_without_frame_pointer_is_doubtful)
 {
 	start_at(LEAF, 0);
 	registers.known &= ~(1ULL << RBP);
@@ -789,7 +789,7 @@ START_TEST(test_chain_through_a_function_without_frame_pointer_is_doubtful)
 }
 END_TEST
 
-START_TEST(test_chain_of_a_register_that_is_no_frame_pointer)
+START_TEST(test_chain_through_a_non_frame_pointer)
 {
 	/* It points into the heap: what the kernel read there is not a stack. */
 	start_at(LEAF, 0x55550000);
@@ -828,7 +828,7 @@ START_TEST(test_chain_to_an_entry_known_by_name)
 }
 END_TEST
 
-START_TEST(test_thread_known_by_what_its_entry_calls)
+START_TEST(test_thread_entry_known_by_its_callee)
 {
 	start_at(LEAF, 0);
 	words[0] = PLAIN + 2;
@@ -850,7 +850,7 @@ START_TEST(test_thread_known_by_what_its_entry_calls)
 }
 END_TEST
 
-START_TEST(test_full_chain_is_cut)
+START_TEST(test_full_chain_is_truncated)
 {
 	start_at(LEAF, place(20));
 	words[0] = JIT + 2;
@@ -864,7 +864,7 @@ END_TEST
 
 /* The function has reserved its frame in a page that did not exist yet: only the chain of the code below is
  * available. */
-START_TEST(test_empty_copy)
+START_TEST(test_empty_dump)
 {
 	start_at(LEAF, 1);
 	CHAIN(LEAF);
@@ -878,7 +878,7 @@ START_TEST(test_empty_copy)
 }
 END_TEST
 
-START_TEST(test_chain_alone)
+START_TEST(test_chain_without_a_dump)
 {
 	CHAIN(LEAF, JIT + 2, 0x1234, JIT_NO_CALL + 2);
 	input.registers = NULL;
@@ -1131,13 +1131,13 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(by_hand, test_return_address_is_looked_up_before_the_call_ends);
 	tcase_add_test(by_hand, test_zero_return_address_is_the_entry);
 	tcase_add_test(by_hand, test_plt_special_function);
-	tcase_add_test(by_hand, test_realigned_stack);
+	tcase_add_test(by_hand, test_realigned_stacks);
 	tcase_add_test(by_hand, test_signal_frame);
 	tcase_add_test(by_hand, test_frame_pointer_through_jit_code);
 	tcase_add_test(by_hand, test_guess_without_a_call_is_doubtful);
 	tcase_add_test(by_hand, test_frame_pointer_must_grow_in_jit_code);
 	tcase_add_test(by_hand, test_frameless_first_frame);
-	tcase_add_test(by_hand, test_register_lost_on_the_way);
+	tcase_add_test(by_hand, test_unrecovered_register);
 	tcase_add_test(by_hand, test_bad_stacks_end);
 	if (HOST_MACHINE == EM_X86_64) {
 		tcase_add_test(by_hand, test_expressions);
@@ -1149,31 +1149,31 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 			    (int)(sizeof(bad_expressions) / sizeof(*bad_expressions)));
 	tcase_add_test(by_hand, test_signal_trampoline_without_cfi);
 	tcase_add_test(by_hand, test_alternate_signal_stack);
-	tcase_add_test(by_hand, test_chain_on_from_an_alternate_stack);
+	tcase_add_test(by_hand, test_chain_continues_from_an_alternate_stack);
 	tcase_add_test(by_hand, test_coroutine);
-	tcase_add_test(by_hand, test_function_that_changes_stacks);
-	tcase_add_test(by_hand, test_code_that_changes_stacks);
+	tcase_add_test(by_hand, test_function_that_switches_stacks);
+	tcase_add_test(by_hand, test_code_that_switches_stacks);
 	tcase_add_test(by_hand, test_entry_known_by_name);
 	tcase_add_test(by_hand, test_code_that_never_returns);
-	tcase_add_test(by_hand, test_deduced_row);
+	tcase_add_test(by_hand, test_row_from_instruction_analysis);
 	tcase_add_test(by_hand, test_python_trampoline);
 	tcase_add_test(by_hand, test_depth_limit);
-	tcase_add_test(by_hand, test_end_of_the_copy);
+	tcase_add_test(by_hand, test_end_of_the_dump);
 	tcase_add_test(by_hand, test_splice_after_a_frameless_leaf);
 	tcase_add_test(by_hand, test_splice_repeats_no_frame);
 	tcase_add_test(by_hand, test_splice_across_a_gap_is_doubtful);
-	tcase_add_test(by_hand, test_beginning_in_the_chain_is_no_guess);
+	tcase_add_test(by_hand, test_first_function_in_the_chain_is_certain);
 	tcase_add_test(by_hand, test_splice_by_address);
-	tcase_add_test(by_hand, test_splice_behind_a_function_without_frame_pointer_is_doubtful);
+	tcase_add_test(by_hand, test_splice_after_a_function_without_frame_pointer_is_doubtful);
 	tcase_add_test(by_hand, test_splice_at_one_of_several_equal_addresses_is_doubtful);
 	tcase_add_test(by_hand, test_chain_through_a_function_without_frame_pointer_is_doubtful);
 	tcase_add_test(by_hand, test_chain_to_an_entry_known_by_name);
-	tcase_add_test(by_hand, test_thread_known_by_what_its_entry_calls);
-	tcase_add_test(by_hand, test_chain_of_a_register_that_is_no_frame_pointer);
+	tcase_add_test(by_hand, test_thread_entry_known_by_its_callee);
+	tcase_add_test(by_hand, test_chain_through_a_non_frame_pointer);
 	tcase_add_test(by_hand, test_chain_with_garbage_stops);
-	tcase_add_test(by_hand, test_full_chain_is_cut);
-	tcase_add_test(by_hand, test_empty_copy);
-	tcase_add_test(by_hand, test_chain_alone);
+	tcase_add_test(by_hand, test_full_chain_is_truncated);
+	tcase_add_test(by_hand, test_empty_dump);
+	tcase_add_test(by_hand, test_chain_without_a_dump);
 	suite_add_tcase(suite, by_hand);
 }
 

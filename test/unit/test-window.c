@@ -88,7 +88,7 @@ static const struct {
     {{MMT_TIMESTAMP_REALTIME, REALTIME}, {0}, 0, 0, "does not contain the time of day"},
 };
 
-START_TEST(refusals)
+START_TEST(invalid_windows_are_refused)
 {
 	struct mmt_report_options options = {
 	    .from = refused[_i].from, .to = refused[_i].to, .min_age_ns = refused[_i].min_age_ns};
@@ -128,7 +128,7 @@ int main(void)
 
 	setenv("TZ", "UTC", 1);
 	tcase_add_loop_test(tcase, windows, 0, (int)(sizeof(cases) / sizeof(cases[0])));
-	tcase_add_loop_test(tcase, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
+	tcase_add_loop_test(tcase, invalid_windows_are_refused, 0, (int)(sizeof(refused) / sizeof(refused[0])));
 	tcase_add_loop_test(tcase, clock_that_went_back, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -7,7 +7,7 @@
 #include "support/run-suite.h"
 
 /* The numbers in mmtrace-file(5): recordings with these numbers exist. */
-START_TEST(numbers_are_those_of_the_manual)
+START_TEST(numbers_match_the_manual)
 {
 	ck_assert_int_eq(wire_call_graph(MMT_CALL_GRAPH_AUTO), 0);
 	ck_assert_int_eq(wire_call_graph(MMT_CALL_GRAPH_NONE), 3);
@@ -21,7 +21,7 @@ START_TEST(numbers_are_those_of_the_manual)
 }
 END_TEST
 
-START_TEST(values_come_back)
+START_TEST(values_round_trip)
 {
 	for (unsigned i = 0; i < MMT_STACK_END_KINDS; i++)
 		ck_assert_uint_eq(wire_to_stack_end(wire_stack_end((enum mmt_stack_end)i)), i);
@@ -46,8 +46,8 @@ int main(void)
 	Suite *suite = suite_create("wire");
 	TCase *cases = tcase_create("numbers");
 
-	tcase_add_test(cases, numbers_are_those_of_the_manual);
-	tcase_add_test(cases, values_come_back);
+	tcase_add_test(cases, numbers_match_the_manual);
+	tcase_add_test(cases, values_round_trip);
 	tcase_add_test(cases, unknown_numbers_become_something);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);

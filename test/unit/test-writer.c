@@ -22,7 +22,7 @@
 #define DATA_OFFSET_OFFSET 40	  /* into the file's header */
 
 /* Frames of repetitive data, until they have the maximum size; frames of incompressible data stay small. */
-START_TEST(frames_grow_with_what_repeats)
+START_TEST(frames_grow_with_repetitive_data)
 {
 	size_t bytes = FRAME_BYTES_LEAST;
 
@@ -35,7 +35,7 @@ START_TEST(frames_grow_with_what_repeats)
 }
 END_TEST
 
-START_TEST(frames_that_fit_stay_as_they_are)
+START_TEST(fitting_frames_keep_their_size)
 {
 	size_t bytes = 4 * FRAME_BYTES_LEAST;
 
@@ -151,7 +151,7 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 	return frames;
 }
 
-START_TEST(a_stack_that_repeats_is_written_seldom)
+START_TEST(a_repeated_stack_takes_few_bytes)
 {
 	struct frames frames = write_stacks(REPEATED_BYTES, 1, false);
 
@@ -201,7 +201,7 @@ static void append_repeated(struct writer *writer, size_t event, unsigned words,
  * A mapping, a sample with its callchain, a small one, like those of mmap and munmap, of threads that alternate
  * irregularly. Each is as long as the recorder's; only times differ.
  */
-START_TEST(of_records_that_repeat_little_more_than_times_is_written)
+START_TEST(repeated_records_take_little_more_than_their_times)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
 	const uint64_t id = 1;
@@ -234,7 +234,7 @@ START_TEST(of_records_that_repeat_little_more_than_times_is_written)
 END_TEST
 
 /* Small amounts of several streams, which share a frame that does not fit into a record. */
-START_TEST(joined_lanes_teach_no_frame_size)
+START_TEST(joined_streams_do_not_train_the_frame_size)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
 	char path[TEMPORARY_PATH_SIZE];
@@ -299,7 +299,7 @@ static void expect_whole_round(bool plain, size_t bytes)
 	writer_destroy(writer);
 }
 
-START_TEST(rounds_are_written_as_a_whole)
+START_TEST(rounds_are_written_completely)
 {
 	expect_whole_round(false, 3u << 20);
 	expect_whole_round(false, ROUND_BYTES);
@@ -359,14 +359,14 @@ int main(void)
 	TCase *tests = tcase_create("writer");
 	Suite *suite = suite_create("writer");
 
-	tcase_add_test(tests, frames_grow_with_what_repeats);
-	tcase_add_test(tests, frames_that_fit_stay_as_they_are);
-	tcase_add_test(tests, a_stack_that_repeats_is_written_seldom);
+	tcase_add_test(tests, frames_grow_with_repetitive_data);
+	tcase_add_test(tests, fitting_frames_keep_their_size);
+	tcase_add_test(tests, a_repeated_stack_takes_few_bytes);
 	tcase_add_test(tests, stacks_that_do_not_repeat_are_in_small_frames);
 	tcase_add_test(tests, streams_have_frames_of_their_own);
-	tcase_add_test(tests, of_records_that_repeat_little_more_than_times_is_written);
-	tcase_add_test(tests, joined_lanes_teach_no_frame_size);
-	tcase_add_test(tests, rounds_are_written_as_a_whole);
+	tcase_add_test(tests, repeated_records_take_little_more_than_their_times);
+	tcase_add_test(tests, joined_streams_do_not_train_the_frame_size);
+	tcase_add_test(tests, rounds_are_written_completely);
 	tcase_add_test(tests, hidden_parts_are_zero);
 	tcase_add_test(tests, hidden_parts_outside_are_refused);
 	suite_add_tcase(suite, tests);
