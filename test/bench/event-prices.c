@@ -60,7 +60,7 @@ struct part {
 	const char *filter;
 	unsigned more;	   /* of the same, as for other calls that are not made */
 	bool on_every_cpu; /* and not only where the pairs are made */
-	bool of_everybody; /* of whoever runs there */
+	bool all_processes; /* of whoever runs there */
 };
 
 struct set {
@@ -96,10 +96,10 @@ struct set {
 	}
 #define SYSCALL_MUNMAP WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, SYSCALL_REGISTERS)
 /* Events of calls that the pairs do not make: `count` events on each CPU. */
-#define IDLE(count, everybody)                                                                                         \
+#define IDLE(count, any_process)                                                                                         \
 	{                                                                                                              \
 		.trace = EXIT_SHMAT, .sample_type = FIXED | RAW, .more = (count)-1, .on_every_cpu = true,              \
-		.of_everybody = (everybody)                                                                            \
+		.all_processes = (any_process)                                                                            \
 	}
 #define MMAP_DATA                                                                                                      \
 	{                                                                                                              \
@@ -136,7 +136,7 @@ static const struct set sets[] = {
     {.name = "  + 8 idle events of the thread", PARTS(MMAP_DATA, IDLE(8, false))},
     {.name = "  + 64 idle events", PARTS(MMAP_DATA, IDLE(64, false))},
     {.name = "  + 256 idle events", PARTS(MMAP_DATA, IDLE(256, false))},
-    {.name = "  + 8 idle events of everybody", PARTS(MMAP_DATA, IDLE(8, true))},
+    {.name = "  + 8 idle events of all processes", PARTS(MMAP_DATA, IDLE(8, true))},
     {.name = "lock, write == 1", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 1 && success == 1"))},
     {.name = "lock, write == 1 only", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 1"))},
     {.name = "lock, identity, w == 1", PARTS(FILTERED(LOCK, IDENTITY, "write == 1"))},
@@ -231,7 +231,7 @@ static int open_one(const struct part *part, pid_t pid, int cpu)
 	    .sample_stack_user = part->dump_bytes,
 	    .exclude_callchain_kernel = 1,
 	    .sample_id_all = 1,
-	    .inherit = !part->of_everybody,
+	    .inherit = !part->all_processes,
 	};
 
 	if (part->trace == SIDE_BAND) {
@@ -241,7 +241,7 @@ static int open_one(const struct part *part, pid_t pid, int cpu)
 		attr.mmap = attr.mmap2 = attr.comm = attr.task = 1;
 		attr.mmap_data = part->mmap_data;
 	}
-	return open_event(&attr, part->of_everybody ? -1 : pid, cpu);
+	return open_event(&attr, part->all_processes ? -1 : pid, cpu);
 }
 
 static void open_part(const struct part *part, pid_t pid, struct ring rings[][2], int *fds, size_t *fd_count)

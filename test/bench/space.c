@@ -132,20 +132,20 @@ static void run(uint64_t mappings)
 {
 	struct bench bench = {.mappings = mappings, .random = 1, .allocation = ALLOCATION_FIRST};
 	struct timespec since;
-	double born, pair, protect, move, found, line;
+	double allocate, pair, protect, move, found, line;
 
 	require(space_create(&(struct space_options){.page_bytes = PAGE}, &bench.space));
 	space_exec(bench.space);
 	clock_gettime(CLOCK_MONOTONIC, &since);
 	for (uint64_t i = 0; i < mappings; i++)
 		map(&bench, place(i));
-	born = elapsed_ns(&since) / (double)mappings;
+	allocate = elapsed_ns(&since) / (double)mappings;
 	pair = measure(&bench, unmap_and_map, 2);
 	protect = measure(&bench, split_and_merge, 2);
 	move = measure(&bench, move_and_back, 2);
 	found = measure(&bench, find, 1);
 	line = measure_snapshot(&bench);
-	printf("%10llu %8.0f %12.0f %9.0f %7.0f %6.0f %14.0f\n", (unsigned long long)mappings, born, pair, protect,
+	printf("%10llu %8.0f %12.0f %9.0f %7.0f %6.0f %14.0f\n", (unsigned long long)mappings, allocate, pair, protect,
 	       move, found, line);
 	space_destroy(bench.space);
 }

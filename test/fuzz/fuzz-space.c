@@ -100,7 +100,7 @@ static struct mmt_error *apply_call(struct space *space, struct bytes *input, ui
 	return space_apply(space, &call);
 }
 
-static struct mmt_error *tell_line(struct space *space, struct bytes *input, uint64_t now_ns)
+static struct mmt_error *apply_line(struct space *space, struct bytes *input, uint64_t now_ns)
 {
 	uint64_t start = take_address(input), end = take_address(input);
 	struct space_attributes attributes = take_attributes(input);
@@ -169,7 +169,7 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 		space_destroy(copy);
 		return error;
 	default:
-		return tell_line(space, input, *now_ns);
+		return apply_line(space, input, *now_ns);
 	}
 }
 

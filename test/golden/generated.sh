@@ -42,9 +42,9 @@ if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 out of order: the c
 	echo "the report does not mention the jump of the clock"
 	failed=1
 fi
-if "$MMTRACE" report --at 1h "$directory/recording" >/dev/null 2>"$directory/said" ||
-	! grep -q ': --from and --to cannot be used: the recording.s clock went back, ' "$directory/said"; then
-	echo "--at of a recording whose clock went back: $(cat "$directory/said")"
+if "$MMTRACE" report --at 1h "$directory/recording" >/dev/null 2>"$directory/messages" ||
+	! grep -q ': --from and --to cannot be used: the recording.s clock went back, ' "$directory/messages"; then
+	echo "--at of a recording whose clock went back: $(cat "$directory/messages")"
 	failed=1
 fi
 # Lost events may have belonged to any process: agreement with the final map does not prove that nothing is missing.
@@ -53,9 +53,9 @@ check --events 10000 --live 100 --stacks 40 --seed 6
 "$MMTRACE" report --check "$directory/recording" >/dev/null
 check --events 10000 --live 100 --stacks 40 --seed 6 --lose 3
 status=0
-"$MMTRACE" report --check "$directory/recording" >/dev/null 2>"$directory/said" || status=$?
-if [ "$status" != 1 ] || ! grep -q ': --check: 3 events were lost: ' "$directory/said"; then
-	echo "--check of a recording that lost events: status $status, $(cat "$directory/said")"
+"$MMTRACE" report --check "$directory/recording" >/dev/null 2>"$directory/messages" || status=$?
+if [ "$status" != 1 ] || ! grep -q ': --check: 3 events were lost: ' "$directory/messages"; then
+	echo "--check of a recording that lost events: status $status, $(cat "$directory/messages")"
 	failed=1
 fi
 exit "$failed"

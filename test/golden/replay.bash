@@ -17,7 +17,7 @@ put_program() {
 	trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
 	mkdir -m 700 "$program_directory" 2>/dev/null
 	[ -O "$program_directory" ] && [ ! -L "$program_directory" ] || {
-		echo "$program_directory is somebody else's" >&2
+		echo "$program_directory belongs to another user" >&2
 		exit 1
 	}
 	cp "$SOURCE/test/data/leak-static" "$program_directory/leak-static"

@@ -59,7 +59,7 @@ forbid 'mkdtemp|mkstemp|mkostemp|tmpnam|tempnam|mktemp' 'see test/unit/support/t
 # The kernel walks every page of the process for this file, and blocks its calls meanwhile.
 found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}")
 if [[ -n $found ]]; then
-	echo "$found    <- maps and pagemap say as much" >&2
+	echo "$found    <- use maps and pagemap" >&2
 	failed=1
 fi
 

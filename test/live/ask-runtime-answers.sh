@@ -81,7 +81,7 @@ for next in true 'echo "2000 10 of the next one" >/tmp/perf-$$.map'; do
 	fi
 	stop_recording
 	[ "$next" = true ] || [ "$(cat "/tmp/perf-$pid.map")" = '2000 10 of the next one' ] ||
-		fail "what the next program wrote is gone"
+		fail "the next program's map is gone"
 	rm -f "/tmp/perf-$pid.map"
 	exec 3>&-
 done
@@ -91,7 +91,7 @@ start_runtime lies
 start_recording -p "$pid" --ask-runtime -v --duration 100ms
 wait "$recorder" || fail "record ended with status $?"
 expect_log "process $pid \(.NET\) gives no names.*agreed, but there is no /tmp/perf-$pid.map"
-! grep -q 'writes one' record.log || fail "a map that is not there was believed in"
+! grep -q 'writes one' record.log || fail "a missing map was trusted"
 exec 3>&-
 
 start_runtime refuses
@@ -105,7 +105,7 @@ start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
 let_work
-wait_until "the recorder to give it up" grep -q 'gives no names' record.log
+wait_until "the recorder to abandon it" grep -q 'gives no names' record.log
 end_at_once
 expect_log "process $pid \(.NET\) gives no names.*no answer"
 expect_log "process $pid \(.NET\) may go on writing its perf map"

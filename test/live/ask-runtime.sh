@@ -64,7 +64,7 @@ fi
 
 # ask_java OPTION...: record a Java program under load.
 ask_java() {
-	run_anew java "$@" -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
+	run_without_leftovers java "$@" -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
 	record_running "$process" 150 -v --ask-runtime -p "$process"
@@ -98,7 +98,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	let_run "$process" 100
 	"$MMTRACE" record -v -o "$recording" --duration 500ms --ask-runtime -p $process 2>record.log ||
 		fail "record -p: $(cat record.log)"
-	[ -e "/tmp/.attach_pid$process" ] || fail "a file of somebody else was removed"
+	[ -e "/tmp/.attach_pid$process" ] || fail "a file of another program was removed"
 	rm -f "/tmp/.attach_pid$process"
 	grep -q "process $process (Java) was asked" record.log || fail "not asked: $(cat record.log)"
 	nothing_left_behind $process

@@ -7,7 +7,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 start_workload many-idle 10000
-[ "$(ls "/proc/$pid/task" | wc -l)" = 10001 ] || fail "it has not so many threads"
+[ "$(ls "/proc/$pid/task" | wc -l)" = 10001 ] || fail "it does not have 10,001 threads"
 # The usual soft and hard limit, which the recorder does not raise. Machines with more than 40 CPUs need more.
 cpus=$(nproc --all)
 ulimit -n $((cpus > 40 ? 64 + 24 * cpus : 1024))
@@ -18,7 +18,7 @@ events=$(find "/proc/$recorder/fd" -lname '*perf_event*' | wc -l)
 [ "$events" -le $((16 + 28 * cpus)) ] || fail "the recorder has $events events open"
 let_work
 stop_recording
-grep -q 'recorded on every CPU' record.log || fail "the summary does not say it"
+grep -q 'recorded on every CPU' record.log || fail "the summary does not say so"
 report_json
 let_end
 expect_true_report

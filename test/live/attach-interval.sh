@@ -25,7 +25,7 @@ has_readings() {
 
 start_workload busy
 begin_recording -q -m 64M --snapshot-interval 100ms -p "$pid"
-wait_until "readings on the way" has_readings 2
+wait_until "readings during recording" has_readings 2
 stop_recording
 report_json
 expect_true_report

@@ -17,6 +17,6 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/relay.bash" || exit 2
 
 need_perf
-echo 1000 >/proc/sys/kernel/pid_max || skip "the maximum of process numbers cannot be set"
+echo 1000 >/proc/sys/kernel/pid_max || skip "the maximum PID cannot be set"
 relay_rounds 5
 [ "$(ls -d /proc/[0-9]* | sed 's/.*\///' | sort -n | tail -1)" -le 1000 ] || fail "process numbers beyond 1,000"

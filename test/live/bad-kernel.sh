@@ -41,7 +41,7 @@ unshare --mount bash -c '
 	"$MMTRACE" record -o mmtrace.data -- touch started >missing.out 2>missing.log
 	echo $? >missing.status'
 [ $? != 99 ] || skip "no tracefs can be mounted here"
-[ "$(cat copy.status)" = 0 ] || fail "a copy of tracefs does not do: $(cat copy.log)"
+[ "$(cat copy.status)" = 0 ] || fail "a copy of tracefs does not suffice: $(cat copy.log)"
 [ "$(cat missing.status)" = 2 ] || fail "a tracepoint is missing: status $(cat missing.status): $(cat missing.log)"
 grep -q 'no tracepoint syscalls:sys_exit_munmap' missing.log && [ "$(wc -l <missing.log)" = 1 ] ||
 	fail "a tracepoint is missing: $(cat missing.log)"

@@ -87,4 +87,4 @@ expect_true_report
 expect_json '[.groups[].frames[] | select(.function // "" | test("Inner|Outer"))] | length > 0'
 memory=$(sed -nE 's/.* ([0-9]+)[.0-9]* MiB of memory.*/\1/p' record.log)
 [ -n "$memory" ] || fail "no message about the recorder's memory: $(cat record.log)"
-[ "$memory" -lt 200 ] || fail "a perf map that is a hole costs $memory MiB"
+[ "$memory" -lt 200 ] || fail "a sparse perf map costs $memory MiB"

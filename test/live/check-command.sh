@@ -12,7 +12,7 @@ has_readings() {
 }
 
 begin_command -q -- "$workloads/leak-anon"
-wait_until "the command to be ready" workload_said ready
+wait_until "the command to be ready" workload_printed ready
 let_work
 wait_until "readings of its maps" has_readings
 end_command

@@ -35,7 +35,7 @@ status=$?
 
 # A recorder that stops detaches from all processes; a program that cannot be executed has no process.
 begin_command --check-exit -- "$workloads/leak-anon"
-wait_until "the command to be ready" workload_said ready
+wait_until "the command to be ready" workload_printed ready
 let_work
 stop_recording
 report_json

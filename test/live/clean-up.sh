@@ -42,7 +42,7 @@ check gone "/tmp/perf-$living.map" "its process has ended"
 (
 	began=@$((EPOCHSECONDS + 1000))
 	: >"/tmp/perf-$BASHPID.map"
-	run_anew [ ! -e "/tmp/perf-$BASHPID.map" ]
+	run_without_leftovers [ ! -e "/tmp/perf-$BASHPID.map" ]
 ) || fail "a new process finds the map of an earlier one"
 
 # Files of another user.

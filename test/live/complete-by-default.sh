@@ -12,7 +12,7 @@ rounds=10
 
 # expect_complete CALLS: of at least CALLS; calls whose large dump was lost because the recorder got no CPU do not count.
 expect_complete() {
-	! grep -q 'no large stack dumps' "$directory/record.log" || skip "the kernel does not grant rings for large copies"
+	! grep -q 'no large stack dumps' "$directory/record.log" || skip "the kernel does not grant rings for large dumps"
 	jq -c '.completeness | [.stacks_by_end, .lost_large_stack_dumps]' "$directory/report.json"
 	expect_json ".completeness | (.stacks_by_end | add) as \$all |
 		\$all >= $1 and (\$all - .stacks_by_end.entry) * 100 <= \$all + 100 * .lost_large_stack_dumps"

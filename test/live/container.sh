@@ -49,7 +49,7 @@ start_container() {
 	[ ! -e "$directory/root/tmp" ] || fail "the root is visible outside"
 }
 
-expect_whole_stacks() {
+expect_complete_stacks() {
 	expect_true_report
 	# Through the program and its JIT code to the thread's entry.
 	for kind in Anonymous Doubly; do
@@ -70,7 +70,7 @@ for root in chroot pivot; do
 	kill -9 "$pid"
 	wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
 	report_json
-	expect_whole_stacks
+	expect_complete_stacks
 done
 size=$(stat -c %s "$recording")
 
@@ -95,4 +95,4 @@ inside=$(jq '.processes[0].pid' "$directory/report.json")
 [ "$inside" -lt 10 ] || fail "process $inside is not numbered as in the namespace"
 rm -f "/tmp/perf-$inside.map"
 [ $status = 0 ] || fail "record inside ended with status $status: $(cat "$directory/record.log")"
-expect_whole_stacks
+expect_complete_stacks

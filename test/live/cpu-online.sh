@@ -62,7 +62,7 @@ is_seen() {
 # The recorder looks for counters that stand still once a second.
 expect_seen() {
 	seen_by=$((SECONDS + 20)) sleeps=$(($(recorder_sleeps) + 200))
-	wait_until "the CPU to be seen" is_seen
+	wait_until "the recorder to see the CPU" is_seen
 }
 # The CPU is back before anybody looks: the recorder is stopped meanwhile, as during suspend to RAM.
 flicker() {
@@ -103,7 +103,7 @@ for scope in cpus -a; do
 	expect_seen
 	[ "$scope" = -a ] || expect_descriptors "$begin"
 	work_there
-	grep -q '1 CPU came online' record.log || fail "the summary does not say it: $(cat record.log)"
+	grep -q '1 CPU came online' record.log || fail "the summary does not say so: $(cat record.log)"
 	expect_missed 1 1
 	expect_calls
 	let_end

@@ -4,7 +4,7 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-# whole_stacks FILTER: of every leak of the workload.
+# complete_stacks FILTER: of every leak of the workload.
 every_leak() {
 	expect_json "[.groups[] | select(any(.frames[]; .function == \"leak_at_bottom\")) | $1] | length > 0 and all"
 }
@@ -18,7 +18,7 @@ attach_case deep-stack 400
 every_leak '.stack_end != "entry" and ([.frames[] | select(.function == "main")] | length == 0)'
 
 grep -qE '[0-9]+ stack dumps?; 0 lost; [1-9][0-9,]* of stacks larger than a dump' "$directory/record.log" ||
-	fail "the summary does not tell of stacks larger than their dump"
+	fail "the summary does not mention stacks larger than their dump"
 
 # ... but not larger than the largest dump.
 start_workload deep-stack 100

@@ -28,7 +28,7 @@ expect_json "[.entries[] | select(any(.after.frames[]; .function == \"keep_file\
 expect_json ".mapped_after_bytes - .mapped_before_bytes == .after.unfreed_bytes - $block" diff.json
 "$MMTRACE" diff --no-pager first.data second.data >diff.txt || fail "diff"
 grep -q '^One process in both recordings: the second began' diff.txt && grep -q -- '-16.00 KiB by calls between' diff.txt ||
-	fail "the text does not tell one process: $(cat diff.txt)"
+	fail "the text does not identify the process: $(cat diff.txt)"
 grep -q 'RSS: .* when the first ended, .* when the second began' diff.txt || fail "no RSS: $(cat diff.txt)"
 "$MMTRACE" diff --fail-above $((13 * block)) first.data second.data >/dev/null 2>above.log
 [ $? = 1 ] && grep -q 'new and grown stacks hold' above.log || fail "--fail-above: $(cat above.log)"

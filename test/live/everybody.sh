@@ -36,7 +36,7 @@ kill -9 "$pid"
 # A control group: one process in it that forks, one that joins later and executes a program there, and one outside.
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 group=mmtrace-test-$$
-mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control group can be made here (-a is as it should be)"
+mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control group can be made here (-a passed)"
 # A killed process stays in the group for a moment.
 remove_group() {
 	local i
@@ -82,7 +82,7 @@ have_joined() {
 	[ "$(wc -l <"$unified/$group/below/cgroup.procs")" -gt 5 ]
 }
 for round in 1 2 3; do
-	wait_until "some to join" have_joined
+	wait_until "some processes to join" have_joined
 	start_recording --cgroup "$group"
 	stop_recording
 	report_json
@@ -91,7 +91,7 @@ for round in 1 2 3; do
 	expect_check 0
 done
 { kill -9 "$joiners" && wait "$joiners"; } 2>/dev/null
-wait_until "those who joined to end" eval "! grep -q . '$unified/$group/below/cgroup.procs'"
+wait_until "the processes that joined to end" eval "! grep -q . '$unified/$group/below/cgroup.procs'"
 
 # With a command outside the group, which decides when and how recording ends; it joins the group if it wants to be
 # recorded.
@@ -120,7 +120,7 @@ expect_check 0
 start_recording --cgroup "$group"
 echo "$pid" >"$unified/cgroup.procs"
 stop_recording
-grep -q '1 process left the control group' record.log || fail "the summary does not say who left: $(cat record.log)"
+grep -q '1 process left the control group' record.log || fail "the summary does not say which process left: $(cat record.log)"
 report_json
 expect_json '.completeness.left_processes == 1'
 expect_check 1

@@ -8,7 +8,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 preload slow-maps
 begin_command -- env -u LD_PRELOAD nice nice "$workloads/leak-anon"
-wait_until "the workload to be ready" workload_said ready
+wait_until "the workload to be ready" workload_printed ready
 let_recorder_catch_up
 go_on_until 'done'
 end_command

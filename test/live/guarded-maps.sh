@@ -40,4 +40,4 @@ start_recording -p "$pid"
 let_work
 stop_recording
 let_end
-! grep -qE 'can ?not be read|could not be read' record.log || fail "a word of maps that were read: $(cat record.log)"
+! grep -qE 'can ?not be read|could not be read' record.log || fail "a message about maps that were read: $(cat record.log)"

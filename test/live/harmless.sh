@@ -7,10 +7,10 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-[ "$(id -u)" = 0 ] || skip "only root has mounts of its own"
+[ "$(id -u)" = 0 ] || skip "only root can make private mounts"
 # This test has its own mounts, without tracefs: the recorder's mount must not stay.
 [ -n "${MOUNTS_ARE_OURS-}" ] || {
-	unshare --mount true 2>/dev/null || skip "no mounts of its own can be had here"
+	unshare --mount true 2>/dev/null || skip "no private mounts can be made here"
 	cd / && rm -rf "$directory"
 	MOUNTS_ARE_OURS=1 exec unshare --mount bash "$0"
 }
@@ -54,7 +54,7 @@ unharmed leak-thread --scope cpus --exact-order
 unharmed jit-code --snapshot-interval 100ms --code all
 
 # The system calls of the recorder. It creates its file without a name in the output directory.
-command -v strace >/dev/null || skip "strace is not installed (the rest is as it should be)"
+command -v strace >/dev/null || skip "strace is not installed (all other checks passed)"
 start_workload jit-code
 rm -f "$recording"
 ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 strace -f -o calls.txt \
@@ -72,7 +72,7 @@ calls() {
 }
 calls 'openat' | grep -q "/proc/$pid/" || fail "strace shows nothing of the recorder: $(head -5 calls.txt)"
 ! calls 'ptrace|process_vm_writev|pidfd_send_signal|process_madvise|mount|move_mount|umount2|setns|finit_module|init_module|bpf' ||
-	fail "the recorder reaches into others"
+	fail "the recorder accesses memory of others"
 ! calls 'kill|tkill|tgkill' | grep -vE ', (0|SIG_0)(\)| <unfinished)' || fail "the recorder sends signals"
 ! calls 'open|openat|openat2|creat' | grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC' |
 	grep -vE "\"($recording[^\"]*|[^\"]*mmtrace\.data\.new[^\"]*|/dev/null)\"|\"$directory\", [A-Z_|]*O_TMPFILE|= -1" ||

@@ -15,7 +15,7 @@ for file in bin/mmtrace include/mmtrace/{diff,error,events,machine,output,pack,p
 	share/zsh/site-functions/_mmtrace share/fish/vendor_completions.d/mmtrace.fish; do
 	[ -s "$installed/$file" ] || fail "$file is not installed"
 done
-"$installed/bin/mmtrace" --version | grep -q '^mmtrace [0-9]' || fail "the installed tool does not say its version"
+"$installed/bin/mmtrace" --version | grep -q '^mmtrace [0-9]' || fail "the installed tool does not print its version"
 ldd "$installed/bin/mmtrace" | grep libmmtrace && fail "the installed tool needs the shared library"
 grep -qx "prefix=$prefix" "$(find "$root" -name mmtrace.pc)" || fail "mmtrace.pc: $(cat "$(find "$root" -name mmtrace.pc)")"
 

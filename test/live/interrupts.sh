@@ -133,7 +133,7 @@ packed_sum=$(sha256sum <expected.data)
 # interrupt_anytime WHAT COMMAND...: five times, later each time, spread over the time a complete run takes. That is shorter
 # than the first measurement if a run finished before it was interrupted.
 interrupt_anytime() {
-	local what=$1 start took moment i killed=0
+	local what=$1 start took delay i killed=0
 	shift
 	rm -rf "$XDG_CACHE_HOME"
 	start=${EPOCHREALTIME/./}
@@ -144,9 +144,9 @@ interrupt_anytime() {
 	for i in {1..5}; do
 		rm -rf "$XDG_CACHE_HOME"
 		prepare
-		moment=$((took * (killed + 1) / 6))
+		delay=$((took * (killed + 1) / 6))
 		in_terminal "begins:
-@$(printf '%d.%06d' $((moment / 1000000)) $((moment % 1000000))):\\x03" ./tell "$@" ||
+@$(printf '%d.%06d' $((delay / 1000000)) $((delay % 1000000))):\\x03" ./tell "$@" ||
 			fail "$what: it did not end: $(cat -v terminal)"
 		if grep -q 'status 130' terminal; then
 			((killed++))
@@ -173,6 +173,6 @@ prepare() { cp "$DATA" own.data; }
 after() {
 	local now
 	now=$(sha256sum <own.data)
-	[ "$now" = "$sum" ] || [ "$now" = "$packed_sum" ] || fail "a recording was left half packed"
+	[ "$now" = "$sum" ] || [ "$now" = "$packed_sum" ] || fail "a partly packed recording was left"
 }
 interrupt_anytime pack "$MMTRACE" pack own.data

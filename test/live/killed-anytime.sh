@@ -129,11 +129,11 @@ for ((i = 0; i < 50; i++)); do
 	milliseconds=$((RANDOM % 80))
 	wait_milliseconds $milliseconds
 	kill_it
-	look_at_recording "seed $seed, killed $milliseconds ms after it was told to stop" any
+	look_at_recording "seed $seed, killed $milliseconds ms after the request to stop" any
 done
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 
 check_calls
-echo "seed $seed: $none before it began, $cut cut, $whole whole; $calls calls"
+echo "seed $seed: $none before the start, $cut truncated, $whole complete; $calls calls"
 # All kinds of moments must have occurred.
-[ $none -gt 0 ] && [ $cut -gt 50 ] && [ $calls -gt 1000 ] || fail "too few of some kind"
+[ $none -gt 0 ] && [ $cut -gt 50 ] && [ $calls -gt 1000 ] || fail "too few rounds of some kind"

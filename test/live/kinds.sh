@@ -53,7 +53,7 @@ expect_workload_answer yes
 
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 group=$unified/mmtrace-kinds-$$
-mkdir "$group" 2>/dev/null || skip "no control group can be made here (the other kinds are as they should be)"
+mkdir "$group" 2>/dev/null || skip "no control group can be made here (all other kinds passed)"
 remove_group() {
 	wait_until "the control group to be empty" rmdir "$group"
 }

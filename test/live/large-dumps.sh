@@ -15,7 +15,7 @@ has_made() {
 let_make() {
 	made[$1]=$((${made[$1]} + 1))
 	echo "$1" >&3
-	wait_until "the workload to do it" has_made "$1" "${made[$1]}"
+	wait_until "the workload to do its work" has_made "$1" "${made[$1]}"
 	let_recorder_catch_up
 }
 # mark: the current position in the recording.
@@ -28,7 +28,7 @@ mark() {
 	kill -USR1 "$recorder"
 	wait_until "the recorder to make a mark" has_marked
 }
-said() {
+reported() {
 	[ "$(grep -c "large stack dumps are $1" "$directory/record.log")" -ge "$2" ]
 }
 
@@ -42,13 +42,13 @@ let_make deep
 # On a machine of any speed: sooner or later there are too many calls.
 for ((round = 0; round < 50; round++)); do
 	let_make fast
-	! said off 1 || break
+	! reported off 1 || break
 done
-wait_until "large copies to be switched off" said off 1
+wait_until "large dumps to be switched off" reported off 1
 mark
 let_make fast
 mark
-wait_until "large copies to be switched on" said 'on again' 1
+wait_until "large dumps to be switched on" reported 'on again' 1
 let_make deep
 let_make deep
 let_work
@@ -66,26 +66,26 @@ expect_json '.completeness.large_dumps_off_ns > 0 and .completeness.lost_events 
 calls=$(grep -cE ' call event=syscalls:sys_exit_(mmap|mremap|brk|mprotect) ' "$directory/dump.out")
 small=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/stack-dump ' "$directory/dump.out")
 large=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/large-stack-dump ' "$directory/dump.out")
-[ "$calls" = "$small" ] || fail "$small small copies of the stacks of $calls calls"
+[ "$calls" = "$small" ] || fail "$small small stack dumps of $calls calls"
 lost=$(awk '/^# attribute/ && / role large-stack-dump,/ { sum += $NF } END { print sum + 0 }' "$directory/dump.out")
 expect_json ".completeness.lost_large_stack_dumps == $lost"
-[ "$large" -ge 200 ] || fail "only $large large copies"
-[ $((large + lost)) -lt "$calls" ] || fail "$large large copies and $lost lost ones of $calls calls"
+[ "$large" -ge 200 ] || fail "only $large large dumps"
+[ $((large + lost)) -lt "$calls" ] || fail "$large large dumps and $lost lost ones of $calls calls"
 between=$(awk '/ mark event=/ { inside = !inside } inside && / call event=syscalls:sys_exit_mmap / { calls++ }
 	inside && /large-stack-dump / { large++ } END { print calls + 0, large + 0 }' "$directory/dump.out")
-[ "$between" = "3000 0" ] || fail "calls and large copies between the marks: $between, not 3000 and 0"
+[ "$between" = "3000 0" ] || fail "calls and large dumps between the marks: $between, not 3000 and 0"
 # The recording and the summary mention it.
 switched=$(awk '/ large-dumps event=/ { printf "%s ", $NF }' "$directory/dump.out")
-[[ $switched == "on=no on=yes "* ]] || fail "the recording says of large copies: $switched"
+[[ $switched == "on=no on=yes "* ]] || fail "the recording has these switches of large dumps: $switched"
 times=$(wc -w <<<"$switched")
 tr -d , <"$directory/record.log" | grep -q "$large large stack dumps.*off for .* switched $times times" || {
 	cat "$directory/record.log" >&2
-	fail "the summary does not tell of $large large copies, switched $times times"
+	fail "the summary does not mention $large large dumps, switched $times times"
 }
 "$MMTRACE" report --no-pager -i "$recording" | head -8 | grep -q 'large dumps off for' || fail "the report does not say that they were off"
 # The file contains only the bytes of a stack that were copied.
 grep 'large-stack-dump ' "$directory/dump.out" | grep -oE 'stack_bytes=[0-9]+/[0-9]+' |
-	awk -F '[=/]' '$3 > $2 + 8 { exit 1 }' || fail "a copy with its empty part is in the file"
+	awk -F '[=/]' '$3 > $2 + 8 { exit 1 }' || fail "a stack dump with its unused part is in the file"
 
 # With a fixed dump size nothing is switched.
 for graph in dwarf,8192 fp; do
@@ -97,5 +97,5 @@ for graph in dwarf,8192 fp; do
 	let_work
 	stop_recording
 	let_end
-	! grep -q 'large stack dump' "$directory/record.log" || fail "$graph: there are large copies"
+	! grep -q 'large stack dump' "$directory/record.log" || fail "$graph: there are large dumps"
 done

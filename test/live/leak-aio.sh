@@ -17,7 +17,7 @@ expect_all_in_sums
 expect_json '.processes[0].kernel_bytes > 900000'
 
 begin_command -q -g none -- "$workloads/leak-aio"
-wait_until "the command to be ready" workload_said ready
+wait_until "the command to be ready" workload_printed ready
 let_work
 let_recorder_catch_up
 stop_recording

@@ -66,7 +66,7 @@ next_mark
 has_readings() {
 	[ "$("$MMTRACE" dump -i "$recording" 2>/dev/null | grep -c ' resident .*bytes=')" -ge 2 ]
 }
-wait_until "the resident size to be read in between" has_readings
+wait_until "the resident size to be read again" has_readings
 stop_recording
 let_end
 grep -q '3 marks' record.log || fail "no message about the marks: $(cat record.log)"

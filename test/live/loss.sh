@@ -57,18 +57,18 @@ tr -d , <"$directory/record.log" | grep -q "; $(all_lost) lost" || {
 count_churn() {
 	grep -c "$1" "$directory/dump.out"
 }
-witnessed=$(($(count_churn ' mapping .*start=0x100000000000 length=0x1000 ') - $(count_churn ' call .* mmap(0x100000000000, 0x1000')))
-[ "$witnessed" = 0 ] || [ "$witnessed" = 1 ] || fail "$witnessed calls of the churn are known from the kernel's records alone"
+recorded_only_by_kernel=$(($(count_churn ' mapping .*start=0x100000000000 length=0x1000 ') - $(count_churn ' call .* mmap(0x100000000000, 0x1000')))
+[ "$recorded_only_by_kernel" = 0 ] || [ "$recorded_only_by_kernel" = 1 ] || fail "$recorded_only_by_kernel calls of the churn are known from the kernel's records alone"
 expect_json ".processes | all(.checked and .mismatch_bytes == $((unseen + released)))"
-expect_json ".completeness.reconciled_by_loss and .completeness.reconciled_bytes == $((unseen + released + 4096 * witnessed))"
+expect_json ".completeness.reconciled_by_loss and .completeness.reconciled_bytes == $((unseen + released + 4096 * recorded_only_by_kernel))"
 expect_json "[.groups[] | select(.lost) | .unfreed_bytes] | add == $unseen"
 expect_workload_answer yes
 "$MMTRACE" report --json --class anon -i "$recording" >"$directory/anon.json" || fail "report ended with status $?"
 [ "$(jq '[.groups[] | select(.lost) | .unfreed_bytes] | add' "$directory/anon.json")" = "$unseen" ] ||
-	fail "what was found of anonymous memory is not in its class"
+	fail "anonymous memory found in the maps is not in its class"
 "$MMTRACE" report --json --class file,heap -i "$recording" >"$directory/other.json" || fail "report ended with status $?"
 [ "$(jq '[.groups[] | select(.lost)] | length' "$directory/other.json")" = 0 ] ||
-	fail "what was found of anonymous memory is in another class"
+	fail "anonymous memory found in the maps is in another class"
 expect_json "[.groups[] | select(.lost | not)
 	| select([.frames[].function] | index(\"map_first\") or index(\"map_last\") | not) | .unfreed_bytes] | add // 0 | . == 0"
 expect_check 1

@@ -15,7 +15,7 @@ record_advice() {
 	let_work
 	stop_recording
 	read -r calls dontneeds bytes < <(sed -n 's/^advised \([0-9]*\) dontneed \([0-9]*\) given_back \([0-9]*\)$/\1 \2 \3/p' workload.out)
-	[ -n "${bytes-}" ] || fail "the workload did not say what it has advised"
+	[ -n "${bytes-}" ] || fail "the workload did not print its advice"
 	process_calls=$(sed -n 's/^process_advised //p' workload.out)
 	report_json
 	expect_true_report

@@ -24,5 +24,5 @@ expect_json '[.groups[] | select(.frames | any(.function == "start_even")) | .un
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 grep -q "thread stacks: glibc caches" report.txt || {
 	cat report.txt >&2
-	fail "the text does not say what keeps the stacks"
+	fail "the text does not say what caches the stacks"
 }

@@ -51,7 +51,7 @@ for offset in 0 8 30 $((size / 2)) $((size - 2)); do
 	printf '\377\376' | dd of="$kept" bs=1 seek="$offset" conv=notrunc status=none
 	report damaged
 	expect_same without damaged "bytes changed at $offset of what is kept show"
-	cmp -s whole "$kept" || fail "damage at $offset was not mended"
+	cmp -s whole "$kept" || fail "damage at $offset was not repaired"
 done
 for length in 0 1 60 $((size / 2)); do
 	head -c "$length" whole >"$kept"
@@ -90,7 +90,7 @@ for i in 1 2 3 4 5 6; do
 done
 report after
 expect_same other after "what several reports wrote shows"
-cmp -s alone "$kept" || fail "what several reports wrote is not what one writes"
+cmp -s alone "$kept" || fail "several reports wrote another cache than one"
 unfinished() { ls "$XDG_CACHE_HOME/mmtrace" | grep '\.new\.'; }
 unfinished && fail "unfinished files are left"
 
@@ -107,7 +107,7 @@ expect_same other limited-hit "names that were kept are not found where no file 
 rm -r "$XDG_CACHE_HOME/mmtrace"
 report_without_files limited
 expect_same other limited "a report that may write no files is another one"
-[ -z "$(ls "$XDG_CACHE_HOME/mmtrace")" ] || fail "what cannot be written leaves files: $(ls "$XDG_CACHE_HOME/mmtrace")"
+[ -z "$(ls "$XDG_CACHE_HOME/mmtrace")" ] || fail "a failed write leaves files: $(ls "$XDG_CACHE_HOME/mmtrace")"
 
 # A read-only cache, one on a full disk, and none.
 in_mounts() { # COMMAND: with what it mounts for itself

@@ -57,7 +57,7 @@ expect_names '["Old", null, "New"]'
 record_chain() {
 	begin_command -- "$@" "$workloads/jit-exec" +Last
 	printf '\n\n\n' >&3
-	wait_until "the workload to be done" workload_said 'done'
+	wait_until "the workload to finish" workload_printed 'done'
 	let_recorder_catch_up
 	end_command
 	rm -f jit-[0-9]*.dump

@@ -19,10 +19,10 @@ expect_json '.completeness.lost_events == 0'
 [ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"
 lost=$(attribute_lost syscalls:sys_exit_mmap/stack-dump stack-dump)
 dumps=$(grep -c " stack-dump event=syscalls:sys_exit_mmap/stack-dump " "$directory/dump.out")
-[ "$lost" -gt 500 ] || fail "only $lost copies of stacks were lost"
-[ $((dumps + lost)) = "$made_mmap" ] || fail "$dumps copies of stacks and $lost that were lost are not those of $made_mmap calls"
+[ "$lost" -gt 500 ] || fail "only $lost stack dumps were lost"
+[ $((dumps + lost)) = "$made_mmap" ] || fail "$dumps stack dumps and $lost lost ones do not add up to $made_mmap calls"
 expect_json ".completeness.lost_stack_dumps == $lost"
-tr -d , <"$directory/record.log" | grep -q "stack dumps; $lost lost" || fail "the summary does not say that $lost copies were lost"
+tr -d , <"$directory/record.log" | grep -q "stack dumps; $lost lost" || fail "the summary does not say that $lost stack dumps were lost"
 grep -q 'only stack dumps were lost: all figures are correct' "$directory/record.log" || fail "the summary does not say what that means"
 # Everything is as if nothing had been lost.
 expect_true_report

@@ -10,5 +10,5 @@ bash -c 'large=$(head -c 400000000 /dev/zero | tr "\0" a); exec "$@"' sh "$MMTRA
 	fail "record: status $?"
 for log in own.log after.log; do
 	grep -q '; [0-9.]* [KM]iB of memory and ' $log || fail "no figure of memory: $(cat $log)"
-	! grep -qE '; ([3-9]|[1-9][0-9])[0-9]{2}(\.[0-9]+)? MiB of memory and ' $log || fail "somebody else's memory: $(cat $log)"
+	! grep -qE '; ([3-9]|[1-9][0-9])[0-9]{2}(\.[0-9]+)? MiB of memory and ' $log || fail "not the recorder's own memory: $(cat $log)"
 done

@@ -30,7 +30,7 @@ expect_equal_reports() {
 			diff original.out packed.out | head -20 >&2
 			fail "report $options $1: not the same when it is packed"
 		}
-		[ "$(wc -l <packed.out)" -gt 3 ] || fail "report $options $1 says nothing: $(cat packed.out)"
+		[ "$(wc -l <packed.out)" -gt 3 ] || fail "report $options $1 prints nothing: $(cat packed.out)"
 		((++forms == ${2:-0})) && break
 	done <<-'END'
 		--limit 0
@@ -70,7 +70,7 @@ let_end
 expect_workload_answer yes
 [ "$("$find_bytes" "$recording" 'S3cr3t#!')" -gt 20 ] || fail "the test does not find what a recording holds"
 pack_recording secret
-[ "$("$find_bytes" packed/secret 'S3cr3t#!')" = 0 ] || fail "the packed recording holds memory contents"
+[ "$("$find_bytes" packed/secret 'S3cr3t#!')" = 0 ] || fail "the packed recording contains memory contents"
 "$MMTRACE" dump --no-pager packed/secret | grep -q 'event=syscalls:sys_exit_mmap' || fail "dump shows no calls"
 for word in mark resident; do
 	"$MMTRACE" dump --no-pager packed/secret | grep -q "] $word" || fail "the packed recording has no $word"
@@ -103,7 +103,7 @@ expect_no_copies() {
 	start_workload "$workload"
 	start_recording -p "$pid"
 	let_work
-	wait_until "pieces of the names among the records" has_pieces
+	wait_until "incremental metadata" has_pieces
 	stop_recording
 	for text; do
 		[ "$("$find_bytes" "$recording" "$text")" -ge 2 ] || fail "the recording of $workload does not hold '$text' twice"
@@ -141,7 +141,7 @@ expect_no_code() {
 	"$MMTRACE" report --no-pager --limit 0 --annotate='*' -i "packed/$1" | grep -c 'in stack' >packed.out
 	"$MMTRACE" report --no-pager --limit 0 --annotate='*' -i "without/$1" >without.out || fail "--annotate without code"
 	[ "$(grep -cxF '    its code was left out when the recording was packed (mmtrace pack --no-code)' without.out)" = \
-		"$(cat packed.out)" ] || fail "--annotate does not say of each frame that its code was left out: $(cat without.out)"
+		"$(cat packed.out)" ] || fail "--annotate does not say for each frame that its code was omitted: $(cat without.out)"
 	grep -q -- '-->' without.out && fail "--annotate shows code that was left out"
 }
 mkdir without

@@ -26,7 +26,7 @@ done
 [ "$(grep -c 'leak-anon.*syscalls:sys_exit_mmap' script.txt)" -ge 40 ] || fail "perf does not show what the workload did"
 [ "$(perf script -F ip,sym -i - <piped 2>/dev/null | grep -c mmap)" -gt 0 ] || fail "perf does not name the callers"
 # Complete, in the order that the manual gives, to the end.
-python3 - piped <<'PYTHON' || fail "the stream is not as mmtrace-file(5) has it"
+python3 - piped <<'PYTHON' || fail "the stream does not follow mmtrace-file(5)"
 import struct, sys
 data = open(sys.argv[1], "rb").read()
 assert data[:16] == b"PERFILE2" + struct.pack("<Q", 16)
@@ -90,7 +90,7 @@ for end in TERM duration; do
 	processes+=("$recorder")
 	wait_until "the pipe to be full" is_full
 	[ $end = duration ] || kill -TERM "$recorder"
-	wait_until "record to give up its reader" has_given_up
+	wait_until "record to notice that its reader is gone" has_given_up
 	wait "$recorder"
 	[ $? = 1 ] || fail "the reader stalled until $end, and the status is $?: $(cat record.log)"
 	grep -q 'cannot write standard output: Connection timed out' record.log || fail "no message about it: $(cat record.log)"

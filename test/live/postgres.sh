@@ -9,7 +9,7 @@ need_perf
 programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
 [ -x "$programs/postgres" ] && [ -x "$programs/initdb" ] && [ -x "$programs/pgbench" ] ||
 	skip "postgresql is not installed"
-[ "$(id -u)" = 0 ] && id postgres >/dev/null 2>&1 || skip "the server wants a user of its own, which only root can become"
+[ "$(id -u)" = 0 ] && id postgres >/dev/null 2>&1 || skip "the server needs its own user, which only root can become"
 
 as_server="setpriv --reuid postgres --regid postgres --clear-groups --"
 server= benchmark=
@@ -42,7 +42,7 @@ has_transactions() {
 wait_until "the benchmark to work" has_transactions $(($(transactions) + 20))
 
 start_recording -q -m 32M -p "$server"
-wait_until "sessions to come and go" has_transactions $(($(transactions) + 100))
+wait_until "sessions to start and end" has_transactions $(($(transactions) + 100))
 stop_recording
 kill -0 "$benchmark" "$server" || fail "the benchmark or the server ended: $(tail -3 benchmark.log server.log)"
 report_json

@@ -48,7 +48,7 @@ most=$(((${EPOCHREALTIME/./} - began) / 200000)) # one each 200 ms
 tr '\r' '\n' <terminal >lines
 shown=$(grep -c $'^\033\\[Kreading standard input: [0-9.]* [KMi]*B$' lines)
 [ "$shown" -ge 2 ] && [ "$shown" -le $most ] || fail "the progress was shown $shown times: $(cat -v terminal)"
-[ "$(grep -c 'unfreed in this recording' lines)" = 1 ] || fail "the report came not once: $(cat -v terminal)"
+[ "$(grep -c 'unfreed in this recording' lines)" = 1 ] || fail "the report was not printed exactly once: $(cat -v terminal)"
 awk '/reading standard input/ { last = NR } /unfreed in this recording/ { report = NR } END { exit !(last && last < report) }' \
 	lines || fail "progress behind the report: $(cat -v terminal)"
 grep -A1 'reading standard input' lines | tail -1 | grep -q $'^\033\\[K' || fail "the line was not wiped out: $(cat -v terminal)"
@@ -56,12 +56,12 @@ grep -A1 'reading standard input' lines | tail -1 | grep -q $'^\033\\[K' || fail
 SHOWN=1 PAGER='sed s/^/paged:/' in_terminal "" ./slow-report "$data" || fail "the report with a pager ended with status $?"
 tr '\r' '\n' <terminal >lines
 [ "$(grep -c 'unfreed in this recording' lines)" = 1 ] && grep -q 'paged:unfreed in this recording' lines ||
-	fail "with a pager the report came not once: $(cat -v terminal)"
+	fail "with a pager the report was not printed exactly once: $(cat -v terminal)"
 grep -q 'paged:.*reading standard' lines && fail "the pager got the progress"
 # If the pager is not installed, the report is printed without one.
 PAGER=no-such-pager in_terminal "" "$MMTRACE" report -i "$data" || fail "without the pager the report ended with status $?"
 grep -q "continuing without the pager 'no-such-pager'" terminal && [ "$(grep -c 'unfreed in this recording' terminal)" = 1 ] ||
-	fail "without the pager the report came not once: $(cat -v terminal)"
+	fail "without the pager the report was not printed exactly once: $(cat -v terminal)"
 
 # No progress without a terminal, on a terminal that cannot show it, and when there is nothing to wait for.
 ./slow-report "$data" >out.txt 2>err.txt || fail "the report without a terminal failed"
@@ -80,7 +80,7 @@ done
 # Progress on the terminal, the report elsewhere.
 SHOWN=1 in_terminal "" sh -c './slow-report "$0" --json >out.json' "$data" || fail "a report into a file failed"
 grep -q 'reading standard input' terminal || fail "no progress when the report goes into a file"
-jq -e .unfreed_bytes out.json >/dev/null || fail "the report is no JSON"
+jq -e .unfreed_bytes out.json >/dev/null || fail "the report is not JSON"
 
 # diff, pack and dump show it too; a dump written to the terminal needs no progress line.
 cat >slow-command <<'END'

@@ -29,7 +29,7 @@ command_server() {
 	redis-cli -s "$socket" "$@" >>cli.log
 }
 
-nobody_saves() {
+no_child_saves() {
 	redis-cli -s "$socket" info persistence | grep -q rdb_bgsave_in_progress:0
 }
 
@@ -38,9 +38,9 @@ for round in 1 2; do
 	start_recording -q -p "$server"
 	# One child saves and exits; the next takes longer than the recording.
 	command_server bgsave
-	wait_until "the first child to have saved" nobody_saves
+	wait_until "the first child to have saved" no_child_saves
 	command_server flushall
-	wait_until "the benchmark to go on" has_keys 1000 # to be saved in 100 seconds
+	wait_until "the benchmark to continue" has_keys 1000 # to be saved in 100 seconds
 	command_server config set rdb-key-save-delay 100000
 	command_server bgsave
 	let_run "$server" 30
@@ -58,6 +58,6 @@ for round in 1 2; do
 	# The slow child is killed and its data removed.
 	command_server config set rdb-key-save-delay 0
 	command_server flushall
-	wait_until "the slow child to end" nobody_saves
+	wait_until "the slow child to end" no_child_saves
 done
 kill "$benchmark"

@@ -9,8 +9,8 @@ need_perf
 available=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
 [ "${available:-0}" -gt 4000000 ] || skip "only ${available:-no} KiB of memory are available"
 
-# said WORD COUNT: the workload has printed the word this often.
-said() {
+# printed WORD COUNT: the workload has printed the word this often.
+printed() {
 	[ "$(grep -c "^$1" workload.out)" = "$2" ]
 }
 
@@ -19,15 +19,15 @@ start_workload free-much 1536
 echo >&3
 for delay in 0 0.005 0.02 0.05; do
 	round=$((round + 1))
-	wait_until "the memory to be touched" said touched $round
+	wait_until "the memory to be touched" printed touched $round
 	start_recording -p "$pid"
 	echo >&3
-	until said releasing $round; do
+	until printed releasing $round; do
 		kill -0 "$pid" || fail "the workload ended"
 	done
 	sleep $delay
 	stop_recording
-	grep 'come back' record.log && fail "the release was not waited for, $delay seconds after it began"
+	grep 'come back' record.log && fail "the recorder did not wait for the release, $delay seconds after it began"
 	report_json
 	expect_true_report
 	expect_json '.events.munmap == 1 and (.processes | length == 1 and .[0].checked and .[0].reconciled_bytes == 0)'

@@ -30,11 +30,11 @@ let_end
 report_json
 expect_true_report
 start=$(jq .start_ns report.json)
-moments=("$start")
+timestamps=("$start")
 while read -r _ phase ns; do
-	moments[phase]=$ns
-done < <(grep '^moment ' workload.out)
-[ ${#moments[@]} = 5 ] || fail "the workload did not print its timestamps: $(cat workload.out)"
+	timestamps[phase]=$ns
+done < <(grep '^timestamp ' workload.out)
+[ ${#timestamps[@]} = 5 ] || fail "the workload did not print its timestamps: $(cat workload.out)"
 older=(0) first=(0) second=(0) last=()
 
 # near FILTER BYTES: within 1 % of it, plus 128 KiB of stacks and libraries.
@@ -48,8 +48,8 @@ resident_of() {
 
 while read -r _ phase _ bytes_first _ bytes_second _ bytes_older _ rss; do
 	first[phase]=$bytes_first second[phase]=$bytes_second older[phase]=$bytes_older
-	report_json --to "@${moments[phase]}"
-	expect_json ".resident_ns > ${moments[phase - 1]} and .resident_ns < .to_ns"
+	report_json --to "@${timestamps[phase]}"
+	expect_json ".resident_ns > ${timestamps[phase - 1]} and .resident_ns < .to_ns"
 	near "$(resident_of map_first)" "$bytes_first"
 	near "$(resident_of map_second)" "$bytes_second"
 	expect_json '.groups | all(.resident_bytes == null or .memory_bytes == .resident_bytes + .resident_before_bytes)'
@@ -60,26 +60,26 @@ while read -r _ phase _ bytes_first _ bytes_second _ bytes_older _ rss; do
 	expect_json '.growth | ([.parts[].bytes] | add) + .unexplained_bytes == .pages_end_bytes - .pages_start_bytes'
 	expect_json '.growth | (.unexplained_bytes | fabs) <= ((.pages_end_bytes - .pages_start_bytes) | fabs) / 100'
 done < <(grep '^phase [0-9]' workload.out)
-[ ${#first[@]} = 5 ] || fail "the workload did not say what is resident"
+[ ${#first[@]} = 5 ] || fail "the workload did not print what is resident"
 
 # From one phase to another: memory mapped in an earlier phase is older and may have been released. A window starts with the
 # last reading of a phase: after its end, a later reading could be nearer.
 "$MMTRACE" dump -i "$recording" | sed -n 's/^\([0-9]*\)\.\([0-9]*\) .* resident-pages .*/\1\2/p' >times.out
 for phase in 1 2 3; do
-	last[phase]=$(awk -v end="${moments[phase]}" '$1 < end { time = $1 } END { print time }' times.out)
-	[ "${last[phase]}" -gt "${moments[phase - 1]}" ] || fail "no reading in phase $phase: $(cat times.out workload.out)"
+	last[phase]=$(awk -v end="${timestamps[phase]}" '$1 < end { time = $1 } END { print time }' times.out)
+	[ "${last[phase]}" -gt "${timestamps[phase - 1]}" ] || fail "no reading in phase $phase: $(cat times.out workload.out)"
 done
-report_json --from "@${last[1]}" --to "@${moments[2]}"
+report_json --from "@${last[1]}" --to "@${timestamps[2]}"
 near '[.growth.parts[] | select(.place == "made").bytes] | add' "${second[2]}"
 expect_json "[.growth.parts[] | select(.place == \"before\" and .bytes < 0).bytes] | add + ${first[2]} | fabs <= 131072"
-report_json --from "@${last[2]}" --to "@${moments[3]}"
+report_json --from "@${last[2]}" --to "@${timestamps[3]}"
 expect_json "([.growth.parts[] | select(.place == \"unmapped\").bytes] | add) + ${second[2]} | fabs <= 131072"
 near '[.growth.parts[] | select(.place == "before" and .bytes > 0).bytes] | add' $((first[3] - first[2] + older[3]))
 expect_json '.growth | (.unexplained_bytes | fabs) <= 131072'
 
-"$MMTRACE" report --no-pager -i "$recording" --from "@${last[3]}" --to "@${moments[4]}" >report.txt || fail "report: status $?"
+"$MMTRACE" report --no-pager -i "$recording" --from "@${last[3]}" --to "@${timestamps[4]}" >report.txt || fail "report: status $?"
 grep -qE '^  Resident pages were read [0-9.]+ m?s and [0-9.]+ m?s after the start; between these, RSS \+(39|40)\.[0-9]+ MiB:' report.txt ||
-	fail "the report does not say from which readings the growth is: $(head -12 report.txt)"
+	fail "the report does not say between which readings the growth is: $(head -12 report.txt)"
 grep -qE '^ +\+(39|40)\.[0-9]+ MiB  in mappings made in this window' report.txt || fail "no growth: $(head -12 report.txt)"
 grep -qE 'resident +[0-9.]+ MiB \([0-9.]+ m?s after the start\)|[0-9.]+ MiB resident \([0-9.]+ m?s after the start\)' report.txt ||
 	fail "the report does not say when resident pages were read: $(head -20 report.txt)"
@@ -88,9 +88,9 @@ grep -qE 'resident +[0-9.]+ MiB \([0-9.]+ m?s after the start\)|[0-9.]+ MiB resi
 report_json --every 50ms
 expect_json "[.steps[].resident_bytes | values] | length >= 8 and max <= $((first[4] + second[4] + 131072)) and max >= $((first[4] + second[4] - 131072))"
 expect_json "[.steps[].resident_bytes | values] | any(. - ${first[1]} | fabs <= 131072)"
-report_json --to "@${moments[2]}"
+report_json --to "@${timestamps[2]}"
 "$MMTRACE" pack -q -o packed.data "$recording" || fail "pack failed"
-"$MMTRACE" report --json -i packed.data --to "@${moments[2]}" >packed.json || fail "the packed recording has no report"
+"$MMTRACE" report --json -i packed.data --to "@${timestamps[2]}" >packed.json || fail "the packed recording has no report"
 [ "$(jq -c '[.resident_bytes, .resident_ns, .growth.parts]' packed.json)" = "$(jq -c '[.resident_bytes, .resident_ns, .growth.parts]' report.json)" ] ||
 	fail "the packed recording has other residency: $(jq -c .growth packed.json)"
 

@@ -9,7 +9,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
-[ "$(uname -m)" = x86_64 ] || skip "the program that compares is for x86-64"
+[ "$(uname -m)" = x86_64 ] || skip "the comparing program is for x86-64"
 
 # expect_same SAMPLES FRAMES: at least SAMPLES samples with FRAMES frames.
 expect_same() {

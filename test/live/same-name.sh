@@ -10,7 +10,7 @@ expect_word() {
 	grep -qE -- "$1" "${2:-record.log}" || fail "no message about '$1': $(cat "${2:-record.log}")"
 }
 expect_no_word() {
-	! grep -qE -- "$1" "${2:-record.log}" || fail "a word of '$1': $(cat "${2:-record.log}")"
+	! grep -qE -- "$1" "${2:-record.log}" || fail "a message about '$1': $(cat "${2:-record.log}")"
 }
 record_true() {
 	"$MMTRACE" record "$@" -- true 2>record.log || fail "record ended with status $?: $(cat record.log)"
@@ -29,7 +29,7 @@ ln -f mmtrace.data mmtrace.data.old
 record_true
 expect_word 'kept as mmtrace.data.old$'
 record_true -q
-[ ! -s record.log ] || fail "words in spite of -q: $(cat record.log)"
+[ ! -s record.log ] || fail "output in spite of -q: $(cat record.log)"
 
 # The suggested next command, quoted for the shell.
 sleep 600 &
@@ -98,7 +98,7 @@ record_to_the_same second.log
 second=$recorder
 stop_first
 expect_word '^same.data.old: .* stacks of' first.log
-[ "$("$MMTRACE" report --json -i same.data.old | jq -r '.recorded_by // empty')" ] || fail "same.data.old is no recording"
+[ "$("$MMTRACE" report --json -i same.data.old | jq -r '.recorded_by // empty')" ] || fail "same.data.old is not a recording"
 stop_second
 "$MMTRACE" report --check --no-pager -i same.data >report.txt 2>&1 || fail "same.data: $(cat report.txt)"
 

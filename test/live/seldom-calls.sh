@@ -14,7 +14,7 @@ need_perf
 	sleep 0.05
 done) >strange.out &
 processes+=($!)
-wait_until "the stranger to make its calls" grep -q 'made 200 strange' strange.out
+wait_until "the other process to make its calls" grep -q 'made 200 strange' strange.out
 
 # expect_calls [WITHOUT]: each call that was made, once; except at the place WITHOUT.
 expect_calls() {
@@ -29,8 +29,8 @@ expect_calls() {
 		[ "$(wc -l <recorded)" = "${count:-0}" ] ||
 			fail "$place: $(wc -l <recorded) calls are in the recording, of ${count:-0} that were made"
 	done
-	[ "$("$BUILD/test/find-bytes" "$recording" 'S3cr3t#!')" = 0 ] || fail "a stranger's stack is in the recording"
-	grep -q 'call event=syscalls:sys_exit_remap_file_pages' dump.out && fail "a stranger's call is in the recording"
+	[ "$("$BUILD/test/find-bytes" "$recording" 'S3cr3t#!')" = 0 ] || fail "a stack of another process is in the recording"
+	grep -q 'call event=syscalls:sys_exit_remap_file_pages' dump.out && fail "a call of another process is in the recording"
 	report_json
 	expect_true_report
 	expect_json '.completeness.missed_threads == 0 and .completeness.missed_cpus == 0'

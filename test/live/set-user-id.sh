@@ -6,7 +6,7 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-[ "$(id -u)" = 0 ] || skip "only root can make a program that has root's rights for others"
+[ "$(id -u)" = 0 ] || skip "only root can make a set-user-ID program"
 chmod 755 "$directory"
 cp "$workloads/leak-anon" others-rights
 chmod 4755 others-rights

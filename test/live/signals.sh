@@ -58,15 +58,15 @@ expect_record 7 -- sh -c 'echo said; echo complained >&2; exit 7'
 grep -q '^complained$' "$directory/record.log" || fail "the errors of the command are lost"
 expect_record 137 -- sh -c 'kill -9 $$'
 # A process that exits in time is not mentioned. Its second may be too short on a busy machine, but not every time.
-said_nothing_of_it() {
+sigterm_not_mentioned() {
 	"$MMTRACE" record -o "$recording" --duration 300ms -- sleep 60 2>"$directory/record.log" ||
 		given_up="record ended with status $?: $(cat "$directory/record.log")"
 	! grep -q SIGTERM "$directory/record.log"
 }
-wait_until "a command to end within a second of SIGTERM" said_nothing_of_it
+wait_until "a command to end within a second of SIGTERM" sigterm_not_mentioned
 # A process that ignores SIGTERM, until it is released.
 begin_recording -- sh -c 'trap "" TERM; : >deaf; until [ -e enough ]; do sleep 0.1; done'
-wait_until "the command to be deaf" test -e deaf
+wait_until "the command to ignore SIGTERM" test -e deaf
 stop_recording
 : >enough
 grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no message about the command that still runs"
@@ -113,7 +113,7 @@ expect_check 0
 # Ctrl-C while attaching to many threads: the recorder stops at once and leaves nothing behind.
 limit=$(ulimit -Hn)
 [ "$limit" = unlimited ] || [ "$limit" -gt $((100 * 25 * $(getconf _NPROCESSORS_CONF) + 1000)) ] ||
-	skip "too few open files are allowed for many threads (the rest is as it should be)"
+	skip "too few open files are allowed for many threads (all other checks passed)"
 is_attaching() {
 	local descriptors=("/proc/$recorder/fd/"*)
 	[ ${#descriptors[@]} -gt 500 ] || ! kill -0 "$recorder" 2>/dev/null

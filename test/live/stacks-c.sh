@@ -16,7 +16,7 @@ c_case() {
 	echo "$name"
 	build_program "$@" -o "$name" "${stack_options[@]}" "${sources[@]}" -pthread
 	record_stacks "./$name" --exit $rounds
-	expect_whole_stacks $((12 * rounds))
+	expect_complete_stacks $((12 * rounds))
 	expect_c_stacks $rounds 'mmap<...</malloc$/'
 }
 
@@ -34,6 +34,6 @@ echo stripped
 strip -o stripped dynamic || fail "strip ended with status $?"
 record_stacks ./stripped --exit $rounds
 stack_entries+="|^[?]@stripped$"
-expect_whole_stacks $((12 * rounds))
+expect_complete_stacks $((12 * rounds))
 expect_stack $rounds 'syscall<?stripped<?stripped<?stripped<__libc_start_call_main<__libc_start_main*<?stripped'
 [ "$(shapes)" = "$dynamic_shapes" ] || fail "stripped: $(shapes); not stripped: $dynamic_shapes"

@@ -12,7 +12,7 @@ rounds=30
 build_program gcc -c "${stack_options[@]}" -o stage.o "$stage_source"
 build_program g++ -std=c++20 "${stack_options[@]}" -o exceptions "$stack_sources/exceptions.cc" stage.o -pthread
 record_stacks ./exceptions --exit $rounds
-expect_whole_stacks $((7 * 3 * rounds))
+expect_complete_stacks $((7 * 3 * rounds))
 # In the program's first thread and in two more, whose first function is in the library.
 expect_cxx_stack() {
 	expect_stack $rounds "$1<leaks::one_round()<main<...<_start"
@@ -31,7 +31,7 @@ expect_cxx_stack "mmap<...<malloc<...<leaks::leak_new()<$thrown<$thrown<$thrown<
 
 build_program g++ -std=c++20 "${stack_options[@]}" -o coroutine "$stack_sources/coroutine.cc" stage.o
 record_stacks ./coroutine --exit 100
-expect_whole_stacks 300
+expect_complete_stacks 300
 expect_stack 100 'mmap<(anonymous namespace)::leak_mmap()<...<(anonymous namespace)::start_task(unsigned long)<main<...<_start'
 expect_stack 200 'mmap<(anonymous namespace)::leak_mmap()<...<(anonymous namespace)::resume_elsewhere*<main<...<_start'
 
@@ -39,7 +39,7 @@ expect_stack 200 'mmap<(anonymous namespace)::leak_mmap()<...<(anonymous namespa
 # or from the surrounding entries.
 expect_scopes() {
 	record_stacks ./scopes --exit $rounds
-	expect_whole_stacks $((7 * rounds))
+	expect_complete_stacks $((7 * rounds))
 	expect_stack $rounds "mmap<first::(anonymous namespace)::cache::grow(int)<first::run()<main<...<_start"
 	expect_stack $rounds "mmap<second::(anonymous namespace)::pool::grow(int)<second::run()<main<...<_start"
 	expect_stack $rounds "mmap<second::help()<second::run()<main<...<_start"

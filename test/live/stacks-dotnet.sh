@@ -32,7 +32,7 @@ expect_dotnet_stacks() {
 	local stub='mmap<native_leak<IL_STUB_PInvoke(native uint)<Stacks.Program::LeakByStub()'
 	local round='Stacks.Program::OneRound()'
 	local outer="$round<Stacks.Program::Main(string[])<...<coreclr_execute_assembly<...<?dotnet"
-	expect_whole_stacks $((12 * rounds))
+	expect_complete_stacks $((12 * rounds))
 	expect_stack $rounds "$stub<$outer"
 	expect_stack $rounds "mmap<native_leak<Stacks.Program::LeakDirectly()<$outer"
 	expect_stack $rounds "mmap<...<malloc<...<Stacks.Program::LeakByMarshal()<$outer"

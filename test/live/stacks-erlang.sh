@@ -24,7 +24,7 @@ erlang_case() {
 	expect_erlang_stacks
 }
 expect_erlang_stacks() {
-	expect_whole_stacks $((4 * rounds)) other_stack
+	expect_complete_stacks $((4 * rounds)) other_stack
 	expect_json '[.groups[] | select(all(.frames[]; .kind != "jit")) | .stack_end] | unique | . - ["entry"] == []'
 	expect_json '[.groups[] | select(any(.frames[]; .kind == "jit")) |
 		if .stack_end == "other_stack" and .frames[-1].kind == "jit" then .allocated_count else -1000000 end] |

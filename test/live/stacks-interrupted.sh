@@ -9,7 +9,7 @@ need_perf
 build_program gcc -o interrupted "${stack_options[@]}" "$stack_sources/interrupted.c" "$stage_source"
 stack_bytes=8192
 record_stacks ./interrupted --exit 20
-expect_whole_stacks 2000
+expect_complete_stacks 2000
 expect_stack 2000+ 'mmap<handle_signal<...<main<...<_start'
 for function in in_library in_vdso in_program; do
 	expect_stack 1+ "mmap<handle_signal<...<$function<...<main<...<_start"

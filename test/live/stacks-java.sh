@@ -21,7 +21,7 @@ java_case() {
 	shift
 	record_stacks LD_LIBRARY_PATH="$directory" java -Xmx64m -cp "$directory" -XX:+PreserveFramePointer \
 		-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit "$@" Program $rounds
-	expect_whole_stacks $((2 * 7 * rounds))
+	expect_complete_stacks $((2 * 7 * rounds))
 }
 leaf='mmap<native_leak<Java_Program_leak'
 outer='StubRoutines (1)<...</^Java(Main|Thread::run|Thread::thread_main_inner)/<...<start_thread<*'
@@ -64,7 +64,7 @@ expect_json 'all(.completeness.warnings[]; contains("PreserveFramePointer") | no
 # finds the callers: the stacks are the same as above, without warnings. Code that was replaced is missing; such a stack is
 # marked as truncated.
 expect_java_by_instructions() {
-	ask_stacks '.completeness.stacks_by_end | "\(.entry) of \(add) stacks are whole"'
+	ask_stacks '.completeness.stacks_by_end | "\(.entry) of \(add) stacks are complete"'
 	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
 	expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
 	expect_compiled $((rounds - 10))

@@ -10,7 +10,7 @@ rounds=100
 build_native_library
 build_program gcc -o libraries "${stack_options[@]}" "$stack_sources/libraries.c" "$stage_source" -ldl
 record_stacks ./libraries --exit "$directory/libnative.so" $rounds
-expect_whole_stacks $((7 * rounds))
+expect_complete_stacks $((7 * rounds))
 outer='one_round<main<...<_start'
 expect_stack $rounds "mmap<native_leak<by_pointer<$outer"
 expect_stack $rounds "mmap<native_leak<called_back<native_call<by_callback<$outer"

@@ -11,7 +11,7 @@ build_native_library
 build_program mcs -out:"$directory/program.exe" "$stack_sources/mono/Program.cs"
 rounds=100
 record_stacks MONO_DEBUG=disable_omit_fp LD_LIBRARY_PATH="$directory" mono --jitmap "$directory/program.exe" $rounds
-expect_whole_stacks $((2 * 6 * rounds))
+expect_complete_stacks $((2 * 6 * rounds))
 # In the program's first thread and in one more.
 expect_mono_stack() {
 	local leaf='mmap<native_leak<(wrapper managed-to-native) Program:Leak (uintptr)<Program:LeakBlock ()'

@@ -18,6 +18,6 @@ for linking in dynamic static; do
 	[ $linking = dynamic ] || options=(-static)
 	build_program musl-gcc "${options[@]}" -o "$linking" "${stack_options[@]}" "$stack_sources/program.c" "$stage_source"
 	record_stacks "./$linking" --exit $rounds
-	expect_whole_stacks $((12 * rounds))
+	expect_complete_stacks $((12 * rounds))
 	expect_c_stacks $rounds+ '...'
 done

@@ -12,7 +12,7 @@ rounds=100
 # Large enough for the module loader.
 stack_bytes=65280
 record_stacks node --perf-basic-prof --interpreted-frames-native-stack "$stack_sources/program.js" $rounds
-expect_whole_stacks $((2 * 5 * rounds))
+expect_complete_stacks $((2 * 5 * rounds))
 
 # Every function has a frame until the optimising compiler inlines it.
 expect_js_stack() {

@@ -11,7 +11,7 @@ rounds=50
 stack_bytes=65280
 stack_entries+='|^[?]@php'
 record_stacks php "$stack_sources/program.php" $rounds
-expect_whole_stacks $((4 * rounds))
+expect_complete_stacks $((4 * rounds))
 outer='zend_execute<...<php_execute_script<...<__libc_start_main*'
 expect_stack $((4 * rounds))+ "mmap<...<execute_ex<$outer"
 
@@ -20,7 +20,7 @@ compiler=(php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.
 # that the library calls. A program that is alive when recording ends, or is not.
 compiled_case() {
 	"record_$1_stacks" "${compiler[@]}" -d opcache.jit_debug=0x10 "${@:2}" "$stack_sources/program.php" $rounds wait
-	expect_whole_stacks $((4 * rounds)) $ends
+	expect_complete_stacks $((4 * rounds)) $ends
 	expect_json 'all(.completeness.warnings[]; contains("end in JIT code") | not)'
 }
 ends=
@@ -56,5 +56,5 @@ recording=$packed report_json
 expect_end_named
 
 record_stacks "${compiler[@]}" -d opcache.jit=off "$stack_sources/program.php" $rounds
-expect_whole_stacks $((4 * rounds))
+expect_complete_stacks $((4 * rounds))
 expect_json 'all(.completeness.warnings[]; contains("end in JIT code") | not)'

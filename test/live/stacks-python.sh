@@ -17,7 +17,7 @@ interpreters=0 trampolines=0
 python_case() {
 	echo "$*"
 	record_stacks "$@" "$stack_sources/program.py" "$directory/libnative.so" $rounds
-	expect_whole_stacks $((2 * 6 * rounds))
+	expect_complete_stacks $((2 * 6 * rounds))
 	interpreters=$((interpreters + 1))
 	# The interpreter's frames; main thread and the other one.
 	expect_stack $((2 * 2 * rounds)) 'mmap<native_leak<...<ffi_call<*'

@@ -10,7 +10,7 @@ command -v rustc >/dev/null || skip "no rustc is installed"
 rounds=100
 build_program rustc -O -g -o program "$stack_sources/program.rs"
 record_stacks ./program $rounds
-expect_whole_stacks $((8 * rounds))
+expect_complete_stacks $((8 * rounds))
 # In the program's first thread and in one more.
 expect_rust_stack() {
 	expect_stack $rounds "$1<program::one_round<...<program::main<...<main<...<_start"

@@ -22,7 +22,7 @@ supervise() {
 	command -v "$1" >/dev/null || return 1
 	started=$((started + 1))
 	rm -f workload.in && mkfifo workload.in
-	run_anew "$@" <workload.in >workload.out 2>&1 3>&- &
+	run_without_leftovers "$@" <workload.in >workload.out 2>&1 3>&- &
 	pid=$! supervisor=$pid
 	processes+=("$pid")
 	exec 3>workload.in

@@ -21,7 +21,7 @@ expect_recorded_end
 
 # Immediately, in a recording started by mmtrace: the command is killed, and the recorder says so.
 "$MMTRACE" record -q -o "$recording" -- sh -c 'kill -9 $$'
-[ $? = 137 ] || fail "the command was killed, which the status of record does not say"
+[ $? = 137 ] || fail "the exit status of record does not show that the command was killed"
 
 # A memory limit, if one can be set here: cgroup v2 or v1.
 group= tries=0
@@ -37,7 +37,7 @@ make_group() {
 	mkdir "$group" 2>/dev/null && echo 64M >"$group/memory.limit_in_bytes"
 }
 trap 'end_everything; [ ! -d "$group" ] || until rmdir "$group" 2>/dev/null || ((++tries == 100)); do sleep 0.1; done' EXIT
-make_group || skip "no control group with a memory limit can be made here: the case of no memory left is not tested"
+make_group || skip "no control group with a memory limit can be made here: running out of memory is not tested"
 [ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
 start_command sh -c 'echo $$ >"$1" && exec "$2" 1' sh "$group/cgroup.procs" "$workloads/ends"
 start_recording -p "$pid"

@@ -27,7 +27,7 @@ expect_mapped map_in_thread 1
 expect_mapped map_in_new_thread 0
 expect_json '.completeness.missed_threads == 100'
 expect_json '.processes | length == 1'
-grep -q '100 threads were missed' record.log || fail "the summary does not tell of the others"
+grep -q '100 threads were missed' record.log || fail "the summary does not mention the others"
 expect_check 1
 
 # The thread that starts others.
@@ -47,7 +47,7 @@ expect_json '.completeness.missed_threads == 0'
 expect_check 0
 
 "$MMTRACE" record -o no.data -t 1 --scope cpus 2>wrong.log
-[ $? = 2 ] || fail "threads on CPUs are not refused"
+[ $? = 2 ] || fail "-t with per-CPU events is not refused"
 sleep 0 &
 wait $!
 "$MMTRACE" record -o no.data -t $! 2>wrong.log

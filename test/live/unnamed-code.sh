@@ -14,7 +14,7 @@ unnamed() {
 	local name=$1 label=$2 option=$3 process
 	shift 3
 	recorded=$((recorded + 1))
-	run_anew "$@" >runtime.out 2>&1 3>&- &
+	run_without_leftovers "$@" >runtime.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
 	let_run $process 150

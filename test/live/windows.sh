@@ -12,14 +12,14 @@ let_work
 stop_recording
 let_end
 
-moments=()
+timestamps=()
 while read -r _ number ns; do
-	moments[number]=$ns
-done < <(grep '^moment ' workload.out)
-[ ${#moments[@]} = 6 ] || fail "the workload did not print its timestamps"
+	timestamps[number]=$ns
+done < <(grep '^timestamp ' workload.out)
+[ ${#timestamps[@]} = 6 ] || fail "the workload did not print its timestamps"
 report_json
 start=$(jq .start_ns report.json) end=$(jq .end_ns report.json)
-[ "$start" -lt "${moments[0]}" ] && [ "$end" -gt "${moments[5]}" ] || fail "the moments do not lie in the recording"
+[ "$start" -lt "${timestamps[0]}" ] && [ "$end" -gt "${timestamps[5]}" ] || fail "the timestamps do not lie in the recording"
 
 expect_agreement() {
 	expect_json '.allocated_bytes - .freed_bytes - .unfreed_bytes == 0'
@@ -60,14 +60,14 @@ share() {
 windows=0
 while read -r kind from to rest; do
 	windows=$((windows + 1))
-	from=${moments[from]} to=${moments[to]}
+	from=${timestamps[from]} to=${timestamps[to]}
 	if [ "$kind" = window ]; then
 		expect_window "$rest" --from "@$from" --to "@$to"
 		[ $((windows % 3)) = 0 ] || continue
 		expect_window "$rest" --from "$(milliseconds $((from - start)))" --at "$(milliseconds $((to - start)))"
 		expect_window "$rest" --from="-$(milliseconds $((end - from)))" --to="-$(milliseconds $((end - to)))"
 	else
-		born=${moments[${rest%% *}]} rest=${rest#* }
+		born=${timestamps[${rest%% *}]} rest=${rest#* }
 		expect_window "$rest" --from "@$from" --to "@$to" --min-age "$(milliseconds $((to - born)))"
 		expect_window "$rest" --from "@$from" --to "@$to" --tail "$(share $((to - born)) $((to - from)))"
 	fi
@@ -75,7 +75,7 @@ done < <(grep -E '^(window|young) ' workload.out)
 [ $windows = 35 ] || fail "$windows windows instead of 35"
 
 # A window is not a separate recording: older mappings are distinguished, and so are too recent ones.
-report_json --from "@${moments[2]}" --to "@${moments[4]}" --min-age "$(milliseconds $((moments[4] - moments[3])))"
+report_json --from "@${timestamps[2]}" --to "@${timestamps[4]}" --min-age "$(milliseconds $((timestamps[4] - timestamps[3])))"
 expect_json '.windowed and .too_recent_bytes > 0 and .before_bytes > 0'
 report_json
 expect_json '.windowed | not'

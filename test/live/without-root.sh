@@ -6,8 +6,8 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
-[ "$(id -u)" = 0 ] || skip "only root can take the place of root and of a user"
-[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "kernel.perf_event_paranoid leaves users nothing"
+[ "$(id -u)" = 0 ] || skip "only root can act as both root and a user"
+[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "kernel.perf_event_paranoid denies users all events"
 # This test has its own /run; tracefs, if mounted, is accessible to root only.
 [ -n "${RUN_IS_OURS-}" ] || {
 	need_own_mounts
@@ -28,7 +28,7 @@ recording=$directory/theirs/mmtrace.data
 
 # Before setup: refused, with the command that fixes it; check says the same.
 expect_refusal 2 'mmtrace setup' as_user ./mmtrace-for-all record -o "$recording" -- true
-as_user ./mmtrace-for-all check >check.txt && fail "check says that all is well: $(cat check.txt)"
+as_user ./mmtrace-for-all check >check.txt && fail "check reports no problem: $(cat check.txt)"
 grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' check.txt ||
 	fail "check does not say what is missing: $(cat check.txt)"
 expect_refusal 2 'root' as_user ./mmtrace-for-all setup
@@ -127,8 +127,8 @@ expect_json '.exact_order and (.completeness.warnings == [])'
 # A configuration that others could have written, or that is from an earlier boot, is not trusted.
 expect_distrust() {
 	expect_refusal 2 "$1" as_user ./mmtrace-for-all record -o "$recording" -- true
-	"$MMTRACE" setup -q || fail "setup does not mend it ($1)"
-	as_user ./mmtrace-for-all record -q -o "$recording" -- true 2>record.log || fail "not mended ($1): $(cat record.log)"
+	"$MMTRACE" setup -q || fail "setup does not fix it ($1)"
+	as_user ./mmtrace-for-all record -q -o "$recording" -- true 2>record.log || fail "not fixed ($1): $(cat record.log)"
 }
 chmod 666 $saved
 expect_distrust 'others than root can write it'

@@ -112,7 +112,7 @@ static void expect_pages(size_t program, size_t count)
 }
 
 /* By its version: if the kernel were queried, a query that always fails would look like an old kernel. */
-static bool kernel_tells_of_mappings(void)
+static bool kernel_answers_queries(void)
 {
 	unsigned major = 0, minor = 0;
 	struct utsname name;
@@ -200,7 +200,7 @@ START_TEST(short_lived_code_leaves_room)
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 1);
 	ck_assert_uint_lt(recorder.jobs.jit_code.programs.items[0].ranges.count, CODE_RANGES_MAX);
-	if (kernel_tells_of_mappings() && !kernel_is_old)
+	if (kernel_answers_queries() && !kernel_is_old)
 		ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[0].ranges.count, 1);
 	ck_assert_str_eq(messages, "");
 }
@@ -587,7 +587,7 @@ static void add_reading(TCase *tests, TCase *old)
 	tcase_add_test(tests, known_processes_keep_their_programs);
 	tcase_add_test(tests, processes_are_read_in_turn);
 	tcase_add_test(tests, missing_descriptors_are_reported);
-	if (kernel_tells_of_mappings()) {
+	if (kernel_answers_queries()) {
 		tcase_add_test(tests, neighbouring_data_takes_no_room);
 		tcase_add_test(tests, unmapped_code_is_forgotten);
 	} else {

@@ -29,14 +29,14 @@ static void tear_down(void)
 }
 
 static void put_piece(enum name_piece kind, int32_t pid, uint64_t time_ns, uint64_t offset, const void *bytes,
-		      size_t size, size_t told_size)
+		      size_t size, size_t stated_size)
 {
 	struct buffer body;
 
 	buffer_init(&body, UINT16_MAX);
 	buffer_put_u64(&body, 0);
 	buffer_put_u16(&body, 0);
-	buffer_put_u16(&body, (uint16_t)(NAME_PIECE_FIXED_BYTES + told_size));
+	buffer_put_u16(&body, (uint16_t)(NAME_PIECE_FIXED_BYTES + stated_size));
 	buffer_put_u32(&body, kind);
 	buffer_put_u32(&body, (uint32_t)pid);
 	buffer_put_u32(&body, 1);

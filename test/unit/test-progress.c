@@ -98,7 +98,7 @@ static void write_recording(const char *path)
 }
 
 /* From start to end, and never back. */
-static void check_told(const struct observed *told)
+static void check_progress(const struct observed *told)
 {
 	ck_assert_uint_ge(told->count, 10);
 	ck_assert(!told->went_back);
@@ -122,9 +122,9 @@ START_TEST(dump_and_pack_show_progress)
 	ck_assert_ptr_nonnull(nowhere);
 	ck_assert_ptr_null(mmt_dump(path, &dump_progress, nowhere));
 	fclose(nowhere);
-	check_told(&dumped);
+	check_progress(&dumped);
 	ck_assert_ptr_null(mmt_pack(&options, &summary));
-	check_told(&packed);
+	check_progress(&packed);
 }
 END_TEST
 

@@ -269,7 +269,7 @@ START_TEST(joined_streams_do_not_train_the_frame_size)
 END_TEST
 
 /* The file of a killed recorder has all rings up to the same time. */
-static void expect_whole_round(bool plain, size_t bytes)
+static void expect_complete_round(bool plain, size_t bytes)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
 	char path[TEMPORARY_PATH_SIZE];
@@ -301,9 +301,9 @@ static void expect_whole_round(bool plain, size_t bytes)
 
 START_TEST(rounds_are_written_completely)
 {
-	expect_whole_round(false, 3u << 20);
-	expect_whole_round(false, ROUND_BYTES);
-	expect_whole_round(true, ROUND_BYTES);
+	expect_complete_round(false, 3u << 20);
+	expect_complete_round(false, ROUND_BYTES);
+	expect_complete_round(true, ROUND_BYTES);
 }
 END_TEST
 

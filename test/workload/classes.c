@@ -27,7 +27,7 @@ VISIBLE char *map(size_t bytes, int protection, int flags, int fd)
 	return stage_need(mapped, "mmap");
 }
 
-static void say(const char *name, size_t bytes)
+static void print_class(const char *name, size_t bytes)
 {
 	printf("class %s unfreed=%zu\n", name, bytes);
 }
@@ -40,7 +40,7 @@ VISIBLE void leak_anonymous(size_t page)
 	map(5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	stage_need(mremap(grown, 3 * page, 9 * page, MREMAP_MAYMOVE), "mremap");
 	/* With what replaces a part of the managed heap, and what surrounds code. */
-	say("anon", 14 * page + PIECE + 6 * page);
+	print_class("anon", 14 * page + PIECE + 6 * page);
 }
 
 VISIBLE void leak_files(size_t page)
@@ -53,7 +53,7 @@ VISIBLE void leak_files(size_t page)
 	map(7 * page, PROT_READ | PROT_WRITE, MAP_SHARED, memory);
 	close(file);
 	close(memory);
-	say("file", 9 * page);
+	print_class("file", 9 * page);
 }
 
 VISIBLE void leak_heap(size_t page)
@@ -61,7 +61,7 @@ VISIBLE void leak_heap(size_t page)
 	char *end = sbrk((intptr_t)(11 * page));
 
 	stage_need_call(end == (char *)-1 ? -1 : 0, "sbrk");
-	say("heap", 11 * page);
+	print_class("heap", 11 * page);
 }
 
 VISIBLE void leak_shared(size_t page)
@@ -71,7 +71,7 @@ VISIBLE void leak_shared(size_t page)
 	stage_need_call(shmat(segment, NULL, 0) == (void *)-1 ? -1 : 0, "shmat");
 	shmctl(segment, IPC_RMID, NULL);
 	map(6 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
-	say("shm", 19 * page);
+	print_class("shm", 19 * page);
 }
 
 static void *stay(void *unused)
@@ -93,7 +93,7 @@ VISIBLE void leak_thread_stacks(size_t page)
 	map(17 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1);
 	stage_need_call(-pthread_getattr_np(thread, &attributes), "pthread_getattr_np");
 	pthread_attr_destroy(&attributes);
-	say("thread-stack", (64 + 1 + 17) * page);
+	print_class("thread-stack", (64 + 1 + 17) * page);
 }
 
 /* Both are rounded up to whole huge pages. */
@@ -105,11 +105,11 @@ VISIBLE void leak_huge_pages(void)
 
 	if (gone != MAP_FAILED)
 		stage_need_call(munmap(gone, HUGE_BYTES), "munmap");
-	say("hugetlb", huge == MAP_FAILED ? 0 : HUGE_PAGES * HUGE_BYTES);
+	print_class("hugetlb", huge == MAP_FAILED ? 0 : HUGE_PAGES * HUGE_BYTES);
 }
 
 /* Written, then made executable; and two mappings of one memory. */
-VISIBLE void leak_generated_code(size_t page)
+VISIBLE void leak_jit_code(size_t page)
 {
 	int memory = stage_need_call(memfd_create("doublemapper", MFD_CLOEXEC), "memfd_create");
 	char *code = map(20 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -126,7 +126,7 @@ VISIBLE void leak_generated_code(size_t page)
 	stage_need_call(mprotect(code + 2 * page, 3 * page, PROT_READ | PROT_EXEC), "mprotect");
 	stage_need_call(mprotect(code + 2 * page, 3 * page, PROT_READ | PROT_WRITE), "mprotect");
 	stage_need_call(mprotect(code + 7 * page, page, PROT_READ | PROT_EXEC), "mprotect");
-	say("jit", 31 * page + CODE_PIECE);
+	print_class("jit", 31 * page + CODE_PIECE);
 }
 
 /* A mapping placed into it is ordinary memory; a part made executable is code. */
@@ -140,7 +140,7 @@ VISIBLE void leak_managed_heap(void)
 	    mmap(area + 4 * PIECE, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 	    "mmap");
 	stage_need_call(mprotect(area + 8 * PIECE, CODE_PIECE, PROT_READ | PROT_WRITE | PROT_EXEC), "mprotect");
-	say("gc-reserve", RESERVED - PIECE - CODE_PIECE);
+	print_class("gc-reserve", RESERVED - PIECE - CODE_PIECE);
 }
 
 int main(int argc, char **argv)
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 	leak_shared(page);
 	leak_thread_stacks(page);
 	leak_huge_pages();
-	leak_generated_code(page);
+	leak_jit_code(page);
 	leak_managed_heap();
 	leak_heap(page);
 	stage_end(&stage);

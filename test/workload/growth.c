@@ -260,7 +260,7 @@ static void grow_children(const struct stage *stage)
 		waitpid(children[i], NULL, 0);
 }
 
-static void say_phase(const struct stage *stage, int phase, int first, int second, int older)
+static void print_phase(const struct stage *stage, int phase, int first, int second, int older)
 {
 	struct timespec now;
 	char word[16];
@@ -270,7 +270,7 @@ static void say_phase(const struct stage *stage, int phase, int first, int secon
 	snprintf(word, sizeof(word), "phase-%d", phase);
 	stage_pause(stage, word);
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	printf("moment %d %lld\n", phase, now.tv_sec * 1000000000LL + now.tv_nsec);
+	printf("timestamp %d %lld\n", phase, now.tv_sec * 1000000000LL + now.tv_nsec);
 }
 
 VISIBLE char *map_first(void)
@@ -297,18 +297,18 @@ static void run_phases(const struct stage *stage)
 	stage_begin(stage);
 	first = map_first();
 	stage_touch(first, BYTES);
-	say_phase(stage, 1, BYTES, 0, 0);
+	print_phase(stage, 1, BYTES, 0, 0);
 	second = map_second();
 	stage_touch(second, BYTES / 4);
 	stage_need_call(madvise(first, BYTES / 2, MADV_DONTNEED), "madvise");
-	say_phase(stage, 2, BYTES / 2, BYTES / 4, 0);
+	print_phase(stage, 2, BYTES / 2, BYTES / 4, 0);
 	stage_touch(first, BYTES / 4);
 	stage_need_call(munmap(second, BYTES), "munmap");
 	stage_touch(older, BYTES / 2);
-	say_phase(stage, 3, BYTES / 4 * 3, 0, BYTES / 2);
+	print_phase(stage, 3, BYTES / 4 * 3, 0, BYTES / 2);
 	second = map_second();
 	stage_touch(second, BYTES);
-	say_phase(stage, 4, BYTES / 4 * 3, BYTES, BYTES / 2);
+	print_phase(stage, 4, BYTES / 4 * 3, BYTES, BYTES / 2);
 	stage_end(stage);
 }
 

@@ -65,7 +65,7 @@ static void *consume(void *unused)
 	return unused;
 }
 
-static void say_thread(const char *name, int itself, int others, int unfreed, int released)
+static void print_thread(const char *name, int itself, int others, int unfreed, int released)
 {
 	size_t block = BLOCK_PAGES * stage_page_bytes();
 	int allocated = itself + others + unfreed;
@@ -75,7 +75,7 @@ static void say_thread(const char *name, int itself, int others, int unfreed, in
 		     released * block);
 }
 
-static void say_release(const char *owner, const char *releaser, int blocks)
+static void print_release(const char *owner, const char *releaser, int blocks)
 {
 	stage_expect("owner=%s releaser=%s released=%zu", owner, releaser, blocks * BLOCK_PAGES * stage_page_bytes());
 }
@@ -99,12 +99,12 @@ int main(int argc, char **argv)
 		unmap_block(for_first[i]);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	say_thread("producer", OWN, TAKEN, KEPT + NEVER_TAKEN, OWN);
-	say_thread("consumer", CONSUMER_OWN, FOR_FIRST, CONSUMER_KEPT, CONSUMER_OWN + TAKEN);
-	say_release("producer", "producer", OWN);
-	say_release("producer", "consumer", TAKEN);
-	say_release("consumer", "consumer", CONSUMER_OWN);
-	say_release("consumer", "hand-over", FOR_FIRST);
+	print_thread("producer", OWN, TAKEN, KEPT + NEVER_TAKEN, OWN);
+	print_thread("consumer", CONSUMER_OWN, FOR_FIRST, CONSUMER_KEPT, CONSUMER_OWN + TAKEN);
+	print_release("producer", "producer", OWN);
+	print_release("producer", "consumer", TAKEN);
+	print_release("consumer", "consumer", CONSUMER_OWN);
+	print_release("consumer", "hand-over", FOR_FIRST);
 	stage_expect("total=%zu", (KEPT + NEVER_TAKEN + CONSUMER_KEPT) * BLOCK_PAGES * stage_page_bytes());
 	stage_end(&stage);
 	return 0;

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "child") && stage.operand_count == 2) {
 		children_open_as_child((int)stage_number(&stage, 1, 0));
 		leak_after_exec();
-		children_tell_and_stay();
+		children_report_and_stay();
 	}
 	children_open();
 	if (!strcmp(name, "vfork")) {

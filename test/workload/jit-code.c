@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) void run(const struct code *code)
 		((void (*)(void))(uintptr_t)code->executable)();
 }
 
-static void generate_anew(const struct code *code, const char *path, size_t milliseconds)
+static void replace_code(const struct code *code, const char *path, size_t milliseconds)
 {
 	FILE *map = stage_need(fopen(path, "a"), path);
 
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	run(&anonymous);
 	run(&doubly);
 	if (stage_number(&stage, 0, 0)) {
-		generate_anew(&anonymous, path, stage_number(&stage, 0, 0));
+		replace_code(&anonymous, path, stage_number(&stage, 0, 0));
 		run(&anonymous);
 		stage_expect("bytes=%zu count=%d stack=mmap<native_allocate<LaterInner<LaterOuter<main", bytes, LEAKS);
 	}

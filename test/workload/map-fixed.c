@@ -16,7 +16,7 @@ VISIBLE char *map_in_place(char *place, size_t bytes)
 	return block;
 }
 
-VISIBLE void replace_whole(size_t page)
+VISIBLE void replace_all(size_t page)
 {
 	char *block = map_in_place(NULL, BLOCK_PAGES * page);
 
@@ -42,9 +42,9 @@ int main(int argc, char **argv)
 	size_t page = stage_page_bytes();
 
 	stage_begin(&stage);
-	replace_whole(page);
+	replace_all(page);
 	replace_pieces(page);
-	stage_expect("bytes=0 allocated=%zu allocations=%d freed=%zu releases=%d stack=mmap<map_in_place<replace_whole",
+	stage_expect("bytes=0 allocated=%zu allocations=%d freed=%zu releases=%d stack=mmap<map_in_place<replace_all",
 		     (ROUNDS + 1) * BLOCK_PAGES * page, ROUNDS + 1, (ROUNDS + 1) * BLOCK_PAGES * page, ROUNDS + 1);
 	stage_expect("bytes=0 allocations=%d releases=%d stack=mmap<map_in_place<replace_pieces", ROUNDS + 2,
 		     ROUNDS + 2);

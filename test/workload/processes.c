@@ -129,7 +129,7 @@ static void run_fork(const struct stage *stage)
 			children_begin();
 			leak_in_grandchild();
 		}
-		children_tell_and_stay();
+		children_report_and_stay();
 	}
 	/* Whichever finishes first. */
 	grandchild = children_await();
@@ -158,7 +158,7 @@ static void run_fork_busy(const struct stage *stage)
 		if (!stage_need_call(fork(), "fork")) {
 			children_begin();
 			run_child_with_inheritance();
-			children_tell_and_stay();
+			children_report_and_stay();
 		}
 		usleep(3000);
 	}
@@ -176,7 +176,7 @@ static int run_sharing_child(void *unused)
 {
 	(void)unused;
 	leak_in_child(CHILD_BLOCKS);
-	children_tell_and_stay();
+	children_report_and_stay();
 }
 
 static int run_cloned_child(void *unused)
@@ -184,7 +184,7 @@ static int run_cloned_child(void *unused)
 	(void)unused;
 	children_begin();
 	run_child_with_inheritance();
-	children_tell_and_stay();
+	children_report_and_stay();
 }
 
 /* A process in the address space of its parent: what it maps is counted once. */
@@ -281,7 +281,7 @@ static void run_pid_reuse(const struct stage *stage)
 	if (!fork_as(child)) {
 		children_begin();
 		leak_in_child(CHILD_BLOCKS);
-		children_tell_and_stay();
+		children_report_and_stay();
 	}
 	children_await();
 	expect_parent();

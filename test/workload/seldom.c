@@ -82,7 +82,7 @@ static void make_calls(void)
 	}
 }
 
-static void say(void)
+static void print_counts(void)
 {
 	for (int place = 0; place < PLACES; place++) {
 		if (made[place])
@@ -96,7 +96,7 @@ static void *outlive(void *itself)
 	usleep(200000); /* the main thread has ended by then */
 	for (int i = 0; i < CALLS; i++)
 		make_call(OWN);
-	say();
+	print_counts();
 	execl(itself, itself, "executed", (char *)NULL);
 	return NULL;
 }
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 			make_call(EXECUTED);
 	else
 		make_calls();
-	say();
+	print_counts();
 	stage_end(&stage);
 	return 0;
 }

@@ -152,7 +152,7 @@ static bool unmap_many(struct torture_worker *worker)
 	return unmap_range(worker, torture_pick_arena(worker, TORTURE_ARENA_PAGES / 4));
 }
 
-static bool unmap_whole(struct torture_worker *worker)
+static bool unmap_all(struct torture_worker *worker)
 {
 	if (!worker->range_count)
 		return unmap(worker);
@@ -271,7 +271,7 @@ static const struct {
     {"grow-down", torture_grow_down, 2},
     {"unmap", unmap, 12},
     {"unmap-many", unmap_many, 1},
-    {"unmap-whole", unmap_whole, 6},
+    {"unmap-all", unmap_all, 6},
     {"remap-size", remap_size, 8},
     {"remap-fixed", remap_fixed, 6},
     {"remap-several", remap_several, 3},

@@ -13,7 +13,7 @@ expect_hint() {
 	for words in "$@"; do
 		[ "$(hint_count "$words")" = 1 ] || fail "not noted once: $words: $(ask_stacks '.completeness.warnings[]')"
 		"$MMTRACE" report --no-pager -i "$recording" | head -30 | tr -s ' \n' ' ' | grep -qF -e "$words" ||
-			fail "the first screen lacks: $words"
+			fail "missing from the first screen: $words"
 	done
 }
 

@@ -4,7 +4,7 @@
 # stop_recorder: the recorder stops reading.
 stop_recorder() {
 	kill -STOP "$recorder"
-	wait_until "the recorder to stand still" grep -q '^State:.T' "/proc/$recorder/status"
+	wait_until "the recorder to stop" grep -q '^State:.T' "/proc/$recorder/status"
 }
 
 # record_overflow CHURN OPTION...: the workload does most of its work while the recorder is stopped. Sets $made_mmap,

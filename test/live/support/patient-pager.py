@@ -9,12 +9,12 @@ import threading
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
-def tell_interrupts():
+def report_interrupts():
     while signal.sigwait({signal.SIGINT}):
         os.write(1, b"<interrupted>\n")
 
 
-threading.Thread(target=tell_interrupts, daemon=True).start()
+threading.Thread(target=report_interrupts, daemon=True).start()
 os.write(1, b"<ready>\n")
 os.write(1, b"<first: " + os.read(0, 40).split(b"\n")[0] + b">\n")
 keys = open("/dev/tty")

@@ -107,7 +107,7 @@ need_perf() {
 
 # In a plain chroot, where / is not a mount point, the kernel refuses to make its mounts private.
 need_own_mounts() {
-	unshare --mount true 2>/dev/null || skip "this test needs mounts of its own, and a mount namespace cannot be set up here"
+	unshare --mount true 2>/dev/null || skip "this test needs private mounts, and a mount namespace cannot be created here"
 }
 
 # wait_until WHAT COMMAND...: until the command succeeds, two minutes at most, or WAIT_FACTOR times as long on an emulated
@@ -126,7 +126,7 @@ wait_until() {
 # go_on_until WORD: the workload continues until it prints WORD.
 go_on_until() {
 	echo >&3
-	wait_until "the workload to say $1" workload_said "$1"
+	wait_until "the workload to print $1" workload_printed "$1"
 }
 
 # cpu_ticks PROCESS: the time that all its threads have run, in hundredths of a second. Unlike time that passes it tells
@@ -145,13 +145,13 @@ let_run() {
 	wait_until "process $1 to work" has_run "$1" $(($(cpu_ticks "$1") + $2))
 }
 
-workload_said() {
+workload_printed() {
 	grep -q "^$1" "$directory/workload.out"
 }
 
-# run_anew COMMAND...: without what an earlier process of this number has left, however long ago: the number is ours now.
+# run_without_leftovers COMMAND...: without what an earlier process of this number has left, however long ago: the number is ours now.
 # What looks for it is waited for here: the command would be its parent otherwise, with one child more than it knows of.
-run_anew() {
+run_without_leftovers() {
 	local traces process path
 	traces=$(own_traces)
 	while read -r process path; do
@@ -165,11 +165,11 @@ start_command() {
 	rm -f "$directory/workload.in"
 	mkfifo "$directory/workload.in"
 	: >"$directory/workload.out"
-	run_anew "$@" <"$directory/workload.in" >"$directory/workload.out" 2>&1 3>&- &
+	run_without_leftovers "$@" <"$directory/workload.in" >"$directory/workload.out" 2>&1 3>&- &
 	pid=$!
 	processes+=("$pid")
 	exec 3>"$directory/workload.in"
-	wait_until "$1 to be ready" workload_said ready
+	wait_until "$1 to be ready" workload_printed ready
 }
 
 start_workload() {

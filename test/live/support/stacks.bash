@@ -70,7 +70,7 @@ let_recorder_read_code() {
 	let_recorder_catch_up
 	sleep 1
 	bytes=$(code_bytes "$pid") || exit 1
-	[ "$bytes" -gt 0 ] || fail "there is no generated code to wait for"
+	[ "$bytes" -gt 0 ] || fail "there is no JIT code to wait for"
 	wait_until "the recorder to read the code" recorder_read $(($(bytes_read) + 2 * bytes + 65536))
 }
 
@@ -92,9 +92,9 @@ ask_stacks() {
 	jq -r -L "$support" "$@" <"$directory/report.json" || fail "jq could not read the report"
 }
 
-# expect_whole_stacks CALLS [END]...: at least CALLS calls, 99.9 % of them with a stack that reaches the entry of its thread
+# expect_complete_stacks CALLS [END]...: at least CALLS calls, 99.9 % of them with a stack that reaches the entry of its thread
 # or has one of these ENDs.
-expect_whole_stacks() {
+expect_complete_stacks() {
 	local ends="${*:2}" broken calls broken_calls
 	calls=$(ask_stacks '[.groups[].allocated_count] | add // 0') || exit 1
 	[ "$calls" -ge "$1" ] || fail "only $calls calls were recorded, not $1"
@@ -107,7 +107,7 @@ expect_whole_stacks() {
 	}
 	expect_json "(\"$ends\" | split(\" \")) as \$ends | .completeness.stacks_by_end |
 		([to_entries[] | select(.key != \"entry\" and (.key | IN(\$ends[]) | not)) | .value] | add) * 1000 <= add"
-	echo "$((calls - broken_calls)) of $calls stacks are whole${ends:+ or end so: $ends}"
+	echo "$((calls - broken_calls)) of $calls stacks are complete${ends:+ or end as permitted: $ends}"
 }
 
 # expect_stack CALLS PATTERN: exactly CALLS calls came through these functions, innermost first: "mmap<inner<...<main".

@@ -33,7 +33,7 @@ torture_record() {
 	else
 		record_attached "$@"
 	fi
-	grep '^torture ' "$directory/workload.out" || fail "the torture program said nothing"
+	grep '^torture ' "$directory/workload.out" || fail "the torture program printed nothing"
 }
 
 # torture_case MODE FIRST-SEED SEEDS OPERATIONS: records and compares at every checkpoint, attached before the program

@@ -30,7 +30,7 @@ struct writer;
 
 struct builder_call {
 	enum call call;
-	bool dump;	 /* in place of the truth */
+	bool dump;	 /* instead of the syscall event */
 	bool large_dump; /* likewise */
 	uint64_t id;	 /* 0: that of the first root */
 	uint64_t time_ns;

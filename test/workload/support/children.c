@@ -36,7 +36,7 @@ void children_begin(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-void children_tell_and_stay(void)
+void children_report_and_stay(void)
 {
 	pid_t self = getpid();
 

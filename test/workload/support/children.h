@@ -12,7 +12,7 @@ void children_open(void);
 void children_begin(void);
 
 /* In a child: report to the parent, and stay until it ends. */
-void children_tell_and_stay(void) __attribute__((noreturn));
+void children_report_and_stay(void) __attribute__((noreturn));
 
 /* In the parent: the next child that has reported; ends the program if none does. */
 pid_t children_await(void);
