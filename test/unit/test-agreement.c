@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static const char *const stored[] = {"data/leak.data", "data/more.data", "data/perf.data", "data/troubled.data"};
 
@@ -402,20 +402,20 @@ static void keep_program_as_it_is(void)
 		;
 }
 
-int main(int argc, char **argv)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("agreement");
-	TCase *tcase = tcase_create("agreement");
+	TCase *tcase = add_tcase(suite, "agreement");
 
 	keep_program_as_it_is();
 	tcase_set_timeout(tcase, 600);
-	if (argc > 1) {
-		recordings = (const char *const *)argv + 1;
-		recording_count = argc - 1;
+	if (*test_operands) {
+		recordings = (const char *const *)test_operands;
+		for (recording_count = 0; recordings[recording_count];)
+			recording_count++;
 	}
 	tcase_add_loop_test(tcase, figures_agree, 0, recording_count);
 	tcase_add_loop_test(tcase, groupings_by_two_keys_agree, 0, recording_count);
 	tcase_add_loop_test(tcase, incompatible_keys_are_refused, 0, 3);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return suite;
 }

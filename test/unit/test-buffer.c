@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/vector.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 START_TEST(integers_are_little_endian_and_can_be_patched)
 {
@@ -107,16 +107,12 @@ START_TEST(error_carries_context)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("buffer");
-	TCase *tcase = tcase_create("buffer");
+	TCase *tcase = add_tcase(suite, "buffer");
 
-	tcase_add_test(tcase, integers_are_little_endian_and_can_be_patched);
-	tcase_add_test(tcase, maximum_is_enforced_and_reported);
-	tcase_add_test(tcase, arena_pointers_stay_valid);
-	tcase_add_test(tcase, vector_grows);
-	tcase_add_test(tcase, error_carries_context);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, integers_are_little_endian_and_can_be_patched, maximum_is_enforced_and_reported,
+			arena_pointers_stay_valid, vector_grows, error_carries_context);
+	return suite;
 }

@@ -6,7 +6,7 @@
 #include <sys/auxv.h>
 
 #include "capture/build-id-notes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* A file with one segment of two notes: another vendor's, then the build ID. */
 struct image {
@@ -104,7 +104,7 @@ START_TEST(vdso_has_a_build_id)
 	struct build_id_entry entry = {0};
 
 	if (!vdso)
-		return;
+		SKIP_TEST("there is no vDSO here");
 	ck_assert(build_id_notes_find(vdso, 4096, &entry));
 	ck_assert_uint_eq(entry.size, 20);
 }
@@ -128,16 +128,12 @@ START_TEST(each_file_is_read_once)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *notes = tcase_create("notes");
 	Suite *suite = suite_create("build-id-notes");
+	TCase *notes = add_tcase(suite, "notes");
 
-	tcase_add_test(notes, build_id_after_another_note_is_found);
-	tcase_add_test(notes, truncation_anywhere_is_safe);
-	tcase_add_test(notes, false_sizes_are_refused);
-	tcase_add_test(notes, vdso_has_a_build_id);
-	tcase_add_test(notes, each_file_is_read_once);
-	suite_add_tcase(suite, notes);
-	return run_suite(suite);
+	tcase_add_tests(notes, build_id_after_another_note_is_found, truncation_anywhere_is_safe,
+			false_sizes_are_refused, vdso_has_a_build_id, each_file_is_read_once);
+	return suite;
 }

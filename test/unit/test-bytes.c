@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "base/bytes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static const uint8_t numbers[] = {0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
 				  0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f};
@@ -97,17 +97,13 @@ START_TEST(aligns_from_the_start_and_stops_at_the_end)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("bytes");
-	TCase *cases = tcase_create("cursor");
+	TCase *cases = add_tcase(suite, "cursor");
 
-	tcase_add_test(cases, reads_little_endian_without_alignment);
-	tcase_add_test(cases, first_error_is_kept_with_its_offset);
-	tcase_add_test(cases, unterminated_strings_are_errors);
-	tcase_add_test(cases, sub_cursor_is_bounded);
-	tcase_add_test(cases, counts_are_checked_against_limit_and_data);
-	tcase_add_test(cases, aligns_from_the_start_and_stops_at_the_end);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, reads_little_endian_without_alignment, first_error_is_kept_with_its_offset,
+			unterminated_strings_are_errors, sub_cursor_is_bounded,
+			counts_are_checked_against_limit_and_data, aligns_from_the_start_and_stops_at_the_end);
+	return suite;
 }

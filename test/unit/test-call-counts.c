@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "support/recording-builder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 enum { FIRST = 100, SECOND = 200 };
@@ -114,15 +114,12 @@ START_TEST(a_window_counts_its_calls)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("call-counts");
-	TCase *tcase = tcase_create("call-counts");
+	TCase *tcase = add_tcase(suite, "call-counts");
 
 	tcase_add_checked_fixture(tcase, create, destroy);
-	tcase_add_test(tcase, all_processes_count);
-	tcase_add_test(tcase, a_selected_process_counts_alone);
-	tcase_add_test(tcase, a_window_counts_its_calls);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, all_processes_count, a_selected_process_counts_alone, a_window_counts_its_calls);
+	return suite;
 }

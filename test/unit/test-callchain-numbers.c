@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/read/decode.h"
 
 #define MANY 20000 /* more than are remembered */
@@ -81,16 +81,14 @@ START_TEST(test_numbers_are_never_reused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("callchain-numbers");
-	TCase *tests = tcase_create("callchain-numbers");
+	TCase *tests = add_tcase(suite, "callchain-numbers");
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_equal_callchains_share_a_number);
-	tcase_add_test(tests, test_long_callchains_get_no_number);
-	tcase_add_test(tests, test_numbers_are_never_reused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_equal_callchains_share_a_number, test_long_callchains_get_no_number,
+			test_numbers_are_never_reused);
+	return suite;
 }

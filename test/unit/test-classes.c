@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "analysis/report/classes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define MIB (1024ull * 1024)
 #define RW (PROT_READ | PROT_WRITE)
@@ -101,15 +101,12 @@ START_TEST(classes_have_kinds)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("classes");
-	TCase *tcase = tcase_create("classes");
+	TCase *tcase = add_tcase(suite, "classes");
 
 	tcase_add_loop_test(tcase, class_of_interval, 0, (int)(sizeof(cases) / sizeof(cases[0])));
-	tcase_add_test(tcase, stacks_refine_the_class);
-	tcase_add_test(tcase, class_names);
-	tcase_add_test(tcase, classes_have_kinds);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, stacks_refine_the_class, class_names, classes_have_kinds);
+	return suite;
 }

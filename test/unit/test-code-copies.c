@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/sections/copies.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
@@ -409,23 +409,17 @@ START_TEST(modules_have_names)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("code-copies");
-	TCase *tests = tcase_create("code-copies");
+	TCase *tests = add_tcase(suite, "code-copies");
 
-	tcase_add_test(tests, round_trip);
-	tcase_add_test(tests, truncation_anywhere_is_refused);
+	tcase_add_tests(tests, round_trip, truncation_anywhere_is_refused);
 	tcase_add_loop_test(tests, false_fields_are_refused, 0, 5);
-	tcase_add_test(tests, runs_may_be_stored_elsewhere);
-	tcase_add_test(tests, overlapping_runs_are_ignored);
-	tcase_add_test(tests, programs_of_one_process_are_distinguished);
-	tcase_add_test(tests, changes_round_trip);
+	tcase_add_tests(tests, runs_may_be_stored_elsewhere, overlapping_runs_are_ignored,
+			programs_of_one_process_are_distinguished, changes_round_trip);
 	tcase_add_loop_test(tests, false_changes_are_refused, 0, 8);
 	tcase_add_loop_test(tests, number_of_changes_is_limited, 0, 2);
-	tcase_add_test(tests, random_changes_are_safe);
-	tcase_add_test(tests, modules_have_names);
-	tcase_add_test(tests, newer_versions_are_refused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, random_changes_are_safe, modules_have_names, newer_versions_are_refused);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "capture/jit-code/code-pages.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PAGE = 4096, AGAIN = CODE_PAGE_AGAIN_NS };
 
@@ -189,20 +189,14 @@ START_TEST(number_of_changes_is_limited)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("code pages");
-	TCase *tests = tcase_create("code pages");
+	TCase *tests = add_tcase(suite, "code pages");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, changing_pages_are_read_again);
-	tcase_add_test(tests, adjacent_due_pages_are_read_together);
-	tcase_add_test(tests, blank_pages_are_not_stored);
-	tcase_add_test(tests, replaced_code_is_stored);
-	tcase_add_test(tests, stored_bytes_are_limited);
-	tcase_add_test(tests, memory_is_limited);
-	tcase_add_test(tests, number_of_pages_is_limited);
-	tcase_add_test(tests, number_of_changes_is_limited);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, changing_pages_are_read_again, adjacent_due_pages_are_read_together,
+			blank_pages_are_not_stored, replaced_code_is_stored, stored_bytes_are_limited,
+			memory_is_limited, number_of_pages_is_limited, number_of_changes_is_limited);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "capture/jit-code/code-pages.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static void expect_ranges(const struct code_ranges *ranges, size_t count, const struct code_range *expected)
 {
@@ -225,16 +225,14 @@ START_TEST(ascending_ranges_fill_blocks)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("code ranges");
-	TCase *tests = tcase_create("code ranges");
+	TCase *tests = add_tcase(suite, "code ranges");
 
-	tcase_add_test(tests, ranges_are_added_and_removed);
-	tcase_add_test(tests, late_records_do_not_replace_newer_ranges);
-	tcase_add_test(tests, number_of_ranges_is_limited);
+	tcase_add_tests(tests, ranges_are_added_and_removed, late_records_do_not_replace_newer_ranges,
+			number_of_ranges_is_limited);
 	tcase_add_loop_test(tests, random_ranges_match_a_model, 1, 5);
 	tcase_add_test(tests, ascending_ranges_fill_blocks);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

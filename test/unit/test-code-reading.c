@@ -15,7 +15,7 @@
 #include "capture/procfs/proc.h"
 #include "capture/recorder.h"
 #include "support/emulator.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { ANY = PROT_READ | PROT_WRITE | PROT_EXEC, DATA = PROT_READ | PROT_WRITE };
 
@@ -569,9 +569,8 @@ END_TEST
 /* Processes of which no page is read. */
 static void add_rooms(TCase *tests)
 {
-	tcase_add_test(tests, time_spent_searching_for_room_counts);
-	tcase_add_test(tests, room_is_searched_in_steps);
-	tcase_add_test(tests, many_places_at_one_time_are_noted);
+	tcase_add_tests(tests, time_spent_searching_for_room_counts, room_is_searched_in_steps,
+			many_places_at_one_time_are_noted);
 }
 
 static void add_reading(TCase *tests, TCase *old)
@@ -579,36 +578,31 @@ static void add_reading(TCase *tests, TCase *old)
 	add_rooms(tests);
 	tcase_add_test(tests, short_lived_code_leaves_room);
 	tcase_add_test(old, short_lived_code_leaves_room);
-	tcase_add_test(tests, ended_children_are_evicted_first);
-	tcase_add_test(tests, requested_processes_evict_others);
-	tcase_add_test(tests, requested_processes_are_not_evicted);
-	tcase_add_test(tests, earlier_programs_of_a_process_are_evicted);
-	tcase_add_test(tests, ended_programs_are_forgotten);
-	tcase_add_test(tests, known_processes_keep_their_programs);
-	tcase_add_test(tests, processes_are_read_in_turn);
-	tcase_add_test(tests, missing_descriptors_are_reported);
+	tcase_add_tests(tests, ended_children_are_evicted_first, requested_processes_evict_others,
+			requested_processes_are_not_evicted, earlier_programs_of_a_process_are_evicted,
+			ended_programs_are_forgotten, known_processes_keep_their_programs, processes_are_read_in_turn,
+			missing_descriptors_are_reported);
 	if (kernel_answers_queries()) {
-		tcase_add_test(tests, neighbouring_data_takes_no_room);
-		tcase_add_test(tests, unmapped_code_is_forgotten);
+		tcase_add_tests(tests, neighbouring_data_takes_no_room, unmapped_code_is_forgotten);
 	} else {
-		puts("skipped: 2 tests of what Linux tells of single mappings from 6.11 on");
+		skip_test("neighbouring_data_takes_no_room",
+			  "the kernel cannot be queried about single mappings (before 6.11)");
+		skip_test("unmapped_code_is_forgotten",
+			  "the kernel cannot be queried about single mappings (before 6.11)");
 	}
 }
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("code reading");
-	TCase *tests = tcase_create("code reading"), *old = tcase_create("before 6.11");
+	TCase *tests = add_tcase(suite, "code reading"), *old = add_tcase(suite, "before 6.11");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_checked_fixture(old, set_up_before_6_11, tear_down);
 	add_rooms(old);
 	tcase_add_test(old, places_above_many_mappings_are_noted);
-	tcase_add_test(tests, too_many_places_are_counted);
-	tcase_add_test(tests, read_times_are_honest);
+	tcase_add_tests(tests, too_many_places_are_counted, read_times_are_honest);
 	if (!emulator_hides("the pages of a process that are code"))
 		add_reading(tests, old);
-	suite_add_tcase(suite, tests);
-	suite_add_tcase(suite, old);
-	return run_suite(suite);
+	return suite;
 }

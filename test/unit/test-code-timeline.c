@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* One method, and later a second one at its address; then one after them that stays. */
 static const struct timed_range ranges[] = {
@@ -67,15 +67,12 @@ START_TEST(test_going_back_is_bounded)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("code-timeline");
-	TCase *tests = tcase_create("code-timeline");
+	TCase *tests = add_tcase(suite, "code-timeline");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, test_code_is_found_by_time);
-	tcase_add_test(tests, test_time_may_go_back);
-	tcase_add_test(tests, test_going_back_is_bounded);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_code_is_found_by_time, test_time_may_go_back, test_going_back_is_bounded);
+	return suite;
 }

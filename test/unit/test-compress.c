@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/compression.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define CONTENT_BYTES 1000
 
@@ -80,15 +80,13 @@ START_TEST(padding_alone_holds_nothing)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("compress");
-	TCase *cases = tcase_create("frames");
+	TCase *cases = add_tcase(suite, "frames");
 
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_test(cases, a_frame_after_padding_takes_one_call);
-	tcase_add_test(cases, several_frames_are_a_stream);
-	tcase_add_test(cases, padding_alone_holds_nothing);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, a_frame_after_padding_takes_one_call, several_frames_are_a_stream,
+			padding_alone_holds_nothing);
+	return suite;
 }

@@ -6,7 +6,7 @@
 #include <elf.h>
 
 #include "analysis/resolver/code-view-state.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PID = 42, START = 0x1000, ELSEWHERE = 0x2000, FIRST_NS = 100, SECOND_NS = 200 };
 
@@ -168,18 +168,13 @@ START_TEST(programs_that_share_a_copy)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("copied code");
-	TCase *tests = tcase_create("copied code");
+	TCase *tests = add_tcase(suite, "copied code");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, time_may_go_back);
-	tcase_add_test(tests, copies_are_independent);
-	tcase_add_test(tests, rows_are_those_of_their_time);
-	tcase_add_test(tests, addresses_without_code);
-	tcase_add_test(tests, going_back_too_often_gives_no_code);
-	tcase_add_test(tests, programs_that_share_a_copy);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, time_may_go_back, copies_are_independent, rows_are_those_of_their_time,
+			addresses_without_code, going_back_too_often_gives_no_code, programs_that_share_a_copy);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "capture/perf/cpu-hotplug.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static struct cpu_watch watch;
 
@@ -144,20 +144,17 @@ START_TEST(possible_cpus_are_listed)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("cpu-hotplug");
-	TCase *tests = tcase_create("cpus");
+	TCase *tests = add_tcase(suite, "cpus");
 
 	tcase_add_checked_fixture(tests, NULL, teardown);
 	tcase_add_test(tests, cpu_lists_are_parsed);
 	tcase_add_loop_test(tests, no_change_is_reported_as_none, 0, 2);
 	tcase_add_loop_test(tests, a_cpu_comes_online, 0, 2);
 	tcase_add_loop_test(tests, a_cpu_goes_offline_and_comes_back, 0, 2);
-	tcase_add_test(tests, cpus_that_are_back_are_reported);
-	tcase_add_test(tests, a_cpu_was_offline_between_two_checks);
-	tcase_add_test(tests, possible_cpus_are_listed);
-	tcase_add_test(tests, possible_cpus_are_limited);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, cpus_that_are_back_are_reported, a_cpu_was_offline_between_two_checks,
+			possible_cpus_are_listed, possible_cpus_are_limited);
+	return suite;
 }

@@ -6,7 +6,7 @@
 
 #include <mmtrace/output.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/sample-report.h"
 
 static char *render(const struct mmt_report *report)
@@ -138,15 +138,13 @@ START_TEST(each_step_is_one_record)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("csv");
-	TCase *tcase = tcase_create("csv");
+	TCase *tcase = add_tcase(suite, "csv");
 
-	tcase_add_test(tcase, hostile_names);
-	tcase_add_test(tcase, frames_have_names_or_addresses);
+	tcase_add_tests(tcase, hostile_names, frames_have_names_or_addresses);
 	tcase_add_loop_test(tcase, huge_pages, 0, 4);
 	tcase_add_test(tcase, each_step_is_one_record);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return suite;
 }

@@ -8,7 +8,7 @@
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
 #include "support/no-completion.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static const struct command report = {.name = "report"};
 
@@ -70,14 +70,12 @@ START_TEST(test_other_bus_errors_kill)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("cut-files");
-	TCase *tests = tcase_create("cut-files");
+	TCase *tests = add_tcase(suite, "cut-files");
 
-	tcase_add_test(tests, test_truncated_pages_read_as_zeros);
-	tcase_add_test(tests, test_truncation_is_reported_after_an_access);
+	tcase_add_tests(tests, test_truncated_pages_read_as_zeros, test_truncation_is_reported_after_an_access);
 	tcase_add_test_raise_signal(tests, test_other_bus_errors_kill, SIGBUS);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

@@ -12,7 +12,7 @@
 
 #include "code/names/debug-files.h"
 #include "code/names/symbols.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static char directory[TEMPORARY_PATH_SIZE], program[TEMPORARY_PATH_SIZE + 16], place[TEMPORARY_PATH_SIZE + 16];
@@ -144,16 +144,13 @@ START_TEST(libdw_opens_no_unchecked_path)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("debug-files");
-	TCase *tests = tcase_create("debug files");
+	TCase *tests = add_tcase(suite, "debug files");
 
 	tcase_add_checked_fixture(tests, setup, NULL);
-	tcase_add_test(tests, all_parts_in_one_file);
-	tcase_add_test(tests, a_part_with_its_full_path);
-	tcase_add_test(tests, debug_file_of_a_program);
-	tcase_add_test(tests, libdw_opens_no_unchecked_path);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, all_parts_in_one_file, a_part_with_its_full_path, debug_file_of_a_program,
+			libdw_opens_no_unchecked_path);
+	return suite;
 }

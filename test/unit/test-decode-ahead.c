@@ -8,7 +8,7 @@
 
 #include "base/syscall-table.h"
 #include "support/recording-builder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 #include "trace/read/decode.h"
 #include "trace/read/readahead.h"
@@ -220,23 +220,19 @@ START_TEST(test_damaged)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("decode-ahead");
-	TCase *tests = tcase_create("decode-ahead");
-	TCase *without_stacks = tcase_create("without stacks");
+	TCase *tests = add_tcase(suite, "decode-ahead");
+	TCase *without_stacks = add_tcase(suite, "without stacks");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_checked_fixture(without_stacks, set_up_without_stacks, tear_down);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_same_as_the_decoder);
-	tcase_add_test(tests, test_unused_stacks);
+	tcase_add_tests(tests, test_same_as_the_decoder, test_unused_stacks);
 	tcase_add_loop_test(tests, test_damaged, 0, 2);
-	tcase_add_test(without_stacks, test_same_as_the_decoder);
-	tcase_add_test(without_stacks, test_unused_stacks);
+	tcase_add_tests(without_stacks, test_same_as_the_decoder, test_unused_stacks);
 	tcase_add_loop_test(without_stacks, test_damaged, 0, 2);
 	tcase_set_timeout(without_stacks, 600);
-	suite_add_tcase(suite, tests);
-	suite_add_tcase(suite, without_stacks);
-	return run_suite(suite);
+	return suite;
 }

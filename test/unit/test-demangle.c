@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static void expect(const char *mangled, const char *expected)
 {
@@ -130,17 +130,12 @@ START_TEST(conversions_and_packs)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("demangle");
-	TCase *tests = tcase_create("demangle");
+	TCase *tests = add_tcase(suite, "demangle");
 
-	tcase_add_test(tests, names_are_demangled);
-	tcase_add_test(tests, doubling_names);
-	tcase_add_test(tests, doubling_time_is_bounded);
-	tcase_add_test(tests, conversions_and_packs);
-	tcase_add_test(tests, doubling_rust_names);
-	tcase_add_test(tests, long_names);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, names_are_demangled, doubling_names, doubling_time_is_bounded, conversions_and_packs,
+			doubling_rust_names, long_names);
+	return suite;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define FRAME(name, at)                                                                                                \
 	&(const struct mmt_frame)                                                                                      \
@@ -326,21 +326,14 @@ START_TEST(short_recordings_have_no_rates)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("diff");
-	TCase *tcase = tcase_create("diff");
+	TCase *tcase = add_tcase(suite, "diff");
 
-	tcase_add_test(tcase, addresses_do_not_matter);
-	tcase_add_test(tcase, growth_between_recordings_of_one_process);
-	tcase_add_test(tcase, every_kind_of_change);
-	tcase_add_test(tcase, lost_calls_match_lost_calls);
-	tcase_add_test(tcase, commits_count_without_mappings);
-	tcase_add_test(tcase, shrunk_comes_last);
-	tcase_add_test(tcase, unnamed_code_is_matched_by_rank);
-	tcase_add_test(tcase, recordings_of_one_process_are_recognized);
-	tcase_add_test(tcase, many_processes);
-	tcase_add_test(tcase, short_recordings_have_no_rates);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, addresses_do_not_matter, growth_between_recordings_of_one_process, every_kind_of_change,
+			lost_calls_match_lost_calls, commits_count_without_mappings, shrunk_comes_last,
+			unnamed_code_is_matched_by_rank, recordings_of_one_process_are_recognized, many_processes,
+			short_recordings_have_no_rates);
+	return suite;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/elf/disassembly.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -49,13 +49,12 @@ START_TEST(test_other_architectures)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("disassembly");
-	TCase *tests = tcase_create("disassembly");
+	TCase *tests = add_tcase(suite, "disassembly");
 
 	tcase_add_loop_test(tests, test_x86_64, 0, sizeof(cases) / sizeof(*cases));
 	tcase_add_test(tests, test_other_architectures);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/replay/effect-order.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define SPACE_A 0xffff888000001000ULL
 #define SPACE_B 0xffff888000002000ULL
@@ -743,42 +743,24 @@ START_TEST(random_events_come_out_in_order)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("effect-order");
-	TCase *tests = tcase_create("effect-order");
+	TCase *tests = add_tcase(suite, "effect-order");
 
 	tcase_add_checked_fixture(tests, create, destroy);
-	tcase_add_test(tests, a_call_takes_effect_at_its_lock);
-	tcase_add_test(tests, order_is_that_of_locks_not_of_exits);
-	tcase_add_test(tests, interleaved_brk_and_munmap);
-	tcase_add_test(tests, attachments_of_a_call_move_with_it);
-	tcase_add_test(tests, a_second_lock_supersedes_the_first);
-	tcase_add_test(tests, a_fork_copies_at_its_first_lock);
-	tcase_add_test(tests, a_fork_takes_its_own_lock);
-	tcase_add_test(tests, a_lock_by_another_process_is_ignored);
-	tcase_add_test(tests, a_fork_without_flags_copies);
-	tcase_add_test(tests, a_clone_that_shares_the_space_took_no_lock);
-	tcase_add_test(tests, the_end_of_a_thread_ends_its_lock);
-	tcase_add_test(tests, exec_ends_its_locks);
-	tcase_add_test(tests, an_entry_ends_a_lock);
-	tcase_add_test(tests, a_call_recorded_at_entry_takes_effect_at_its_lock);
-	tcase_add_test(tests, a_madvise_that_returned_waits_for_no_lock);
-	tcase_add_test(tests, a_call_recorded_at_entry_may_fail_before_its_lock);
-	tcase_add_test(tests, a_failed_call_takes_effect_at_its_lock);
-	tcase_add_test(tests, a_failed_call_does_not_take_a_stale_lock);
-	tcase_add_test(tests, a_call_may_last_for_seconds);
-	tcase_add_test(tests, waiting_is_bounded_in_time);
-	tcase_add_test(tests, a_stale_lock_given_up_does_not_count);
-	tcase_add_test(tests, waiting_is_bounded_in_memory);
-	tcase_add_test(tests, a_loss_ends_all_locks);
-	tcase_add_test(tests, a_loss_ends_the_locks_of_its_cpu);
-	tcase_add_test(tests, calls_in_flight_at_the_end_are_not_returned);
-	tcase_add_test(tests, waiting_events_are_copied);
-	tcase_add_test(tests, a_single_thread_is_not_copied);
-	tcase_add_test(tests, snapshots_keep_their_place);
-	tcase_add_test(tests, equal_times_keep_their_order);
+	tcase_add_tests(tests, a_call_takes_effect_at_its_lock, order_is_that_of_locks_not_of_exits,
+			interleaved_brk_and_munmap, attachments_of_a_call_move_with_it,
+			a_second_lock_supersedes_the_first, a_fork_copies_at_its_first_lock, a_fork_takes_its_own_lock,
+			a_lock_by_another_process_is_ignored, a_fork_without_flags_copies,
+			a_clone_that_shares_the_space_took_no_lock, the_end_of_a_thread_ends_its_lock,
+			exec_ends_its_locks, an_entry_ends_a_lock, a_call_recorded_at_entry_takes_effect_at_its_lock,
+			a_madvise_that_returned_waits_for_no_lock, a_call_recorded_at_entry_may_fail_before_its_lock,
+			a_failed_call_takes_effect_at_its_lock, a_failed_call_does_not_take_a_stale_lock,
+			a_call_may_last_for_seconds, waiting_is_bounded_in_time, a_stale_lock_given_up_does_not_count,
+			waiting_is_bounded_in_memory, a_loss_ends_all_locks, a_loss_ends_the_locks_of_its_cpu,
+			calls_in_flight_at_the_end_are_not_returned, waiting_events_are_copied,
+			a_single_thread_is_not_copied, snapshots_keep_their_place, equal_times_keep_their_order);
 	tcase_add_loop_test(tests, random_events_come_out_in_order, 0, 20);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
 
@@ -178,17 +178,14 @@ START_TEST(ended_children_cost_little)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("ended");
-	TCase *tcase = tcase_create("ended");
+	TCase *tcase = add_tcase(suite, "ended");
 
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, children_end_one_after_the_other);
-	tcase_add_test(tcase, selected_processes_that_have_ended);
-	tcase_add_test(tcase, inherited_memory_counts_once);
-	tcase_add_test(tcase, ended_children_cost_little);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended,
+			inherited_memory_counts_once, ended_children_cost_little);
+	return suite;
 }

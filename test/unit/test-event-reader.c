@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PROCESS = 100, THREAD = 101 };
 
@@ -362,22 +362,15 @@ START_TEST(other_files_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("event-reader");
-	TCase *tcase = tcase_create("event-reader");
+	TCase *tcase = add_tcase(suite, "event-reader");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, events_have_the_fields_of_their_kind);
-	tcase_add_test(tcase, calls_have_arguments_results_and_ranges);
-	tcase_add_test(tcase, the_recording_is_described);
-	tcase_add_test(tcase, stacks_match_the_report);
-	tcase_add_test(tcase, a_descriptor_stays_the_callers);
-	tcase_add_test(tcase, a_pipe_is_read_to_its_end);
-	tcase_add_test(tcase, options_of_another_size_are_understood);
-	tcase_add_test(tcase, options_of_reports_have_a_size);
-	tcase_add_test(tcase, options_of_recording_have_a_size);
-	tcase_add_test(tcase, other_files_are_refused);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, events_have_the_fields_of_their_kind, calls_have_arguments_results_and_ranges,
+			the_recording_is_described, stacks_match_the_report, a_descriptor_stays_the_callers,
+			a_pipe_is_read_to_its_end, options_of_another_size_are_understood,
+			options_of_reports_have_a_size, options_of_recording_have_a_size, other_files_are_refused);
+	return suite;
 }

@@ -11,7 +11,7 @@
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
 #include "capture/perf/perf-events.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static char directory[TEMPORARY_PATH_SIZE];
@@ -381,26 +381,18 @@ START_TEST(a_lean_set_has_one_event_for_each_call)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("events");
-	TCase *tests = tcase_create("events");
+	TCase *tests = add_tcase(suite, "events");
 
 	tcase_add_checked_fixture(tests, create, destroy);
-	tcase_add_test(tests, every_call_has_its_syscall);
-	tcase_add_test(tests, successful_madvise_is_recorded);
-	tcase_add_test(tests, madvise_is_recorded_at_entry_and_filtered);
-	tcase_add_test(tests, every_madvise_is_recorded_on_request);
-	tcase_add_test(tests, a_kernel_without_madvise_exits_is_reported);
-	tcase_add_test(tests, successful_mseal_is_recorded);
-	tcase_add_test(tests, exact_order_adds_the_lock_to_the_syscall);
-	tcase_add_test(tests, a_kernel_without_the_lock_event_is_reported);
-	tcase_add_test(tests, threads_are_inherited_even_without_children);
-	tcase_add_test(tests, calls_carry_their_arguments_and_no_more);
-	tcase_add_test(tests, rare_calls_have_their_dump_with_them);
-	tcase_add_test(tests, large_dumps_come_last);
-	tcase_add_test(tests, a_fixed_dump_size_adds_no_large_dumps);
-	tcase_add_test(tests, a_lean_set_has_one_event_for_each_call);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, every_call_has_its_syscall, successful_madvise_is_recorded,
+			madvise_is_recorded_at_entry_and_filtered, every_madvise_is_recorded_on_request,
+			a_kernel_without_madvise_exits_is_reported, successful_mseal_is_recorded,
+			exact_order_adds_the_lock_to_the_syscall, a_kernel_without_the_lock_event_is_reported,
+			threads_are_inherited_even_without_children, calls_carry_their_arguments_and_no_more,
+			rare_calls_have_their_dump_with_them, large_dumps_come_last,
+			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call);
+	return suite;
 }

@@ -21,7 +21,7 @@
 #include "code/names/dwarf-names.h"
 #include "code/names/debug-files.h"
 #include "code/names/line-tables.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 #define ADDRESS_STEP 3
@@ -390,7 +390,7 @@ START_TEST(half_of_the_free_space_is_left)
 	close(fd);
 	temporary_directory(directory);
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return; /* only root can */
+		SKIP_TEST("no private mounts can be made here"); /* only root can */
 	ck_assert_int_ge(create_on_disk(directory, (uint64_t)status.st_size * 5 / 2), 0);
 	ck_assert_int_eq(create_on_disk(directory, (uint64_t)status.st_size * 3 / 2), -1);
 }
@@ -405,26 +405,18 @@ static bool is_compressed(void)
 	return compressed;
 }
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("expanded-debug");
-	TCase *cases = tcase_create("expanded-debug");
+	TCase *cases = add_tcase(suite, "expanded-debug");
 
-	if (!is_compressed()) {
-		puts("skipped: this compiler's debug information is not compressed, or has .debug_addr");
-		return 77;
-	}
+	if (!is_compressed())
+		skip_suite("this compiler's debug information is not compressed, or has .debug_addr");
 	tcase_add_checked_fixture(cases, open_sample, close_sample);
 	tcase_set_timeout(cases, 600);
-	tcase_add_test(cases, decompressed_file_has_the_same_names);
-	tcase_add_test(cases, lines_match_libdw);
-	tcase_add_test(cases, small_sections_are_not_decompressed);
-	tcase_add_test(cases, no_directory_to_write_to);
-	tcase_add_test(cases, no_space_for_the_whole_file);
-	tcase_add_test(cases, damaged_sections_are_refused);
-	tcase_add_test(cases, only_sections_with_names_are_kept);
-	tcase_add_test(cases, impossible_sizes_are_refused);
-	tcase_add_test(cases, half_of_the_free_space_is_left);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, decompressed_file_has_the_same_names, lines_match_libdw,
+			small_sections_are_not_decompressed, no_directory_to_write_to, no_space_for_the_whole_file,
+			damaged_sections_are_refused, only_sections_with_names_are_kept, impossible_sizes_are_refused,
+			half_of_the_free_space_is_left);
+	return suite;
 }

@@ -9,7 +9,7 @@
 
 #include "base/compression.h"
 #include "output/export/export-report.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/sample-report.h"
 
 #define HOSTILE "a;b\x1b[31m\xff\n\"\\</script>\xe2\x80\xae 7"
@@ -606,26 +606,18 @@ START_TEST(invalid_requests_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("export");
-	TCase *tests = tcase_create("export");
+	TCase *tests = add_tcase(suite, "export");
 
 	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
-	tcase_add_test(tests, folded_memory_of_unknown_residency);
-	tcase_add_test(tests, hostile_names);
-	tcase_add_test(tests, without_any_memory);
-	tcase_add_test(tests, huge_figures);
-	tcase_add_test(tests, heaptrack_lines);
-	tcase_add_test(tests, heaptrack_events_are_balanced);
-	tcase_add_test(tests, items_by_process);
-	tcase_add_test(tests, many_processes);
-	tcase_add_test(tests, protobuf_encoding);
-	tcase_add_test(tests, compressed_stream);
+	tcase_add_tests(tests, folded_memory_of_unknown_residency, hostile_names, without_any_memory, huge_figures,
+			heaptrack_lines, heaptrack_events_are_balanced, items_by_process, many_processes,
+			protobuf_encoding, compressed_stream);
 	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);
 	tcase_add_test(tests, invalid_requests_are_refused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

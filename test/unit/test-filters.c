@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/report/filters.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static const struct mmt_frame frames[] = {
     {.function = "mmap", .raw_function = "mmap", .module = "libc.so.6", .module_path = "/usr/lib/libc.so.6"},
@@ -152,15 +152,13 @@ START_TEST(invalid_patterns_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("filters");
-	TCase *tcase = tcase_create("filters");
+	TCase *tcase = add_tcase(suite, "filters");
 
 	tcase_add_loop_test(tcase, patterns_select, 0, sizeof(cases) / sizeof(*cases));
-	tcase_add_test(tcase, memory_without_thread_or_stack);
-	tcase_add_test(tcase, failed_calls_by_stack);
+	tcase_add_tests(tcase, memory_without_thread_or_stack, failed_calls_by_stack);
 	tcase_add_loop_test(tcase, invalid_patterns_are_refused, 0, sizeof(refused) / sizeof(*refused));
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return suite;
 }

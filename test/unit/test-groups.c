@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/report/report-build.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 START_TEST(consistent_figures_pass)
 {
@@ -29,13 +29,11 @@ START_TEST(inconsistent_figures_are_errors)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("groups");
-	TCase *tcase = tcase_create("groups");
+	TCase *tcase = add_tcase(suite, "groups");
 
-	tcase_add_test(tcase, consistent_figures_pass);
-	tcase_add_test(tcase, inconsistent_figures_are_errors);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, consistent_figures_pass, inconsistent_figures_are_errors);
+	return suite;
 }

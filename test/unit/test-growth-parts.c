@@ -7,7 +7,7 @@
 #include "analysis/report/report-build.h"
 #include "analysis/report/rows.h"
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define PID 7
 #define PAGE 4096ull
@@ -1042,33 +1042,22 @@ START_TEST(estimates_of_huge_pages_add_up)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("growth-parts");
-	TCase *tests = tcase_create("growth-parts");
+	TCase *tests = add_tcase(suite, "growth-parts");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_test(tests, every_page_has_a_part);
-	tcase_add_test(tests, parts_add_up_while_the_process_runs);
-	tcase_add_test(tests, no_parts_without_the_first_reading);
-	tcase_add_test(tests, window_ends_with_its_last_reading);
-	tcase_add_test(tests, window_starts_with_the_nearest_reading);
-	tcase_add_test(tests, mapping_between_start_and_nearest_reading_keeps_its_pages);
-	tcase_add_test(tests, no_parts_without_two_readings);
-	tcase_add_test(tests, steps_have_their_readings);
-	tcase_add_test(tests, impossible_readings_are_ignored);
-	tcase_add_test(tests, one_reading_for_each_snapshot);
-	tcase_add_test(tests, runs_are_counted_once);
-	tcase_add_test(tests, window_without_readings_has_no_parts);
-	tcase_add_test(tests, absurd_sizes_do_not_overflow);
-	tcase_add_test(tests, growth_is_attributed_to_runtime_heaps);
-	tcase_add_test(tests, killed_recorder_has_no_final_parts);
-	tcase_add_test(tests, memory_unmapped_after_the_last_reading_is_not_held);
-	tcase_add_test(tests, huge_pages_belong_to_rows_and_kinds);
-	tcase_add_test(tests, huge_pages_without_a_sample);
-	tcase_add_test(tests, moved_memory_is_not_new);
+	tcase_add_tests(tests, every_page_has_a_part, parts_add_up_while_the_process_runs,
+			no_parts_without_the_first_reading, window_ends_with_its_last_reading,
+			window_starts_with_the_nearest_reading,
+			mapping_between_start_and_nearest_reading_keeps_its_pages, no_parts_without_two_readings,
+			steps_have_their_readings, impossible_readings_are_ignored, one_reading_for_each_snapshot,
+			runs_are_counted_once, window_without_readings_has_no_parts, absurd_sizes_do_not_overflow,
+			growth_is_attributed_to_runtime_heaps, killed_recorder_has_no_final_parts,
+			memory_unmapped_after_the_last_reading_is_not_held, huge_pages_belong_to_rows_and_kinds,
+			huge_pages_without_a_sample, moved_memory_is_not_new);
 	tcase_add_loop_test(tests, pages_that_move, 0, 6);
 	tcase_add_loop_test(tests, estimates_of_huge_pages_add_up, 0, 3);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

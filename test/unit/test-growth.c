@@ -4,7 +4,7 @@
 #include <check.h>
 
 #include <mmtrace/report.h>
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define MEBIBYTE (1024.0 * 1024)
 #define SEEDS 1000
@@ -352,19 +352,16 @@ START_TEST(swapped_memory_is_in_use)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("growth");
-	TCase *tests = tcase_create("growth");
+	TCase *tests = add_tcase(suite, "growth");
 
 	tcase_add_loop_test(tests, simulated_programs, 0, PROGRAMS);
-	tcase_add_test(tests, short_recordings_get_no_verdict);
-	tcase_add_test(tests, no_readings_give_no_verdict);
-	tcase_add_test(tests, figures_of_a_leak);
-	tcase_add_test(tests, start_of_a_plateau);
+	tcase_add_tests(tests, short_recordings_get_no_verdict, no_readings_give_no_verdict, figures_of_a_leak,
+			start_of_a_plateau);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

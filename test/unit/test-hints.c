@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/report/hints.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define MIB (1ull << 20)
 
@@ -216,20 +216,13 @@ START_TEST(source_of_huge_pages)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("hints");
-	TCase *tests = tcase_create("hints");
+	TCase *tests = add_tcase(suite, "hints");
 
-	tcase_add_test(tests, no_hint_without_a_cause);
-	tcase_add_test(tests, small_rows_get_no_hint);
-	tcase_add_test(tests, few_mappings_get_no_hint);
-	tcase_add_test(tests, little_code_gets_no_hint);
-	tcase_add_test(tests, threads_that_run_or_finished);
-	tcase_add_test(tests, tools_of_the_runtime);
-	tcase_add_test(tests, growth_before);
-	tcase_add_test(tests, huge_pages_that_are_mostly_empty);
-	tcase_add_test(tests, source_of_huge_pages);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, no_hint_without_a_cause, small_rows_get_no_hint, few_mappings_get_no_hint,
+			little_code_gets_no_hint, threads_that_run_or_finished, tools_of_the_runtime, growth_before,
+			huge_pages_that_are_mostly_empty, source_of_huge_pages);
+	return suite;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/sample-report.h"
 
 #define DATA_BEGIN "<script type=\"application/json\" id=\"data\">"
@@ -341,20 +341,16 @@ START_TEST(long_steps)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("html");
-	TCase *page = tcase_create("page");
+	TCase *page = add_tcase(suite, "page");
 
 	tcase_add_loop_test(page, hostile_names, 0, HOSTILE_COUNT);
-	tcase_add_test(page, page_loads_nothing);
-	tcase_add_test(page, report_without_lifetimes);
-	tcase_add_test(page, limited_rows);
-	tcase_add_test(page, grouped_rows);
+	tcase_add_tests(page, page_loads_nothing, report_without_lifetimes, limited_rows, grouped_rows);
 	tcase_add_loop_test(page, diff_of_one_process, 0, 2);
 	tcase_add_loop_test(page, diff_of_one_process_marks_common_stacks, 0, 2);
 	tcase_add_loop_test(page, verdicts_are_those_of_the_text, 0, 2);
 	tcase_add_test(page, long_steps);
-	suite_add_tcase(suite, page);
-	return run_suite(suite);
+	return suite;
 }

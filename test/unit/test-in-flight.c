@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "capture/process/process-table.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define TRIES 30000 /* of a millisecond */
 #define READ_NS 1000
@@ -109,17 +109,14 @@ START_TEST(thread_that_has_ended_is_not_waited_for)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("in flight");
-	TCase *tests = tcase_create("threads");
+	TCase *tests = add_tcase(suite, "threads");
 
 	tcase_add_checked_fixture(tests, NULL, teardown);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, sleeping_thread_has_returned);
-	tcase_add_test(tests, thread_that_waits_in_another_call_has_returned);
-	tcase_add_test(tests, busy_thread_has_returned_when_an_event_shows_it);
-	tcase_add_test(tests, thread_that_has_ended_is_not_waited_for);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, sleeping_thread_has_returned, thread_that_waits_in_another_call_has_returned,
+			busy_thread_has_returned_when_an_event_shows_it, thread_that_has_ended_is_not_waited_for);
+	return suite;
 }

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "support/recording-builder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 #include "trace/format/format.h"
 #include "trace/read/reader.h"
@@ -226,21 +226,15 @@ START_TEST(test_complete_files_have_sections)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("incremental-metadata");
-	TCase *tests = tcase_create("incremental metadata");
+	TCase *tests = add_tcase(suite, "incremental metadata");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_perf_maps_grow);
-	tcase_add_test(tests, test_restarted_files_and_gaps);
-	tcase_add_test(tests, test_jitdumps);
-	tcase_add_test(tests, test_build_ids);
-	tcase_add_test(tests, test_false_pieces_are_refused);
-	tcase_add_test(tests, test_too_many_pieces_are_damage);
-	tcase_add_test(tests, test_many_files_are_found_quickly);
-	tcase_add_test(tests, test_complete_files_have_sections);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_perf_maps_grow, test_restarted_files_and_gaps, test_jitdumps, test_build_ids,
+			test_false_pieces_are_refused, test_too_many_pieces_are_damage,
+			test_many_files_are_found_quickly, test_complete_files_have_sections);
+	return suite;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/unwind/instruction-analysis.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -331,17 +331,13 @@ START_TEST(test_code_that_switches_stacks)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("instruction-analysis");
-	TCase *tests = tcase_create("rows");
+	TCase *tests = add_tcase(suite, "rows");
 
 	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));
-	tcase_add_test(tests, test_padding);
-	tcase_add_test(tests, test_next_function);
-	tcase_add_test(tests, test_branches_are_bounded);
-	tcase_add_test(tests, test_code_in_the_frame_of_another);
-	tcase_add_test(tests, test_code_that_switches_stacks);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_padding, test_next_function, test_branches_are_bounded,
+			test_code_in_the_frame_of_another, test_code_that_switches_stacks);
+	return suite;
 }

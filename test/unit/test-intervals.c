@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "model/space/intervals.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static void insert(struct intervals *intervals, uint64_t start)
 {
@@ -79,14 +79,12 @@ START_TEST(removed_addresses_are_found_without_a_search)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("intervals");
-	TCase *cases = tcase_create("ranges");
+	TCase *cases = add_tcase(suite, "ranges");
 
-	tcase_add_test(cases, an_empty_map_is_not_searched);
-	tcase_add_test(cases, each_interval_is_found);
-	tcase_add_test(cases, removed_addresses_are_found_without_a_search);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, an_empty_map_is_not_searched, each_interval_is_found,
+			removed_addresses_are_found_without_a_search);
+	return suite;
 }

@@ -5,7 +5,7 @@
 
 #include "capture/jit-code/jit-code.h"
 #include "capture/recorder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PID = 42 };
 
@@ -147,19 +147,13 @@ START_TEST(reused_pid)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("jit-code");
-	TCase *tests = tcase_create("JIT code");
+	TCase *tests = add_tcase(suite, "JIT code");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, executable_ranges_are_noted);
-	tcase_add_test(tests, records_in_time_order);
-	tcase_add_test(tests, late_exec_record);
-	tcase_add_test(tests, exec_record_after_reading);
-	tcase_add_test(tests, records_in_any_order);
-	tcase_add_test(tests, exec_before_anything_is_read);
-	tcase_add_test(tests, reused_pid);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, executable_ranges_are_noted, records_in_time_order, late_exec_record,
+			exec_record_after_reading, records_in_any_order, exec_before_anything_is_read, reused_pid);
+	return suite;
 }

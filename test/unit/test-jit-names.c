@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define PID 100
 #define CODE_ADDRESS 0x1000
@@ -191,14 +191,12 @@ START_TEST(names_belong_to_their_program)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("jit-names");
-	TCase *tests = tcase_create("jit-names");
+	TCase *tests = add_tcase(suite, "jit-names");
 
-	tcase_add_test(tests, looking_up_a_name_reads_no_lines);
-	tcase_add_test(tests, names_belong_to_their_program);
-	tcase_add_test(tests, jitdumps_belong_to_their_program);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, looking_up_a_name_reads_no_lines, names_belong_to_their_program,
+			jitdumps_belong_to_their_program);
+	return suite;
 }

@@ -11,7 +11,7 @@
 #include "capture/perf/clock.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/recorder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/format/format.h"
 
 #define DUMP_BYTES 100
@@ -130,15 +130,14 @@ START_TEST(next_program_reuses_the_file)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("jitdump-files");
-	TCase *cases = tcase_create("jitdumps");
+	TCase *cases = add_tcase(suite, "jitdumps");
 
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_loop_test(cases, dumps_belong_to_the_last_program_before_them, 0, 4);
 	tcase_add_test(cases, dumps_of_ended_programs_are_evicted);
 	tcase_add_loop_test(cases, next_program_reuses_the_file, 0, 3);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	return suite;
 }

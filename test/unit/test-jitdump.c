@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define NO_END UINT64_MAX
 
@@ -358,21 +358,14 @@ START_TEST(test_other_files_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("jitdump");
-	TCase *tests = tcase_create("jitdump");
+	TCase *tests = add_tcase(suite, "jitdump");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_loads_by_time);
-	tcase_add_test(tests, test_move_and_close);
-	tcase_add_test(tests, test_lines);
-	tcase_add_test(tests, test_unwinding);
-	tcase_add_test(tests, test_truncated);
-	tcase_add_test(tests, test_false_lengths);
-	tcase_add_test(tests, test_other_clock);
-	tcase_add_test(tests, test_other_files_are_refused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_loads_by_time, test_move_and_close, test_lines, test_unwinding, test_truncated,
+			test_false_lengths, test_other_clock, test_other_files_are_refused);
+	return suite;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/sample-report.h"
 
 static json_t *load(char *text)
@@ -238,18 +238,12 @@ START_TEST(no_control_character_in_the_text)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("json");
-	TCase *cases = tcase_create("json");
+	TCase *cases = add_tcase(suite, "json");
 
-	tcase_add_test(cases, report_fields);
-	tcase_add_test(cases, fields_of_commits_and_threads);
-	tcase_add_test(cases, invalid_utf8);
-	tcase_add_test(cases, output_is_ascii);
-	tcase_add_test(cases, limited_rows);
-	tcase_add_test(cases, diff_fields);
-	tcase_add_test(cases, no_control_character_in_the_text);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, report_fields, fields_of_commits_and_threads, invalid_utf8, output_is_ascii,
+			limited_rows, diff_fields, no_control_character_in_the_text);
+	return suite;
 }

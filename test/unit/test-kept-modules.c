@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capture/recorder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 #define MIB (1u << 20)
@@ -147,17 +147,14 @@ START_TEST(the_first_stop_request_omits_nothing)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *images = tcase_create("modules");
 	Suite *suite = suite_create("kept-modules");
+	TCase *images = add_tcase(suite, "modules");
 
 	tcase_add_checked_fixture(images, set_up, tear_down);
-	tcase_add_test(images, a_growing_file_is_copied_as_it_was);
-	tcase_add_test(images, a_shrinking_file_is_copied_up_to_its_end);
-	tcase_add_test(images, the_largest_file_is_omitted);
-	tcase_add_test(images, a_second_stop_request_omits_the_remaining_files);
-	tcase_add_test(images, the_first_stop_request_omits_nothing);
-	suite_add_tcase(suite, images);
-	return run_suite(suite);
+	tcase_add_tests(images, a_growing_file_is_copied_as_it_was, a_shrinking_file_is_copied_up_to_its_end,
+			the_largest_file_is_omitted, a_second_stop_request_omits_the_remaining_files,
+			the_first_stop_request_omits_nothing);
+	return suite;
 }

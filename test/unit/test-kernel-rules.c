@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "model/space/kernel-rules.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -138,15 +138,12 @@ START_TEST(pieces_of_segments_merge_as_the_kernel_allows)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("kernel rules");
-	TCase *rules = tcase_create("rules");
+	TCase *rules = add_tcase(suite, "rules");
 
-	tcase_add_test(rules, rules_change_with_the_version);
-	tcase_add_test(rules, unknown_versions_count_as_the_newest_kernel);
-	tcase_add_test(rules, child_of_a_fork_follows_the_same_rules);
-	tcase_add_test(rules, pieces_of_segments_merge_as_the_kernel_allows);
-	suite_add_tcase(suite, rules);
-	return run_suite(suite);
+	tcase_add_tests(rules, rules_change_with_the_version, unknown_versions_count_as_the_newest_kernel,
+			child_of_a_fork_follows_the_same_rules, pieces_of_segments_merge_as_the_kernel_allows);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/resolver/known-runtimes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 START_TEST(files_of_runtimes)
 {
@@ -53,13 +53,11 @@ START_TEST(runtimes_are_found_by_name)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("runtimes");
-	TCase *tests = tcase_create("runtimes");
+	TCase *tests = add_tcase(suite, "runtimes");
 
-	tcase_add_test(tests, files_of_runtimes);
-	tcase_add_test(tests, runtimes_are_found_by_name);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, files_of_runtimes, runtimes_are_found_by_name);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "capture/perf/large-dumps.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define SECOND_NS 1000000000ULL
 #define TICK_NS (SECOND_NS / 100)
@@ -140,17 +140,14 @@ START_TEST(clock_jumps_do_no_harm)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("large-dumps");
-	TCase *rule = tcase_create("rule");
+	TCase *rule = add_tcase(suite, "rule");
 
 	tcase_add_loop_test(rule, large_dumps_are_on_at_ordinary_rates, 0, 5);
 	tcase_add_test(rule, large_dumps_are_on_at_program_start);
 	tcase_add_loop_test(rule, large_dumps_are_off_at_full_speed, 0, 4);
-	tcase_add_test(rule, full_speed_is_noticed_soon);
-	tcase_add_test(rule, switching_is_rare);
-	tcase_add_test(rule, clock_jumps_do_no_harm);
-	suite_add_tcase(suite, rule);
-	return run_suite(suite);
+	tcase_add_tests(rule, full_speed_is_noticed_soon, switching_is_rare, clock_jumps_do_no_harm);
+	return suite;
 }

@@ -6,7 +6,7 @@
 
 #include "analysis/replay/ledger.h"
 #include "model/space/space.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static struct ledger ledger;
 
@@ -738,37 +738,25 @@ START_TEST(an_allocation_grows_after_its_stack_is_known)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("ledger");
-	TCase *tcase = tcase_create("ledger");
+	TCase *tcase = add_tcase(suite, "ledger");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, partial_release_is_not_a_free);
-	tcase_add_test(tcase, release_before_the_stack_is_known);
-	tcase_add_test(tcase, dropped_allocations_leave_no_account);
-	tcase_add_test(tcase, memory_depends_on_live_allocations);
-	tcase_add_test(tcase, same_stack_in_two_processes_is_two_accounts);
-	tcase_add_test(tcase, allocations_of_the_kernel_are_ignored);
+	tcase_add_tests(tcase, partial_release_is_not_a_free, release_before_the_stack_is_known,
+			dropped_allocations_leave_no_account, memory_depends_on_live_allocations,
+			same_stack_in_two_processes_is_two_accounts, allocations_of_the_kernel_are_ignored);
 	tcase_add_loop_test(tcase, trend_rises_steadily, 0, 3);
-	tcase_add_test(tcase, trend_reaches_the_last_time);
-	tcase_add_test(tcase, trend_falls_when_memory_is_released);
-	tcase_add_test(tcase, trend_accepts_older_changes);
+	tcase_add_tests(tcase, trend_reaches_the_last_time, trend_falls_when_memory_is_released,
+			trend_accepts_older_changes);
 	tcase_add_loop_test(tcase, sums_agree_at_any_timestamp, 0, 8);
-	tcase_add_test(tcase, peaks_count_from_the_call_however_late_its_stack);
-	tcase_add_test(tcase, a_stack_that_is_very_late);
-	tcase_add_test(tcase, parts_may_become_code);
-	tcase_add_test(tcase, code_may_precede_its_stack);
-	tcase_add_test(tcase, window_excludes_earlier_and_later_allocations);
-	tcase_add_test(tcase, who_released_whose_memory);
-	tcase_add_test(tcase, releases_before_the_stack_is_known);
-	tcase_add_test(tcase, commits_of_one_account_have_one_number);
-	tcase_add_test(tcase, committed_over_time);
-	tcase_add_test(tcase, late_commits_take_no_memory);
-	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
-	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);
-	tcase_add_test(tcase, found_bytes_have_a_time_and_a_kind);
-	tcase_add_test(tcase, an_allocation_grows_after_its_stack_is_known);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, peaks_count_from_the_call_however_late_its_stack, a_stack_that_is_very_late,
+			parts_may_become_code, code_may_precede_its_stack,
+			window_excludes_earlier_and_later_allocations, who_released_whose_memory,
+			releases_before_the_stack_is_known, commits_of_one_account_have_one_number, committed_over_time,
+			late_commits_take_no_memory, failures_are_counted_by_stack_and_error,
+			found_bytes_have_an_account_of_their_own, found_bytes_have_a_time_and_a_kind,
+			an_allocation_grows_after_its_stack_is_known);
+	return suite;
 }

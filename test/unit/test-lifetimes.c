@@ -8,7 +8,7 @@
 #include "analysis/replay/ledger.h"
 #include "model/space/space.h"
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { FIRST = 100 };
 
@@ -282,23 +282,18 @@ START_TEST(parts_of_a_report)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("lifetimes");
-	TCase *accounts = tcase_create("ledger"), *reports = tcase_create("report"), *files = tcase_create("files");
+	TCase *accounts = add_tcase(suite, "ledger"), *reports = add_tcase(suite, "report"),
+	      *files = add_tcase(suite, "files");
 
 	tcase_add_checked_fixture(accounts, setup, teardown);
-	tcase_add_test(accounts, pieces_end_one_after_the_other);
-	tcase_add_test(accounts, releases_before_the_stack_is_known);
-	tcase_add_test(accounts, split_after_a_release);
-	tcase_add_test(accounts, steps_double_as_time_passes);
-	tcase_add_test(accounts, memory_is_bounded);
-	suite_add_tcase(suite, accounts);
+	tcase_add_tests(accounts, pieces_end_one_after_the_other, releases_before_the_stack_is_known,
+			split_after_a_release, steps_double_as_time_passes, memory_is_bounded);
 	tcase_add_loop_test(reports, parts_add_up_to_the_groups, 0, 4);
 	tcase_add_test(reports, no_parts_unless_requested);
-	suite_add_tcase(suite, reports);
 	tcase_add_checked_fixture(files, report_file_setup, report_file_teardown);
 	tcase_add_test(files, parts_of_a_report);
-	suite_add_tcase(suite, files);
-	return run_suite(suite);
+	return suite;
 }

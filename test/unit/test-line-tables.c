@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "code/names/dwarf-names.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define UNITS 50
 #define ROWS 4000
@@ -199,13 +199,11 @@ START_TEST(excess_rows_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("line-tables");
-	TCase *tests = tcase_create("line-tables");
+	TCase *tests = add_tcase(suite, "line-tables");
 
-	tcase_add_test(tests, rows_in_proportion_to_bytes_are_read);
-	tcase_add_test(tests, excess_rows_are_refused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, rows_in_proportion_to_bytes_are_read, excess_rows_are_refused);
+	return suite;
 }

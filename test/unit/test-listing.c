@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* push rbp; mov rbp, rsp; sub rsp, 16; movabs rax, 0x5090909090909090; call rax; leave; ret; nop * 20 */
 static const uint8_t function[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0xb8, 0x90, 0x90, 0x90, 0x90,
@@ -225,22 +225,15 @@ START_TEST(test_only_listed_bytes_matter)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("listing");
-	TCase *tests = tcase_create("listing");
+	TCase *tests = add_tcase(suite, "listing");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_around_a_call);
-	tcase_add_test(tests, test_at_an_instruction);
-	tcase_add_test(tests, test_without_a_start);
-	tcase_add_test(tests, test_call_sites_outside_the_code);
-	tcase_add_test(tests, test_unknown_architecture);
-	tcase_add_test(tests, test_aarch64);
-	tcase_add_test(tests, test_invalid_instructions);
-	tcase_add_test(tests, test_long_function);
-	tcase_add_test(tests, test_only_listed_bytes_matter);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_around_a_call, test_at_an_instruction, test_without_a_start,
+			test_call_sites_outside_the_code, test_unknown_architecture, test_aarch64,
+			test_invalid_instructions, test_long_function, test_only_listed_bytes_matter);
+	return suite;
 }

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PID = 100 };
 
@@ -146,15 +146,12 @@ START_TEST(lost_bytes_have_a_time)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("lost-bytes");
-	TCase *tests = tcase_create("lost-bytes");
+	TCase *tests = add_tcase(suite, "lost-bytes");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_test(tests, a_piece_of_the_heap_is_moved);
-	tcase_add_test(tests, lost_bytes_have_a_class);
-	tcase_add_test(tests, lost_bytes_have_a_time);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, a_piece_of_the_heap_is_moved, lost_bytes_have_a_class, lost_bytes_have_a_time);
+	return suite;
 }

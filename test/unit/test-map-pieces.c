@@ -9,7 +9,7 @@
 
 #include "capture/recorder.h"
 #include "capture/runtimes/jit-files.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static char directory[TEMPORARY_PATH_SIZE];
@@ -122,15 +122,12 @@ START_TEST(one_budget_for_all_files)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("map-pieces");
-	TCase *tests = tcase_create("map-pieces");
+	TCase *tests = add_tcase(suite, "map-pieces");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, restarted_map_grows);
-	tcase_add_test(tests, restarted_map_has_new_pieces);
-	tcase_add_test(tests, one_budget_for_all_files);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, restarted_map_grows, restarted_map_has_new_pieces, one_budget_for_all_files);
+	return suite;
 }

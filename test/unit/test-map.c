@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define MANY 20000u
 
@@ -193,19 +193,14 @@ START_TEST(checksum_never_changes)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("map");
-	TCase *cases = tcase_create("map and intern");
+	TCase *cases = add_tcase(suite, "map and intern");
 
-	tcase_add_test(cases, values_are_stored_found_and_replaced);
-	tcase_add_test(cases, removal_keeps_the_map_small);
-	tcase_add_test(cases, iteration_returns_each_key_once);
-	tcase_add_test(cases, equal_bytes_have_one_id);
-	tcase_add_test(cases, interned_bytes_survive_growth);
-	tcase_add_test(cases, chosen_keys_collide_only_in_their_map);
-	tcase_add_test(cases, chosen_strings_have_different_hashes);
-	tcase_add_test(cases, checksum_never_changes);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, values_are_stored_found_and_replaced, removal_keeps_the_map_small,
+			iteration_returns_each_key_once, equal_bytes_have_one_id, interned_bytes_survive_growth,
+			chosen_keys_collide_only_in_their_map, chosen_strings_have_different_hashes,
+			checksum_never_changes);
+	return suite;
 }

@@ -15,7 +15,7 @@
 #include "base/compression.h"
 #include "capture/build-id-notes.h"
 #include "support/host.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/format/architecture.h"
 
 #define IMAGES_MAX 4
@@ -212,18 +212,13 @@ START_TEST(each_path_is_reported_once)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("mapped-modules");
-	TCase *tests = tcase_create("mapped modules");
+	TCase *tests = add_tcase(suite, "mapped modules");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, reused_inode);
-	tcase_add_test(tests, reused_inode_with_build_ids);
-	tcase_add_test(tests, copy_under_another_path);
-	tcase_add_test(tests, replaced_file);
-	tcase_add_test(tests, damaged_copy);
-	tcase_add_test(tests, each_path_is_reported_once);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, reused_inode, reused_inode_with_build_ids, copy_under_another_path, replaced_file,
+			damaged_copy, each_path_is_reported_once);
+	return suite;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "base/compression.h"
 #include "trace/sections/copies.h"
 
@@ -172,16 +172,12 @@ START_TEST(newer_versions_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("module-copies");
-	TCase *tests = tcase_create("module copies");
+	TCase *tests = add_tcase(suite, "module copies");
 
-	tcase_add_test(tests, round_trip);
-	tcase_add_test(tests, truncation_anywhere_is_refused);
-	tcase_add_test(tests, copies_of_a_wrong_size_are_refused);
-	tcase_add_test(tests, overlapping_or_excessive_copies_are_refused);
-	tcase_add_test(tests, newer_versions_are_refused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, round_trip, truncation_anywhere_is_refused, copies_of_a_wrong_size_are_refused,
+			overlapping_or_excessive_copies_are_refused, newer_versions_are_refused);
+	return suite;
 }

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "support/host.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static struct programs *programs;
@@ -596,7 +596,7 @@ START_TEST(test_vdso)
 	uint64_t address = 0;
 
 	if (!header)
-		return;
+		SKIP_TEST("there is no vDSO here");
 	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
 	ck_assert(program_address(program, header->e_entry ? header->e_entry : 0x800, &address));
 	ck_assert_uint_eq(program_names(program, address, frames), 1);
@@ -609,7 +609,7 @@ START_TEST(test_vdso_of_another_kernel)
 	struct utsname running;
 
 	if (!getauxval(AT_SYSINFO_EHDR))
-		return;
+		SKIP_TEST("there is no vDSO here");
 	ck_assert_int_eq(uname(&running), 0);
 	programs_recorded_on(programs, "0.0.1-other");
 	ck_assert_int_eq(program_state(open_program("[vdso]", NULL, 0)), PROGRAM_OTHER_BUILD);
@@ -620,10 +620,10 @@ START_TEST(test_vdso_of_another_kernel)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("module");
-	TCase *tests = tcase_create("program");
+	TCase *tests = add_tcase(suite, "program");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 600);
@@ -631,24 +631,12 @@ int main(void)
 #ifdef __x86_64__
 	tcase_add_test(tests, test_symbols_without_size);
 #else
-	puts("symbols without a size are not tested: their code is of x86-64");
+	skip_test("test_symbols_without_size", "its code is for x86-64");
 #endif
-	tcase_add_test(tests, test_addresses_outside_functions);
-	tcase_add_test(tests, test_best_alias);
-	tcase_add_test(tests, test_build_id);
-	tcase_add_test(tests, test_file_newer_than_the_recording);
-	tcase_add_test(tests, test_other_inode);
-	tcase_add_test(tests, test_cache);
-	tcase_add_test(tests, test_other_files_are_refused);
-	tcase_add_test(tests, test_other_architecture);
-	tcase_add_test(tests, test_truncated_program);
-	tcase_add_test(tests, test_damaged_headers);
-	tcase_add_test(tests, test_huge_unwind_tables);
-	tcase_add_test(tests, test_huge_search_tables);
-	tcase_add_test(tests, test_addresses_of_file_offsets);
-	tcase_add_test(tests, test_call_sites);
-	tcase_add_test(tests, test_vdso);
-	tcase_add_test(tests, test_vdso_of_another_kernel);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_addresses_outside_functions, test_best_alias, test_build_id,
+			test_file_newer_than_the_recording, test_other_inode, test_cache, test_other_files_are_refused,
+			test_other_architecture, test_truncated_program, test_damaged_headers, test_huge_unwind_tables,
+			test_huge_search_tables, test_addresses_of_file_offsets, test_call_sites, test_vdso,
+			test_vdso_of_another_kernel);
+	return suite;
 }

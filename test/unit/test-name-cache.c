@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "code/names/name-cache.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static char base[TEMPORARY_PATH_SIZE], directory[TEMPORARY_PATH_SIZE + 32];
@@ -258,7 +258,7 @@ START_TEST(refuses_directories_of_another_user)
 	char inner[TEMPORARY_PATH_SIZE + 64];
 
 	if (geteuid() != 0)
-		return;
+		SKIP_TEST("it needs root");
 	snprintf(directory, sizeof(directory), "%s/theirs", base);
 	snprintf(inner, sizeof(inner), "%s/ours", directory);
 	ck_assert_int_eq(mkdir(directory, 0755), 0);
@@ -434,8 +434,7 @@ START_TEST(read_only_cache_is_still_read)
 		ck_assert_int_eq(seteuid(12345), 0);
 	if (getuid() == 0 && stat(directory, &status) < 0 && errno == EACCES) {
 		ck_assert_int_eq(seteuid(0), 0);
-		puts("TMPDIR is below a directory of root alone: nothing_can_be_written is not tested");
-		return;
+		SKIP_TEST("TMPDIR is below a directory that only root may enter");
 	}
 	cache = open_cache();
 	ck_assert_ptr_nonnull(cache);
@@ -551,29 +550,18 @@ START_TEST(damaged_bytes_are_refused_or_harmless)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("name-cache");
-	TCase *files = tcase_create("files"), *bytes = tcase_create("bytes");
+	TCase *files = add_tcase(suite, "files"), *bytes = add_tcase(suite, "bytes");
 
 	tcase_add_checked_fixture(files, begin, end);
-	tcase_add_test(files, finds_cached_names_of_the_same_file);
-	tcase_add_test(files, caches_nothing_without_a_build_id);
-	tcase_add_test(files, ignores_damaged_files);
-	tcase_add_test(files, trusts_only_private_files);
-	tcase_add_test(files, creates_no_directory_in_shared_ones);
-	tcase_add_test(files, follows_own_links_only);
-	tcase_add_test(files, refuses_directories_of_another_user);
-	tcase_add_test(files, stays_below_its_limit);
-	tcase_add_test(files, number_of_small_files_is_limited);
-	tcase_add_test(files, a_file_above_the_limit_removes_no_other);
-	tcase_add_test(files, concurrent_writers_do_not_mix);
-	tcase_add_test(files, full_disk_keeps_the_earlier_file);
-	tcase_add_test(files, read_only_cache_is_still_read);
-	tcase_add_test(files, removes_temporary_files_of_killed_reports);
-	tcase_add_test(bytes, stored_names_equal_the_originals);
-	tcase_add_test(bytes, damaged_bytes_are_refused_or_harmless);
-	suite_add_tcase(suite, files);
-	suite_add_tcase(suite, bytes);
-	return run_suite(suite);
+	tcase_add_tests(files, finds_cached_names_of_the_same_file, caches_nothing_without_a_build_id,
+			ignores_damaged_files, trusts_only_private_files, creates_no_directory_in_shared_ones,
+			follows_own_links_only, refuses_directories_of_another_user, stays_below_its_limit,
+			number_of_small_files_is_limited, a_file_above_the_limit_removes_no_other,
+			concurrent_writers_do_not_mix, full_disk_keeps_the_earlier_file, read_only_cache_is_still_read,
+			removes_temporary_files_of_killed_reports);
+	tcase_add_tests(bytes, stored_names_equal_the_originals, damaged_bytes_are_refused_or_harmless);
+	return suite;
 }

@@ -7,7 +7,7 @@
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
 #include "support/no-completion.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static const char *const usage[] = {"[OPTIONS] FILE", NULL};
 static const struct command command = {.name = "test", .usage = usage, .about = "About."};
@@ -242,20 +242,16 @@ START_TEST(misspelt_options_get_a_suggestion)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("options");
-	TCase *cases = tcase_create("options");
+	TCase *cases = add_tcase(suite, "options");
 
-	tcase_add_test(cases, every_kind_of_option);
-	tcase_add_test(cases, order_of_arguments);
+	tcase_add_tests(cases, every_kind_of_option, order_of_arguments);
 	tcase_add_loop_test(cases, invalid_options_are_refused, 0, (int)(sizeof(refused) / sizeof(refused[0])));
-	tcase_add_test(cases, sizes);
-	tcase_add_test(cases, durations);
+	tcase_add_tests(cases, sizes, durations);
 	tcase_add_loop_test(cases, timestamps_are_read, 0, (int)(sizeof(timestamps) / sizeof(timestamps[0])));
 	tcase_add_loop_test(cases, timestamps_are_refused, 0, (int)(sizeof(no_timestamps) / sizeof(no_timestamps[0])));
-	tcase_add_test(cases, shares_and_classes);
-	tcase_add_test(cases, misspelt_options_get_a_suggestion);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, shares_and_classes, misspelt_options_get_a_suggestion);
+	return suite;
 }

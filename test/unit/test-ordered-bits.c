@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/jit/code-timeline.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -55,13 +55,12 @@ START_TEST(test_same_as_an_array)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("ordered-bits");
-	TCase *tests = tcase_create("ordered-bits");
+	TCase *tests = add_tcase(suite, "ordered-bits");
 
 	tcase_set_timeout(tests, 600);
 	tcase_add_loop_test(tests, test_same_as_an_array, 0, sizeof(limits) / sizeof(*limits));
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

@@ -17,7 +17,7 @@
 
 #include <mmtrace/output.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static bool no_nameless_files, no_proc;
@@ -412,10 +412,10 @@ START_TEST(result_of_dangling_link)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("output file");
-	TCase *tests = tcase_create("output file");
+	TCase *tests = add_tcase(suite, "output file");
 
 	tcase_add_checked_fixture(tests, set_up, NULL);
 	tcase_add_loop_test(tests, file_appears_under_its_name_when_complete, 0, 3);
@@ -429,6 +429,5 @@ int main(void)
 	tcase_add_loop_test(tests, result_of_dangling_link, 0, 3);
 	tcase_add_loop_test(tests, failed_rename_is_reported, 0, 3);
 	tcase_add_loop_test(tests, signal_between_the_steps, 0, 4);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

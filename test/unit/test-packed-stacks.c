@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
@@ -326,19 +326,14 @@ START_TEST(truncation_anywhere_is_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("packed-stacks");
-	TCase *tests = tcase_create("resolved-stacks");
+	TCase *tests = add_tcase(suite, "resolved-stacks");
 
-	tcase_add_test(tests, everything_is_restored);
-	tcase_add_test(tests, code_of_frames);
-	tcase_add_test(tests, omitted_code_is_named);
-	tcase_add_test(tests, unfinished_recording_names_omitted_parts);
+	tcase_add_tests(tests, everything_is_restored, code_of_frames, omitted_code_is_named,
+			unfinished_recording_names_omitted_parts);
 	tcase_add_loop_test(tests, older_versions_are_read, 0, 2);
-	tcase_add_test(tests, equal_code_is_stored_once);
-	tcase_add_test(tests, invalid_numbers_are_refused);
-	tcase_add_test(tests, truncation_anywhere_is_refused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, equal_code_is_stored_once, invalid_numbers_are_refused, truncation_anywhere_is_refused);
+	return suite;
 }

@@ -5,7 +5,7 @@
 
 #include "analysis/report/equal-frames.h"
 #include "analysis/report/classes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define FRAMES_MAX 8
 
@@ -227,16 +227,12 @@ START_TEST(function_of_the_program)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("patterns");
-	TCase *tcase = tcase_create("patterns");
+	TCase *tcase = add_tcase(suite, "patterns");
 
 	tcase_add_loop_test(tcase, pattern_of_stack, 0, (int)(sizeof(cases) / sizeof(cases[0])));
-	tcase_add_test(tcase, pattern_of_shared_memory);
-	tcase_add_test(tcase, every_pattern_is_explained);
-	tcase_add_test(tcase, origin);
-	tcase_add_test(tcase, function_of_the_program);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, pattern_of_shared_memory, every_pattern_is_explained, origin, function_of_the_program);
+	return suite;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/jit/perf-map.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -324,22 +324,18 @@ START_TEST(test_a_million_suffixes_cost_little)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("perf-map");
-	TCase *tests = tcase_create("perf-map");
+	TCase *tests = add_tcase(suite, "perf-map");
 
 	tcase_set_timeout(tests, 600);
 	tcase_add_loop_test(tests, test_other_formats, 0, sizeof(variants) / sizeof(*variants));
 	tcase_add_loop_test(tests, test_garbage, 0, sizeof(garbage) / sizeof(*garbage));
-	tcase_add_test(tests, test_truncated_and_empty_lines_are_no_garbage);
-	tcase_add_test(tests, test_later_lines_win);
-	tcase_add_test(tests, test_lines_are_found_by_time);
-	tcase_add_test(tests, test_random_times_match_a_model);
-	tcase_add_test(tests, test_descending_steps_are_ignored);
-	tcase_add_test(tests, test_a_megabyte_of_random_bytes);
+	tcase_add_tests(tests, test_truncated_and_empty_lines_are_no_garbage, test_later_lines_win,
+			test_lines_are_found_by_time, test_random_times_match_a_model,
+			test_descending_steps_are_ignored, test_a_megabyte_of_random_bytes);
 	tcase_add_loop_test(tests, test_names_are_normalized, 0, sizeof(names) / sizeof(*names));
 	tcase_add_test(tests, test_a_million_suffixes_cost_little);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

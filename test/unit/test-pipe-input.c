@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "support/recording-builder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 #include "trace/read/reader.h"
 #include "trace/read/recording-file.h"
@@ -407,21 +407,15 @@ START_TEST(a_section_comes_once)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("pipe-input");
-	TCase *cases = tcase_create("streams");
+	TCase *cases = add_tcase(suite, "streams");
 
 	tcase_add_checked_fixture(cases, begin, end);
-	tcase_add_test(cases, a_stream_reads_like_its_file);
-	tcase_add_test(cases, a_stream_may_be_stored_in_a_file);
-	tcase_add_test(cases, a_file_may_come_through_a_pipe);
-	tcase_add_test(cases, a_stream_that_ends_early_is_incomplete);
-	tcase_add_test(cases, damaged_streams_are_safe);
-	tcase_add_test(cases, pieces_that_do_not_fit_are_refused);
-	tcase_add_test(cases, a_stream_without_data_says_why);
-	tcase_add_test(cases, a_stream_without_events_is_complete);
-	tcase_add_test(cases, a_section_comes_once);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, a_stream_reads_like_its_file, a_stream_may_be_stored_in_a_file,
+			a_file_may_come_through_a_pipe, a_stream_that_ends_early_is_incomplete,
+			damaged_streams_are_safe, pieces_that_do_not_fit_are_refused, a_stream_without_data_says_why,
+			a_stream_without_events_is_complete, a_section_comes_once);
+	return suite;
 }

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "capture/procfs/proc.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static bool parse(const char *text, struct procmaps_line *line)
 {
@@ -111,17 +111,12 @@ START_TEST(own_maps)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *lines = tcase_create("lines");
 	Suite *suite = suite_create("proc-maps");
+	TCase *lines = add_tcase(suite, "lines");
 
-	tcase_add_test(lines, file_mapping);
-	tcase_add_test(lines, anonymous_mapping);
-	tcase_add_test(lines, newline_in_path_is_escaped);
-	tcase_add_test(lines, long_path_is_cut);
-	tcase_add_test(lines, wrong_lines);
-	tcase_add_test(lines, own_maps);
-	suite_add_tcase(suite, lines);
-	return run_suite(suite);
+	tcase_add_tests(lines, file_mapping, anonymous_mapping, newline_in_path_is_escaped, long_path_is_cut,
+			wrong_lines, own_maps);
+	return suite;
 }

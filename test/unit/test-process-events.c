@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capture/recorder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define PID 77
 #define CHILD 78
@@ -167,17 +167,14 @@ START_TEST(data_does_not_fill_the_queue)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *tests = tcase_create("queue");
 	Suite *suite = suite_create("process-events");
+	TCase *tests = add_tcase(suite, "queue");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_test(tests, the_table_changes_when_events_are_applied);
-	tcase_add_test(tests, a_process_without_a_fork_record_gets_a_snapshot);
-	tcase_add_test(tests, mappings_of_an_exec);
-	tcase_add_test(tests, an_exec_and_its_first_call_in_the_queue);
-	tcase_add_test(tests, data_does_not_fill_the_queue);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, the_table_changes_when_events_are_applied,
+			a_process_without_a_fork_record_gets_a_snapshot, mappings_of_an_exec,
+			an_exec_and_its_first_call_in_the_queue, data_does_not_fill_the_queue);
+	return suite;
 }

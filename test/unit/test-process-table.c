@@ -8,7 +8,7 @@
 
 #include "capture/process/process-table.h"
 #include "capture/procfs/proc.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static struct process_table processes;
 
@@ -181,20 +181,16 @@ START_TEST(owners_of_perf_maps_are_kept)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("process-table");
-	TCase *cases = tcase_create("ends");
+	TCase *cases = add_tcase(suite, "ends");
 
 	tcase_set_timeout(cases, 600);
 	tcase_add_checked_fixture(cases, NULL, destroy);
-	tcase_add_test(cases, process_ends_before_it_is_waited_for);
-	tcase_add_test(cases, ended_children_are_forgotten_and_others_stay);
-	tcase_add_test(cases, reused_pids_are_distinguished);
-	tcase_add_test(cases, owners_of_perf_maps_are_kept);
+	tcase_add_tests(cases, process_ends_before_it_is_waited_for, ended_children_are_forgotten_and_others_stay,
+			reused_pids_are_distinguished, owners_of_perf_maps_are_kept);
 	tcase_add_loop_test(cases, programs_are_in_time_order, 0, 12);
-	tcase_add_test(cases, only_the_last_programs_are_kept);
-	tcase_add_test(cases, starts_of_unknown_processes_are_dropped);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, only_the_last_programs_are_kept, starts_of_unknown_processes_are_dropped);
+	return suite;
 }

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "model/processes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define PAGE 4096ULL
 
@@ -624,40 +624,26 @@ START_TEST(exec_ends_only_the_threads_of_its_process)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("processes");
-	TCase *life = tcase_create("life");
+	TCase *life = add_tcase(suite, "life");
 
 	tcase_add_checked_fixture(life, setup, teardown);
-	tcase_add_test(life, threads_share_the_space_and_the_last_ends_the_process);
-	tcase_add_test(life, fork_copies_the_space);
-	tcase_add_test(life, vfork_borrows_the_space_until_exec);
-	tcase_add_test(life, vfork_copies_no_mappings);
-	tcase_add_test(life, fork_is_a_copy_as_soon_as_anything_else_happens);
-	tcase_add_test(life, exec_of_the_owner_leaves_the_space_to_the_borrower);
-	tcase_add_test(life, exec_from_a_thread_ends_the_others);
-	tcase_add_test(life, reused_pid_is_another_process);
-	tcase_add_test(life, unknown_thread_brings_its_process_back);
-	tcase_add_test(life, forgotten_process_leaves_no_space);
-	tcase_add_test(life, shared_space_is_not_released);
-	tcase_add_test(life, posix_spawn_maps_in_the_parent_until_the_child_execs);
-	tcase_add_test(life, vfork_that_only_exits_leaves_the_space_alone);
-	tcase_add_test(life, clone_vm_shares_in_both_directions);
-	tcase_add_test(life, clone_without_clone_vm_copies);
-	tcase_add_test(life, end_of_the_owner_leaves_the_space_to_the_borrower);
-	tcase_add_test(life, exec_of_a_borrower_leaves_the_others_sharing);
-	tcase_add_test(life, fork_of_a_borrower_copies_what_it_borrows);
-	tcase_add_test(life, fork_of_a_thread_copies_the_space_of_its_process);
-	tcase_add_test(life, group_exit_in_any_order_ends_the_process_with_its_last_thread);
-	tcase_add_test(life, process_whose_fork_was_lost_is_not_described);
-	tcase_add_test(life, lost_exit_has_the_time_when_it_was_noticed);
-	tcase_add_test(life, reused_tid_ends_the_thread_whose_exit_was_lost);
-	tcase_add_test(life, late_flags_keep_a_shared_space);
-	tcase_add_test(life, late_flags_leave_no_process_without_a_space);
-	tcase_add_test(life, repeated_fork_record_makes_no_second_process);
-	tcase_add_test(life, too_many_processes_are_an_error);
-	tcase_add_test(life, exec_ends_only_the_threads_of_its_process);
-	suite_add_tcase(suite, life);
-	return run_suite(suite);
+	tcase_add_tests(
+	    life, threads_share_the_space_and_the_last_ends_the_process, fork_copies_the_space,
+	    vfork_borrows_the_space_until_exec, vfork_copies_no_mappings,
+	    fork_is_a_copy_as_soon_as_anything_else_happens, exec_of_the_owner_leaves_the_space_to_the_borrower,
+	    exec_from_a_thread_ends_the_others, reused_pid_is_another_process, unknown_thread_brings_its_process_back,
+	    forgotten_process_leaves_no_space, shared_space_is_not_released,
+	    posix_spawn_maps_in_the_parent_until_the_child_execs, vfork_that_only_exits_leaves_the_space_alone,
+	    clone_vm_shares_in_both_directions, clone_without_clone_vm_copies,
+	    end_of_the_owner_leaves_the_space_to_the_borrower, exec_of_a_borrower_leaves_the_others_sharing,
+	    fork_of_a_borrower_copies_what_it_borrows, fork_of_a_thread_copies_the_space_of_its_process,
+	    group_exit_in_any_order_ends_the_process_with_its_last_thread, process_whose_fork_was_lost_is_not_described,
+	    lost_exit_has_the_time_when_it_was_noticed, reused_tid_ends_the_thread_whose_exit_was_lost,
+	    late_flags_keep_a_shared_space, late_flags_leave_no_process_without_a_space,
+	    repeated_fork_record_makes_no_second_process, too_many_processes_are_an_error,
+	    exec_ends_only_the_threads_of_its_process);
+	return suite;
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "capture/procfs/proc.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define ADDRESS 0x7ffc00001000ULL
 #define STACK_WORDS 96
@@ -111,15 +111,12 @@ START_TEST(strings_of_this_program_are_found)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *strings = tcase_create("strings");
 	Suite *suite = suite_create("program-strings");
+	TCase *strings = add_tcase(suite, "strings");
 
-	tcase_add_test(strings, strings_start_where_the_auxiliary_vector_says);
-	tcase_add_test(strings, dump_may_end_anywhere);
-	tcase_add_test(strings, other_copies_of_the_vector_are_ignored);
-	tcase_add_test(strings, strings_of_this_program_are_found);
-	suite_add_tcase(suite, strings);
-	return run_suite(suite);
+	tcase_add_tests(strings, strings_start_where_the_auxiliary_vector_says, dump_may_end_anywhere,
+			other_copies_of_the_vector_are_ignored, strings_of_this_program_are_found);
+	return suite;
 }

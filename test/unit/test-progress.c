@@ -7,7 +7,7 @@
 #include <mmtrace/pack.h>
 
 #include "support/recording-builder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static void expect_line(const char *path, uint64_t elapsed_ns, uint64_t done, uint64_t total, const char *expected)
@@ -128,15 +128,12 @@ START_TEST(dump_and_pack_show_progress)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("progress");
-	TCase *cases = tcase_create("line");
+	TCase *cases = add_tcase(suite, "line");
 
-	tcase_add_test(cases, shows_progress_and_remaining_time);
-	tcase_add_test(cases, fits_in_one_line);
-	tcase_add_test(cases, appears_after_a_second_and_not_too_often);
-	tcase_add_test(cases, dump_and_pack_show_progress);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, shows_progress_and_remaining_time, fits_in_one_line,
+			appears_after_a_second_and_not_too_often, dump_and_pack_show_progress);
+	return suite;
 }

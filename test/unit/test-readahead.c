@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "base/compression.h"
 #include "trace/format/format.h"
 #include "trace/read/readahead.h"
@@ -368,23 +368,17 @@ START_TEST(readahead_is_bounded)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("readahead");
-	TCase *cases = tcase_create("readahead");
+	TCase *cases = add_tcase(suite, "readahead");
 
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_set_timeout(cases, 300);
-	tcase_add_test(cases, records_keep_their_order);
-	tcase_add_test(cases, damage_ends_the_records_at_the_same_place);
-	tcase_add_test(cases, a_truncated_file_ends_at_the_same_place);
-	tcase_add_test(cases, records_across_frames_are_complete);
-	tcase_add_test(cases, reader_handles_a_frame_over_several_records);
-	tcase_add_test(cases, a_frame_inside_another_is_damage);
-	tcase_add_test(cases, reader_handles_large_frames);
-	tcase_add_test(cases, nested_sizes_are_checked);
-	tcase_add_test(cases, unused_frames_are_released);
-	tcase_add_test(cases, readahead_is_bounded);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, records_keep_their_order, damage_ends_the_records_at_the_same_place,
+			a_truncated_file_ends_at_the_same_place, records_across_frames_are_complete,
+			reader_handles_a_frame_over_several_records, a_frame_inside_another_is_damage,
+			reader_handles_large_frames, nested_sizes_are_checked, unused_frames_are_released,
+			readahead_is_bounded);
+	return suite;
 }

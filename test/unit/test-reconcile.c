@@ -3,7 +3,7 @@
 #include <check.h>
 #include <sys/mman.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -543,35 +543,24 @@ START_TEST(lost_release_move_and_replacement_are_reconciled)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("space: repairs");
-	TCase *known = tcase_create("known");
+	TCase *known = add_tcase(suite, "known");
 
 	tcase_add_checked_fixture(known, setup, teardown);
-	tcase_add_test(known, finish_makes_the_model_what_the_last_check_read);
-	tcase_add_test(known, reconcile_waits_for_calls_in_flight);
-	tcase_add_test(known, release_in_flight_over_several_checks);
-	tcase_add_test(known, difference_of_several_checks_is_reconciled_in_time);
-	tcase_add_test(known, next_check_that_agrees_resolves_a_difference);
-	tcase_add_test(known, last_check_waits_for_calls_as_long_as_the_recorder_did);
-	tcase_add_test(known, call_that_returns_after_its_effect_was_reconciled_is_not_counted);
-	tcase_add_test(known, pending_unmap_over_a_page_that_is_reconciled_keeps_its_release);
-	tcase_add_test(known, move_and_mprotect_of_a_mapping_whose_call_was_lost);
-	tcase_add_test(known, reconcile_of_protection_keeps_the_allocation);
-	tcase_add_test(known, unfinished_check_reconciles_nothing);
-	tcase_add_test(known, end_of_the_process_is_no_difference_to_reconcile);
-	tcase_add_test(known, check_outlives_exec);
-	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
-	tcase_add_test(known, mmap2_record_of_a_lost_call_is_not_a_kernel_mapping);
-	tcase_add_test(known, losses_are_counted_for_all_spaces);
-	tcase_add_test(known, found_bytes_keep_their_assigned_number);
-	tcase_add_test(known, move_of_what_a_lost_call_mapped_replaces_its_target);
-	tcase_add_test(known, mapping_below_a_stack_of_a_thread_is_no_growth);
-	tcase_add_test(known, growth_of_the_break_after_a_loss_has_no_owner);
-	tcase_add_test(known, growth_of_the_break_in_a_child_belongs_to_its_call);
-	tcase_add_test(known, lost_release_before_a_new_mapping);
-	tcase_add_test(known, lost_release_move_and_replacement_are_reconciled);
-	suite_add_tcase(suite, known);
-	return run_suite(suite);
+	tcase_add_tests(
+	    known, finish_makes_the_model_what_the_last_check_read, reconcile_waits_for_calls_in_flight,
+	    release_in_flight_over_several_checks, difference_of_several_checks_is_reconciled_in_time,
+	    next_check_that_agrees_resolves_a_difference, last_check_waits_for_calls_as_long_as_the_recorder_did,
+	    call_that_returns_after_its_effect_was_reconciled_is_not_counted,
+	    pending_unmap_over_a_page_that_is_reconciled_keeps_its_release,
+	    move_and_mprotect_of_a_mapping_whose_call_was_lost, reconcile_of_protection_keeps_the_allocation,
+	    unfinished_check_reconciles_nothing, end_of_the_process_is_no_difference_to_reconcile, check_outlives_exec,
+	    check_fills_in_what_the_model_could_not_know, mmap2_record_of_a_lost_call_is_not_a_kernel_mapping,
+	    losses_are_counted_for_all_spaces, found_bytes_keep_their_assigned_number,
+	    move_of_what_a_lost_call_mapped_replaces_its_target, mapping_below_a_stack_of_a_thread_is_no_growth,
+	    growth_of_the_break_after_a_loss_has_no_owner, growth_of_the_break_in_a_child_belongs_to_its_call,
+	    lost_release_before_a_new_mapping, lost_release_move_and_replacement_are_reconciled);
+	return suite;
 }

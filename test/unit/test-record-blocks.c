@@ -2,7 +2,7 @@
 /* Which memory a block of records gets: new memory costs a page fault for every page. */
 #include <check.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/read/recording-file.h"
 
 #define MAXIMUM (8u << 20)
@@ -103,15 +103,12 @@ START_TEST(number_of_free_blocks_is_limited)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *tests = tcase_create("record-blocks");
 	Suite *suite = suite_create("record-blocks");
+	TCase *tests = add_tcase(suite, "record-blocks");
 
-	tcase_add_test(tests, blocks_are_reused_by_size);
-	tcase_add_test(tests, records_that_do_not_fit_get_a_new_block);
-	tcase_add_test(tests, unknown_sizes_get_the_last_block);
-	tcase_add_test(tests, number_of_free_blocks_is_limited);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, blocks_are_reused_by_size, records_that_do_not_fit_get_a_new_block,
+			unknown_sizes_get_the_last_block, number_of_free_blocks_is_limited);
+	return suite;
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capture/procfs/proc.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 32], link_path[TEMPORARY_PATH_SIZE + 32];
@@ -88,15 +88,13 @@ START_TEST(mapped_file_by_device_and_inode)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("regular-file");
-	TCase *tests = tcase_create("regular-file");
+	TCase *tests = add_tcase(suite, "regular-file");
 
 	tcase_add_checked_fixture(tests, create, destroy);
-	tcase_add_test(tests, a_file_and_a_link_to_it);
-	tcase_add_test(tests, other_file_types_are_not_opened);
-	tcase_add_test(tests, mapped_file_by_device_and_inode);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, a_file_and_a_link_to_it, other_file_types_are_not_opened,
+			mapped_file_by_device_and_inode);
+	return suite;
 }

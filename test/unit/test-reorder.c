@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/read/reorder.h"
 
 #define RECORD_BYTES 64
@@ -547,34 +547,23 @@ START_TEST(without_rounds_an_early_end_returns_all)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("reorder");
-	TCase *cases = tcase_create("rounds");
+	TCase *cases = add_tcase(suite, "rounds");
 
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_test(cases, a_round_returns_records_of_the_preceding_one);
-	tcase_add_test(cases, the_end_returns_all_records);
-	tcase_add_test(cases, records_of_an_unfinished_round_are_discarded);
+	tcase_add_tests(cases, a_round_returns_records_of_the_preceding_one, the_end_returns_all_records,
+			records_of_an_unfinished_round_are_discarded);
 	tcase_add_loop_test(cases, complete_records_of_an_unfinished_round_stay, 0, 2);
 	tcase_add_test(cases, a_quiet_round_completes_the_one_before);
 	tcase_add_loop_test(cases, without_rounds_an_early_end_returns_all, 0, 2);
-	tcase_add_test(cases, equal_times_keep_their_order);
-	tcase_add_test(cases, late_records_are_counted);
-	tcase_add_test(cases, memory_is_bounded_by_the_rounds);
-	tcase_add_test(cases, runs_of_any_length_are_merged);
-	tcase_add_test(cases, rounds_of_any_number_of_runs_are_merged);
-	tcase_add_test(cases, without_rounds_memory_is_bounded);
-	tcase_add_test(cases, a_jump_moves_sorted_records);
-	tcase_add_test(cases, order_restarts_when_the_clock_jumps_back);
-	tcase_add_test(cases, a_jump_inside_a_round_keeps_the_order);
-	tcase_add_test(cases, a_jump_is_detected_by_returned_records);
-	tcase_add_test(cases, only_streams_show_the_clock);
-	tcase_add_test(cases, a_record_without_a_time_keeps_its_place);
-	tcase_add_test(cases, blocks_that_few_records_keep_are_bounded);
-	tcase_add_test(cases, small_records_are_bounded_too);
-	tcase_add_test(cases, a_batch_is_bounded_in_bytes);
-	tcase_add_test(cases, blocks_are_returned_with_their_last_record);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(
+	    cases, equal_times_keep_their_order, late_records_are_counted, memory_is_bounded_by_the_rounds,
+	    runs_of_any_length_are_merged, rounds_of_any_number_of_runs_are_merged, without_rounds_memory_is_bounded,
+	    a_jump_moves_sorted_records, order_restarts_when_the_clock_jumps_back,
+	    a_jump_inside_a_round_keeps_the_order, a_jump_is_detected_by_returned_records, only_streams_show_the_clock,
+	    a_record_without_a_time_keeps_its_place, blocks_that_few_records_keep_are_bounded,
+	    small_records_are_bounded_too, a_batch_is_bounded_in_bytes, blocks_are_returned_with_their_last_record);
+	return suite;
 }

@@ -11,7 +11,7 @@
 
 #include "analysis/replay/replay.h"
 #include "support/recording-builder.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 enum { ALONE = 900, PID = 100, OTHER = 101, THIRD = 102, CHILD = 200 };
@@ -804,45 +804,28 @@ START_TEST(more_processes_than_the_file_can_have)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("replay");
-	TCase *halves = tcase_create("mapping records"), *dumps = tcase_create("stack dumps");
-	TCase *early = tcase_create("early calls"), *windows = tcase_create("windows");
+	TCase *halves = add_tcase(suite, "mapping records"), *dumps = add_tcase(suite, "stack dumps");
+	TCase *early = add_tcase(suite, "early calls"), *windows = add_tcase(suite, "windows");
 
 	tcase_add_checked_fixture(halves, create, destroy);
-	tcase_add_test(halves, snapshot_before_the_call_returns);
-	tcase_add_test(halves, fork_before_the_call_returns);
-	tcase_add_test(halves, growth_shown_by_a_snapshot_is_counted_once);
-	tcase_add_test(halves, ambiguous_race_is_counted);
-	tcase_add_test(halves, race_with_a_late_release_is_not_counted);
-	tcase_add_test(halves, unknown_pages_are_counted);
-	tcase_add_test(halves, omitted_notes_are_counted);
-	tcase_add_test(halves, set_user_id_execs_are_reported);
-	tcase_add_test(halves, set_user_id_execs_are_counted);
-	tcase_add_test(halves, recorded_programs_are_not_reported);
-	tcase_add_test(halves, the_set_user_id_program_is_named);
-	tcase_add_test(halves, a_program_that_executes_another_was_recorded);
-	tcase_add_test(halves, only_the_last_program_of_a_thread_is_counted);
-	tcase_add_test(halves, a_reused_tid_is_another_thread);
-	tcase_add_test(halves, loss_makes_setuid_execs_programs_doubtful);
-	tcase_add_test(halves, loss_without_a_record_makes_them_doubtful);
-	suite_add_tcase(suite, halves);
+	tcase_add_tests(halves, snapshot_before_the_call_returns, fork_before_the_call_returns,
+			growth_shown_by_a_snapshot_is_counted_once, ambiguous_race_is_counted,
+			race_with_a_late_release_is_not_counted, unknown_pages_are_counted, omitted_notes_are_counted,
+			set_user_id_execs_are_reported, set_user_id_execs_are_counted,
+			recorded_programs_are_not_reported, the_set_user_id_program_is_named,
+			a_program_that_executes_another_was_recorded, only_the_last_program_of_a_thread_is_counted,
+			a_reused_tid_is_another_thread, loss_makes_setuid_execs_programs_doubtful,
+			loss_without_a_record_makes_them_doubtful);
 	tcase_add_checked_fixture(dumps, create, destroy);
-	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);
-	tcase_add_test(dumps, the_larger_of_two_dumps_counts);
-	tcase_add_test(dumps, dump_of_another_call_is_distinguished);
-	tcase_add_test(dumps, losses_between_two_samples_separate_them);
-	tcase_add_test(dumps, failed_mprotect_is_unwound_once);
-	tcase_add_test(dumps, late_commits_are_joined);
-	tcase_add_test(dumps, late_commits_have_their_stacks);
-	suite_add_tcase(suite, dumps);
+	tcase_add_tests(dumps, peaks_of_threads_whose_dumps_come_late, the_larger_of_two_dumps_counts,
+			dump_of_another_call_is_distinguished, losses_between_two_samples_separate_them,
+			failed_mprotect_is_unwound_once, late_commits_are_joined, late_commits_have_their_stacks);
 	tcase_add_checked_fixture(early, create, destroy);
 	tcase_add_test(early, early_calls_are_their_process_own);
-	suite_add_tcase(suite, early);
 	tcase_add_checked_fixture(windows, create, destroy);
-	tcase_add_test(windows, marks_are_timestamps);
-	tcase_add_test(windows, more_processes_than_the_file_can_have);
-	suite_add_tcase(suite, windows);
-	return run_suite(suite);
+	tcase_add_tests(windows, marks_are_timestamps, more_processes_than_the_file_can_have);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "support/no-completion.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/sample-report.h"
 
 /* The tool is not a library: the code that decides its exit status is compiled in. */
@@ -44,12 +44,11 @@ START_TEST(exit_status_of_check)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("report-check");
-	TCase *cases = tcase_create("report-check");
+	TCase *cases = add_tcase(suite, "report-check");
 
 	tcase_add_loop_test(cases, exit_status_of_check, 0, (int)(sizeof(reports) / sizeof(reports[0])));
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	return suite;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capture/procfs/residency.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static void deinit(struct residency_reader *reader, struct process_residency *residency)
 {
@@ -174,185 +174,6 @@ START_TEST(steps_are_large_where_little_is_resident)
 }
 END_TEST
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* since Linux 6.1 */
-#endif
-
-#define HUGE_BYTES (2ull << 20)
-
-/* Memory of huge pages: false if this system has none. */
-static bool map_huge(size_t count, uint8_t **memory_ret)
-{
-	uint8_t *memory =
-	    mmap(NULL, (count + 1) * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	ck_assert_ptr_ne(memory, MAP_FAILED);
-	*memory_ret = (uint8_t *)(((uintptr_t)memory + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
-	return huge_pages_setting() != HUGE_NEVER && huge_pages_setting() != HUGE_SETTING_UNKNOWN &&
-	       !madvise(*memory_ret, count * HUGE_BYTES, MADV_HUGEPAGE);
-}
-
-/* Where free memory is fragmented, the kernel gives small pages instead. False: it cannot give huge ones. */
-static bool make_huge(uint8_t *memory, size_t count)
-{
-	return !madvise(memory, count * HUGE_BYTES, MADV_COLLAPSE);
-}
-
-/* False: this kernel or machine has no huge pages, or does not show them. */
-static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_reader *reader)
-{
-	if (!map_huge(count, memory_ret))
-		return false;
-	memset(*memory_ret, 1, count * HUGE_BYTES);
-	if (!make_huge(*memory_ret, count))
-		return false;
-	ck_assert(residency_open(reader, getpid()));
-	return reader->scan;
-}
-
-static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
-		      struct process_huge_pages *huge)
-{
-	struct process_residency residency = {0};
-
-	reader->wants_huge = true;
-	ck_assert_ptr_null(residency_read_ranges(reader, ranges, count, &residency));
-	ck_assert(!reader->gave_up);
-	huge->runs = reader->huge.runs;
-	reader->huge = (struct process_residency){0};
-	vector_deinit(&residency.runs);
-}
-
-/* Pages that were read, and those of them that are zero, from START to END. */
-static struct huge_sample sum_samples(const struct process_huge_pages *huge, uint64_t start, uint64_t end)
-{
-	struct huge_sample sum = {0};
-
-	for (size_t i = 0; i < huge->samples.count; i++) {
-		const struct huge_sample *sample = &huge->samples.items[i];
-
-		if (sample->address < start || sample->address >= end)
-			continue;
-		sum.read_bytes += sample->read_bytes;
-		sum.zero_bytes += sample->zero_bytes;
-	}
-	return sum;
-}
-
-/* 16 huge pages with one small page written each, 16 that were filled, and 16 that were filled by half. */
-START_TEST(huge_pages_are_found_and_sampled)
-{
-	struct process_huge_pages huge = {0};
-	struct mapped_range ranges[2];
-	struct residency_reader reader;
-	uint8_t *memory;
-	uint64_t start;
-
-	if (!map_huge(48, &memory))
-		return;
-	start = (uint64_t)(uintptr_t)memory;
-	for (size_t i = 0; i < 48 * HUGE_BYTES; i += HUGE_BYTES) {
-		memory[i + 12345] = 1;
-		if (i >= 32 * HUGE_BYTES)
-			memset(memory + i, 1, HUGE_BYTES / 2);
-		else if (i >= 16 * HUGE_BYTES)
-			memset(memory + i, 1, HUGE_BYTES);
-	}
-	if (!make_huge(memory, 48))
-		return;
-	ck_assert(residency_open(&reader, getpid()));
-	if (!reader.scan)
-		return;
-	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true};
-	ranges[1] = (struct mapped_range){start + 40 * HUGE_BYTES, start + 48 * HUGE_BYTES, false};
-	read_huge(&reader, ranges, 2, &huge);
-	ck_assert_uint_eq(huge.runs.count, 1);
-	ck_assert_uint_eq(huge.runs.items[0].start, start);
-	ck_assert_uint_eq(huge.runs.items[0].end, ranges[0].end);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
-	ck_assert_uint_eq(huge.samples.count, 40);
-	for (size_t i = 1; i < huge.samples.count; i++)
-		ck_assert_uint_gt(huge.samples.items[i].address, huge.samples.items[i - 1].address);
-	ck_assert_uint_ge(sum_samples(&huge, start, start + 16 * HUGE_BYTES).zero_bytes, (16 * 32 - 16) * 4096);
-	ck_assert_uint_eq(sum_samples(&huge, start + 16 * HUGE_BYTES, start + 32 * HUGE_BYTES).zero_bytes, 0);
-	ck_assert_uint_eq(sum_samples(&huge, start + 32 * HUGE_BYTES, ranges[0].end).zero_bytes, 8 * 16 * 4096);
-	process_huge_pages_deinit(&huge);
-
-	/* Out of time, it has no sample rather than one of the low addresses. */
-	read_huge(&reader, ranges, 2, &huge);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), 1, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAMPLED);
-	ck_assert_uint_eq(huge.samples.count, 0);
-	process_huge_pages_deinit(&huge);
-	residency_close(&reader);
-
-	/* Not worth a sample. */
-	ranges[0].end = start + HUGE_BYTES;
-	ck_assert(residency_open(&reader, getpid()));
-	read_huge(&reader, ranges, 1, &huge);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_TOO_LITTLE);
-	ck_assert_uint_eq(huge.samples.count, 0);
-	process_huge_pages_deinit(&huge);
-	residency_close(&reader);
-	munmap(memory, 48 * HUGE_BYTES);
-}
-END_TEST
-
-/* Reading it could wait for the process that handles its page faults. */
-START_TEST(a_process_with_userfaultfd_is_not_sampled)
-{
-	int userfaultfd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	struct process_huge_pages huge = {0};
-	struct residency_reader reader;
-	struct mapped_range range;
-	uint8_t *memory;
-
-	if (userfaultfd < 0 || !open_full_huge(8, &memory, &reader))
-		return;
-	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
-	read_huge(&reader, &range, 1, &huge);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAFE);
-	ck_assert_uint_eq(huge.samples.count, 0);
-	close(userfaultfd);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
-	ck_assert_uint_eq(huge.samples.count, 8);
-	process_huge_pages_deinit(&huge);
-	residency_close(&reader);
-	munmap(memory, 8 * HUGE_BYTES);
-}
-END_TEST
-
-/* Where nothing was written, the huge zero page is no memory of the process, and discarded memory is not touched. */
-START_TEST(sampling_causes_no_page_faults)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct process_huge_pages huge = {0};
-	struct residency_reader reader;
-	struct mapped_range range;
-	unsigned char resident;
-	uint8_t *memory;
-
-	if (!open_full_huge(8, &memory, &reader))
-		return;
-	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
-	read_huge(&reader, &range, 1, &huge);
-	ck_assert_int_eq(madvise(memory, 4 * HUGE_BYTES, MADV_DONTNEED), 0);
-	ck_assert_int_eq(((volatile uint8_t *)memory)[HUGE_BYTES], 0);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_uint_eq(huge.samples.count, 4);
-	ck_assert_uint_eq(huge.samples.items[0].address, range.start + 4 * HUGE_BYTES);
-	ck_assert_int_eq(mincore(memory, page, &resident), 0);
-	ck_assert_int_eq(resident & 1, 0);
-	process_huge_pages_deinit(&huge);
-	residency_close(&reader);
-	munmap(memory, 8 * HUGE_BYTES);
-}
-END_TEST
-
 /* Names of processes may look like other lines. */
 START_TEST(swapped_size_in_status)
 {
@@ -363,20 +184,15 @@ START_TEST(swapped_size_in_status)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("residency");
-	TCase *cases = tcase_create("pages");
+	TCase *cases = add_tcase(suite, "pages");
 
 	tcase_add_loop_test(cases, written_pages_are_resident, 0, 2);
 	tcase_add_loop_test(cases, overlapping_ranges_give_each_page_once, 0, 2);
 	tcase_add_loop_test(cases, near_ranges_are_read_together, 0, 2);
-	tcase_add_test(cases, reading_a_huge_address_space_is_bounded);
-	tcase_add_test(cases, steps_are_large_where_little_is_resident);
-	tcase_add_test(cases, huge_pages_are_found_and_sampled);
-	tcase_add_test(cases, a_process_with_userfaultfd_is_not_sampled);
-	tcase_add_test(cases, sampling_causes_no_page_faults);
-	tcase_add_test(cases, swapped_size_in_status);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, reading_a_huge_address_space_is_bounded, steps_are_large_where_little_is_resident,
+			swapped_size_in_status);
+	return suite;
 }

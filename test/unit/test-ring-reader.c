@@ -9,7 +9,7 @@
 #include "capture/perf/clock.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define PAGE 4096
 #define DATA_BYTES (2 * PAGE)
@@ -171,18 +171,15 @@ START_TEST(waiting_after_the_end)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *tests = tcase_create("waits");
 	Suite *suite = suite_create("ring-reader");
+	TCase *tests = add_tcase(suite, "waits");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_set_timeout(tests, 60);
-	tcase_add_test(tests, a_ring_that_fills_is_read_while_the_recorder_waits);
-	tcase_add_test(tests, nothing_is_read_between_two_steps_of_a_job);
-	tcase_add_test(tests, a_job_gives_way_only_to_a_filling_ring);
-	tcase_add_test(tests, a_failure_of_the_thread_is_reported);
-	tcase_add_test(tests, waiting_after_the_end);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, a_ring_that_fills_is_read_while_the_recorder_waits,
+			nothing_is_read_between_two_steps_of_a_job, a_job_gives_way_only_to_a_filling_ring,
+			a_failure_of_the_thread_is_reported, waiting_after_the_end);
+	return suite;
 }

@@ -5,7 +5,7 @@
 #include "capture/ring-reader.h"
 #include "capture/recorder.h"
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/read/reorder.h"
 #include "trace/read/reader.h"
 
@@ -224,17 +224,14 @@ START_TEST(records_of_the_recorder_wait_for_the_next_drain)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("rounds");
-	TCase *tests = tcase_create("rounds");
+	TCase *tests = add_tcase(suite, "rounds");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_test(tests, following_calls_are_known);
-	tcase_add_test(tests, a_round_without_a_drain_continues);
+	tcase_add_tests(tests, following_calls_are_known, a_round_without_a_drain_continues);
 	tcase_add_loop_test(tests, an_unfinished_round_is_discarded, 0, 2);
-	tcase_add_test(tests, records_of_the_recorder_wait_for_the_next_drain);
-	tcase_add_test(tests, a_damaged_round_is_discarded);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, records_of_the_recorder_wait_for_the_next_drain, a_damaged_round_is_discarded);
+	return suite;
 }

@@ -8,7 +8,7 @@
 
 #include "analysis/report/row-verdicts.h"
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define GROUPS_MAX 8
 #define FRAME(name, file)                                                                                              \
@@ -496,32 +496,24 @@ START_TEST(stacks_that_make_memory_accessible_leak_together)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("row-causes");
-	TCase *tcase = tcase_create("row-causes");
+	TCase *tcase = add_tcase(suite, "row-causes");
 
 	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_add_test(tcase, one_cause_for_each_function);
-	tcase_add_test(tcase, leaks_of_a_function_are_separate);
+	tcase_add_tests(tcase, one_cause_for_each_function, leaks_of_a_function_are_separate);
 	tcase_add_loop_test(tcase, patterns_by_design_are_one_cause, MMT_PATTERN_ARENA, MMT_PATTERN_KINDS);
-	tcase_add_test(tcase, lost_calls_have_no_function);
-	tcase_add_test(tcase, commits_belong_to_the_reservation);
-	tcase_add_test(tcase, reservations_with_memory_are_not_joined);
-	tcase_add_test(tcase, a_leak_of_a_sixteenth_decides);
-	tcase_add_test(tcase, figures_are_sums);
+	tcase_add_tests(tcase, lost_calls_have_no_function, commits_belong_to_the_reservation,
+			reservations_with_memory_are_not_joined, a_leak_of_a_sixteenth_decides, figures_are_sums);
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
-	suite_add_tcase(suite, tcase);
-	tcase = tcase_create("together");
+	tcase = add_tcase(suite, "together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
-	tcase_add_test(tcase, stacks_of_one_cause_leak_together);
-	tcase_add_test(tcase, mappings_leak_while_rss_is_level);
-	tcase_add_test(tcase, stacks_of_a_steady_process_do_not_leak);
-	tcase_add_test(tcase, freed_stacks_show_lifetimes);
-	tcase_add_test(tcase, memory_made_accessible_throughout_is_a_leak);
+	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, mappings_leak_while_rss_is_level,
+			stacks_of_a_steady_process_do_not_leak, freed_stacks_show_lifetimes,
+			memory_made_accessible_throughout_is_a_leak);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
-	tcase_add_test(tcase, memory_made_accessible_in_turns_is_no_leak);
-	tcase_add_test(tcase, stacks_that_make_memory_accessible_leak_together);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, memory_made_accessible_in_turns_is_no_leak,
+			stacks_that_make_memory_accessible_leak_together);
+	return suite;
 }

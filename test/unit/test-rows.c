@@ -8,7 +8,7 @@
 #include "analysis/resolver/code-view.h"
 #include "analysis/report/equal-frames.h"
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PID = 100, STACKS = 200, SHARED = 20 };
 
@@ -355,18 +355,14 @@ START_TEST(focus_on_a_thread_that_commits)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("rows");
-	TCase *tcase = tcase_create("rows");
+	TCase *tcase = add_tcase(suite, "rows");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, frames_are_symbolized_once);
-	tcase_add_test(tcase, many_frames_are_looked_up_once);
-	tcase_add_test(tcase, other_rows_symbolize_only_what_they_need);
-	tcase_add_test(tcase, deep_library_stacks_are_searched_once);
-	tcase_add_test(tcase, threads_within_functions);
-	tcase_add_test(tcase, focus_on_a_thread_that_commits);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, frames_are_symbolized_once, many_frames_are_looked_up_once,
+			other_rows_symbolize_only_what_they_need, deep_library_stacks_are_searched_once,
+			threads_within_functions, focus_on_a_thread_that_commits);
+	return suite;
 }

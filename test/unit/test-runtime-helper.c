@@ -17,7 +17,7 @@
 
 #include "capture/procfs/proc.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static struct helper helper;
 static struct helper_target target;
@@ -206,7 +206,7 @@ START_TEST(a_helper_that_exits_late_is_still_reaped)
 	helper_drop(&helper);
 	ck_assert_int_eq(helper.child, 0);
 	if (!tracer)
-		return; /* the system does not permit it */
+		SKIP_TEST("tracing is not permitted here");
 	ck_assert_int_eq(helper.dying, child);
 	ck_assert(!helper_put(&helper, &target, agree));
 	kill(tracer, SIGKILL);
@@ -282,7 +282,7 @@ START_TEST(helper_has_the_privileges_of_its_target)
 	static const uid_t users[] = {ONE_USER, OTHER_USER};
 
 	if (geteuid() != 0)
-		return; /* a parent has given it capabilities */
+		SKIP_TEST("it needs root, which can drop its capabilities");
 	for (unsigned i = 0; i < 2; i++) {
 		pid_t asked = start_of(users[i]), child = fork();
 		int status;
@@ -361,20 +361,15 @@ START_TEST(a_variable_is_found_in_a_large_environment)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("runtime-helper");
-	TCase *tests = tcase_create("helper");
+	TCase *tests = add_tcase(suite, "helper");
 
 	tcase_add_checked_fixture(tests, create, NULL);
-	tcase_add_test(tests, a_target_that_agrees);
-	tcase_add_test(tests, a_target_that_refuses_has_a_reason);
-	tcase_add_test(tests, helper_may_be_killed_by_the_target);
-	tcase_add_test(tests, no_caller_waits_for_an_answer);
-	tcase_add_test(tests, helper_has_no_descriptors_of_the_recorder);
-	tcase_add_test(tests, a_helper_that_exits_late_is_still_reaped);
-	tcase_add_test(tests, helper_has_the_privileges_of_its_target);
-	tcase_add_test(tests, a_variable_is_found_in_a_large_environment);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, a_target_that_agrees, a_target_that_refuses_has_a_reason,
+			helper_may_be_killed_by_the_target, no_caller_waits_for_an_answer,
+			helper_has_no_descriptors_of_the_recorder, a_helper_that_exits_late_is_still_reaped,
+			helper_has_the_privileges_of_its_target, a_variable_is_found_in_a_large_environment);
+	return suite;
 }

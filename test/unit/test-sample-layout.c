@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
 
@@ -161,14 +161,12 @@ START_TEST(test_every_part_is_found)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("sample-layout");
-	TCase *tests = tcase_create("layout");
+	TCase *tests = add_tcase(suite, "layout");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, test_fields_of_a_recent_kernel);
-	tcase_add_test(tests, test_every_part_is_found);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_fields_of_a_recent_kernel, test_every_part_is_found);
+	return suite;
 }

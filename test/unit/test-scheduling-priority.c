@@ -10,7 +10,7 @@
 
 #include "capture/perf/clock.h"
 #include "capture/scheduling-priority.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static int own_nice(void)
 {
@@ -175,17 +175,12 @@ START_TEST(real_time_periods_are_short)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *tests = tcase_create("priority");
 	Suite *suite = suite_create("scheduling-priority");
+	TCase *tests = add_tcase(suite, "priority");
 
-	tcase_add_test(tests, priority_is_raised_and_restored);
-	tcase_add_test(tests, another_policy_is_kept);
-	tcase_add_test(tests, refused_priority_is_reported);
-	tcase_add_test(tests, real_time_follows_the_rings);
-	tcase_add_test(tests, real_time_pauses);
-	tcase_add_test(tests, real_time_periods_are_short);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, priority_is_raised_and_restored, another_policy_is_kept, refused_priority_is_reported,
+			real_time_follows_the_rings, real_time_pauses, real_time_periods_are_short);
+	return suite;
 }

@@ -8,7 +8,7 @@
 #include "capture/perf/clock.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define PAGE 4096
 #define LATER_NS 10000000000ULL /* than any drain here */
@@ -150,15 +150,13 @@ START_TEST(no_process_joins_while_recording_ends)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *tests = tcase_create("forks");
 	Suite *suite = suite_create("scope-forks");
+	TCase *tests = add_tcase(suite, "forks");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_test(tests, a_child_seen_before_its_parent_is_recorded);
-	tcase_add_test(tests, a_fork_applies_to_records_read_with_it);
+	tcase_add_tests(tests, a_child_seen_before_its_parent_is_recorded, a_fork_applies_to_records_read_with_it);
 	tcase_add_loop_test(tests, no_process_joins_while_recording_ends, 0, 2);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "capture/perf/scope.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static struct scope scope;
 
@@ -114,18 +114,14 @@ START_TEST(long_ended_processes_are_forgotten)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *cases = tcase_create("scope");
 	Suite *suite = suite_create("scope");
+	TCase *cases = add_tcase(suite, "scope");
 
 	tcase_add_checked_fixture(cases, setup, teardown);
-	tcase_add_test(cases, threads_with_events_are_all_admitted);
-	tcase_add_test(cases, children_are_recorded_and_other_processes_are_not);
-	tcase_add_test(cases, a_fork_waits_for_those_of_its_ancestors);
-	tcase_add_test(cases, a_reused_pid_is_another_process);
-	tcase_add_test(cases, without_inheritance_children_are_not_recorded);
-	tcase_add_test(cases, long_ended_processes_are_forgotten);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, threads_with_events_are_all_admitted, children_are_recorded_and_other_processes_are_not,
+			a_fork_waits_for_those_of_its_ancestors, a_reused_pid_is_another_process,
+			without_inheritance_children_are_not_recorded, long_ended_processes_are_forgotten);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
@@ -416,23 +416,15 @@ START_TEST(sections_share_one_size_limit)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("sections");
-	TCase *cases = tcase_create("round trips");
+	TCase *cases = add_tcase(suite, "round trips");
 
 	tcase_add_checked_fixture(cases, create, destroy);
-	tcase_add_test(cases, information_round_trips);
-	tcase_add_test(cases, newer_versions_are_refused);
-	tcase_add_test(cases, losses_round_trip);
-	tcase_add_test(cases, perf_maps_round_trip);
-	tcase_add_test(cases, jitdumps_round_trip);
-	tcase_add_test(cases, huge_pages_round_trip);
-	tcase_add_test(cases, invalid_huge_pages_are_refused);
-	tcase_add_test(cases, sections_share_one_size_limit);
-	tcase_add_test(cases, residency_version_1_is_read);
-	tcase_add_test(cases, residency_round_trips_and_must_be_in_order);
-	tcase_add_test(cases, build_ids_round_trip);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, information_round_trips, newer_versions_are_refused, losses_round_trip,
+			perf_maps_round_trip, jitdumps_round_trip, huge_pages_round_trip,
+			invalid_huge_pages_are_refused, sections_share_one_size_limit, residency_version_1_is_read,
+			residency_round_trips_and_must_be_in_order, build_ids_round_trip);
+	return suite;
 }

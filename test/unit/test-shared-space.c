@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { OWNER = 100, SHARER = 200, BYSTANDER = 300 };
 
@@ -240,18 +240,14 @@ START_TEST(one_reserves_and_another_commits)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("shared-space");
-	TCase *tcase = tcase_create("shared-space");
+	TCase *tcase = add_tcase(suite, "shared-space");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, the_sharer_ends_first);
-	tcase_add_test(tcase, the_owner_ends_first);
-	tcase_add_test(tcase, the_survivor_keeps_its_memory);
-	tcase_add_test(tcase, both_end_while_another_lives);
-	tcase_add_test(tcase, a_child_of_vfork_executes_a_program);
-	tcase_add_test(tcase, one_reserves_and_another_commits);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, the_sharer_ends_first, the_owner_ends_first, the_survivor_keeps_its_memory,
+			both_end_while_another_lives, a_child_of_vfork_executes_a_program,
+			one_reserves_and_another_commits);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/vector.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define MANY 20000u
 
@@ -108,16 +108,12 @@ START_TEST(partition_point_counts_what_comes_first)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("sort");
-	TCase *tcase = tcase_create("radix-sort");
+	TCase *tcase = add_tcase(suite, "radix-sort");
 
-	tcase_add_test(tcase, random_keys_of_any_width);
-	tcase_add_test(tcase, equal_keys_keep_their_order);
-	tcase_add_test(tcase, zero_and_one_item);
-	tcase_add_test(tcase, extremes);
-	tcase_add_test(tcase, partition_point_counts_what_comes_first);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, random_keys_of_any_width, equal_keys_keep_their_order, zero_and_one_item, extremes,
+			partition_point_counts_what_comes_first);
+	return suite;
 }

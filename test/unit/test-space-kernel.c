@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "support/emulator.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/space-child.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -255,16 +255,15 @@ START_TEST(sealing_and_limits_match_the_kernel)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("space against the kernel");
-	TCase *random = tcase_create("random");
+	TCase *random = add_tcase(suite, "random");
 
 	if (emulator_hides("the memory maps of other processes"))
-		return EXIT_SKIP;
+		exit(EXIT_SKIP);
 	tcase_set_timeout(random, 600);
 	tcase_add_loop_test(random, random_calls_match_the_kernel, 1, 5);
 	tcase_add_loop_test(random, sealing_and_limits_match_the_kernel, 101, 103);
-	suite_add_tcase(suite, random);
-	return run_suite(suite);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <sys/mman.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -259,27 +259,20 @@ START_TEST(snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("space: order");
-	TCase *known = tcase_create("known");
+	TCase *known = add_tcase(suite, "known");
 
 	tcase_add_checked_fixture(known, setup, teardown);
-	tcase_add_test(known, release_in_flight_spares_a_new_mapping_at_its_address);
-	tcase_add_test(known, release_in_flight_removes_the_rest_of_its_range);
-	tcase_add_test(known, mapping_beyond_the_pending_unmap_is_spared);
-	tcase_add_test(known, thread_that_returned_since_was_not_in_flight);
-	tcase_add_test(known, creator_may_release_before_the_release_in_flight_returns);
-	tcase_add_test(known, two_releases_in_flight_over_the_same_range);
-	tcase_add_test(known, move_in_flight_carries_pending_bytes);
-	tcase_add_test(known, commits_are_renamed_wherever_they_are_held);
-	tcase_add_test(known, fixed_mapping_is_no_release_in_flight);
-	tcase_add_test(known, missing_release_is_ambiguous);
-	tcase_add_test(known, end_of_the_recording_reports_calls_in_flight);
-	tcase_add_test(known, grown_break_and_mapping_replace_pending_unmaps);
-	tcase_add_test(known, snapshot_that_saw_the_effect_early_is_no_conflict);
-	tcase_add_test(known, old_snapshot_bytes_in_the_way_are_a_conflict);
-	tcase_add_test(known, snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);
-	suite_add_tcase(suite, known);
-	return run_suite(suite);
+	tcase_add_tests(
+	    known, release_in_flight_spares_a_new_mapping_at_its_address,
+	    release_in_flight_removes_the_rest_of_its_range, mapping_beyond_the_pending_unmap_is_spared,
+	    thread_that_returned_since_was_not_in_flight, creator_may_release_before_the_release_in_flight_returns,
+	    two_releases_in_flight_over_the_same_range, move_in_flight_carries_pending_bytes,
+	    commits_are_renamed_wherever_they_are_held, fixed_mapping_is_no_release_in_flight,
+	    missing_release_is_ambiguous, end_of_the_recording_reports_calls_in_flight,
+	    grown_break_and_mapping_replace_pending_unmaps, snapshot_that_saw_the_effect_early_is_no_conflict,
+	    old_snapshot_bytes_in_the_way_are_a_conflict, snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);
+	return suite;
 }

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "support/emulator.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/space-child.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -205,7 +205,7 @@ START_TEST(move_of_several_stops_at_a_mapping_that_moves_only_alone)
 	int zero = open_zero();
 
 	if (!child_rules().mremap_moves_several)
-		return;
+		SKIP_TEST("before Linux 6.17, mremap moves only one mapping");
 	map(10, 2, RW);
 	expect((int64_t)at(14), CALL_SHMAT, (uint64_t)child.shared_memory[0], at(14), 0, 0, 0, 0);
 	map(20, 2, PROT_READ);
@@ -228,7 +228,7 @@ END_TEST
 START_TEST(move_of_several_stops_at_a_seal)
 {
 	if (!child_rules().mremap_moves_several)
-		return;
+		SKIP_TEST("before Linux 6.17, mremap moves only one mapping");
 	map(10, 2, RW);
 	map(14, 2, PROT_READ);
 	map(40, 20, PROT_READ | PROT_EXEC);
@@ -269,7 +269,7 @@ START_TEST(ring_whose_context_is_gone_cannot_be_moved)
 	ck_assert_ptr_nonnull(space_find(child.space, context));
 	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
 	if (!child_rules().mremap_moves_several)
-		return;
+		SKIP_TEST("before Linux 6.17, mremap moves only one mapping");
 	result = (int64_t)(context - PAGE);
 	expect(result, CALL_MMAP, context - PAGE, PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
 	expect(-EINVAL, CALL_MREMAP, context - PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(60), 0);
@@ -285,7 +285,7 @@ START_TEST(move_that_shortens_fails_at_a_sealed_tail_with_its_target_unmapped)
 	map(10, 4, RW);
 	map(40, 4, PROT_READ);
 	if (child_call(&child, CALL_MSEAL, at(13), PAGE, 0, 0, 0, 0) != 0)
-		return; /* before 6.10 */
+		SKIP_TEST("before Linux 6.10, there is no mseal"); /* before 6.10 */
 	remap(-EPERM, 10, 4, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
 }
@@ -560,7 +560,7 @@ START_TEST(shmdt_leaves_sealed_pages)
 
 	expect((int64_t)at(10), CALL_SHMAT, segment, at(10), 0, 0, 0, 0);
 	if (child_call(&child, CALL_MSEAL, at(12), PAGE, 0, 0, 0, 0) != 0)
-		return; /* before 6.10 */
+		SKIP_TEST("before Linux 6.10, there is no mseal"); /* before 6.10 */
 	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, at(12)));
 	ck_assert_ptr_null(space_find(child.space, at(13)));
@@ -616,7 +616,7 @@ START_TEST(io_destroy_of_a_sealed_ring_leaves_it)
 
 	ck_assert_uint_ne(context, 0);
 	if (child_call(&child, CALL_MSEAL, context, PAGE, 0, 0, 0, 0) != 0)
-		return; /* before 6.10 */
+		SKIP_TEST("before Linux 6.10, there is no mseal"); /* before 6.10 */
 	expect(0, CALL_IO_DESTROY, context, 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, context));
 }
@@ -626,7 +626,7 @@ START_TEST(sealed_mappings_refuse_changes)
 {
 	map(10, 6, RW);
 	if (child_syscall(&child, SYS_mseal, at(12), 2 * PAGE, 0, 0, 0, 0) != 0)
-		return; /* before 6.10 */
+		SKIP_TEST("before Linux 6.10, there is no mseal"); /* before 6.10 */
 	expect(-EPERM, CALL_MUNMAP, at(10), 6 * PAGE, 0, 0, 0, 0);
 	protect(-EPERM, 12, 1, PROT_READ);
 	protect(-EPERM, 10, 6, PROT_READ);
@@ -654,7 +654,7 @@ START_TEST(map_fixed_refused_by_the_driver_leaves_a_hole)
 {
 	map(10, 4, RW);
 	if (child.files[3] < 0)
-		return; /* packet sockets are not permitted here */
+		SKIP_TEST("packet sockets are not permitted here");
 	expect(-EINVAL, CALL_MMAP, at(11), 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, (uint64_t)child.files[3], 0);
 	ck_assert_ptr_null(space_find(child.space, at(11)));
 	ck_assert_ptr_nonnull(space_find(child.space, at(13)));
@@ -668,7 +668,7 @@ START_TEST(anonymous_hugetlb_is_rounded)
 
 	child_compare(&child, ++step);
 	if (result < 0)
-		return; /* the kernel has no huge pages */
+		SKIP_TEST("the kernel provides no huge pages");
 	ck_assert_uint_eq(space_find(child.space, at(0))->end, at(0) + HUGE_PAGE);
 	expect(0, CALL_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
 }
@@ -680,12 +680,12 @@ START_TEST(hugetlb_memfd_is_rounded_without_map_hugetlb)
 	    file = child_syscall(&child, SYS_memfd_create, (uint64_t)(uintptr_t) "huge", MFD_HUGETLB, 0, 0, 0, 0);
 
 	if (file < 0)
-		return; /* the kernel has no huge pages */
+		SKIP_TEST("the kernel provides no huge pages");
 	result = child_call(&child, CALL_MMAP, at(0), 5 * PAGE, RW, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
 			    (uint64_t)file, 0);
 	child_compare(&child, ++step);
 	if (result < 0)
-		return;
+		SKIP_TEST("the kernel provides no huge pages");
 	map(512, 4, PROT_READ);
 	expect(0, CALL_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
 }
@@ -701,54 +701,33 @@ START_TEST(madvise_changes_no_page)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("space: rules");
-	TCase *rules = tcase_create("rules");
+	TCase *rules = add_tcase(suite, "rules");
 
 	if (emulator_hides("the memory maps of other processes"))
-		return EXIT_SKIP;
+		exit(EXIT_SKIP);
 	tcase_add_checked_fixture(rules, setup, teardown);
-	tcase_add_test(rules, munmap_over_several_mappings_and_holes);
-	tcase_add_test(rules, map_fixed_replaces_several);
-	tcase_add_test(rules, map_fixed_noreplace_is_refused_or_maps);
-	tcase_add_test(rules, occupied_hint_maps_elsewhere);
-	tcase_add_test(rules, mremap_shrinks_grows_in_place_and_moves);
-	tcase_add_test(rules, mremap_fixed_over_several_targets);
-	tcase_add_test(rules, mremap_fixed_shrinks_to_its_target);
-	tcase_add_test(rules, mremap_fixed_moves_several_mappings_at_once);
-	tcase_add_test(rules, move_of_several_stops_at_a_mapping_that_moves_only_alone);
-	tcase_add_test(rules, move_of_several_stops_at_a_seal);
-	tcase_add_test(rules, ring_whose_context_is_gone_cannot_be_moved);
-	tcase_add_test(rules, move_that_shortens_fails_at_a_sealed_tail_with_its_target_unmapped);
-	tcase_add_test(rules, mremap_dontunmap_leaves_its_source);
-	tcase_add_test(rules, mremap_of_old_size_0_duplicates);
-	tcase_add_test(rules, mremap_fixed_that_fails_at_the_limit_has_unmapped_its_target);
-	tcase_add_test(rules, brk_grows_and_shrinks_the_heap);
-	tcase_add_test(rules, brk_over_unmapped_parts_of_the_heap);
-	tcase_add_test(rules, mprotect_splits_and_merges);
-	tcase_add_test(rules, pkey_mprotect_is_an_mprotect);
-	tcase_add_test(rules, mprotect_growsdown_reaches_the_start);
-	tcase_add_test(rules, mapping_that_grows_down_is_recorded);
-	tcase_add_test(rules, read_implies_exec_holds_for_mmap_mprotect_and_brk);
-	tcase_add_test(rules, files_shared_and_private_with_their_offsets);
-	tcase_add_test(rules, shm_is_attached_replaced_moved_and_detached);
-	tcase_add_test(rules, shm_of_two_segments_one_detached);
-	tcase_add_test(rules, shmdt_leaves_pieces_of_another_attachment);
-	tcase_add_test(rules, shmdt_stops_at_a_mapping_beyond_the_segment);
-	tcase_add_test(rules, shmdt_leaves_sealed_pages);
-	tcase_add_test(rules, shmdt_detaches_the_first_piece_after_a_split);
-	tcase_add_test(rules, shmdt_detaches_a_piece_that_was_merged_again);
-	tcase_add_test(rules, private_mapping_of_dev_zero_has_an_uncertain_offset);
-	tcase_add_test(rules, io_destroy_of_a_sealed_ring_leaves_it);
-	tcase_add_test(rules, remap_file_pages_changes_offsets);
-	tcase_add_test(rules, io_setup_maps_a_ring_and_io_destroy_unmaps_it);
-	tcase_add_test(rules, sealed_mappings_refuse_changes);
-	tcase_add_test(rules, failed_mprotect_keeps_its_partial_effect);
-	tcase_add_test(rules, map_fixed_refused_by_the_driver_leaves_a_hole);
-	tcase_add_test(rules, anonymous_hugetlb_is_rounded);
-	tcase_add_test(rules, hugetlb_memfd_is_rounded_without_map_hugetlb);
-	tcase_add_test(rules, madvise_changes_no_page);
-	suite_add_tcase(suite, rules);
-	return run_suite(suite);
+	tcase_add_tests(
+	    rules, munmap_over_several_mappings_and_holes, map_fixed_replaces_several,
+	    map_fixed_noreplace_is_refused_or_maps, occupied_hint_maps_elsewhere,
+	    mremap_shrinks_grows_in_place_and_moves, mremap_fixed_over_several_targets,
+	    mremap_fixed_shrinks_to_its_target, mremap_fixed_moves_several_mappings_at_once,
+	    move_of_several_stops_at_a_mapping_that_moves_only_alone, move_of_several_stops_at_a_seal,
+	    ring_whose_context_is_gone_cannot_be_moved,
+	    move_that_shortens_fails_at_a_sealed_tail_with_its_target_unmapped, mremap_dontunmap_leaves_its_source,
+	    mremap_of_old_size_0_duplicates, mremap_fixed_that_fails_at_the_limit_has_unmapped_its_target,
+	    brk_grows_and_shrinks_the_heap, brk_over_unmapped_parts_of_the_heap, mprotect_splits_and_merges,
+	    pkey_mprotect_is_an_mprotect, mprotect_growsdown_reaches_the_start, mapping_that_grows_down_is_recorded,
+	    read_implies_exec_holds_for_mmap_mprotect_and_brk, files_shared_and_private_with_their_offsets,
+	    shm_is_attached_replaced_moved_and_detached, shm_of_two_segments_one_detached,
+	    shmdt_leaves_pieces_of_another_attachment, shmdt_stops_at_a_mapping_beyond_the_segment,
+	    shmdt_leaves_sealed_pages, shmdt_detaches_the_first_piece_after_a_split,
+	    shmdt_detaches_a_piece_that_was_merged_again, private_mapping_of_dev_zero_has_an_uncertain_offset,
+	    io_destroy_of_a_sealed_ring_leaves_it, remap_file_pages_changes_offsets,
+	    io_setup_maps_a_ring_and_io_destroy_unmaps_it, sealed_mappings_refuse_changes,
+	    failed_mprotect_keeps_its_partial_effect, map_fixed_refused_by_the_driver_leaves_a_hole,
+	    anonymous_hugetlb_is_rounded, hugetlb_memfd_is_rounded_without_map_hugetlb, madvise_changes_no_page);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <sys/mman.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -522,43 +522,32 @@ START_TEST(growth_of_a_break_shown_by_a_line_belongs_to_its_call)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("space: snapshots");
-	TCase *known = tcase_create("known");
-	TCase *attached = tcase_create("attached");
+	TCase *known = add_tcase(suite, "known");
+	TCase *attached = add_tcase(suite, "attached");
 
 	tcase_add_checked_fixture(known, setup, teardown);
 	tcase_add_checked_fixture(attached, setup_unknown, teardown);
 	tcase_set_timeout(attached, 600);
-	tcase_add_test(attached, first_snapshot_defines_memory_without_calls);
-	tcase_add_test(attached, call_later_than_its_line_wins);
-	tcase_add_test(attached, line_later_than_a_call_wins_unless_a_call_resolves_it);
-	tcase_add_test(attached, moved_from_unread_to_read_stays_unknown_until_a_snapshot);
-	tcase_add_test(attached, snapshot_races_of_the_first_and_of_the_last_reading);
-	tcase_add_test(known, move_in_flight_from_read_to_unread_in_a_known_space);
-	tcase_add_test(known, move_in_flight_of_older_memory);
-	tcase_add_test(attached, moved_from_where_the_line_shows_the_next_mapping);
-	tcase_add_test(attached, move_of_a_returned_thread_applies_to_the_snapshot);
-	tcase_add_test(attached, protection_changed_in_flight_keeps_the_rest_of_the_line);
-	tcase_add_test(known, fork_while_a_line_is_read);
-	tcase_add_test(known, fork_while_a_changed_line_is_read);
+	tcase_add_tests(attached, first_snapshot_defines_memory_without_calls, call_later_than_its_line_wins,
+			line_later_than_a_call_wins_unless_a_call_resolves_it,
+			moved_from_unread_to_read_stays_unknown_until_a_snapshot,
+			snapshot_races_of_the_first_and_of_the_last_reading);
+	tcase_add_tests(known, move_in_flight_from_read_to_unread_in_a_known_space, move_in_flight_of_older_memory);
+	tcase_add_tests(attached, moved_from_where_the_line_shows_the_next_mapping,
+			move_of_a_returned_thread_applies_to_the_snapshot,
+			protection_changed_in_flight_keeps_the_rest_of_the_line);
+	tcase_add_tests(known, fork_while_a_line_is_read, fork_while_a_changed_line_is_read);
 	tcase_add_test(attached, many_calls_while_a_line_is_read);
-	tcase_add_test(known, exec_snapshot_removes_what_the_loader_unmapped);
-	tcase_add_test(known, reconcile_is_counted);
-	tcase_add_test(known, snapshot_names_a_file_without_an_mmap2_record);
-	tcase_add_test(known, check_finds_missing_extra_and_different_pages);
-	tcase_add_test(known, check_compares_pages);
-	tcase_add_test(known, call_after_the_line_makes_a_difference_unverifiable);
-	tcase_add_test(known, call_long_after_the_line_explains_nothing);
-	tcase_add_test(known, call_that_holds_its_lock_while_a_line_is_read);
+	tcase_add_tests(known, exec_snapshot_removes_what_the_loader_unmapped, reconcile_is_counted,
+			snapshot_names_a_file_without_an_mmap2_record, check_finds_missing_extra_and_different_pages,
+			check_compares_pages, call_after_the_line_makes_a_difference_unverifiable,
+			call_long_after_the_line_explains_nothing, call_that_holds_its_lock_while_a_line_is_read);
 	tcase_add_test(attached, first_snapshot_while_calls_hold_their_locks);
-	tcase_add_test(known, returned_calls_explain_nothing);
-	tcase_add_test(known, stack_grows_unseen);
-	tcase_add_test(attached, overlapping_lines);
-	tcase_add_test(attached, heap_line_shows_the_break);
+	tcase_add_tests(known, returned_calls_explain_nothing, stack_grows_unseen);
+	tcase_add_tests(attached, overlapping_lines, heap_line_shows_the_break);
 	tcase_add_loop_test(attached, growth_of_a_break_shown_by_a_line_belongs_to_its_call, 0, 2);
-	suite_add_tcase(suite, known);
-	suite_add_tcase(suite, attached);
-	return run_suite(suite);
+	return suite;
 }

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "model/space/space.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define PAGE 4096ULL
 #define BASE 0x100000000000ULL
@@ -105,15 +105,13 @@ START_TEST(test_failed_move_of_a_new_ring)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("space-torture");
-	TCase *tests = tcase_create("differences");
+	TCase *tests = add_tcase(suite, "differences");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_test(tests, test_map_refused_with_eio_leaves_a_hole);
-	tcase_add_test(tests, test_unmap_part_of_a_new_ring);
-	tcase_add_test(tests, test_failed_move_of_a_new_ring);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_map_refused_with_eio_leaves_a_hole, test_unmap_part_of_a_new_ring,
+			test_failed_move_of_a_new_ring);
+	return suite;
 }

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -866,71 +866,39 @@ START_TEST(undecidable_order_is_ambiguous)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("space");
-	TCase *calls = tcase_create("calls");
+	TCase *calls = add_tcase(suite, "calls");
 
 	tcase_add_checked_fixture(calls, setup, teardown);
-	tcase_add_test(calls, mmap_allocates_and_munmap_releases);
-	tcase_add_test(calls, prefetching_changes_nothing);
-	tcase_add_test(calls, munmap_of_head_middle_and_tail_splits_the_mapping);
-	tcase_add_test(calls, munmap_crosses_mappings_and_holes);
-	tcase_add_test(calls, fixed_mapping_replaces);
-	tcase_add_test(calls, failed_calls_change_nothing);
-	tcase_add_test(calls, refused_fixed_file_mapping_leaves_a_hole);
-	tcase_add_test(calls, file_offsets_follow_splits_and_merges);
-	tcase_add_test(calls, mmap2_after_merging_names_the_file_of_the_range);
-	tcase_add_test(calls, read_implies_exec_is_detected);
-	tcase_add_test(calls, exit_releases_everything);
-	tcase_add_test(calls, part_of_a_mapping_gets_its_own_allocation);
-	tcase_add_test(calls, mprotect_moves_bytes_between_reserved_and_committed);
-	tcase_add_test(calls, mprotect_that_fails_at_a_hole_keeps_what_precedes_it);
-	tcase_add_test(calls, mprotect_that_fails_halfway_keeps_what_mmap2_records_show);
-	tcase_add_test(calls, mprotect_growsdown_reaches_the_start_of_the_mapping);
-	tcase_add_test(calls, mremap_grows_shrinks_and_moves);
-	tcase_add_test(calls, mremap_fixed_replaces_its_target);
-	tcase_add_test(calls, mremap_fixed_moves_several_and_keeps_mappings_under_gaps);
-	tcase_add_test(calls, mremap_dontunmap_keeps_the_source);
-	tcase_add_test(calls, mremap_of_length_0_duplicates);
-	tcase_add_test(calls, mremap_refused_by_the_limit_has_unmapped_its_target);
-	tcase_add_test(calls, mremap_that_duplicates_over_its_source_leaves_a_hole);
-	tcase_add_test(calls, brk_grows_and_shrinks);
-	tcase_add_test(calls, hugetlb_lengths_round_to_huge_pages);
-	tcase_add_test(calls, mremap_rounds_to_the_size_of_the_huge_pages);
-	tcase_add_test(calls, failed_moves_of_older_kernels);
-	tcase_add_test(calls, failed_moves_of_older_kernels_and_seals);
-	tcase_add_test(calls, shmat_takes_its_size_from_the_mmap2);
-	tcase_add_test(calls, shm_remap_replaces);
-	tcase_add_test(calls, shmdt_leaves_moved_pieces);
-	tcase_add_test(calls, remap_file_pages_changes_the_offset);
-	tcase_add_test(calls, remap_file_pages_forgets_dontfork);
-	tcase_add_test(calls, io_destroy_unmaps_the_ring);
-	tcase_add_test(calls, io_destroy_unmaps_a_mapping_at_the_ring_address);
-	tcase_add_test(calls, mmap2_without_a_call_adds_a_mapping);
-	tcase_add_test(calls, impossible_arguments_change_nothing);
-	tcase_add_test(calls, code_generation_changes_with_code);
-	tcase_add_test(calls, fork_copies_with_other_allocations);
-	tcase_add_test(calls, exec_empties_the_space);
-	tcase_add_test(calls, commit_belongs_to_the_call_that_made_it_accessible);
-	tcase_add_test(calls, commit_moves_with_memory_and_growth_has_its_own);
-	tcase_add_test(calls, discarded_bytes_stay_mapped);
-	tcase_add_test(calls, dontfork_is_not_copied);
-	tcase_add_test(calls, refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole);
-	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
-	tcase_add_test(calls, new_ring_at_the_address_of_a_destroyed_one_stays);
-	tcase_add_test(calls, undecidable_order_is_ambiguous);
-	tcase_add_test(calls, io_destroy_follows_the_ring_at_its_address);
-	tcase_add_test(calls, io_setup_that_fails_has_unmapped_its_ring);
-	tcase_add_test(calls, io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing);
-	tcase_add_test(calls, ring_exists_whatever_the_next_call);
-	tcase_add_test(calls, later_of_two_rings_at_one_address_destroyed_first);
-	tcase_add_test(calls, new_ring_over_a_destroyed_one_makes_only_that_pending);
-	tcase_add_test(calls, mapping_at_the_address_of_a_destroyed_ring_stays);
-	tcase_add_test(calls, shmdt_detaches_one_attachment_only);
-	tcase_add_test(calls, shmdt_leaves_growth_beyond_the_segment);
-	tcase_add_test(calls, shmdt_leaves_other_shared_memory);
-	tcase_add_test(calls, shmdt_of_sealed_pages_leaves_them);
-	suite_add_tcase(suite, calls);
-	return run_suite(suite);
+	tcase_add_tests(
+	    calls, mmap_allocates_and_munmap_releases, prefetching_changes_nothing,
+	    munmap_of_head_middle_and_tail_splits_the_mapping, munmap_crosses_mappings_and_holes,
+	    fixed_mapping_replaces, failed_calls_change_nothing, refused_fixed_file_mapping_leaves_a_hole,
+	    file_offsets_follow_splits_and_merges, mmap2_after_merging_names_the_file_of_the_range,
+	    read_implies_exec_is_detected, exit_releases_everything, part_of_a_mapping_gets_its_own_allocation,
+	    mprotect_moves_bytes_between_reserved_and_committed, mprotect_that_fails_at_a_hole_keeps_what_precedes_it,
+	    mprotect_that_fails_halfway_keeps_what_mmap2_records_show,
+	    mprotect_growsdown_reaches_the_start_of_the_mapping, mremap_grows_shrinks_and_moves,
+	    mremap_fixed_replaces_its_target, mremap_fixed_moves_several_and_keeps_mappings_under_gaps,
+	    mremap_dontunmap_keeps_the_source, mremap_of_length_0_duplicates,
+	    mremap_refused_by_the_limit_has_unmapped_its_target, mremap_that_duplicates_over_its_source_leaves_a_hole,
+	    brk_grows_and_shrinks, hugetlb_lengths_round_to_huge_pages, mremap_rounds_to_the_size_of_the_huge_pages,
+	    failed_moves_of_older_kernels, failed_moves_of_older_kernels_and_seals, shmat_takes_its_size_from_the_mmap2,
+	    shm_remap_replaces, shmdt_leaves_moved_pieces, remap_file_pages_changes_the_offset,
+	    remap_file_pages_forgets_dontfork, io_destroy_unmaps_the_ring,
+	    io_destroy_unmaps_a_mapping_at_the_ring_address, mmap2_without_a_call_adds_a_mapping,
+	    impossible_arguments_change_nothing, code_generation_changes_with_code, fork_copies_with_other_allocations,
+	    exec_empties_the_space, commit_belongs_to_the_call_that_made_it_accessible,
+	    commit_moves_with_memory_and_growth_has_its_own, discarded_bytes_stay_mapped, dontfork_is_not_copied,
+	    refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole,
+	    growth_before_a_munmap_of_the_same_range_is_applied_first, new_ring_at_the_address_of_a_destroyed_one_stays,
+	    undecidable_order_is_ambiguous, io_destroy_follows_the_ring_at_its_address,
+	    io_setup_that_fails_has_unmapped_its_ring, io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing,
+	    ring_exists_whatever_the_next_call, later_of_two_rings_at_one_address_destroyed_first,
+	    new_ring_over_a_destroyed_one_makes_only_that_pending, mapping_at_the_address_of_a_destroyed_ring_stays,
+	    shmdt_detaches_one_attachment_only, shmdt_leaves_growth_beyond_the_segment,
+	    shmdt_leaves_other_shared_memory, shmdt_of_sealed_pages_leaves_them);
+	return suite;
 }

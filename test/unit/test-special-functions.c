@@ -5,7 +5,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 START_TEST(test_names)
 {
@@ -140,19 +140,12 @@ START_TEST(test_system_calls)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("special-functions");
-	TCase *tests = tcase_create("special functions");
+	TCase *tests = add_tcase(suite, "special functions");
 
-	tcase_add_test(tests, test_names);
-	tcase_add_test(tests, test_other_names);
-	tcase_add_test(tests, test_libc_of_every_kind);
-	tcase_add_test(tests, test_code);
-	tcase_add_test(tests, test_code_of_aarch64);
-	tcase_add_test(tests, test_thread_of_aarch64);
-	tcase_add_test(tests, test_coroutine_of_aarch64);
-	tcase_add_test(tests, test_system_calls);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, test_names, test_other_names, test_libc_of_every_kind, test_code, test_code_of_aarch64,
+			test_thread_of_aarch64, test_coroutine_of_aarch64, test_system_calls);
+	return suite;
 }

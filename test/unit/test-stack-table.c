@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "analysis/resolver/code-view-state.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 START_TEST(equal_stacks_have_equal_numbers)
 {
@@ -46,13 +46,11 @@ START_TEST(empty_and_very_deep_stacks)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("stack-table");
-	TCase *interned = tcase_create("interned");
+	TCase *interned = add_tcase(suite, "interned");
 
-	tcase_add_test(interned, equal_stacks_have_equal_numbers);
-	tcase_add_test(interned, empty_and_very_deep_stacks);
-	suite_add_tcase(suite, interned);
-	return run_suite(suite);
+	tcase_add_tests(interned, equal_stacks_have_equal_numbers, empty_and_very_deep_stacks);
+	return suite;
 }

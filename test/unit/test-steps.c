@@ -10,7 +10,7 @@
 
 #include "support/report-file.h"
 #include "model/space/space.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/read/reorder.h"
 #include "trace/read/records.h"
 
@@ -566,26 +566,19 @@ START_TEST(windows_of_a_truncated_recording_take_more)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("steps");
-	TCase *tcase = tcase_create("steps");
+	TCase *tcase = add_tcase(suite, "steps");
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_loop_test(tcase, readings_of_processes, 0, 2);
 	tcase_add_loop_test(tcase, swapped_sizes, 0, 2);
-	tcase_add_test(tcase, absurd_sizes);
-	tcase_add_test(tcase, resident_sizes);
-	tcase_add_test(tcase, resident_sizes_of_selected_processes);
-	tcase_add_test(tcase, resident_sizes_in_text);
-	tcase_add_test(tcase, resident_sizes_in_json);
-	tcase_add_test(tcase, steps_show_the_effect_of_losses);
-	tcase_add_test(tcase, a_far_event_makes_no_steps);
-	tcase_add_test(tcase, steps_do_not_iterate_over_all_mappings);
-	tcase_add_test(tcase, steps_of_committed_memory_follow_its_protection);
-	tcase_add_test(tcase, steps_of_a_class_follow_memory_that_becomes_code);
-	tcase_add_test(tcase, windows_take_one_pass);
-	tcase_add_test(tcase, windows_of_a_truncated_recording_take_more);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, absurd_sizes, resident_sizes, resident_sizes_of_selected_processes,
+			resident_sizes_in_text, resident_sizes_in_json, steps_show_the_effect_of_losses,
+			a_far_event_makes_no_steps, steps_do_not_iterate_over_all_mappings,
+			steps_of_committed_memory_follow_its_protection,
+			steps_of_a_class_follow_memory_that_becomes_code, windows_take_one_pass,
+			windows_of_a_truncated_recording_take_more);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/format/sample-layout.h"
 
 #define SECRET 0x5ec2e75ec2e75ec2ULL
@@ -203,16 +203,12 @@ START_TEST(unknown_fields)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("strip-sample");
-	TCase *tests = tcase_create("strip-sample");
+	TCase *tests = add_tcase(suite, "strip-sample");
 
-	tcase_add_test(tests, arguments_of_a_call_are_kept);
-	tcase_add_test(tests, new_address_of_mremap_is_kept_if_used);
-	tcase_add_test(tests, other_samples_keep_only_time_and_raw_data);
-	tcase_add_test(tests, stripping_twice_changes_nothing);
-	tcase_add_test(tests, unknown_fields);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, arguments_of_a_call_are_kept, new_address_of_mremap_is_kept_if_used,
+			other_samples_keep_only_time_and_raw_data, stripping_twice_changes_nothing, unknown_fields);
+	return suite;
 }

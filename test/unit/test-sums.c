@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "support/report-file.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { PID = 100, MILLISECOND = 1000000 };
 
@@ -209,20 +209,16 @@ START_TEST(maps_read_after_the_first_thread_has_ended)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("sums");
-	TCase *tcase = tcase_create("sums");
+	TCase *tcase = add_tcase(suite, "sums");
 
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
-	tcase_add_test(tcase, stack_grows_before_the_first_snapshot);
-	tcase_add_test(tcase, sums_beyond_64_bits);
-	tcase_add_test(tcase, calls_answered_by_a_seccomp_filter);
-	tcase_add_test(tcase, difference_without_losses_gets_a_hint);
-	tcase_add_test(tcase, difference_at_the_time_of_an_exec);
-	tcase_add_test(tcase, exec_after_the_last_reading);
-	tcase_add_test(tcase, maps_read_after_the_first_thread_has_ended);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, stack_grows_before_the_first_snapshot, sums_beyond_64_bits,
+			calls_answered_by_a_seccomp_filter, difference_without_losses_gets_a_hint,
+			difference_at_the_time_of_an_exec, exec_after_the_last_reading,
+			maps_read_after_the_first_thread_has_ended);
+	return suite;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/report/row-verdicts.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define SECOND_NS 1e9
 #define LENGTH (64 * SECOND_NS) /* of a recording */
@@ -355,17 +355,15 @@ START_TEST(buckets)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("survivors");
-	TCase *tcase = tcase_create("survivors");
+	TCase *tcase = add_tcase(suite, "survivors");
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, verdicts, 0, sizeof(programs) / sizeof(*programs));
 	tcase_add_test(tcase, lengths);
 	tcase_add_loop_test(tcase, recommended_recording_length, 0, 6);
-	tcase_add_test(tcase, no_survivors_no_verdict);
-	tcase_add_test(tcase, buckets);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	tcase_add_tests(tcase, no_survivors_no_verdict, buckets);
+	return suite;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "code/elf/module.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 
 #define SYMBOLS 60000
@@ -170,14 +170,12 @@ START_TEST(working_directory_is_not_searched)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("symbols");
-	TCase *tests = tcase_create("symbols");
+	TCase *tests = add_tcase(suite, "symbols");
 
-	tcase_add_test(tests, long_names_that_overlap);
-	tcase_add_test(tests, statically_linked_libc_is_recognized);
-	tcase_add_test(tests, working_directory_is_not_searched);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, long_names_that_overlap, statically_linked_libc_is_recognized,
+			working_directory_is_not_searched);
+	return suite;
 }

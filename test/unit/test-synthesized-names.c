@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* However often it is requested. */
 START_TEST(each_name_is_made_once)
@@ -31,12 +31,11 @@ START_TEST(each_name_is_made_once)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("synthesized-names");
-	TCase *tests = tcase_create("synthesized names");
+	TCase *tests = add_tcase(suite, "synthesized names");
 
 	tcase_add_test(tests, each_name_is_made_once);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

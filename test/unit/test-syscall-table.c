@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 START_TEST(calls_are_known_by_their_tracepoints)
 {
@@ -99,17 +99,13 @@ START_TEST(mremap_reads_the_new_address_only_with_some_flags)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("calls");
-	TCase *cases = tcase_create("table");
+	TCase *cases = add_tcase(suite, "table");
 
-	tcase_add_test(cases, calls_are_known_by_their_tracepoints);
-	tcase_add_test(cases, rows_are_consistent);
-	tcase_add_test(cases, every_counter_has_a_name);
-	tcase_add_test(cases, unchanged_break_is_a_failure);
-	tcase_add_test(cases, other_calls_return_errors);
-	tcase_add_test(cases, mremap_reads_the_new_address_only_with_some_flags);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, calls_are_known_by_their_tracepoints, rows_are_consistent, every_counter_has_a_name,
+			unchanged_break_is_a_failure, other_calls_return_errors,
+			mremap_reads_the_new_address_only_with_some_flags);
+	return suite;
 }

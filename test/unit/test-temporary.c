@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "support/emulator.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* How the test of the other program ends: its argument. */
 static const char *ending;
@@ -103,25 +103,21 @@ static bool can_be_started_again(void)
 	       WEXITSTATUS(status) != EXIT_SKIP;
 }
 
-int main(int count, char **arguments)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("temporary");
-	TCase *tests = tcase_create("temporary");
+	TCase *tests = add_tcase(suite, "temporary");
 
-	if (count > 1 && !strcmp(arguments[1], "is started"))
-		return EXIT_SUCCESS;
-	if (count == 1 && !can_be_started_again()) {
-		puts("skipped: the kernel cannot start programs for this architecture (binfmt_misc)");
-		return EXIT_SKIP;
-	}
-	if (count > 1) {
-		ending = arguments[1];
+	if (*test_operands && !strcmp(*test_operands, "is started"))
+		_exit(EXIT_SUCCESS);
+	if (!*test_operands && !can_be_started_again())
+		skip_suite("the kernel cannot start programs for this architecture (binfmt_misc)");
+	if (*test_operands) {
+		ending = *test_operands;
 		tcase_add_test(tests, child_that_makes_files_and_exits);
 	} else {
 		tcase_set_timeout(tests, 600);
-		tcase_add_test(tests, nothing_is_left_by_a_test);
-		tcase_add_test(tests, nothing_is_left_by_a_killed_program);
+		tcase_add_tests(tests, nothing_is_left_by_a_test, nothing_is_left_by_a_killed_program);
 	}
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/sample-report.h"
 #include "support/temporary.h"
 
@@ -1661,57 +1661,31 @@ START_TEST(diff_of_one_process)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("text");
-	TCase *cases = tcase_create("text");
+	TCase *cases = add_tcase(suite, "text");
 
-	tcase_add_test(cases, first_screen);
-	tcase_add_test(cases, frames);
-	tcase_add_test(cases, library_frames_are_omitted_first);
-	tcase_add_test(cases, program_frames_stay);
-	tcase_add_test(cases, hostile_names);
+	tcase_add_tests(cases, first_screen, frames, library_frames_are_omitted_first, program_frames_stay,
+			hostile_names);
 	tcase_add_loop_test(cases, escapes, 0, (int)(sizeof(hostile) / sizeof(hostile[0])));
-	tcase_add_test(cases, dump_of_hostile_names);
-	tcase_add_test(cases, warnings_come_first);
-	tcase_add_test(cases, differences_from_the_kernel);
-	tcase_add_test(cases, table_of_processes);
-	tcase_add_test(cases, growth_of_processes);
-	tcase_add_test(cases, requested_figures);
-	tcase_add_test(cases, checks_before_the_exit);
-	tcase_add_test(cases, checks_of_many_processes);
-	tcase_add_test(cases, stacks_are_complete_doubtful_or_truncated);
-	tcase_add_test(cases, runs_of_unnamed_runtime_frames);
-	tcase_add_test(cases, unnamed_frames_are_counted_by_kind);
-	tcase_add_test(cases, discarded_parts);
+	tcase_add_tests(cases, dump_of_hostile_names, warnings_come_first, differences_from_the_kernel,
+			table_of_processes, growth_of_processes, requested_figures, checks_before_the_exit,
+			checks_of_many_processes, stacks_are_complete_doubtful_or_truncated,
+			runs_of_unnamed_runtime_frames, unnamed_frames_are_counted_by_kind, discarded_parts);
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
-	tcase_add_test(cases, selection);
-	tcase_add_test(cases, sorted_by_memory);
-	tcase_add_test(cases, sorted_by_resident_and_committed);
-	tcase_add_test(cases, table_of_causes);
-	tcase_add_test(cases, counts_of_mappings);
-	tcase_add_test(cases, trend_of_survivors);
-	tcase_add_test(cases, verdicts_of_rows);
-	tcase_add_test(cases, nothing_unfreed);
+	tcase_add_tests(cases, selection, sorted_by_memory, sorted_by_resident_and_committed, table_of_causes,
+			counts_of_mappings, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
-	tcase_add_test(cases, parts_of_growth);
-	tcase_add_test(cases, growth_beside_a_selection);
-	tcase_add_test(cases, growth_partly_shown_by_rows);
-	tcase_add_test(cases, huge_pages_that_are_mostly_empty);
+	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
+			huge_pages_that_are_mostly_empty);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
-	tcase_add_test(cases, unfreed_grows_while_rss_is_level);
-	tcase_add_test(cases, ended_process_hides_parts);
+	tcase_add_tests(cases, unfreed_grows_while_rss_is_level, ended_process_hides_parts);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
-	tcase_add_test(cases, rows_fit_the_terminal);
-	tcase_add_test(cases, notes_fit_the_terminal);
-	tcase_add_test(cases, notes_on_missing_names_precede_the_figures);
-	tcase_add_test(cases, commits_elsewhere_and_lost_calls);
-	tcase_add_test(cases, names_classes_and_windows);
-	tcase_add_test(cases, failures_and_threads);
-	tcase_add_test(cases, formats);
-	tcase_add_test(cases, diff);
+	tcase_add_tests(cases, rows_fit_the_terminal, notes_fit_the_terminal,
+			notes_on_missing_names_precede_the_figures, commits_elsewhere_and_lost_calls,
+			names_classes_and_windows, failures_and_threads, formats, diff);
 	tcase_add_loop_test(cases, diff_of_huge_pages, 0, 7);
 	tcase_add_test(cases, diff_of_one_process);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "capture/perf/attach.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 static struct thread_coverage coverage;
 
@@ -84,16 +84,13 @@ START_TEST(later_threads_inherit_the_set)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *cases = tcase_create("thread-coverage");
 	Suite *suite = suite_create("thread-coverage");
+	TCase *cases = add_tcase(suite, "thread-coverage");
 
 	tcase_add_checked_fixture(cases, NULL, teardown);
-	tcase_add_test(cases, only_threads_that_had_started_count);
-	tcase_add_test(cases, an_ended_thread_is_forgotten);
-	tcase_add_test(cases, forks_distinguish_threads_of_one_tid);
-	tcase_add_test(cases, later_threads_inherit_the_set);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, only_threads_that_had_started_count, an_ended_thread_is_forgotten,
+			forks_distinguish_threads_of_one_tid, later_threads_inherit_the_set);
+	return suite;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "support/no-completion.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/sample-report.h"
 
 /* The tool is not a library: the code that decides its exit status is compiled in. */
@@ -125,15 +125,12 @@ START_TEST(incomplete_recordings)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("threshold");
-	TCase *cases = tcase_create("threshold");
+	TCase *cases = add_tcase(suite, "threshold");
 
-	tcase_add_test(cases, growth);
-	tcase_add_test(cases, growth_of_memory);
-	tcase_add_test(cases, growth_of_swap);
+	tcase_add_tests(cases, growth, growth_of_memory, growth_of_swap);
 	tcase_add_loop_test(cases, incomplete_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "capture/perf/clock.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
@@ -71,14 +71,12 @@ START_TEST(overdrawn_time_is_made_up)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("time-budget");
-	TCase *tests = tcase_create("children");
+	TCase *tests = add_tcase(suite, "children");
 
 	tcase_add_loop_test(tests, work_takes_only_its_share, 0, 3);
-	tcase_add_test(tests, unused_time_is_limited);
-	tcase_add_test(tests, overdrawn_time_is_made_up);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, unused_time_is_limited, overdrawn_time_is_made_up);
+	return suite;
 }

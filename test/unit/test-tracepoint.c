@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/format/tracepoint.h"
 
@@ -119,16 +119,12 @@ START_TEST(invalid_formats_have_no_fields)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("tracepoint");
-	TCase *cases = tcase_create("formats");
+	TCase *cases = add_tcase(suite, "formats");
 
-	tcase_add_test(cases, formats_round_trip);
-	tcase_add_test(cases, truncated_formats_are_errors);
-	tcase_add_test(cases, fields_have_the_offsets_of_the_format);
-	tcase_add_test(cases, arguments_follow_the_syscall_number);
-	tcase_add_test(cases, invalid_formats_have_no_fields);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, formats_round_trip, truncated_formats_are_errors, fields_have_the_offsets_of_the_format,
+			arguments_follow_the_syscall_number, invalid_formats_have_no_fields);
+	return suite;
 }

@@ -6,7 +6,7 @@
 
 #include "code/unwind/stack-end.h"
 #include "code/unwind/unwind.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 enum { X19 = 19, FP = 29, LR = 30, SP = 31, PC = 32 };
 
@@ -343,28 +343,21 @@ END_TEST
 
 static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 {
-	TCase *tests = tcase_create(name);
+	TCase *tests = add_tcase(suite, name);
 
 	tcase_add_checked_fixture(tests, prepare, NULL);
-	tcase_add_test(tests, test_leaf_and_frames);
-	tcase_add_test(tests, test_signed_return_addresses);
+	tcase_add_tests(tests, test_leaf_and_frames, test_signed_return_addresses);
 	tcase_add_loop_test(tests, test_expressions, 0, 2);
-	tcase_add_test(tests, test_only_the_first_frame_may_be_a_leaf);
-	tcase_add_test(tests, test_frame_records_of_jit_code);
-	tcase_add_test(tests, test_first_frame_without_cfi);
-	tcase_add_test(tests, test_signal_frame);
-	tcase_add_test(tests, test_signal_trampoline_without_cfi);
-	tcase_add_test(tests, test_first_frame_in_a_special_function);
-	tcase_add_test(tests, test_coroutine);
-	tcase_add_test(tests, test_end_of_the_dump);
-	suite_add_tcase(suite, tests);
+	tcase_add_tests(tests, test_only_the_first_frame_may_be_a_leaf, test_frame_records_of_jit_code,
+			test_first_frame_without_cfi, test_signal_frame, test_signal_trampoline_without_cfi,
+			test_first_frame_in_a_special_function, test_coroutine, test_end_of_the_dump);
 }
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("unwind-aarch64");
 
 	add_stacks_by_hand(suite, "stacks by hand", set_up);
 	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);
-	return run_suite(suite);
+	return suite;
 }

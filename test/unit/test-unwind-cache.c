@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "code/unwind/unwind.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* Code of the imaginary process: JIT code with frame pointers, called by an entry; a leaf with CFI. */
 #define LEAF 0x400000ULL  /* CFA = rsp + 8 */
@@ -327,26 +327,20 @@ END_TEST
 
 static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 {
-	TCase *tests = tcase_create(name);
+	TCase *tests = add_tcase(suite, name);
 
 	tcase_add_checked_fixture(tests, prepare, tear_down);
 	tcase_set_timeout(tests, 600);
-	tcase_add_test(tests, test_equal_stacks_hit);
-	tcase_add_test(tests, test_whatever_changed_misses);
-	tcase_add_test(tests, test_missing_inputs_must_stay_missing);
-	tcase_add_test(tests, test_random_changes_are_exact);
-	tcase_add_test(tests, test_bounded);
-	tcase_add_test(tests, test_no_registers);
-	tcase_add_test(tests, test_numbered_callchains);
-	tcase_add_test(tests, test_numbered_callchain_alone);
-	suite_add_tcase(suite, tests);
+	tcase_add_tests(tests, test_equal_stacks_hit, test_whatever_changed_misses,
+			test_missing_inputs_must_stay_missing, test_random_changes_are_exact, test_bounded,
+			test_no_registers, test_numbered_callchains, test_numbered_callchain_alone);
 }
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("unwind-cache");
 
 	add_stacks_by_hand(suite, "stacks by hand", set_up);
 	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);
-	return run_suite(suite);
+	return suite;
 }

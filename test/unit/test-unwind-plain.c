@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "code/unwind/unwind.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define CODE 0x10000
 #define PAGES 16
@@ -196,13 +196,12 @@ START_TEST(test_random_rows)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("unwind-plain");
-	TCase *tests = tcase_create("unwind-plain");
+	TCase *tests = add_tcase(suite, "unwind-plain");
 
 	tcase_set_timeout(tests, 600);
 	tcase_add_loop_test(tests, test_random_rows, 0, sizeof(machines) / sizeof(*machines));
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return suite;
 }

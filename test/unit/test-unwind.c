@@ -17,7 +17,7 @@
 #include "code/unwind/unwind.h"
 #include "support/frameless.h"
 #include "support/host.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* ---- stacks written by hand ---- */
 
@@ -1124,68 +1124,43 @@ END_TEST
 
 static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 {
-	TCase *by_hand = tcase_create(name);
+	TCase *by_hand = add_tcase(suite, name);
 
 	tcase_add_checked_fixture(by_hand, prepare, NULL);
-	tcase_add_test(by_hand, test_cfi_to_the_entry);
-	tcase_add_test(by_hand, test_return_address_is_looked_up_before_the_call_ends);
-	tcase_add_test(by_hand, test_zero_return_address_is_the_entry);
-	tcase_add_test(by_hand, test_plt_special_function);
-	tcase_add_test(by_hand, test_realigned_stacks);
-	tcase_add_test(by_hand, test_signal_frame);
-	tcase_add_test(by_hand, test_frame_pointer_through_jit_code);
-	tcase_add_test(by_hand, test_guess_without_a_call_is_doubtful);
-	tcase_add_test(by_hand, test_frame_pointer_must_grow_in_jit_code);
-	tcase_add_test(by_hand, test_frameless_first_frame);
-	tcase_add_test(by_hand, test_unrecovered_register);
-	tcase_add_test(by_hand, test_bad_stacks_end);
+	tcase_add_tests(by_hand, test_cfi_to_the_entry, test_return_address_is_looked_up_before_the_call_ends,
+			test_zero_return_address_is_the_entry, test_plt_special_function, test_realigned_stacks,
+			test_signal_frame, test_frame_pointer_through_jit_code, test_guess_without_a_call_is_doubtful,
+			test_frame_pointer_must_grow_in_jit_code, test_frameless_first_frame, test_unrecovered_register,
+			test_bad_stacks_end);
 	if (HOST_MACHINE == EM_X86_64) {
-		tcase_add_test(by_hand, test_expressions);
-		tcase_add_test(by_hand, test_expression_of_a_saved_register);
+		tcase_add_tests(by_hand, test_expressions, test_expression_of_a_saved_register);
 	} else {
 		puts("expressions of x86-64 are not tested: libunwind evaluates those of this architecture only");
 	}
 	tcase_add_loop_test(by_hand, test_bad_expressions, 0,
 			    (int)(sizeof(bad_expressions) / sizeof(*bad_expressions)));
-	tcase_add_test(by_hand, test_signal_trampoline_without_cfi);
-	tcase_add_test(by_hand, test_alternate_signal_stack);
-	tcase_add_test(by_hand, test_chain_continues_from_an_alternate_stack);
-	tcase_add_test(by_hand, test_coroutine);
-	tcase_add_test(by_hand, test_function_that_switches_stacks);
-	tcase_add_test(by_hand, test_code_that_switches_stacks);
-	tcase_add_test(by_hand, test_entry_known_by_name);
-	tcase_add_test(by_hand, test_code_that_never_returns);
-	tcase_add_test(by_hand, test_row_from_instruction_analysis);
-	tcase_add_test(by_hand, test_python_trampoline);
-	tcase_add_test(by_hand, test_depth_limit);
-	tcase_add_test(by_hand, test_end_of_the_dump);
-	tcase_add_test(by_hand, test_splice_after_a_frameless_leaf);
-	tcase_add_test(by_hand, test_splice_repeats_no_frame);
-	tcase_add_test(by_hand, test_splice_across_a_gap_is_doubtful);
-	tcase_add_test(by_hand, test_first_function_in_the_chain_is_certain);
-	tcase_add_test(by_hand, test_splice_by_address);
-	tcase_add_test(by_hand, test_splice_after_a_function_without_frame_pointer_is_doubtful);
-	tcase_add_test(by_hand, test_splice_at_one_of_several_equal_addresses_is_doubtful);
-	tcase_add_test(by_hand, test_chain_through_a_function_without_frame_pointer_is_doubtful);
-	tcase_add_test(by_hand, test_chain_to_an_entry_known_by_name);
-	tcase_add_test(by_hand, test_thread_entry_known_by_its_callee);
-	tcase_add_test(by_hand, test_chain_through_a_non_frame_pointer);
-	tcase_add_test(by_hand, test_chain_with_garbage_stops);
-	tcase_add_test(by_hand, test_full_chain_is_truncated);
-	tcase_add_test(by_hand, test_empty_dump);
-	tcase_add_test(by_hand, test_chain_without_a_dump);
-	suite_add_tcase(suite, by_hand);
+	tcase_add_tests(
+	    by_hand, test_signal_trampoline_without_cfi, test_alternate_signal_stack,
+	    test_chain_continues_from_an_alternate_stack, test_coroutine, test_function_that_switches_stacks,
+	    test_code_that_switches_stacks, test_entry_known_by_name, test_code_that_never_returns,
+	    test_row_from_instruction_analysis, test_python_trampoline, test_depth_limit, test_end_of_the_dump,
+	    test_splice_after_a_frameless_leaf, test_splice_repeats_no_frame, test_splice_across_a_gap_is_doubtful,
+	    test_first_function_in_the_chain_is_certain, test_splice_by_address,
+	    test_splice_after_a_function_without_frame_pointer_is_doubtful,
+	    test_splice_at_one_of_several_equal_addresses_is_doubtful,
+	    test_chain_through_a_function_without_frame_pointer_is_doubtful, test_chain_to_an_entry_known_by_name,
+	    test_thread_entry_known_by_its_callee, test_chain_through_a_non_frame_pointer,
+	    test_chain_with_garbage_stops, test_full_chain_is_truncated, test_empty_dump, test_chain_without_a_dump);
 }
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("unwind");
-	TCase *live = tcase_create("own stack");
+	TCase *live = add_tcase(suite, "own stack");
 
 	add_stacks_by_hand(suite, "stacks by hand", set_up);
 	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);
 	tcase_set_timeout(live, 600);
 	tcase_add_test(live, test_same_as_other_unwinders);
-	suite_add_tcase(suite, live);
-	return run_suite(suite);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/replay/recording-notes.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 #define SECOND 1000000000ull
 #define START (5 * SECOND)
@@ -121,15 +121,14 @@ START_TEST(clock_that_went_back)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("window");
-	TCase *tcase = tcase_create("window");
+	TCase *tcase = add_tcase(suite, "window");
 
 	setenv("TZ", "UTC", 1);
 	tcase_add_loop_test(tcase, windows, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	tcase_add_loop_test(tcase, invalid_windows_are_refused, 0, (int)(sizeof(refused) / sizeof(refused[0])));
 	tcase_add_loop_test(tcase, clock_that_went_back, 0, 3);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return suite;
 }

@@ -4,7 +4,7 @@
 #include <check.h>
 
 #include "analysis/resolver/code-view.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 
 /* The numbers in mmtrace-file(5): recordings with these numbers exist. */
 START_TEST(numbers_match_the_manual)
@@ -41,14 +41,11 @@ START_TEST(unknown_numbers_become_something)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
 	Suite *suite = suite_create("wire");
-	TCase *cases = tcase_create("numbers");
+	TCase *cases = add_tcase(suite, "numbers");
 
-	tcase_add_test(cases, numbers_match_the_manual);
-	tcase_add_test(cases, values_round_trip);
-	tcase_add_test(cases, unknown_numbers_become_something);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	tcase_add_tests(cases, numbers_match_the_manual, values_round_trip, unknown_numbers_become_something);
+	return suite;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/compression.h"
-#include "support/run-suite.h"
+#include "support/suite.h"
 #include "support/temporary.h"
 #include "trace/write/writer-state.h"
 
@@ -354,21 +354,15 @@ START_TEST(hidden_parts_outside_are_refused)
 }
 END_TEST
 
-int main(void)
+Suite *test_suite(void)
 {
-	TCase *tests = tcase_create("writer");
 	Suite *suite = suite_create("writer");
+	TCase *tests = add_tcase(suite, "writer");
 
-	tcase_add_test(tests, frames_grow_with_repetitive_data);
-	tcase_add_test(tests, fitting_frames_keep_their_size);
-	tcase_add_test(tests, a_repeated_stack_takes_few_bytes);
-	tcase_add_test(tests, stacks_that_do_not_repeat_are_in_small_frames);
-	tcase_add_test(tests, streams_have_frames_of_their_own);
-	tcase_add_test(tests, repeated_records_take_little_more_than_their_times);
-	tcase_add_test(tests, joined_streams_do_not_train_the_frame_size);
-	tcase_add_test(tests, rounds_are_written_completely);
-	tcase_add_test(tests, hidden_parts_are_zero);
-	tcase_add_test(tests, hidden_parts_outside_are_refused);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	tcase_add_tests(tests, frames_grow_with_repetitive_data, fitting_frames_keep_their_size,
+			a_repeated_stack_takes_few_bytes, stacks_that_do_not_repeat_are_in_small_frames,
+			streams_have_frames_of_their_own, repeated_records_take_little_more_than_their_times,
+			joined_streams_do_not_train_the_frame_size, rounds_are_written_completely,
+			hidden_parts_are_zero, hidden_parts_outside_are_refused);
+	return suite;
 }

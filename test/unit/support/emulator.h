@@ -5,9 +5,7 @@
 
 #include <stdbool.h>
 
-enum { EXIT_SKIP = 77 };
-
-/* Whether an emulator runs this program; if so, prints that it does not emulate `what`, which the tests need. */
+/* Whether an emulator runs this program; if so, prints that it does not show `what`, which the tests need. */
 bool emulator_hides(const char *what);
 
 #endif

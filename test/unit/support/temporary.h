@@ -7,7 +7,7 @@
 
 enum { TEMPORARY_PATH_SIZE = 256 };
 
-/* Before the first test and after the last one: run_suite() calls them. */
+/* Before the first test and after the last one: main() calls them. */
 void temporary_begin(void);
 void temporary_end(void);
 

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Transparent huge pages: which memory has them, and samples of their contents. Skipped if the system has none. */
+#include <check.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/procfs/residency.h"
+#include "support/suite.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
+
+#define HUGE_BYTES (2ull << 20)
+#define NO_HUGE_PAGES "this kernel provides no huge pages, or does not show which pages are huge (before 6.7)"
+
+/* Memory for huge pages; false if this system has none. */
+static bool map_huge(size_t count, uint8_t **memory_ret)
+{
+	uint8_t *memory =
+	    mmap(NULL, (count + 1) * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	*memory_ret = (uint8_t *)(((uintptr_t)memory + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
+	return huge_pages_setting() != HUGE_NEVER && huge_pages_setting() != HUGE_SETTING_UNKNOWN &&
+	       !madvise(*memory_ret, count * HUGE_BYTES, MADV_HUGEPAGE);
+}
+
+/* Where free memory is fragmented, the kernel gives small pages instead. False: it cannot give huge ones. */
+static bool make_huge(uint8_t *memory, size_t count)
+{
+	return !madvise(memory, count * HUGE_BYTES, MADV_COLLAPSE);
+}
+
+/* False: this kernel or machine has no huge pages, or does not show them. */
+static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_reader *reader)
+{
+	if (!map_huge(count, memory_ret))
+		return false;
+	memset(*memory_ret, 1, count * HUGE_BYTES);
+	if (!make_huge(*memory_ret, count))
+		return false;
+	ck_assert(residency_open(reader, getpid()));
+	return reader->scan;
+}
+
+static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
+		      struct process_huge_pages *huge)
+{
+	struct process_residency residency = {0};
+
+	reader->wants_huge = true;
+	ck_assert_ptr_null(residency_read_ranges(reader, ranges, count, &residency));
+	ck_assert(!reader->gave_up);
+	huge->runs = reader->huge.runs;
+	reader->huge = (struct process_residency){0};
+	vector_deinit(&residency.runs);
+}
+
+/* Pages that were read, and those of them that are zero, from START to END. */
+static struct huge_sample sum_samples(const struct process_huge_pages *huge, uint64_t start, uint64_t end)
+{
+	struct huge_sample sum = {0};
+
+	for (size_t i = 0; i < huge->samples.count; i++) {
+		const struct huge_sample *sample = &huge->samples.items[i];
+
+		if (sample->address < start || sample->address >= end)
+			continue;
+		sum.read_bytes += sample->read_bytes;
+		sum.zero_bytes += sample->zero_bytes;
+	}
+	return sum;
+}
+
+/* 16 huge pages with one small page written each, 16 that were filled, and 16 that were filled by half. */
+START_TEST(huge_pages_are_found_and_sampled)
+{
+	struct process_huge_pages huge = {0};
+	struct mapped_range ranges[2];
+	struct residency_reader reader;
+	uint8_t *memory;
+	uint64_t start;
+
+	if (!map_huge(48, &memory))
+		SKIP_TEST(NO_HUGE_PAGES);
+	start = (uint64_t)(uintptr_t)memory;
+	for (size_t i = 0; i < 48 * HUGE_BYTES; i += HUGE_BYTES) {
+		memory[i + 12345] = 1;
+		if (i >= 32 * HUGE_BYTES)
+			memset(memory + i, 1, HUGE_BYTES / 2);
+		else if (i >= 16 * HUGE_BYTES)
+			memset(memory + i, 1, HUGE_BYTES);
+	}
+	if (!make_huge(memory, 48))
+		SKIP_TEST(NO_HUGE_PAGES);
+	ck_assert(residency_open(&reader, getpid()));
+	if (!reader.scan)
+		SKIP_TEST(NO_HUGE_PAGES);
+	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true};
+	ranges[1] = (struct mapped_range){start + 40 * HUGE_BYTES, start + 48 * HUGE_BYTES, false};
+	read_huge(&reader, ranges, 2, &huge);
+	ck_assert_uint_eq(huge.runs.count, 1);
+	ck_assert_uint_eq(huge.runs.items[0].start, start);
+	ck_assert_uint_eq(huge.runs.items[0].end, ranges[0].end);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
+	ck_assert_uint_eq(huge.samples.count, 40);
+	for (size_t i = 1; i < huge.samples.count; i++)
+		ck_assert_uint_gt(huge.samples.items[i].address, huge.samples.items[i - 1].address);
+	ck_assert_uint_ge(sum_samples(&huge, start, start + 16 * HUGE_BYTES).zero_bytes, (16 * 32 - 16) * 4096);
+	ck_assert_uint_eq(sum_samples(&huge, start + 16 * HUGE_BYTES, start + 32 * HUGE_BYTES).zero_bytes, 0);
+	ck_assert_uint_eq(sum_samples(&huge, start + 32 * HUGE_BYTES, ranges[0].end).zero_bytes, 8 * 16 * 4096);
+	process_huge_pages_deinit(&huge);
+
+	/* Out of time, it has no sample rather than one of the low addresses. */
+	read_huge(&reader, ranges, 2, &huge);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), 1, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAMPLED);
+	ck_assert_uint_eq(huge.samples.count, 0);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+
+	/* Not worth a sample. */
+	ranges[0].end = start + HUGE_BYTES;
+	ck_assert(residency_open(&reader, getpid()));
+	read_huge(&reader, ranges, 1, &huge);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_TOO_LITTLE);
+	ck_assert_uint_eq(huge.samples.count, 0);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+	munmap(memory, 48 * HUGE_BYTES);
+}
+END_TEST
+
+/* Reading it could wait for the process that handles its page faults. */
+START_TEST(a_process_with_userfaultfd_is_not_sampled)
+{
+	int userfaultfd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	struct process_huge_pages huge = {0};
+	struct residency_reader reader;
+	struct mapped_range range;
+	uint8_t *memory;
+
+	if (userfaultfd < 0)
+		SKIP_TEST("userfaultfd is not permitted here");
+	if (!open_full_huge(8, &memory, &reader))
+		SKIP_TEST(NO_HUGE_PAGES);
+	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
+	read_huge(&reader, &range, 1, &huge);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAFE);
+	ck_assert_uint_eq(huge.samples.count, 0);
+	close(userfaultfd);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
+	ck_assert_uint_eq(huge.samples.count, 8);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+	munmap(memory, 8 * HUGE_BYTES);
+}
+END_TEST
+
+/* Where nothing was written, the huge zero page is no memory of the process, and discarded memory is not touched. */
+START_TEST(sampling_causes_no_page_faults)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct process_huge_pages huge = {0};
+	struct residency_reader reader;
+	struct mapped_range range;
+	unsigned char resident;
+	uint8_t *memory;
+
+	if (!open_full_huge(8, &memory, &reader))
+		SKIP_TEST(NO_HUGE_PAGES);
+	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
+	read_huge(&reader, &range, 1, &huge);
+	ck_assert_int_eq(madvise(memory, 4 * HUGE_BYTES, MADV_DONTNEED), 0);
+	ck_assert_int_eq(((volatile uint8_t *)memory)[HUGE_BYTES], 0);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_uint_eq(huge.samples.count, 4);
+	ck_assert_uint_eq(huge.samples.items[0].address, range.start + 4 * HUGE_BYTES);
+	ck_assert_int_eq(mincore(memory, page, &resident), 0);
+	ck_assert_int_eq(resident & 1, 0);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+	munmap(memory, 8 * HUGE_BYTES);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("huge-pages");
+	TCase *cases = add_tcase(suite, "huge pages");
+
+	tcase_add_tests(cases, huge_pages_are_found_and_sampled, a_process_with_userfaultfd_is_not_sampled,
+			sampling_causes_no_page_faults);
+	return suite;
+}
