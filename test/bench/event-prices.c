@@ -60,7 +60,7 @@ struct part {
 	const char *filter;
 	unsigned more;	   /* of the same, as for other calls that are not made */
 	bool on_every_cpu; /* and not only where the pairs are made */
-	bool all_processes; /* of whoever runs there */
+	bool all_processes; /* not only the traced one */
 };
 
 struct set {

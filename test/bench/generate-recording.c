@@ -50,7 +50,7 @@ struct options {
 	bool no_rounds;
 	uint64_t jump; /* after so many events the clock goes back by an hour; 0: never */
 	const char *perf_map;
-	char *program; /* NULL: generated code */
+	char *program; /* NULL: JIT code */
 	const char *path;
 };
 

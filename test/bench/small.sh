@@ -65,7 +65,7 @@ must the same in /.*, with its symbols, inlined functions and lines:
 must the first output of a report of 333 events, in the middle of five runs:
 must mmtrace report <d> ms, at most <d> ms
 perf perf report --stdio <d> ms, at most <d> ms
-must <n> events, in generated code, <n> frames deep, the same file for all:
+must <n> events, in JIT code, <n> frames deep, the same file for all:
 must <n> events, in /.*, the same file for all:
 must mmtrace report(, names not known|, again)? <d> s
 perf perf (script|report --stdio) <d> s: <d> times as long

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What golden/report.sh and golden/update share. The recordings name their program by this place; it is put there for as
-# long as the tests run. Given: MMTRACE, SOURCE. Set here: $directory for results.
+# Shared by golden/report.sh and golden/update. The recordings name their program by this path; it is placed there while the
+# tests run. Input: MMTRACE, SOURCE. Sets $directory for results.
 set -u
 export LC_ALL=C.UTF-8 TZ=UTC NO_COLOR=1 COLUMNS=120
 unset DEBUGINFOD_URLS MMTRACE_PAGER PAGER
@@ -36,7 +36,7 @@ for_each_golden() {
 	done <"$SOURCE/test/golden/TESTLIST"
 }
 
-# replay NAME WORD...: output, errors and status of one line, into $directory/NAME.
+# replay NAME WORD...: writes output, errors and status of one line to $directory/NAME.
 replay() {
 	local name=$1
 	shift

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# For tests of what mmtrace writes where: runs it in an empty directory. Given: MMTRACE, SOURCE. Set here: $data, $failed.
-# Other tests put the program of the recordings at its place for a while: under this lock of theirs (replay.bash), it
-# neither comes nor goes, so that outputs can be compared.
+# For tests of the files that mmtrace writes: runs it in an empty directory. Input: MMTRACE, SOURCE. Sets $data and $failed.
+# Other tests place the recordings' program at its path for a while: while this script holds their lock (replay.bash), the
+# program neither appears nor disappears, so that outputs can be compared.
 exec 9</tmp && flock 9
 set -u
 export LC_ALL=C.UTF-8
@@ -16,7 +16,7 @@ complain() {
 	failed=1
 }
 
-# run STATUS COMMAND...: mmtrace must end with this status; its output and messages are in these files.
+# run STATUS COMMAND...: mmtrace must exit with this status; its output and messages are in these files.
 run() {
 	local expected=$1 status=0
 	shift

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# zsh -f complete.zsh DIRECTORY LINE: what the completion function in DIRECTORY offers at the end of LINE, one a line. It runs
-# as it does for a user: in an interactive zsh, on a terminal.
+# zsh -f complete.zsh DIRECTORY LINE: prints the words that the completion function in DIRECTORY offers at the end of LINE,
+# one per line. It runs as for a user: in an interactive zsh, on a terminal.
 zmodload zsh/zpty || exit 2
 
 setup='PS1= PS2= RPS1=; unsetopt beep; fpath=('${(q)1}' $fpath)

@@ -19,7 +19,7 @@ agrees() {
 	}
 	agreement_case
 	echo "$1 $figures"
-	[[ "$figures " =~ ^calls=([0-9]+)" whole="([0-9]+)" mmtrace="([0-9]+)" mmtrace-part="([0-9]+)" " ]] || fail "no figures: $figures"
+	[[ "$figures " =~ ^calls=([0-9]+)" complete="([0-9]+)" mmtrace="([0-9]+)" mmtrace-part="([0-9]+)" " ]] || fail "no figures: $figures"
 	[ $((BASH_REMATCH[3] + BASH_REMATCH[4])) = "${BASH_REMATCH[1]}" ] || {
 		DIFFERENCES=1 python3 "$support/agreement.py" gdb.calls mmtrace=mmtrace.calls >&2
 		fail "$1: gdb shows other stacks"

@@ -74,7 +74,7 @@ expect_shown '^/nowhere/source.js:14$'
 expect_shown '^--> +[0-9a-f]+:  call rax$'
 expect_shown '^ +[0-9a-f]+:  ' 4
 expect_packed_shows '*' packed-jitdump.data
-grep -q '^Outer ' original.txt && grep -q '^LaterOuter ' original.txt || fail "generated code is missing: $(cat original.txt)"
+grep -q '^Outer ' original.txt && grep -q '^LaterOuter ' original.txt || fail "JIT code is missing: $(cat original.txt)"
 
 # JIT code that a perf map names and that the recording contains: code that existed until the end is shown, code that other
 # code replaced is not.

@@ -67,9 +67,9 @@ while read -r kind from to rest; do
 		expect_window "$rest" --from "$(milliseconds $((from - start)))" --at "$(milliseconds $((to - start)))"
 		expect_window "$rest" --from="-$(milliseconds $((end - from)))" --to="-$(milliseconds $((end - to)))"
 	else
-		born=${timestamps[${rest%% *}]} rest=${rest#* }
-		expect_window "$rest" --from "@$from" --to "@$to" --min-age "$(milliseconds $((to - born)))"
-		expect_window "$rest" --from "@$from" --to "@$to" --tail "$(share $((to - born)) $((to - from)))"
+		until=${timestamps[${rest%% *}]} rest=${rest#* }
+		expect_window "$rest" --from "@$from" --to "@$to" --min-age "$(milliseconds $((to - until)))"
+		expect_window "$rest" --from "@$from" --to "@$to" --tail "$(share $((to - until)) $((to - from)))"
 	fi
 done < <(grep -E '^(window|young) ' workload.out)
 [ $windows = 35 ] || fail "$windows windows instead of 35"

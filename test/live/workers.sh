@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: quick
-# A supervisor with four workers of the same name, of which one grows: half in memory that it had mapped before, which no stack
-# explains, half in new mappings. The first lines name that worker, the table of processes begins with it, and so do the rows.
+# A supervisor has four workers of the same name, of which one grows: half in memory that it had mapped before, which no
+# stack explains, half in new mappings. The first lines name that worker, and the table of processes and the rows start with
+# it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf

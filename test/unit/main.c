@@ -43,7 +43,7 @@ static int run(Suite *suite)
 	int failed, count;
 
 	temporary_begin();
-	srunner_run_all(runner, CK_NORMAL);
+	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	count = srunner_ntests_run(runner);
 	srunner_free(runner);

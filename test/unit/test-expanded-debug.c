@@ -212,7 +212,7 @@ START_TEST(no_directory_to_write_to)
 END_TEST
 
 /* Like a full disk: a part of it can be written. */
-START_TEST(no_space_for_the_whole_file)
+START_TEST(no_space_for_the_file)
 {
 	struct rlimit before, small;
 	int expanded;
@@ -415,7 +415,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, open_sample, close_sample);
 	tcase_set_timeout(cases, 600);
 	tcase_add_tests(cases, decompressed_file_has_the_same_names, lines_match_libdw,
-			small_sections_are_not_decompressed, no_directory_to_write_to, no_space_for_the_whole_file,
+			small_sections_are_not_decompressed, no_directory_to_write_to, no_space_for_the_file,
 			damaged_sections_are_refused, only_sections_with_names_are_kept, impossible_sizes_are_refused,
 			half_of_the_free_space_is_left);
 	return suite;

@@ -29,7 +29,7 @@ static bool map_huge(size_t count, uint8_t **memory_ret)
 	       !madvise(*memory_ret, count * HUGE_BYTES, MADV_HUGEPAGE);
 }
 
-/* Where free memory is fragmented, the kernel gives small pages instead. False: it cannot give huge ones. */
+/* If free memory is fragmented, the kernel provides small pages instead. False: it provides no huge ones. */
 static bool make_huge(uint8_t *memory, size_t count)
 {
 	return !madvise(memory, count * HUGE_BYTES, MADV_COLLAPSE);
@@ -60,7 +60,7 @@ static void read_huge(struct residency_reader *reader, const struct mapped_range
 	vector_deinit(&residency.runs);
 }
 
-/* Pages that were read, and those of them that are zero, from START to END. */
+/* Bytes that were read, and those of them that are zero, from `start` to `end`. */
 static struct huge_sample sum_samples(const struct process_huge_pages *huge, uint64_t start, uint64_t end)
 {
 	struct huge_sample sum = {0};
@@ -76,7 +76,7 @@ static struct huge_sample sum_samples(const struct process_huge_pages *huge, uin
 	return sum;
 }
 
-/* 16 huge pages with one small page written each, 16 that were filled, and 16 that were filled by half. */
+/* 16 huge pages with one small page written each, 16 full ones, and 16 half full ones. */
 START_TEST(huge_pages_are_found_and_sampled)
 {
 	struct process_huge_pages huge = {0};
@@ -116,7 +116,7 @@ START_TEST(huge_pages_are_found_and_sampled)
 	ck_assert_uint_eq(sum_samples(&huge, start + 32 * HUGE_BYTES, ranges[0].end).zero_bytes, 8 * 16 * 4096);
 	process_huge_pages_deinit(&huge);
 
-	/* Out of time, it has no sample rather than one of the low addresses. */
+	/* If time runs out, there is no sample, instead of one of the low addresses only. */
 	read_huge(&reader, ranges, 2, &huge);
 	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), 1, &huge));
 	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAMPLED);
@@ -124,7 +124,7 @@ START_TEST(huge_pages_are_found_and_sampled)
 	process_huge_pages_deinit(&huge);
 	residency_close(&reader);
 
-	/* Not worth a sample. */
+	/* Too little for a sample. */
 	ranges[0].end = start + HUGE_BYTES;
 	ck_assert(residency_open(&reader, getpid()));
 	read_huge(&reader, ranges, 1, &huge);
@@ -165,7 +165,8 @@ START_TEST(a_process_with_userfaultfd_is_not_sampled)
 }
 END_TEST
 
-/* Where nothing was written, the huge zero page is no memory of the process, and discarded memory is not touched. */
+/* The huge zero page of unwritten memory does not count as the process's memory, and discarded memory is not
+ * touched. */
 START_TEST(sampling_causes_no_page_faults)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

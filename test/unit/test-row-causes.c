@@ -96,7 +96,7 @@ START_TEST(leaks_of_a_function_are_separate)
 }
 END_TEST
 
-/* Memory that allocators and runtimes keep has one cause, whichever function happened to need it; memory that a
+/* Memory that allocators and runtimes keep has one cause, whichever function triggered the growth; memory that a
  * program maps itself, files for instance, belongs to the function. */
 START_TEST(patterns_by_design_are_one_cause)
 {

@@ -60,7 +60,7 @@ static void put(size_t ring, const void *record, size_t size)
 	control->data_head += size;
 }
 
-static void put_allocation(size_t ring, pid_t pid, pid_t parent, uint64_t time_ns)
+static void put_fork(size_t ring, pid_t pid, pid_t parent, uint64_t time_ns)
 {
 	const struct {
 		struct perf_event_header header;
@@ -105,28 +105,28 @@ static void put_call(size_t ring, pid_t pid, uint64_t time_ns)
  * ring before it was. */
 START_TEST(a_child_seen_before_its_parent_is_recorded)
 {
-	uint64_t born_ns = clock_now_ns() + LATER_NS;
+	uint64_t forked_ns = clock_now_ns() + LATER_NS;
 
 	recorder->reader.scope.kind = SCOPE_PROCESSES;
 	ck_assert(scope_follow(&recorder->reader.scope, PARENT, 0));
-	put_allocation(1, GRANDCHILD, CHILD, born_ns + 2);
+	put_fork(1, GRANDCHILD, CHILD, forked_ns + 2);
 	ck_assert_ptr_null(ring_reader_read(recorder));
-	put_allocation(0, CHILD, PARENT, born_ns + 1);
+	put_fork(0, CHILD, PARENT, forked_ns + 1);
 	ck_assert_ptr_null(ring_reader_read(recorder));
-	ck_assert(scope_apply_forks(&recorder->reader.scope, born_ns + 2)); /* as a drain does by then */
-	ck_assert(scope_admits(&recorder->reader.scope, CHILD, born_ns + 1));
-	ck_assert(scope_admits(&recorder->reader.scope, GRANDCHILD, born_ns + 2));
+	ck_assert(scope_apply_forks(&recorder->reader.scope, forked_ns + 2)); /* as a drain does by then */
+	ck_assert(scope_admits(&recorder->reader.scope, CHILD, forked_ns + 1));
+	ck_assert(scope_admits(&recorder->reader.scope, GRANDCHILD, forked_ns + 2));
 }
 END_TEST
 
 START_TEST(a_fork_applies_to_records_read_with_it)
 {
-	uint64_t born_ns = clock_now_ns();
+	uint64_t forked_ns = clock_now_ns();
 
 	recorder->reader.scope.kind = SCOPE_PROCESSES;
 	ck_assert(scope_follow(&recorder->reader.scope, PARENT, 0));
-	put_allocation(1, GRANDCHILD, CHILD, born_ns);
-	put_allocation(0, CHILD, PARENT, born_ns - 1);
+	put_fork(1, GRANDCHILD, CHILD, forked_ns);
+	put_fork(0, CHILD, PARENT, forked_ns - 1);
 	ck_assert_ptr_null(ring_reader_read(recorder));
 	ck_assert_uint_eq(recorder->reader.scope.forks.count, 0);
 	ck_assert(scope_admits(&recorder->reader.scope, GRANDCHILD, clock_now_ns()));

@@ -38,7 +38,7 @@ name_calls() {
 		-x "$support/name-calls.py" </dev/null >"$directory/gdb.log" 2>&1 3>&- || fail "gdb: $(cat "$directory/gdb.log")"
 }
 
-# attach_perf NAME OPTION...: records mmap with stacks into $directory/perf-NAME.data. perf is told to start through its
+# attach_perf NAME OPTION...: records mmap with stacks into $directory/perf-NAME.data. perf is started through its
 # control FIFO, because it does not report when it is ready.
 attach_perf() {
 	local name=$1 fifo=$directory/perf-$1 answer word
@@ -88,15 +88,15 @@ need_agreement() {
 	stack_bytes=16384
 }
 
-# agreement_build PROGRAM: sets $agreement_command and $truth: "gdb" or, for programs whose library has no unwind tables,
+# agreement_build PROGRAM: sets $agreement_command and $reference: "gdb" or, for programs whose library has no unwind tables,
 # which gdb cannot unwind, "steps" (see true-stacks.c). Returns false and sets $missing if a compiler is not installed. Not
 # for interrupted.c: under gdb its timer leaves it no time.
 agreement_programs=(c c-static-pie c-static c-stripped c-musl c-musl-static c++ coroutine contexts libraries rust go)
 agreement_build() {
 	local c=("${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread) compiler=gcc
-	truth=gdb
+	reference=gdb
 	case $1 in
-	c-musl*) compiler=musl-gcc truth=steps ;;
+	c-musl*) compiler=musl-gcc reference=steps ;;
 	c++* | coroutine) compiler=g++ ;;
 	go) compiler=go ;;
 	rust) compiler=rustc ;;
@@ -133,22 +133,22 @@ build_cxx() {
 	build_program g++ -std=c++20 "${stack_options[@]}" "${@:3}" -o "$1" "$stack_sources/$2" stage.o -pthread
 }
 
-# agreement_case: runs $agreement_command; sets $figures to "calls=N whole=N mmtrace=N mmtrace-part=N perf-fp=N ..." (see
+# agreement_case: runs $agreement_command; sets $figures to "calls=N complete=N mmtrace=N mmtrace-part=N perf-fp=N ..." (see
 # agreement.py).
 agreement_case() {
 	local perf_recorders=() process gdb tracer command=("${agreement_command[@]}")
-	[ $truth = gdb ] || command=("$BUILD/test/true-stacks" "$directory/true.addresses" "${command[@]}")
+	[ $reference = gdb ] || command=("$BUILD/test/true-stacks" "$directory/true.addresses" "${command[@]}")
 	start_command "${command[@]}"
 	start_recording -q -m 64M -g "dwarf,$stack_bytes" -p "$pid"
 	attach_perf fp --call-graph fp
 	attach_perf dwarf --call-graph "dwarf,$stack_bytes"
-	if [ $truth = gdb ]; then attach_gdb; else attach_tracer; fi
+	if [ $reference = gdb ]; then attach_gdb; else attach_tracer; fi
 	let_work
 	stop_recording
 	for process in "${perf_recorders[@]}"; do
 		kill -INT "$process" && wait "$process"
 	done
-	if [ $truth = gdb ]; then
+	if [ $reference = gdb ]; then
 		# All data has been written. gdb does not always survive the exit of a program with many threads, and the
 		# program dies with it.
 		echo >&3

@@ -4,19 +4,18 @@
 
     agreement.py FILE TOOL=FILE...
 
-Each file has one call a line: thread, result of mmap, how the stack ends, frames from the innermost to the outermost, with
-tabs in between. The first file is the truth where it has come to the entry of the thread or to the beginning of a context; its
-"?NAME" may be that function or one without a name. Prints
-the number of calls, how many of them are whole there, and for each tool how many of those it shows with the same functions in
-the same order; as TOOL-part how many others are the same as far as both go, where the tool says that a signal handler's stack goes on elsewhere,
-or the truth ends in a function of Go's runtime that changes stacks. All others it lacks or shows otherwise; with DIFFERENCES set
-they go to stderr.
+Each line of a file is a call: thread, result of mmap, how the stack ends, frames from the innermost to the outermost, separated
+by tabs. The first file is the reference if the stack reaches the entry of the thread or the start of a context; its "?NAME" may
+be that function or one without a name. Prints the number of calls, how many are complete in the reference, and for each tool how
+many of those it shows with the same functions in the same order; as TOOL-part, how many others are the same as far as both go,
+where the tool says that a signal handler's stack continues elsewhere, or the reference ends in a function of Go's runtime that
+switches stacks. All others are missing or different; with DIFFERENCES set they are printed to stderr.
 """
 import os
 import re
 import sys
 
-WHOLE = "entry", "context"
+COMPLETE = "entry", "context"
 # Functions of Go's runtime that switch to another stack, and the function to which a signal handler, which may have one,
 # returns.
 STACK_SWITCHES = "systemstack", "mcall", "morestack", "asmcgocall"
@@ -24,7 +23,7 @@ SIGNAL_RETURN = "restore_rt"
 
 
 def balanced(text, opening, closing):
-    """The text without what stands in such brackets."""
+    """The text without what is in these brackets."""
     kept, depth = [], 0
     for character in text:
         if character == opening:
@@ -37,8 +36,8 @@ def balanced(text, opening, closing):
 
 
 def function(name):
-    """What is common to the ways in which tools write a function's name: without its scope, arguments, template
-    arguments, version and the prefixes and endings by which the C library tells aliases of one function apart."""
+    """The common part of the names that tools print for a function: without its scope, arguments, template arguments,
+    version and the prefixes and suffixes by which libc distinguishes aliases of one function."""
     if name == "[unknown]":
         return "?"
     if name.startswith("?"):
@@ -72,32 +71,32 @@ def is_same(frames, true):
         name == right or right.startswith("?") and name in ("?", right[1:]) for name, right in zip(frames, true))
 
 
-def is_same_in_part(call, truth):
-    """Whether one of them has not the whole stack because it goes on elsewhere, and is the same as far as it comes."""
-    (end, frames), (true_end, true) = call, truth
+def is_same_in_part(call, reference):
+    """Whether one of them is shorter because its stack continues elsewhere, and both are the same as far as it goes."""
+    (end, frames), (reference_end, true) = call, reference
     common = min(len(frames), len(true))
     if not common or not is_same(frames[:common], true[:common]):
         return False
-    if true_end in WHOLE:
+    if reference_end in COMPLETE:
         return end == "other_stack" and len(frames) < len(true) and SIGNAL_RETURN in frames
     # gdb has read the frames beyond it from the wrong stack.
     return end in ("entry", "other_stack") and true[common - 1] in STACK_SWITCHES and (end == "entry" or len(frames) == common)
 
 
 def main():
-    truth = read_calls(sys.argv[1])
-    figures = [f"calls={len(truth)}", f"whole={sum(end in WHOLE for end, _ in truth.values())}"]
+    reference = read_calls(sys.argv[1])
+    figures = [f"calls={len(reference)}", f"complete={sum(end in COMPLETE for end, _ in reference.values())}"]
     for argument in sys.argv[2:]:
         tool, path = argument.split("=", 1)
         calls, same, part = read_calls(path), 0, 0
-        for key, (true_end, true) in truth.items():
+        for key, (reference_end, true) in reference.items():
             end, frames = calls.get(key, ("", ["(no such call)"]))
-            if true_end in WHOLE and is_same(frames, true):
+            if reference_end in COMPLETE and is_same(frames, true):
                 same += 1
-            elif is_same_in_part((end, frames), (true_end, true)):
+            elif is_same_in_part((end, frames), (reference_end, true)):
                 part += 1
             elif os.environ.get("DIFFERENCES"):
-                print(f"{key[0]} {key[1]:#x}\n  truth  {' < '.join(true)}  ({true_end})\n"
+                print(f"{key[0]} {key[1]:#x}\n  reference  {' < '.join(true)}  ({reference_end})\n"
                       f"  {tool}  {' < '.join(frames)}  ({end or '-'})", file=sys.stderr)
         figures += [f"{tool}={same}", f"{tool}-part={part}"]
     print(" ".join(figures))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Run by gdb, attached to a program: writes the backtrace of every mmap that returns to the file $BACKTRACES.
 
-One line a call: thread, result, how it ends, then the frames, innermost first, with tabs in between; an inlined function is
-a frame. It ends with "entry" when gdb knows that the last frame has no caller, with "context" where makecontext has begun the
-stack, else with a dash.
-Where gdb is wrong:
-Functions that left by a jump are not on the stack; that gdb concludes them from debug information is left out. What it takes
-for inlined into a function that does not even contain the address, as it does with the resumed part of a coroutine, has the
-name that gdb's own symbol table has for that address. Below the function that makecontext was given lies the address where
-another one begins, which no call has put there: gdb looks for it one byte before, in nothing, and takes the zero that comes
-next for one more caller. Where Go changes to the thread's own stack, gdb does not follow: it ends there.
+One line for each call: thread, result, how it ends, then the frames, innermost first, separated by tabs; an inlined function
+is a frame. It ends with "entry" if gdb knows that the last frame has no caller, with "context" if makecontext started the stack,
+otherwise with a dash.
+Errors of gdb that are corrected here:
+Functions that left by a jump (tail calls) are not on the stack; frames that gdb infers from debug information are omitted. If gdb
+shows an address as inlined into a function that does not contain it, as in the resumed part of a coroutine, the name is that of
+gdb's own symbol table. Below the function passed to makecontext is the start address of another function, which no call has
+pushed: gdb looks it up one byte before, finds nothing, and shows the following zero as another caller. gdb does not follow Go's
+switch to the thread's own stack: the backtrace ends there.
 """
 import os
 import sys
@@ -20,7 +20,7 @@ from calls import symbol  # noqa: E402
 
 
 def is_outside(frame):
-    """Whether the function that gdb names is one whose code is elsewhere."""
+    """Whether the function that gdb names does not contain the address."""
     try:
         block = frame.block()
     except RuntimeError:

@@ -7,7 +7,7 @@ import gdb
 
 @functools.lru_cache
 def endless(path):
-    """The names of a file's functions that do not say where they end."""
+    """The names of a file's functions without a size."""
     names = set()
     for table in [], ["-D", "--without-symbol-versions"]:
         lines = subprocess.run(["nm", "-S", *table, path], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -16,8 +16,8 @@ def endless(path):
 
 
 def symbol(address, from_its_start=False):
-    """The name that gdb's own symbol table has for the address, or only for one where the symbol begins; "?": none. To gdb
-    a function that does not say where it ends is all that lies before the next one: it is given as "?NAME" then."""
+    """The name that gdb's own symbol table has for the address, or only if the symbol starts there; "?": none. gdb extends
+    a function without a size to the next one: the result is then "?NAME"."""
     text = gdb.execute(f"info symbol {address:#x}", to_string=True).strip()
     name, _, offset = text.split(" in section ")[0].partition(" + ")
     path = text.partition(" of ")[2]

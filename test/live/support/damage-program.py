@@ -16,7 +16,7 @@ def header_at(index):
 
 
 def section(wanted):
-    """Where it begins and ends in the file."""
+    """Its start and end in the file."""
     for index in range(count):
         header = header_at(index)
         start = header_at(names)[4] + header[0]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# For live tests: start workloads, record them, compare reports with what the workloads expect. Everything started is
-# ended and every file removed when the test ends, however it ends.
+# For live tests: start workloads, record them, compare reports with what the workloads expect. When the test ends, however
+# it ends, every process that it started is ended and every file removed.
 #
-# Given by CTest: MMTRACE (the tool), SOURCE, BUILD. Set here: $directory, the test's own; $recording; $pid of the workload.
+# CTest sets MMTRACE (the tool), SOURCE and BUILD. This file sets $directory, the test's own; $recording; $pid of the
+# workload.
 set -u
 export LC_ALL=C.UTF-8 NO_COLOR=1
 unset DEBUGINFOD_URLS
@@ -28,8 +29,8 @@ lives() {
 	read -r state <"/proc/$1/stat" && [[ ${state##*) } != [ZX]* ]]
 } 2>/dev/null
 
-# own_traces [TEST...]: NUMBER PATH of what runtimes that were killed leave where everybody writes, and of perf maps: of this
-# user, and as find's tests want them.
+# own_traces [TEST...]: NUMBER PATH of files that killed runtimes leave in shared directories, and of perf maps: those of
+# this user that pass find's tests.
 own_traces() {
 	find /tmp "/tmp/hsperfdata_$(id -un)" -maxdepth 1 ! -type d -user "$(id -u)" "$@" 2>/dev/null |
 		sed -nE -e 's:^/tmp/(perf-|perfinfo-)([0-9]+)\.map$:\2 &:p' -e 's:^/tmp/jit-([0-9]+)\.dump$:\1 &:p' \
@@ -37,9 +38,9 @@ own_traces() {
 			-e 's:^/tmp/(clr-debug-pipe|dotnet-diagnostic)-([0-9]+)-.*$:\2 &:p'
 }
 
-# remove_traces PROCESS...: what those that have ended left since the test began. A number may be of another process by now,
-# and earlier files of one that ended long ago, or lives where the same number means another process. The time that the file
-# was changed in any way, as a test may set its others.
+# remove_traces PROCESS...: files left by those of these processes that ended since the test began. A PID may belong to
+# another process by now, and earlier files may belong to a process that ended long ago, or to one that lives in another PID
+# namespace. The ctime of the file decides, because a test may set its other times.
 remove_traces() {
 	local -A ended=()
 	local process path
@@ -51,14 +52,14 @@ remove_traces() {
 	done < <(own_traces -newerct "$began")
 }
 
-# remove_recorded_traces: of the processes of report.json that have ended, which may have left their perf maps for it.
+# remove_recorded_traces: files of the ended processes in report.json, which may have left perf maps for it.
 remove_recorded_traces() {
 	local ended
 	mapfile -t ended < <(jq '.processes[] | select(.ended) | .pid' "$directory/report.json")
 	remove_traces "${ended[@]}"
 }
 
-# wait_for_end PROCESS...: those that were killed take a while, ten seconds at most.
+# wait_for_end PROCESS...: killed processes take a while, at most ten seconds.
 wait_for_end() {
 	local process i
 	for process; do
@@ -69,7 +70,7 @@ wait_for_end() {
 	done
 }
 
-# A recorder's command goes with it.
+# The command of a recorder ends with it.
 end_everything() {
 	local process children
 	for process in "${processes[@]}"; do
@@ -99,7 +100,7 @@ skip() {
 	exit 77
 }
 
-# Where the kernel does not let anybody here record system calls there is nothing to test.
+# If the kernel does not permit recording system calls here, there is nothing to test.
 need_perf() {
 	local reason
 	reason=$("$workloads/perf-allowed") || skip "$reason"
@@ -110,8 +111,8 @@ need_own_mounts() {
 	unshare --mount true 2>/dev/null || skip "this test needs private mounts, and a mount namespace cannot be created here"
 }
 
-# wait_until WHAT COMMAND...: until the command succeeds, two minutes at most, or WAIT_FACTOR times as long on an emulated
-# machine. One that knows that it never will says why in `given_up`.
+# wait_until WHAT COMMAND...: until the command succeeds, for at most two minutes, or WAIT_FACTOR times as long on an
+# emulated machine. A command that can no longer succeed sets `given_up` to the reason.
 wait_until() {
 	local what=$1 given_up= end=$((SECONDS + 120 * ${WAIT_FACTOR:-1}))
 	shift
@@ -129,8 +130,8 @@ go_on_until() {
 	wait_until "the workload to print $1" workload_printed "$1"
 }
 
-# cpu_ticks PROCESS: the time that all its threads have run, in hundredths of a second. Unlike time that passes it tells
-# how much work was done, however much else the machine has to do.
+# cpu_ticks PROCESS: CPU time of all its threads, in hundredths of a second. Unlike elapsed time it shows how much work was
+# done, whatever the load of the machine.
 cpu_ticks() {
 	sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
 }
@@ -140,7 +141,7 @@ has_run() {
 	[ "$(cpu_ticks "$1")" -ge "$2" ]
 }
 
-# let_run PROCESS TICKS: until it has run for so many more.
+# let_run PROCESS TICKS: until it has used this much more CPU time.
 let_run() {
 	wait_until "process $1 to work" has_run "$1" $(($(cpu_ticks "$1") + $2))
 }
@@ -149,8 +150,8 @@ workload_printed() {
 	grep -q "^$1" "$directory/workload.out"
 }
 
-# run_without_leftovers COMMAND...: without what an earlier process of this number has left, however long ago: the number is ours now.
-# What looks for it is waited for here: the command would be its parent otherwise, with one child more than it knows of.
+# run_without_leftovers COMMAND...: first removes files left by an earlier process with this PID, however old: the PID is
+# ours now. The removal is waited for here, because the command would otherwise have an unknown child.
 run_without_leftovers() {
 	local traces process path
 	traces=$(own_traces)
@@ -192,7 +193,7 @@ recorder_attached() {
 	[ -s "$recording" ]
 }
 
-# In its loop, where nothing is left to read: in poll(), by its number on x86-64, or ppoll() on either architecture.
+# In its loop, with nothing left to read: in poll(), by its number on x86-64, or ppoll() on either architecture.
 recorder_waits() {
 	local number
 	read -r number _ <"/proc/$recorder/syscall" && [[ $number = 7 || $number = 271 || $number = 73 ]]
@@ -206,16 +207,16 @@ recorder_waits_again() {
 	recorder_waits && [ "$(recorder_sleeps)" -ge "$1" ]
 }
 
-# let_recorder_catch_up: until it has read all that has happened by now. It sleeps when there is no more, and looks again
-# after 50 ms: when it has gone to sleep a few times, all of its loop has been run through since. One whose target never
-# rests may not sleep at all.
+# let_recorder_catch_up: until it has read everything that has happened so far. It sleeps if there is no more, and looks
+# again after 50 ms: once it has gone to sleep a few times, it has run its whole loop since. If its target never rests, it
+# may not sleep at all.
 let_recorder_catch_up() {
 	wait_until "the recorder to wait for work" recorder_waits
 	wait_until "the recorder to wait for work again" recorder_waits_again $(($(recorder_sleeps) + 4))
 }
 
-# The recording takes its name when every event is on, and just before the first snapshots. These are over when the
-# recorder waits for work; where the target never rests it may not be seen to, and need not.
+# The recording takes its name when every event is enabled, just before the first snapshots. These are finished when the
+# recorder waits for work; if the target never rests, this may not be observed, and need not be.
 wait_for_first_snapshots() {
 	local i
 	for ((i = 0; i < 100; i++)); do
@@ -225,7 +226,7 @@ wait_for_first_snapshots() {
 	sleep 0.3 # so long is every recording at least
 }
 
-# begin_recording OPTION...: until every event is on. What follows may come while the first snapshots are taken.
+# begin_recording OPTION...: until every event is enabled. What follows may happen while the first snapshots are taken.
 begin_recording() {
 	rm -f "$recording"
 	env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" <&0 2>"$directory/record.log" 3>&- &
@@ -234,13 +235,14 @@ begin_recording() {
 	wait_until "mmtrace record to attach" recorder_attached
 }
 
-# preload LIBRARY: of the workloads. "${preload[@]}" before a command loads it there, and into what that executes; the
-# sanitizers' own would be the first.
+# preload LIBRARY: of the workloads. "${preload[@]}" before a command loads it there, and into programs that it executes;
+# the sanitizers' own library must be the first.
 preload() {
 	preload=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "LD_PRELOAD=$workloads/lib$1.so")
 }
 
-# begin_command [OPTION...] -- COMMAND...: recorded from its start, its stdin held by us; with what is to be preloaded.
+# begin_command [OPTION...] -- COMMAND...: recorded from its start, with its stdin on our descriptor; with the preloaded
+# libraries.
 begin_command() {
 	rm -f "$recording" "$directory/workload.in"
 	mkfifo "$directory/workload.in"
@@ -252,21 +254,21 @@ begin_command() {
 	exec 3>"$directory/workload.in"
 }
 
-# end_command: its stdin ends, and so does it.
+# end_command: closes its stdin, and waits until it ends.
 end_command() {
 	exec 3>&-
 	wait "$recorder" || fail "record of a command ended with status $?: $(cat "$directory/record.log")"
 	report_json
 }
 
-# child_of PROCESS: the number of its first child.
+# child_of PROCESS: the PID of its first child.
 child_of() {
 	local children
 	read -r -a children <"/proc/$1/task/$1/children" # the line has no end
 	[ ${#children[@]} -gt 0 ] && echo "${children[0]}"
 }
 
-# record_command_for TICKS OPTION... -- COMMAND...: from its start, until it has run for so long.
+# record_command_for TICKS OPTION... -- COMMAND...: from its start, until it has used this much CPU time.
 record_command_for() {
 	local ticks=$1 command
 	shift
@@ -284,7 +286,7 @@ start_recording() {
 	wait_for_first_snapshots
 }
 
-# stop_recording [SIGNAL]: the recorder's status must be 0.
+# stop_recording [SIGNAL]: the recorder's exit status must be 0.
 stop_recording() {
 	kill "-${1:-INT}" "$recorder"
 	wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
@@ -310,7 +312,7 @@ expect_true_report() {
 	expect_json '[.processes[].mismatch_bytes // 0 | select(. != 0)] == []'
 }
 
-# expect_check STATUS: what report --check ends with.
+# expect_check STATUS: the exit status of report --check.
 expect_check() {
 	local status
 	"$MMTRACE" report --check --no-pager -i "$recording" >"$directory/check.txt" 2>&1
@@ -334,7 +336,7 @@ expect_workload_answer() {
 	grep -q '^expect ' "$directory/workload.out" || fail "the workload expects nothing"
 }
 
-# record_work OPTION...: record the waiting workload while it works, and let it end; report_json has the result.
+# record_work OPTION...: record the waiting workload while it works, and let it end; report_json shows the result.
 record_work() {
 	start_recording "$@"
 	let_work
@@ -343,7 +345,7 @@ record_work() {
 	let_end
 }
 
-# record_running PROCESS TICKS OPTION...: record a busy process, which continues, for so many ticks.
+# record_running PROCESS TICKS OPTION...: record a busy process for this much CPU time; it continues.
 record_running() {
 	local process=$1 ticks=$2
 	shift 2
@@ -370,7 +372,7 @@ expect_unrecorded_children() {
 		fail "the report says that there is no leak, without the children: $(cat "$directory/report.txt")"
 }
 
-# expect_all_children PROCESS...: no warning, and the report is about these processes and no others.
+# expect_all_children PROCESS...: there is no warning, and the report contains exactly these processes.
 expect_all_children() {
 	local processes_json
 	processes_json=[$(IFS=, && echo "$*")]
@@ -401,7 +403,7 @@ has_zombie() {
 	zombie=$(child_of "$parent") && grep -q '^State:.Z' "/proc/$zombie/status"
 }
 
-# Options of `record` for the two below.
+# Options of `record` for the two functions below.
 case_options=()
 
 # attach_case NAME [OPERAND...]: attach to the waiting workload, let it work, stop, compare.
@@ -409,7 +411,7 @@ attach_case() {
 	start_workload "$@"
 	record_work "${case_options[@]}" -p "$pid"
 	expect_true_report
-	# All living processes, the workload in any case.
+	# All living processes, including the workload.
 	expect_json ".processes | all(.checked or .ended) and any(.pid == $pid and .checked and (.ended | not))"
 	expect_workload_answer yes
 }

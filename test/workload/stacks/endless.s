@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Debug information for native.c that never ends: references lead back to where they stand, every function has the same
-# long list of ranges, and functions stand in each other, or are inlined there, 200,000 levels deep.
+# Endless debug information for native.c: references form cycles, every function has the same long list of ranges, and
+# functions are nested or inlined 200,000 levels deep.
 	.set	FUNCTIONS, 5000
 	.set	RANGES, 5000
 	.set	LEVELS, 200000

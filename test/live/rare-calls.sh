@@ -10,7 +10,7 @@ source "$SOURCE/test/live/support/losses.bash" || exit 2
 need_perf
 
 # Other processes that make the same calls, with a secret on the stack, and have children.
-(while "$workloads/seldom" --exit strange && "$workloads/seldom" --exit; do
+(while "$workloads/rare-calls" --exit strange && "$workloads/rare-calls" --exit; do
 	sleep 0.05
 done) >strange.out &
 processes+=($!)
@@ -37,7 +37,7 @@ expect_calls() {
 }
 
 for options in "" --lean "--scope cpus" --no-inherit; do
-	start_workload seldom
+	start_workload rare-calls
 	start_recording $options -p "$pid"
 	let_work
 	stop_recording
@@ -45,25 +45,25 @@ for options in "" --lean "--scope cpus" --no-inherit; do
 	expect_calls "${options:+$([ "$options" != --no-inherit ] || echo child)}"
 done
 
-start_workload seldom outlive
+start_workload rare-calls outlive
 start_recording -p "$pid"
 let_work
 stop_recording
 let_end
 expect_calls
 
-"$MMTRACE" record -o "$recording" -- "$workloads/seldom" --exit >workload.out 2>record.log ||
+"$MMTRACE" record -o "$recording" -- "$workloads/rare-calls" --exit >workload.out 2>record.log ||
 	fail "record ended with status $?: $(cat record.log)"
 expect_calls
 
 # Other processes make more of these calls than the rings have room for while the recorder is stopped: with per-thread
 # events no call of the target is lost or reported as lost.
 for options in "" --lean; do
-	start_workload seldom
+	start_workload rare-calls
 	start_recording $options -m 2M -p "$pid"
 	stop_recorder
 	for _ in {1..40}; do
-		"$workloads/seldom" --exit strange >/dev/null
+		"$workloads/rare-calls" --exit strange >/dev/null
 	done
 	kill -CONT "$recorder"
 	let_work
