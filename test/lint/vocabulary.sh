@@ -1,15 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# One word for each concept, the one of perf, the kernel and DWARF: these private words must not come back into the sources.
+# One word for each concept, the one of perf, the kernel and DWARF: these private words must not come back into the sources
+# and tests.
 set -u
 cd "${SOURCE:?}" || exit 1
 
 failed=0
 mapfile -t files < <(find lib cmd include -name '*.[ch]' | sort)
-((${#files[@]} > 0)) || { echo "no source files found" >&2; exit 1; }
+# This script has to spell the words. The recordings' programs, expected outputs and READMEs are no code.
+mapfile -t tests < <(find test -type f ! -path '*/data/*' ! -path '*/corpus/*' ! -name '*.expected' ! -name '*.json' ! -name README \
+	! -path test/golden/TESTLIST ! -path test/lint/vocabulary.sh ! -path '*/__pycache__/*' | sort | xargs grep -lI '')
+((${#files[@]} > 0 && ${#tests[@]} > 0)) || { echo "no source files or no tests found" >&2; exit 1; }
 
-# Without string literals, which may contain the words of other programs and of earlier versions.
-lines=$(grep -nH '' "${files[@]}" | sed -E 's/"([^"\\]|\\.)*"/""/g')
+# Without string literals, which may contain the words of other programs and of earlier versions; the names of .NET's stubs.
+lines=$(grep -nH '' "${files[@]}" "${tests[@]}" | sed -E 's/"([^"\\]|\\.)*"/""/g; s/IL_STUB//g')
 
 # Parts of identifiers, and words of comments.
 while read -r old new; do
@@ -42,9 +46,19 @@ cut_files(_[a-z]+)* truncated files
 feed_[a-z]+|struct.feed readahead
 END
 
-# Phrases in comments, messages, manual pages and READMEs. A line break, or two string literals, may divide them: each file
-# becomes one line.
-texts=$(for file in "${files[@]}" man/*.[1357] README test/README test/bench/README; do
+# A test's name states the behaviour.
+while read -r line; do
+	echo "$line    <- state the behaviour in the field's words" >&2
+	failed=1
+done < <(grep -nHE 'START_TEST\(([a-z0-9]+_)*(whoever|told|lies|anew|born|seldom|strangers?)(_[a-z0-9]+)*\)' test/unit/test-*.c)
+
+# Phrases in comments, messages, manual pages and READMEs, and in comments of tests. A line break, or two string literals, may
+# divide them: each file becomes one line.
+texts=$(for file in "${tests[@]}"; do
+	{ grep -E '^[[:space:]]*(#|//|/?[*])' "$file" || true; } | tr '\n' ' ' |
+		sed -E "s%[[:space:]]+([*]|#|//)[[:space:]]% %g; s%[[:space:]]+% %g; s%^%$file: %; s%\$%\n%"
+done
+for file in "${files[@]}" man/*.[1357] README test/README test/bench/README; do
 	tr '\n' ' ' <"$file" | sed -E "s|\"[[:space:]]+\"||g; s|[[:space:]]+[*][[:space:]]| |g; s|[[:space:]]+| |g; s|^|$file: |; s|\$|\n|"
 done)
 mapfile -t phrases <<'END'
