@@ -14,7 +14,7 @@ shift 2
 tests=("$@")
 [ $# -gt 0 ] || tests=(
 	unit-space-rules unit-space-kernel
-	unit-code-reading unit-jit-code unit-jitdump-files unit-residency
+	unit-code-reading unit-jit-code unit-jitdump-files unit-residency unit-huge-pages
 	unit-events unit-rings unit-cpu-hotplug unit-scope unit-scheduling-priority unit-runtime-helper unit-thread-coverage
 	unit-process-table unit-in-flight unit-build-id-notes
 	live-torture-single live-torture-threads live-torture-forks live-torture-races
