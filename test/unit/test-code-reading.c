@@ -580,8 +580,8 @@ static void add_reading(TCase *tests, TCase *old)
 	tcase_add_test(old, short_lived_code_leaves_room);
 	tcase_add_tests(tests, ended_children_are_evicted_first, requested_processes_evict_others,
 			requested_processes_are_not_evicted, earlier_programs_of_a_process_are_evicted,
-			ended_programs_are_forgotten, child_without_code_is_kept_while_known, processes_are_read_in_turn,
-			missing_descriptors_are_reported);
+			ended_programs_are_forgotten, child_without_code_is_kept_while_known,
+			processes_are_read_in_turn, missing_descriptors_are_reported);
 	if (kernel_answers_queries()) {
 		tcase_add_tests(tests, neighbouring_data_takes_no_room, unmapped_code_is_forgotten);
 	} else {

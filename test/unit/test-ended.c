@@ -75,10 +75,8 @@ static void record(unsigned children, size_t mappings, bool parent_survives)
 
 static struct mmt_report *report_all(void)
 {
-	struct mmt_report_options options;
 
-	mmt_report_options_init(&options);
-	return report_file_report(&options);
+	return report_file_report(NULL);
 }
 
 START_TEST(children_end_one_after_the_other)

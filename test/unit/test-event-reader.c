@@ -187,15 +187,13 @@ static void check_stack(const struct mmt_group *group, const struct mmt_stack *s
 
 START_TEST(stacks_match_the_report)
 {
-	struct mmt_report_options options;
 	struct mmt_report *report;
 	const struct mmt_stack *stack;
 	struct mmt_events *events;
 	uint32_t number;
 
 	record_calls();
-	mmt_report_options_init(&options);
-	report = report_file_report(&options);
+	report = report_file_report(NULL);
 	ck_assert_uint_eq(report->group_count, 1);
 	events = open_calls();
 	find(events, MMT_EVENT_COMM);

@@ -56,16 +56,11 @@ static void write_residency(struct recording_builder *builder, bool at_start)
 						  {MADE, MADE + 8 * PAGE},   {FILE_START, FILE_START + PAGE},
 						  {ARENA, ARENA + 7 * PAGE}, {ARENA + 10 * PAGE, ARENA + 30 * PAGE}};
 	struct recording_residency residency = {0};
-	struct buffer buffer;
 
 	if (at_start)
 		add_pages(&residency.at_start, 13 * PAGE, start, sizeof(start) / sizeof(start[0]));
 	add_pages(&residency.processes, 48 * PAGE, end, sizeof(end) / sizeof(end[0]));
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
+	report_file_add_residency(builder, &residency);
 }
 
 /* RSS at the start and at the end of the recording, before the pages are read; 0: none. */
@@ -225,13 +220,11 @@ static void assert_kind(const struct mmt_growth *growth, enum mmt_class memory_c
 
 START_TEST(every_page_has_a_part)
 {
-	struct mmt_report_options options;
 	struct mmt_report *report;
 	const struct mmt_growth *growth;
 
 	write_recording(true, 0, 0);
-	mmt_report_options_init(&options);
-	report = report_file_report(&options);
+	report = report_file_report(NULL);
 	growth = &report->growth;
 	ck_assert(growth->parts_known);
 	ck_assert_uint_eq(growth->part_count, 6);
@@ -274,12 +267,10 @@ START_TEST(parts_add_up_while_the_process_runs)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct mmt_report_options options;
 		struct mmt_report *report;
 
 		write_recording(true, cases[i].first * PAGE, cases[i].last * PAGE);
-		mmt_report_options_init(&options);
-		report = report_file_report(&options);
+		report = report_file_report(NULL);
 		ck_assert(report->growth.parts_known);
 		ck_assert_int_eq(report->growth.unexplained_bytes, cases[i].unexplained * PAGE);
 		ck_assert_int_eq(report->growth.changing_bytes, cases[i].changing * PAGE);
@@ -292,12 +283,10 @@ END_TEST
 
 START_TEST(no_parts_without_the_first_reading)
 {
-	struct mmt_report_options options;
 	struct mmt_report *report;
 
 	write_recording(false, 0, 0);
-	mmt_report_options_init(&options);
-	report = report_file_report(&options);
+	report = report_file_report(NULL);
 	ck_assert(!report->growth.parts_known && !report->growth.kinds_at_start);
 	ck_assert(report->growth.kinds_at_end);
 	ck_assert_uint_eq(report->growth.part_count, 0);
@@ -335,7 +324,6 @@ static void write_readings(void)
 	const struct resident_run last[] = {RUN(HEAP, 30), RUN(LATER, 16)};
 	struct recording_residency residency = {0};
 	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
-	struct buffer buffer;
 
 	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
 	write_maps(builder, BASE + 2 * SECOND, false, false);
@@ -352,11 +340,7 @@ static void write_readings(void)
 	residency.at_start.items[0].time_ns = BASE + 1;
 	add_pages(&residency.processes, 47 * PAGE, last, 2);
 	residency.processes.items[0].time_ns = BASE + 8 * SECOND;
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
+	report_file_add_residency(builder, &residency);
 	builder_finish(builder, BASE + 8 * SECOND);
 }
 
@@ -623,23 +607,16 @@ START_TEST(absurd_sizes_do_not_overflow)
 		const struct resident_run low = {HEAP, HEAP + 2 * PAGE}, high = {0, 1ull << 56};
 		struct recording_residency residency = {0};
 		struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
-		struct mmt_report_options options;
 		struct mmt_report *report;
-		struct buffer buffer;
 
 		builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
 		builder_note(builder, BASE + 1, PID, NOTE_RESIDENT, size[0], 1);
 		builder_note(builder, BASE + 7 * SECOND, PID, NOTE_RESIDENT, size[1], 2);
 		add_pages(&residency.at_start, size[0], i % 2 ? &low : &high, 1);
 		add_pages(&residency.processes, size[1], i % 2 ? &high : &low, 1);
-		buffer_init(&buffer, 1 << 16);
-		ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-		builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-		buffer_deinit(&buffer);
-		recording_residency_deinit(&residency);
+		report_file_add_residency(builder, &residency);
 		builder_finish(builder, BASE + 8 * SECOND);
-		mmt_report_options_init(&options);
-		report = report_file_report(&options);
+		report = report_file_report(NULL);
 		ck_assert(report->growth.parts_known);
 		ck_assert_uint_le(report->growth.pages_start_bytes, 1ull << 56);
 		ck_assert_uint_le(report->growth.pages_end_bytes, 1ull << 56);
@@ -669,10 +646,8 @@ static void check_heaps(const char *library, const struct touched *touched, size
 	struct recording_residency residency = {0};
 	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
 	uint64_t start = 0, expected[2] = {0}, found[2] = {0};
-	struct mmt_report_options options;
 	struct mmt_report *report;
 	const char *heap = NULL;
-	struct buffer buffer;
 	size_t run_count = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -692,14 +667,9 @@ static void check_heaps(const char *library, const struct touched *touched, size
 	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, count + 1);
 	add_pages(&residency.at_start, PAGE, NULL, 0);
 	add_pages(&residency.processes, run_count * MIB, runs, run_count);
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
+	report_file_add_residency(builder, &residency);
 	builder_finish(builder, BASE + 8 * SECOND);
-	mmt_report_options_init(&options);
-	report = report_file_report(&options);
+	report = report_file_report(NULL);
 	ck_assert(report->growth.parts_known);
 	for (size_t i = 0; i < report->growth.part_count; i++) {
 		const struct mmt_growth_part *part = &report->growth.parts[i];
@@ -773,7 +743,6 @@ START_TEST(killed_recorder_has_no_final_parts)
 	struct recording_residency residency = {0};
 	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
 	struct mmt_report *report;
-	struct buffer buffer;
 
 	builder_snapshot(builder, SNAPSHOT_START, BASE, PID, lines, 1);
 	builder_note(builder, BASE + 1, PID, NOTE_RESIDENT, 2 * PAGE, 1);
@@ -781,11 +750,7 @@ START_TEST(killed_recorder_has_no_final_parts)
 	builder_pages(builder, BASE + 6 * SECOND, PID, &(struct builder_pages){1, false, 10 * PAGE, end, 1});
 	builder_note(builder, BASE + 7 * SECOND, PID, NOTE_RESIDENT, 40 * PAGE, 2);
 	add_pages(&residency.at_start, 2 * PAGE, start, 1);
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
+	report_file_add_residency(builder, &residency);
 	builder_finish(builder, BASE + 8 * SECOND);
 	report = report_window(0, 0);
 	ck_assert(!report->windowed && !report->growth.pages_at_ends);
@@ -852,7 +817,6 @@ static void write_huge_recording(bool all)
 	struct recording_huge_pages huge = {.setting = HUGE_ALWAYS};
 	struct process_huge_pages *process = vector_append(&huge.processes);
 	struct recording_residency residency = {0};
-	struct buffer buffer;
 
 	ck_assert_ptr_nonnull(process);
 	process->pid = PID;
@@ -867,16 +831,9 @@ static void write_huge_recording(bool all)
 	}
 	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 2);
 	builder_mmap_exit(builder, 2000, PID, PID, MADE, HUGE_PAGES * HUGE_BYTES, 0x1234);
-	buffer_init(&buffer, 1 << 16);
 	add_pages(&residency.processes, 2 * HUGE_PAGES * HUGE_BYTES, runs, 2);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_clear(&buffer);
-	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
-	recording_huge_pages_deinit(&huge);
+	report_file_add_residency(builder, &residency);
+	report_file_add_huge_pages(builder, &huge);
 	builder_finish(builder, 3000);
 }
 
@@ -938,12 +895,10 @@ END_TEST
 
 START_TEST(huge_pages_without_a_sample)
 {
-	struct mmt_report_options options;
 	struct mmt_report *report;
 
 	write_huge_recording(false);
-	mmt_report_options_init(&options);
-	report = report_file_report(&options);
+	report = report_file_report(NULL);
 	ck_assert(report->huge_pages_known);
 	ck_assert_str_eq(report->huge_sampling, "not-permitted");
 	ck_assert_uint_eq(report->huge_pages.bytes, 2 * HUGE_PAGES * HUGE_BYTES);
@@ -954,7 +909,7 @@ START_TEST(huge_pages_without_a_sample)
 	mmt_report_destroy(report);
 	/* Earlier versions did not read them. */
 	write_recording(true, 0, 0);
-	report = report_file_report(&options);
+	report = report_file_report(NULL);
 	ck_assert(!report->huge_pages_known);
 	ck_assert_ptr_null(report->huge_sampling);
 	ck_assert_ptr_null(report->huge_pages.hint);
@@ -989,7 +944,6 @@ static void write_huge_processes(enum huge_sampling of_third)
 	struct recording_builder *builder = builder_create(report_file_path());
 	struct recording_huge_pages huge = {.setting = HUGE_ALWAYS};
 	struct recording_residency residency = {0};
-	struct buffer buffer;
 
 	add_huge_process(&huge, PID, HUGE_SAMPLED, HUGE_PAGES, 32 * PAGE);
 	add_huge_process(&huge, PID + 1, HUGE_SAMPLED, HUGE_PAGES / 4, 0);
@@ -1001,15 +955,8 @@ static void write_huge_processes(enum huge_sampling of_third)
 	}
 	for (int32_t i = 0; i < 3; i++)
 		builder_mmap_exit(builder, 2000 + (uint64_t)i, PID + i, PID + i, MADE, HUGE_PAGES * HUGE_BYTES, 0x1234);
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_clear(&buffer);
-	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
-	recording_huge_pages_deinit(&huge);
+	report_file_add_residency(builder, &residency);
+	report_file_add_huge_pages(builder, &huge);
 	builder_finish(builder, 3000);
 }
 

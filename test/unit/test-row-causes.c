@@ -303,18 +303,13 @@ static void add_final_residency(struct recording_builder *builder)
 	struct recording_residency residency = {0};
 	struct process_residency *process = vector_append(&residency.processes);
 	const struct resident_run run = {CODE, CODE + 4096};
-	struct buffer buffer;
 
 	ck_assert_ptr_nonnull(process);
 	process->pid = PID;
 	process->time_ns = START + 60 * SECOND;
 	process->resident_bytes = 100 * MEBIBYTE;
 	ck_assert(vector_push(&process->runs, run));
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
+	report_file_add_residency(builder, &residency);
 }
 
 static const struct mmt_report *report_of_untouched(bool residency, unsigned count, unsigned lifetime)

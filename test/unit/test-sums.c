@@ -40,12 +40,10 @@ static struct recording_builder *begin(void)
 
 static struct mmt_report *finish(struct recording_builder *builder)
 {
-	struct mmt_report_options options;
 
 	builder_round(builder);
 	builder_finish(builder, STOP_NS);
-	mmt_report_options_init(&options);
-	return report_file_report(&options);
+	return report_file_report(NULL);
 }
 
 static bool has_note(const struct mmt_report *report, const char *text)

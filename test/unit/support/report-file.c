@@ -31,26 +31,48 @@ const char *report_file_path(void)
 	return path;
 }
 
+void report_file_add_residency(struct recording_builder *builder, struct recording_residency *residency)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(residency);
+}
+
+void report_file_add_huge_pages(struct recording_builder *builder, struct recording_huge_pages *huge)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_huge_pages_encode(huge, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_huge_pages_deinit(huge);
+}
+
 void report_file_survive(struct recording_builder *builder, int32_t pid)
 {
 	struct recording_residency residency = {0};
 	struct process_residency *process = vector_append(&residency.processes);
-	struct buffer buffer;
 
 	ck_assert_ptr_nonnull(process);
 	process->pid = pid;
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
+	report_file_add_residency(builder, &residency);
 }
 
 struct mmt_report *report_file_report(struct mmt_report_options *options)
 {
+	struct mmt_report_options defaults;
 	struct mmt_report *report = NULL;
 	struct mmt_error *error;
 
+	if (!options) {
+		mmt_report_options_init(&defaults);
+		options = &defaults;
+	}
 	options->input = path;
 	error = mmt_report_create(options, &report);
 	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");

@@ -6,6 +6,7 @@
 #include <mmtrace/report.h>
 
 #include "support/recording-builder.h"
+#include "trace/sections/sections.h"
 
 /* A checked fixture: creates the directory, and checks that it contains only the recording at the end. */
 void report_file_setup(void);
@@ -14,10 +15,14 @@ void report_file_teardown(void);
 /* Between the two. */
 const char *report_file_path(void);
 
+/* Adds the section of page readings, or of huge pages, and releases them. */
+void report_file_add_residency(struct recording_builder *builder, struct recording_residency *residency);
+void report_file_add_huge_pages(struct recording_builder *builder, struct recording_huge_pages *huge);
+
 /* The recorder read the pages of this process when it stopped. For one process of a recording. */
 void report_file_survive(struct recording_builder *builder, int32_t pid);
 
-/* The report of the recording; sets options->input. */
+/* The report of the recording; sets options->input. Without options: the default ones. */
 struct mmt_report *report_file_report(struct mmt_report_options *options);
 
 #endif
