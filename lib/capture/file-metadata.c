@@ -369,7 +369,7 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 struct piece {
 	enum name_piece kind;
 	pid_t pid, namespace_pid;
-	uint64_t looked_ns, now_ns, offset;
+	uint64_t from_ns, now_ns, offset;
 };
 
 /* Writes a piece with the time of the latest record read, so that it is not newer than records still in the rings. */
@@ -384,7 +384,7 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 	buffer_put_u32(&record, (uint32_t)piece->pid);
 	buffer_put_u32(&record, (uint32_t)piece->namespace_pid);
 	buffer_put_u32(&record, 0);
-	buffer_put_u64(&record, piece->looked_ns);
+	buffer_put_u64(&record, piece->from_ns);
 	buffer_put_u64(&record, piece->now_ns);
 	buffer_put_u64(&record, piece->offset);
 	buffer_put(&record, bytes, size);
@@ -420,7 +420,7 @@ static struct mmt_error *write_perf_map(struct recorder *recorder, struct traced
 	struct piece piece = {.kind = NAME_PIECE_PERF_MAP,
 			      .pid = process->pid,
 			      .namespace_pid = process->namespace_pid,
-			      .looked_ns = process->map_pieces_ns,
+			      .from_ns = process->map_pieces_ns,
 			      .now_ns = clock_now_ns()};
 	const char *refused;
 	struct stat status;
@@ -442,7 +442,7 @@ static struct mmt_error *write_jitdump(struct recorder *recorder, struct noted_j
 	struct piece piece = {.kind = NAME_PIECE_JITDUMP,
 			      .pid = note->pid,
 			      .namespace_pid = note->namespace_pid,
-			      .looked_ns = note->knows_program ? note->program_ns : 0,
+			      .from_ns = note->knows_program ? note->program_ns : 0,
 			      .now_ns = clock_now_ns(),
 			      .offset = note->in_pieces};
 	struct mmt_error *error;

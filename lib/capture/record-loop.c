@@ -104,23 +104,23 @@ static void warn_of_descriptors(struct recorder *recorder)
 
 /* Call this when the first snapshots of all processes known at the start, or of the first one that started later, have
  * been tried. */
-static void warn_of_guarded(struct recorder *recorder)
+static void warn_of_denied_maps(struct recorder *recorder)
 {
 	uint64_t count = recorder->summary.guarded_processes;
 
-	if (count && !recorder->guarded_reported)
+	if (count && !recorder->denied_maps_reported)
 		recorder_message(recorder, true,
 				 "the mappings of %llu %s cannot be read: permission denied; what was mapped before is "
 				 "not known, and nothing is checked there; %s",
 				 (unsigned long long)count, count == 1 ? "process" : "processes",
 				 geteuid() ? "run as root or with CAP_SYS_PTRACE"
 					   : "a user namespace or a security module guards them");
-	recorder->guarded_reported |= count > 0;
+	recorder->denied_maps_reported |= count > 0;
 }
 
 /* Snapshots of many processes, and waits, may take long. Flushes once a second in between, so that a killed recorder
  * loses little. */
-static struct mmt_error *keep_written(struct recorder *recorder)
+static struct mmt_error *flush_if_due(struct recorder *recorder)
 {
 	struct mmt_error *error;
 
@@ -151,10 +151,10 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	warn_of_descriptors(recorder);
-	warn_of_guarded(recorder);
+	warn_of_denied_maps(recorder);
 	/* Per-thread events are also open for offline CPUs. Per-CPU events have to be opened when a CPU comes
 	 * online. */
-	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.cpus.looked_ns >= TICK_NS)
+	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.cpus.checked_ns >= TICK_NS)
 		error = cpu_hotplug_check(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
@@ -165,7 +165,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 		if (!error)
 			error = process_events_apply(recorder);
 		if (!error)
-			error = keep_written(recorder);
+			error = flush_if_due(recorder);
 	}
 	if (!error)
 		error = read_build_ids(recorder);
@@ -235,7 +235,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		if (!error)
 			error = process_events_drain(recorder);
 		if (!error)
-			error = keep_written(recorder);
+			error = flush_if_due(recorder);
 	}
 	return error;
 }
@@ -264,7 +264,7 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 	recorder_flush(recorder);
 	process_table_forget_ended(&recorder->processes);
 	scope_forget(&recorder->reader.scope, &recorder->processes, clock_now_ns() - SECOND_NS);
-	return targets_look_for_unseen(recorder);
+	return targets_check_unrecorded(recorder);
 }
 
 /* Ends the round, if it is due, right after a drain and before the recorder appends records of its own. Only then are
@@ -280,7 +280,7 @@ static struct mmt_error *end_round(struct recorder *recorder, bool safe_is_due)
 	return error;
 }
 
-static void tell_progress(struct recorder *recorder)
+static void report_progress(struct recorder *recorder)
 {
 	struct mmt_record_progress *progress = &recorder->progress;
 	uint64_t now_ns = clock_now_ns(), events = 0;
@@ -375,7 +375,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;
-	priority_ease(&recorder->priority);
+	priority_leave_realtime(&recorder->priority);
 	/* A command may not have called exec yet, so it has no runtime or build-ids to read. */
 	if (!error && !recorder->options->command)
 		error = resident_series_read(recorder);
@@ -405,7 +405,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		if (safe_is_due) {
 			if (!error)
 				error = keep_safe(recorder);
-			tell_progress(recorder);
+			report_progress(recorder);
 			safe_ns = clock_now_ns();
 		}
 		if (recorder->write_error)
@@ -447,7 +447,7 @@ static void take_last_snapshots(struct recorder *recorder)
 {
 	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {
 		take_last_snapshot(recorder, i);
-		recorder_keep_failure(recorder, keep_written(recorder));
+		recorder_keep_failure(recorder, flush_if_due(recorder));
 	}
 }
 
@@ -461,22 +461,22 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 		usleep(MILLISECOND_MICROSECONDS);
 		error = ring_reader_give_way(recorder);
 		if (!error)
-			error = keep_written(recorder);
+			error = flush_if_due(recorder);
 	}
 	return error;
 }
 
 /* Samples threads that were in a call in user space. Errors are ignored: if the event cannot be opened, the thread's
  * next record also shows that it has left the call. */
-static void watch_outside(struct recorder *recorder)
+static void sample_user_space(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->reader.in_flight.threads.count; i++) {
 		bool gone;
 
-		error = attach_watch_outside(&recorder->reader.attachment,
-					     recorder->reader.in_flight.threads.items[i].tid, &gone);
+		error = attach_sample_user_space(&recorder->reader.attachment,
+						 recorder->reader.in_flight.threads.items[i].tid, &gone);
 	}
 	mmt_error_destroy(error);
 }
@@ -499,15 +499,15 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 		error = process_events_drain(recorder);
 	in_flight_remove_returned(in_flight);
 	if (!error)
-		watch_outside(recorder);
+		sample_user_space(recorder);
 	while (!error && in_flight->threads.count && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
 		error = process_events_drain(recorder);
 		if (!error)
-			error = keep_written(recorder);
+			error = flush_if_due(recorder);
 		in_flight_remove_returned(in_flight);
 	}
-	attach_close_fences(&recorder->reader.attachment);
+	attach_close_coverage_events(&recorder->reader.attachment);
 	if (in_flight->threads.count)
 		recorder_message(
 		    recorder, true,
@@ -566,7 +566,7 @@ void loop_stop(struct recorder *recorder)
 {
 	exit_watch_stop(recorder->exit_watch);
 	recorder->exit_watch = NULL;
-	priority_hurry(&recorder->priority);
+	priority_enter_realtime(&recorder->priority);
 	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
 	 * recorder sees the stop request; that request still counts as the first one. */
 	recorder->stop_requests = recorder_stop_requests(recorder);
@@ -581,10 +581,10 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_returns(recorder));
 	recorder_keep_failure(recorder, wait_for_ends(recorder));
 	cut_off(recorder);
-	recorder_keep_failure(recorder, targets_look_for_unseen(recorder));
+	recorder_keep_failure(recorder, targets_check_unrecorded(recorder));
 	/* The events are disabled: no record can be lost any more. */
 	ring_reader_end(recorder);
-	priority_ease(&recorder->priority);
+	priority_leave_realtime(&recorder->priority);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)

@@ -102,7 +102,7 @@ struct recorder {
 	unrecorded_children_list unrecorded_children; /* children of targets that existed when recording began */
 	struct map left_out_children;		      /* with options->tree: PIDs of children that cannot be recorded */
 	bool descriptors_reported;
-	bool guarded_reported;
+	bool denied_maps_reported;
 
 	struct writer *writer;
 	bool writing;		       /* records from start_ns on are written to the file */

@@ -19,8 +19,9 @@
 
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
-#define WAIT_TICK_NS 2000000   /* interval at which the thread of the ring reader checks the rings */
-#define LOOK_BYTES (32 << 10)  /* bytes of records between two checks of the clock, about 50 microseconds of work */
+#define WAIT_TICK_NS 2000000 /* interval at which the thread of the ring reader checks the rings */
+#define CLOCK_CHECK_BYTES                                                                                              \
+	(32 << 10)	       /* bytes of records between two checks of the clock, about 50 microseconds of work */
 #define PIECE_BYTES (1u << 20) /* bytes of a file that are read at once */
 #define TRAILER_BYTES 32       /* sample_id trailer of records other than samples: pid and tid, time, cpu, identifier */
 
@@ -125,7 +126,7 @@ static void put_id_in_file(const struct recorder *recorder, uint8_t *record, siz
 
 /* Replaces the identifier in a record of an event that was opened after the head of the file was written: the file only
  * knows the identifier of an earlier event. */
-static const void *name_event(struct recorder *recorder, const void *record, size_t size)
+static const void *use_id_in_file(struct recorder *recorder, const void *record, size_t size)
 {
 	uint32_t type = ((const struct perf_event_header *)record)->type;
 
@@ -164,17 +165,17 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
  * Was the process forked during the last snapshots? Such a child has no snapshot and is not recorded. Its calls are
  * skipped, too: their ring may be read before the ring with its FORK record.
  */
-static bool is_too_late(const struct recorder *recorder, pid_t pid)
+static bool is_late_child(const struct recorder *recorder, pid_t pid)
 {
 	return recorder->closed && !process_table_find(&recorder->processes, pid);
 }
 
-static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
+static struct mmt_error *add_unknown_process(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *recorded_ret)
 {
 	const struct process_event seen = {.kind = PROCESS_SEEN, .pid = pid, .time_ns = time_ns};
 
-	*mine_ret = !proc_is_kernel_thread(pid);
-	if (!*mine_ret)
+	*recorded_ret = !proc_is_kernel_thread(pid);
+	if (!*recorded_ret)
 		return NULL;
 	return scope_follow(&recorder->reader.scope, pid, 0) ? process_events_push(recorder, &seen, NULL)
 							     : &error_no_memory;
@@ -182,24 +183,25 @@ static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t ti
 
 /* Should the activity of this process at this time be recorded? With SCOPE_ALL_PROCESSES, a process that is not known
  * yet is added, because it may have entered the control group, unless the last snapshots have begun. */
-static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
+static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *recorded_ret)
 {
 	struct scope *scope = &recorder->reader.scope;
 
-	*mine_ret = scope_admits(scope, pid, time_ns);
-	if (!*mine_ret && !recorder->closed && scope->kind == SCOPE_ALL_PROCESSES && pid > 0 && pid != scope->recorder)
-		return adopt(recorder, pid, time_ns, mine_ret);
+	*recorded_ret = scope_admits(scope, pid, time_ns);
+	if (!*recorded_ret && !recorder->closed && scope->kind == SCOPE_ALL_PROCESSES && pid > 0 &&
+	    pid != scope->recorder)
+		return add_unknown_process(recorder, pid, time_ns, recorded_ret);
 	return NULL;
 }
 
 /* Should large dumps be discarded? Reading a ring of large dumps takes milliseconds, and another ring may overflow in
  * that time. */
-static bool is_too_late_for_large_dump(struct recorder *recorder)
+static bool should_discard_large_dump(struct recorder *recorder)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
 
-	large->too_late = large->too_late || rings_are_urgent(&recorder->reader.rings);
-	return large->too_late;
+	large->discard = large->discard || rings_are_urgent(&recorder->reader.rings);
+	return large->discard;
 }
 
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
@@ -232,10 +234,10 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	recorder->reader.scope.passed_over += !mine;
 	if (error || !mine)
 		return error;
-	if (!is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
+	if (!is_recorded(recorder, time_ns) || is_late_child(recorder, pid))
 		return NULL;
 	event = &recorder->reader.events.items.items[*index];
-	if (event->role == ROLE_LARGE_DUMP && is_too_late_for_large_dump(recorder)) {
+	if (event->role == ROLE_LARGE_DUMP && should_discard_large_dump(recorder)) {
 		recorder->reader.lost.items[*index]++;
 		return NULL;
 	}
@@ -251,8 +253,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		hidden = find_hidden(recorder, &event->attribute, record, &sample);
 	if (event->role == ROLE_LARGE_DUMP && hidden.bytes)
 		record = cut_large_dump(recorder, record, &sample, &size, &hidden);
-	recorder_append_read(recorder, writer_event_stream(*index), name_event(recorder, record, size), size, &hidden,
-			     time_ns);
+	recorder_append_read(recorder, writer_event_stream(*index), use_id_in_file(recorder, record, size), size,
+			     &hidden, time_ns);
 	return NULL;
 }
 
@@ -271,7 +273,7 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	if (map_get(&recorder->reader.threads, (uint32_t)parent_tid) &&
 	    !map_put(&recorder->reader.threads, (uint32_t)tid, 1))
 		return &error_no_memory;
-	if (attach_note_start(&recorder->reader.attachment, parent_tid, time_ns) && recorder->writing)
+	if (attach_note_clone(&recorder->reader.attachment, parent_tid, time_ns) && recorder->writing)
 		recorder->summary.missed_threads++;
 	error = attach_note_fork(&recorder->reader.attachment, tid, time_ns, &new_thread);
 	recorder->summary.threads += new_thread;
@@ -285,7 +287,7 @@ static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 	pid_t pid = (pid_t)bytes_u32(&fork);
 	bool child = pid != (pid_t)bytes_u32(&fork);
 
-	return child && (recorder->options->no_inherit || is_too_late(recorder, pid));
+	return child && (recorder->options->no_inherit || is_late_child(recorder, pid));
 }
 
 static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
@@ -374,7 +376,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	time_ns = bytes_u64(&trailer);
 	if (recorder->stop_ns && time_ns > recorder->stop_ns)
 		return NULL;
-	if (header->type != PERF_RECORD_LOST && is_too_late(recorder, pid))
+	if (header->type != PERF_RECORD_LOST && is_late_child(recorder, pid))
 		return NULL;
 	if (header->type != PERF_RECORD_LOST)
 		error = check_scope(recorder, pid, time_ns, &mine);
@@ -386,7 +388,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	case PERF_RECORD_SWITCH:
 		/* Only coverage events report context switches. */
 		bytes_skip(&trailer, 8); /* cpu */
-		return attach_note_run(&recorder->reader.attachment, tid, time_ns, bytes_u64(&trailer));
+		return attach_note_switch(&recorder->reader.attachment, tid, time_ns, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
 		if (is_left_out(recorder, bytes))
 			return NULL;
@@ -412,7 +414,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	if (!error && counted) {
 		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
 		stream = header->type == PERF_RECORD_LOST ? find_stream(recorder, bytes) : STREAM_OTHERS;
-		recorder_append_read(recorder, stream, name_event(recorder, header, header->size), header->size,
+		recorder_append_read(recorder, stream, use_id_in_file(recorder, header, header->size), header->size,
 				     &nothing, time_ns);
 	}
 	return error;
@@ -431,9 +433,9 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 	const struct perf_event_header *header = record;
 	struct recorder *recorder = context;
 
-	recorder->reader.bytes_until_look -= (int64_t)size;
-	if (recorder->reader.bytes_until_look <= 0) {
-		recorder->reader.bytes_until_look = LOOK_BYTES;
+	recorder->reader.bytes_until_clock_check -= (int64_t)size;
+	if (recorder->reader.bytes_until_clock_check <= 0) {
+		recorder->reader.bytes_until_clock_check = CLOCK_CHECK_BYTES;
 		pause_if_due(recorder);
 	}
 	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
@@ -506,7 +508,7 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 		error = find_forks(recorder);
 	if (!error)
 		error = read_rings(recorder, false);
-	recorder->reader.large_dumps.too_late = false;
+	recorder->reader.large_dumps.discard = false;
 	if (!error)
 		error = read_rings(recorder, true);
 	recorder->reader.drained |= !error;
@@ -531,7 +533,7 @@ static void *read_beside_jobs(void *context)
 	struct recorder *recorder = context;
 	struct ring_thread *thread = &recorder->reader.thread;
 
-	priority_take_same(&recorder->priority);
+	priority_raise_same(&recorder->priority);
 	pthread_mutex_lock(&thread->lock);
 	while (!thread->must_end) {
 		thread->asleep = !thread->waiting && !thread->requested;

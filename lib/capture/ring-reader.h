@@ -47,10 +47,10 @@ struct ring_reader {
 	struct large_dumps large_dumps;
 	struct in_flight in_flight; /* used while recording stops */
 	uint32_t callchain_limit;
-	bool drained;		      /* all rings were read since the round began and the recorder appended a record */
-	int64_t bytes_until_look;     /* bytes to read until the next check of the clock */
-	VECTOR(uint64_t) lost_before; /* by event: records lost before start_ns */
-	VECTOR(uint64_t) lost;	      /* by event: records lost since start_ns, counted at the end */
+	bool drained; /* all rings were read since the round began and the recorder appended a record */
+	int64_t bytes_until_clock_check; /* bytes to read until the next check of the clock */
+	VECTOR(uint64_t) lost_before;	 /* by event: records lost before start_ns */
+	VECTOR(uint64_t) lost;		 /* by event: records lost since start_ns, counted at the end */
 	_Alignas(
 	    8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* buffer for a record that is modified before it is written */
 };

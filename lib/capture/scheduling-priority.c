@@ -21,7 +21,7 @@ static bool set_nice(void)
 }
 
 /* Takes the nice value first: it applies again when the real-time policy ends. */
-const char *priority_take(struct priority *priority)
+const char *priority_raise(struct priority *priority)
 {
 	int policy = sched_getscheduler(0);
 
@@ -32,26 +32,26 @@ const char *priority_take(struct priority *priority)
 	/* Keep a policy that the user has chosen. */
 	if (errno || policy != SCHED_OTHER)
 		return "the scheduling policy that it was started with";
-	priority->nice_taken = set_policy(SCHED_OTHER, 0) && set_nice();
+	priority->has_nice = set_policy(SCHED_OTHER, 0) && set_nice();
 	priority->may_be_realtime = set_policy(SCHED_RR, PRIORITY_REALTIME);
-	priority->raised = priority->nice_taken || priority->may_be_realtime;
+	priority->raised = priority->has_nice || priority->may_be_realtime;
 	priority->is_realtime = priority->may_be_realtime;
 	priority->realtime_until_ns = UINT64_MAX;
 	if (priority->may_be_realtime)
-		return priority->nice_taken ? "nice -20, and real-time priority while a ring fills up"
-					    : "ordinary priority, and real-time priority while a ring fills up";
-	return priority->nice_taken ? "nice -20" : "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
+		return priority->has_nice ? "nice -20, and real-time priority while a ring fills up"
+					  : "ordinary priority, and real-time priority while a ring fills up";
+	return priority->has_nice ? "nice -20" : "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
 }
 
-void priority_take_nice(void)
+void priority_raise_nice(void)
 {
 	(void)set_nice();
 }
 
-void priority_take_same(const struct priority *priority)
+void priority_raise_same(const struct priority *priority)
 {
 	if (priority->raised && !(priority->may_be_realtime && set_policy(SCHED_RR, PRIORITY_REALTIME)))
-		priority_take_nice();
+		priority_raise_nice();
 }
 
 static void take_realtime(struct priority *priority, uint64_t until_ns)
@@ -63,12 +63,12 @@ static void take_realtime(struct priority *priority, uint64_t until_ns)
 	priority->realtime_until_ns = until_ns;
 }
 
-void priority_hurry(struct priority *priority)
+void priority_enter_realtime(struct priority *priority)
 {
 	take_realtime(priority, UINT64_MAX);
 }
 
-void priority_ease(struct priority *priority)
+void priority_leave_realtime(struct priority *priority)
 {
 	if (priority->is_realtime)
 		priority->is_realtime = !set_policy(SCHED_OTHER, 0);
@@ -80,10 +80,10 @@ void priority_follow_rings(struct priority *priority, bool filling, uint64_t now
 	if (filling && priority->realtime_until_ns != UINT64_MAX)
 		take_realtime(priority, now_ns + PRIORITY_REALTIME_NS);
 	else if (priority->is_realtime && now_ns >= priority->realtime_until_ns)
-		priority_ease(priority);
+		priority_leave_realtime(priority);
 }
 
-void priority_give_up(struct priority *priority)
+void priority_restore(struct priority *priority)
 {
 	const struct sched_param none = {0};
 
@@ -94,7 +94,7 @@ void priority_give_up(struct priority *priority)
 	(void)sched_setscheduler(0, priority->policy_before, &none);
 	(void)setpriority(PRIO_PROCESS, 0, priority->nice_before);
 	priority->raised = false;
-	priority->nice_taken = false;
+	priority->has_nice = false;
 	priority->may_be_realtime = false;
 	priority->is_realtime = false;
 }

@@ -23,8 +23,8 @@
 struct priority {
 	int policy_before;
 	int nice_before;
-	bool raised; /* nice_taken or may_be_realtime is set */
-	bool nice_taken;
+	bool raised; /* has_nice or may_be_realtime is set */
+	bool has_nice;
 	bool may_be_realtime;
 	bool is_realtime;
 	uint64_t realtime_until_ns; /* when the real-time policy ends, if is_realtime is set */
@@ -33,20 +33,20 @@ struct priority {
 
 /* Raises the priority of this thread as far as permitted. Child processes and new threads do not inherit it. A
  * real-time policy lasts until priority_leave_realtime(). Returns the new priority as a text for messages. */
-const char *priority_take(struct priority *priority);
+const char *priority_raise(struct priority *priority);
 /* For other threads of the recorder, which call these themselves: nice -20 if permitted, or the highest priority that
  * the recorder's own thread may have. */
-void priority_take_nice(void);
-void priority_take_same(const struct priority *priority);
+void priority_raise_nice(void);
+void priority_raise_same(const struct priority *priority);
 /* Switches to the real-time policy, if permitted, until priority_leave_realtime(). */
-void priority_hurry(struct priority *priority);
+void priority_enter_realtime(struct priority *priority);
 /* Switches from the real-time policy to nice -20. */
-void priority_ease(struct priority *priority);
+void priority_leave_realtime(struct priority *priority);
 /* Switches to the real-time policy if a ring is filling, and back when no ring has been filling for
  * PRIORITY_REALTIME_NS. */
 void priority_follow_rings(struct priority *priority, bool filling, uint64_t now_ns);
 /* Restores the original priority. */
-void priority_give_up(struct priority *priority);
+void priority_restore(struct priority *priority);
 
 /* Begins a slice of work, because the recorder was idle until now. */
 void priority_begin_work(struct priority *priority, uint64_t now_ns);

@@ -248,9 +248,9 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 }
 
 /* Raises the scheduling priority. Call this after starting a command, so that the command does not inherit it. */
-static struct mmt_error *take_priority(struct recorder *recorder)
+static struct mmt_error *raise_priority(struct recorder *recorder)
 {
-	recorder->summary.priority = priority_take(&recorder->priority);
+	recorder->summary.priority = priority_raise(&recorder->priority);
 	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
 	return ring_reader_start(recorder);
 }
@@ -261,7 +261,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 
 	if (error)
 		return error;
-	error = take_priority(recorder);
+	error = raise_priority(recorder);
 	if (error)
 		return error;
 	set_start(recorder);
@@ -349,7 +349,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	/* Raise the priority first: with thousands of runnable threads, opening their events would otherwise take a
 	 * minute. */
 	if (!error)
-		error = take_priority(recorder);
+		error = raise_priority(recorder);
 	if (!error)
 		error = targets_attach(recorder);
 	if (!error)
@@ -507,7 +507,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 		*write_error_ret = TAKE(recorder.write_error);
 	}
 	ring_reader_end(&recorder);
-	priority_give_up(&recorder.priority);
+	priority_restore(&recorder.priority);
 	recorder_deinit(&recorder);
 	return error;
 }

@@ -38,7 +38,7 @@ uint64_t __wrap_clock_thread_ns(void)
 enum mapped_kind __wrap_mapping_query(int maps, uint64_t address, uint64_t *end_ret)
 {
 	*end_ret = UINT64_MAX;
-	return kernel_is_old ? MAPPED_UNTOLD : __real_mapping_query(maps, address, end_ret);
+	return kernel_is_old ? MAPPED_UNKNOWN : __real_mapping_query(maps, address, end_ret);
 }
 
 static void take_message(void *context, bool warning, const char *text)
@@ -231,13 +231,13 @@ END_TEST
 /* Of addresses that are mostly still in use, each pass checks a part, at intervals. */
 START_TEST(room_is_searched_in_steps)
 {
-	size_t step_bytes = 2 * TIDY_STEP_RANGES * page_bytes;
-	uint8_t *code = mmap(NULL, 2 * TIDY_FROM * page_bytes, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t step_bytes = 2 * PRUNE_STEP_RANGES * page_bytes;
+	uint8_t *code = mmap(NULL, 2 * PRUNE_FROM * page_bytes, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct jit_program *program;
 	uint64_t begin_ns;
 
 	ck_assert_ptr_ne(code, MAP_FAILED);
-	for (size_t i = 0; i < TIDY_FROM; i++) {
+	for (size_t i = 0; i < PRUNE_FROM; i++) {
 		ck_assert_int_eq(mprotect(code + (2 * i + 1) * page_bytes, page_bytes, PROT_NONE), 0);
 		note(getpid(), code + 2 * i * page_bytes, 1);
 	}
@@ -245,27 +245,27 @@ START_TEST(room_is_searched_in_steps)
 	ck_assert(!program->opened);
 	/* In the second step. */
 	ck_assert_int_eq(munmap(code + step_bytes, page_bytes), 0);
-	program->tidy_ns = UINT64_MAX;
+	program->prune_ns = UINT64_MAX;
 	note(getpid(), code, 1);
-	ck_assert_uint_eq(program->tidy_position, 0);
+	ck_assert_uint_eq(program->prune_position, 0);
 	begin_ns = clock_now_ns();
-	for (size_t i = 1; i <= TIDY_FROM / TIDY_STEP_RANGES; i++) {
-		program->tidy_ns = 0;
+	for (size_t i = 1; i <= PRUNE_FROM / PRUNE_STEP_RANGES; i++) {
+		program->prune_ns = 0;
 		note(getpid(), code, 1);
-		ck_assert_uint_ge(program->tidy_position, (uintptr_t)code + i * step_bytes - page_bytes);
-		ck_assert_uint_le(program->tidy_position, (uintptr_t)code + i * step_bytes + page_bytes);
-		ck_assert_uint_ge(program->tidy_ns, begin_ns + TIDY_STEP_NS);
-		ck_assert_uint_eq(program->ranges.count, TIDY_FROM - (i == 2));
+		ck_assert_uint_ge(program->prune_position, (uintptr_t)code + i * step_bytes - page_bytes);
+		ck_assert_uint_le(program->prune_position, (uintptr_t)code + i * step_bytes + page_bytes);
+		ck_assert_uint_ge(program->prune_ns, begin_ns + PRUNE_STEP_NS);
+		ck_assert_uint_eq(program->ranges.count, PRUNE_FROM - (i == 2));
 		/* One more range appears. */
-		program->tidy_ns = UINT64_MAX;
+		program->prune_ns = UINT64_MAX;
 		if (i == 2)
 			note(getpid(), code - 2 * page_bytes, 1);
 	}
 	/* That was all of it. */
-	program->tidy_ns = 0;
+	program->prune_ns = 0;
 	note(getpid(), code, 1);
-	ck_assert_uint_eq(program->tidy_position, 0);
-	ck_assert_uint_ge(program->tidy_ns, begin_ns + TIDY_INTERVAL_NS);
+	ck_assert_uint_eq(program->prune_position, 0);
+	ck_assert_uint_ge(program->prune_ns, begin_ns + PRUNE_INTERVAL_NS);
 }
 END_TEST
 
@@ -282,7 +282,7 @@ START_TEST(many_places_at_one_time_are_noted)
 	}
 	for (size_t i = 0; i < gone; i++) {
 		recorder.jobs.jit_code.spent_ns = 0;
-		recorder.jobs.jit_code.programs.items[0].tidy_ns = UINT64_MAX;
+		recorder.jobs.jit_code.programs.items[0].prune_ns = UINT64_MAX;
 		note(getpid(), code + (4 * i + 2) * page_bytes, 1);
 	}
 	ck_assert(!recorder.jobs.jit_code.programs.items[0].ranges.cut);
@@ -293,25 +293,25 @@ END_TEST
 /* Each step reads a limited number of lines of the maps: lines below the places need steps too. */
 START_TEST(places_above_many_mappings_are_noted)
 {
-	size_t others = 3 * TIDY_STEP_LINES;
+	size_t others = 3 * PRUNE_STEP_LINES;
 	uint8_t *memory =
-	    mmap(NULL, (others + 2 * TIDY_FROM) * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	    mmap(NULL, (others + 2 * PRUNE_FROM) * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint8_t *code = memory + others * page_bytes;
 	struct jit_program *program;
 
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	for (size_t i = 0; i < others; i += 2)
 		ck_assert_int_eq(mprotect(memory + i * page_bytes, page_bytes, PROT_READ), 0);
-	for (size_t i = 0; i < TIDY_FROM; i++)
+	for (size_t i = 0; i < PRUNE_FROM; i++)
 		note(getpid(), code + 2 * i * page_bytes, 1);
 	program = &recorder.jobs.jit_code.programs.items[0];
 	for (size_t i = 0; i < 3; i++) {
-		program->tidy_ns = 0;
+		program->prune_ns = 0;
 		note(getpid(), code, 1);
-		ck_assert_uint_lt(program->tidy_position, (uintptr_t)code);
-		ck_assert_uint_eq(program->ranges.count, TIDY_FROM);
+		ck_assert_uint_lt(program->prune_position, (uintptr_t)code);
+		ck_assert_uint_eq(program->ranges.count, PRUNE_FROM);
 	}
-	program->tidy_ns = 0;
+	program->prune_ns = 0;
 	note(getpid(), code, 1);
 	/* They are not executable: they are one mapping, and all of them are removed except the one noted now. */
 	ck_assert_uint_eq(program->ranges.count, 1);
@@ -412,7 +412,7 @@ START_TEST(requested_processes_are_not_evicted)
 	expect_pages(1, 2);
 	ck_assert_uint_eq(recorder.jobs.jit_code.store.plain_bytes, 4 * page_bytes);
 	for (size_t i = 0; i < 2; i++)
-		ck_assert(!recorder.jobs.jit_code.programs.items[i].gave_way);
+		ck_assert(!recorder.jobs.jit_code.programs.items[i].evicted);
 	end_child(children[1]);
 	end_child(children[2]);
 }
@@ -433,7 +433,7 @@ START_TEST(earlier_programs_of_a_process_are_evicted)
 	note_at(getpid(), code, 2, PROT_EXEC, clock_now_ns());
 	look();
 	expect_pages(0, 0);
-	ck_assert(jit_code->programs.items[0].gave_way);
+	ck_assert(jit_code->programs.items[0].evicted);
 	expect_pages(1, 2);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.jobs.code.processes.count, 1);

@@ -46,7 +46,7 @@ static enum helper_answer wait_for_answer(void)
 	struct pollfd ready = {.fd = helper.answer, .events = POLLIN};
 
 	ck_assert_int_eq(poll(&ready, 1, 30000), 1);
-	answer = helper_take_answer(&helper, refusal);
+	answer = helper_poll(&helper, refusal);
 	ck_assert_int_eq(helper.child, 0);
 	wait_for_end();
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
@@ -139,7 +139,7 @@ static pid_t trace(pid_t child)
 
 START_TEST(a_target_that_agrees)
 {
-	ck_assert(helper_put(&helper, &target, agree));
+	ck_assert(helper_start(&helper, &target, agree));
 	ck_assert_int_eq(wait_for_answer(), HELPER_AGREED);
 	ck_assert_str_eq(refusal, "");
 }
@@ -147,7 +147,7 @@ END_TEST
 
 START_TEST(a_target_that_refuses_has_a_reason)
 {
-	ck_assert(helper_put(&helper, &target, refuse));
+	ck_assert(helper_start(&helper, &target, refuse));
 	ck_assert_int_eq(wait_for_answer(), HELPER_REFUSED);
 	ck_assert_uint_eq(strlen(refusal), HELPER_REFUSAL_BYTES - 1);
 	ck_assert_uint_eq(strspn(refusal, "r"), strlen(refusal));
@@ -156,7 +156,7 @@ END_TEST
 
 START_TEST(helper_may_be_killed_by_the_target)
 {
-	ck_assert(helper_put(&helper, &target, die));
+	ck_assert(helper_start(&helper, &target, die));
 	ck_assert_int_eq(wait_for_answer(), HELPER_UNANSWERED);
 	ck_assert_str_eq(refusal, "asking it failed");
 }
@@ -166,15 +166,15 @@ START_TEST(no_caller_waits_for_an_answer)
 {
 	pid_t child;
 
-	ck_assert(helper_put(&helper, &target, hang));
-	ck_assert_int_eq(helper_take_answer(&helper, refusal), HELPER_WAITS);
+	ck_assert(helper_start(&helper, &target, hang));
+	ck_assert_int_eq(helper_poll(&helper, refusal), HELPER_WAITS);
 	ck_assert_str_eq(refusal, "untouched");
 	child = helper.child;
-	helper_drop(&helper);
+	helper_cancel(&helper);
 	wait_for_end();
 	ck_assert_int_eq(kill(child, 0), -1);
 	ck_assert_int_eq(errno, ESRCH);
-	helper_drop(&helper);
+	helper_cancel(&helper);
 }
 END_TEST
 
@@ -186,7 +186,7 @@ START_TEST(helper_has_no_descriptors_of_the_recorder)
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
 	for (int with = 0; with < 2; with++) {
 		target.pidfd = with ? pidfd : -1;
-		ck_assert(helper_put(&helper, &target, look_for_files));
+		ck_assert(helper_start(&helper, &target, look_for_files));
 		ck_assert_int_eq(wait_for_answer(), HELPER_REFUSED);
 		ck_assert_str_eq(refusal, "");
 	}
@@ -200,20 +200,20 @@ START_TEST(a_helper_that_exits_late_is_still_reaped)
 {
 	pid_t child, tracer;
 
-	ck_assert(helper_put(&helper, &target, hang));
+	ck_assert(helper_start(&helper, &target, hang));
 	child = helper.child;
 	tracer = trace(child);
-	helper_drop(&helper);
+	helper_cancel(&helper);
 	ck_assert_int_eq(helper.child, 0);
 	if (!tracer)
 		SKIP_TEST("tracing is not permitted here");
 	ck_assert_int_eq(helper.dying, child);
-	ck_assert(!helper_put(&helper, &target, agree));
+	ck_assert(!helper_start(&helper, &target, agree));
 	kill(tracer, SIGKILL);
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	wait_for_end();
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-	ck_assert(helper_put(&helper, &target, agree));
+	ck_assert(helper_start(&helper, &target, agree));
 	ck_assert_int_eq(wait_for_answer(), HELPER_AGREED);
 }
 END_TEST

@@ -60,11 +60,11 @@ START_TEST(another_policy_is_kept)
 	struct priority priority = {0};
 
 	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &none), 0);
-	ck_assert_ptr_nonnull(priority_take(&priority));
+	ck_assert_ptr_nonnull(priority_raise(&priority));
 	ck_assert(!priority.raised);
 	ck_assert_int_eq(own_policy(), SCHED_BATCH);
-	priority_ease(&priority);
-	priority_give_up(&priority);
+	priority_leave_realtime(&priority);
+	priority_restore(&priority);
 	ck_assert_int_eq(own_policy(), SCHED_BATCH);
 }
 END_TEST
@@ -75,22 +75,22 @@ START_TEST(priority_is_raised_and_restored)
 	struct priority priority = {0};
 	int lowered = lower_priority();
 
-	ck_assert_ptr_nonnull(priority_take(&priority));
+	ck_assert_ptr_nonnull(priority_raise(&priority));
 	ck_assert_int_eq(own_policy(), may_be_realtime() ? SCHED_RR : SCHED_OTHER);
 	if (own_policy() == SCHED_OTHER)
-		ck_assert_int_eq(own_nice(), priority.nice_taken ? PRIORITY_NICE : lowered);
+		ck_assert_int_eq(own_nice(), priority.has_nice ? PRIORITY_NICE : lowered);
 	expect_ordinary_children();
-	priority_ease(&priority);
+	priority_leave_realtime(&priority);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
-	ck_assert_int_eq(own_nice(), priority.nice_taken ? PRIORITY_NICE : lowered);
+	ck_assert_int_eq(own_nice(), priority.has_nice ? PRIORITY_NICE : lowered);
 	expect_ordinary_children();
-	priority_give_up(&priority);
+	priority_restore(&priority);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
 	ck_assert_int_eq(own_nice(), lowered);
 	ck_assert(!priority.raised);
 	/* Once: a later setting by somebody else stays. */
 	lowered = lower_priority();
-	priority_give_up(&priority);
+	priority_restore(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
 }
 END_TEST
@@ -107,9 +107,9 @@ START_TEST(refused_priority_is_reported)
 	if (geteuid() == 0)
 		ck_assert_int_eq(seteuid(65534), 0);
 	lowered = lower_priority();
-	priority_take(&priority);
+	priority_raise(&priority);
 	ck_assert(!priority.raised);
-	priority_give_up(&priority);
+	priority_restore(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
 	/* It takes its turn like any other process. */
 	priority_begin_work(&priority, 1000);
@@ -126,12 +126,12 @@ START_TEST(real_time_follows_the_rings)
 	struct priority priority = {0};
 	int policy;
 
-	ck_assert_ptr_nonnull(priority_take(&priority));
+	ck_assert_ptr_nonnull(priority_raise(&priority));
 	policy = priority.may_be_realtime ? SCHED_RR : SCHED_OTHER;
-	/* Until priority_ease(), the rings do not matter. */
+	/* Until priority_leave_realtime(), the rings do not matter. */
 	priority_follow_rings(&priority, false, UINT64_MAX - 1);
 	ck_assert_int_eq(own_policy(), policy);
-	priority_ease(&priority);
+	priority_leave_realtime(&priority);
 	priority_follow_rings(&priority, false, 1000);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
 	priority_follow_rings(&priority, true, 1000);
@@ -141,10 +141,10 @@ START_TEST(real_time_follows_the_rings)
 	ck_assert_int_eq(own_policy(), policy);
 	priority_follow_rings(&priority, false, 2000 + PRIORITY_REALTIME_NS);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
-	priority_hurry(&priority);
+	priority_enter_realtime(&priority);
 	priority_follow_rings(&priority, false, UINT64_MAX - 1);
 	ck_assert_int_eq(own_policy(), policy);
-	priority_give_up(&priority);
+	priority_restore(&priority);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
 	priority_follow_rings(&priority, true, 1000);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);

@@ -307,7 +307,7 @@ static void code_store_remove(struct code_store *store, size_t index)
 	(void)vector_push(&store->unused, index);
 }
 
-void code_pages_give_up(struct code_pages *pages, struct code_store *store)
+void code_pages_discard(struct code_pages *pages, struct code_store *store)
 {
 	for (size_t i = 0; i < pages->items.count; i++)
 		code_store_remove(store, pages->items.items[i].kept);

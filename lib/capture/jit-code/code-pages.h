@@ -81,7 +81,7 @@ struct code_pages {
 void code_pages_deinit(struct code_pages *pages);
 
 /* Removes everything stored of these pages. */
-void code_pages_give_up(struct code_pages *pages, struct code_store *store);
+void code_pages_discard(struct code_pages *pages, struct code_store *store);
 
 /* Stops reading these pages. What is stored of them stays. */
 void code_pages_end(struct code_pages *pages);

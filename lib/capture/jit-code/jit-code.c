@@ -88,13 +88,13 @@ static bool make_room(void *context)
 {
 	struct jit_code *jit_code = context;
 	const struct jit_program *program = jit_code->reading;
-	struct jit_program *victim = jit_code->nothing_gives_way ? NULL : find_victim(jit_code, program);
+	struct jit_program *victim = jit_code->nothing_to_evict ? NULL : find_victim(jit_code, program);
 
-	jit_code->nothing_gives_way |= !victim && program->requested;
+	jit_code->nothing_to_evict |= !victim && program->requested;
 	if (!victim)
 		return false;
-	code_pages_give_up(&victim->pages, &jit_code->store);
-	victim->gave_way = true;
+	code_pages_discard(&victim->pages, &jit_code->store);
+	victim->evicted = true;
 	return true;
 }
 
@@ -135,7 +135,7 @@ static struct mmt_error *keep_code(struct code_pass *pass, struct jit_program *p
 
 		if (part_end > end)
 			part_end = end;
-		if (kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges))
+		if (kind == MAPPED_CODE || (kind == MAPPED_UNKNOWN && pass->trust_ranges))
 			error = keep_pages(pass, program, position, part_end, pass->piece + (position - start));
 	}
 	return error;
@@ -199,7 +199,7 @@ static bool find_code(const struct code_pass *pass, struct jit_program *program,
 		*end = mapped_end;
 	if (kind == MAPPED_NOTHING)
 		(void)code_ranges_remove(&program->ranges, start, mapped_end, now_ns);
-	return kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges);
+	return kind == MAPPED_CODE || (kind == MAPPED_UNKNOWN && pass->trust_ranges);
 }
 
 /*
@@ -240,7 +240,7 @@ static struct mmt_error *read_ranges(struct code_pass *pass, struct jit_program 
 
 static bool is_due_for_reading(const struct code_pass *pass, const struct jit_program *program, bool requested)
 {
-	return !program->ended && !program->gave_way && program->requested == requested &&
+	return !program->ended && !program->evicted && program->requested == requested &&
 	       (pass->at_end || program->from_ns <= pass->now_ns);
 }
 
@@ -376,7 +376,7 @@ static bool ask(struct jit_program *program, uint64_t address, size_t *lines_lef
 		uint64_t *end_ret, uint64_t *time_ns)
 {
 	*kind_ret = mapping_query(program->maps, address, end_ret);
-	if (*kind_ret != MAPPED_UNTOLD)
+	if (*kind_ret != MAPPED_UNKNOWN)
 		return true;
 	if (!program->scan.text && !mapping_scan_begin(&program->scan, program->maps))
 		return false;
@@ -385,18 +385,18 @@ static bool ask(struct jit_program *program, uint64_t address, size_t *lines_lef
 	return true;
 }
 
-/* Checks the next TIDY_STEP_RANGES ranges and drops the unmapped ones. False: out of memory. */
-static bool tidy_step(struct jit_program *program, uint64_t now_ns)
+/* Checks the next PRUNE_STEP_RANGES ranges and drops the unmapped ones. False: out of memory. */
+static bool prune_step(struct jit_program *program, uint64_t now_ns)
 {
 	const struct code_range *range = NULL;
-	size_t before = program->ranges.count, lines_left = TIDY_STEP_LINES;
+	size_t before = program->ranges.count, lines_left = PRUNE_STEP_LINES;
 
-	if (!program->tidy_position) {
-		program->tidied = 0;
-		program->tidied_in_vain = false;
+	if (!program->prune_position) {
+		program->pruned = 0;
+		program->prune_was_futile = false;
 	}
-	for (size_t i = 0; program->maps >= 0 && i < TIDY_STEP_RANGES; i++) {
-		uint64_t start = program->tidy_position, end, time_ns = now_ns;
+	for (size_t i = 0; program->maps >= 0 && i < PRUNE_STEP_RANGES; i++) {
+		uint64_t start = program->prune_position, end, time_ns = now_ns;
 		enum mapped_kind kind;
 
 		range = code_ranges_from(&program->ranges, start);
@@ -405,22 +405,22 @@ static bool tidy_step(struct jit_program *program, uint64_t now_ns)
 		start = range->start > start ? range->start : start;
 		if (!ask(program, start, &lines_left, &kind, &end, &time_ns))
 			return false;
-		if (kind == MAPPED_UNTOLD)
+		if (kind == MAPPED_UNKNOWN)
 			break; /* the next step continues at this range */
 		if (kind != MAPPED_CODE && !code_ranges_remove(&program->ranges, start, end, time_ns))
 			return false;
-		program->tidy_position = end;
+		program->prune_position = end;
 	}
-	program->tidied += before > program->ranges.count ? before - program->ranges.count : 0;
-	program->tidy_ns = clock_now_ns() + TIDY_STEP_NS;
+	program->pruned += before > program->ranges.count ? before - program->ranges.count : 0;
+	program->prune_ns = clock_now_ns() + PRUNE_STEP_NS;
 	if (range)
 		return true;
 	/* The search is complete. If it freed many ranges, search again as soon as room is needed; otherwise pause. */
 	mapping_scan_end(&program->scan);
-	program->tidy_position = 0;
-	program->tidied_in_vain = program->tidied < TIDY_WORTH_RANGES;
-	if (program->ranges.count >= TIDY_FROM)
-		program->tidy_ns += TIDY_INTERVAL_NS;
+	program->prune_position = 0;
+	program->prune_was_futile = program->pruned < PRUNE_WORTH_RANGES;
+	if (program->ranges.count >= PRUNE_FROM)
+		program->prune_ns += PRUNE_INTERVAL_NS;
 	return true;
 }
 
@@ -429,21 +429,21 @@ static bool tidy_step(struct jit_program *program, uint64_t now_ns)
  * while there are many ranges, each call checks some of them; an event reports memory that becomes executable again.
  * Call this before adding a range. Adds the CPU time used to *spent_ns. False: out of memory.
  */
-static bool jit_program_tidy(struct jit_program *program, int64_t *spent_ns)
+static bool jit_program_prune(struct jit_program *program, int64_t *spent_ns)
 {
 	uint64_t now_ns, begin_ns;
 	bool done;
 
-	if (program->ended || program->ranges.count < TIDY_FROM)
+	if (program->ended || program->ranges.count < PRUNE_FROM)
 		return true;
 	now_ns = clock_now_ns();
 	/* Records arrive in bursts. If a burst fills all places, do not wait between two steps. */
-	if (now_ns < program->tidy_ns && (program->ranges.count < CODE_RANGES_MAX || program->tidied_in_vain))
+	if (now_ns < program->prune_ns && (program->ranges.count < CODE_RANGES_MAX || program->prune_was_futile))
 		return true;
 	begin_ns = clock_thread_ns();
 	if (!program->opened)
 		jit_program_open(program, false);
-	done = tidy_step(program, now_ns);
+	done = prune_step(program, now_ns);
 	*spent_ns += (int64_t)(clock_thread_ns() - begin_ns);
 	return done;
 }
@@ -503,7 +503,7 @@ struct mmt_error *jit_code_note(struct recorder *recorder, const struct jit_mapp
 		program = add_program(recorder, mapping->pid, mapping->forked ? clock_now_ns() + FORKED_NS : 0);
 	if (!program)
 		return &error_no_memory;
-	if (wanted && jit_code->spent_ns <= SPENT_NS_MAX && !jit_program_tidy(program, &jit_code->spent_ns))
+	if (wanted && jit_code->spent_ns <= SPENT_NS_MAX && !jit_program_prune(program, &jit_code->spent_ns))
 		return &error_no_memory;
 	noted = wanted ? code_ranges_add(&program->ranges, mapping->start, mapping->end, mapping->time_ns)
 		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end, mapping->time_ns);
@@ -522,7 +522,7 @@ bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t star
 static void end_program(struct jit_code *jit_code, struct jit_program *program)
 {
 	program->ended = true;
-	jit_code->nothing_gives_way = false;
+	jit_code->nothing_to_evict = false;
 	jit_code->full |= program->pages.items.count >= CODE_PAGES_MAX;
 	jit_code->cut |= program->ranges.cut;
 	jit_program_close(program);
@@ -609,7 +609,7 @@ static void drop_programs(struct recorder *recorder)
 		if (can_be_dropped(recorder, program, youngest)) {
 			if (youngest)
 				map_remove(&jit_code->program_of_pid, (uint64_t)program->pid);
-			jit_code->full |= program->gave_way;
+			jit_code->full |= program->evicted;
 			jit_code->unopened += program->descriptors_short;
 			jit_program_deinit(program);
 			continue;
@@ -666,7 +666,7 @@ static int compare_changes(const void *first, const void *second)
 }
 
 /* Moves the stored pages of a program into `copies`. Sorts the pages, so lookups by address fail from now on. */
-static struct mmt_error *hand_over(struct jit_program *program, struct code_copies *copies)
+static struct mmt_error *move_pages(struct jit_program *program, struct code_copies *copies)
 {
 	struct code_pages *pages = &program->pages;
 	struct process_code *process;
@@ -705,7 +705,7 @@ static void report_missing_code(struct recorder *recorder)
 	for (size_t i = 0; i < jit_code->programs.count; i++) {
 		const struct jit_program *program = &jit_code->programs.items[i];
 
-		full |= program->gave_way || program->pages.items.count >= CODE_PAGES_MAX;
+		full |= program->evicted || program->pages.items.count >= CODE_PAGES_MAX;
 		cut |= program->ranges.cut;
 		unopened += program->descriptors_short;
 	}
@@ -743,7 +743,7 @@ struct mmt_error *jit_code_finish(struct recorder *recorder)
 	error = code_pass_read(&pass);
 	jit_code->out_of_time |= pass.spent_ns >= pass.spent_ns_max;
 	for (size_t i = 0; !error && i < jit_code->programs.count; i++)
-		error = hand_over(&jit_code->programs.items[i], &recorder->jobs.code);
+		error = move_pages(&jit_code->programs.items[i], &recorder->jobs.code);
 	if (!error)
 		report_missing_code(recorder);
 	return error;

@@ -22,12 +22,12 @@ struct recorder;
 
 /* One program that a process runs or ran: where it has JIT code, its memory, and which of its pages have been read. */
 
-#define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges, look for unmapped ones and drop them */
-#define TIDY_STEP_RANGES 256		    /* ranges checked in one step, so that the rings are read in time */
-#define TIDY_STEP_LINES 1024	       /* lines of /proc/PID/maps read in one step, on kernels without PROCMAP_QUERY */
-#define TIDY_WORTH_RANGES 2048	       /* a search that drops fewer ranges than this was not worth its cost */
-#define TIDY_STEP_NS 1000000ULL	       /* pause between two steps while there is room for more ranges */
-#define TIDY_INTERVAL_NS 1000000000ULL /* pause after a search that was not worth its cost */
+#define PRUNE_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges, look for unmapped ones and drop them */
+#define PRUNE_STEP_RANGES 256		     /* ranges checked in one step, so that the rings are read in time */
+#define PRUNE_STEP_LINES 1024		/* lines of /proc/PID/maps read in one step, on kernels without PROCMAP_QUERY */
+#define PRUNE_WORTH_RANGES 2048		/* a search that drops fewer ranges than this was not worth its cost */
+#define PRUNE_STEP_NS 1000000ULL	/* pause between two steps while there is room for more ranges */
+#define PRUNE_INTERVAL_NS 1000000000ULL /* pause after a search that was not worth its cost */
 
 struct jit_program {
 	pid_t pid;
@@ -38,17 +38,17 @@ struct jit_program {
 	uint64_t opened_ns;
 	bool descriptors_short; /* its memory could not be opened because too many files were open */
 	bool ended;
-	bool gave_way;	  /* its stored code was evicted */
+	bool evicted;	  /* its stored code was evicted */
 	int memory, maps; /* of its address space, valid even after an exec; -1: not open */
 	struct residency_reader pagemap;
 	struct code_ranges ranges;
 	struct code_pages pages;
 	uint64_t position;	  /* address up to which the last pass has read */
-	uint64_t tidy_ns;	  /* do not search for unmapped ranges before this time */
-	uint64_t tidy_position;	  /* address up to which the search has checked ranges */
+	uint64_t prune_ns;	  /* do not search for unmapped ranges before this time */
+	uint64_t prune_position;  /* address up to which the search has checked ranges */
 	struct mapping_scan scan; /* /proc/PID/maps, for the search on kernels without PROCMAP_QUERY */
-	size_t tidied;		  /* ranges that the search found unmapped */
-	bool tidied_in_vain;	  /* the last complete search was not worth its cost */
+	size_t pruned;		  /* ranges that the search found unmapped */
+	bool prune_was_futile;	  /* the last complete search was not worth its cost */
 };
 
 struct jit_code {
@@ -56,7 +56,7 @@ struct jit_code {
 	struct map program_of_pid;	   /* index of the living program by PID */
 	struct code_store store;	   /* the code of all programs */
 	const struct jit_program *reading; /* the program that is being read; NULL between two passes */
-	bool nothing_gives_way;		   /* no code can be evicted until another program ends */
+	bool nothing_to_evict;		   /* no code can be evicted until another program ends */
 	uint64_t read_ns, next_ns;	   /* when the last pass ended; when the next is due */
 	int64_t spent_ns;		   /* CPU time used beyond the allowed share, up to reckoned_ns */
 	uint64_t reckoned_ns;

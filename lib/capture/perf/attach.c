@@ -29,7 +29,7 @@ void attach_deinit(struct attachment *attachment)
 {
 	attach_end_switch(attachment);
 	vector_deinit(&attachment->switching.fds);
-	attach_close_fences(attachment);
+	attach_close_coverage_events(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
@@ -40,9 +40,9 @@ void attach_deinit(struct attachment *attachment)
 	vector_deinit(&attachment->kept_tracepoints);
 	vector_deinit(&attachment->roots);
 	vector_deinit(&attachment->events);
-	vector_deinit(&attachment->fences);
+	vector_deinit(&attachment->coverage_events);
 	vector_deinit(&attachment->notes);
-	map_deinit(&attachment->root_of_fence);
+	map_deinit(&attachment->root_of_coverage_event);
 	map_deinit(&attachment->root_of_thread);
 	map_deinit(&attachment->event_of_id);
 	map_deinit(&attachment->id_in_file);
@@ -235,9 +235,9 @@ static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t
 	return error;
 }
 
-static struct mmt_error *add_fence(struct attachment *attachment, uint32_t root, int fd)
+static struct mmt_error *add_coverage_event(struct attachment *attachment, uint32_t root, int fd)
 {
-	struct attached_fence *added = vector_append(&attachment->fences);
+	struct attached_coverage_event *added = vector_append(&attachment->coverage_events);
 
 	if (!added) {
 		close(fd);
@@ -247,15 +247,15 @@ static struct mmt_error *add_fence(struct attachment *attachment, uint32_t root,
 	added->root = root;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
 		return error_system(errno, "cannot read the identifier of a perf event");
-	return map_put(&attachment->root_of_fence, added->id, root) ? NULL : &error_no_memory;
+	return map_put(&attachment->root_of_coverage_event, added->id, root) ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *open_fences(struct attachment *attachment, uint32_t root, bool *gone_ret)
+static struct mmt_error *open_coverage_events(struct attachment *attachment, uint32_t root, bool *gone_ret)
 {
 	pid_t tid = attachment->roots.items[root].tid;
 	struct perf_event_attr attribute;
 
-	events_describe_fence(&attribute);
+	events_describe_coverage_event(&attribute);
 	for (size_t cpu = 0; cpu < attachment->rings->cpus.count; cpu++) {
 		struct mmt_error *error;
 		int fd;
@@ -263,7 +263,7 @@ static struct mmt_error *open_fences(struct attachment *attachment, uint32_t roo
 		error =
 		    open_event(attachment, &attribute, "context switches", NULL, tid, cpu, RING_SYSCALL, &fd, gone_ret);
 		if (!error && !*gone_ret)
-			error = add_fence(attachment, root, fd);
+			error = add_coverage_event(attachment, root, fd);
 		if (error || *gone_ret)
 			return error;
 	}
@@ -287,17 +287,17 @@ void attach_close_root(struct attachment *attachment, uint32_t root)
 	}
 	attachment->events.count = kept;
 	kept = 0;
-	for (size_t i = 0; i < attachment->fences.count; i++) {
-		const struct attached_fence fence = attachment->fences.items[i];
+	for (size_t i = 0; i < attachment->coverage_events.count; i++) {
+		const struct attached_coverage_event coverage_event = attachment->coverage_events.items[i];
 
-		if (fence.root != root) {
-			attachment->fences.items[kept++] = fence;
+		if (coverage_event.root != root) {
+			attachment->coverage_events.items[kept++] = coverage_event;
 			continue;
 		}
-		map_remove(&attachment->root_of_fence, fence.id);
-		close(fence.fd);
+		map_remove(&attachment->root_of_coverage_event, coverage_event.id);
+		close(coverage_event.fd);
 	}
-	attachment->fences.count = kept;
+	attachment->coverage_events.count = kept;
 	attachment->roots.items[root].complete_ns = 0;
 }
 
@@ -335,7 +335,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 		return error;
 	error = open_set(attachment, root, gone_ret);
 	if (!error && !*gone_ret)
-		error = open_fences(attachment, root, gone_ret);
+		error = open_coverage_events(attachment, root, gone_ret);
 	complete_ns = clock_now_ns();
 	if (!error && !*gone_ret)
 		*gone_ret =
@@ -465,32 +465,32 @@ uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id)
 	return known ? *known : id;
 }
 
-struct mmt_error *attach_watch_outside(struct attachment *attachment, pid_t tid, bool *gone_ret)
+struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t tid, bool *gone_ret)
 {
 	struct perf_event_attr attribute;
 	struct mmt_error *error = NULL;
 
 	*gone_ret = false;
-	events_describe_fence(&attribute);
+	events_describe_coverage_event(&attribute);
 	attribute.inherit = attribute.context_switch = 0;
 	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++) {
-		struct attached_fence fence = {.root = UINT32_MAX};
+		struct attached_coverage_event coverage_event = {.root = UINT32_MAX};
 
 		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, cpu, RING_SYSCALL,
-				   &fence.fd, gone_ret);
-		if (fence.fd >= 0 && !vector_push(&attachment->fences, fence)) {
-			close(fence.fd);
+				   &coverage_event.fd, gone_ret);
+		if (coverage_event.fd >= 0 && !vector_push(&attachment->coverage_events, coverage_event)) {
+			close(coverage_event.fd);
 			error = &error_no_memory;
 		}
 	}
 	return error;
 }
 
-void attach_close_fences(struct attachment *attachment)
+void attach_close_coverage_events(struct attachment *attachment)
 {
-	while (attachment->fences.count)
-		close(attachment->fences.items[--attachment->fences.count].fd);
-	map_deinit(&attachment->root_of_fence);
+	while (attachment->coverage_events.count)
+		close(attachment->coverage_events.items[--attachment->coverage_events.count].fd);
+	map_deinit(&attachment->root_of_coverage_event);
 }
 
 bool attach_disable_some(struct attachment *attachment, size_t *next)
@@ -523,16 +523,18 @@ uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
 
 /* Records about the threads that have an event set: see attach.h. */
 
-static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				  uint64_t coverage_event_id)
 {
-	struct thread_note note = {.tid = tid, .time_ns = time_ns, .fence_id = fence_id};
+	struct thread_note note = {.tid = tid, .time_ns = time_ns, .coverage_event_id = coverage_event_id};
 
 	return vector_push(&attachment->notes, note) ? NULL : &error_no_memory;
 }
 
-struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+struct mmt_error *attach_note_switch(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				     uint64_t coverage_event_id)
 {
-	return add_note(attachment, tid, time_ns, fence_id);
+	return add_note(attachment, tid, time_ns, coverage_event_id);
 }
 
 struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns)
@@ -548,19 +550,20 @@ static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
 	return index && attachment->roots.items[*index].complete_ns ? &attachment->roots.items[*index] : NULL;
 }
 
-struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				      uint64_t coverage_event_id)
 {
 	struct attached_root *root;
 
-	if (!map_get(&attachment->root_of_fence, fence_id))
+	if (!map_get(&attachment->root_of_coverage_event, coverage_event_id))
 		return NULL;
 	root = find_root(attachment, tid);
 	if (root && time_ns > root->complete_ns)
 		root->seen_outside = true;
-	return add_note(attachment, tid, time_ns, fence_id);
+	return add_note(attachment, tid, time_ns, coverage_event_id);
 }
 
-bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns)
+bool attach_note_clone(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns)
 {
 	struct attached_root *root = find_root(attachment, parent_tid);
 	bool unseen = root && !root->seen_outside && time_ns > root->complete_ns;
@@ -580,7 +583,7 @@ static bool is_outside(const struct attached_root *root)
 	return strchr("STt", state.state) || (state.state == 'D' && !proc_may_be_in_clone(root->tid));
 }
 
-void attach_look_outside(struct attachment *attachment)
+void attach_check_outside(struct attachment *attachment)
 {
 	attachment->unseen_roots = 0;
 	attachment->unseen_since_ns = 0;
@@ -611,11 +614,11 @@ static bool is_thread_of_root(const struct attachment *attachment, const struct 
 	       thread_coverage_is_same(&attachment->coverage, note->tid, note->time_ns, root->begin_ns);
 }
 
-static struct mmt_error *resolve_run(struct attachment *attachment, const struct thread_note *note)
+static struct mmt_error *resolve_switch(struct attachment *attachment, const struct thread_note *note)
 {
 	/* A closed coverage event proves nothing: it may have been closed because the event set was incomplete, or
 	 * because the thread has a second set. */
-	const uint64_t *inherited = map_get(&attachment->root_of_fence, note->fence_id);
+	const uint64_t *inherited = map_get(&attachment->root_of_coverage_event, note->coverage_event_id);
 	const uint64_t *own = map_get(&attachment->root_of_thread, (uint32_t)note->tid);
 
 	if (!inherited)
@@ -634,8 +637,8 @@ struct mmt_error *attach_resolve(struct attachment *attachment, size_t count)
 	for (size_t i = 0; !error && i < count; i++) {
 		const struct thread_note *note = &attachment->notes.items[i];
 
-		if (note->fence_id)
-			error = resolve_run(attachment, note);
+		if (note->coverage_event_id)
+			error = resolve_switch(attachment, note);
 		else if (!thread_coverage_note_end(&attachment->coverage, note->tid, note->time_ns))
 			error = &error_no_memory;
 	}

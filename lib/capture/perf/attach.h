@@ -72,7 +72,7 @@ struct attached_event {
 	uint64_t id;
 };
 
-struct attached_fence {
+struct attached_coverage_event {
 	int fd;
 	uint32_t root;
 	uint64_t id;
@@ -93,7 +93,7 @@ struct attached_root {
 struct thread_note {
 	pid_t tid;
 	uint64_t time_ns;
-	uint64_t fence_id; /* the coverage event that reported the thread; 0: the thread exited */
+	uint64_t coverage_event_id; /* the coverage event that reported the thread; 0: the thread exited */
 };
 
 struct attachment {
@@ -104,15 +104,15 @@ struct attachment {
 	int cgroup; /* directory of the control group to which per-CPU events are limited; -1: all processes */
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
-	VECTOR(struct attached_fence) fences;
+	VECTOR(struct attached_coverage_event) coverage_events;
 	VECTOR(struct thread_note) notes;
 	struct hotplug_events hotplug_events; /* for per-CPU events */
 	VECTOR(uint64_t) first_ids;	      /* per-CPU events: the identifiers in the head of the file, by event */
 	VECTOR(uint64_t) lost_earlier;	      /* per-CPU events: records lost by events that were closed, by event */
 	struct event_switch switching;
-	VECTOR(int) kept_tracepoints; /* dummy events that keep the tracepoints in use; they never fire */
-	struct map root_of_fence;     /* by identifier */
-	struct map root_of_thread;    /* by TID: the latest root */
+	VECTOR(int) kept_tracepoints;	   /* dummy events that keep the tracepoints in use; they never fire */
+	struct map root_of_coverage_event; /* by identifier */
+	struct map root_of_thread;	   /* by TID: the latest root */
 	struct map event_of_id;
 	struct map
 	    id_in_file;	 /* for events opened after the head of the file was written: the identifier to write instead */
@@ -168,14 +168,14 @@ uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id);
 
 /* The functions below note records about threads, in any order. For a FORK record, *new_ret: it is the first record
  * about that thread. */
-struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns,
-				  uint64_t fence_id) MMT_MUST_CHECK;
+struct mmt_error *attach_note_switch(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				     uint64_t coverage_event_id) MMT_MUST_CHECK;
 
 struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns) MMT_MUST_CHECK;
 
 /* A sample of a coverage event shows that the thread was in user space. Other identifiers are ignored. */
 struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns,
-				      uint64_t fence_id) MMT_MUST_CHECK;
+				      uint64_t coverage_event_id) MMT_MUST_CHECK;
 
 struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uint64_t time_ns,
 				   bool *new_ret) MMT_MUST_CHECK;
@@ -185,10 +185,10 @@ struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uin
  * events were opened, so that the new thread may have inherited only a part of the set. Threads created later inherit
  * all of it.
  */
-bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns);
+bool attach_note_clone(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns);
 
 /* Checks which threads have left the clone() that they may have been in when their events were opened. */
-void attach_look_outside(struct attachment *attachment);
+void attach_check_outside(struct attachment *attachment);
 
 /*
  * Resolves the first `count` notes; all older records must have been noted. If a thread with its own event set was
@@ -199,10 +199,10 @@ struct mmt_error *attach_resolve(struct attachment *attachment, size_t count) MM
 
 /* Samples this thread in user space until attach_close_coverage_events(). The events have identifiers of their own.
  * `gone_ret`: the thread has exited. */
-struct mmt_error *attach_watch_outside(struct attachment *attachment, pid_t tid, bool *gone_ret) MMT_MUST_CHECK;
+struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t tid, bool *gone_ret) MMT_MUST_CHECK;
 
 /* Closes all coverage events, which stops the SWITCH records. Call this when all threads are attached to. */
-void attach_close_fences(struct attachment *attachment);
+void attach_close_coverage_events(struct attachment *attachment);
 
 /* Disables some events, from index `next` on, including inherited ones. With many events this takes long, and the other
  * events keep recording. Returns false after the last event. */

@@ -104,8 +104,8 @@ struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *l
 
 void cpu_watch_deinit(struct cpu_watch *watch)
 {
-	vector_deinit(&watch->unseen);
-	vector_deinit(&watch->away);
+	vector_deinit(&watch->missed);
+	vector_deinit(&watch->without_events);
 }
 
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus)
@@ -115,21 +115,21 @@ bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu
 	for (size_t i = 0; ok && i < online->count; i++) {
 		int cpu = online->items[i];
 
-		if (!has(recorded, cpu) || has(&watch->away, cpu))
-			ok = add(&watch->unseen, cpu);
+		if (!has(recorded, cpu) || has(&watch->without_events, cpu))
+			ok = add(&watch->missed, cpu);
 	}
 	for (size_t i = 0; ok && on_cpus && i < recorded->count; i++) {
 		int cpu = recorded->items[i];
 
 		if (!has(online, cpu))
-			ok = add(&watch->away, cpu);
+			ok = add(&watch->without_events, cpu);
 	}
 	return ok;
 }
 
-bool cpu_watch_add_away(struct cpu_watch *watch, int cpu)
+bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu)
 {
-	return add(&watch->away, cpu);
+	return add(&watch->without_events, cpu);
 }
 
 bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online)
@@ -140,24 +140,24 @@ bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, co
 		int cpu = stopped->items[i];
 
 		if (has(online, cpu))
-			ok = add(&watch->unseen, cpu) && add(&watch->away, cpu);
+			ok = add(&watch->missed, cpu) && add(&watch->without_events, cpu);
 	}
 	return ok;
 }
 
-bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)
+bool cpu_watch_pop_online(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)
 {
-	for (size_t i = 0; i < watch->away.count; i++) {
-		if (!has(online, watch->away.items[i]))
+	for (size_t i = 0; i < watch->without_events.count; i++) {
+		if (!has(online, watch->without_events.items[i]))
 			continue;
-		*cpu_ret = watch->away.items[i];
-		watch->away.items[i] = watch->away.items[--watch->away.count];
+		*cpu_ret = watch->without_events.items[i];
+		watch->without_events.items[i] = watch->without_events.items[--watch->without_events.count];
 		return true;
 	}
 	return false;
 }
 
-#define STANDSTILL_NS 40000000ULL /* a running clock advances in this time: some have ticks of 10 ms */
+#define ADVANCE_NS_MAX 40000000ULL /* a running clock advances in this time: some have ticks of 10 ms */
 
 void hotplug_events_deinit(struct hotplug_events *hotplug_events)
 {
@@ -197,12 +197,12 @@ int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu)
 	hotplug_event->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	errno_value = hotplug_event->fd < 0 ? errno : 0;
 	hotplug_event->enabled_ns = 0;
-	hotplug_event->looked_ns = clock_now_ns();
+	hotplug_event->checked_ns = clock_now_ns();
 	return errno_value;
 }
 
 /* Has the count stopped advancing? An event that cannot be read is on a CPU that has gone offline. */
-static bool stands_still(struct hotplug_event *hotplug_event)
+static bool has_not_advanced(struct hotplug_event *hotplug_event)
 {
 	struct {
 		uint64_t value, enabled_ns;
@@ -212,21 +212,21 @@ static bool stands_still(struct hotplug_event *hotplug_event)
 	    counts.enabled_ns == hotplug_event->enabled_ns)
 		return true;
 	hotplug_event->enabled_ns = counts.enabled_ns;
-	hotplug_event->looked_ns = clock_now_ns();
+	hotplug_event->checked_ns = clock_now_ns();
 	return false;
 }
 
 /* Waits if the last check was so recent that a running clock may not have advanced since. */
 static bool has_stopped(struct hotplug_event *hotplug_event)
 {
-	uint64_t since_ns = clock_now_ns() - hotplug_event->looked_ns;
+	uint64_t since_ns = clock_now_ns() - hotplug_event->checked_ns;
 
-	if (!stands_still(hotplug_event))
+	if (!has_not_advanced(hotplug_event))
 		return false;
-	if (since_ns >= STANDSTILL_NS)
+	if (since_ns >= ADVANCE_NS_MAX)
 		return true;
-	usleep((useconds_t)((STANDSTILL_NS - since_ns) / 1000));
-	return stands_still(hotplug_event);
+	usleep((useconds_t)((ADVANCE_NS_MAX - since_ns) / 1000));
+	return has_not_advanced(hotplug_event);
 }
 
 struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped)
@@ -240,7 +240,7 @@ struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_eve
 	return NULL;
 }
 
-#define STOPPED_LOOK_NS 1000000000ULL
+#define STOPPED_CHECK_NS 1000000000ULL
 
 /*
  * Opens events on CPUs that have come online. Such a CPU has no events from the time when it comes online until this
@@ -256,12 +256,12 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	/* The recording has stopped: new events would only fill a ring that is no longer read. */
 	if (recorder->stop_ns)
 		return NULL;
-	while (ok && !error && cpu_watch_take_back(&recorder->reader.cpus, online, &cpu)) {
+	while (ok && !error && cpu_watch_pop_online(&recorder->reader.cpus, online, &cpu)) {
 		bool gone;
 
 		error = attach_cpu_later(&recorder->reader.attachment, cpu, &gone);
 		if (gone)
-			ok = cpu_watch_add_away(&recorder->reader.cpus, cpu);
+			ok = cpu_watch_add_without_events(&recorder->reader.cpus, cpu);
 		if (gone)
 			break;
 	}
@@ -275,11 +275,11 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 /* Warns once about CPUs whose events are missing. */
 static void warn_of_cpus(struct recorder *recorder)
 {
-	if (!recorder->summary.missed_cpus && recorder->reader.cpus.unseen.count)
+	if (!recorder->summary.missed_cpus && recorder->reader.cpus.missed.count)
 		recorder_message(recorder, true,
 				 "CPU %d came online during recording: some or all of its events are missing",
-				 recorder->reader.cpus.unseen.items[0]);
-	recorder->summary.missed_cpus = recorder->reader.cpus.unseen.count;
+				 recorder->reader.cpus.missed.items[0]);
+	recorder->summary.missed_cpus = recorder->reader.cpus.missed.count;
 }
 
 /* Finds CPUs that went offline and came back between two checks. Each check interrupts every CPU, so checks are rare.
@@ -289,9 +289,9 @@ static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *
 	uint64_t now_ns = clock_now_ns();
 	struct mmt_error *error;
 
-	if (!recorder->stop_ns && now_ns - recorder->reader.cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
+	if (!recorder->stop_ns && now_ns - recorder->reader.cpus.stopped_check_ns < STOPPED_CHECK_NS)
 		return NULL;
-	recorder->reader.cpus.looked_for_stopped_ns = now_ns;
+	recorder->reader.cpus.stopped_check_ns = now_ns;
 	error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
 	/* When recording stops, check twice: a CPU may have run since the previous check and gone offline after that,
 	 * and no later check would notice. */
@@ -314,7 +314,7 @@ struct mmt_error *cpu_hotplug_check(struct recorder *recorder)
 				    recorder->summary.on_cpus) &&
 		     cpu_watch_note_stopped(&recorder->reader.cpus, &stopped, &online);
 	mmt_error_destroy(error);
-	recorder->reader.cpus.looked_ns = clock_now_ns();
+	recorder->reader.cpus.checked_ns = clock_now_ns();
 	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
 	vector_deinit(&online);
 	vector_deinit(&stopped);

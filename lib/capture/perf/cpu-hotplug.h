@@ -40,10 +40,10 @@ bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cp
 
 /* Zero-initialise one without CPUs. */
 struct cpu_watch {
-	cpu_list unseen; /* CPUs that were online without events */
-	uint64_t looked_ns;
-	uint64_t looked_for_stopped_ns;
-	cpu_list away; /* CPUs that have no events because they are offline, or were at the last check */
+	cpu_list missed; /* CPUs that were online without events */
+	uint64_t checked_ns;
+	uint64_t stopped_check_ns;
+	cpu_list without_events; /* CPUs that have no events because they are offline, or were at the last check */
 };
 
 void cpu_watch_deinit(struct cpu_watch *watch);
@@ -53,14 +53,14 @@ void cpu_watch_deinit(struct cpu_watch *watch);
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus);
 
 /* Notes that this CPU has no events. False: out of memory. */
-bool cpu_watch_add_away(struct cpu_watch *watch, int cpu);
+bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu);
 
 /* Notes that the events of these CPUs had stopped before the list `online` was read. Those that are in the list were
  * offline for a short time. False: out of memory. */
 bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online);
 
 /* Removes a CPU that is online again from the CPUs without events. False: there is no such CPU. */
-bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret);
+bool cpu_watch_pop_online(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret);
 
 /*
  * The kernel disables the events of a CPU that goes offline and does not enable them when the CPU comes back. If both
@@ -72,7 +72,7 @@ struct hotplug_event {
 	int fd; /* -1: closed */
 	int cpu;
 	uint64_t enabled_ns; /* at the last check that found it advanced */
-	uint64_t looked_ns;  /* time of that check, or when the event was opened */
+	uint64_t checked_ns; /* time of that check, or when the event was opened */
 };
 
 /* Zero-initialise an empty list. It has at most one event for each CPU. */

@@ -21,7 +21,7 @@ static void *switch_events(void *context)
 	size_t done = 0;
 
 	/* The recorder waits for this thread before it closes events. During that wait the rings fill. */
-	priority_take_nice();
+	priority_raise_nice();
 	for (size_t i = 0; i < switching->fds.count; i++) {
 		if (__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))
 			break;

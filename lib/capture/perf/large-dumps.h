@@ -36,7 +36,7 @@ bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint
 struct large_dumps {
 	struct large_dumps_rule rule;
 	uint64_t calls;	      /* calls since the last update of the rule, without those that never have a large dump */
-	bool too_late;	      /* discard the large dumps in the rings, because other rings are filling up */
+	bool discard;	      /* discard the large dumps in the rings, because other rings are filling up */
 	bool on;	      /* whether large dumps should be on */
 	unsigned passes_left; /* how many times all events still have to be switched */
 	uint64_t pass_ns;     /* do not begin the next pass before */

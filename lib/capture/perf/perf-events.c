@@ -13,7 +13,7 @@
 /* Bytes of the stack that contain the return address of a frameless system call wrapper. The kernel's callchain skips
  * this frame. */
 #define LEAF_STACK_BYTES 64
-#define FENCE_PERIOD_NS 1000000
+#define COVERAGE_PERIOD_NS 1000000
 
 /* A filter with one comparison is cheap. Failed attempts to take the lock are rare and are recognised by the sample. */
 #define LOCK_FILTER "write == 1"
@@ -48,11 +48,11 @@ void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t wate
 	attribute->wakeup_watermark = watermark;
 }
 
-void events_describe_fence(struct perf_event_attr *attribute)
+void events_describe_coverage_event(struct perf_event_attr *attribute)
 {
 	describe_dummy(attribute);
 	attribute->config = PERF_COUNT_SW_TASK_CLOCK;
-	attribute->sample_period = FENCE_PERIOD_NS;
+	attribute->sample_period = COVERAGE_PERIOD_NS;
 	attribute->context_switch = 1;
 }
 

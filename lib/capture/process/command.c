@@ -224,14 +224,14 @@ bool command_stop(struct traced_command *command)
 struct exit_watch {
 	pid_t pid;
 	pthread_t thread;
-	int ended[2];	   /* pipe: the PIDs of processes that are held at their exit */
-	int let_go[2];	   /* pipe: one byte for each process that may continue */
-	int started[2];	   /* pipe: the errno value of starting to trace, or 0 */
-	struct map ending; /* threads that were stopped at their exit and continued */
+	int ended[2];	     /* pipe: the PIDs of processes that are held at their exit */
+	int release_pipe[2]; /* pipe: one byte for each process that may continue */
+	int started[2];	     /* pipe: the errno value of starting to trace, or 0 */
+	struct map ending;   /* threads that were stopped at their exit and continued */
 };
 
 /* Continues a stopped thread. `tid` may be a PID: the main thread. */
-static void go_on(enum __ptrace_request request, pid_t tid, int number)
+static void continue_tracee(enum __ptrace_request request, pid_t tid, int number)
 {
 	(void)ptrace(request, tid, NULL, (void *)(intptr_t)number);
 }
@@ -255,7 +255,7 @@ static void hold(const struct exit_watch *watch, pid_t pid)
 	char byte;
 
 	if (write(watch->ended[1], &pid, sizeof(pid)) == sizeof(pid))
-		while (read(watch->let_go[0], &byte, 1) < 0 && errno == EINTR)
+		while (read(watch->release_pipe[0], &byte, 1) < 0 && errno == EINTR)
 			;
 }
 
@@ -267,7 +267,7 @@ static void end_thread(struct exit_watch *watch, pid_t tid)
 		hold(watch, pid);
 	/* Without memory for this entry, the thread seems to be alive, so its process is not checked at its exit. */
 	(void)map_put(&watch->ending, (uint32_t)tid, 1);
-	go_on(PTRACE_DETACH, tid, 0);
+	continue_tracee(PTRACE_DETACH, tid, 0);
 }
 
 static bool stops_group(int number)
@@ -287,13 +287,13 @@ static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
 	case PTRACE_EVENT_STOP:
 		/* A new thread, which may reuse the TID of an ended one, or a group stop of its process. */
 		(void)map_remove(&watch->ending, (uint32_t)tid);
-		go_on(stops_group(number) ? PTRACE_LISTEN : PTRACE_CONT, tid, 0);
+		continue_tracee(stops_group(number) ? PTRACE_LISTEN : PTRACE_CONT, tid, 0);
 		break;
 	case 0:
-		go_on(PTRACE_CONT, tid, number); /* deliver the signal */
+		continue_tracee(PTRACE_CONT, tid, number); /* deliver the signal */
 		break;
 	default:
-		go_on(PTRACE_CONT, tid, 0);
+		continue_tracee(PTRACE_CONT, tid, 0);
 		break;
 	}
 }
@@ -306,7 +306,7 @@ static void *watch_exits(void *context)
 	siginfo_t stop = {0};
 
 	/* Traced processes are held at their exit until this thread runs. */
-	priority_take_nice();
+	priority_raise_nice();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	failure = ptrace(PTRACE_SEIZE, watch->pid, NULL, (void *)(intptr_t)OPTIONS) < 0 ? errno : 0;
 	if (write(watch->started[1], &failure, sizeof(failure)) != sizeof(failure) || failure)
@@ -342,7 +342,7 @@ static void close_pipe(int pipe[2])
 static void destroy(struct exit_watch *watch)
 {
 	close_pipe(watch->ended);
-	close_pipe(watch->let_go);
+	close_pipe(watch->release_pipe);
 	close_pipe(watch->started);
 	map_deinit(&watch->ending);
 	free(watch);
@@ -355,8 +355,8 @@ struct mmt_error *exit_watch_start(pid_t pid, struct exit_watch **watch_ret)
 
 	if (!watch)
 		return &error_no_memory;
-	*watch = (struct exit_watch){.pid = pid, .ended = {-1, -1}, .let_go = {-1, -1}, .started = {-1, -1}};
-	if (pipe2(watch->ended, O_CLOEXEC) < 0 || pipe2(watch->let_go, O_CLOEXEC) < 0 ||
+	*watch = (struct exit_watch){.pid = pid, .ended = {-1, -1}, .release_pipe = {-1, -1}, .started = {-1, -1}};
+	if (pipe2(watch->ended, O_CLOEXEC) < 0 || pipe2(watch->release_pipe, O_CLOEXEC) < 0 ||
 	    pipe2(watch->started, O_CLOEXEC) < 0)
 		failure = errno;
 	if (!failure)
@@ -383,8 +383,8 @@ void exit_watch_stop(struct exit_watch *watch)
 		return;
 	pthread_cancel(watch->thread);
 	/* The thread may be holding a process. Closing the pipe makes it release the process and end. */
-	close(watch->let_go[1]);
-	watch->let_go[1] = -1;
+	close(watch->release_pipe[1]);
+	watch->release_pipe[1] = -1;
 	pthread_join(watch->thread, NULL);
 	destroy(watch);
 }
@@ -406,6 +406,6 @@ pid_t exit_watch_next(struct exit_watch *watch)
 
 void exit_watch_release(struct exit_watch *watch)
 {
-	while (write(watch->let_go[1], "", 1) < 0 && errno == EINTR)
+	while (write(watch->release_pipe[1], "", 1) < 0 && errno == EINTR)
 		;
 }

@@ -15,7 +15,7 @@
 #include "capture/runtimes/ask-runtime.h"
 
 #define SPARE_DESCRIPTORS 32 /* for temporary use, such as reading maps and modules */
-#define LOOK_NS 1000000000ULL
+#define ALIVE_CHECK_NS 1000000000ULL
 #define FORGET_NS 1000000000ULL /* the last records of an ended process have been read by then */
 
 void process_table_release(struct traced_process *process)
@@ -24,7 +24,7 @@ void process_table_release(struct traced_process *process)
 		close(process->pidfd);
 	if (process->tmp_directory >= 0)
 		close(process->tmp_directory);
-	helper_drop(&process->helper);
+	helper_cancel(&process->helper);
 	process->pidfd = process->tmp_directory = -1;
 }
 
@@ -180,9 +180,9 @@ static bool has_ended(struct traced_process *process)
 	if (process->pidfd >= 0)
 		return poll(&poll_fd, 1, 0) > 0;
 	now_ns = clock_now_ns();
-	if (now_ns - process->looked_after_ns < LOOK_NS)
+	if (now_ns - process->alive_check_ns < ALIVE_CHECK_NS)
 		return false;
-	process->looked_after_ns = now_ns;
+	process->alive_check_ns = now_ns;
 	return proc_has_ended(process->pid);
 }
 

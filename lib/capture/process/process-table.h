@@ -49,11 +49,11 @@ struct traced_process {
 	bool partly; /* only some of its threads are recorded */
 	bool left;   /* the process left the recorded control group */
 	bool ended;
-	uint64_t ended_ns;	  /* when the recorder noticed the end of the process */
-	int pidfd;		  /* -1: the process had already ended, or too many files are open */
-	uint64_t looked_after_ns; /* without a pidfd: when the process was last found alive */
-	bool guarded;		  /* the recorder may not read its maps */
-	bool start_noted;	  /* the recording contains its start time */
+	uint64_t ended_ns;	 /* when the recorder noticed the end of the process */
+	int pidfd;		 /* -1: the process had already ended, or too many files are open */
+	uint64_t alive_check_ns; /* without a pidfd: when the process was last found alive */
+	bool maps_denied;	 /* the recorder may not read its maps */
+	bool start_noted;	 /* the recording contains its start time */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* time of the record that requires a snapshot */
@@ -66,7 +66,7 @@ struct traced_process {
 	pid_t namespace_pid;
 	uid_t owner;
 	uint64_t started_realtime_ns;
-	uint64_t map_looked_at_ns;
+	uint64_t map_checked_ns;
 	struct file_mark map_growth_mark;
 	struct file_mark map_pieces_mark; /* see file-metadata.c */
 	uint64_t map_pieces_ns;

@@ -19,8 +19,8 @@
 #include "capture/scheduling-priority.h"
 
 #define ATTACH_NS_MAX 20000000000ULL
-#define UNSEEN_NS_MAX 5000000000ULL /* limit after the last thread was attached to */
-#define SETTLE_MICROSECONDS 1000    /* lets new threads run and report inherited events */
+#define UNSEEN_NS_MAX 5000000000ULL  /* limit after the last thread was attached to */
+#define PASS_PAUSE_MICROSECONDS 1000 /* lets new threads run and report inherited events */
 #define WARNINGS_MAX 8
 #define NAMES_SHOWN 8
 
@@ -161,7 +161,7 @@ static bool is_requested(const struct recorder *recorder, pid_t pid)
 }
 
 /* With options->tree: reports to the user which processes were added. */
-static void children_inform(const struct recorder *recorder)
+static void children_report_added(const struct recorder *recorder)
 {
 	char list[NAMES_SHOWN * (PROC_NAME_BYTES + 16)] = "";
 	size_t count = 0, length = 0;
@@ -522,13 +522,13 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 	struct thread_scan scan = {0};
 	bool added = false;
 
-	attach_look_outside(&recorder->reader.attachment);
+	attach_check_outside(&recorder->reader.attachment);
 	if (!error)
 		error = scan_processes(recorder, false, &scan);
 	if (!error)
 		error = attach_uncovered(recorder, &scan);
 	if (!error && (scan.uncovered.count || recorder->reader.attachment.unseen_roots))
-		usleep(SETTLE_MICROSECONDS);
+		usleep(PASS_PAUSE_MICROSECONDS);
 	else if (!error)
 		error = drain_twice(recorder);
 	/* A child that was created during the scan has not been scanned. */
@@ -577,7 +577,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 		error = skip_remaining_threads(recorder);
 	if (error)
 		return error;
-	attach_close_fences(&recorder->reader.attachment);
+	attach_close_coverage_events(&recorder->reader.attachment);
 	/* From now on, threads that these threads create inherit their events. */
 	map_deinit(&recorder->reader.threads);
 	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
@@ -669,7 +669,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	if (!error)
 		error = attach_cpus(&recorder->reader.attachment, recorder->cgroup);
 	for (size_t i = 0; !error && i < recorder->reader.attachment.absent.count; i++) {
-		if (!cpu_watch_add_away(&recorder->reader.cpus, recorder->reader.attachment.absent.items[i]))
+		if (!cpu_watch_add_without_events(&recorder->reader.cpus, recorder->reader.attachment.absent.items[i]))
 			error = &error_no_memory;
 	}
 	if (!error && recorder->reader.scope.kind == SCOPE_ALL_PROCESSES)
@@ -766,7 +766,7 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	if (error)
 		return error;
 	warn_of_ended(recorder);
-	children_inform(recorder);
+	children_report_added(recorder);
 	return children_count_unrecorded(recorder);
 }
 
@@ -817,7 +817,7 @@ static bool has_left(const struct traced_process *process, const struct map *mem
 	       !proc_is_ending(process->pid);
 }
 
-static struct mmt_error *look_at_cgroup(struct recorder *recorder)
+static struct mmt_error *check_cgroup(struct recorder *recorder)
 {
 	struct map members = {0};
 	proc_pids pids = {0};
@@ -845,11 +845,11 @@ static struct mmt_error *look_at_cgroup(struct recorder *recorder)
 	return ok ? NULL : &error_no_memory;
 }
 
-struct mmt_error *targets_look_for_unseen(struct recorder *recorder)
+struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 {
 	struct mmt_error *error = cpu_hotplug_check(recorder);
 
-	return error ? error : look_at_cgroup(recorder);
+	return error ? error : check_cgroup(recorder);
 }
 
 /* Finding processes by name. */

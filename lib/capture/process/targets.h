@@ -27,7 +27,7 @@ struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
 struct mmt_error *targets_count_missed(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Checks whether calls are missing: on a CPU that came online, or of a process that left the control group. */
-struct mmt_error *targets_look_for_unseen(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *targets_check_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Writes into the recording how many children of targets are not recorded. Call this after the recording has begun. */
 struct mmt_error *children_note_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;

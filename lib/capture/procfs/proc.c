@@ -316,7 +316,7 @@ bool proc_runs_32_bit_program(pid_t pid)
 	return fd >= 0 && proc_is_32_bit_program(fd);
 }
 
-static struct mmt_error *refuse_guarded(pid_t pid)
+static struct mmt_error *refuse_denied(pid_t pid)
 {
 	if (geteuid() == 0)
 		return error_create(
@@ -339,7 +339,7 @@ static struct mmt_error *check_program(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return refuse_guarded(pid);
+		return refuse_denied(pid);
 	if (fd < 0)
 		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
 	if (proc_is_32_bit_program(fd))
@@ -760,7 +760,7 @@ enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret)
 	if (ioctl(maps, QUERY_IOCTL, &query) < 0) {
 		if (errno == ENOENT)
 			return MAPPED_NOTHING;
-		return errno == ENOTTY || errno == EINVAL ? MAPPED_UNTOLD : MAPPED_DATA;
+		return errno == ENOTTY || errno == EINVAL ? MAPPED_UNKNOWN : MAPPED_DATA;
 	}
 	*end_ret = query.start > address ? query.start : query.end;
 	if (query.start > address)
@@ -830,7 +830,7 @@ enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_
 	*end_ret = UINT64_MAX;
 	for (; scan->end <= address && scan->end != UINT64_MAX; --*lines_left) {
 		if (!*lines_left)
-			return MAPPED_UNTOLD;
+			return MAPPED_UNKNOWN;
 		next_line(scan, maps);
 	}
 	*end_ret = scan->start > address ? scan->start : scan->end;

@@ -173,9 +173,9 @@ bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_
 
 enum mapped_kind {
 	MAPPED_NOTHING,
-	MAPPED_DATA,  /* not executable, or the process has ended */
-	MAPPED_CODE,  /* executable */
-	MAPPED_UNTOLD /* unknown: Linux before 6.11 has no such query */
+	MAPPED_DATA,   /* not executable, or the process has ended */
+	MAPPED_CODE,   /* executable */
+	MAPPED_UNKNOWN /* unknown: Linux before 6.11 has no such query */
 };
 
 /* Queries the mapping at `address`. `maps`: an open /proc/PID/maps. The answer applies from `address` up to *end_ret,

@@ -462,7 +462,7 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 
 /* Has the process a userfaultfd? Then reading memory that it discards at the same time could wait for its fault
  * handler. */
-static enum huge_sampling look_for_userfaultfd(pid_t pid)
+static enum huge_sampling check_userfaultfd(pid_t pid)
 {
 	char path[64], target[64];
 	const struct dirent *entry;
@@ -651,7 +651,7 @@ struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, 
 	for (size_t i = 0; i < huge->runs.count; i++)
 		total += count_huge_pages(&huge->runs.items[i], reading.huge_bytes);
 	huge->sampling =
-	    total * reading.huge_bytes < HUGE_SAMPLED_BYTES_MIN ? HUGE_TOO_LITTLE : look_for_userfaultfd(reading.tid);
+	    total * reading.huge_bytes < HUGE_SAMPLED_BYTES_MIN ? HUGE_TOO_LITTLE : check_userfaultfd(reading.tid);
 	if (huge->sampling != HUGE_SAMPLED)
 		return NULL;
 	reading.contents = malloc(HUGE_PAGES_PER_SAMPLE * reading.page_bytes);

@@ -192,7 +192,7 @@ static bool still_has_memory(struct recorder *recorder, int fd)
 /* Did the process call exec during the snapshot, or before it? The maps of a new program are checked only after a
  * snapshot has described it: what the kernel's ELF loader unmaps causes no event and would be reported as a
  * mismatch. */
-static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
+static struct mmt_error *check_exec(const struct reading *reading, bool *exec_ret)
 {
 	struct recorder *recorder = reading->recorder;
 	const struct traced_process *process = process_table_find(&recorder->processes, reading->pid);
@@ -231,7 +231,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 		    "form",
 		    reading->pid, reading->pid);
 	if (!error)
-		error = look_for_exec(reading, &exec);
+		error = check_exec(reading, &exec);
 	if (error || reading->unreadable || exec || !still_has_memory(reading->recorder, fd))
 		return error;
 	reading->ended = true;
@@ -272,8 +272,8 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	ring_reader_end_wait(recorder);
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
-	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->guarded) {
-		process->guarded = true;
+	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->maps_denied) {
+		process->maps_denied = true;
 		recorder->summary.guarded_processes++;
 	}
 	/* The maps of an exiting process would be truncated. And if its exit is recorded before the start, the

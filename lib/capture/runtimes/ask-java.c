@@ -139,7 +139,7 @@ static void name_trigger(pid_t namespace_pid, char name[32])
 }
 
 /* Notes whether .attach_pidPID exists before the request. If it does not, it is removed afterwards. */
-static void look_for_trigger(struct traced_process *process)
+static void check_trigger(struct traced_process *process)
 {
 	char name[32];
 
@@ -183,6 +183,6 @@ const struct askable_runtime runtime_java = {
     .module = "libjvm.so",
     .at_end = true,
     .begin = begin,
-    .prepare = look_for_trigger,
+    .prepare = check_trigger,
     .give_up = remove_trigger,
 };

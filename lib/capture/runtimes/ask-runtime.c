@@ -81,7 +81,7 @@ _Noreturn static void run_child(struct helper_target target, helper_ask *ask, in
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);
 }
 
-bool helper_put(struct helper *helper, const struct helper_target *target, helper_ask *ask)
+bool helper_start(struct helper *helper, const struct helper_target *target, helper_ask *ask)
 {
 	pid_t recorder = getpid();
 	sigset_t all, before;
@@ -108,7 +108,7 @@ bool helper_put(struct helper *helper, const struct helper_target *target, helpe
 	return false;
 }
 
-enum helper_answer helper_take_answer(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES])
+enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
 	ssize_t count = read(helper->answer, text, sizeof(text) - 1);
@@ -116,11 +116,11 @@ enum helper_answer helper_take_answer(struct helper *helper, char refusal_ret[HE
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return HELPER_WAITS;
 	snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s", count > 0 ? text + 1 : "asking it failed");
-	helper_drop(helper);
+	helper_cancel(helper);
 	return (enum helper_answer)text[0];
 }
 
-void helper_drop(struct helper *helper)
+void helper_cancel(struct helper *helper)
 {
 	if (!helper->child)
 		return;
@@ -289,18 +289,18 @@ void ask_runtime_note_module(struct traced_process *process, const char *path)
 	}
 }
 
-static void drop_helper(struct traced_process *process)
+static void cancel_request(struct traced_process *process)
 {
 	bool asking = process->helper.child;
 
-	helper_drop(&process->helper);
+	helper_cancel(&process->helper);
 	if (asking && process->runtime->give_up)
 		process->runtime->give_up(process);
 }
 
 void ask_runtime_forget(struct traced_process *process)
 {
-	drop_helper(process);
+	cancel_request(process);
 	process->runtime = NULL;
 	process->asked = ASKED_NOT;
 	process->ask_attempts = 0;
@@ -341,11 +341,11 @@ static void put(struct traced_process *process, helper_ask *ask)
 	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
 
 	/* If no helper can be started, take_answer() reports a refusal. */
-	(void)helper_put(&process->helper, &target, ask);
+	(void)helper_start(&process->helper, &target, ask);
 }
 
 /* Sends the first request. From now on the runtime may write a map, unless it refuses. */
-static void put_first(struct traced_process *process)
+static void send_first_request(struct traced_process *process)
 {
 	if (process->runtime->prepare)
 		process->runtime->prepare(process);
@@ -357,7 +357,7 @@ static void put_first(struct traced_process *process)
 static enum helper_answer take_answer(struct traced_process *process, char refusal[HELPER_REFUSAL_BYTES])
 {
 	if (process->helper.child)
-		return helper_take_answer(&process->helper, refusal);
+		return helper_poll(&process->helper, refusal);
 	snprintf(refusal, HELPER_REFUSAL_BYTES, "no process can be made to ask it");
 	return HELPER_REFUSED;
 }
@@ -396,7 +396,7 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 }
 
 /* Checks whether the runtime has created the map file. Its answer alone does not prove that. */
-static void look_for_map(const struct recorder *recorder, struct traced_process *process)
+static void check_map_appeared(const struct recorder *recorder, struct traced_process *process)
 {
 	if (perf_maps_exists(process))
 		report_success(recorder, process);
@@ -432,13 +432,13 @@ static void step(const struct recorder *recorder, struct traced_process *process
 		if (perf_maps_exists(process))
 			process->asked = ASKED_DONE;
 		else
-			put_first(process);
+			send_first_request(process);
 		break;
 	case ASKED_NOW:
 		take_first_answer(recorder, process);
 		break;
 	case ASKED_AGREED:
-		look_for_map(recorder, process);
+		check_map_appeared(recorder, process);
 		break;
 	case ASKED_WRITES:
 		if (!at_end)
@@ -494,7 +494,7 @@ static void give_up(const struct recorder *recorder)
 
 		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
 			continue;
-		drop_helper(process);
+		cancel_request(process);
 		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
 			report_refusal(recorder, process, "no answer before the recorder had to end");
 		if (process->map_is_ours && process->runtime->end)
@@ -593,7 +593,7 @@ void ask_runtime_end_program(struct recorder *recorder, struct traced_process *p
 
 void ask_runtime_ended(struct recorder *recorder, struct traced_process *process)
 {
-	drop_helper(process);
+	cancel_request(process);
 	ask_runtime_clean_up(recorder, process);
 	count_unasked(recorder, process);
 }

@@ -48,13 +48,13 @@ struct helper {
 };
 
 /* Starts a helper. False: no process or pipe can be created, or the previous child has not exited yet. */
-bool helper_put(struct helper *helper, const struct helper_target *target, helper_ask *ask);
+bool helper_start(struct helper *helper, const struct helper_target *target, helper_ask *ask);
 
 /* Returns the answer, or HELPER_WAITS if there is none yet. After an answer the request is over. */
-enum helper_answer helper_take_answer(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES]);
+enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES]);
 
 /* Cancels the request and kills the child. helper_reap() waits for a child that does not exit at once. */
-void helper_drop(struct helper *helper);
+void helper_cancel(struct helper *helper);
 
 void helper_reap(struct helper *helper);
 

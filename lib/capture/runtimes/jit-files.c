@@ -116,12 +116,12 @@ static void add_growth(struct traced_process *process, uint64_t now_ns, int fd, 
 
 	/* The file was rewritten: its content appeared at this length or later. */
 	map->growth.count = count;
-	if (length > known && count && process->map_looked_at_ns > map->growth.items[count - 1].time_ns)
-		add_step(map, process->map_looked_at_ns, known);
+	if (length > known && count && process->map_checked_ns > map->growth.items[count - 1].time_ns)
+		add_step(map, process->map_checked_ns, known);
 	if (length && (!count || length > known))
 		add_step(map, now_ns, length);
 	file_mark_set(&process->map_growth_mark, fd, status->st_ino, length);
-	process->map_looked_at_ns = now_ns;
+	process->map_checked_ns = now_ns;
 }
 
 bool perf_maps_exists(const struct traced_process *process)
@@ -182,7 +182,7 @@ void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns)
 		return;
 	/* Usually nothing has changed: do not open the file. */
 	if (status.st_ino == mark->inode && (uint64_t)status.st_size == mark->length) {
-		process->map_looked_at_ns = now_ns;
+		process->map_checked_ns = now_ns;
 		return;
 	}
 	fd = perf_maps_open(process, &status, &refused);
@@ -350,8 +350,8 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 	if (!status.st_size)
 		return NULL;
 	/* Growth noticed after the exec had happened before it. */
-	if (process->map_looked_at_ns >= exec_ns)
-		process->map_looked_at_ns = exec_ns - 1;
+	if (process->map_checked_ns >= exec_ns)
+		process->map_checked_ns = exec_ns - 1;
 	for (size_t i = process->perf_map.growth.count;
 	     i-- > 0 && process->perf_map.growth.items[i].time_ns >= exec_ns;)
 		process->perf_map.growth.items[i].time_ns = exec_ns - 1;

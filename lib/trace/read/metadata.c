@@ -390,7 +390,7 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 struct metadata_piece {
 	uint32_t kind;
 	int32_t pid, namespace_pid;
-	uint64_t looked_ns, now_ns, offset;
+	uint64_t from_ns, now_ns, offset;
 	struct bytes bytes;
 };
 
@@ -422,7 +422,7 @@ static bool append(uint8_t **data, size_t *size, const struct metadata_piece *pi
 
 static bool add_perf_map(struct pieces *pieces, const struct metadata_piece *piece)
 {
-	const struct perf_map_growth before = {.time_ns = piece->looked_ns, .length = piece->offset};
+	const struct perf_map_growth before = {.time_ns = piece->from_ns, .length = piece->offset};
 	const struct perf_map_growth now = {.time_ns = piece->now_ns,
 					    .length = piece->offset + bytes_left(&piece->bytes)};
 	struct perf_map_copies *copies = &pieces->values->perf_maps;
@@ -472,7 +472,7 @@ static bool add_jitdump(struct pieces *pieces, const struct metadata_piece *piec
 			return false;
 		copy->pid = piece->pid;
 		copy->namespace_pid = piece->namespace_pid;
-		copy->program_ns = piece->looked_ns;
+		copy->program_ns = piece->from_ns;
 		copy->knows_program = copy->program_ns != 0;
 	}
 	return append(&copy->data, &copy->size, piece, LIMIT_JITDUMP_BYTES) &&
@@ -512,7 +512,7 @@ static struct mmt_error *add_piece(struct pieces *pieces, struct bytes record, s
 	piece.pid = (int32_t)bytes_u32(&body);
 	piece.namespace_pid = (int32_t)bytes_u32(&body);
 	bytes_u32(&body);
-	piece.looked_ns = bytes_u64(&body);
+	piece.from_ns = bytes_u64(&body);
 	piece.now_ns = bytes_u64(&body);
 	piece.offset = bytes_u64(&body);
 	if (!bytes_ok(&record) || !bytes_ok(&body))
