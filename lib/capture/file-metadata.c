@@ -302,24 +302,26 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 
 static void warn_of_modules(const struct recorder *recorder)
 {
-	static const char consequence[] = "their frames may have no names";
+	static const char consequence[] = "frames in them may have no names";
 	const struct kept_modules *kept = &recorder->jobs.kept_modules;
 
 	if (kept->left_out_count)
 		recorder_message(recorder, true,
-				 "%llu %s not copied, %s%s: the copies in a recording may have %u MiB, and the largest "
-				 "files are left out; %s when the files are gone",
+				 "%llu %s not copied into the recording, %s%s: all copies together are limited to %u "
+				 "MiB, so the largest files are left out; %s if the files are deleted or replaced: "
+				 "keep them, or make the report now",
 				 (unsigned long long)kept->left_out_count,
-				 kept->left_out_count == 1 ? "program file is" : "program files are",
+				 kept->left_out_count == 1 ? "module is" : "modules are",
 				 kept->left_out ? kept->left_out : "?", kept->left_out_count == 1 ? "" : " and others",
 				 IMAGES_BYTES_MAX >> 20, consequence);
 	if (kept->interrupted)
-		recorder_message(recorder, true, "%zu %s not copied because of the second request to stop; %s",
-				 kept->interrupted, kept->interrupted == 1 ? "program file was" : "program files were",
-				 consequence);
+		recorder_message(
+		    recorder, true, "%zu %s not copied into the recording because you interrupted it a second time; %s",
+		    kept->interrupted, kept->interrupted == 1 ? "module was" : "modules were", consequence);
 	if (kept->failed)
-		recorder_message(recorder, true, "%zu %s could not be read or compressed, and %s not copied; %s",
-				 kept->failed, kept->failed == 1 ? "program file" : "program files",
+		recorder_message(recorder, true,
+				 "%zu %s could not be read or compressed, and %s not copied into the recording; %s",
+				 kept->failed, kept->failed == 1 ? "module" : "modules",
 				 kept->failed == 1 ? "was" : "were", consequence);
 }
 
@@ -343,7 +345,8 @@ static void warn_left_out(const struct recorder *recorder, const char *what, str
 			  struct buffer *buffer)
 {
 	if (error)
-		recorder_message(recorder, true, "%s left out: %s", what, mmt_error_get_message(error));
+		recorder_message(recorder, true, "the recording does not contain %s: %s", what,
+				 mmt_error_get_message(error));
 	mmt_error_destroy(error);
 	buffer_clear(buffer);
 }
@@ -353,13 +356,13 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	warn_left_out(recorder, "which pages were resident is", add_residency(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "resident pages", add_residency(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
-	warn_left_out(recorder, "jitdumps are", add_jitdumps(recorder, &buffer), &buffer);
-	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer), &buffer);
-	warn_left_out(recorder, "JIT code is", add_code(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "jitdumps", add_jitdumps(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "perf maps", add_perf_maps(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "JIT code", add_code(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
-	warn_left_out(recorder, "copies of programs are", add_images(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "copies of modules", add_images(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));
 	buffer_deinit(&buffer);
 }

@@ -97,8 +97,8 @@ static void warn_of_descriptors(struct recorder *recorder)
 	if (recorder->processes.descriptors_short && !recorder->descriptors_reported)
 		recorder_message(
 		    recorder, true,
-		    "too many files are open to watch every process closely: perf maps and ends of some may "
-		    "be missed; raise the limit with `ulimit -n`");
+		    "too many files are open: perf maps and exits of some processes may be missed; raise the "
+		    "limit with `ulimit -n`");
 	recorder->descriptors_reported |= recorder->processes.descriptors_short;
 }
 
@@ -109,12 +109,14 @@ static void warn_of_denied_maps(struct recorder *recorder)
 	uint64_t count = recorder->summary.guarded_processes;
 
 	if (count && !recorder->denied_maps_reported)
-		recorder_message(recorder, true,
-				 "the mappings of %llu %s cannot be read: permission denied; what was mapped before is "
-				 "not known, and nothing is checked there; %s",
-				 (unsigned long long)count, count == 1 ? "process" : "processes",
-				 geteuid() ? "run as root or with CAP_SYS_PTRACE"
-					   : "a user namespace or a security module guards them");
+		recorder_message(
+		    recorder, true,
+		    "cannot read the mappings of %llu %s: permission denied; older mappings are not known, "
+		    "and the recording is not checked against the maps; %s",
+		    (unsigned long long)count, count == 1 ? "process" : "processes",
+		    geteuid()
+			? "run as root or with CAP_SYS_PTRACE"
+			: "run outside of the container or user namespace, or allow ptrace in the security module");
 	recorder->denied_maps_reported |= count > 0;
 }
 
@@ -511,9 +513,9 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	if (in_flight->threads.count)
 		recorder_message(
 		    recorder, true,
-		    "%zu %s not come back when recording stopped: a call of it may be missing, and the final "
-		    "check may differ by it",
-		    in_flight->threads.count, in_flight->threads.count == 1 ? "thread had" : "threads had");
+		    "%zu %s still inside a system call when recording stopped: that call may be missing, and the final "
+		    "check may then report a mismatch",
+		    in_flight->threads.count, in_flight->threads.count == 1 ? "thread was" : "threads were");
 	in_flight_deinit(in_flight);
 	return error;
 }
@@ -537,9 +539,10 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 		late += !proc_has_ended(pid) && proc_is_ending(pid);
 	}
 	if (late)
-		recorder_message(recorder, true,
-				 "%zu %s still ending when recording stopped: counted as alive, without a final check",
-				 late, late == 1 ? "process was" : "processes were");
+		recorder_message(
+		    recorder, true,
+		    "%zu %s still exiting when recording stopped: the report counts %s as alive, without a final check",
+		    late, late == 1 ? "process was" : "processes were", late == 1 ? "it" : "them");
 	return error;
 }
 
@@ -598,7 +601,7 @@ void loop_stop(struct recorder *recorder)
 	}
 	if (recorder->jobs.old_maps.count)
 		recorder_message(
-		    recorder, true, "%llu %s older than the process with %s number, and left out (/tmp/perf-%d.map%s)",
+		    recorder, true, "%llu %s older than the process with %s PID, and not used (/tmp/perf-%d.map%s)",
 		    (unsigned long long)recorder->jobs.old_maps.count,
 		    recorder->jobs.old_maps.count == 1 ? "perf map is" : "perf maps are",
 		    recorder->jobs.old_maps.count == 1 ? "its" : "their", (int)recorder->jobs.old_maps.first,

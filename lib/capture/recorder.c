@@ -183,7 +183,8 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 		if (recorder->stop_ns && time_ns > recorder->stop_ns)
 			continue;
 		if (recorder->summary.marks == LIMIT_MARKS) {
-			recorder_message(recorder, true, "a mark is left out: there are %d already", LIMIT_MARKS);
+			recorder_message(recorder, true, "a mark was dropped: a recording can have %d marks",
+					 LIMIT_MARKS);
 			continue;
 		}
 		if (time_ns < recorder->start_ns)

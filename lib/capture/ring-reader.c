@@ -243,7 +243,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	}
 	if (!ring_reader_parse_sample(&event->attribute, record, size, &sample))
 		return error_create(MMT_ERROR_SYSTEM,
-				    "the kernel's ring buffer holds a sample of %s that is not laid out as asked for",
+				    "the kernel's ring buffer contains a sample of %s with an unexpected layout",
 				    event->name);
 	error = process_events_note_call(recorder, pid, time_ns);
 	if (error)
@@ -581,7 +581,7 @@ struct mmt_error *ring_reader_start(struct recorder *recorder)
 	if (!failure)
 		return NULL;
 	free_thread(thread);
-	return error_system(failure, "cannot start a thread to read the ring buffers (ulimit -u, pids.max)");
+	return error_system(failure, "cannot create a thread to read the ring buffers (ulimit -u, pids.max)");
 }
 
 /* Returns the error of the ring reader's thread, once. */

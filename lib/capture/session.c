@@ -43,8 +43,8 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
 
 	if (kinds > 1 || (attached && has_command) || (!kinds && !has_command))
-		return error_create(MMT_ERROR_INVALID, "one must be given to be recorded: processes, a command, every "
-						       "process, or a control group");
+		return error_create(MMT_ERROR_INVALID,
+				    "nothing to record: pass processes, a command, all processes, or a control group");
 	if (options->tree && (!options->pid_count || options->no_inherit))
 		return error_create(MMT_ERROR_INVALID,
 				    "existing children can be recorded of processes only, together with later ones");
@@ -61,7 +61,9 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	if (options->call_graph > MMT_CALL_GRAPH_NONE)
 		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
 	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
-		return error_create(MMT_ERROR_INVALID, "a lean recording has no callchain, which is all of `fp`");
+		return error_create(
+		    MMT_ERROR_INVALID,
+		    "--lean cannot be combined with the call graph fp: a lean recording has no callchain");
 	if (options->call_graph == MMT_CALL_GRAPH_DWARF &&
 	    (options->stack_dump_bytes % 8 || options->stack_dump_bytes < 8 ||
 	     options->stack_dump_bytes > MMT_STACK_DUMP_BYTES_MAX))
@@ -147,9 +149,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (!recorder->architecture)
 		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on this processor architecture");
 	if (!clock_is_of_events())
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "the clock of this time namespace is not that of the kernel's events: record from "
-				    "outside of it");
+		return error_create(MMT_ERROR_UNSUPPORTED, "the clock of this time namespace differs from that of the "
+							   "kernel's events: run mmtrace outside of it");
 	recorder->reader.callchain_limit =
 	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
 	error = choose_events(recorder);
@@ -206,7 +207,8 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	if (!error)
 		error = attach_command(&recorder->reader.attachment, recorder->command.pid, &gone);
 	if (!error && gone)
-		error = error_create(MMT_ERROR_NO_PROCESS, "%s was killed before it ran", recorder->command.name);
+		error =
+		    error_create(MMT_ERROR_NO_PROCESS, "%s was killed before it could start", recorder->command.name);
 	return error;
 }
 
@@ -229,21 +231,23 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	if (!error)
 		error = large_dumps_begin(recorder);
 	if (!error && recorder->reader.rings.shrunk)
-		recorder_message(recorder, true,
-				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
-				 "ulimit -l)",
-				 (unsigned long long)recorder->reader.rings.bytes_per_cpu >> 10);
+		recorder_message(
+		    recorder, true,
+		    "the kernel grants ring buffers of %llu KiB per CPU only, so events may be lost under load; "
+		    "raise kernel.perf_event_mlock_kb or `ulimit -l`",
+		    (unsigned long long)recorder->reader.rings.bytes_per_cpu >> 10);
 	if (events_large_dump_bytes(recorder->options) && !events_have_large_dumps(&recorder->reader.events))
 		recorder_message(recorder, true,
-				 "no large stack dumps: %s; deep stacks of code without frame pointers end early",
+				 "no large stack dumps: %s; deep stacks of code without frame pointers are truncated",
 				 recorder->reader.rings.has_large_dumps
-				     ? "too few files can be open for so many threads (ulimit -n)"
-				     : "the kernel grants no ring buffers for them (ulimit -l, ulimit -n)");
+				     ? "too many files would be open for so many threads, raise `ulimit -n`"
+				     : "the kernel grants no ring buffers for them, raise `ulimit -l` and `ulimit -n`");
 	if (recorder->reader.rings.left_out_count)
-		recorder_message(recorder, false,
-				 "%zu %s offline and without events: there are more of them than are online",
-				 recorder->reader.rings.left_out_count,
-				 recorder->reader.rings.left_out_count == 1 ? "CPU is" : "CPUs are");
+		recorder_message(
+		    recorder, false,
+		    "%zu offline %s without events: mmtrace opens events on as many offline CPUs as are online",
+		    recorder->reader.rings.left_out_count,
+		    recorder->reader.rings.left_out_count == 1 ? "CPU is" : "CPUs are");
 	return error;
 }
 
@@ -337,7 +341,8 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	}
 	if (left_out)
 		recorder_message(recorder, true,
-				 "what %zu processes had mapped before is left out: there are more than %d mappings",
+				 "older mappings of %zu processes are not recorded: initial snapshots stop at %d "
+				 "mappings; record fewer processes",
 				 left_out, FIRST_LINES_MAX);
 	return error;
 }

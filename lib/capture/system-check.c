@@ -114,9 +114,9 @@ static void check_kernel(struct check *check)
 	add(check, new_enough ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel", "use Linux 6.1 or later",
 	    "Linux %s on %s", kernel.release, kernel.machine);
 	add(check, architecture_host() ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "processor",
-	    "record on a machine of a known architecture",
-	    architecture_host() ? "64-bit processes; the calls of 32-bit ones raise no events on a 64-bit kernel"
-				: "this architecture is not known");
+	    "use a machine with a supported architecture",
+	    architecture_host() ? "64-bit processes; a 64-bit kernel does not report the calls of 32-bit ones"
+				: "this processor architecture is not supported");
 }
 
 static void check_permissions(struct check *check, const struct tracepoint_source *source)
@@ -136,7 +136,7 @@ static void check_permissions(struct check *check, const struct tracepoint_sourc
 		    "none (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
 	if (!in_first_user_namespace())
 		add(check, MMT_CHECK_LIMITED, "other users", LEAVE_NAMESPACE,
-		    "own processes only (a user namespace, whose capabilities do not hold over others)");
+		    "own processes only (a user namespace, whose capabilities do not apply to other users)");
 	else if (has(check, CAP_SYS_PTRACE) && has(check, CAP_DAC_READ_SEARCH))
 		add(check, MMT_CHECK_GOOD, "other users", NULL, "their processes too");
 	else
@@ -192,7 +192,7 @@ static void check_rings(struct check *check)
 		    "sudo sysctl kernel.perf_event_mlock_kb=16384, or a larger `ulimit -l`",
 		    "%llu KiB for each CPU%s (kernel.perf_event_mlock_kb is %lld, ulimit -l %s)",
 		    (unsigned long long)rings.bytes_per_cpu >> 10,
-		    rings.shrunk ? ": under load events are lost sooner" : "",
+		    rings.shrunk ? ": events are lost sooner under load" : "",
 		    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_mlock_kb", -1), allowed);
 	mmt_error_destroy(error);
 	rings_deinit(&rings);
@@ -227,7 +227,7 @@ static void check_namespaces(struct check *check)
 
 	if (!clock_is_of_events())
 		add(check, MMT_CHECK_MISSING, "namespaces", "record from outside of this time namespace",
-		    "a time namespace, whose clock is not that of the kernel's events");
+		    "a time namespace, whose clock differs from that of the kernel's events");
 	else if (user && processes)
 		add(check, MMT_CHECK_GOOD, "namespaces", NULL,
 		    "those of the machine; processes of containers are seen");

@@ -140,7 +140,7 @@ first_version=$(awk '$3 == "cgroup" && $4 !~ /perf_event/ { print $2; exit }' /p
 if [ -n "$first_version" ] && mkdir "$first_version/$group-1"; then
 	for wrong in "$first_version/$group-1" "/$group-1"; do
 		"$MMTRACE" record -o no.data --cgroup "$wrong" 2>wrong.log
-		[ $? = 2 ] && grep -qF "$first_version/$group-1 is of a version 1 hierarchy that perf events do not know" wrong.log &&
+		[ $? = 2 ] && grep -qF "$first_version/$group-1 is of a version 1 hierarchy that perf events cannot use" wrong.log &&
 			grep -qF -- "-p \"\$(cat $first_version/$group-1/cgroup.procs)\"" wrong.log || fail "$wrong: $(cat wrong.log)"
 	done
 	rmdir "$first_version/$group-1"

@@ -52,7 +52,7 @@ if [ "$(id -u)" = 0 ]; then
 	chown 65534 "/tmp/perf-$pid.map"
 	stop_recording
 	[ -e "/tmp/perf-$pid.map" ] || fail "a file of another user was removed"
-	expect_log "/tmp/perf-$pid.map of process $pid, made for this recording, stays there"
+	expect_log "cannot remove /tmp/perf-$pid.map, which process $pid wrote for this recording"
 	rm -f "/tmp/perf-$pid.map"
 fi
 
@@ -90,14 +90,14 @@ done
 start_runtime lies
 start_recording -p "$pid" --ask-runtime -v --duration 100ms
 wait "$recorder" || fail "record ended with status $?"
-expect_log "process $pid \(.NET\) gives no names.*agreed, but there is no /tmp/perf-$pid.map"
+expect_log "no names for the JIT code of process $pid \(.NET\).*agreed to write a perf map, but there is no /tmp/perf-$pid.map"
 ! grep -q 'writes one' record.log || fail "a missing map was trusted"
 exec 3>&-
 
 start_runtime refuses
 start_recording -p "$pid" --ask-runtime --duration 100ms
 wait "$recorder" || fail "record ended with status $?"
-expect_log "process $pid \(.NET\) gives no names.*refuses with status 0x80131384"
+expect_log "no names for the JIT code of process $pid \(.NET\).*refuses with status 0x80131384"
 exec 3>&-
 
 # A runtime that never answers: calls made in the meantime are recorded, and stopping the recording does not wait.
@@ -105,10 +105,10 @@ start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
 let_work
-wait_until "the recorder to abandon it" grep -q 'gives no names' record.log
+wait_until "the recorder to abandon it" grep -q 'no names for the JIT code' record.log
 end_at_once
-expect_log "process $pid \(.NET\) gives no names.*no answer"
-expect_log "process $pid \(.NET\) may go on writing its perf map"
+expect_log "no names for the JIT code of process $pid \(.NET\).*no answer"
+expect_log "process $pid \(.NET\) may keep writing its perf map"
 report_json
 expect_true_report
 expect_json '.allocated_bytes >= 1048576'
@@ -119,7 +119,7 @@ start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
 end_at_once
-expect_log "process $pid \(.NET\) may go on writing its perf map: it has not said that it stops"
+expect_log "process $pid \(.NET\) may keep writing its perf map: it did not confirm that it stops"
 exec 3>&-
 
 # If the runtime answers too late, it is still asked to stop, and the map that it writes is removed.
@@ -150,7 +150,7 @@ let_work
 stop_recording
 rm -f "/tmp/.java_pid$pid" "/tmp/perf-$pid.map"
 expect_log "process $pid \(Java\) was asked for a perf map"
-! grep -q 'gives no names' record.log || fail "it was not waited for: $(cat record.log)"
+! grep -q 'no names for the JIT code' record.log || fail "it was not waited for: $(cat record.log)"
 exec 3>&-
 
 # A process with an unknown runtime is reported too.

@@ -55,7 +55,7 @@ if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.
 	start_recording -p "$pid" --ask-runtime
 	let_work
 	stop_recording
-	grep -q "warning: process $pid (.NET) gives no names.*DOTNET_EnableDiagnostics" record.log ||
+	grep -q "warning: no names for the JIT code of process $pid (.NET).*DOTNET_EnableDiagnostics" record.log ||
 		fail "no warning: $(cat record.log)"
 	report_json
 	let_end
@@ -106,7 +106,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 
 	# The signal that wakes the listener would kill it.
 	ask_java -Xrs -XX:+DisableAttachMechanism
-	grep -q "warning: process $process (Java) gives no names.*SIGQUIT" record.log || fail "no warning: $(cat record.log)"
+	grep -q "warning: no names for the JIT code of process $process (Java).*SIGQUIT" record.log || fail "no warning: $(cat record.log)"
 	nothing_left_behind $process
 	expect_json '.processes[0].unnamed_code'
 	kill -9 $process

@@ -35,7 +35,7 @@ expect_left_out() {
 expect_left_out "no process $gone" -p "$gone,PID"
 expect_left_out "no process $gone" -p PID -p "$gone" --scope cpus
 expect_left_out "process $zombie has ended already (zombie)" -p "PID,$zombie"
-expect_left_out "no process $gone, nor 2 more that are asked for" -p "$gone,$zombie,PID,$gone_too"
+expect_left_out "no process $gone, nor 2 more of the requested ones" -p "$gone,$zombie,PID,$gone_too"
 expect_left_out "no thread $gone" -p PID -t "$gone"
 # The root process of a tree may have ended too.
 expect_left_out "no process $gone" --tree -p "$gone,PID"

@@ -12,7 +12,7 @@ record_guarded() {
 	GUARDED=$pid "${preload[@]}" env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" 2>record.log &
 	recorder=$!
 	processes+=("$recorder")
-	wait_until "the warning, while recording" grep -q 'warning: the mappings of' record.log
+	wait_until "the warning, while recording" grep -q 'warning: cannot read the mappings of' record.log
 	kill -0 "$recorder" || fail "record ended early: $(cat record.log)"
 	wait_for_first_snapshots
 }
@@ -23,7 +23,7 @@ for options in "-a -m 64M" "-a -q -m 64M"; do
 	let_work
 	stop_recording
 	let_end
-	[ "$(grep -c 'the mappings of .* cannot be read: permission denied; ' record.log)" = 1 ] ||
+	[ "$(grep -c 'cannot read the mappings of .*: permission denied; ' record.log)" = 1 ] ||
 		fail "not one warning: $(cat record.log)"
 	case $options in
 	*-q*) ! grep -q 'could not be read' record.log || fail "a summary in spite of -q: $(cat record.log)" ;;

@@ -17,7 +17,7 @@ let_work
 let_recorder_catch_up
 stop_recording
 let_end
-grep -q "warning: which pages of process $pid are resident cannot be read (/proc/$pid/pagemap: permission denied): the report is" record.log ||
+grep -q "warning: cannot read which pages of process $pid are resident (/proc/$pid/pagemap: permission denied): the report uses" record.log ||
 	fail "no warning: $(cat record.log)"
 [ "$(grep -c 'which pages of' record.log)" = 1 ] || fail "not one warning: $(cat record.log)"
 report_json

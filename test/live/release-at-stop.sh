@@ -27,7 +27,7 @@ for delay in 0 0.005 0.02 0.05; do
 	done
 	sleep $delay
 	stop_recording
-	grep 'come back' record.log && fail "the recorder did not wait for the release, $delay seconds after it began"
+	grep 'still inside a system call' record.log && fail "the recorder did not wait for the release, $delay seconds after it began"
 	report_json
 	expect_true_report
 	expect_json '.events.munmap == 1 and (.processes | length == 1 and .[0].checked and .[0].reconciled_bytes == 0)'

@@ -65,7 +65,7 @@ if unshare --user --map-root-user true 2>/dev/null; then
 	unshare --user --map-root-user "$MMTRACE" record -o "$recording" -- true 2>record.log
 	grep -q 'recorded without CAP_PERFMON' record.log || fail "record in a user namespace: $(cat record.log)"
 	# That root is not told to become root.
-	expect_refusal 2 "process $$: permission denied, although this is root: .*namespace" \
+	expect_refusal 2 "process $$: permission denied, even for root: .*namespace" \
 		unshare --user --map-root-user "$MMTRACE" record -o "$recording" -p $$
 fi
 # In a user's own namespace root's files look like anybody else's, and check says so.
@@ -131,12 +131,12 @@ expect_distrust() {
 	as_user ./mmtrace-for-all record -q -o "$recording" -- true 2>record.log || fail "not fixed ($1): $(cat record.log)"
 }
 chmod 666 $saved
-expect_distrust 'others than root can write it'
+expect_distrust 'users other than root can write it'
 chown 65534 $saved
 expect_distrust 'does not belong to root'
 chmod 777 /run/mmtrace
-expect_refusal 2 'others than root can write there' as_user ./mmtrace-for-all record -o "$recording" -- true
-expect_refusal 2 'others than root can write there' "$MMTRACE" setup
+expect_refusal 2 'users other than root can write there' as_user ./mmtrace-for-all record -o "$recording" -- true
+expect_refusal 2 'users other than root can write there' "$MMTRACE" setup
 chmod 755 /run/mmtrace
 mv $saved theirs/saved
 ln -s "$directory/theirs/saved" $saved

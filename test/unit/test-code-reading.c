@@ -331,7 +331,7 @@ START_TEST(too_many_places_are_counted)
 	ck_assert_str_eq(messages, "");
 	recorder.jobs.jit_code.programs.items[0].ranges.cut = true;
 	ck_assert_ptr_null(jit_code_finish(&recorder));
-	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
+	ck_assert_ptr_nonnull(strstr(messages, "more than 16384 address ranges"));
 }
 END_TEST
 
@@ -357,7 +357,7 @@ START_TEST(ended_children_are_evicted_first)
 	ck_assert_uint_eq(recorder.jobs.jit_code.store.plain_bytes, 7 * page_bytes);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.jobs.code.processes.count, 2);
-	ck_assert_ptr_nonnull(strstr(messages, "not all JIT code is copied: a recording may have"));
+	ck_assert_ptr_nonnull(strstr(messages, "not all JIT code is copied: the limit of a recording"));
 }
 END_TEST
 
@@ -477,7 +477,7 @@ START_TEST(ended_programs_are_forgotten)
 	ck_assert_uint_eq(jit_code->programs.items[0].until_ns, 100);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.jobs.code.processes.count, 2);
-	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
+	ck_assert_ptr_nonnull(strstr(messages, "more than 16384 address ranges"));
 }
 END_TEST
 

@@ -125,7 +125,7 @@ START_TEST(next_program_reuses_the_file)
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	ck_assert_uint_eq(messages, 1);
-	ck_assert_ptr_nonnull(strstr(told, "1 of 3 jitdumps are not kept: the next program"));
+	ck_assert_ptr_nonnull(strstr(told, "1 of 3 jitdumps are missing: the next program"));
 	buffer_deinit(&section);
 }
 END_TEST

@@ -710,21 +710,23 @@ static void report_missing_code(struct recorder *recorder)
 		unopened += program->descriptors_short;
 	}
 	if (full)
-		recorder_message(recorder, true,
-				 "not all JIT code is copied: a recording may have %u MiB of it, %u compressed; %s",
-				 CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20, consequence);
+		recorder_message(
+		    recorder, true,
+		    "not all JIT code is copied: the limit of a recording is %u MiB, or %u MiB compressed; %s",
+		    CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20, consequence);
 	if (cut)
 		recorder_message(recorder, true,
-				 "not all JIT code is copied: it is watched in %d places of a process; %s",
+				 "not all JIT code is copied: a process has it in more than %d address ranges; %s",
 				 CODE_RANGES_MAX, consequence);
 	if (jit_code->out_of_time)
 		recorder_message(recorder, true,
-				 "not all JIT code is copied: it took too long when recording ended; %s", consequence);
+				 "not all JIT code is copied: reading it at the end of the recording took too long; %s",
+				 consequence);
 	if (unopened)
-		recorder_message(recorder, true,
-				 "JIT code of %zu %s is not copied, too many files were open: %s; raise the "
-				 "limit with `ulimit -n`",
-				 unopened, unopened == 1 ? "program" : "programs", consequence);
+		recorder_message(
+		    recorder, true,
+		    "JIT code of %zu %s is not copied: too many files were open; %s; raise the limit with `ulimit -n`",
+		    unopened, unopened == 1 ? "program" : "programs", consequence);
 }
 
 struct mmt_error *jit_code_finish(struct recorder *recorder)

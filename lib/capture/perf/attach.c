@@ -375,7 +375,8 @@ static struct mmt_error *note_first_ids(struct attachment *attachment)
 		while (i < attachment->events.count && attachment->events.items[i].event != event)
 			i++;
 		if (i == attachment->events.count)
-			return error_create(MMT_ERROR_SYSTEM, "no CPU is online long enough to be recorded");
+			return error_create(MMT_ERROR_SYSTEM,
+					    "cannot open events on any CPU: every CPU went offline in the meantime");
 		if (!vector_push(&attachment->first_ids, attachment->events.items[i].id) ||
 		    !vector_push(&attachment->lost_earlier, (uint64_t)0))
 			return &error_no_memory;

@@ -266,7 +266,7 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 			break;
 	}
 	if (error)
-		recorder_message(recorder, true, "what is done on CPU %d is not recorded: %s", cpu,
+		recorder_message(recorder, true, "calls on CPU %d are not recorded: %s", cpu,
 				 mmt_error_get_message(error));
 	mmt_error_destroy(error);
 	return ok ? NULL : &error_no_memory;

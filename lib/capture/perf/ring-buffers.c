@@ -104,17 +104,17 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 		int errno_value = errno;
 
 		if (errno_value == EINVAL)
-			return error_create(
-			    MMT_ERROR_UNSUPPORTED,
-			    "cannot open a perf event: the kernel does not support its attributes; Linux 6.1 "
-			    "or later is needed");
+			return error_create(MMT_ERROR_UNSUPPORTED, "cannot open a perf event: the kernel does not "
+								   "support its attributes; use Linux 6.1 or later");
 		if (errno_value == EMFILE || errno_value == ENFILE) {
 			*refused_ret = kind == RING_LARGE_DUMP; /* recording works without them */
-			return error_system(errno_value, "cannot open a perf event (raise the limit with `ulimit -n`)");
+			return error_system(
+			    errno_value,
+			    "cannot open a perf event: too many files are open; raise the limit with `ulimit -n`");
 		}
 		return error_system(errno_value,
-				    "cannot open a perf event (kernel.perf_event_paranoid is %lld; run as root or with "
-				    "CAP_PERFMON)",
+				    "cannot open a perf event: permission denied (kernel.perf_event_paranoid is %lld); "
+				    "run as root or with CAP_PERFMON",
 				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
 	}
 	ring->wrapped = malloc(RINGS_RECORD_BYTES_MAX);

@@ -203,7 +203,7 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 	if (*search.other)
 		return error_create(
 		    MMT_ERROR_INVALID,
-		    "the control group %s is of a version 1 hierarchy that perf events do not know: give "
+		    "the control group %s is of a version 1 hierarchy that perf events cannot use: pass "
 		    "the group of the cgroup2 or perf_event hierarchy (/proc/PID/cgroup lists the groups of a "
 		    "process), or record the processes of this one: -p \"$(cat %s/" PROCESSES_FILE ")\"",
 		    search.other, search.other);

@@ -155,12 +155,13 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 	error = read_file(directory, path, &number);
 	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION && geteuid() != 0) {
 		mmt_error_destroy(error);
-		return error_create(MMT_ERROR_PERMISSION, "cannot read tracefs file %s: run as root", path);
+		return error_create(MMT_ERROR_PERMISSION, "cannot read tracefs file %s: permission denied; run as root",
+				    path);
 	}
 	if (error)
 		return error;
 	if (sscanf(number, "%" SCNd64, &id) != 1 || id < 0 || id > UINT32_MAX)
-		return error_create(MMT_ERROR_SYSTEM, "tracefs file %s holds no number", path);
+		return error_create(MMT_ERROR_SYSTEM, "tracefs file %s does not contain a number", path);
 	snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
 	error = read_file(directory, path, &format);
 	if (error)
@@ -249,15 +250,17 @@ static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd
 	if (fd < 0)
 		return error_system(errno, "cannot open %s", directory);
 	if (fstat(fd, &status) < 0) {
-		struct mmt_error *error = error_system(errno, "cannot look at %s", directory);
+		struct mmt_error *error = error_system(errno, "cannot read the owner and the mode of %s", directory);
 
 		close(fd);
 		return error;
 	}
 	if (status.st_uid != owner || status.st_mode & (S_IWGRP | S_IWOTH)) {
 		close(fd);
-		return error_create(MMT_ERROR_PERMISSION, "%s is not used: %s", directory,
-				    status.st_uid != owner ? NOT_ROOTS : "others than root can write there");
+		return error_create(MMT_ERROR_PERMISSION, "cannot use %s: %s", directory,
+				    status.st_uid != owner
+					? NOT_ROOTS
+					: "users other than root can write there; run `chmod go-w` on it as root");
 	}
 	*fd_ret = fd;
 	return NULL;
@@ -297,7 +300,7 @@ static struct mmt_error *save(const char *directory, const struct tracepoints *t
 	if (error)
 		return error;
 	if (mkdir(directory, DIRECTORY_MODE) < 0 && errno != EEXIST)
-		return error_system(errno, "cannot make %s", directory);
+		return error_system(errno, "cannot create %s", directory);
 	error = open_safely(directory, geteuid(), &fd);
 	/* The umask may have removed permissions of the new directory. */
 	if (!error && fchmod(fd, DIRECTORY_MODE) < 0)
@@ -321,7 +324,8 @@ struct mmt_error *tracefs_save(const char *directory)
 	struct mmt_error *error;
 
 	if (geteuid() != 0)
-		return error_create(MMT_ERROR_PERMISSION, "only root can let others record; use sudo");
+		return error_create(MMT_ERROR_PERMISSION,
+				    "cannot save the tracepoints: only root may do this; run `sudo mmtrace setup`");
 	error = collect(&tracepoints);
 	if (!error)
 		error = save(directory, &tracepoints);
@@ -339,10 +343,11 @@ static struct mmt_error *read_content(int directory, uint8_t **data_ret, size_t 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return error_system(errno, "cannot open " TRACEFS_SAVED_NAME);
 	if (status.st_uid != 0)
-		return error_create(MMT_ERROR_PERMISSION, TRACEFS_SAVED_NAME " is not used: " NOT_ROOTS);
+		return error_create(MMT_ERROR_PERMISSION, "cannot use the file " TRACEFS_SAVED_NAME ": " NOT_ROOTS);
 	if (!S_ISREG(status.st_mode) || status.st_mode & (S_IWGRP | S_IWOTH))
 		return error_create(MMT_ERROR_PERMISSION,
-				    TRACEFS_SAVED_NAME " is not used: others than root can write it");
+				    "cannot use the file " TRACEFS_SAVED_NAME
+				    ": users other than root can write it; run `mmtrace setup` again as root");
 	if (status.st_size > SAVED_BYTES_MAX)
 		return error_create(MMT_ERROR_FORMAT, TRACEFS_SAVED_NAME " is too large");
 	data = malloc((size_t)status.st_size + 1);

@@ -137,12 +137,12 @@ struct mmt_error *command_start(struct traced_command *command, char *const *arg
 	if (error)
 		return error;
 	if (pipe2(go_pipe, O_CLOEXEC) < 0)
-		return error_system(errno, "cannot make a pipe");
+		return error_system(errno, "cannot create a pipe");
 	if (pipe2(error_pipe, O_CLOEXEC) < 0) {
 		errno_value = errno;
 		close(go_pipe[0]);
 		close(go_pipe[1]);
-		return error_system(errno_value, "cannot make a pipe");
+		return error_system(errno_value, "cannot create a pipe");
 	}
 	command->name = arguments[0];
 	command->pid = fork();
@@ -168,7 +168,7 @@ struct mmt_error *command_release(struct traced_command *command)
 	ssize_t count;
 
 	if (write(command->go_pipe[1], "g", 1) != 1)
-		return error_system(errno, "cannot let %s run", command->name);
+		return error_system(errno, "cannot start %s after recording has begun", command->name);
 	do
 		count = read(command->error_pipe, &errno_value, sizeof(errno_value));
 	while (count < 0 && errno == EINTR);

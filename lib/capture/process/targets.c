@@ -117,7 +117,8 @@ static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *a
 			return &error_no_memory;
 		}
 		if (recorder->left_out_children.count <= WARNINGS_MAX)
-			recorder_message(recorder, true, "a child is not recorded: %s", mmt_error_get_message(error));
+			recorder_message(recorder, true, "cannot record a child process: %s",
+					 mmt_error_get_message(error));
 	}
 	mmt_error_destroy(error);
 	return NULL;
@@ -322,7 +323,7 @@ static struct mmt_error *leave_out(const struct recorder *recorder, struct gone 
 		recorder_message(recorder, true, "%s: only the others are recorded",
 				 mmt_error_get_message(gone->first));
 	else
-		recorder_message(recorder, true, "%s, nor %zu more that are asked for: only the others are recorded",
+		recorder_message(recorder, true, "%s, nor %zu more of the requested ones: only the others are recorded",
 				 mmt_error_get_message(gone->first), gone->count - 1);
 	return NULL;
 }
@@ -509,8 +510,8 @@ static bool no_new_threads_are_pending(struct recorder *recorder)
 		return false;
 	recorder_message(
 	    recorder, true,
-	    "%zu threads seem to have been starting others all the time while mmtrace attached: what comes "
-	    "of it may be missing",
+	    "%zu threads were inside clone() at every check while mmtrace attached: calls of the threads that they "
+	    "created then may be missing",
 	    count);
 	return true;
 }
@@ -555,8 +556,8 @@ static struct mmt_error *skip_remaining_threads(struct recorder *recorder)
 
 	recorder->summary.missed_threads = scan.uncovered.count;
 	recorder_message(recorder, true,
-			 "the target starts threads faster than mmtrace can attach to them: events of some are "
-			 "missing");
+			 "the target creates threads faster than mmtrace can attach to them: calls of some threads are "
+			 "missing; record the command from its start, or all processes with -a");
 	note_complete(recorder, &scan);
 	thread_scan_deinit(&scan);
 	return error;
@@ -835,9 +836,10 @@ static struct mmt_error *check_cgroup(struct recorder *recorder)
 				continue;
 			process->left = true;
 			if (!recorder->summary.left_processes++)
-				recorder_message(recorder, true,
-						 "process %d left the control group: what it does then is not recorded",
-						 process->pid);
+				recorder_message(
+				    recorder, true,
+				    "process %d left the control group: its calls since then are not recorded",
+				    process->pid);
 		}
 	}
 	map_deinit(&members);

@@ -287,8 +287,8 @@ static struct mmt_error *error_no_process(pid_t pid)
 {
 	if (kill(pid, 0) == 0 || errno != ESRCH)
 		return error_create(MMT_ERROR_SYSTEM,
-				    "cannot read /proc/%d: it is hidden (hidepid), or too many files are open (see "
-				    "`ulimit -n`)",
+				    "cannot read /proc/%d: /proc is mounted with hidepid (run as root), or too many "
+				    "files are open (raise `ulimit -n`)",
 				    pid);
 	return error_create(MMT_ERROR_NO_PROCESS, "no process %d", pid);
 }
@@ -319,14 +319,13 @@ bool proc_runs_32_bit_program(pid_t pid)
 static struct mmt_error *refuse_denied(pid_t pid)
 {
 	if (geteuid() == 0)
-		return error_create(
-		    MMT_ERROR_PERMISSION,
-		    "cannot look into process %d: permission denied, although this is root: the process is "
-		    "outside of this container or user namespace, or a security module guards it; record "
-		    "it from where it was started",
-		    pid);
+		return error_create(MMT_ERROR_PERMISSION,
+				    "cannot read the maps of process %d: permission denied, even for root: the process "
+				    "is outside of this container or user namespace, or a security module protects it; "
+				    "run mmtrace where the process was started",
+				    pid);
 	return error_create(MMT_ERROR_PERMISSION,
-			    "cannot look into process %d: permission denied; run as root or with CAP_PERFMON, "
+			    "cannot read the maps of process %d: permission denied; run as root or with CAP_PERFMON, "
 			    "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 			    pid);
 }
@@ -364,7 +363,7 @@ struct mmt_error *proc_check_target(pid_t pid)
 	long process;
 
 	if (pid <= 0)
-		return error_create(MMT_ERROR_INVALID, "%d is not a process number", pid);
+		return error_create(MMT_ERROR_INVALID, "%d is not a PID", pid);
 	if (pid == getpid())
 		return error_create(MMT_ERROR_INVALID, "cannot record process %d: it is the recorder itself", pid);
 	if (!read_stat(pid, &fields) || !read_status_field(pid, "Tgid", value))

@@ -701,8 +701,8 @@ static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *rea
 {
 	if (!recorder->jobs.residency_reported)
 		recorder_message(recorder, true,
-				 "which pages of process %d are resident cannot be read (/proc/%d/pagemap: %s): the "
-				 "report is based on RSS and committed bytes",
+				 "cannot read which pages of process %d are resident (/proc/%d/pagemap: %s): the "
+				 "report uses RSS and committed bytes instead",
 				 pid, pid, reason);
 	recorder->jobs.residency_reported = true;
 }

@@ -225,11 +225,9 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	if (!error)
 		error = read_maps(reading, fd);
 	if (reading->unreadable)
-		recorder_message(
-		    reading->recorder, true,
-		    "the mappings of process %d cannot be read completely: /proc/%d/maps has a line of unknown "
-		    "form",
-		    reading->pid, reading->pid);
+		recorder_message(reading->recorder, true,
+				 "cannot read all mappings of process %d: /proc/%d/maps has a line of unknown format",
+				 reading->pid, reading->pid);
 	if (!error)
 		error = check_exec(reading, &exec);
 	if (error || reading->unreadable || exec || !still_has_memory(reading->recorder, fd))

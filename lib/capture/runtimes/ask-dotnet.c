@@ -83,7 +83,7 @@ static enum helper_answer judge_response(const uint8_t *response, size_t size, c
 	if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER) {
 		if (size)
 			snprintf(refusal, HELPER_REFUSAL_BYTES,
-				 "the answer of its diagnostics socket is not understood");
+				 "its diagnostics socket sent an answer of unknown format");
 		else
 			snprintf(refusal, HELPER_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
 		return HELPER_UNANSWERED;
@@ -91,7 +91,8 @@ static enum helper_answer judge_response(const uint8_t *response, size_t size, c
 	if (command == RESPONSE_OK && !result)
 		return HELPER_AGREED;
 	if (result == UNKNOWN_COMMAND)
-		snprintf(refusal, HELPER_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
+		snprintf(refusal, HELPER_REFUSAL_BYTES,
+			 "its runtime does not support the command, which needs .NET 8 or later");
 	else
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
 	return HELPER_REFUSED;
@@ -132,7 +133,7 @@ static enum helper_answer ask(const struct helper_target *target, bool enable, c
 	if (fd >= 0)
 		return exchange(fd, enable, refusal);
 	snprintf(refusal, HELPER_REFUSAL_BYTES,
-		 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
+		 "cannot connect to its diagnostics socket, which DOTNET_EnableDiagnostics=0 disables");
 	return HELPER_REFUSED;
 }
 

@@ -67,22 +67,23 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 
 	/* SIGQUIT would kill a process that does not handle it. */
 	if (!java->handles_signal) {
-		snprintf(refusal, HELPER_REFUSAL_BYTES,
-			 "it does not handle SIGQUIT, without which it cannot be attached to (-Xrs, or it is just "
-			 "starting)");
+		snprintf(
+		    refusal, HELPER_REFUSAL_BYTES,
+		    "it does not handle SIGQUIT, which attaching requires: it runs with -Xrs, or is still starting");
 		return -1;
 	}
 	if (!make_trigger(java, &made)) {
-		snprintf(refusal, HELPER_REFUSAL_BYTES, "%s cannot be made in its /tmp: %s", java->trigger_name,
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "cannot create %s in its /tmp: %s", java->trigger_name,
 			 strerrorname_np(errno));
 		return -1;
 	}
 	if (syscall(SYS_pidfd_send_signal, java->pidfd, SIGQUIT, NULL, 0) < 0)
-		snprintf(refusal, HELPER_REFUSAL_BYTES, "it cannot be signalled: %s", strerrorname_np(errno));
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "cannot send SIGQUIT to it: %s", strerrorname_np(errno));
 	while (!*refusal && (fd = connect_to(java)) < 0) {
 		if (clock_now_ns() >= until_ns)
 			snprintf(refusal, HELPER_REFUSAL_BYTES,
-				 "it does not listen within %llu s (-XX:+DisableAttachMechanism, or it is stopped)",
+				 "it did not open its attach socket within %llu s: it runs with "
+				 "-XX:+DisableAttachMechanism, or is stopped",
 				 ATTACH_NS / 1000000000);
 		usleep(STEP_MICROSECONDS);
 	}
@@ -103,7 +104,8 @@ static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_R
 		return HELPER_UNANSWERED;
 	}
 	if (strstr(answer, "Unknown diagnostic command"))
-		snprintf(refusal, HELPER_REFUSAL_BYTES, "it does not know Compiler.perfmap; JDK 17 and later do");
+		snprintf(refusal, HELPER_REFUSAL_BYTES,
+			 "it does not support Compiler.perfmap, which needs JDK 17 or later");
 	else
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "Compiler.perfmap fails: %.*s",
 			 text ? (int)strcspn(text + 1, "\n") : 0, text ? text + 1 : "");
@@ -168,7 +170,7 @@ static enum helper_answer begin(const struct helper_target *target, char refusal
 	const char *refused = target_become_user(target->pid, &java.owner);
 
 	if (directory < 0 || java.pidfd < 0)
-		refused = "its /tmp cannot be opened";
+		refused = "cannot open its /tmp";
 	if (refused) {
 		snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s", refused);
 		return HELPER_REFUSED;

@@ -75,7 +75,7 @@ _Noreturn static void run_child(struct helper_target target, helper_ask *ask, in
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!ready)
 		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
-			 "the recorder's open files cannot be hidden from the helper process");
+			 "cannot close the recorder's files in the helper process");
 	else if (getppid() == recorder)
 		text[0] = (char)ask(&target, text + 1);
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);
@@ -167,12 +167,12 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret)
 	gid_t group;
 
 	if (!proc_owner(pid, owner_ret) || !proc_group(pid, &group))
-		return "it is gone";
+		return "it has exited";
 	if (*owner_ret == geteuid() && group == getegid())
 		return *owner_ret == 0 || drop_capabilities() ? NULL : "capabilities cannot be dropped";
 	if (setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
 	    setresuid(*owner_ret, *owner_ret, *owner_ret) < 0 || (*owner_ret != 0 && !drop_capabilities()))
-		return "it has to be asked as its own user: run as root, or with CAP_SETUID and CAP_SETGID";
+		return "only its own user may ask it: run as root, or with CAP_SETUID and CAP_SETGID";
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return getppid() == recorder ? NULL : "the recorder is gone";
 }
@@ -310,7 +310,7 @@ void ask_runtime_forget(struct traced_process *process)
 
 static void report_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
 {
-	recorder_message(recorder, true, "process %d (%s) gives no names for its JIT code: %s", (int)process->pid,
+	recorder_message(recorder, true, "no names for the JIT code of process %d (%s): %s", (int)process->pid,
 			 process->runtime->name, refusal);
 }
 
@@ -324,7 +324,7 @@ static void report_missing_map(const struct recorder *recorder, const struct tra
 {
 	char refusal[HELPER_REFUSAL_BYTES];
 
-	snprintf(refusal, sizeof(refusal), "it was asked and agreed, but there is no /tmp/perf-%d.map",
+	snprintf(refusal, sizeof(refusal), "it agreed to write a perf map, but there is no /tmp/perf-%d.map",
 		 (int)process->namespace_pid);
 	report_refusal(recorder, process, refusal);
 }
@@ -332,7 +332,7 @@ static void report_missing_map(const struct recorder *recorder, const struct tra
 static void report_still_writing(const struct recorder *recorder, const struct traced_process *process,
 				 const char *reason)
 {
-	recorder_message(recorder, true, "process %d (%s) may go on writing its perf map: %s", (int)process->pid,
+	recorder_message(recorder, true, "process %d (%s) may keep writing its perf map: %s", (int)process->pid,
 			 process->runtime->name, reason);
 }
 
@@ -358,7 +358,7 @@ static enum helper_answer take_answer(struct traced_process *process, char refus
 {
 	if (process->helper.child)
 		return helper_poll(&process->helper, refusal);
-	snprintf(refusal, HELPER_REFUSAL_BYTES, "no process can be made to ask it");
+	snprintf(refusal, HELPER_REFUSAL_BYTES, "mmtrace could not create a process to ask it");
 	return HELPER_REFUSED;
 }
 
@@ -498,7 +498,7 @@ static void give_up(const struct recorder *recorder)
 		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
 			report_refusal(recorder, process, "no answer before the recorder had to end");
 		if (process->map_is_ours && process->runtime->end)
-			report_still_writing(recorder, process, "it has not said that it stops");
+			report_still_writing(recorder, process, "it did not confirm that it stops");
 	}
 }
 
@@ -534,17 +534,18 @@ static void report_unasked(const struct recorder *recorder)
 	if (unknown->count)
 		recorder_message(
 		    recorder, true,
-		    "%llu %s code that will have no names and no runtime that can be asked for them, which "
-		    ".NET and Java can (pid %d%s)",
+		    "%llu %s code that will have no names: only .NET and Java can be asked for a perf map while they "
+		    "run (pid %d%s)",
 		    (unsigned long long)unknown->count,
 		    unknown->count == 1 ? "process generates" : "processes generate", (int)unknown->first,
 		    unknown->count == 1 ? "" : " and others");
 	if (ended->count)
-		recorder_message(recorder, true,
-				 "%llu %s ended before the recording did and could not be asked for a perf map, which "
-				 "its runtime only writes at the end (pid %d%s)",
-				 (unsigned long long)ended->count, ended->count == 1 ? "process" : "processes",
-				 (int)ended->first, ended->count == 1 ? "" : " and others");
+		recorder_message(
+		    recorder, true,
+		    "%llu %s ended before mmtrace could ask for a perf map, so JIT code has no names; stop "
+		    "the recording while Java is still running (pid %d%s)",
+		    (unsigned long long)ended->count, ended->count == 1 ? "process" : "processes", (int)ended->first,
+		    ended->count == 1 ? "" : " and others");
 }
 
 void ask_runtimes_at_end(struct recorder *recorder)
@@ -573,7 +574,7 @@ void ask_runtimes_at_end(struct recorder *recorder)
 
 static void report_leftover_map(const struct recorder *recorder, const struct traced_process *process)
 {
-	recorder_message(recorder, true, "/tmp/perf-%d.map of process %d, made for this recording, stays there",
+	recorder_message(recorder, true, "cannot remove /tmp/perf-%d.map, which process %d wrote for this recording",
 			 (int)process->namespace_pid, (int)process->pid);
 }
 

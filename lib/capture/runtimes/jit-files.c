@@ -315,7 +315,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 	if (refused == too_old && !process->target)
 		unasked_count(&recorder->jobs.old_maps, pid);
 	else if (refused)
-		recorder_message(recorder, true, "/tmp/%s of process %d (%llu bytes) is left out: %s", name, pid,
+		recorder_message(recorder, true, "cannot use /tmp/%s of process %d (%llu bytes): %s", name, pid,
 				 (unsigned long long)status.st_size, refused);
 	return error;
 }
@@ -450,7 +450,7 @@ static int open_mapped(const struct build_id_mapping *mapping)
 static void open_dump(const struct recorder *recorder, const struct build_id_mapping *mapping,
 		      struct noted_jitdump *note)
 {
-	const char *refused = "its process is gone", *path = mapping->path;
+	const char *refused = "its process has exited", *path = mapping->path;
 	struct writer_process writer;
 
 	if (know_writer(recorder, mapping->pid, &writer)) {
@@ -473,7 +473,7 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 	}
 	if (!refused)
 		return;
-	recorder_message(recorder, true, "%s of process %d is left out: %s", mapping->path, note->pid, refused);
+	recorder_message(recorder, true, "cannot use %s of process %d: %s", mapping->path, note->pid, refused);
 	if (note->fd >= 0)
 		close(note->fd);
 	note->fd = -1;
@@ -580,14 +580,15 @@ static void report_missing_code(const struct recorder *recorder)
 		overwritten += recorder->jobs.jitdumps.items.items[i].overwritten;
 	}
 	if (cut)
-		recorder_message(recorder, true,
-				 "%zu of %zu jitdumps are not kept, or only their beginnings: all jitdumps of a "
-				 "recording together may have 256 MiB",
-				 cut, count);
+		recorder_message(
+		    recorder, true,
+		    "%zu of %zu jitdumps are missing or truncated: the jitdumps of a recording are limited to "
+		    "256 MiB together; some JIT code may have no names",
+		    cut, count);
 	if (overwritten)
 		recorder_message(recorder, true,
-				 "%zu of %zu jitdumps are not kept: the next program of the process has written to the "
-				 "same file; names of JIT code may be missing",
+				 "%zu of %zu jitdumps are missing: the next program of the process has overwritten the "
+				 "file; some JIT code may have no names",
 				 overwritten, count);
 }
 
