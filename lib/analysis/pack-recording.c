@@ -28,26 +28,26 @@
 
 struct pack_stacks {
 	struct stack_numbers numbers;
-	struct intern callchains;	 /* only the entries that are code addresses */
-	struct resolved_stacks resolved; /* has no code if `code_left_out` is set */
+	struct intern callchains;      /* only the entries that are code addresses */
+	struct packed_stacks resolved; /* has no code if `code_left_out` is set */
 };
 
 #define INSTRUCTIONS_MAX (2 * MMT_ANNOTATION_AROUND + 1)
 
 /* Record only the positions where the line changes. */
-static struct mmt_error *find_lines(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
-				    const struct listing *listing, struct resolved_line lines[INSTRUCTIONS_MAX],
+static struct mmt_error *find_lines(struct packed_stacks *resolved, struct code_view *code, uint32_t frame,
+				    const struct listing *listing, struct packed_line lines[INSTRUCTIONS_MAX],
 				    uint32_t *count_ret)
 {
-	struct resolved_line last = {.source_file = RESOLVED_NO_TEXT};
+	struct packed_line last = {.source_file = RESOLVED_NO_TEXT};
 	uint32_t count = 0;
 
 	for (size_t i = 0; i < listing->items.count && i < INSTRUCTIONS_MAX; i++) {
 		uint64_t address = listing->items.items[i].address;
-		struct resolved_line line = {.offset = (uint32_t)(address - listing->items.items[0].address)};
+		struct packed_line line = {.offset = (uint32_t)(address - listing->items.items[0].address)};
 		const char *file = code_view_line(code, frame, address, &line.source_line);
 
-		if (!resolved_stacks_put_text(resolved, file, &line.source_file))
+		if (!packed_stacks_put_text(resolved, file, &line.source_file))
 			return &error_no_memory;
 		if (line.source_file != last.source_file || line.source_line != last.source_line)
 			lines[count++] = line;
@@ -57,26 +57,26 @@ static struct mmt_error *find_lines(struct resolved_stacks *resolved, struct cod
 	return NULL;
 }
 
-static struct mmt_error *put_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+static struct mmt_error *put_code(struct packed_stacks *resolved, struct code_view *code, uint32_t frame,
 				  const struct viewed_code *viewed, const struct listing *listing, uint32_t *number_ret)
 {
 	const struct listed_code *listed = &viewed->code;
 	const struct listed_instruction *first = listing->items.items;
 	const struct listed_instruction *last = first + listing->items.count - 1;
-	struct resolved_line lines[INSTRUCTIONS_MAX];
-	struct resolved_code kept = {.address = first->address,
-				     .site = listed->site,
-				     .is_return_address = listed->is_return_address,
-				     .is_copy = viewed->is_copy,
-				     .bytes = listed->bytes + (first->address - listed->address),
-				     .size = (uint32_t)(last->address + last->size - first->address)};
+	struct packed_line lines[INSTRUCTIONS_MAX];
+	struct packed_code kept = {.address = first->address,
+				   .site = listed->site,
+				   .is_return_address = listed->is_return_address,
+				   .is_copy = viewed->is_copy,
+				   .bytes = listed->bytes + (first->address - listed->address),
+				   .size = (uint32_t)(last->address + last->size - first->address)};
 	struct mmt_error *error = find_lines(resolved, code, frame, listing, lines, &kept.line_count);
 
-	return error ? error : resolved_code_put(&resolved->codes, &kept, lines, number_ret);
+	return error ? error : packed_code_put(&resolved->codes, &kept, lines, number_ret);
 }
 
 /* Pack what the annotation of a frame shows, source lines included. Returns its number plus 1; 0: nothing to show. */
-static struct mmt_error *pack_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+static struct mmt_error *pack_code(struct packed_stacks *resolved, struct code_view *code, uint32_t frame,
 				   uint32_t *code_ret)
 {
 	struct listing listing = {0};
@@ -100,7 +100,7 @@ static void pack_stacks_deinit(struct pack_stacks *stacks)
 {
 	stack_numbers_deinit(&stacks->numbers);
 	intern_deinit(&stacks->callchains);
-	resolved_stacks_deinit(&stacks->resolved);
+	packed_stacks_deinit(&stacks->resolved);
 	*stacks = (struct pack_stacks){0};
 }
 
@@ -154,20 +154,20 @@ static void note_call(void *context, struct replay *replay, struct process *proc
 		replay->observer_error = error;
 }
 
-static bool resolve_name(struct resolved_stacks *resolved, const struct mmt_frame *frame)
+static bool resolve_name(struct packed_stacks *resolved, const struct mmt_frame *frame)
 {
-	struct resolved_name name = {.address = frame->address,
-				     .module_offset = frame->module_offset,
-				     .source_line = frame->source_line,
-				     .kind = wire_frame_kind(frame->kind),
-				     .inlined = frame->inlined,
-				     .doubtful = frame->doubtful};
+	struct packed_name name = {.address = frame->address,
+				   .module_offset = frame->module_offset,
+				   .source_line = frame->source_line,
+				   .kind = wire_frame_kind(frame->kind),
+				   .inlined = frame->inlined,
+				   .doubtful = frame->doubtful};
 
-	return resolved_stacks_put_text(resolved, frame->function, &name.function) &&
-	       resolved_stacks_put_text(resolved, frame->raw_function, &name.raw_function) &&
-	       resolved_stacks_put_text(resolved, frame->module, &name.module) &&
-	       resolved_stacks_put_text(resolved, frame->module_path, &name.module_path) &&
-	       resolved_stacks_put_text(resolved, frame->source_file, &name.source_file) &&
+	return packed_stacks_put_text(resolved, frame->function, &name.function) &&
+	       packed_stacks_put_text(resolved, frame->raw_function, &name.raw_function) &&
+	       packed_stacks_put_text(resolved, frame->module, &name.module) &&
+	       packed_stacks_put_text(resolved, frame->module_path, &name.module_path) &&
+	       packed_stacks_put_text(resolved, frame->source_file, &name.source_file) &&
 	       vector_push(&resolved->names, name);
 }
 
@@ -176,8 +176,8 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_
 {
 	while (stacks->resolved.frames.count <= last) {
 		uint32_t number = (uint32_t)stacks->resolved.frames.count;
-		struct resolved_frame frame = {.first_name = (uint32_t)stacks->resolved.names.count,
-					       .process = code_view_frame_process(code, number)};
+		struct packed_frame frame = {.first_name = (uint32_t)stacks->resolved.names.count,
+					     .process = code_view_frame_process(code, number)};
 		const struct mmt_frame *names;
 		size_t count;
 		struct mmt_error *error = code_view_names(code, number, &names, &count);
@@ -204,9 +204,9 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 	enum mmt_stack_end end;
 	size_t count;
 	const uint32_t *frames = code_view_stack(replay->code, number, &count, &end);
-	struct resolved_stack stack = {.end = number == replay->lost_stack ? WIRE_STACK_END_LOST : wire_stack_end(end),
-				       .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
-				       .frame_count = (uint32_t)count};
+	struct packed_stack stack = {.end = number == replay->lost_stack ? WIRE_STACK_END_LOST : wire_stack_end(end),
+				     .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
+				     .frame_count = (uint32_t)count};
 
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_error *error = resolve_frames(stacks, replay->code, frames[i]);
@@ -219,43 +219,43 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 	return vector_push(&stacks->resolved.stacks, stack) ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const struct replay *replay)
+static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const struct replay *replay)
 {
 	struct reorder_unfinished unfinished = reader_unfinished(replay->reader);
 	const char *damage = reader_damage(replay->reader), *path;
-	enum program_state state;
+	enum module_state state;
 	size_t position = 0;
 	char *missing;
 
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
-		struct resolved_process process = {.has_perf_map = code.names.has_perf_map,
-						   .has_jitdump = code.names.has_jitdump,
-						   .other_clock = code.names.other_clock,
-						   .unchecked_frames = code.unchecked_frames,
-						   .stacks_end_there = code.stacks_end_there,
-						   .changed_too_often = code.changed_too_often,
-						   .dropped_lines = code.names.dropped_lines,
-						   .lost_records = code.names.lost_records,
-						   .unread_bytes = code.names.unread_bytes};
+		struct packed_process process = {.has_perf_map = code.names.has_perf_map,
+						 .has_jitdump = code.names.has_jitdump,
+						 .other_clock = code.names.other_clock,
+						 .unchecked_frames = code.unchecked_frames,
+						 .stacks_end_there = code.stacks_end_there,
+						 .changed_too_often = code.changed_too_often,
+						 .dropped_lines = code.names.dropped_lines,
+						 .lost_records = code.names.lost_records,
+						 .unread_bytes = code.names.unread_bytes};
 
-		if (!resolved_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||
-		    !resolved_stacks_put_text(resolved, code.names.jitdump_failure, &process.jitdump_failure) ||
+		if (!packed_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||
+		    !packed_stacks_put_text(resolved, code.names.jitdump_failure, &process.jitdump_failure) ||
 		    !vector_push(&resolved->processes, process))
 			return &error_no_memory;
 	}
 	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
 		CLEANUP(free) char *part = missing;
-		struct resolved_program program = {.state = wire_program_state(state)};
+		struct packed_module module = {.state = wire_program_state(state)};
 
-		if (!resolved_stacks_put_text(resolved, path, &program.path) ||
-		    !resolved_stacks_put_text(resolved, part, &program.missing) ||
-		    !vector_push(&resolved->programs, program))
+		if (!packed_stacks_put_text(resolved, path, &module.path) ||
+		    !packed_stacks_put_text(resolved, part, &module.missing) ||
+		    !vector_push(&resolved->modules, module))
 			return &error_no_memory;
 	}
 	resolved->unfinished_records = unfinished.records;
 	resolved->unfinished_ns = unfinished.span_ns;
-	return resolved_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
+	return packed_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
 }
 
 static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
@@ -378,7 +378,7 @@ static struct mmt_error *add_head(struct pack *pack)
 		error = copy_sections(pack, early, sizeof(early) / sizeof(*early));
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	if (!error)
-		error = resolved_stacks_encode(&pack->stacks.resolved, &buffer);
+		error = packed_stacks_encode(&pack->stacks.resolved, &buffer);
 	if (!error)
 		error = writer_take_section(pack->writer, FEATURE_MMTRACE_STACKS, &buffer);
 	buffer_deinit(&buffer);
@@ -534,7 +534,7 @@ static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_opti
 	return error ? error : writer_start(pack->writer);
 }
 
-static void count_names(const struct resolved_stacks *resolved, struct mmt_pack_summary *summary)
+static void count_names(const struct packed_stacks *resolved, struct mmt_pack_summary *summary)
 {
 	summary->stacks = resolved->stacks.count;
 	summary->frames = resolved->frames.count;

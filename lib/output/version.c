@@ -43,7 +43,7 @@ static void make_details(void)
 		 "libunwind %u.%u\n"
 		 "xxhash %u.%u.%u\n",
 		 system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
-		 __VERSION__, program_library_version(), compress_library_version(), document_library_version(),
+		 __VERSION__, module_library_version(), compress_library_version(), document_library_version(),
 		 disassembler >> 8, disassembler & 0xff, unwinder >> 8, unwinder & 0xff, hash / 10000, hash / 100 % 100,
 		 hash % 100);
 }

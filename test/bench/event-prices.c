@@ -58,8 +58,8 @@ struct part {
 	bool second_ring;
 	bool mmap_data;
 	const char *filter;
-	unsigned more;	   /* of the same, as for other calls that are not made */
-	bool on_every_cpu; /* and not only where the pairs are made */
+	unsigned more;	    /* of the same, as for other calls that are not made */
+	bool on_every_cpu;  /* and not only where the pairs are made */
 	bool all_processes; /* not only the traced one */
 };
 
@@ -96,10 +96,10 @@ struct set {
 	}
 #define SYSCALL_MUNMAP WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, SYSCALL_REGISTERS)
 /* Events of calls that the pairs do not make: `count` events on each CPU. */
-#define IDLE(count, any_process)                                                                                         \
+#define IDLE(count, any_process)                                                                                       \
 	{                                                                                                              \
 		.trace = EXIT_SHMAT, .sample_type = FIXED | RAW, .more = (count)-1, .on_every_cpu = true,              \
-		.all_processes = (any_process)                                                                            \
+		.all_processes = (any_process)                                                                         \
 	}
 #define MMAP_DATA                                                                                                      \
 	{                                                                                                              \

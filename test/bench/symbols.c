@@ -44,20 +44,20 @@ static void read_addresses(void)
 
 static void print_names(const char *path)
 {
-	struct programs *programs;
-	struct program *program;
+	struct modules *modules;
+	struct module *module;
 
-	require(programs_create(EM_X86_64, true, &programs));
-	require(programs_open(programs, path, NULL, 0, &program));
+	require(modules_create(EM_X86_64, true, &modules));
+	require(modules_open(modules, path, NULL, 0, &module));
 	for (size_t i = 0; i < addresses.count; i++) {
-		struct program_frame frames[PROGRAM_INLINE_MAX];
-		size_t count = program_names(program, addresses.items[i], frames);
+		struct module_frame frames[MODULE_INLINE_MAX];
+		size_t count = module_names(module, addresses.items[i], frames);
 
 		for (size_t j = 0; j < count; j++)
 			printf("%s\n%s:%u\n", frames[j].function ? frames[j].function : "??",
 			       frames[j].source_file ? frames[j].source_file : "??", frames[j].source_line);
 	}
-	programs_destroy(programs);
+	modules_destroy(modules);
 }
 
 static void write_recording(char *path, const char *recording)

@@ -17,14 +17,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void look_up(struct program *program, uint64_t address, size_t size)
+static void look_up(struct module *module, uint64_t address, size_t size)
 {
-	struct program_frame frames[PROGRAM_INLINE_MAX];
-	size_t count = program_names(program, address, frames), code_size;
+	struct module_frame frames[MODULE_INLINE_MAX];
+	size_t count = module_names(module, address, frames), code_size;
 	const uint8_t *code = NULL;
 	uint64_t start = 0;
 
-	if (!count || count > PROGRAM_INLINE_MAX)
+	if (!count || count > MODULE_INLINE_MAX)
 		abort();
 	for (size_t i = 0; i < count; i++) {
 		/* Every string must be readable to its end. */
@@ -32,45 +32,45 @@ static void look_up(struct program *program, uint64_t address, size_t size)
 		    (frames[i].source_file && strlen(frames[i].source_file) > SIZE_MAX / 2))
 			abort();
 	}
-	(void)program_cfi(program, address);
-	(void)program_follows_call(program, address);
-	code_size = program_code(program, address, &start, &code);
+	(void)module_cfi(module, address);
+	(void)module_follows_call(module, address);
+	code_size = module_code(module, address, &start, &code);
 	if (code_size > size || (code_size && start > address))
 		abort();
 }
 
-static void look_around(struct program *program, size_t size)
+static void look_around(struct module *module, size_t size)
 {
 	uint64_t address;
 
 	for (size_t i = 0; i < ADDRESSES; i++) {
-		if (program_address(program, size * i / ADDRESSES, &address))
-			look_up(program, address, size);
+		if (module_address(module, size * i / ADDRESSES, &address))
+			look_up(module, address, size);
 	}
-	look_up(program, 0, size);
-	look_up(program, UINT64_MAX, size);
-	look_up(program, 0x401000, size);
+	look_up(module, 0, size);
+	look_up(module, UINT64_MAX, size);
+	look_up(module, 0x401000, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("program", MFD_CLOEXEC);
-	struct programs *programs = NULL;
-	struct program *program = NULL;
+	struct modules *modules = NULL;
+	struct module *module = NULL;
 	struct mmt_error *error;
 	char path[64];
 
 	if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	error = programs_create(EM_X86_64, true, &programs);
+	error = modules_create(EM_X86_64, true, &modules);
 	if (!error)
-		error = programs_open(programs, path, NULL, 0, &program);
+		error = modules_open(modules, path, NULL, 0, &module);
 	if (error)
 		mmt_error_destroy(error);
 	else
-		look_around(program, size);
-	programs_destroy(programs);
+		look_around(module, size);
+	modules_destroy(modules);
 	close(fd);
 	return 0;
 }

@@ -18,8 +18,8 @@ static const char *const columns[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", 
 
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
-static struct programs *programs;
-static struct program *program;
+static struct modules *modules;
+static struct module *module;
 
 /* Register numbers of the columns of one FDE's table. */
 struct table {
@@ -74,7 +74,7 @@ static bool compare_row(char *line, const struct table *table)
 
 	if (!word || *end || strlen(word) != 16)
 		return false;
-	row = program_cfi(program, address);
+	row = module_cfi(module, address);
 	ck_assert_msg(row != NULL, "no row at %#lx", address);
 	word = strtok_r(NULL, " \n", &position);
 	if (!strcmp(word, "exp")) {
@@ -106,8 +106,8 @@ static size_t compare_file(const char *path)
 	FILE *stream;
 
 	snprintf(command, sizeof(command), "readelf --debug-dump=frames-interp -wN %s 2>/dev/null", path);
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
-	ck_assert_ptr_null(programs_open(programs, path, NULL, 0, &program));
+	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
+	ck_assert_ptr_null(modules_open(modules, path, NULL, 0, &module));
 	stream = popen(command, "r");
 	ck_assert_ptr_nonnull(stream);
 	while (fgets(line, sizeof(line), stream)) {
@@ -125,7 +125,7 @@ static size_t compare_file(const char *path)
 		}
 	}
 	pclose(stream);
-	programs_destroy(programs);
+	modules_destroy(modules);
 	return count;
 }
 
@@ -540,12 +540,12 @@ END_TEST
 
 START_TEST(test_addresses_outside_all_rows)
 {
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
-	ck_assert_ptr_null(programs_open(programs, "/proc/self/exe", NULL, 0, &program));
-	ck_assert_ptr_null(program_cfi(program, 0));
-	ck_assert_ptr_null(program_cfi(program, 1ULL << 40));
-	ck_assert_ptr_null(program_cfi(program, UINT64_MAX));
-	programs_destroy(programs);
+	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
+	ck_assert_ptr_null(modules_open(modules, "/proc/self/exe", NULL, 0, &module));
+	ck_assert_ptr_null(module_cfi(module, 0));
+	ck_assert_ptr_null(module_cfi(module, 1ULL << 40));
+	ck_assert_ptr_null(module_cfi(module, UINT64_MAX));
+	modules_destroy(modules);
 }
 END_TEST
 

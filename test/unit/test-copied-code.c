@@ -15,7 +15,7 @@ static const uint8_t one[] = {0x55, 0x48, 0x89, 0xe5}, other[] = {0x55, 0x48, 0x
 static const uint8_t none[] = {0x90, 0x90, 0x90, 0x90, 0xc3, 0xc3};
 
 static struct reader_metadata metadata;
-static struct programs *programs;
+static struct modules *modules;
 static struct copied_code *copied;
 
 static size_t put(const void *bytes, size_t size)
@@ -42,15 +42,15 @@ static void set_up(void)
 			      ((struct code_change){START, sizeof(one), put(one, sizeof(one)), FIRST_NS})));
 	ck_assert(vector_push(&process->changes,
 			      ((struct code_change){START, sizeof(none), put(none, sizeof(none)), SECOND_NS})));
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
-	ck_assert_ptr_null(copied_code_create(&metadata.code, metadata.code.processes.items, programs, &copied));
+	ck_assert_ptr_null(modules_create(EM_X86_64, true, &modules));
+	ck_assert_ptr_null(copied_code_create(&metadata.code, metadata.code.processes.items, modules, &copied));
 	ck_assert_ptr_nonnull(copied);
 }
 
 static void tear_down(void)
 {
 	copied_code_destroy(copied);
-	programs_destroy(programs);
+	modules_destroy(modules);
 	code_copies_deinit(&metadata.code);
 }
 

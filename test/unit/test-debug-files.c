@@ -121,7 +121,7 @@ static void copy_program(const char *from)
  * checked, such as one that a newer version has added, the check is incomplete. */
 START_TEST(libdw_opens_no_unchecked_path)
 {
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module_frame frames[MODULE_INLINE_MAX];
 	struct symbols *symbols;
 	int fd;
 

@@ -14,7 +14,7 @@
 #define BLOCK_BYTES (256.0 * 1024) /* what such a call maps */
 
 /* How a program behaves; `phase`, `teeth` and so on are drawn again for each seed. */
-struct program {
+struct module {
 	uint64_t random;
 	double base, noise, growth; /* bytes */
 	double phase;		    /* 0 to 1 */
@@ -24,7 +24,7 @@ struct program {
 	double live, leaked;	    /* blocks */
 };
 
-static double draw(struct program *program)
+static double draw(struct module *program)
 {
 	program->random ^= program->random << 13;
 	program->random ^= program->random >> 7;
@@ -33,7 +33,7 @@ static double draw(struct program *program)
 }
 
 /* Approximately normal, with standard deviation 1. */
-static double draw_normal(struct program *program)
+static double draw_normal(struct module *program)
 {
 	double sum = -6;
 
@@ -47,29 +47,29 @@ static double part_of(double value)
 	return value - (double)(uint64_t)value;
 }
 
-typedef double (*behaviour)(struct program *program, double time);
+typedef double (*behaviour)(struct module *program, double time);
 
-static double steady(struct program *program, double time)
+static double steady(struct module *program, double time)
 {
 	(void)time;
 	return program->noise * draw_normal(program);
 }
 
 /* Consecutive sizes are correlated: requests last for several readings. */
-static double waves(struct program *program, double time)
+static double waves(struct module *program, double time)
 {
 	(void)time;
 	program->wave = 0.6 * program->wave + 0.8 * draw_normal(program);
 	return program->noise * program->wave;
 }
 
-static double leak(struct program *program, double time)
+static double leak(struct module *program, double time)
 {
 	return program->growth * time + steady(program, time);
 }
 
 /* Each tenth of the time adds half of the remainder. */
-static double warm_up(struct program *program, double time)
+static double warm_up(struct module *program, double time)
 {
 	double missing = 1;
 
@@ -78,50 +78,50 @@ static double warm_up(struct program *program, double time)
 	return program->growth * (1 - missing * (1 - time / 0.2)) + steady(program, time);
 }
 
-static double warm_up_and_leak(struct program *program, double time)
+static double warm_up_and_leak(struct module *program, double time)
 {
 	return warm_up(program, 2 * time) + program->growth * 0.15 * time;
 }
 
-static double one_off(struct program *program, double time)
+static double one_off(struct module *program, double time)
 {
 	return (time > 0.1 + 0.6 * program->at ? program->growth : 0) + steady(program, time);
 }
 
-static double late_one_off(struct program *program, double time)
+static double late_one_off(struct module *program, double time)
 {
 	return (time > 0.76 + 0.18 * program->at ? program->growth : 0) + steady(program, time);
 }
 
-static double steps(struct program *program, double time)
+static double steps(struct module *program, double time)
 {
 	return program->growth * (double)(uint64_t)(time * program->teeth + program->phase) / program->teeth +
 	       steady(program, time);
 }
 
-static double collector(struct program *program, double time)
+static double collector(struct module *program, double time)
 {
 	return program->growth * part_of(time * program->teeth + program->phase) + steady(program, time);
 }
 
-static double leaking_collector(struct program *program, double time)
+static double leaking_collector(struct module *program, double time)
 {
 	return collector(program, time) + (1 + 2 * program->at) * program->growth * time;
 }
 
-static double shrinking(struct program *program, double time)
+static double shrinking(struct module *program, double time)
 {
 	return program->growth * 0.5 * (1 - time) + steady(program, time);
 }
 
-static double spike(struct program *program, double time)
+static double spike(struct module *program, double time)
 {
 	double begin = 0.1 + 0.4 * program->at;
 
 	return (time > begin && time < begin + 0.15 ? program->growth : 0) + steady(program, time);
 }
 
-static void churn_once(struct program *program)
+static void churn_once(struct module *program)
 {
 	if (draw(program) < 0.5 - (program->live - LIVE_BLOCKS) / 400)
 		program->live++;
@@ -129,7 +129,7 @@ static void churn_once(struct program *program)
 		program->live--;
 }
 
-static double churn(struct program *program, double time)
+static double churn(struct module *program, double time)
 {
 	(void)time;
 	for (int i = 0; i < CHURN_PER_POINT; i++)
@@ -138,16 +138,16 @@ static double churn(struct program *program, double time)
 }
 
 /* One of 1,000 mappings is never unmapped: each turn above stands for ten pairs. */
-static double churn_with_leak(struct program *program, double time)
+static double churn_with_leak(struct module *program, double time)
 {
 	for (int i = 0; i < CHURN_PER_POINT; i++)
 		program->leaked += draw(program) < 0.01;
 	return churn(program, time) + program->leaked * BLOCK_BYTES;
 }
 
-static struct program make_program(unsigned seed)
+static struct module make_program(unsigned seed)
 {
-	struct program program = {.random = 88172645463325252ull + seed * 0x9E3779B97F4A7C15ull, .live = LIVE_BLOCKS};
+	struct module program = {.random = 88172645463325252ull + seed * 0x9E3779B97F4A7C15ull, .live = LIVE_BLOCKS};
 
 	for (int i = 0; i < 20; i++)
 		(void)draw(&program);
@@ -170,7 +170,7 @@ static struct counts judge_many(behaviour behave, size_t points, double span_s)
 	struct counts counts = {{0}};
 
 	for (unsigned seed = 1; seed <= SEEDS; seed++) {
-		struct program program = make_program(seed);
+		struct module program = make_program(seed);
 
 		for (size_t i = 0; i < points; i++) {
 			double time = (double)i / (double)(points - 1);

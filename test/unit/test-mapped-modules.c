@@ -63,7 +63,7 @@ static void begin(size_t image_count)
 	ck_assert_ptr_null(mapped_modules_init(&mapped, &metadata, true));
 }
 
-static struct program *open_mapped(const char *path, uint64_t inode)
+static struct module *open_mapped(const char *path, uint64_t inode)
 {
 	struct space_attributes attributes = {.device_major = 8, .inode = inode};
 
@@ -79,8 +79,8 @@ START_TEST(reused_inode)
 	images[0] = (struct module_copy){.device_major = 8, .inode = inode, .path = own_path};
 	images[1] = (struct module_copy){.device_major = 8, .inode = inode, .path = (char *)"/gone/second.so"};
 	begin(2);
-	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", inode)), PROGRAM_MISSING);
-	ck_assert_int_eq(program_state(open_mapped(own_path, inode)), PROGRAM_READABLE);
+	ck_assert_int_eq(module_state(open_mapped("/gone/second.so", inode)), MODULE_MISSING);
+	ck_assert_int_eq(module_state(open_mapped(own_path, inode)), MODULE_READABLE);
 }
 END_TEST
 
@@ -91,7 +91,7 @@ START_TEST(replaced_file)
 
 	images[0] = (struct module_copy){.device_major = 8, .inode = inode, .path = own_path};
 	begin(1);
-	ck_assert_int_eq(program_state(open_mapped(own_path, inode)), PROGRAM_CHANGED);
+	ck_assert_int_eq(module_state(open_mapped(own_path, inode)), MODULE_CHANGED);
 }
 END_TEST
 
@@ -104,7 +104,7 @@ START_TEST(reused_inode_with_build_ids)
 	images[1] = (struct module_copy){
 	    .device_major = 8, .inode = inode, .path = (char *)"/gone/second.so", .build_id = {2}, .build_id_size = 20};
 	begin(2);
-	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", inode)), PROGRAM_MISSING);
+	ck_assert_int_eq(module_state(open_mapped("/gone/second.so", inode)), MODULE_MISSING);
 }
 END_TEST
 
@@ -167,9 +167,9 @@ START_TEST(copy_under_another_path)
 	images[2].size = images[0].size;
 	metadata.images.file = &file;
 	begin(4);
-	ck_assert_int_eq(program_state(open_mapped("/gone/program", 77)), PROGRAM_READABLE);
-	ck_assert_int_eq(program_state(open_mapped("/elsewhere/program", 78)), PROGRAM_READABLE);
-	ck_assert_int_eq(program_state(open_mapped("/gone/program", 78)), PROGRAM_MISSING);
+	ck_assert_int_eq(module_state(open_mapped("/gone/program", 77)), MODULE_READABLE);
+	ck_assert_int_eq(module_state(open_mapped("/elsewhere/program", 78)), MODULE_READABLE);
+	ck_assert_int_eq(module_state(open_mapped("/gone/program", 78)), MODULE_MISSING);
 	close(file.fd);
 }
 END_TEST
@@ -183,14 +183,14 @@ START_TEST(damaged_copy)
 	file = keep_copy(&images[0], "no program at all", 17);
 	metadata.images.file = &file;
 	begin(1);
-	ck_assert_int_eq(program_state(open_mapped(own_path, own_inode())), PROGRAM_READABLE);
+	ck_assert_int_eq(module_state(open_mapped(own_path, own_inode())), MODULE_READABLE);
 	close(file.fd);
 }
 END_TEST
 
 START_TEST(each_path_is_reported_once)
 {
-	enum program_state state;
+	enum module_state state;
 	size_t position = 0;
 	char *missing;
 
@@ -202,7 +202,7 @@ START_TEST(each_path_is_reported_once)
 	for (int again = 0; again < 2; again++) {
 		position = 0;
 		ck_assert_str_eq(mapped_modules_unusable(&mapped, &position, &state, &missing), "/gone/one.so");
-		ck_assert_int_eq(state, PROGRAM_MISSING);
+		ck_assert_int_eq(state, MODULE_MISSING);
 		ck_assert_ptr_null(missing);
 		ck_assert_str_eq(mapped_modules_unusable(&mapped, &position, &state, &missing), "/gone/two.so");
 		ck_assert_ptr_null(mapped_modules_unusable(&mapped, &position, &state, &missing));

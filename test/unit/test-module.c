@@ -20,28 +20,28 @@
 #include "support/suite.h"
 #include "support/temporary.h"
 
-static struct programs *programs;
+static struct modules *modules;
 static char directory[TEMPORARY_PATH_SIZE];
 
 static void set_up(void)
 {
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
+	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
 	temporary_directory(directory);
 }
 
 static void tear_down(void)
 {
-	programs_destroy(programs);
+	modules_destroy(modules);
 	temporary_remove(directory);
 }
 
-static struct program *open_program(const char *path, const uint8_t *build_id, size_t size)
+static struct module *open_program(const char *path, const uint8_t *build_id, size_t size)
 {
-	struct program *program = NULL;
+	struct module *module = NULL;
 
-	ck_assert_ptr_null(programs_open(programs, path, build_id, size, &program));
-	ck_assert_ptr_nonnull(program);
-	return program;
+	ck_assert_ptr_null(modules_open(modules, path, build_id, size, &module));
+	ck_assert_ptr_nonnull(module);
+	return module;
 }
 
 /* A path in the test's directory; static storage. */
@@ -138,7 +138,7 @@ static __attribute__((noinline)) void outermost(void)
 }
 static const int outermost_line = __LINE__ - 3;
 
-static void expect_frame(const struct program_frame *frame, const char *function, int line, bool inlined)
+static void expect_frame(const struct module_frame *frame, const char *function, int line, bool inlined)
 {
 	ck_assert_str_eq(frame->function, function);
 	ck_assert_ptr_nonnull(frame->source_file);
@@ -150,13 +150,13 @@ static void expect_frame(const struct program_frame *frame, const char *function
 
 START_TEST(test_names_with_inlined_functions_and_lines)
 {
-	struct program *program = open_program("/proc/self/exe", NULL, 0);
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module *module = open_program("/proc/self/exe", NULL, 0);
+	struct module_frame frames[MODULE_INLINE_MAX];
 
 	outermost();
 	/* Twice: the second result is cached. */
 	for (int i = 0; i < 2; i++) {
-		ck_assert_uint_eq(program_names(program, inner_address - 1 - get_self().bias, frames), 3);
+		ck_assert_uint_eq(module_names(module, inner_address - 1 - get_self().bias, frames), 3);
 		expect_frame(&frames[0], "innermost", innermost_line, true);
 		expect_frame(&frames[1], "between", between_line, true);
 		expect_frame(&frames[2], "outermost", outermost_line, false);
@@ -226,13 +226,13 @@ START_TEST(test_symbols_without_size)
 	    {unsized_table + 4096, NULL},
 	    {last_of_section, "last_of_section"},
 	};
-	struct program *program = open_program("/proc/self/exe", NULL, 0);
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module *module = open_program("/proc/self/exe", NULL, 0);
+	struct module_frame frames[MODULE_INLINE_MAX];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t address = (uint64_t)(uintptr_t)cases[i].address - get_self().bias;
 
-		ck_assert_uint_eq(program_names(program, address, frames), 1);
+		ck_assert_uint_eq(module_names(module, address, frames), 1);
 		ck_assert_pstr_eq(frames[0].function, cases[i].function);
 	}
 }
@@ -241,13 +241,13 @@ END_TEST
 
 START_TEST(test_addresses_outside_functions)
 {
-	struct program *program = open_program("/proc/self/exe", NULL, 0);
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module *module = open_program("/proc/self/exe", NULL, 0);
+	struct module_frame frames[MODULE_INLINE_MAX];
 
-	ck_assert_uint_eq(program_names(program, 0x7ffffffffff0, frames), 1);
+	ck_assert_uint_eq(module_names(module, 0x7ffffffffff0, frames), 1);
 	ck_assert_ptr_null(frames[0].function);
 	ck_assert_ptr_null(frames[0].source_file);
-	ck_assert_uint_eq(program_names(open_program("/nowhere", NULL, 0), 16, frames), 1);
+	ck_assert_uint_eq(module_names(open_program("/nowhere", NULL, 0), 16, frames), 1);
 	ck_assert_ptr_null(frames[0].function);
 }
 END_TEST
@@ -265,19 +265,19 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
 START_TEST(test_best_alias)
 {
 	/* mmap, mmap64, __mmap and __mmap64 are one function. */
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module_frame frames[MODULE_INLINE_MAX];
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	struct dl_phdr_info info;
-	struct program *program;
+	struct module *module;
 	size_t count;
 
 	ck_assert_ptr_nonnull(libc);
 	ck_assert_int_eq(dl_iterate_phdr(find_libc, &info), 1);
-	program = open_program(info.dlpi_name, NULL, 0);
-	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
-	count = program_names(program, (uint64_t)(uintptr_t)dlsym(libc, "mmap") - info.dlpi_addr, frames);
+	module = open_program(info.dlpi_name, NULL, 0);
+	ck_assert_int_eq(module_state(module), MODULE_READABLE);
+	count = module_names(module, (uint64_t)(uintptr_t)dlsym(libc, "mmap") - info.dlpi_addr, frames);
 	ck_assert_str_eq(frames[count - 1].function, "mmap");
-	count = program_names(program, (uint64_t)(uintptr_t)dlsym(libc, "munmap") - info.dlpi_addr + 3, frames);
+	count = module_names(module, (uint64_t)(uintptr_t)dlsym(libc, "munmap") - info.dlpi_addr + 3, frames);
 	ck_assert_str_eq(frames[count - 1].function, "munmap");
 }
 END_TEST
@@ -295,15 +295,15 @@ START_TEST(test_build_id)
 	ck_assert_uint_le(self.build_id_size, 20);
 	memcpy(id, self.build_id, self.build_id_size);
 	write_file(copy, data, size);
-	ck_assert_int_eq(program_state(open_program(copy, id, self.build_id_size)), PROGRAM_READABLE);
-	ck_assert_int_eq(program_state(open_program(copy, id, sizeof(id))), PROGRAM_READABLE);
+	ck_assert_int_eq(module_state(open_program(copy, id, self.build_id_size)), MODULE_READABLE);
+	ck_assert_int_eq(module_state(open_program(copy, id, sizeof(id))), MODULE_READABLE);
 	/* A file that has reused the name of a deleted one is used only if the build ID matches. */
-	ck_assert_int_eq(program_state(open_program(deleted, id, self.build_id_size)), PROGRAM_READABLE);
-	ck_assert_int_eq(program_state(open_program(deleted, NULL, 0)), PROGRAM_MISSING);
+	ck_assert_int_eq(module_state(open_program(deleted, id, self.build_id_size)), MODULE_READABLE);
+	ck_assert_int_eq(module_state(open_program(deleted, NULL, 0)), MODULE_MISSING);
 	id[self.build_id_size - 1] ^= 1;
-	ck_assert_int_eq(program_state(open_program(copy, id, self.build_id_size)), PROGRAM_OTHER_BUILD);
-	ck_assert_int_eq(program_state(open_program(deleted, id, self.build_id_size)), PROGRAM_OTHER_BUILD);
-	ck_assert_ptr_null(program_cfi(open_program(copy, id, self.build_id_size), 0x1000));
+	ck_assert_int_eq(module_state(open_program(copy, id, self.build_id_size)), MODULE_OTHER_BUILD);
+	ck_assert_int_eq(module_state(open_program(deleted, id, self.build_id_size)), MODULE_OTHER_BUILD);
+	ck_assert_ptr_null(module_cfi(open_program(copy, id, self.build_id_size), 0x1000));
 }
 END_TEST
 
@@ -320,15 +320,15 @@ START_TEST(test_file_newer_than_the_recording)
 	write_file(path_of("old"), data, size);
 	ck_assert_int_eq(stat(path_of("old"), &status), 0);
 	written_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
-	programs_recorded_until(programs, written_ns);
-	ck_assert_int_eq(program_state(open_program(path_of("old"), NULL, 0)), PROGRAM_READABLE);
-	programs_recorded_until(programs, 1);
-	ck_assert_int_eq(program_state(open_program(path_of("young"), NULL, 0)), PROGRAM_CHANGED);
-	ck_assert_ptr_null(program_cfi(open_program(path_of("young"), NULL, 0), 0x1000));
-	ck_assert_int_eq(program_state(open_program(path_of("same"), self.build_id, self.build_id_size)),
-			 PROGRAM_READABLE);
+	modules_recorded_until(modules, written_ns);
+	ck_assert_int_eq(module_state(open_program(path_of("old"), NULL, 0)), MODULE_READABLE);
+	modules_recorded_until(modules, 1);
+	ck_assert_int_eq(module_state(open_program(path_of("young"), NULL, 0)), MODULE_CHANGED);
+	ck_assert_ptr_null(module_cfi(open_program(path_of("young"), NULL, 0), 0x1000));
+	ck_assert_int_eq(module_state(open_program(path_of("same"), self.build_id, self.build_id_size)),
+			 MODULE_READABLE);
 	if (getauxval(AT_SYSINFO_EHDR))
-		ck_assert_int_eq(program_state(open_program("[vdso]", NULL, 0)), PROGRAM_READABLE);
+		ck_assert_int_eq(module_state(open_program("[vdso]", NULL, 0)), MODULE_READABLE);
 }
 END_TEST
 
@@ -338,27 +338,27 @@ START_TEST(test_other_inode)
 	CLEANUP(free) uint8_t *data = NULL;
 	size_t size = read_own_program(&data);
 	struct self self = get_self();
-	struct program *program = NULL;
+	struct module *module = NULL;
 	struct stat status;
 
 	write_file(path_of("program"), data, size);
 	ck_assert_int_eq(stat(path_of("program"), &status), 0);
-	ck_assert_ptr_null(programs_open_mapped(programs, path_of("program"), NULL, 0, status.st_ino + 1, &program));
-	ck_assert_int_eq(program_state(program), PROGRAM_CHANGED);
-	ck_assert_ptr_null(programs_open_mapped(programs, path_of("program"), NULL, 0, status.st_ino, &program));
-	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
-	ck_assert_ptr_null(programs_open_mapped(programs, path_of("program"), self.build_id, self.build_id_size,
-						status.st_ino + 1, &program));
-	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
+	ck_assert_ptr_null(modules_open_mapped(modules, path_of("program"), NULL, 0, status.st_ino + 1, &module));
+	ck_assert_int_eq(module_state(module), MODULE_CHANGED);
+	ck_assert_ptr_null(modules_open_mapped(modules, path_of("program"), NULL, 0, status.st_ino, &module));
+	ck_assert_int_eq(module_state(module), MODULE_READABLE);
+	ck_assert_ptr_null(modules_open_mapped(modules, path_of("program"), self.build_id, self.build_id_size,
+					       status.st_ino + 1, &module));
+	ck_assert_int_eq(module_state(module), MODULE_READABLE);
 }
 END_TEST
 
 START_TEST(test_cache)
 {
-	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	struct module *module = open_program("/proc/self/exe", NULL, 0);
 
-	ck_assert_ptr_eq(program, open_program("/proc/self/exe", NULL, 0));
-	ck_assert_ptr_ne(program, open_program("/proc/self/exe", (const uint8_t *)"12345678901234567890", 20));
+	ck_assert_ptr_eq(module, open_program("/proc/self/exe", NULL, 0));
+	ck_assert_ptr_ne(module, open_program("/proc/self/exe", (const uint8_t *)"12345678901234567890", 20));
 }
 END_TEST
 
@@ -370,27 +370,27 @@ START_TEST(test_other_files_are_refused)
 	CLEANUP(free) char *fifo = strdup(path_of("fifo"));
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		ck_assert_int_eq(program_state(open_program(names[i], NULL, 0)), PROGRAM_NOT_ELF);
+		ck_assert_int_eq(module_state(open_program(names[i], NULL, 0)), MODULE_NOT_ELF);
 	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
-	ck_assert_int_eq(program_state(open_program(fifo, NULL, 0)), PROGRAM_NOT_ELF);
-	ck_assert_int_eq(program_state(open_program(directory, NULL, 0)), PROGRAM_NOT_ELF);
-	ck_assert_int_eq(program_state(open_program(path_of("missing"), NULL, 0)), PROGRAM_MISSING);
+	ck_assert_int_eq(module_state(open_program(fifo, NULL, 0)), MODULE_NOT_ELF);
+	ck_assert_int_eq(module_state(open_program(directory, NULL, 0)), MODULE_NOT_ELF);
+	ck_assert_int_eq(module_state(open_program(path_of("missing"), NULL, 0)), MODULE_MISSING);
 	write_file(path_of("text"), "MZ no program", 13);
-	ck_assert_int_eq(program_state(open_program(path_of("text"), NULL, 0)), PROGRAM_NOT_ELF);
+	ck_assert_int_eq(module_state(open_program(path_of("text"), NULL, 0)), MODULE_NOT_ELF);
 	write_file(path_of("empty"), "", 0);
-	ck_assert_int_eq(program_state(open_program(path_of("empty"), NULL, 0)), PROGRAM_NOT_ELF);
+	ck_assert_int_eq(module_state(open_program(path_of("empty"), NULL, 0)), MODULE_NOT_ELF);
 }
 END_TEST
 
 START_TEST(test_other_architecture)
 {
-	struct programs *others;
-	struct program *program;
+	struct modules *others;
+	struct module *module;
 
-	ck_assert_ptr_null(programs_create(HOST_MACHINE == EM_AARCH64 ? EM_X86_64 : EM_AARCH64, true, &others));
-	ck_assert_ptr_null(programs_open(others, "/proc/self/exe", NULL, 0, &program));
-	ck_assert_int_eq(program_state(program), PROGRAM_OTHER_BUILD);
-	programs_destroy(others);
+	ck_assert_ptr_null(modules_create(HOST_MACHINE == EM_AARCH64 ? EM_X86_64 : EM_AARCH64, true, &others));
+	ck_assert_ptr_null(modules_open(others, "/proc/self/exe", NULL, 0, &module));
+	ck_assert_int_eq(module_state(module), MODULE_OTHER_BUILD);
+	modules_destroy(others);
 }
 END_TEST
 
@@ -399,21 +399,21 @@ START_TEST(test_truncated_program)
 	static const size_t sizes[] = {4, 16, 40, 63, 64, 100, 500, 5000, 20000, 60000};
 	CLEANUP(free) uint8_t *data = NULL;
 	size_t size = read_own_program(&data);
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module_frame frames[MODULE_INLINE_MAX];
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		char name[32];
-		struct program *program;
+		struct module *module;
 
 		ck_assert_uint_lt(sizes[i], size);
 		snprintf(name, sizeof(name), "cut-%zu", sizes[i]);
 		write_file(path_of(name), data, sizes[i]);
-		program = open_program(path_of(name), NULL, 0);
+		module = open_program(path_of(name), NULL, 0);
 		if (sizes[i] < 64)
-			ck_assert_int_ne(program_state(program), PROGRAM_READABLE);
-		(void)program_follows_call(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
-		(void)program_cfi(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
-		ck_assert_uint_eq(program_names(program, (uint64_t)(uintptr_t)outermost - get_self().bias, frames), 1);
+			ck_assert_int_ne(module_state(module), MODULE_READABLE);
+		(void)module_follows_call(module, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		(void)module_cfi(module, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		ck_assert_uint_eq(module_names(module, (uint64_t)(uintptr_t)outermost - get_self().bias, frames), 1);
 	}
 }
 END_TEST
@@ -423,11 +423,11 @@ START_TEST(test_damaged_headers)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	size_t size = read_own_program(&data);
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module_frame frames[MODULE_INLINE_MAX];
 
 	for (size_t i = 4; i < 400; i += 3) {
 		char name[32];
-		struct program *program;
+		struct module *module;
 		uint64_t address;
 		uint8_t kept = data[i];
 
@@ -435,12 +435,12 @@ START_TEST(test_damaged_headers)
 		snprintf(name, sizeof(name), "damaged-%zu", i);
 		write_file(path_of(name), data, size);
 		data[i] = kept;
-		program = open_program(path_of(name), NULL, 0);
-		(void)program_address(program, 0x1000, &address);
-		(void)program_follows_call(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
-		(void)program_cfi(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		module = open_program(path_of(name), NULL, 0);
+		(void)module_address(module, 0x1000, &address);
+		(void)module_follows_call(module, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		(void)module_cfi(module, (uint64_t)(uintptr_t)outermost - get_self().bias);
 		if (i % 16 == 0)
-			(void)program_names(program, (uint64_t)(uintptr_t)outermost - get_self().bias, frames);
+			(void)module_names(module, (uint64_t)(uintptr_t)outermost - get_self().bias, frames);
 		unlink(path_of(name));
 	}
 }
@@ -472,8 +472,8 @@ static Elf64_Phdr *find_segment(uint8_t *data, uint32_t type)
 }
 
 /* After the end of the real file there is a hole of this size, with some bytes at its start. */
-static struct program *open_with_hole(const char *name, const uint8_t *data, size_t size, const void *first,
-				      size_t first_size, uint64_t hole)
+static struct module *open_with_hole(const char *name, const uint8_t *data, size_t size, const void *first,
+				     size_t first_size, uint64_t hole)
 {
 	CLEANUP(fclose) FILE *stream = fopen(path_of(name), "w");
 
@@ -486,16 +486,16 @@ static struct program *open_with_hole(const char *name, const uint8_t *data, siz
 }
 
 /* Names are found whatever its unwind table, and little memory is used. */
-static void expect_names_only(struct program *program, size_t memory_before)
+static void expect_names_only(struct module *module, size_t memory_before)
 {
 	uint64_t address = (uint64_t)(uintptr_t)outermost - get_self().bias;
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module_frame frames[MODULE_INLINE_MAX];
 	struct mallinfo2 memory;
 	size_t count;
 
-	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
-	ck_assert_ptr_null(program_cfi(program, address));
-	count = program_names(program, address, frames);
+	ck_assert_int_eq(module_state(module), MODULE_READABLE);
+	ck_assert_ptr_null(module_cfi(module, address));
+	count = module_names(module, address, frames);
 	ck_assert_uint_ge(count, 1);
 	ck_assert_str_eq(frames[count - 1].function, "outermost");
 	memory = mallinfo2();
@@ -555,7 +555,7 @@ END_TEST
 
 START_TEST(test_addresses_of_file_offsets)
 {
-	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	struct module *module = open_program("/proc/self/exe", NULL, 0);
 	CLEANUP(fclose) FILE *maps = fopen("/proc/self/maps", "r");
 	uint64_t code = (uint64_t)(uintptr_t)outermost, address = 0;
 	unsigned long start, end, offset;
@@ -566,41 +566,41 @@ START_TEST(test_addresses_of_file_offsets)
 		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && start <= code && code < end)
 			break;
 	}
-	ck_assert(program_address(program, code - start + offset, &address));
+	ck_assert(module_address(module, code - start + offset, &address));
 	ck_assert_uint_eq(address, code - get_self().bias);
-	ck_assert(!program_address(program, 1ULL << 40, &address));
+	ck_assert(!module_address(module, 1ULL << 40, &address));
 }
 END_TEST
 
 START_TEST(test_call_sites)
 {
-	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	struct module *module = open_program("/proc/self/exe", NULL, 0);
 	uint64_t here, bias = get_self().bias;
 
 	ASSEMBLE_RETURN_ADDRESS(here);
-	ck_assert_int_eq(program_follows_call(program, here - bias), 1);
+	ck_assert_int_eq(module_follows_call(module, here - bias), 1);
 	__asm__ volatile("nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nnop");
 	ASSEMBLE_NEXT_ADDRESS(here);
-	ck_assert_int_eq(program_follows_call(program, here - bias), 0);
-	ck_assert_int_eq(program_follows_call(program, 1ULL << 40), -1);
-	ck_assert_int_eq(program_follows_call(open_program("/nowhere", NULL, 0), here), -1);
+	ck_assert_int_eq(module_follows_call(module, here - bias), 0);
+	ck_assert_int_eq(module_follows_call(module, 1ULL << 40), -1);
+	ck_assert_int_eq(module_follows_call(open_program("/nowhere", NULL, 0), here), -1);
 }
 END_TEST
 
 START_TEST(test_vdso)
 {
-	struct program *program = open_program("[vdso]", NULL, 0);
+	struct module *module = open_program("[vdso]", NULL, 0);
 	const uint8_t other[20] = {1};
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module_frame frames[MODULE_INLINE_MAX];
 	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
 	uint64_t address = 0;
 
 	if (!header)
 		SKIP_TEST("there is no vDSO here");
-	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
-	ck_assert(program_address(program, header->e_entry ? header->e_entry : 0x800, &address));
-	ck_assert_uint_eq(program_names(program, address, frames), 1);
-	ck_assert_int_eq(program_state(open_program("[vdso]", other, sizeof(other))), PROGRAM_OTHER_BUILD);
+	ck_assert_int_eq(module_state(module), MODULE_READABLE);
+	ck_assert(module_address(module, header->e_entry ? header->e_entry : 0x800, &address));
+	ck_assert_uint_eq(module_names(module, address, frames), 1);
+	ck_assert_int_eq(module_state(open_program("[vdso]", other, sizeof(other))), MODULE_OTHER_BUILD);
 }
 END_TEST
 
@@ -611,12 +611,12 @@ START_TEST(test_vdso_of_another_kernel)
 	if (!getauxval(AT_SYSINFO_EHDR))
 		SKIP_TEST("there is no vDSO here");
 	ck_assert_int_eq(uname(&running), 0);
-	programs_recorded_on(programs, "0.0.1-other");
-	ck_assert_int_eq(program_state(open_program("[vdso]", NULL, 0)), PROGRAM_OTHER_BUILD);
-	programs_destroy(programs);
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
-	programs_recorded_on(programs, running.release);
-	ck_assert_int_eq(program_state(open_program("[vdso]", NULL, 0)), PROGRAM_READABLE);
+	modules_recorded_on(modules, "0.0.1-other");
+	ck_assert_int_eq(module_state(open_program("[vdso]", NULL, 0)), MODULE_OTHER_BUILD);
+	modules_destroy(modules);
+	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
+	modules_recorded_on(modules, running.release);
+	ck_assert_int_eq(module_state(open_program("[vdso]", NULL, 0)), MODULE_READABLE);
 }
 END_TEST
 

@@ -24,7 +24,7 @@ static struct name_cache_key make_key(uint8_t first)
 	    .build_id = {first, 1, 2, 3},
 	    .build_id_size = 20,
 	    .demangled = true,
-	    .program = {.st_dev = 1, .st_ino = 2, .st_size = 3, .st_mtim = {.tv_sec = 4, .tv_nsec = 5}}};
+	    .module = {.st_dev = 1, .st_ino = 2, .st_size = 3, .st_mtim = {.tv_sec = 4, .tv_nsec = 5}}};
 
 	return key;
 }
@@ -109,13 +109,13 @@ START_TEST(finds_cached_names_of_the_same_file)
 	keep(cache, &key, "another", 7);
 	ck_assert(has(cache, &key, "another"));
 	ck_assert_uint_eq(count_files(), 1);
-	other.program.st_ino++;
+	other.module.st_ino++;
 	ck_assert(!has(cache, &other, "another"));
 	other = key;
-	other.program.st_mtim.tv_nsec++;
+	other.module.st_mtim.tv_nsec++;
 	ck_assert(!has(cache, &other, "another"));
 	other = key;
-	other.program.st_ctim.tv_nsec++; /* written to, and the other time set back */
+	other.module.st_ctim.tv_nsec++; /* written to, and the other time set back */
 	ck_assert(!has(cache, &other, "another"));
 	other = key;
 	other.demangled = false;
@@ -470,7 +470,7 @@ END_TEST
 
 static struct known_names make_names(void)
 {
-	const struct program_frame inlined[] = {
+	const struct module_frame inlined[] = {
 	    {.function = "inner()",
 	     .raw_function = "_Z5innerv",
 	     .source_file = "/a.c",
@@ -481,13 +481,13 @@ static struct known_names make_names(void)
 	struct known_names names = {0};
 
 	known_names_put(&names, 0x1000, inlined, 2);
-	known_names_put(&names, 0x2000, &(struct program_frame){0}, 1);
+	known_names_put(&names, 0x2000, &(struct module_frame){0}, 1);
 	return names;
 }
 
 START_TEST(stored_names_equal_the_originals)
 {
-	struct program_frame expected[PROGRAM_INLINE_MAX], found[PROGRAM_INLINE_MAX];
+	struct module_frame expected[MODULE_INLINE_MAX], found[MODULE_INLINE_MAX];
 	struct known_names names = make_names(), read = {0};
 	struct buffer buffer;
 	struct bytes bytes;
@@ -528,7 +528,7 @@ START_TEST(damaged_bytes_are_refused_or_harmless)
 	ck_assert_ptr_null(buffer_finish(&buffer));
 	for (size_t i = 0; i < buffer.size * 8; i++) {
 		struct bytes bytes = bytes_over(buffer.data, buffer.size);
-		struct program_frame frames[PROGRAM_INLINE_MAX];
+		struct module_frame frames[MODULE_INLINE_MAX];
 		struct known_names read = {0};
 
 		buffer.data[i / 8] ^= (uint8_t)(1 << i % 8);

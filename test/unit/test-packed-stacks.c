@@ -9,43 +9,43 @@
 
 /* Two frames, the first with an inlined function, the second with code; a stack of both, and one that stands for
  * lost calls. */
-static struct resolved_stacks make_stacks(void)
+static struct packed_stacks make_stacks(void)
 {
-	struct resolved_stacks stacks = {0};
-	struct resolved_name name = {
+	struct packed_stacks stacks = {0};
+	struct packed_name name = {
 	    .address = 0x7f0000001234, .module_offset = 0x1234, .source_line = 12, .inlined = true};
-	struct resolved_frame frames[] = {{.first_name = 0, .name_count = 2}, {.first_name = 2, .name_count = 1}};
-	struct resolved_stack both = {.end = WIRE_STACK_END_NO_UNWIND_DATA, .first_frame = 0, .frame_count = 2};
-	struct resolved_stack lost = {.end = WIRE_STACK_END_LOST, .first_frame = 2};
-	struct resolved_process process = {.has_perf_map = true,
-					   .other_clock = true,
-					   .unchecked_frames = true,
-					   .stacks_end_there = true,
-					   .changed_too_often = true,
-					   .dropped_lines = 7};
-	struct resolved_program program = {.state = 2};
-	struct resolved_line lines[] = {{.source_file = RESOLVED_NO_TEXT}, {.offset = 2, .source_line = 12}};
-	struct resolved_code code = {.address = 0x1230,
-				     .site = 0x1234,
-				     .is_return_address = true,
-				     .is_copy = true,
-				     .bytes = (const uint8_t *)"\x90\x90\xff\xd0",
-				     .size = 4,
-				     .line_count = 2};
+	struct packed_frame frames[] = {{.first_name = 0, .name_count = 2}, {.first_name = 2, .name_count = 1}};
+	struct packed_stack both = {.end = WIRE_STACK_END_NO_UNWIND_DATA, .first_frame = 0, .frame_count = 2};
+	struct packed_stack lost = {.end = WIRE_STACK_END_LOST, .first_frame = 2};
+	struct packed_process process = {.has_perf_map = true,
+					 .other_clock = true,
+					 .unchecked_frames = true,
+					 .stacks_end_there = true,
+					 .changed_too_often = true,
+					 .dropped_lines = 7};
+	struct packed_module module = {.state = 2};
+	struct packed_line lines[] = {{.source_file = RESOLVED_NO_TEXT}, {.offset = 2, .source_line = 12}};
+	struct packed_code code = {.address = 0x1230,
+				   .site = 0x1234,
+				   .is_return_address = true,
+				   .is_copy = true,
+				   .bytes = (const uint8_t *)"\x90\x90\xff\xd0",
+				   .size = 4,
+				   .line_count = 2};
 
-	ck_assert(resolved_stacks_put_text(&stacks, "allocate", &name.function));
-	ck_assert(resolved_stacks_put_text(&stacks, "_Z8allocatev", &name.raw_function));
-	ck_assert(resolved_stacks_put_text(&stacks, "libdemo.so", &name.module));
-	ck_assert(resolved_stacks_put_text(&stacks, "/opt/libdemo.so", &name.module_path));
-	ck_assert(resolved_stacks_put_text(&stacks, NULL, &name.source_file));
+	ck_assert(packed_stacks_put_text(&stacks, "allocate", &name.function));
+	ck_assert(packed_stacks_put_text(&stacks, "_Z8allocatev", &name.raw_function));
+	ck_assert(packed_stacks_put_text(&stacks, "libdemo.so", &name.module));
+	ck_assert(packed_stacks_put_text(&stacks, "/opt/libdemo.so", &name.module_path));
+	ck_assert(packed_stacks_put_text(&stacks, NULL, &name.source_file));
 	ck_assert(vector_push(&stacks.names, name));
 	name.inlined = false;
 	name.doubtful = true;
 	name.kind = 1;
 	ck_assert(vector_push(&stacks.names, name));
 	ck_assert(vector_push(&stacks.names, name));
-	ck_assert(resolved_stacks_put_text(&stacks, "demo.c", &lines[1].source_file));
-	ck_assert_ptr_null(resolved_code_put(&stacks.codes, &code, lines, &frames[1].code));
+	ck_assert(packed_stacks_put_text(&stacks, "demo.c", &lines[1].source_file));
+	ck_assert_ptr_null(packed_code_put(&stacks.codes, &code, lines, &frames[1].code));
 	frames[1].code++;
 	ck_assert(vector_push(&stacks.frames, frames[0]));
 	ck_assert(vector_push(&stacks.frames, frames[1]));
@@ -53,40 +53,40 @@ static struct resolved_stacks make_stacks(void)
 	ck_assert(vector_push(&stacks.stack_frames, 0));
 	ck_assert(vector_push(&stacks.stacks, both));
 	ck_assert(vector_push(&stacks.stacks, lost));
-	ck_assert(resolved_stacks_put_text(&stacks, "dotnet", &process.runtime));
-	ck_assert(resolved_stacks_put_text(&stacks, "broken", &process.jitdump_failure));
+	ck_assert(packed_stacks_put_text(&stacks, "dotnet", &process.runtime));
+	ck_assert(packed_stacks_put_text(&stacks, "broken", &process.jitdump_failure));
 	ck_assert(vector_push(&stacks.processes, process));
-	ck_assert(resolved_stacks_put_text(&stacks, "/opt/gone", &program.path));
-	ck_assert(resolved_stacks_put_text(&stacks, "/opt/gone.dwo", &program.missing));
-	ck_assert(vector_push(&stacks.programs, program));
-	ck_assert(resolved_stacks_put_text(&stacks, NULL, &stacks.damage));
+	ck_assert(packed_stacks_put_text(&stacks, "/opt/gone", &module.path));
+	ck_assert(packed_stacks_put_text(&stacks, "/opt/gone.dwo", &module.missing));
+	ck_assert(vector_push(&stacks.modules, module));
+	ck_assert(packed_stacks_put_text(&stacks, NULL, &stacks.damage));
 	return stacks;
 }
 
-static struct mmt_error *round_trip(const struct resolved_stacks *stacks, struct resolved_stacks *read_ret)
+static struct mmt_error *round_trip(const struct packed_stacks *stacks, struct packed_stacks *read_ret)
 {
 	struct mmt_error *error;
 	struct buffer buffer;
 	struct bytes bytes;
 
 	buffer_init(&buffer, 1 << 20);
-	ck_assert_ptr_null(resolved_stacks_encode(stacks, &buffer));
+	ck_assert_ptr_null(packed_stacks_encode(stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = resolved_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read_ret);
+	error = packed_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read_ret);
 	buffer_deinit(&buffer);
 	return error;
 }
 
 START_TEST(everything_is_restored)
 {
-	struct resolved_stacks stacks = make_stacks(), read = {0};
+	struct packed_stacks stacks = make_stacks(), read = {0};
 
 	ck_assert_ptr_null(round_trip(&stacks, &read));
 	ck_assert_uint_eq(read.names.count, 3);
-	ck_assert_str_eq(resolved_stacks_text(&read, read.names.items[0].function), "allocate");
-	ck_assert_str_eq(resolved_stacks_text(&read, read.names.items[2].raw_function), "_Z8allocatev");
-	ck_assert_str_eq(resolved_stacks_text(&read, read.names.items[0].module_path), "/opt/libdemo.so");
-	ck_assert_ptr_null(resolved_stacks_text(&read, read.names.items[0].source_file));
+	ck_assert_str_eq(packed_stacks_text(&read, read.names.items[0].function), "allocate");
+	ck_assert_str_eq(packed_stacks_text(&read, read.names.items[2].raw_function), "_Z8allocatev");
+	ck_assert_str_eq(packed_stacks_text(&read, read.names.items[0].module_path), "/opt/libdemo.so");
+	ck_assert_ptr_null(packed_stacks_text(&read, read.names.items[0].source_file));
 	ck_assert_uint_eq(read.names.items[0].address, 0x7f0000001234);
 	ck_assert_uint_eq(read.names.items[0].module_offset, 0x1234);
 	ck_assert_uint_eq(read.names.items[0].source_line, 12);
@@ -101,72 +101,72 @@ START_TEST(everything_is_restored)
 	ck_assert_uint_eq(read.stack_frames.items[read.stacks.items[0].first_frame], 1);
 	ck_assert_uint_eq(read.stacks.items[1].end, WIRE_STACK_END_LOST);
 	ck_assert_uint_eq(read.stacks.items[1].frame_count, 0);
-	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
+	ck_assert_str_eq(packed_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
 	ck_assert(read.processes.items[0].has_perf_map && read.processes.items[0].other_clock &&
 		  read.processes.items[0].unchecked_frames && read.processes.items[0].stacks_end_there &&
 		  read.processes.items[0].changed_too_often);
 	ck_assert(!read.processes.items[0].has_jitdump);
-	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].jitdump_failure), "broken");
+	ck_assert_str_eq(packed_stacks_text(&read, read.processes.items[0].jitdump_failure), "broken");
 	ck_assert_uint_eq(read.processes.items[0].dropped_lines, 7);
-	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].path), "/opt/gone");
-	ck_assert_uint_eq(read.programs.items[0].state, 2);
-	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].missing), "/opt/gone.dwo");
-	ck_assert_ptr_null(resolved_stacks_text(&read, read.damage));
+	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].path), "/opt/gone");
+	ck_assert_uint_eq(read.modules.items[0].state, 2);
+	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].missing), "/opt/gone.dwo");
+	ck_assert_ptr_null(packed_stacks_text(&read, read.damage));
 	ck_assert(!read.code_left_out);
-	resolved_stacks_deinit(&read);
-	resolved_stacks_deinit(&stacks);
+	packed_stacks_deinit(&read);
+	packed_stacks_deinit(&stacks);
 }
 END_TEST
 
 START_TEST(code_of_frames)
 {
-	struct resolved_stacks stacks = make_stacks(), read = {0};
-	const struct resolved_code *code;
-	const struct resolved_line *line;
+	struct packed_stacks stacks = make_stacks(), read = {0};
+	const struct packed_code *code;
+	const struct packed_line *line;
 
 	ck_assert_ptr_null(round_trip(&stacks, &read));
-	ck_assert_ptr_null(resolved_stacks_code(&read, 0));
-	ck_assert_ptr_null(resolved_stacks_code(&read, 2)); /* no such frame */
-	code = resolved_stacks_code(&read, 1);
+	ck_assert_ptr_null(packed_stacks_code(&read, 0));
+	ck_assert_ptr_null(packed_stacks_code(&read, 2)); /* no such frame */
+	code = packed_stacks_code(&read, 1);
 	ck_assert_ptr_nonnull(code);
 	ck_assert_uint_eq(code->address, 0x1230);
 	ck_assert_uint_eq(code->site, 0x1234);
 	ck_assert(code->is_return_address && code->is_copy);
 	ck_assert_uint_eq(code->size, 4);
 	ck_assert_mem_eq(code->bytes, "\x90\x90\xff\xd0", 4);
-	line = resolved_codes_line(&read.read_codes, code, 0x1231);
+	line = packed_codes_line(&read.read_codes, code, 0x1231);
 	ck_assert_uint_eq(line->source_file, RESOLVED_NO_TEXT);
-	line = resolved_codes_line(&read.read_codes, code, 0x1232);
-	ck_assert_str_eq(resolved_stacks_text(&read, line->source_file), "demo.c");
+	line = packed_codes_line(&read.read_codes, code, 0x1232);
+	ck_assert_str_eq(packed_stacks_text(&read, line->source_file), "demo.c");
 	ck_assert_uint_eq(line->source_line, 12);
-	ck_assert_ptr_eq(resolved_codes_line(&read.read_codes, code, 0x1233), line);
-	resolved_stacks_deinit(&read);
-	resolved_stacks_deinit(&stacks);
+	ck_assert_ptr_eq(packed_codes_line(&read.read_codes, code, 0x1233), line);
+	packed_stacks_deinit(&read);
+	packed_stacks_deinit(&stacks);
 }
 END_TEST
 
 START_TEST(omitted_code_is_named)
 {
-	struct resolved_stacks stacks = {.code_left_out = true, .damage = RESOLVED_NO_TEXT}, read = {0};
+	struct packed_stacks stacks = {.code_left_out = true, .damage = RESOLVED_NO_TEXT}, read = {0};
 
 	ck_assert_ptr_null(round_trip(&stacks, &read));
 	ck_assert(read.code_left_out);
-	resolved_stacks_deinit(&read);
-	resolved_stacks_deinit(&stacks);
+	packed_stacks_deinit(&read);
+	packed_stacks_deinit(&stacks);
 }
 END_TEST
 
 START_TEST(unfinished_recording_names_omitted_parts)
 {
-	struct resolved_stacks read = {0}, stacks = {.unfinished_records = 7,
-						     .unfinished_ns = UINT64_C(5000000000),
-						     .damage = RESOLVED_NO_TEXT};
+	struct packed_stacks read = {0}, stacks = {.unfinished_records = 7,
+						   .unfinished_ns = UINT64_C(5000000000),
+						   .damage = RESOLVED_NO_TEXT};
 
 	ck_assert_ptr_null(round_trip(&stacks, &read));
 	ck_assert_uint_eq(read.unfinished_records, 7);
 	ck_assert_uint_eq(read.unfinished_ns, UINT64_C(5000000000));
-	resolved_stacks_deinit(&read);
-	resolved_stacks_deinit(&stacks);
+	packed_stacks_deinit(&read);
+	packed_stacks_deinit(&stacks);
 }
 END_TEST
 
@@ -176,7 +176,7 @@ END_TEST
 START_TEST(older_versions_are_read)
 {
 	const uint32_t older_number = 3 + (uint32_t)_i;
-	struct resolved_stacks stacks = make_stacks(), read = {0};
+	struct packed_stacks stacks = make_stacks(), read = {0};
 	struct buffer buffer, plain, older;
 	size_t room = LIMIT_UNPACKED_BYTES;
 	uint8_t *end;
@@ -186,7 +186,7 @@ START_TEST(older_versions_are_read)
 	buffer_init(&buffer, 1 << 20);
 	buffer_init(&plain, 1 << 20);
 	buffer_init(&older, 1 << 20);
-	ck_assert_ptr_null(resolved_stacks_encode(&stacks, &buffer));
+	ck_assert_ptr_null(packed_stacks_encode(&stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(sections_unpack(&bytes, &version, "stacks section", &room, &plain));
 	end = plain.data + plain.size - FLAGS_BYTES;
@@ -194,14 +194,14 @@ START_TEST(older_versions_are_read)
 	plain.size -= sizeof(uint32_t) + (older_number < 4 ? FLAGS_BYTES : 0);
 	ck_assert_ptr_null(sections_pack(&plain, older_number, &older));
 	bytes = bytes_over(older.data, older.size);
-	ck_assert_ptr_null(resolved_stacks_decode(&bytes, &room, &read));
+	ck_assert_ptr_null(packed_stacks_decode(&bytes, &room, &read));
 	ck_assert_uint_eq(read.stacks.count, 2);
-	ck_assert_ptr_nonnull(resolved_stacks_code(&read, 1));
+	ck_assert_ptr_nonnull(packed_stacks_code(&read, 1));
 	ck_assert(!read.code_left_out);
-	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].path), "/opt/gone");
-	ck_assert_ptr_null(resolved_stacks_text(&read, read.programs.items[0].missing));
-	resolved_stacks_deinit(&read);
-	resolved_stacks_deinit(&stacks);
+	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].path), "/opt/gone");
+	ck_assert_ptr_null(packed_stacks_text(&read, read.modules.items[0].missing));
+	packed_stacks_deinit(&read);
+	packed_stacks_deinit(&stacks);
 	buffer_deinit(&older);
 	buffer_deinit(&buffer);
 }
@@ -210,25 +210,25 @@ END_TEST
 /* Frames of one code share it. */
 START_TEST(equal_code_is_stored_once)
 {
-	struct resolved_code code = {.address = 1, .site = 1, .bytes = (const uint8_t *)"\x90", .size = 1};
+	struct packed_code code = {.address = 1, .site = 1, .bytes = (const uint8_t *)"\x90", .size = 1};
 	struct intern table = {0};
 	uint32_t first, again, other;
 
-	ck_assert_ptr_null(resolved_code_put(&table, &code, NULL, &first));
-	ck_assert_ptr_null(resolved_code_put(&table, &code, NULL, &again));
+	ck_assert_ptr_null(packed_code_put(&table, &code, NULL, &first));
+	ck_assert_ptr_null(packed_code_put(&table, &code, NULL, &again));
 	code.bytes = (const uint8_t *)"\xcc";
-	ck_assert_ptr_null(resolved_code_put(&table, &code, NULL, &other));
+	ck_assert_ptr_null(packed_code_put(&table, &code, NULL, &other));
 	ck_assert_uint_eq(first, again);
 	ck_assert_uint_ne(first, other);
 	intern_deinit(&table);
 }
 END_TEST
 
-static void put_bad_code(struct resolved_stacks *stacks, size_t kind)
+static void put_bad_code(struct packed_stacks *stacks, size_t kind)
 {
 	static const uint8_t bytes[256];
-	struct resolved_line lines[18] = {{.source_file = RESOLVED_NO_TEXT}};
-	struct resolved_code code = {.bytes = bytes, .size = 4, .line_count = 1};
+	struct packed_line lines[18] = {{.source_file = RESOLVED_NO_TEXT}};
+	struct packed_code code = {.bytes = bytes, .size = 4, .line_count = 1};
 
 	switch (kind) {
 	case 0:
@@ -243,7 +243,7 @@ static void put_bad_code(struct resolved_stacks *stacks, size_t kind)
 	default:
 		code.size = sizeof(bytes);
 	}
-	ck_assert_ptr_null(resolved_code_put(&stacks->codes, &code, lines, &stacks->frames.items[0].code));
+	ck_assert_ptr_null(packed_code_put(&stacks->codes, &code, lines, &stacks->frames.items[0].code));
 }
 
 /* Invalid numbers are refused when they are read, so that later code need not check. */
@@ -263,7 +263,7 @@ START_TEST(invalid_numbers_are_refused)
 					       "too much code"};
 
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		struct resolved_stacks stacks = make_stacks(), read = {0};
+		struct packed_stacks stacks = make_stacks(), read = {0};
 		struct mmt_error *error;
 
 		switch (i) {
@@ -283,7 +283,7 @@ START_TEST(invalid_numbers_are_refused)
 			stacks.frames.items[0].name_count = 0;
 			break;
 		case 5:
-			stacks.programs.items[0].path = RESOLVED_NO_TEXT;
+			stacks.modules.items[0].path = RESOLVED_NO_TEXT;
 			break;
 		case 6:
 			stacks.names.items[0].kind = 3;
@@ -300,29 +300,29 @@ START_TEST(invalid_numbers_are_refused)
 			      mmt_error_get_message(error), expected[i]);
 		ck_assert_uint_eq(read.stacks.count, 0);
 		mmt_error_destroy(error);
-		resolved_stacks_deinit(&stacks);
+		packed_stacks_deinit(&stacks);
 	}
 }
 END_TEST
 
 START_TEST(truncation_anywhere_is_refused)
 {
-	struct resolved_stacks stacks = make_stacks();
+	struct packed_stacks stacks = make_stacks();
 	struct buffer buffer;
 
 	buffer_init(&buffer, 1 << 20);
-	ck_assert_ptr_null(resolved_stacks_encode(&stacks, &buffer));
+	ck_assert_ptr_null(packed_stacks_encode(&stacks, &buffer));
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
-		struct resolved_stacks read = {0};
-		struct mmt_error *error = resolved_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
+		struct packed_stacks read = {0};
+		struct mmt_error *error = packed_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 
 		ck_assert_msg(error != NULL, "cut at %zu", size);
 		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
 		mmt_error_destroy(error);
 	}
 	buffer_deinit(&buffer);
-	resolved_stacks_deinit(&stacks);
+	packed_stacks_deinit(&stacks);
 }
 END_TEST
 

@@ -9,49 +9,48 @@
 
 START_TEST(test_names)
 {
-	ck_assert_int_eq(special_functions_by_name("_start", false), CODE_SPECIAL_FUNCTION_ENTRY);
-	ck_assert_int_eq(special_functions_by_name("clone", true), CODE_SPECIAL_FUNCTION_ENTRY);
-	ck_assert_int_eq(special_functions_by_name("__clone3@@GLIBC_PRIVATE", true), CODE_SPECIAL_FUNCTION_ENTRY);
-	ck_assert_int_eq(special_functions_by_name("start_thread", true), CODE_SPECIAL_FUNCTION_THREAD_START);
-	ck_assert_int_eq(special_functions_by_name("__libc_start_call_main", true), CODE_SPECIAL_FUNCTION_THREAD_START);
-	ck_assert_int_eq(special_functions_by_name("__libc_start_main@@GLIBC_2.34", true),
-			 CODE_SPECIAL_FUNCTION_THREAD_START);
-	ck_assert_int_eq(special_functions_by_name("__libc_start_call_main", false), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_functions_by_name("runtime.goexit.abi0", false), CODE_SPECIAL_FUNCTION_ENTRY);
-	ck_assert_int_eq(special_functions_by_name("runtime.systemstack", false), CODE_SPECIAL_FUNCTION_STACK_SWITCH);
-	ck_assert_int_eq(special_functions_by_name("cloned", true), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_functions_by_name(NULL, true), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_name("_start", false), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(stack_end_by_name("clone", true), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(stack_end_by_name("__clone3@@GLIBC_PRIVATE", true), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(stack_end_by_name("start_thread", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(stack_end_by_name("__libc_start_call_main", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(stack_end_by_name("__libc_start_main@@GLIBC_2.34", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(stack_end_by_name("__libc_start_call_main", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_name("runtime.goexit.abi0", false), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(stack_end_by_name("runtime.systemstack", false), CODE_SPECIAL_FUNCTION_STACK_SWITCH);
+	ck_assert_int_eq(stack_end_by_name("cloned", true), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_name(NULL, true), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
 /* A program's function of this name need not do what libc's does. */
 START_TEST(test_other_names)
 {
-	ck_assert_int_eq(special_functions_by_name("clone", false), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_functions_by_name("__clone", false), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_functions_by_name("start_thread", false), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_functions_by_name("__start_context", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_name("clone", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_name("__clone", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_name("start_thread", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_name("__start_context", false), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
 START_TEST(test_libc_of_every_kind)
 {
-	ck_assert(special_functions_is_c_library("/usr/lib/x86_64-linux-gnu/libc.so.6"));
-	ck_assert(special_functions_is_c_library("/lib/libc-2.31.so"));
-	ck_assert(special_functions_is_c_library("/lib/x86_64-linux-gnu/libpthread.so.0"));
-	ck_assert(special_functions_is_c_library("/lib64/ld-linux-x86-64.so.2"));
-	ck_assert(special_functions_is_c_library("/lib/ld-musl-x86_64.so.1"));
-	ck_assert(special_functions_is_c_library("/lib/libc.musl-x86_64.so.1"));
-	ck_assert(!special_functions_is_c_library("/usr/lib/libcrypto.so.3"));
-	ck_assert(!special_functions_is_c_library("/opt/libc.d/program"));
-	ck_assert(!special_functions_is_c_library("[vdso]"));
+	ck_assert(stack_end_is_c_library("/usr/lib/x86_64-linux-gnu/libc.so.6"));
+	ck_assert(stack_end_is_c_library("/lib/libc-2.31.so"));
+	ck_assert(stack_end_is_c_library("/lib/x86_64-linux-gnu/libpthread.so.0"));
+	ck_assert(stack_end_is_c_library("/lib64/ld-linux-x86-64.so.2"));
+	ck_assert(stack_end_is_c_library("/lib/ld-musl-x86_64.so.1"));
+	ck_assert(stack_end_is_c_library("/lib/libc.musl-x86_64.so.1"));
+	ck_assert(!stack_end_is_c_library("/usr/lib/libcrypto.so.3"));
+	ck_assert(!stack_end_is_c_library("/opt/libc.d/program"));
+	ck_assert(!stack_end_is_c_library("[vdso]"));
 }
 END_TEST
 
 /* The code at the return address `split` bytes from the start, if `size` bytes are known. */
 static enum code_special_function special_function_at(uint16_t machine, const uint8_t *code, size_t split, size_t size)
 {
-	return special_functions_by_code(machine, code + split, size - split, code, split);
+	return stack_end_by_code(machine, code + split, size - split, code, split);
 }
 
 START_TEST(test_code)
@@ -95,8 +94,8 @@ START_TEST(test_thread_of_aarch64)
 	ck_assert_int_eq(special_function_at(EM_AARCH64, called_otherwise, 8, sizeof(called_otherwise)),
 			 CODE_SPECIAL_FUNCTION_NONE);
 	/* Without the code before it, or with less of it, nothing is certain. */
-	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, NULL, 0), CODE_SPECIAL_FUNCTION_NONE);
-	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, clone + 4, 4), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_code(EM_AARCH64, clone + 8, 8, NULL, 0), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(stack_end_by_code(EM_AARCH64, clone + 8, 8, clone + 4, 4), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
@@ -130,13 +129,13 @@ START_TEST(test_system_calls)
 	static const uint8_t x86[] = {0x31, 0xc0, 0x0f, 0x05, 0xc3};
 	static const uint8_t arm[] = {0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};
 
-	ck_assert(special_functions_has_system_call(EM_X86_64, x86, sizeof(x86)));
-	ck_assert(!special_functions_has_system_call(EM_X86_64, x86, 3));
-	ck_assert(!special_functions_has_system_call(EM_X86_64, NULL, 0));
-	ck_assert(!special_functions_has_system_call(EM_AARCH64, x86, sizeof(x86)));
-	ck_assert(special_functions_has_system_call(EM_AARCH64, arm, sizeof(arm)));
-	ck_assert(!special_functions_has_system_call(EM_AARCH64, arm, 7));
-	ck_assert(!special_functions_has_system_call(EM_AARCH64, arm + 1, sizeof(arm) - 1));
+	ck_assert(stack_end_has_system_call(EM_X86_64, x86, sizeof(x86)));
+	ck_assert(!stack_end_has_system_call(EM_X86_64, x86, 3));
+	ck_assert(!stack_end_has_system_call(EM_X86_64, NULL, 0));
+	ck_assert(!stack_end_has_system_call(EM_AARCH64, x86, sizeof(x86)));
+	ck_assert(stack_end_has_system_call(EM_AARCH64, arm, sizeof(arm)));
+	ck_assert(!stack_end_has_system_call(EM_AARCH64, arm, 7));
+	ck_assert(!stack_end_has_system_call(EM_AARCH64, arm + 1, sizeof(arm) - 1));
 }
 END_TEST
 

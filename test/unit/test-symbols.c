@@ -75,9 +75,9 @@ static void describe_file(struct program_file *file)
 START_TEST(long_names_that_overlap)
 {
 	struct program_file *file = calloc(1, sizeof(*file));
-	struct program_frame frames[PROGRAM_INLINE_MAX];
-	struct programs *programs = NULL;
-	struct program *program = NULL;
+	struct module_frame frames[MODULE_INLINE_MAX];
+	struct modules *modules = NULL;
+	struct module *module = NULL;
 
 	describe_file(file);
 	memset(file->strings + 1, 'a', NAME_BYTES - 2);
@@ -88,19 +88,19 @@ START_TEST(long_names_that_overlap)
 					       .st_value = CODE_ADDRESS,
 					       .st_size = 16};
 	file->symbols[SYMBOLS / 2].st_name = NAME_BYTES - 4;
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
-	ck_assert_ptr_null(programs_open_content(programs, "/long/names", file, sizeof(*file), NULL, 0, &program));
-	ck_assert_uint_eq(program_names(program, CODE_ADDRESS + 1, frames), 1);
+	ck_assert_ptr_null(modules_create(EM_X86_64, true, &modules));
+	ck_assert_ptr_null(modules_open_content(modules, "/long/names", file, sizeof(*file), NULL, 0, &module));
+	ck_assert_uint_eq(module_names(module, CODE_ADDRESS + 1, frames), 1);
 	ck_assert_str_eq(frames[0].function, "aaa");
-	programs_destroy(programs);
+	modules_destroy(modules);
 }
 END_TEST
 
 /* With one function, of 16 bytes. */
-static struct program *open_with_function(struct program_file *file, const char *path, const char *name,
-					  struct programs **programs_ret)
+static struct module *open_with_function(struct program_file *file, const char *path, const char *name,
+					 struct modules **modules_ret)
 {
-	struct program *program = NULL;
+	struct module *module = NULL;
 
 	strcpy(file->strings + 1, name);
 	file->symbols[1] = (Elf64_Sym){.st_name = 1,
@@ -108,9 +108,9 @@ static struct program *open_with_function(struct program_file *file, const char 
 				       .st_shndx = SECTION_CODE,
 				       .st_value = CODE_ADDRESS,
 				       .st_size = 16};
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, programs_ret));
-	ck_assert_ptr_null(programs_open_content(*programs_ret, path, file, sizeof(*file), NULL, 0, &program));
-	return program;
+	ck_assert_ptr_null(modules_create(EM_X86_64, true, modules_ret));
+	ck_assert_ptr_null(modules_open_content(*modules_ret, path, file, sizeof(*file), NULL, 0, &module));
+	return module;
 }
 
 /* The kind of a static program's function called `name`: its code is a call and, if so, a system call. */
@@ -118,8 +118,8 @@ static enum code_special_function special_function_of(const char *name, bool has
 {
 	static const uint8_t call[] = {0xff, 0xd0}, exit_thread[] = {0xb8, 60, 0, 0, 0, 0x0f, 0x05};
 	struct program_file *file = calloc(1, sizeof(*file));
-	struct programs *programs = NULL;
-	struct program *program;
+	struct modules *modules = NULL;
+	struct module *module;
 	enum code_special_function special_function;
 
 	describe_file(file);
@@ -128,9 +128,9 @@ static enum code_special_function special_function_of(const char *name, bool has
 		memcpy(file->code + sizeof(call), exit_thread, sizeof(exit_thread));
 	/* One in the next function does not count. */
 	memcpy(file->code + 16, exit_thread, sizeof(exit_thread));
-	program = open_with_function(file, "/static", name, &programs);
-	special_function = program_special_function(program, CODE_ADDRESS + sizeof(call), true);
-	programs_destroy(programs);
+	module = open_with_function(file, "/static", name, &modules);
+	special_function = module_special_function(module, CODE_ADDRESS + sizeof(call), true);
+	modules_destroy(modules);
 	return special_function;
 }
 
@@ -152,10 +152,10 @@ END_TEST
 START_TEST(working_directory_is_not_searched)
 {
 	struct program_file *file = calloc(1, sizeof(*file));
-	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct module_frame frames[MODULE_INLINE_MAX];
 	char directory[TEMPORARY_PATH_SIZE];
-	struct programs *programs = NULL;
-	struct program *program;
+	struct modules *modules = NULL;
+	struct module *module;
 
 	alarm(60); /* opened, a FIFO would take as long as the tests may */
 	temporary_directory(directory);
@@ -163,10 +163,10 @@ START_TEST(working_directory_is_not_searched)
 	ck_assert_int_eq(mkfifo(".debug", 0600), 0);
 	ck_assert_int_eq(mkfifo("[vdso].debug", 0600), 0);
 	describe_file(file);
-	program = open_with_function(file, "[vdso]", "name", &programs);
-	ck_assert_uint_eq(program_names(program, CODE_ADDRESS + 1, frames), 1);
+	module = open_with_function(file, "[vdso]", "name", &modules);
+	ck_assert_uint_eq(module_names(module, CODE_ADDRESS + 1, frames), 1);
 	ck_assert_str_eq(frames[0].function, "name");
-	programs_destroy(programs);
+	modules_destroy(modules);
 }
 END_TEST
 

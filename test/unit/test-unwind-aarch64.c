@@ -58,8 +58,8 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (page == CONTEXT) {
 		size_t known = address - CONTEXT;
 
-		place_ret->special_function = special_functions_by_code(
-		    EM_AARCH64, start_context + known, sizeof(start_context) - known, start_context, known);
+		place_ret->special_function = stack_end_by_code(EM_AARCH64, start_context + known,
+								sizeof(start_context) - known, start_context, known);
 		place_ret->row = found_row(&rows[0]);
 		return CODE_NATIVE;
 	}

@@ -898,11 +898,11 @@ END_TEST
 
 #define LIVE_MAX 256
 
-static struct programs *programs;
+static struct modules *programs;
 
 struct live_module {
 	uint64_t start, end, bias;
-	struct program *program;
+	struct module *program;
 };
 
 struct live {
@@ -929,7 +929,7 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *context)
 			path = "[vdso]";
 		live->found =
 		    (struct live_module){.start = start, .end = start + header->p_memsz, .bias = info->dlpi_addr};
-		ck_assert_ptr_null(programs_open(programs, path, NULL, 0, &live->found.program));
+		ck_assert_ptr_null(modules_open(programs, path, NULL, 0, &live->found.program));
 		return 1;
 	}
 	return 0;
@@ -942,7 +942,7 @@ static enum code_kind find_live(void *context, uint64_t address, bool is_return_
 	(void)context;
 	if (!dl_iterate_phdr(find_module, &live))
 		return CODE_NONE;
-	*place_ret = program_place(live.found.program, address - live.found.bias, is_return_address);
+	*place_ret = module_place(live.found.program, address - live.found.bias, is_return_address);
 	return CODE_NATIVE;
 }
 
@@ -953,7 +953,7 @@ static int live_follows_call(void *context, uint64_t address)
 	(void)context;
 	if (!dl_iterate_phdr(find_module, &live))
 		return -1;
-	return program_follows_call(live.found.program, address - live.found.bias);
+	return module_follows_call(live.found.program, address - live.found.bias);
 }
 
 static const struct unwind_callbacks live_callbacks = {.find = find_live, .follows_call = live_follows_call};
@@ -1098,7 +1098,7 @@ START_TEST(test_same_as_other_unwinders)
 	int numbers[] = {2, 1};
 	int visits = 0;
 
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
+	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &programs));
 	dl_iterate_phdr(visit_all, &visits);
 	ck_assert_int_gt(visits, 1);
 	compare_here();
@@ -1118,7 +1118,7 @@ START_TEST(test_same_as_other_unwinders)
 	} else {
 		puts("signal handlers are not tested: the emulator has no vDSO");
 	}
-	programs_destroy(programs);
+	modules_destroy(programs);
 }
 END_TEST
 

@@ -16,8 +16,8 @@ START_TEST(numbers_match_the_manual)
 	ck_assert_int_eq(wire_stack_end(MMT_STACK_END_NO_UNWIND_DATA), 3);
 	ck_assert_int_eq(wire_stack_end(MMT_STACK_END_COROUTINE), 8);
 	ck_assert_int_eq(wire_frame_kind(MMT_FRAME_UNKNOWN), 2);
-	ck_assert_int_eq(wire_program_state(PROGRAM_MISSING), 2);
-	ck_assert_int_eq(wire_program_state(PROGRAM_MISSING_NAMES), 8);
+	ck_assert_int_eq(wire_program_state(MODULE_MISSING), 2);
+	ck_assert_int_eq(wire_program_state(MODULE_MISSING_NAMES), 8);
 }
 END_TEST
 
@@ -27,8 +27,8 @@ START_TEST(values_round_trip)
 		ck_assert_uint_eq(wire_to_stack_end(wire_stack_end((enum mmt_stack_end)i)), i);
 	for (unsigned i = 0; i <= MMT_FRAME_UNKNOWN; i++)
 		ck_assert_uint_eq(wire_to_frame_kind(wire_frame_kind((enum mmt_frame_kind)i)), i);
-	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_MISSING_NAMES; i++)
-		ck_assert_uint_eq(wire_to_program_state(wire_program_state((enum program_state)i)), i);
+	for (unsigned i = MODULE_MISSING; i <= MODULE_MISSING_NAMES; i++)
+		ck_assert_uint_eq(wire_to_program_state(wire_program_state((enum module_state)i)), i);
 }
 END_TEST
 
@@ -37,7 +37,7 @@ START_TEST(unknown_numbers_become_something)
 	ck_assert_int_eq(wire_to_stack_end((enum wire_stack_end)77), MMT_STACK_END_INVALID);
 	ck_assert_int_eq(wire_to_stack_end(WIRE_STACK_END_LOST), MMT_STACK_END_INVALID);
 	ck_assert_int_eq(wire_to_frame_kind((enum wire_frame_kind)77), MMT_FRAME_UNKNOWN);
-	ck_assert_int_eq(wire_to_program_state((enum wire_program_state)0), PROGRAM_BROKEN);
+	ck_assert_int_eq(wire_to_program_state((enum wire_program_state)0), MODULE_BROKEN);
 }
 END_TEST
 

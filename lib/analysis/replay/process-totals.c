@@ -189,4 +189,3 @@ struct process_totals process_totals_of(const struct replay *replay, const struc
 		process_totals.facts = *kept.facts;
 	return process_totals;
 }
-

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The pass over a recording: which event goes to which process and in which order. replay-calls.c does what a call does. */
+/* The pass over a recording: which event goes to which process and in which order. replay-calls.c does what a call
+ * does. */
 #include "analysis/replay/replay.h"
 
 #include <stdio.h>
@@ -805,7 +806,8 @@ static bool same_bytes(const struct event_stack *left, const struct event_stack 
 	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
 }
 
-bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost)
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event,
+			       const struct lost_events *lost)
 {
 	return kept->call == event->call.call && kept->result == event->call.result &&
 	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&

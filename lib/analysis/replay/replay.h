@@ -182,7 +182,8 @@ void kept_sample_release(struct kept_sample *kept);
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
 
 /* Slow path of kept_sample_is_of(). */
-bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost);
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event,
+			       const struct lost_events *lost);
 
 /*
  * Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:

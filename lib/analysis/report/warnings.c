@@ -310,17 +310,17 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 static void find_unusable_programs(const struct replay *replay, struct warnings *warnings)
 {
 	static const char *const reasons[] = {
-	    [PROGRAM_MISSING] = "is missing",
-	    [PROGRAM_OTHER_BUILD] = "is not the build that was recorded",
-	    [PROGRAM_BROKEN] = "is not a valid ELF file",
-	    [PROGRAM_CHANGED] = "was changed after it was recorded, and has no build-id to compare",
+	    [MODULE_MISSING] = "is missing",
+	    [MODULE_OTHER_BUILD] = "is not the build that was recorded",
+	    [MODULE_BROKEN] = "is not a valid ELF file",
+	    [MODULE_CHANGED] = "was changed after it was recorded, and has no build-id to compare",
 	};
-	enum program_state state;
+	enum module_state state;
 	size_t position = 0, count = 0;
 	const char *path;
 
 	while ((path = code_view_unusable(replay->code, &position, &state, NULL))) {
-		if (state >= PROGRAM_POOR_NAMES)
+		if (state >= MODULE_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)
 			add_warning(warnings, MMT_WARNING_MODULE_UNUSABLE,
@@ -338,12 +338,12 @@ static void find_unusable_programs(const struct replay *replay, struct warnings 
 static void find_poor_debug_information(const struct replay *replay, struct warnings *warnings)
 {
 	static const char *const reasons[] = {
-	    [PROGRAM_POOR_NAMES] = "is damaged",
-	    [PROGRAM_LIMITED_NAMES] = "exceeds a limit of mmtrace",
-	    [PROGRAM_MISSING_NAMES] =
+	    [MODULE_POOR_NAMES] = "is damaged",
+	    [MODULE_LIMITED_NAMES] = "exceeds a limit of mmtrace",
+	    [MODULE_MISSING_NAMES] =
 		"refers to another file that is missing (.dwo, .dwp, or the one in .gnu_debugaltlink)",
 	};
-	enum program_state state;
+	enum module_state state;
 	size_t position = 0, count = 0;
 	const char *path;
 	char *missing;
@@ -351,7 +351,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
 		CLEANUP(free) char *part = missing;
 
-		if (state < PROGRAM_POOR_NAMES || ++count > PROGRAMS_NAMED)
+		if (state < MODULE_POOR_NAMES || ++count > PROGRAMS_NAMED)
 			continue;
 		if (part)
 			add_warning(warnings, MMT_WARNING_DEBUG_INFORMATION,

@@ -30,7 +30,7 @@ static struct copied_code *share_copied_code(struct code_view *view, const struc
 	}
 	if (!view->copied_codes.items[place])
 		mmt_error_destroy(
-		    copied_code_create(copies, recorded, view->mapped.programs, &view->copied_codes.items[place]));
+		    copied_code_create(copies, recorded, view->mapped.modules, &view->copied_codes.items[place]));
 	return view->copied_codes.items[place];
 }
 
@@ -69,21 +69,20 @@ static bool name_jit(struct code_view *view, const struct frame_key *key, uint64
 }
 
 static size_t name_native(struct code_view *view, const struct frame_key *key,
-			  struct program_frame functions[PROGRAM_INLINE_MAX])
+			  struct module_frame functions[MODULE_INLINE_MAX])
 {
-	struct program *program = key->image == NO_IMAGE ? NULL : mapped_modules_open(&view->mapped, key->image);
-	size_t count = program ? program_names(program, key->address - key->is_return_address, functions) : 0;
+	struct module *module = key->image == NO_IMAGE ? NULL : mapped_modules_open(&view->mapped, key->image);
+	size_t count = module ? module_names(module, key->address - key->is_return_address, functions) : 0;
 
 	/* The return address of a signal trampoline or of a coroutine's first function does not follow a call. */
-	if (count && !functions[0].function && key->is_return_address &&
-	    program_follows_call(program, key->address) == 0)
-		count = program_names(program, key->address, functions);
+	if (count && !functions[0].function && key->is_return_address && module_follows_call(module, key->address) == 0)
+		count = module_names(module, key->address, functions);
 	return count;
 }
 
 /* False: out of memory. */
 static bool put_names(struct code_view *view, struct frame_record *record, const struct mmt_frame *common,
-		      const struct program_frame *functions, size_t count)
+		      const struct module_frame *functions, size_t count)
 {
 	struct mmt_frame *frames = arena_alloc(&view->arena, count, sizeof(*frames));
 
@@ -105,7 +104,7 @@ static bool put_names(struct code_view *view, struct frame_record *record, const
 /* False: out of memory. */
 static bool name_frame(struct code_view *view, uint32_t number)
 {
-	struct program_frame functions[PROGRAM_INLINE_MAX];
+	struct module_frame functions[MODULE_INLINE_MAX];
 	struct frame_record *record = &view->frames.items[number];
 	const struct frame_key *key = &record->key;
 	struct mmt_frame frame = {
@@ -126,10 +125,10 @@ static bool name_frame(struct code_view *view, uint32_t number)
 		frame.module = "[jit]";
 	if (frame.raw_function && !frame.function)
 		return false;
-	functions[0] = (struct program_frame){.function = frame.function,
-					      .raw_function = frame.raw_function,
-					      .source_file = frame.source_file,
-					      .source_line = frame.source_line};
+	functions[0] = (struct module_frame){.function = frame.function,
+					     .raw_function = frame.raw_function,
+					     .source_file = frame.source_file,
+					     .source_line = frame.source_line};
 	return put_names(view, record, &frame, functions, 1);
 }
 
@@ -224,7 +223,7 @@ static void find_jit_code(struct code_view *view, const struct frame_key *key, s
 /* code_view_code() and code_view_line() for packed recordings. */
 static bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed)
 {
-	const struct resolved_code *resolved = resolved_stacks_code(&view->metadata->stacks, frame);
+	const struct packed_code *resolved = packed_stacks_code(&view->metadata->stacks, frame);
 
 	if (!resolved)
 		return false;
@@ -242,7 +241,7 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 	struct listed_code *code = &code_ret->code;
 	const struct frame_key *key;
 
-	*code_ret = (struct viewed_code){.disassembly = programs_disassembly(view->mapped.programs)};
+	*code_ret = (struct viewed_code){.disassembly = modules_disassembly(view->mapped.modules)};
 	if (view->metadata->packed)
 		return code_view_resolved_code(view, frame, code_ret);
 	if (frame >= view->frames.count)
@@ -251,8 +250,8 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 	code->site = key->address;
 	code->is_return_address = key->is_return_address;
 	if (key->readable) {
-		code->size = program_code(mapped_modules_open(&view->mapped, key->image),
-					  key->address - key->is_return_address, &code->address, &code->bytes);
+		code->size = module_code(mapped_modules_open(&view->mapped, key->image),
+					 key->address - key->is_return_address, &code->address, &code->bytes);
 	} else if (key->generated && key->kind == MMT_FRAME_JIT) {
 		find_jit_code(view, key, code_ret);
 	}
@@ -267,18 +266,17 @@ bool code_view_code_left_out(const struct code_view *view)
 static const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address,
 					   uint32_t *line_ret)
 {
-	const struct resolved_stacks *stacks = &view->metadata->stacks;
-	const struct resolved_code *resolved = resolved_stacks_code(stacks, frame);
-	const struct resolved_line *line =
-	    resolved ? resolved_codes_line(&stacks->read_codes, resolved, address) : NULL;
+	const struct packed_stacks *stacks = &view->metadata->stacks;
+	const struct packed_code *resolved = packed_stacks_code(stacks, frame);
+	const struct packed_line *line = resolved ? packed_codes_line(&stacks->read_codes, resolved, address) : NULL;
 
 	*line_ret = line ? line->source_line : 0;
-	return line ? resolved_stacks_text(stacks, line->source_file) : NULL;
+	return line ? packed_stacks_text(stacks, line->source_file) : NULL;
 }
 
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
 {
-	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
+	struct module_frame functions[MODULE_INLINE_MAX] = {{0}};
 	const struct frame_key *key;
 
 	*line_ret = 0;
@@ -288,7 +286,7 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 		return NULL;
 	key = &view->frames.items[frame].key;
 	if (key->readable) {
-		(void)program_names(mapped_modules_open(&view->mapped, key->image), address, functions);
+		(void)module_names(mapped_modules_open(&view->mapped, key->image), address, functions);
 		*line_ret = functions[0].source_line;
 		return functions[0].source_file;
 	}
@@ -299,25 +297,25 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 
 /* code_view_unusable() and code_view_jit() for packed recordings. */
 static const char *code_view_resolved_unusable(const struct code_view *view, size_t *position,
-					       enum program_state *state_ret, char **missing_ret)
+					       enum module_state *state_ret, char **missing_ret)
 {
-	const struct resolved_stacks *stacks = &view->metadata->stacks;
-	const struct resolved_program *program;
+	const struct packed_stacks *stacks = &view->metadata->stacks;
+	const struct packed_module *module;
 	const char *missing;
 
 	if (missing_ret)
 		*missing_ret = NULL;
-	if (*position >= stacks->programs.count)
+	if (*position >= stacks->modules.count)
 		return NULL;
-	program = &stacks->programs.items[(*position)++];
-	*state_ret = wire_to_program_state(program->state);
-	missing = resolved_stacks_text(stacks, program->missing);
+	module = &stacks->modules.items[(*position)++];
+	*state_ret = wire_to_program_state(module->state);
+	missing = packed_stacks_text(stacks, module->missing);
 	if (missing_ret && missing)
 		*missing_ret = strdup(missing);
-	return resolved_stacks_text(stacks, program->path);
+	return packed_stacks_text(stacks, module->path);
 }
 
-const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
+const char *code_view_unusable(const struct code_view *view, size_t *position, enum module_state *state_ret,
 			       char **missing_ret)
 {
 	if (view->metadata->packed)
@@ -327,7 +325,7 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 
 static struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t index)
 {
-	const struct resolved_process *process = view->processes.items[index].resolved;
+	const struct packed_process *process = view->processes.items[index].resolved;
 
 	return (struct jit_names_state){
 	    .has_perf_map = process->has_perf_map,
@@ -336,7 +334,7 @@ static struct jit_names_state code_view_resolved_names(const struct code_view *v
 	    .lost_records = process->lost_records,
 	    .unread_bytes = process->unread_bytes,
 	    .other_clock = process->other_clock,
-	    .jitdump_failure = resolved_stacks_text(&view->metadata->stacks, process->jitdump_failure),
+	    .jitdump_failure = packed_stacks_text(&view->metadata->stacks, process->jitdump_failure),
 	};
 }
 
@@ -368,17 +366,16 @@ struct jit_code_state code_view_jit(struct code_view *view, uint32_t process)
 
 /* Packed recordings: their tables hold the stacks and names resolved by mmtrace pack. */
 
-static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, const struct resolved_name *name,
-				      bool demangle)
+static struct mmt_frame name_resolved(const struct packed_stacks *stacks, const struct packed_name *name, bool demangle)
 {
 	struct mmt_frame frame = {.kind = wire_to_frame_kind(name->kind),
 				  .inlined = name->inlined,
 				  .doubtful = name->doubtful,
-				  .function = resolved_stacks_text(stacks, name->function),
-				  .raw_function = resolved_stacks_text(stacks, name->raw_function),
-				  .module = resolved_stacks_text(stacks, name->module),
-				  .module_path = resolved_stacks_text(stacks, name->module_path),
-				  .source_file = resolved_stacks_text(stacks, name->source_file),
+				  .function = packed_stacks_text(stacks, name->function),
+				  .raw_function = packed_stacks_text(stacks, name->raw_function),
+				  .module = packed_stacks_text(stacks, name->module),
+				  .module_path = packed_stacks_text(stacks, name->module_path),
+				  .source_file = packed_stacks_text(stacks, name->source_file),
 				  .source_line = name->source_line,
 				  .address = name->address,
 				  .module_offset = name->module_offset};
@@ -390,7 +387,7 @@ static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, cons
 
 static struct mmt_error *take_resolved_frames(struct code_view *view, bool demangle)
 {
-	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct packed_stacks *stacks = &view->metadata->stacks;
 	struct mmt_frame *frames = arena_alloc(&view->arena, stacks->names.count, sizeof(*frames));
 
 	if (!frames)
@@ -398,7 +395,7 @@ static struct mmt_error *take_resolved_frames(struct code_view *view, bool deman
 	for (size_t i = 0; i < stacks->names.count; i++)
 		frames[i] = name_resolved(stacks, &stacks->names.items[i], demangle);
 	for (size_t i = 0; i < stacks->frames.count; i++) {
-		const struct resolved_frame *frame = &stacks->frames.items[i];
+		const struct packed_frame *frame = &stacks->frames.items[i];
 		const struct mmt_frame *names = frames + frame->first_name;
 		struct frame_record record = {.key = {.doubtful = names->doubtful},
 					      .names = names,
@@ -416,11 +413,11 @@ static struct mmt_error *take_resolved_frames(struct code_view *view, bool deman
 
 struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 {
-	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct packed_stacks *stacks = &view->metadata->stacks;
 	struct mmt_error *error = take_resolved_frames(view, demangle);
 
 	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
-		const struct resolved_stack *stack = &stacks->stacks.items[i];
+		const struct packed_stack *stack = &stacks->stacks.items[i];
 		uint32_t end =
 		    stack->end == WIRE_STACK_END_LOST ? STACK_END_LOST : (uint32_t)wire_to_stack_end(stack->end);
 		uint32_t number = STACKS_NONE;
@@ -431,8 +428,8 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 			error = &error_no_memory;
 	}
 	for (size_t i = 0; !error && i < stacks->processes.count; i++) {
-		const struct resolved_process *resolved = &stacks->processes.items[i];
-		const char *runtime = resolved_stacks_text(stacks, resolved->runtime);
+		const struct packed_process *resolved = &stacks->processes.items[i];
+		const char *runtime = packed_stacks_text(stacks, resolved->runtime);
 		struct process_state *state = vector_append(&view->processes);
 
 		if (!state)
@@ -452,28 +449,28 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 	return error;
 }
 
-enum wire_program_state wire_program_state(enum program_state state)
+enum wire_program_state wire_program_state(enum module_state state)
 {
 	static const enum wire_program_state states[] = {
-	    [PROGRAM_READABLE] = WIRE_PROGRAM_BROKEN,
-	    [PROGRAM_NOT_ELF] = WIRE_PROGRAM_BROKEN,
-	    [PROGRAM_MISSING] = WIRE_PROGRAM_MISSING,
-	    [PROGRAM_OTHER_BUILD] = WIRE_PROGRAM_OTHER_BUILD,
-	    [PROGRAM_BROKEN] = WIRE_PROGRAM_BROKEN,
-	    [PROGRAM_CHANGED] = WIRE_PROGRAM_CHANGED,
-	    [PROGRAM_POOR_NAMES] = WIRE_PROGRAM_POOR_NAMES,
-	    [PROGRAM_LIMITED_NAMES] = WIRE_PROGRAM_LIMITED_NAMES,
-	    [PROGRAM_MISSING_NAMES] = WIRE_PROGRAM_MISSING_NAMES,
+	    [MODULE_READABLE] = WIRE_PROGRAM_BROKEN,
+	    [MODULE_NOT_ELF] = WIRE_PROGRAM_BROKEN,
+	    [MODULE_MISSING] = WIRE_PROGRAM_MISSING,
+	    [MODULE_OTHER_BUILD] = WIRE_PROGRAM_OTHER_BUILD,
+	    [MODULE_BROKEN] = WIRE_PROGRAM_BROKEN,
+	    [MODULE_CHANGED] = WIRE_PROGRAM_CHANGED,
+	    [MODULE_POOR_NAMES] = WIRE_PROGRAM_POOR_NAMES,
+	    [MODULE_LIMITED_NAMES] = WIRE_PROGRAM_LIMITED_NAMES,
+	    [MODULE_MISSING_NAMES] = WIRE_PROGRAM_MISSING_NAMES,
 	};
 
 	return states[state];
 }
 
-enum program_state wire_to_program_state(enum wire_program_state state)
+enum module_state wire_to_program_state(enum wire_program_state state)
 {
-	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_MISSING_NAMES; i++) {
-		if (wire_program_state((enum program_state)i) == state)
-			return (enum program_state)i;
+	for (unsigned i = MODULE_MISSING; i <= MODULE_MISSING_NAMES; i++) {
+		if (wire_program_state((enum module_state)i) == state)
+			return (enum module_state)i;
 	}
-	return PROGRAM_BROKEN;
+	return MODULE_BROKEN;
 }

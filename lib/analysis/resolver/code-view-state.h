@@ -71,8 +71,8 @@ struct process_state {
 	uint64_t code_ns;
 	const struct runtime *interpreter; /* runtime whose interpreter has frames; NULL: none */
 	const struct runtime *runtime;
-	uint64_t looked_at;			 /* code generation in which no runtime was found; 0: none yet */
-	const struct resolved_process *resolved; /* of a packed recording, else NULL */
+	uint64_t looked_at;		       /* code generation in which no runtime was found; 0: none yet */
+	const struct packed_process *resolved; /* of a packed recording, else NULL */
 };
 
 struct code_view {

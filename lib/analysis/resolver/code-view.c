@@ -74,7 +74,7 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_modules_init(&view->mapped, metadata, demangle);
 	if (!error)
-		programs_use_cache(view->mapped.programs, cache_directory);
+		modules_use_cache(view->mapped.modules, cache_directory);
 	if (!error)
 		error = unwind_cache_create(UNWIND_CACHE_ENTRIES, &view->unwind_cache);
 	if (!error)
@@ -174,21 +174,21 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 	const struct runtime *runtime = code_view_runtime(view, space);
 	const struct cfi_row *row = NULL;
 	const struct space_interval *interval;
-	struct program *last = NULL;
+	struct module *last = NULL;
 
 	if (!runtime || !runtime->interpreter)
 		return NULL;
 	for (uint64_t position = 0; !row && (interval = space_next(space, position)); position = interval->end) {
 		const struct space_attributes *attributes = &interval->attributes;
-		struct program *program = NULL;
+		struct module *module = NULL;
 		uint64_t ignored;
 
 		if (attributes->protection & PROT_EXEC && attributes->inode &&
 		    runtimes_of_file(code_view_path_name(view, attributes->path)) == runtime)
-			program = mapped_modules_find(&view->mapped, interval, interval->start, &ignored);
-		if (program && program != last)
-			row = program_frame_row(program, runtime->interpreter);
-		last = program ? program : last;
+			module = mapped_modules_find(&view->mapped, interval, interval->start, &ignored);
+		if (module && module != last)
+			row = module_frame_row(module, runtime->interpreter);
+		last = module ? module : last;
 	}
 	return row;
 }
@@ -209,7 +209,7 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 	return copied;
 }
 
-/* program_follows_call() for code that the runtime recorded. */
+/* module_follows_call() for code that the runtime recorded. */
 static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 {
 	uint32_t number = find_jit(lookup, return_address - 1);
@@ -222,7 +222,7 @@ static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 	before = return_address - name.start;
 	if (!name.code || before > name.code_size)
 		return -1;
-	return programs_ends_with_call(lookup->view->mapped.programs, name.code, (size_t)before);
+	return modules_ends_with_call(lookup->view->mapped.modules, name.code, (size_t)before);
 }
 
 /* Java's interpreter calls with a return address from a table: no call instruction precedes it. */
@@ -262,15 +262,15 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 {
 	struct lookup *lookup = context;
 	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
-	struct program *program;
+	struct module *module;
 	uint64_t file_address;
 
 	*place_ret = (struct code_place){0};
 	if (!interval || !(interval->attributes.protection & PROT_EXEC))
 		return CODE_NONE;
-	program = mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address);
-	if (program) {
-		*place_ret = program_place(program, file_address + is_return_address, is_return_address);
+	module = mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address);
+	if (module) {
+		*place_ret = module_place(module, file_address + is_return_address, is_return_address);
 		return CODE_NATIVE;
 	}
 	place_ret->row = find_jit_row(lookup, address - is_return_address);
@@ -291,28 +291,27 @@ static enum code_special_function find_special_function(void *context, uint64_t 
 {
 	struct lookup *lookup = context;
 	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
-	struct program *program;
+	struct module *module;
 	uint64_t file_address;
 
-	program = interval
-		      ? mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address)
-		      : NULL;
-	return program ? program_special_function(program, file_address + is_return_address, is_return_address)
-		       : CODE_SPECIAL_FUNCTION_NONE;
+	module = interval
+		     ? mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address)
+		     : NULL;
+	return module ? module_special_function(module, file_address + is_return_address, is_return_address)
+		      : CODE_SPECIAL_FUNCTION_NONE;
 }
 
 static int follows_call(void *context, uint64_t return_address)
 {
 	struct lookup *lookup = context;
 	const struct space_interval *interval = space_find(lookup->process->space, return_address - 1);
-	struct program *program;
+	struct module *module;
 	uint64_t file_address;
 
 	if (!interval)
 		return -1;
-	program = mapped_modules_find(&lookup->view->mapped, interval, return_address - 1, &file_address);
-	return program ? program_follows_call(program, file_address + 1)
-		       : generated_follows_call(lookup, return_address);
+	module = mapped_modules_find(&lookup->view->mapped, interval, return_address - 1, &file_address);
+	return module ? module_follows_call(module, file_address + 1) : generated_follows_call(lookup, return_address);
 }
 
 /* The process has JIT code: identify its runtime while the runtime's files are mapped. */

@@ -81,15 +81,15 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 
 /*
  * Iterate, with *position starting at 0, over the modules that stacks needed but could not (fully) use; NULL: no more.
- * With PROGRAM_MISSING_NAMES `*missing_ret` lists the missing files as text, NULL if they are unknown; the caller frees
+ * With MODULE_MISSING_NAMES `*missing_ret` lists the missing files as text, NULL if they are unknown; the caller frees
  * it. `missing_ret` may be NULL.
  */
-const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
+const char *code_view_unusable(const struct code_view *view, size_t *position, enum module_state *state_ret,
 			       char **missing_ret);
 
-/* The states of modules in packed recordings. Numbers that this version does not know become PROGRAM_BROKEN. */
-enum wire_program_state wire_program_state(enum program_state state);
-enum program_state wire_to_program_state(enum wire_program_state state);
+/* The states of modules in packed recordings. Numbers that this version does not know become MODULE_BROKEN. */
+enum wire_program_state wire_program_state(enum module_state state);
+enum module_state wire_to_program_state(enum wire_program_state state);
 
 /* State of the JIT code of a process, as far as its frames have been symbolized. */
 struct jit_code_state {

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define NO_RECORD UINT32_MAX
-#define STATE_BITS 8 /* bits of enum program_state in a key of `reported` */
+#define STATE_BITS 8 /* bits of enum module_state in a key of `reported` */
 
 /* A mapped file. Hashed as bytes, so without padding. */
 struct image_key {
@@ -85,15 +85,15 @@ static struct mmt_error *index_build_ids(struct mapped_modules *mapped)
 struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struct reader_metadata *metadata,
 				      bool demangle)
 {
-	struct mmt_error *error = programs_create(metadata->architecture->elf_machine, demangle, &mapped->programs);
+	struct mmt_error *error = modules_create(metadata->architecture->elf_machine, demangle, &mapped->modules);
 	uint32_t unnamed; /* 0: the model's path for mappings without a name */
 
 	mapped->metadata = metadata;
 	if (error)
 		return error;
-	programs_recorded_until(mapped->programs, recorded_until(metadata));
+	modules_recorded_until(mapped->modules, recorded_until(metadata));
 	if (metadata->kernel)
-		programs_recorded_on(mapped->programs, metadata->kernel);
+		modules_recorded_on(mapped->modules, metadata->kernel);
 	error = mapped_modules_path(mapped, "", &unnamed);
 	if (!error)
 		error = index_records(mapped);
@@ -111,7 +111,7 @@ void mapped_modules_deinit(struct mapped_modules *mapped)
 	intern_deinit(&mapped->paths);
 	intern_deinit(&mapped->images);
 	arena_deinit(&mapped->arena);
-	programs_destroy(mapped->programs);
+	modules_destroy(mapped->modules);
 }
 
 struct mmt_error *mapped_modules_path(struct mapped_modules *mapped, const char *path, uint32_t *path_ret)
@@ -213,17 +213,17 @@ static bool is_same_file(const struct module_copy *own, const struct module_copy
 				 !memcmp(own->build_id, record->build_id, own->build_id_size));
 }
 
-static struct program *open_copy(struct mapped_modules *mapped, const struct module_copy *record)
+static struct module *open_copy(struct mapped_modules *mapped, const struct module_copy *record)
 {
-	struct program *program = NULL;
+	struct module *module = NULL;
 	uint8_t *content;
 	struct mmt_error *error = module_copies_extract(&mapped->metadata->images, record, &content);
 
 	if (!error)
-		error = programs_open_content(mapped->programs, record->path, content, record->size, record->build_id,
-					      record->build_id_size, &program);
+		error = modules_open_content(mapped->modules, record->path, content, record->size, record->build_id,
+					     record->build_id_size, &module);
 	mmt_error_destroy(error);
-	return program;
+	return module;
 }
 
 static uint64_t known_inode(uint64_t inode)
@@ -231,109 +231,109 @@ static uint64_t known_inode(uint64_t inode)
 	return inode == SPACE_INODE_UNKNOWN ? 0 : inode;
 }
 
-static struct program *open_record(struct mapped_modules *mapped, const struct module_copy *record)
+static struct module *open_record(struct mapped_modules *mapped, const struct module_copy *record)
 {
-	struct program *program = NULL;
+	struct module *module = NULL;
 
-	mmt_error_destroy(programs_open_mapped(mapped->programs, record->path,
-					       record->build_id_size ? record->build_id : NULL, record->build_id_size,
-					       known_inode(record->inode), &program));
-	return program;
+	mmt_error_destroy(modules_open_mapped(mapped->modules, record->path,
+					      record->build_id_size ? record->build_id : NULL, record->build_id_size,
+					      known_inode(record->inode), &module));
+	return module;
 }
 
 /* Open the copy in the recording, or else the first of the file's paths that has the recorded build. */
-static struct program *open_recorded(struct mapped_modules *mapped, const struct image_key *key, const char *path)
+static struct module *open_recorded(struct mapped_modules *mapped, const struct image_key *key, const char *path)
 {
 	const struct module_copy *own = own_record(mapped, key, path);
-	struct program *unusable = NULL;
+	struct module *unusable = NULL;
 
 	for (int copies = 1; own && copies >= 0; copies--) {
 		for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
 			const struct module_copy *record = record_at(mapped, i);
-			struct program *program;
+			struct module *module;
 
 			if (!is_same_file(own, record) || (copies && !record->size))
 				continue;
-			program = copies ? open_copy(mapped, record) : open_record(mapped, record);
-			if (program && program_state(program) == PROGRAM_READABLE)
-				return program;
-			if (program && !unusable)
-				unusable = program;
+			module = copies ? open_copy(mapped, record) : open_record(mapped, record);
+			if (module && module_state(module) == MODULE_READABLE)
+				return module;
+			if (module && !unusable)
+				unusable = module;
 		}
 	}
 	return unusable;
 }
 
-/* Why stacks could not use the module; PROGRAM_READABLE: they could, or it is not a module at all. */
-static enum program_state unusable_state(const struct program *program, const char *path)
+/* Why stacks could not use the module; MODULE_READABLE: they could, or it is not a module at all. */
+static enum module_state unusable_state(const struct module *module, const char *path)
 {
-	enum program_state state;
+	enum module_state state;
 
-	if (!program || code_copies_is_jit(path) || path[0] != '/')
-		return PROGRAM_READABLE;
-	state = program_state(program);
-	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;
+	if (!module || code_copies_is_jit(path) || path[0] != '/')
+		return MODULE_READABLE;
+	state = module_state(module);
+	return state == MODULE_NOT_ELF ? MODULE_READABLE : state;
 }
 
 /* Report each path only once per state. */
-static enum program_state state_to_report(struct mapped_modules *mapped, const struct program *program, uint32_t path)
+static enum module_state state_to_report(struct mapped_modules *mapped, const struct module *module, uint32_t path)
 {
-	enum program_state state = unusable_state(program, mapped_modules_path_name(mapped, path));
+	enum module_state state = unusable_state(module, mapped_modules_path_name(mapped, path));
 	uint64_t key = (uint64_t)path << STATE_BITS | state;
 
-	if (state == PROGRAM_READABLE || map_get(&mapped->reported, key))
-		return PROGRAM_READABLE;
+	if (state == MODULE_READABLE || map_get(&mapped->reported, key))
+		return MODULE_READABLE;
 	(void)map_put(&mapped->reported, key, 1);
 	return state;
 }
 
 /* Open the module even if the file has changed since. NULL: out of memory. */
-static struct program *open_image(struct mapped_modules *mapped, const struct image_key *key)
+static struct module *open_image(struct mapped_modules *mapped, const struct image_key *key)
 {
 	const char *path = mapped_modules_path_name(mapped, key->path);
-	struct program *program = key->inode ? open_recorded(mapped, key, path) : NULL;
+	struct module *module = key->inode ? open_recorded(mapped, key, path) : NULL;
 	const struct build_id_entry *build_id;
 
-	if (program)
-		return program;
+	if (module)
+		return module;
 	build_id = find_build_id(mapped, key->path);
-	mmt_error_destroy(programs_open_mapped(mapped->programs, path, build_id ? build_id->bytes : NULL,
-					       build_id ? build_id->size : 0, known_inode(key->inode), &program));
-	return program;
+	mmt_error_destroy(modules_open_mapped(mapped->modules, path, build_id ? build_id->bytes : NULL,
+					      build_id ? build_id->size : 0, known_inode(key->inode), &module));
+	return module;
 }
 
-struct program *mapped_modules_open(struct mapped_modules *mapped, uint32_t image)
+struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image)
 {
 	struct image_state *state = &mapped->image_states.items[image];
 	struct image_key key;
 
 	if (state->opened)
-		return state->program;
+		return state->module;
 	state->opened = true;
 	memcpy(&key, intern_get(&mapped->images, image, NULL), sizeof(key));
-	state->program = open_image(mapped, &key);
-	state->to_report = state_to_report(mapped, state->program, key.path);
-	return state->program;
+	state->module = open_image(mapped, &key);
+	state->to_report = state_to_report(mapped, state->module, key.path);
+	return state->module;
 }
 
-struct program *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
-				    uint64_t address, uint64_t *file_address_ret)
+struct module *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
+				   uint64_t address, uint64_t *file_address_ret)
 {
 	uint32_t image = mapped_modules_image(mapped, &interval->attributes);
-	struct program *program = image == NO_IMAGE ? NULL : mapped_modules_open(mapped, image);
+	struct module *module = image == NO_IMAGE ? NULL : mapped_modules_open(mapped, image);
 	uint64_t file_offset = interval->attributes.file_offset + (address - interval->start);
 
-	if (!program || program_state(program) != PROGRAM_READABLE)
+	if (!module || module_state(module) != MODULE_READABLE)
 		return NULL;
-	return program_address(program, file_offset, file_address_ret) ? program : NULL;
+	return module_address(module, file_offset, file_address_ret) ? module : NULL;
 }
 
-/* What to report about its names; PROGRAM_READABLE: nothing. */
-static enum program_state names_state(const struct mapped_modules *mapped, size_t image)
+/* What to report about its names; MODULE_READABLE: nothing. */
+static enum module_state names_state(const struct mapped_modules *mapped, size_t image)
 {
-	const struct program *program = mapped->image_states.items[image].program;
+	const struct module *module = mapped->image_states.items[image].module;
 
-	return program && program_state(program) == PROGRAM_READABLE ? program_known_state(program) : PROGRAM_READABLE;
+	return module && module_state(module) == MODULE_READABLE ? module_known_state(module) : MODULE_READABLE;
 }
 
 /* Report each path only once. */
@@ -341,20 +341,20 @@ static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t
 {
 	const char *path = mapped_modules_image_path(mapped, (uint32_t)image);
 
-	if (names_state(mapped, image) == PROGRAM_READABLE)
+	if (names_state(mapped, image) == MODULE_READABLE)
 		return false;
 	for (size_t i = 0; i < image; i++) {
-		if (names_state(mapped, i) != PROGRAM_READABLE &&
+		if (names_state(mapped, i) != MODULE_READABLE &&
 		    !strcmp(mapped_modules_image_path(mapped, (uint32_t)i), path))
 			return false;
 	}
 	return true;
 }
 
-static char *missing_part(const struct program *program)
+static char *missing_part(const struct module *module)
 {
 	size_t others;
-	CLEANUP(free) char *first = program_missing_part(program, &others);
+	CLEANUP(free) char *first = module_missing_part(module, &others);
 	char *text;
 
 	if (!first)
@@ -364,8 +364,8 @@ static char *missing_part(const struct program *program)
 	return asprintf(&text, "%s and %zu more", first, others) < 0 ? NULL : text;
 }
 
-const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position,
-				    enum program_state *state_ret, char **missing_ret)
+const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
+				    char **missing_ret)
 {
 	if (missing_ret)
 		*missing_ret = NULL;
@@ -375,9 +375,9 @@ const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t 
 		*state_ret = mapped->image_states.items[image].to_report;
 		if (is_first_with_poor_names(mapped, image))
 			*state_ret = names_state(mapped, image);
-		if (missing_ret && *state_ret == PROGRAM_MISSING_NAMES)
-			*missing_ret = missing_part(mapped->image_states.items[image].program);
-		if (*state_ret != PROGRAM_READABLE)
+		if (missing_ret && *state_ret == MODULE_MISSING_NAMES)
+			*missing_ret = missing_part(mapped->image_states.items[image].module);
+		if (*state_ret != MODULE_READABLE)
 			return mapped_modules_image_path(mapped, (uint32_t)image);
 	}
 	return NULL;

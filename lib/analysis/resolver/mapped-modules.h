@@ -21,8 +21,8 @@
 struct image_state {
 	const char *path; /* in `arena` */
 	bool opened;
-	struct program *program;
-	enum program_state to_report; /* PROGRAM_READABLE: nothing, or reported with another module */
+	struct module *module;
+	enum module_state to_report; /* MODULE_READABLE: nothing, or reported with another module */
 };
 
 /* The next records with the same key, in file order. */
@@ -32,7 +32,7 @@ struct record_links {
 
 struct mapped_modules {
 	const struct reader_metadata *metadata;
-	struct programs *programs;
+	struct modules *modules;
 	struct intern paths;
 	struct intern images;
 	VECTOR(struct image_state) image_states;
@@ -60,14 +60,14 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image);
 
 /* NULL: out of memory. */
-struct program *mapped_modules_open(struct mapped_modules *mapped, uint32_t image);
+struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image);
 
 /* The module mapped at an address, and the ELF address in it; NULL: no readable one. */
-struct program *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
-				    uint64_t address, uint64_t *file_address_ret);
+struct module *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
+				   uint64_t address, uint64_t *file_address_ret);
 
 /* See code_view_unusable(). */
-const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position,
-				    enum program_state *state_ret, char **missing_ret);
+const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
+				    char **missing_ret);
 
 #endif

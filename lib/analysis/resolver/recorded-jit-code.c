@@ -280,7 +280,7 @@ struct copied_code {
 	uint64_t exchanged;	       /* number of changes applied or reverted so far */
 	uint64_t work, work_max;       /* its cost in bytes; beyond the maximum the code is treated as unknown */
 	struct map exchanged_of_block; /* block -> number of its last exchange */
-	struct programs *programs;
+	struct modules *modules;
 	const struct cfi_row *host;
 	struct map deduced_of_key;
 	VECTOR(struct deduced) deduced;
@@ -317,7 +317,7 @@ static bool take_copy(struct copied_code *copied)
 }
 
 struct mmt_error *copied_code_create(const struct code_copies *copies, const struct process_code *process,
-				     struct programs *programs, struct copied_code **copied_ret)
+				     struct modules *modules, struct copied_code **copied_ret)
 {
 	struct copied_code *copied = calloc(1, sizeof(*copied));
 
@@ -326,7 +326,7 @@ struct mmt_error *copied_code_create(const struct code_copies *copies, const str
 		return &error_no_memory;
 	copied->copies = copies;
 	copied->process = process;
-	copied->programs = programs;
+	copied->modules = modules;
 	copied->undone = process->changes.count;
 	copied->work_max = WORK_BYTES_FREE;
 	for (size_t i = 0; i < process->changes.count; i++)
@@ -443,8 +443,8 @@ static struct deduced_row *find_deduced_row(struct copied_code *copied, uint64_t
 	const struct analyzed_code code = {.read = read_code, .context = copied, .host = copied->host};
 	struct deduced_row *deduced = malloc(sizeof(*deduced));
 
-	if (deduced && deduced_row_find(programs_disassembly(copied->programs), &code, address, is_return_address, true,
-					deduced)) {
+	if (deduced &&
+	    deduced_row_find(modules_disassembly(copied->modules), &code, address, is_return_address, true, deduced)) {
 		deduced->row.unsure = true;
 		return deduced;
 	}
@@ -544,5 +544,5 @@ int copied_code_follows_call(struct copied_code *copied, uint64_t return_address
 	if (!is_known(copied))
 		return -1;
 	size = code_copies_before(copied->copies, copied->process, return_address, DISASSEMBLY_INSTRUCTION_MAX, &code);
-	return size ? programs_ends_with_call(copied->programs, code, size) : -1;
+	return size ? modules_ends_with_call(copied->modules, code, size) : -1;
 }

@@ -67,7 +67,7 @@ struct copied_code;
 
 /* For one program of `copies`. Borrows all arguments. */
 struct mmt_error *copied_code_create(const struct code_copies *copies, const struct process_code *process,
-				     struct programs *programs, struct copied_code **copied_ret) MMT_MUST_CHECK;
+				     struct modules *modules, struct copied_code **copied_ret) MMT_MUST_CHECK;
 /* Accepts NULL, as do the functions below. */
 void copied_code_destroy(struct copied_code *copied);
 
@@ -94,7 +94,7 @@ size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t e
 /* Whether the function at `start` sets up a frame pointer before `address`. */
 bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address);
 
-/* Same result as program_follows_call(). */
+/* Same result as module_follows_call(). */
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address);
 
 #endif

@@ -33,8 +33,8 @@ struct elf_segment {
 };
 
 struct elf_file {
-	enum program_state state;
-	Elf *elf;	      /* NULL unless PROGRAM_READABLE */
+	enum module_state state;
+	Elf *elf;	      /* NULL unless MODULE_READABLE */
 	struct stat identity; /* of the file that was opened */
 	void *image;	      /* content that is not in a file (vdso, a copy in the recording), else NULL */
 	size_t image_size;
@@ -49,15 +49,15 @@ struct elf_file {
 #define PAGE_MASK 4095ULL /* the smallest page size; mappings begin and end on page boundaries */
 
 /* Open a regular file. Returns a descriptor or -1. Never blocks on a FIFO and never opens a device. */
-static int open_regular(const char *path, struct stat *status_ret, enum program_state *state_ret)
+static int open_regular(const char *path, struct stat *status_ret, enum module_state *state_ret)
 {
 	int fd;
 
-	*state_ret = PROGRAM_MISSING;
+	*state_ret = MODULE_MISSING;
 	if (stat(path, status_ret))
 		return -1;
 	if (!S_ISREG(status_ret->st_mode)) {
-		*state_ret = PROGRAM_NOT_ELF;
+		*state_ret = MODULE_NOT_ELF;
 		return -1;
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -65,7 +65,7 @@ static int open_regular(const char *path, struct stat *status_ret, enum program_
 		return -1;
 	if (fstat(fd, status_ret) || !S_ISREG(status_ret->st_mode)) {
 		close(fd);
-		*state_ret = PROGRAM_NOT_ELF;
+		*state_ret = MODULE_NOT_ELF;
 		return -1;
 	}
 	return fd;
@@ -111,7 +111,7 @@ static bool read_segments(struct elf_file *file)
 	return true;
 }
 
-/* The Go linker always writes a table of functions in separate sections, even in stripped programs. */
+/* The Go linker always writes a table of functions in separate sections, even in stripped modules. */
 static bool is_made_by_go(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -147,7 +147,7 @@ static size_t find_note_build_id(Elf *elf, const GElf_Phdr *header, const void *
 	return 0;
 }
 
-/* Find the build-id by the sections, as the library does, or else where the running program has it: the sections may be
+/* Find the build-id by the sections, as the library does, or else where the running module has it: the sections may be
  * damaged. */
 static size_t find_build_id(Elf *elf, const void **id_ret)
 {
@@ -168,7 +168,7 @@ static size_t find_build_id(Elf *elf, const void **id_ret)
 	return 0;
 }
 
-static enum program_state check_elf(Elf *elf, uint16_t machine, const uint8_t *build_id, size_t build_id_size)
+static enum module_state check_elf(Elf *elf, uint16_t machine, const uint8_t *build_id, size_t build_id_size)
 {
 	const void *found = NULL;
 	GElf_Ehdr header;
@@ -177,17 +177,17 @@ static enum program_state check_elf(Elf *elf, uint16_t machine, const uint8_t *b
 	size_t count;
 
 	if (elf_kind(elf) != ELF_K_ELF)
-		return PROGRAM_NOT_ELF;
+		return MODULE_NOT_ELF;
 	if (!gelf_getehdr(elf, &header) || elf_getphdrnum(elf, &count) || !count || !gelf_getphdr(elf, 0, &first))
-		return PROGRAM_BROKEN;
+		return MODULE_BROKEN;
 	if (header.e_machine != machine)
-		return PROGRAM_OTHER_BUILD;
+		return MODULE_OTHER_BUILD;
 	if (!build_id || !build_id_size)
-		return PROGRAM_READABLE;
+		return MODULE_READABLE;
 	found_size = find_build_id(elf, &found);
 	if (!equal_build_ids(found, found_size, build_id, build_id_size))
-		return PROGRAM_OTHER_BUILD;
-	return PROGRAM_READABLE;
+		return MODULE_OTHER_BUILD;
+	return MODULE_READABLE;
 }
 
 /* Takes ownership of `elf`, which may be NULL. */
@@ -196,8 +196,8 @@ static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t ma
 {
 	GElf_Ehdr header;
 
-	file->state = elf ? check_elf(elf, machine, build_id, build_id_size) : PROGRAM_BROKEN;
-	if (file->state != PROGRAM_READABLE) {
+	file->state = elf ? check_elf(elf, machine, build_id, build_id_size) : MODULE_BROKEN;
+	if (file->state != MODULE_READABLE) {
 		elf_end(elf);
 		return NULL;
 	}
@@ -214,7 +214,7 @@ static struct mmt_error *open_vdso(uint16_t machine, const uint8_t *build_id, si
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
 
-	file->state = PROGRAM_MISSING;
+	file->state = MODULE_MISSING;
 	if (!header || header->e_ident[EI_CLASS] != ELFCLASS64)
 		return NULL;
 	file->image_size = (size_t)header->e_shoff + (size_t)header->e_shentsize * header->e_shnum;
@@ -251,7 +251,7 @@ static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const
 	size_t length = mapped_path_length(path);
 	CLEANUP(free) char *remaining = NULL;
 
-	*file = (struct elf_file){.state = PROGRAM_NOT_ELF};
+	*file = (struct elf_file){.state = MODULE_NOT_ELF};
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return error_create(MMT_ERROR_UNSUPPORTED, "libelf is older than the header it was built with");
 	if (!strcmp(path, "[vdso]"))
@@ -262,7 +262,7 @@ static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const
 	if (!path[length])
 		return open_path(path, machine, build_id, build_id_size, file);
 	/* Another file may have the name now: use it only if it is the same build. */
-	file->state = PROGRAM_MISSING;
+	file->state = MODULE_MISSING;
 	if (!build_id || !build_id_size)
 		return NULL;
 	remaining = strndup(path, length);
@@ -275,7 +275,7 @@ static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const
 static struct mmt_error *elf_file_open_content(void *content, size_t size, uint16_t machine, const uint8_t *build_id,
 					       size_t build_id_size, struct elf_file *file)
 {
-	*file = (struct elf_file){.state = PROGRAM_BROKEN, .image = content, .image_size = size};
+	*file = (struct elf_file){.state = MODULE_BROKEN, .image = content, .image_size = size};
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return error_create(MMT_ERROR_UNSUPPORTED, "libelf is older than the header it was built with");
 	return accept_elf(file, elf_memory(content, size), machine, build_id, build_id_size);
@@ -286,7 +286,7 @@ static void elf_file_close(struct elf_file *file)
 	elf_end(file->elf);
 	free(file->image);
 	vector_deinit(&file->segments);
-	*file = (struct elf_file){.state = PROGRAM_MISSING};
+	*file = (struct elf_file){.state = MODULE_MISSING};
 }
 
 /* Returns the size of the build-id; 0: none, or too long. */
@@ -306,7 +306,7 @@ static int elf_file_reopen(const struct elf_file *file, const char *path)
 {
 	size_t length = mapped_path_length(path);
 	CLEANUP(free) char *remaining = NULL;
-	enum program_state state;
+	enum module_state state;
 	struct stat status;
 	int fd;
 
@@ -402,15 +402,15 @@ static size_t elf_file_code_before(const struct elf_file *file, uint64_t address
 	return *code_ret ? size : 0;
 }
 
-/* Size of the cache of program_follows_call(); each address has one slot. */
+/* Size of the cache of module_follows_call(); each address has one slot. */
 #define CALLS_KEPT (1u << 17)
 #define CALL_ADDRESS_BITS 46 /* larger addresses are not cached */
 #define CALL_PROGRAM_BITS 16
 
 #define CODE_BEFORE_BYTES 256 /* of a function with an unknown start */
 
-struct program {
-	struct programs *programs;
+struct module {
+	struct modules *modules;
 	size_t number; /* from 1 */
 	char *path;
 	struct elf_file file;
@@ -424,11 +424,11 @@ struct program {
 
 struct known_call {
 	uint64_t address : CALL_ADDRESS_BITS;
-	uint64_t program : CALL_PROGRAM_BITS; /* number of the program; 0: unused */
-	uint64_t answer : 2;		      /* plus 1 */
+	uint64_t module : CALL_PROGRAM_BITS; /* number of the module; 0: unused */
+	uint64_t answer : 2;		     /* plus 1 */
 };
 
-struct programs {
+struct modules {
 	uint16_t machine;
 	bool demangle;
 	uint64_t recorded_until_ns; /* 0: unknown */
@@ -436,149 +436,148 @@ struct programs {
 	struct disassembly *disassembly;
 	struct name_cache *cache; /* NULL: none */
 	struct intern keys;	  /* path and build-id, or inode */
-	struct map by_key;	  /* id -> program */
+	struct map by_key;	  /* id -> module */
 	struct known_call *calls; /* CALLS_KEPT slots; NULL: not used yet */
-	VECTOR(struct program *) items;
+	VECTOR(struct module *) items;
 };
 
-struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct programs **programs_ret)
+struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct modules **modules_ret)
 {
-	struct programs *programs = calloc(1, sizeof(*programs));
+	struct modules *modules = calloc(1, sizeof(*modules));
 	struct mmt_error *error;
 
-	if (!programs)
+	if (!modules)
 		return &error_no_memory;
-	programs->machine = elf_machine;
-	programs->demangle = demangle;
-	error = disassembly_create(elf_machine, &programs->disassembly);
+	modules->machine = elf_machine;
+	modules->demangle = demangle;
+	error = disassembly_create(elf_machine, &modules->disassembly);
 	if (error) {
-		programs_destroy(programs);
+		modules_destroy(modules);
 		return error;
 	}
-	*programs_ret = programs;
+	*modules_ret = modules;
 	return NULL;
 }
 
-static void program_destroy(struct program *program)
+static void program_destroy(struct module *module)
 {
-	if (!program)
+	if (!module)
 		return;
-	symbols_destroy(program->symbols);
-	cfi_destroy(program->cfi);
-	elf_file_close(&program->file);
-	map_deinit(&program->places);
-	vector_deinit(&program->known_places);
-	for (size_t i = 0; i < program->deduced_rows.count; i++)
-		free(program->deduced_rows.items[i]);
-	vector_deinit(&program->deduced_rows);
-	free(program->path);
-	free(program);
+	symbols_destroy(module->symbols);
+	cfi_destroy(module->cfi);
+	elf_file_close(&module->file);
+	map_deinit(&module->places);
+	vector_deinit(&module->known_places);
+	for (size_t i = 0; i < module->deduced_rows.count; i++)
+		free(module->deduced_rows.items[i]);
+	vector_deinit(&module->deduced_rows);
+	free(module->path);
+	free(module);
 }
 
-void programs_destroy(struct programs *programs)
+void modules_destroy(struct modules *modules)
 {
-	if (!programs)
+	if (!modules)
 		return;
-	for (size_t i = 0; i < programs->items.count; i++)
-		program_destroy(programs->items.items[i]);
-	vector_deinit(&programs->items);
-	intern_deinit(&programs->keys);
-	map_deinit(&programs->by_key);
-	free(programs->calls);
-	disassembly_destroy(programs->disassembly);
-	name_cache_close(programs->cache);
-	free(programs);
+	for (size_t i = 0; i < modules->items.count; i++)
+		program_destroy(modules->items.items[i]);
+	vector_deinit(&modules->items);
+	intern_deinit(&modules->keys);
+	map_deinit(&modules->by_key);
+	free(modules->calls);
+	disassembly_destroy(modules->disassembly);
+	name_cache_close(modules->cache);
+	free(modules);
 }
 
-void programs_use_cache(struct programs *programs, const char *directory)
+void modules_use_cache(struct modules *modules, const char *directory)
 {
-	name_cache_close(programs->cache);
-	programs->cache = directory ? name_cache_open(directory, NAME_CACHE_BYTES) : NULL;
+	name_cache_close(modules->cache);
+	modules->cache = directory ? name_cache_open(directory, NAME_CACHE_BYTES) : NULL;
 }
 
-void programs_recorded_until(struct programs *programs, uint64_t realtime_ns)
+void modules_recorded_until(struct modules *modules, uint64_t realtime_ns)
 {
-	programs->recorded_until_ns = realtime_ns;
+	modules->recorded_until_ns = realtime_ns;
 }
 
-void programs_recorded_on(struct programs *programs, const char *kernel)
+void modules_recorded_on(struct modules *modules, const char *kernel)
 {
 	struct utsname running;
 
-	programs->other_kernel = *kernel && !uname(&running) && strcmp(running.release, kernel) != 0;
+	modules->other_kernel = *kernel && !uname(&running) && strcmp(running.release, kernel) != 0;
 }
 
 /* Without a recorded build-id, the modification time and the inode show that the file has changed. Do not compare the
  * device: on overlayfs and btrfs the kernel's mappings and stat() report different devices. */
-static void refuse_other_file(const struct programs *programs, uint64_t inode, struct elf_file *file)
+static void refuse_other_file(const struct modules *modules, uint64_t inode, struct elf_file *file)
 {
 	const struct timespec *time = &file->identity.st_mtim;
 	uint64_t written_ns = (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 
-	if (file->state != PROGRAM_READABLE)
+	if (file->state != MODULE_READABLE)
 		return;
 	if (file->image) { /* of the vdso */
-		if (programs->other_kernel) {
+		if (modules->other_kernel) {
 			elf_file_close(file);
-			file->state = PROGRAM_OTHER_BUILD;
+			file->state = MODULE_OTHER_BUILD;
 		}
 		return;
 	}
-	if ((!programs->recorded_until_ns || written_ns <= programs->recorded_until_ns) &&
+	if ((!modules->recorded_until_ns || written_ns <= modules->recorded_until_ns) &&
 	    (!inode || inode == file->identity.st_ino))
 		return;
 	elf_file_close(file);
-	file->state = PROGRAM_CHANGED;
+	file->state = MODULE_CHANGED;
 }
 
-/* Add an opened module to the cache. Takes ownership of `error` and of the program's contents. */
-static struct mmt_error *add_program(struct programs *programs, const char *path, struct program *program,
-				     struct mmt_error *error, struct program **program_ret)
+/* Add an opened module to the cache. Takes ownership of `error` and of the module's contents. */
+static struct mmt_error *add_program(struct modules *modules, const char *path, struct module *module,
+				     struct mmt_error *error, struct module **module_ret)
 {
 	if (!error) {
-		program->path = strdup(path);
-		program->programs = programs;
+		module->path = strdup(path);
+		module->modules = modules;
 	}
-	if (!error && (!program->path || !vector_push(&programs->items, program)))
+	if (!error && (!module->path || !vector_push(&modules->items, module)))
 		error = &error_no_memory;
 	if (error) {
-		program_destroy(program);
+		program_destroy(module);
 		return error;
 	}
-	program->number = programs->items.count;
-	*program_ret = program;
+	module->number = modules->items.count;
+	*module_ret = module;
 	return NULL;
 }
 
-static struct mmt_error *open_program(struct programs *programs, const char *path, const uint8_t *build_id,
-				      size_t build_id_size, uint64_t inode, struct program **program_ret)
+static struct mmt_error *open_program(struct modules *modules, const char *path, const uint8_t *build_id,
+				      size_t build_id_size, uint64_t inode, struct module **module_ret)
 {
-	struct program *program = calloc(1, sizeof(*program));
+	struct module *module = calloc(1, sizeof(*module));
 	struct mmt_error *error = &error_no_memory;
 
-	if (program)
-		error = elf_file_open(path, programs->machine, build_id, build_id_size, &program->file);
+	if (module)
+		error = elf_file_open(path, modules->machine, build_id, build_id_size, &module->file);
 	if (!error && !build_id_size)
-		refuse_other_file(programs, inode, &program->file);
-	return add_program(programs, path, program, error, program_ret);
+		refuse_other_file(modules, inode, &module->file);
+	return add_program(modules, path, module, error, module_ret);
 }
 
-struct mmt_error *programs_open_content(struct programs *programs, const char *path, void *content, size_t size,
-					const uint8_t *build_id, size_t build_id_size, struct program **program_ret)
+struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
+				       const uint8_t *build_id, size_t build_id_size, struct module **module_ret)
 {
-	struct program *program = calloc(1, sizeof(*program));
+	struct module *module = calloc(1, sizeof(*module));
 	struct mmt_error *error = &error_no_memory;
 
-	if (program)
-		error =
-		    elf_file_open_content(content, size, programs->machine, build_id, build_id_size, &program->file);
+	if (module)
+		error = elf_file_open_content(content, size, modules->machine, build_id, build_id_size, &module->file);
 	else
 		free(content);
-	return add_program(programs, path, program, error, program_ret);
+	return add_program(modules, path, module, error, module_ret);
 }
 
-struct mmt_error *programs_open_mapped(struct programs *programs, const char *path, const uint8_t *build_id,
-				       size_t build_id_size, uint64_t inode, struct program **program_ret)
+struct mmt_error *modules_open_mapped(struct modules *modules, const char *path, const uint8_t *build_id,
+				      size_t build_id_size, uint64_t inode, struct module **module_ret)
 {
 	size_t path_size = strlen(path) + 1;
 	const void *identity = build_id ? (const void *)build_id : &inode;
@@ -592,306 +591,305 @@ struct mmt_error *programs_open_mapped(struct programs *programs, const char *pa
 		return &error_no_memory;
 	memcpy(key, path, path_size);
 	memcpy(key + path_size, identity, identity_size);
-	id = intern_put(&programs->keys, key, key_size);
+	id = intern_put(&modules->keys, key, key_size);
 	if (id == INTERN_NONE)
 		return &error_no_memory;
-	*program_ret = map_get_pointer(&programs->by_key, id);
-	if (*program_ret)
+	*module_ret = map_get_pointer(&modules->by_key, id);
+	if (*module_ret)
 		return NULL;
-	error = open_program(programs, path, build_id, build_id_size, inode, program_ret);
-	if (!error && !map_put_pointer(&programs->by_key, id, *program_ret))
+	error = open_program(modules, path, build_id, build_id_size, inode, module_ret);
+	if (!error && !map_put_pointer(&modules->by_key, id, *module_ret))
 		return &error_no_memory;
 	return error_context(error, "%s", path);
 }
 
-struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
-				size_t build_id_size, struct program **program_ret)
+struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
+			       struct module **module_ret)
 {
-	return programs_open_mapped(programs, path, build_id, build_id_size, 0, program_ret);
+	return modules_open_mapped(modules, path, build_id, build_id_size, 0, module_ret);
 }
 
-enum program_state program_state(const struct program *program)
+enum module_state module_state(const struct module *module)
 {
-	return program->file.state;
+	return module->file.state;
 }
 
-enum program_state program_known_state(const struct program *program)
+enum module_state module_known_state(const struct module *module)
 {
-	if (program->file.state != PROGRAM_READABLE || !program->symbols)
-		return program->file.state;
-	return symbols_debug_state(program->symbols);
+	if (module->file.state != MODULE_READABLE || !module->symbols)
+		return module->file.state;
+	return symbols_debug_state(module->symbols);
 }
 
-char *program_missing_part(const struct program *program, size_t *others_ret)
+char *module_missing_part(const struct module *module, size_t *others_ret)
 {
-	return program->symbols ? symbols_missing_part(program->symbols, others_ret) : NULL;
+	return module->symbols ? symbols_missing_part(module->symbols, others_ret) : NULL;
 }
 
-bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret)
+bool module_address(const struct module *module, uint64_t file_offset, uint64_t *address_ret)
 {
-	return elf_file_address(&program->file, file_offset, address_ret);
+	return elf_file_address(&module->file, file_offset, address_ret);
 }
 
 /* NULL: none, or out of memory. */
-static struct cfi *cfi_of(struct program *program)
+static struct cfi *cfi_of(struct module *module)
 {
-	if (program->file.state != PROGRAM_READABLE)
+	if (module->file.state != MODULE_READABLE)
 		return NULL;
-	if (!program->cfi)
-		mmt_error_destroy(cfi_create(program->file.elf, &program->cfi));
-	return program->cfi;
+	if (!module->cfi)
+		mmt_error_destroy(cfi_create(module->file.elf, &module->cfi));
+	return module->cfi;
 }
 
-const struct cfi_row *program_cfi(struct program *program, uint64_t address)
+const struct cfi_row *module_cfi(struct module *module, uint64_t address)
 {
-	struct cfi *cfi = cfi_of(program);
+	struct cfi *cfi = cfi_of(module);
 
 	return cfi ? cfi_find(cfi, address) : NULL;
 }
 
 static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
 {
-	const struct program *program = context;
+	const struct module *module = context;
 
-	return elf_file_code_at(&program->file, address, size, code_ret);
+	return elf_file_code_at(&module->file, address, size, code_ret);
 }
 
 /* Use the function's end from the unwind table, or else from its instructions. */
 static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 {
-	struct program *program = context;
-	const struct analyzed_code code = {.read = read_code, .context = program};
-	struct cfi *cfi = cfi_of(program);
+	struct module *module = context;
+	const struct analyzed_code code = {.read = read_code, .context = module};
+	struct cfi *cfi = cfi_of(module);
 	uint64_t described_end = UINT64_MAX;
 	bool described = cfi && cfi_function_range(cfi, start, &described_end);
 
 	if (described_end < end)
 		end = described_end;
-	return described ? end : function_range_find(program->programs->disassembly, &code, start, end);
+	return described ? end : function_range_find(module->modules->disassembly, &code, start, end);
 }
 
 /* Never cache names of a copy in the recording: it could claim the build-id of any module. */
-static void use_cache(struct program *program)
+static void use_cache(struct module *module)
 {
-	const struct elf_file *file = &program->file;
-	struct name_cache_key key = {.demangled = program->programs->demangle, .program = file->identity};
+	const struct elf_file *file = &module->file;
+	struct name_cache_key key = {.demangled = module->modules->demangle, .module = file->identity};
 
 	key.build_id_size = elf_file_build_id(file, key.build_id);
 	if (key.build_id_size)
-		symbols_use_cache(program->symbols, program->programs->cache, &key);
+		symbols_use_cache(module->symbols, module->modules->cache, &key);
 }
 
 /* Load symbols on first use; a file whose symbols cannot be read has no names. */
-static void open_symbols(struct program *program)
+static void open_symbols(struct module *module)
 {
-	const struct elf_file *file = &program->file;
-	bool demangle_names = program->programs->demangle;
+	const struct elf_file *file = &module->file;
+	bool demangle_names = module->modules->demangle;
 	struct mmt_error *error = NULL;
 
-	if (program->symbols_opened || file->state != PROGRAM_READABLE)
+	if (module->symbols_opened || file->state != MODULE_READABLE)
 		return;
-	program->symbols_opened = true;
+	module->symbols_opened = true;
 	if (file->image) {
-		error = symbols_create_from_memory(program->path, file->image, file->image_size, demangle_names,
-						   &program->symbols);
+		error = symbols_create_from_memory(module->path, file->image, file->image_size, demangle_names,
+						   &module->symbols);
 	} else {
-		CLEANUP(close) int fd = elf_file_reopen(file, program->path);
+		CLEANUP(close) int fd = elf_file_reopen(file, module->path);
 
 		if (fd >= 0)
-			error = symbols_create(program->path, fd, demangle_names, &program->symbols);
-		if (program->symbols)
-			use_cache(program);
+			error = symbols_create(module->path, fd, demangle_names, &module->symbols);
+		if (module->symbols)
+			use_cache(module);
 	}
 	mmt_error_destroy(error);
-	if (program->symbols)
-		symbols_use_measure(program->symbols, measure_function, program);
+	if (module->symbols)
+		symbols_use_measure(module->symbols, measure_function, module);
 }
 
-/* A program's entry function is shorter than this, and its callee never returns. */
+/* A module's entry function is shorter than this, and its callee never returns. */
 #define ENTRY_SIZE 64
 
-static enum code_special_function special_function_by_code(const struct program *program, uint64_t address)
+static enum code_special_function special_function_by_code(const struct module *module, uint64_t address)
 {
 	const uint8_t *code = NULL, *before = NULL;
-	size_t size = elf_file_code_at(&program->file, address, SPECIAL_FUNCTIONS_CODE_MAX, &code);
-	size_t before_size = elf_file_code_before(&program->file, address, SPECIAL_FUNCTIONS_CODE_BEFORE, &before);
+	size_t size = elf_file_code_at(&module->file, address, SPECIAL_FUNCTIONS_CODE_MAX, &code);
+	size_t before_size = elf_file_code_before(&module->file, address, SPECIAL_FUNCTIONS_CODE_BEFORE, &before);
 
-	return size ? special_functions_by_code(program->programs->machine, code, size, before, before_size)
+	return size ? stack_end_by_code(module->modules->machine, code, size, before, before_size)
 		    : CODE_SPECIAL_FUNCTION_NONE;
 }
 
-/* Whether a function at `address` with a libc name is really libc's. A statically linked program contains libc, but
+/* Whether a function at `address` with a libc name is really libc's. A statically linked module contains libc, but
  * also code of its own with such names: only code that starts or ends a thread itself counts. */
-static bool is_of_c_library(struct program *program, uint64_t address, const char *function)
+static bool is_of_c_library(struct module *module, uint64_t address, const char *function)
 {
 	const uint8_t *code = NULL;
 	uint64_t start, end;
 	size_t size;
 
-	if (special_functions_is_c_library(program->path))
+	if (stack_end_is_c_library(module->path))
 		return true;
-	if (!program->file.entry || program->file.has_interpreter)
+	if (!module->file.entry || module->file.has_interpreter)
 		return false;
-	if (function[0] == '_' || !symbols_function_range(program->symbols, address, &start, &end))
+	if (function[0] == '_' || !symbols_function_range(module->symbols, address, &start, &end))
 		return function[0] == '_';
-	size = elf_file_code_at(&program->file, start, end - start, &code);
-	return special_functions_has_system_call(program->programs->machine, code, size);
+	size = elf_file_code_at(&module->file, start, end - start, &code);
+	return stack_end_has_system_call(module->modules->machine, code, size);
 }
 
-enum code_special_function program_special_function(struct program *program, uint64_t address, bool is_return_address)
+enum code_special_function module_special_function(struct module *module, uint64_t address, bool is_return_address)
 {
 	const char *function;
 
-	if (program->file.state != PROGRAM_READABLE)
+	if (module->file.state != MODULE_READABLE)
 		return CODE_SPECIAL_FUNCTION_NONE;
-	open_symbols(program);
-	function = program->symbols ? symbols_function(program->symbols, address - is_return_address) : NULL;
+	open_symbols(module);
+	function = module->symbols ? symbols_function(module->symbols, address - is_return_address) : NULL;
 	if (function)
-		return special_functions_by_name(function,
-						 is_of_c_library(program, address - is_return_address, function));
-	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_SPECIAL_FUNCTION_ENTRY
-										 : CODE_SPECIAL_FUNCTION_NONE;
+		return stack_end_by_name(function, is_of_c_library(module, address - is_return_address, function));
+	return module->file.entry && address - module->file.entry < ENTRY_SIZE ? CODE_SPECIAL_FUNCTION_ENTRY
+									       : CODE_SPECIAL_FUNCTION_NONE;
 }
 
-const struct cfi_row *program_frame_row(struct program *program, const char *function)
+const struct cfi_row *module_frame_row(struct module *module, const char *function)
 {
 	uint64_t start, end;
 
-	open_symbols(program);
-	if (!program->symbols || !symbols_named_range(program->symbols, function, &start, &end))
+	open_symbols(module);
+	if (!module->symbols || !symbols_named_range(module->symbols, function, &start, &end))
 		return NULL;
-	return program_cfi(program, start + (end - start) / 2);
+	return module_cfi(module, start + (end - start) / 2);
 }
 
 static bool function_begins(void *context, uint64_t address)
 {
-	struct program *program = context;
+	struct module *module = context;
 	uint64_t start, end;
 
-	open_symbols(program);
-	return program->symbols && symbols_function_range(program->symbols, address, &start, &end) && start == address;
+	open_symbols(module);
+	return module->symbols && symbols_function_range(module->symbols, address, &start, &end) && start == address;
 }
 
 /* Code without an unwind table. */
-static const struct cfi_row *deduce_row(struct program *program, uint64_t address, bool is_return_address)
+static const struct cfi_row *deduce_row(struct module *module, uint64_t address, bool is_return_address)
 {
-	const struct analyzed_code code = {.read = read_code, .begins = function_begins, .context = program};
+	const struct analyzed_code code = {.read = read_code, .begins = function_begins, .context = module};
 	struct deduced_row *deduced;
 
-	if (program->file.state != PROGRAM_READABLE)
+	if (module->file.state != MODULE_READABLE)
 		return NULL;
 	deduced = malloc(sizeof(*deduced));
 	if (deduced &&
-	    deduced_row_find(program->programs->disassembly, &code, address, is_return_address, false, deduced) &&
-	    vector_push(&program->deduced_rows, deduced))
+	    deduced_row_find(module->modules->disassembly, &code, address, is_return_address, false, deduced) &&
+	    vector_push(&module->deduced_rows, deduced))
 		return deduced_row_get(deduced);
 	free(deduced);
 	return NULL;
 }
 
-/* Go functions are named package.function. C code in a Go program may have no frame pointers. */
-static bool is_go_function(struct program *program, uint64_t address)
+/* Go functions are named package.function. C code in a Go module may have no frame pointers. */
+static bool is_go_function(struct module *module, uint64_t address)
 {
 	const char *name;
 
-	if (!program->file.is_go)
+	if (!module->file.is_go)
 		return false;
-	open_symbols(program);
-	name = program->symbols ? symbols_function(program->symbols, address) : NULL;
+	open_symbols(module);
+	name = module->symbols ? symbols_function(module->symbols, address) : NULL;
 	return name && strchr(name, '.') && !strstr(name, ".part.") && !strstr(name, ".constprop.") &&
 	       !strstr(name, ".isra.") && !strstr(name, ".cold");
 }
 
-struct code_place program_place(struct program *program, uint64_t address, bool is_return_address)
+struct code_place module_place(struct module *module, uint64_t address, bool is_return_address)
 {
 	uint64_t key = address << 1 | is_return_address;
-	const uint64_t *known = map_get(&program->places, key);
+	const uint64_t *known = map_get(&module->places, key);
 	struct code_place place = {0};
 
 	if (known)
-		return program->known_places.items[*known];
-	place.row = program_cfi(program, address - is_return_address);
+		return module->known_places.items[*known];
+	place.row = module_cfi(module, address - is_return_address);
 	if (!place.row)
-		place.row = deduce_row(program, address, is_return_address);
+		place.row = deduce_row(module, address, is_return_address);
 	if (is_return_address)
-		place.special_function = special_function_by_code(program, address);
-	place.frame_pointer = is_go_function(program, address - is_return_address);
-	if (place.special_function == CODE_SPECIAL_FUNCTION_NONE && program->file.is_go)
-		place.special_function = program_special_function(program, address, is_return_address);
-	if (vector_push(&program->known_places, place))
-		(void)map_put(&program->places, key, program->known_places.count - 1);
+		place.special_function = special_function_by_code(module, address);
+	place.frame_pointer = is_go_function(module, address - is_return_address);
+	if (place.special_function == CODE_SPECIAL_FUNCTION_NONE && module->file.is_go)
+		place.special_function = module_special_function(module, address, is_return_address);
+	if (vector_push(&module->known_places, place))
+		(void)map_put(&module->places, key, module->known_places.count - 1);
 	return place;
 }
 
-struct disassembly *programs_disassembly(struct programs *programs)
+struct disassembly *modules_disassembly(struct modules *modules)
 {
-	return programs->disassembly;
+	return modules->disassembly;
 }
 
-int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size)
+int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t size)
 {
 	size_t used = size < DISASSEMBLY_INSTRUCTION_MAX ? size : DISASSEMBLY_INSTRUCTION_MAX;
 
-	return disassembly_ends_with_call(programs->disassembly, code + size - used, used);
+	return disassembly_ends_with_call(modules->disassembly, code + size - used, used);
 }
 
 /* The cache slot of an address; NULL: it is not cached. */
-static struct known_call *find_call(const struct program *program, uint64_t address)
+static struct known_call *find_call(const struct module *module, uint64_t address)
 {
-	struct programs *programs = program->programs;
-	uint64_t place = address ^ address / CALLS_KEPT ^ program->number << 8;
+	struct modules *modules = module->modules;
+	uint64_t place = address ^ address / CALLS_KEPT ^ module->number << 8;
 
-	if (address >> CALL_ADDRESS_BITS || program->number >> CALL_PROGRAM_BITS)
+	if (address >> CALL_ADDRESS_BITS || module->number >> CALL_PROGRAM_BITS)
 		return NULL;
-	if (!programs->calls)
-		programs->calls = calloc(CALLS_KEPT, sizeof(*programs->calls));
-	return programs->calls ? &programs->calls[place % CALLS_KEPT] : NULL;
+	if (!modules->calls)
+		modules->calls = calloc(CALLS_KEPT, sizeof(*modules->calls));
+	return modules->calls ? &modules->calls[place % CALLS_KEPT] : NULL;
 }
 
-int program_follows_call(struct program *program, uint64_t address)
+int module_follows_call(struct module *module, uint64_t address)
 {
-	struct known_call *known = find_call(program, address);
+	struct known_call *known = find_call(module, address);
 	const uint8_t *code = NULL;
 	size_t size;
 	int answer;
 
-	if (known && known->program == program->number && known->address == address)
+	if (known && known->module == module->number && known->address == address)
 		return (int)known->answer - 1;
-	size = elf_file_code_before(&program->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
-	answer = size ? disassembly_ends_with_call(program->programs->disassembly, code, size) : -1;
+	size = elf_file_code_before(&module->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+	answer = size ? disassembly_ends_with_call(module->modules->disassembly, code, size) : -1;
 	if (known)
 		*known = (struct known_call){.address = address & ((1ULL << CALL_ADDRESS_BITS) - 1),
-					     .program = program->number & ((1ULL << CALL_PROGRAM_BITS) - 1),
+					     .module = module->number & ((1ULL << CALL_PROGRAM_BITS) - 1),
 					     .answer = (uint64_t)(answer + 1) & 3};
 	return answer;
 }
 
-size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret)
+size_t module_code(struct module *module, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret)
 {
 	const uint8_t *before;
 	uint64_t end;
 	size_t size;
 
-	open_symbols(program);
-	if (program->symbols && symbols_function_range(program->symbols, address, start_ret, &end)) {
-		size = elf_file_code_at(&program->file, *start_ret, SIZE_MAX, code_ret);
+	open_symbols(module);
+	if (module->symbols && symbols_function_range(module->symbols, address, start_ret, &end)) {
+		size = elf_file_code_at(&module->file, *start_ret, SIZE_MAX, code_ret);
 		if (size > address - *start_ret)
 			return size;
 	}
-	*start_ret = address - elf_file_code_before(&program->file, address, CODE_BEFORE_BYTES, &before);
-	return elf_file_code_at(&program->file, *start_ret, SIZE_MAX, code_ret);
+	*start_ret = address - elf_file_code_before(&module->file, address, CODE_BEFORE_BYTES, &before);
+	return elf_file_code_at(&module->file, *start_ret, SIZE_MAX, code_ret);
 }
 
-size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX])
+size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[MODULE_INLINE_MAX])
 {
-	open_symbols(program);
-	if (program->symbols)
-		return symbols_find(program->symbols, for_lookup, frames_ret);
-	frames_ret[0] = (struct program_frame){0};
+	open_symbols(module);
+	if (module->symbols)
+		return symbols_find(module->symbols, for_lookup, frames_ret);
+	frames_ret[0] = (struct module_frame){0};
 	return 1;
 }
 
-const char *program_library_version(void)
+const char *module_library_version(void)
 {
 	return symbols_library_version();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Modules: unwind rows, names, lines and instructions by file address. One `struct programs` caches all files of a
+/* Modules: unwind rows, names, lines and instructions by file address. One `struct modules` caches all files of a
  * report. A file is used only if it has the recorded build-id (or if none was recorded). */
 #ifndef CODE_ELF_MODULE_H
 #define CODE_ELF_MODULE_H
@@ -11,99 +11,98 @@
 #include "base/errors.h"
 #include "code/unwind/unwind.h"
 
-struct programs;
-struct program;
+struct modules;
+struct module;
 
-struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct programs **programs_ret) MMT_MUST_CHECK;
+struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct modules **modules_ret) MMT_MUST_CHECK;
 /* Set the end of the recording, since the epoch; 0, the initial value: unknown. */
-void programs_recorded_until(struct programs *programs, uint64_t realtime_ns);
+void modules_recorded_until(struct modules *modules, uint64_t realtime_ns);
 /* Set the release of the recorded kernel, to find its vdso; "", the initial value: unknown. */
-void programs_recorded_on(struct programs *programs, const char *kernel);
+void modules_recorded_on(struct modules *modules, const char *kernel);
 /* Cache names between reports in this directory; see code/names/name-cache.h. NULL, the initial value: do not. */
-void programs_use_cache(struct programs *programs, const char *directory);
-void programs_destroy(struct programs *programs);
+void modules_use_cache(struct modules *modules, const char *directory);
+void modules_destroy(struct modules *modules);
 
-enum program_state {
-	PROGRAM_READABLE,
-	PROGRAM_NOT_ELF,     /* not an ELF file: a .dll, a memfd, a device */
-	PROGRAM_MISSING,     /* cannot be opened */
-	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
-	PROGRAM_BROKEN,	     /* ELF, but unreadable */
-	PROGRAM_CHANGED, /* no build-id was recorded, and the file is newer than the recording or has another inode */
-	/* Readable, but with incomplete debug information: only from program_known_state(). */
-	PROGRAM_POOR_NAMES,    /* the debug information is damaged */
-	PROGRAM_LIMITED_NAMES, /* the debug information exceeds a limit */
-	PROGRAM_MISSING_NAMES, /* a file with a part of the debug information is missing */
+enum module_state {
+	MODULE_READABLE,
+	MODULE_NOT_ELF,	    /* not an ELF file: a .dll, a memfd, a device */
+	MODULE_MISSING,	    /* cannot be opened */
+	MODULE_OTHER_BUILD, /* build-id differs from the recorded one */
+	MODULE_BROKEN,	    /* ELF, but unreadable */
+	MODULE_CHANGED, /* no build-id was recorded, and the file is newer than the recording or has another inode */
+	/* Readable, but with incomplete debug information: only from module_known_state(). */
+	MODULE_POOR_NAMES,    /* the debug information is damaged */
+	MODULE_LIMITED_NAMES, /* the debug information exceeds a limit */
+	MODULE_MISSING_NAMES, /* a file with a part of the debug information is missing */
 };
 
 /*
  * Open the module at `path` with `build_id` (NULL: any). "[vdso]" is taken from this process if its build-id matches,
- * or without a build-id the kernel release. Opens each path and build-id once. `programs` owns the result.
+ * or without a build-id the kernel release. Opens each path and build-id once. `modules` owns the result.
  */
-struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
-				size_t build_id_size, struct program **program_ret) MMT_MUST_CHECK;
+struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
+			       struct module **module_ret) MMT_MUST_CHECK;
 
 /* The same; without a build-id the file must have this inode (0: unknown). */
-struct mmt_error *programs_open_mapped(struct programs *programs, const char *path, const uint8_t *build_id,
-				       size_t build_id_size, uint64_t inode,
-				       struct program **program_ret) MMT_MUST_CHECK;
+struct mmt_error *modules_open_mapped(struct modules *modules, const char *path, const uint8_t *build_id,
+				      size_t build_id_size, uint64_t inode, struct module **module_ret) MMT_MUST_CHECK;
 
 /* Open a copy of the file that was at `path`. Takes ownership of `content`, even on error. */
-struct mmt_error *programs_open_content(struct programs *programs, const char *path, void *content, size_t size,
-					const uint8_t *build_id, size_t build_id_size,
-					struct program **program_ret) MMT_MUST_CHECK;
+struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
+				       const uint8_t *build_id, size_t build_id_size,
+				       struct module **module_ret) MMT_MUST_CHECK;
 
-enum program_state program_state(const struct program *program);
-/* The same, including problems that program_names() has found so far. */
-enum program_state program_known_state(const struct program *program);
-/* With PROGRAM_MISSING_NAMES: the first missing file as "PATH (id HEX)", and the number of others. The caller frees it.
+enum module_state module_state(const struct module *module);
+/* The same, including problems that module_names() has found so far. */
+enum module_state module_known_state(const struct module *module);
+/* With MODULE_MISSING_NAMES: the first missing file as "PATH (id HEX)", and the number of others. The caller frees it.
  * NULL: unknown. */
-char *program_missing_part(const struct program *program, size_t *others_ret);
+char *module_missing_part(const struct module *module, size_t *others_ret);
 
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
-bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret);
+bool module_address(const struct module *module, uint64_t file_offset, uint64_t *address_ret);
 
-/* The row that covers `address` (ELF virtual); NULL: none. Valid as long as the program. */
-const struct cfi_row *program_cfi(struct program *program, uint64_t address);
+/* The row that covers `address` (ELF virtual); NULL: none. Valid as long as the module. */
+const struct cfi_row *module_cfi(struct module *module, uint64_t address);
 
 /* The row that covers `address`, or the instruction before a return address, and the kind of code there. Cached. */
-struct code_place program_place(struct program *program, uint64_t address, bool is_return_address);
+struct code_place module_place(struct module *module, uint64_t address, bool is_return_address);
 
-/* The row of the function with this name after its prologue; NULL: none. Valid as long as the program. */
-const struct cfi_row *program_frame_row(struct program *program, const char *function);
+/* The row of the function with this name after its prologue; NULL: none. Valid as long as the module. */
+const struct cfi_row *module_frame_row(struct module *module, const char *function);
 
-/* Classify code by its name or as the program's entry point. Loads the symbols. */
-enum code_special_function program_special_function(struct program *program, uint64_t address, bool is_return_address);
+/* Classify code by its name or as the module's entry point. Loads the symbols. */
+enum code_special_function module_special_function(struct module *module, uint64_t address, bool is_return_address);
 
 struct disassembly;
-struct disassembly *programs_disassembly(struct programs *programs);
+struct disassembly *modules_disassembly(struct modules *modules);
 
 /* Whether code in memory ends with a call; results as below. */
-int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size);
+int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t size);
 
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: unknown. */
-int program_follows_call(struct program *program, uint64_t address);
+int module_follows_call(struct module *module, uint64_t address);
 
 /* The code of the function at `address`, from its start to the end of the segment. Without a symbol for the start, the
  * code begins some bytes before `address`. Returns its size; 0: none. Borrowed. */
-size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret);
+size_t module_code(struct module *module, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret);
 
-struct program_frame {
-	const char *function; /* demangled; NULL: no symbol. Borrowed from the program */
+struct module_frame {
+	const char *function; /* demangled; NULL: no symbol. Borrowed from the module */
 	const char *raw_function;
 	const char *source_file; /* NULL: unknown */
 	uint32_t source_line;
 	bool inlined; /* inlined into the next frame */
 };
 
-#define PROGRAM_INLINE_MAX 64
+#define MODULE_INLINE_MAX 64
 
 /*
  * Names of the code at `address` (ELF virtual), innermost inlined function first; at least one frame. `for_lookup` is
  * the address itself for an instruction pointer, one less for a return address: the caller does the subtraction.
  */
-size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
+size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[MODULE_INLINE_MAX]);
 
-const char *program_library_version(void);
+const char *module_library_version(void);
 
 #endif

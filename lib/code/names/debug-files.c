@@ -146,10 +146,10 @@ static bool name_blocks(const char *directory, const char *name)
 	return place_blocks(DEBUG_DIRECTORY "/%s", name);
 }
 
-static bool program_blocks(const char *program, const char *link)
+static bool module_blocks(const char *module, const char *link)
 {
-	const char *slash = strrchr(program, '/');
-	CLEANUP(free) char *directory = slash ? strndup(program, (size_t)(slash - program)) : NULL;
+	const char *slash = strrchr(module, '/');
+	CLEANUP(free) char *directory = slash ? strndup(module, (size_t)(slash - module)) : NULL;
 	CLEANUP(free) char *made = NULL;
 
 	if (!directory || asprintf(&made, "%s.debug", slash + 1) < 0) {
@@ -159,12 +159,12 @@ static bool program_blocks(const char *program, const char *link)
 	return name_blocks(directory, link ? link : made) || (!link && name_blocks(directory, slash + 1));
 }
 
-bool debug_places_block(const char *program, const char *link)
+bool debug_places_block(const char *module, const char *link)
 {
-	CLEANUP(free) char *resolved = realpath(program, NULL);
+	CLEANUP(free) char *resolved = realpath(module, NULL);
 
-	return program_blocks(program, link) ||
-	       (resolved && strcmp(resolved, program) != 0 && program_blocks(resolved, link));
+	return module_blocks(module, link) ||
+	       (resolved && strcmp(resolved, module) != 0 && module_blocks(resolved, link));
 }
 
 bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size)

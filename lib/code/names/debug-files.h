@@ -29,14 +29,14 @@ bool debug_part_supplement_blocks(Dwarf *dwarf, const char *path);
 
 /*
  * libdwfl and libdw search for debug information themselves, and open whatever is at a possible path: a FIFO would
- * block forever, and opening a device can have side effects. A caller cannot choose how they open it. So these functions
- * check the paths first; test-debug-files compares them with what the installed version opens. A file created between
- * the check and the open is not detected.
+ * block forever, and opening a device can have side effects. A caller cannot choose how they open it. So these
+ * functions check the paths first; test-debug-files compares them with what the installed version opens. A file created
+ * between the check and the open is not detected.
  */
 
 /* A candidate path for the separate debug file of a program, searched by name. `link`: name in the program's debug
  * link; NULL: it has none. */
-bool debug_places_block(const char *program, const char *link);
+bool debug_places_block(const char *module, const char *link);
 
 /* The path of a file with this build-id. */
 bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size);

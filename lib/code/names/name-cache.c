@@ -269,7 +269,7 @@ static void put_identity(const struct name_cache *cache, const struct name_cache
 {
 	buffer_put(buffer, cache->writer, sizeof(cache->writer));
 	buffer_put_u32(buffer, (uint32_t)key->build_id_size);
-	name_cache_put_file(&key->program, buffer);
+	name_cache_put_file(&key->module, buffer);
 }
 
 /* Whether everything after the checksum is as written, by this build, about this module. */
@@ -499,7 +499,7 @@ static const char *text_at(const struct known_names *names, uint32_t number)
 	return number ? names->texts.items[number - 1] : NULL;
 }
 
-size_t known_names_get(struct known_names *names, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX])
+size_t known_names_get(struct known_names *names, uint64_t address, struct module_frame frames_ret[MODULE_INLINE_MAX])
 {
 	uint64_t hash = id_table_hash(&names->by_address, &address, sizeof(address));
 	const struct known_frame *frames;
@@ -513,11 +513,11 @@ size_t known_names_get(struct known_names *names, uint64_t address, struct progr
 	} while (names->found.items[place].address != address);
 	count = frames_of(names, place, &frames);
 	for (size_t i = 0; i < count; i++) {
-		frames_ret[i] = (struct program_frame){.function = text_at(names, frames[i].function),
-						       .raw_function = text_at(names, frames[i].raw_function),
-						       .source_file = text_at(names, frames[i].source_file),
-						       .source_line = frames[i].source_line,
-						       .inlined = frames[i].inlined};
+		frames_ret[i] = (struct module_frame){.function = text_at(names, frames[i].function),
+						      .raw_function = text_at(names, frames[i].raw_function),
+						      .source_file = text_at(names, frames[i].source_file),
+						      .source_line = frames[i].source_line,
+						      .inlined = frames[i].inlined};
 	}
 	return count;
 }
@@ -559,7 +559,7 @@ static bool number_text(struct known_names *names, const char *text, uint32_t *n
 	return true;
 }
 
-static bool add_frame(struct known_names *names, const struct program_frame *frame)
+static bool add_frame(struct known_names *names, const struct module_frame *frame)
 {
 	uint32_t function, raw_function, source_file;
 
@@ -586,7 +586,7 @@ static void end_answer(struct known_names *names, uint64_t address, size_t start
 	names->frames.count = start;
 }
 
-void known_names_put(struct known_names *names, uint64_t address, const struct program_frame *frames, size_t count)
+void known_names_put(struct known_names *names, uint64_t address, const struct module_frame *frames, size_t count)
 {
 	size_t start = names->frames.count, added = 0;
 
@@ -662,7 +662,7 @@ static void decode_answer(struct bytes *bytes, struct known_names *names)
 	uint64_t address = bytes_u64(bytes);
 	size_t count = bytes_u32(bytes);
 
-	if (count == 0 || count > PROGRAM_INLINE_MAX)
+	if (count == 0 || count > MODULE_INLINE_MAX)
 		bytes_fail(bytes, "invalid number of frames");
 	for (size_t i = 0; bytes_ok(bytes) && i < count; i++) {
 		uint32_t function = take_text(bytes, names), raw_function = take_text(bytes, names);

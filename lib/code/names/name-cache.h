@@ -39,7 +39,7 @@ struct name_cache_key {
 	uint8_t build_id[20];
 	size_t build_id_size;
 	bool demangled;
-	struct stat program; /* a build-id can be forged, the identity of the file cannot */
+	struct stat module; /* a build-id can be forged, the identity of the file cannot */
 };
 
 /* Read the cached content for this module; NULL: none. The caller frees `*data_ret`, which contains the result. */
@@ -79,11 +79,10 @@ struct known_names {
 void known_names_deinit(struct known_names *names);
 
 /* Number of frames; 0: the address is unknown. */
-size_t known_names_get(struct known_names *names, uint64_t address,
-		       struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
+size_t known_names_get(struct known_names *names, uint64_t address, struct module_frame frames_ret[MODULE_INLINE_MAX]);
 
 /* Borrows the strings. Does nothing if out of memory. */
-void known_names_put(struct known_names *names, uint64_t address, const struct program_frame *frames, size_t count);
+void known_names_put(struct known_names *names, uint64_t address, const struct module_frame *frames, size_t count);
 
 /* False: out of memory. */
 bool known_names_encode(const struct known_names *names, struct buffer *buffer) __attribute__((warn_unused_result));

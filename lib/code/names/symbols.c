@@ -542,7 +542,7 @@ static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t 
 	return nearest && address < nearest->end ? nearest : NULL;
 }
 
-static void set_function(struct symbols *symbols, const char *raw, const char *fallback, struct program_frame *frame)
+static void set_function(struct symbols *symbols, const char *raw, const char *fallback, struct module_frame *frame)
 {
 	const char *version = strchr(raw, '@');
 	const char *demangled;
@@ -582,7 +582,7 @@ static bool is_mangled_name_of(const char *mangled, const char *function)
 /* Uses the symbol of a function whose debug information has no linkage name, without the suffix that the compiler adds
  * to clones (".constprop.0"). */
 static bool set_mangled_function(struct symbols *symbols, const struct debug_frame *debug, const struct symbol *symbol,
-				 struct program_frame *frame)
+				 struct module_frame *frame)
 {
 	const char *clone;
 
@@ -595,7 +595,7 @@ static bool set_mangled_function(struct symbols *symbols, const struct debug_fra
 	return frame->function != NULL;
 }
 
-static void set_debug_function(struct symbols *symbols, const struct debug_frame *debug, struct program_frame *frame)
+static void set_debug_function(struct symbols *symbols, const struct debug_frame *debug, struct module_frame *frame)
 {
 	const char *raw = debug->linkage_name ? debug->linkage_name : debug->name;
 	const struct symbol *symbol =
@@ -619,19 +619,19 @@ static const char *full_path(struct symbols *symbols, const struct debug_frame *
 	return synthesized_names_path(&symbols->made, debug->directory, debug->source_file);
 }
 
-static size_t find_names(struct symbols *symbols, uint64_t address, struct program_frame *frames)
+static size_t find_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
 {
-	struct debug_frame debug[PROGRAM_INLINE_MAX];
+	struct debug_frame debug[MODULE_INLINE_MAX];
 	const struct symbol *symbol = find_symbol(symbols, address);
 	size_t count = 0;
 
 	if (symbols->dwarf_names)
 		count = dwarf_names_find(symbols->dwarf_names, address + symbols->bias - symbols->debug_bias, debug,
-					 PROGRAM_INLINE_MAX);
+					 MODULE_INLINE_MAX);
 	for (size_t i = 0; i < count; i++) {
-		frames[i] = (struct program_frame){.source_file = full_path(symbols, &debug[i]),
-						   .source_line = debug[i].source_line,
-						   .inlined = debug[i].inlined};
+		frames[i] = (struct module_frame){.source_file = full_path(symbols, &debug[i]),
+						  .source_line = debug[i].source_line,
+						  .inlined = debug[i].inlined};
 		if (debug[i].name || debug[i].linkage_name)
 			set_debug_function(symbols, &debug[i], &frames[i]);
 		else if (symbol && i == count - 1)
@@ -639,13 +639,13 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct progr
 	}
 	if (count)
 		return count;
-	frames[0] = (struct program_frame){0};
+	frames[0] = (struct module_frame){0};
 	if (symbol)
 		set_function(symbols, symbol->name, NULL, &frames[0]);
 	return 1;
 }
 
-size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX])
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[MODULE_INLINE_MAX])
 {
 	size_t count;
 
@@ -696,18 +696,18 @@ bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *st
 	return false;
 }
 
-enum program_state symbols_debug_state(const struct symbols *symbols)
+enum module_state symbols_debug_state(const struct symbols *symbols)
 {
-	static const enum program_state states[] = {
-	    [DWARF_NAMES_SOUND] = PROGRAM_READABLE,
-	    [DWARF_NAMES_MISSING] = PROGRAM_MISSING_NAMES,
-	    [DWARF_NAMES_LIMITED] = PROGRAM_LIMITED_NAMES,
-	    [DWARF_NAMES_DAMAGED] = PROGRAM_POOR_NAMES,
+	static const enum module_state states[] = {
+	    [DWARF_NAMES_SOUND] = MODULE_READABLE,
+	    [DWARF_NAMES_MISSING] = MODULE_MISSING_NAMES,
+	    [DWARF_NAMES_LIMITED] = MODULE_LIMITED_NAMES,
+	    [DWARF_NAMES_DAMAGED] = MODULE_POOR_NAMES,
 	};
 
 	if (symbols->debug_unreadable)
-		return PROGRAM_POOR_NAMES;
-	return symbols->dwarf_names ? states[dwarf_names_state(symbols->dwarf_names)] : PROGRAM_READABLE;
+		return MODULE_POOR_NAMES;
+	return symbols->dwarf_names ? states[dwarf_names_state(symbols->dwarf_names)] : MODULE_READABLE;
 }
 
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret)

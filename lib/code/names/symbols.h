@@ -37,8 +37,8 @@ void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void
 
 void symbols_destroy(struct symbols *symbols);
 
-/* See program_names(). Strings live as long as `symbols`. */
-size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
+/* See module_names(). Strings live as long as `symbols`. */
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[MODULE_INLINE_MAX]);
 
 /* The symbol's own name, without lines and inlined functions; NULL: none. */
 const char *symbols_function(struct symbols *symbols, uint64_t address);
@@ -49,10 +49,10 @@ bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t 
 /* The same for the function with this name in the symbol table. */
 bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret);
 
-/* Why results of symbols_find() may be incomplete, see program_known_state(); PROGRAM_READABLE: they are complete. */
-enum program_state symbols_debug_state(const struct symbols *symbols);
+/* Why results of symbols_find() may be incomplete, see module_known_state(); MODULE_READABLE: they are complete. */
+enum module_state symbols_debug_state(const struct symbols *symbols);
 
-/* What is missing with PROGRAM_MISSING_NAMES: see dwarf_names_missing(). */
+/* What is missing with MODULE_MISSING_NAMES: see dwarf_names_missing(). */
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret);
 
 const char *symbols_library_version(void);

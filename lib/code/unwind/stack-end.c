@@ -207,8 +207,8 @@ static enum code_special_function aarch64_by_code(const uint8_t *code, size_t si
 	return CODE_SPECIAL_FUNCTION_NONE;
 }
 
-enum code_special_function special_functions_by_code(uint16_t elf_machine, const uint8_t *code, size_t size,
-						     const uint8_t *before, size_t before_size)
+enum code_special_function stack_end_by_code(uint16_t elf_machine, const uint8_t *code, size_t size,
+					     const uint8_t *before, size_t before_size)
 {
 	if (elf_machine == EM_AARCH64)
 		return aarch64_by_code(code, size, before, before_size);
@@ -222,7 +222,7 @@ enum code_special_function special_functions_by_code(uint16_t elf_machine, const
 	return CODE_SPECIAL_FUNCTION_NONE;
 }
 
-bool special_functions_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t size)
+bool stack_end_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t size)
 {
 	static const uint8_t syscall[] = {0x0f, 0x05}, svc[] = {0x01, 0, 0, 0xd4};
 
@@ -235,7 +235,7 @@ bool special_functions_has_system_call(uint16_t elf_machine, const uint8_t *code
 	return false;
 }
 
-bool special_functions_is_c_library(const char *path)
+bool stack_end_is_c_library(const char *path)
 {
 	static const char *const beginnings[] = {"libc.", "libc-", "libpthread", "ld-"};
 	const char *slash = strrchr(path, '/');
@@ -248,7 +248,7 @@ bool special_functions_is_c_library(const char *path)
 	return false;
 }
 
-enum code_special_function special_functions_by_name(const char *function, bool in_c_library)
+enum code_special_function stack_end_by_name(const char *function, bool in_c_library)
 {
 	static const struct {
 		const char *name;

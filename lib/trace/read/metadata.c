@@ -29,7 +29,7 @@ void metadata_deinit(struct metadata *metadata)
 	recording_huge_pages_deinit(&values->huge_pages);
 	build_ids_deinit(&values->build_ids);
 	module_copies_deinit(&values->images);
-	resolved_stacks_deinit(&values->stacks);
+	packed_stacks_deinit(&values->stacks);
 	tracepoints_deinit(&values->tracepoints);
 	free(values->attributes);
 	for (size_t i = 0; i < metadata->name_count; i++)
@@ -275,7 +275,7 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		return code_copies_decode(bytes, room, &values->code);
 	case FEATURE_MMTRACE_STACKS:
 		values->packed = true;
-		return resolved_stacks_decode(bytes, room, &values->stacks);
+		return packed_stacks_decode(bytes, room, &values->stacks);
 	case FEATURE_MMTRACE_RESIDENCY:
 		error = recording_residency_decode(bytes, room, &values->residency);
 		values->has_residency = !error;
@@ -349,8 +349,8 @@ static const char *text_or_empty(const char *text)
 /* A packed recording includes the damage of the recording that it was made from. */
 static struct mmt_error *take_damage(struct metadata *metadata)
 {
-	const struct resolved_stacks *stacks = &metadata->values.stacks;
-	const char *text = metadata->values.packed ? resolved_stacks_text(stacks, stacks->damage) : NULL;
+	const struct packed_stacks *stacks = &metadata->values.stacks;
+	const char *text = metadata->values.packed ? packed_stacks_text(stacks, stacks->damage) : NULL;
 
 	return text ? pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", text)) : NULL;
 }

@@ -149,7 +149,7 @@ uint64_t reader_out_of_order(const struct reader *reader)
 
 struct reorder_unfinished reader_unfinished(const struct reader *reader)
 {
-	const struct resolved_stacks *packed = &reader->metadata.values.stacks;
+	const struct packed_stacks *packed = &reader->metadata.values.stacks;
 
 	return (struct reorder_unfinished){.records = reader->unfinished.records + packed->unfinished_records,
 					   .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};

@@ -45,7 +45,7 @@ struct reader_metadata {
 	struct build_ids build_ids;
 	struct module_copies images;
 	bool packed; /* samples have numbers of stacks, which are in `stacks` */
-	struct resolved_stacks stacks;
+	struct packed_stacks stacks;
 	struct tracepoints tracepoints;
 	const struct architecture *architecture;	    /* x86_64 when the file does not say */
 	const char *host, *kernel, *version, *command_line; /* "" when absent; command line quoted for a shell */

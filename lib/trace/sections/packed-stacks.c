@@ -27,54 +27,54 @@
 #define STACKS_CODE_LEFT_OUT 1u
 #define LIMIT_ITEMS (1u << 28)
 
-static void resolved_codes_deinit(struct resolved_codes *codes)
+static void packed_codes_deinit(struct packed_codes *codes)
 {
 	vector_deinit(&codes->items);
 	vector_deinit(&codes->lines);
 }
 
-void resolved_stacks_deinit(struct resolved_stacks *stacks)
+void packed_stacks_deinit(struct packed_stacks *stacks)
 {
 	intern_deinit(&stacks->texts);
 	intern_deinit(&stacks->codes);
 	free(stacks->content);
 	vector_deinit(&stacks->read_texts);
-	resolved_codes_deinit(&stacks->read_codes);
+	packed_codes_deinit(&stacks->read_codes);
 	vector_deinit(&stacks->names);
 	vector_deinit(&stacks->frames);
 	vector_deinit(&stacks->stack_frames);
 	vector_deinit(&stacks->stacks);
 	vector_deinit(&stacks->processes);
-	vector_deinit(&stacks->programs);
-	*stacks = (struct resolved_stacks){0};
+	vector_deinit(&stacks->modules);
+	*stacks = (struct packed_stacks){0};
 }
 
-bool resolved_stacks_put_text(struct resolved_stacks *stacks, const char *text, uint32_t *number_ret)
+bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint32_t *number_ret)
 {
 	*number_ret = text ? intern_put_string(&stacks->texts, text) : RESOLVED_NO_TEXT;
 	return !text || *number_ret != INTERN_NONE;
 }
 
-const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t number)
+const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number)
 {
 	return number < stacks->read_texts.count ? stacks->read_texts.items[number] : NULL;
 }
 
-const struct resolved_code *resolved_stacks_code(const struct resolved_stacks *stacks, size_t frame)
+const struct packed_code *packed_stacks_code(const struct packed_stacks *stacks, size_t frame)
 {
 	uint32_t number = frame < stacks->frames.count ? stacks->frames.items[frame].code : 0;
 
 	return number ? &stacks->read_codes.items.items[number - 1] : NULL;
 }
 
-static void encode_names(const struct resolved_stacks *stacks, struct buffer *plain)
+static void encode_names(const struct packed_stacks *stacks, struct buffer *plain)
 {
 	buffer_put_u32(plain, (uint32_t)stacks->texts.count);
 	for (uint32_t i = 0; i < stacks->texts.count; i++)
 		buffer_put_string(plain, intern_get(&stacks->texts, i, NULL));
 	buffer_put_u32(plain, (uint32_t)stacks->names.count);
 	for (size_t i = 0; i < stacks->names.count; i++) {
-		const struct resolved_name *name = &stacks->names.items[i];
+		const struct packed_name *name = &stacks->names.items[i];
 
 		buffer_put_u64(plain, name->address);
 		buffer_put_u64(plain, name->module_offset);
@@ -90,7 +90,7 @@ static void encode_names(const struct resolved_stacks *stacks, struct buffer *pl
 	}
 }
 
-static void encode_stacks(const struct resolved_stacks *stacks, struct buffer *plain)
+static void encode_stacks(const struct packed_stacks *stacks, struct buffer *plain)
 {
 	buffer_put_u32(plain, (uint32_t)stacks->frames.count);
 	for (size_t i = 0; i < stacks->frames.count; i++) {
@@ -100,7 +100,7 @@ static void encode_stacks(const struct resolved_stacks *stacks, struct buffer *p
 	}
 	buffer_put_u32(plain, (uint32_t)stacks->stacks.count);
 	for (size_t i = 0; i < stacks->stacks.count; i++) {
-		const struct resolved_stack *stack = &stacks->stacks.items[i];
+		const struct packed_stack *stack = &stacks->stacks.items[i];
 
 		buffer_put_u32(plain, stack->end);
 		buffer_put_u32(plain, stack->frame_count);
@@ -109,11 +109,11 @@ static void encode_stacks(const struct resolved_stacks *stacks, struct buffer *p
 	}
 }
 
-static void encode_facts(const struct resolved_stacks *stacks, struct buffer *plain)
+static void encode_facts(const struct packed_stacks *stacks, struct buffer *plain)
 {
 	buffer_put_u32(plain, (uint32_t)stacks->processes.count);
 	for (size_t i = 0; i < stacks->processes.count; i++) {
-		const struct resolved_process *process = &stacks->processes.items[i];
+		const struct packed_process *process = &stacks->processes.items[i];
 
 		buffer_put_u32(plain, process->runtime);
 		buffer_put_u32(plain, (process->has_perf_map ? PROCESS_HAS_PERF_MAP : 0) |
@@ -127,11 +127,11 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 		buffer_put_u64(plain, process->lost_records);
 		buffer_put_u64(plain, process->unread_bytes);
 	}
-	buffer_put_u32(plain, (uint32_t)stacks->programs.count);
-	for (size_t i = 0; i < stacks->programs.count; i++) {
-		buffer_put_u32(plain, stacks->programs.items[i].path);
-		buffer_put_u32(plain, stacks->programs.items[i].state);
-		buffer_put_u32(plain, stacks->programs.items[i].missing);
+	buffer_put_u32(plain, (uint32_t)stacks->modules.count);
+	for (size_t i = 0; i < stacks->modules.count; i++) {
+		buffer_put_u32(plain, stacks->modules.items[i].path);
+		buffer_put_u32(plain, stacks->modules.items[i].state);
+		buffer_put_u32(plain, stacks->modules.items[i].missing);
 	}
 	buffer_put_u32(plain, stacks->damage);
 	buffer_put_u32(plain, stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0);
@@ -139,7 +139,7 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 	buffer_put_u64(plain, stacks->unfinished_ns);
 }
 
-static void resolved_codes_encode(const struct intern *table, struct buffer *buffer)
+static void packed_codes_encode(const struct intern *table, struct buffer *buffer)
 {
 	buffer_put_u32(buffer, (uint32_t)table->count);
 	for (uint32_t i = 0; i < table->count; i++) {
@@ -150,7 +150,7 @@ static void resolved_codes_encode(const struct intern *table, struct buffer *buf
 	}
 }
 
-struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer)
+struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer)
 {
 	struct compressor *compressor = NULL;
 	struct mmt_error *error;
@@ -158,7 +158,7 @@ struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, s
 
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
 	encode_names(stacks, &plain);
-	resolved_codes_encode(&stacks->codes, &plain);
+	packed_codes_encode(&stacks->codes, &plain);
 	encode_stacks(stacks, &plain);
 	encode_facts(stacks, &plain);
 	error = buffer_finish(&plain);
@@ -177,7 +177,7 @@ struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, s
 	return error ? error : buffer_finish(buffer);
 }
 
-static uint32_t read_text_number(struct bytes *bytes, const struct resolved_stacks *stacks)
+static uint32_t read_text_number(struct bytes *bytes, const struct packed_stacks *stacks)
 {
 	uint32_t number = bytes_u32(bytes);
 
@@ -186,7 +186,7 @@ static uint32_t read_text_number(struct bytes *bytes, const struct resolved_stac
 	return number;
 }
 
-static struct mmt_error *decode_texts(struct bytes *bytes, struct resolved_stacks *stacks)
+static struct mmt_error *decode_texts(struct bytes *bytes, struct packed_stacks *stacks)
 {
 	uint64_t count = bytes_count_u32(bytes, 1, LIMIT_ITEMS);
 
@@ -197,12 +197,12 @@ static struct mmt_error *decode_texts(struct bytes *bytes, struct resolved_stack
 	return NULL;
 }
 
-static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stacks *stacks)
+static struct mmt_error *decode_names(struct bytes *bytes, struct packed_stacks *stacks)
 {
 	uint64_t count = bytes_count_u32(bytes, NAME_BYTES, LIMIT_ITEMS);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resolved_name name = {.address = bytes_u64(bytes)};
+		struct packed_name name = {.address = bytes_u64(bytes)};
 		uint32_t kind, flags;
 
 		name.module_offset = bytes_u64(bytes);
@@ -225,12 +225,12 @@ static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stack
 	return NULL;
 }
 
-static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
+static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, struct packed_stacks *stacks)
 {
 	uint64_t count = bytes_count_u32(bytes, FRAME_BYTES_MIN, LIMIT_ITEMS), names = 0;
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resolved_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
+		struct packed_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
 
 		frame.process = bytes_u32(bytes);
 		frame.code = version >= 3 ? bytes_u32(bytes) : 0;
@@ -245,13 +245,13 @@ static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, st
 	return NULL;
 }
 
-static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stacks *stacks)
+static struct mmt_error *decode_stacks(struct bytes *bytes, struct packed_stacks *stacks)
 {
 	uint64_t count = bytes_count_u32(bytes, STACK_BYTES_MIN, LIMIT_ITEMS);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resolved_stack stack = {.end = bytes_u32(bytes),
-					       .first_frame = (uint32_t)stacks->stack_frames.count};
+		struct packed_stack stack = {.end = bytes_u32(bytes),
+					     .first_frame = (uint32_t)stacks->stack_frames.count};
 		uint64_t frames = bytes_count_u32(bytes, sizeof(uint32_t), LIMIT_ITEMS);
 
 		stack.frame_count = (uint32_t)frames;
@@ -269,12 +269,12 @@ static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stac
 	return NULL;
 }
 
-static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
+static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, struct packed_stacks *stacks)
 {
 	uint64_t count = bytes_count_u32(bytes, PROCESS_BYTES, LIMIT_PROCESSES);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resolved_process process = {.runtime = read_text_number(bytes, stacks)};
+		struct packed_process process = {.runtime = read_text_number(bytes, stacks)};
 		uint32_t flags;
 
 		flags = bytes_u32(bytes);
@@ -293,13 +293,13 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 	}
 	count = bytes_count_u32(bytes, PROGRAM_BYTES, LIMIT_ITEMS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resolved_program program = {.path = read_text_number(bytes, stacks)};
+		struct packed_module module = {.path = read_text_number(bytes, stacks)};
 
-		program.state = bytes_u32(bytes);
-		program.missing = version >= 5 ? read_text_number(bytes, stacks) : RESOLVED_NO_TEXT;
-		if (program.path == RESOLVED_NO_TEXT)
+		module.state = bytes_u32(bytes);
+		module.missing = version >= 5 ? read_text_number(bytes, stacks) : RESOLVED_NO_TEXT;
+		if (module.path == RESOLVED_NO_TEXT)
 			bytes_fail(bytes, "ELF file without a path");
-		if (!vector_push(&stacks->programs, program))
+		if (!vector_push(&stacks->modules, module))
 			return &error_no_memory;
 	}
 	stacks->damage = read_text_number(bytes, stacks);
@@ -315,14 +315,14 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 	return NULL;
 }
 
-static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
+static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, struct packed_stacks *stacks)
 {
 	struct mmt_error *error = decode_texts(bytes, stacks);
 
 	if (!error)
 		error = decode_names(bytes, stacks);
 	if (!error && version >= 3)
-		error = resolved_codes_decode(bytes, stacks->read_texts.count, &stacks->read_codes);
+		error = packed_codes_decode(bytes, stacks->read_texts.count, &stacks->read_codes);
 	if (!error)
 		error = decode_frames(bytes, version, stacks);
 	if (!error)
@@ -330,10 +330,10 @@ static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, str
 	return error ? error : decode_facts(bytes, version, stacks);
 }
 
-struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room, struct resolved_stacks *stacks_ret)
+struct mmt_error *packed_stacks_decode(struct bytes *bytes, size_t *room, struct packed_stacks *stacks_ret)
 {
 	static const char what[] = "stacks section";
-	struct resolved_stacks stacks = {0};
+	struct packed_stacks stacks = {0};
 	uint32_t version = STACKS_VERSION;
 	struct mmt_error *error;
 	struct buffer plain;
@@ -348,7 +348,7 @@ struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room, stru
 		error = bytes_finish(&inner, what);
 	stacks.content = plain.data;
 	if (error)
-		resolved_stacks_deinit(&stacks);
+		packed_stacks_deinit(&stacks);
 	else
 		*stacks_ret = stacks;
 	return error;
@@ -364,8 +364,8 @@ struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room, stru
 #define LIMIT_INSTRUCTIONS 17
 #define LIMIT_SITE_BYTES (LIMIT_INSTRUCTIONS * 15)
 
-struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_code *code,
-				    const struct resolved_line *lines, uint32_t *number_ret)
+struct mmt_error *packed_code_put(struct intern *table, const struct packed_code *code, const struct packed_line *lines,
+				  uint32_t *number_ret)
 {
 	struct mmt_error *error;
 	struct buffer buffer;
@@ -389,8 +389,8 @@ struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_
 	return !error && *number_ret == INTERN_NONE ? &error_no_memory : error;
 }
 
-static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, struct resolved_codes *codes,
-				      struct resolved_code *code)
+static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, struct packed_codes *codes,
+				      struct packed_code *code)
 {
 	uint64_t count = bytes_u32(bytes);
 
@@ -400,7 +400,7 @@ static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, st
 	code->first_line = (uint32_t)codes->lines.count;
 	code->line_count = (uint32_t)count;
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resolved_line line = {.offset = bytes_u32(bytes)};
+		struct packed_line line = {.offset = bytes_u32(bytes)};
 
 		line.source_file = bytes_u32(bytes);
 		line.source_line = bytes_u32(bytes);
@@ -414,12 +414,12 @@ static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, st
 	return NULL;
 }
 
-struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count, struct resolved_codes *codes)
+struct mmt_error *packed_codes_decode(struct bytes *bytes, size_t text_count, struct packed_codes *codes)
 {
 	uint64_t count = bytes_count_u32(bytes, CODE_BYTES_MIN, LIMIT_CODES);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resolved_code code = {.address = bytes_u64(bytes)};
+		struct packed_code code = {.address = bytes_u64(bytes)};
 		struct mmt_error *error;
 		uint32_t flags;
 
@@ -440,13 +440,13 @@ struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count, 
 	return NULL;
 }
 
-const struct resolved_line *resolved_codes_line(const struct resolved_codes *codes, const struct resolved_code *code,
-						uint64_t address)
+const struct packed_line *packed_codes_line(const struct packed_codes *codes, const struct packed_code *code,
+					    uint64_t address)
 {
-	const struct resolved_line *line = NULL;
+	const struct packed_line *line = NULL;
 
 	for (uint32_t i = 0; i < code->line_count; i++) {
-		const struct resolved_line *next = &codes->lines.items[code->first_line + i];
+		const struct packed_line *next = &codes->lines.items[code->first_line + i];
 
 		if (next->offset <= address - code->address)
 			line = next;

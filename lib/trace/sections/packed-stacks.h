@@ -16,13 +16,13 @@
 /* The machine code around the frames of packed recordings: a part of FEATURE_MMTRACE_STACKS. */
 
 /* The source line of the code from this byte on; texts are numbers. */
-struct resolved_line {
+struct packed_line {
 	uint32_t offset;
 	uint32_t source_file, source_line;
 };
 
 /* Complete instructions. */
-struct resolved_code {
+struct packed_code {
 	uint64_t address; /* of the first byte: relative to the module, or in the process */
 	uint64_t site;	  /* the frame's instruction, or with `is_return_address` the one after the call */
 	bool is_return_address;
@@ -34,23 +34,23 @@ struct resolved_code {
 };
 
 /* The decoded codes. Zero-initialise an empty value. */
-struct resolved_codes {
-	VECTOR(struct resolved_code) items;
-	VECTOR(struct resolved_line) lines;
+struct packed_codes {
+	VECTOR(struct packed_code) items;
+	VECTOR(struct packed_line) lines;
 };
 
 /* Returns the number of a code, in a table whose items are as in the file; equal codes have equal numbers. `lines` are
  * only those of this code. */
-struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_code *code,
-				    const struct resolved_line *lines, uint32_t *number_ret) MMT_MUST_CHECK;
+struct mmt_error *packed_code_put(struct intern *table, const struct packed_code *code, const struct packed_line *lines,
+				  uint32_t *number_ret) MMT_MUST_CHECK;
 
 /* Makes `bytes` fail if a line is beyond its code, or a text is not among `text_count`. */
-struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count,
-					struct resolved_codes *codes) MMT_MUST_CHECK;
+struct mmt_error *packed_codes_decode(struct bytes *bytes, size_t text_count,
+				      struct packed_codes *codes) MMT_MUST_CHECK;
 
 /* The source line of an address; NULL: not known. */
-const struct resolved_line *resolved_codes_line(const struct resolved_codes *codes, const struct resolved_code *code,
-						uint64_t address);
+const struct packed_line *packed_codes_line(const struct packed_codes *codes, const struct packed_code *code,
+					    uint64_t address);
 
 /*
  * FEATURE_MMTRACE_STACKS, of packed recordings: all symbolized stacks. They replace the stack dumps needed to unwind
@@ -60,7 +60,7 @@ const struct resolved_line *resolved_codes_line(const struct resolved_codes *cod
 #define RESOLVED_NO_TEXT UINT32_MAX
 
 /* As in struct mmt_frame; texts are numbers. */
-struct resolved_name {
+struct packed_name {
 	uint64_t address, module_offset;
 	uint32_t function, raw_function, module, module_path, source_file;
 	uint32_t source_line;
@@ -69,18 +69,18 @@ struct resolved_name {
 };
 
 /* The names of a frame are contiguous, inlined functions first. */
-struct resolved_frame {
+struct packed_frame {
 	uint32_t first_name, name_count;
 	uint32_t process; /* index */
 	uint32_t code;	  /* number plus 1; 0: none */
 };
 
-struct resolved_stack {
+struct packed_stack {
 	enum wire_stack_end end;
 	uint32_t first_frame, frame_count; /* in stack_frames */
 };
 
-struct resolved_process {
+struct packed_process {
 	uint32_t runtime; /* text */
 	bool has_perf_map, has_jitdump;
 	bool other_clock;		     /* the jitdump uses another clock */
@@ -93,45 +93,45 @@ struct resolved_process {
 };
 
 /* A module that could not be used. */
-struct resolved_program {
+struct packed_module {
 	uint32_t path; /* text */
 	enum wire_program_state state;
 	uint32_t missing; /* text: the missing files that cause the state; or none */
 };
 
 /* Zero-initialise an empty value. */
-struct resolved_stacks {
+struct packed_stacks {
 	struct intern texts; /* while encoding */
-	struct intern codes; /* while encoding: see resolved_code_put() */
+	struct intern codes; /* while encoding: see packed_code_put() */
 	uint8_t *content;    /* of a decoded value */
 	VECTOR(const char *) read_texts;
-	struct resolved_codes read_codes;
-	VECTOR(struct resolved_name) names;
-	VECTOR(struct resolved_frame) frames;
+	struct packed_codes read_codes;
+	VECTOR(struct packed_name) names;
+	VECTOR(struct packed_frame) frames;
 	VECTOR(uint32_t) stack_frames;
-	VECTOR(struct resolved_stack) stacks;
-	VECTOR(struct resolved_process) processes;
-	VECTOR(struct resolved_program) programs;
+	VECTOR(struct packed_stack) stacks;
+	VECTOR(struct packed_process) processes;
+	VECTOR(struct packed_module) modules;
 	uint32_t damage;			    /* text: damage of the recording that was packed */
 	bool code_left_out;			    /* on request: no frame has code */
 	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
 };
 
-void resolved_stacks_deinit(struct resolved_stacks *stacks);
+void packed_stacks_deinit(struct packed_stacks *stacks);
 
 /* Returns the number of a text, which may be NULL; false: out of memory. */
-bool resolved_stacks_put_text(struct resolved_stacks *stacks, const char *text, uint32_t *number_ret);
+bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint32_t *number_ret);
 
 /* A text of a decoded value; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
-const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t number);
+const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number);
 
 /* The code of a frame of a decoded value, NULL: none. */
-const struct resolved_code *resolved_stacks_code(const struct resolved_stacks *stacks, size_t frame);
+const struct packed_code *packed_stacks_code(const struct packed_stacks *stacks, size_t frame);
 
 /* The content is compressed with zstd. All numbers in a decoded value are valid. */
-struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;
 
-struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room,
-					 struct resolved_stacks *stacks_ret) MMT_MUST_CHECK;
+struct mmt_error *packed_stacks_decode(struct bytes *bytes, size_t *room,
+				       struct packed_stacks *stacks_ret) MMT_MUST_CHECK;
 
 #endif

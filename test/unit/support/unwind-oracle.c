@@ -29,7 +29,7 @@ int search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *i
 struct image {
 	uint64_t start, end, file_offset;
 	char *path;
-	struct program *program; /* NULL: not opened yet */
+	struct module *module; /* NULL: not opened yet */
 	const uint8_t *bytes;
 	size_t size;
 	uint64_t bias, table_address, table_count; /* of .eh_frame_hdr, in the process */
@@ -44,7 +44,7 @@ struct sample {
 
 static VECTOR(struct image) images;
 static VECTOR(struct sample) samples;
-static struct programs *programs;
+static struct modules *modules;
 static struct unwind_places *places;
 static unw_addr_space_t space;
 
@@ -120,14 +120,14 @@ size_t unwind_oracle_count(void)
 
 void unwind_oracle_begin(void)
 {
-	require(programs_create(HOST_MACHINE, true, &programs));
+	require(modules_create(HOST_MACHINE, true, &modules));
 	require(unwind_places_create(&places));
 }
 
 void unwind_oracle_end(void)
 {
 	unwind_places_destroy(places);
-	programs_destroy(programs);
+	modules_destroy(modules);
 	for (size_t i = 0; i < images.count; i++) {
 		free(images.items[i].path);
 		if (images.items[i].bytes)
@@ -145,9 +145,9 @@ static bool find_address(uint64_t address, struct image **image_ret, uint64_t *f
 
 	if (!image)
 		return false;
-	if (!image->program)
-		require(programs_open(programs, image->path, NULL, 0, &image->program));
-	return program_address(image->program, image->file_offset + (address - image->start), file_address_ret);
+	if (!image->module)
+		require(modules_open(modules, image->path, NULL, 0, &image->module));
+	return module_address(image->module, image->file_offset + (address - image->start), file_address_ret);
 }
 
 bool unwind_oracle_is_program(uint64_t return_address)
@@ -166,7 +166,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	(void)context;
 	if (!find_address(address - is_return_address, &image, &file_address))
 		return CODE_NONE;
-	*place_ret = program_place(image->program, file_address + is_return_address, is_return_address);
+	*place_ret = module_place(image->module, file_address + is_return_address, is_return_address);
 	return CODE_NATIVE;
 }
 
@@ -176,7 +176,7 @@ static int follows_call(void *context, uint64_t address)
 	uint64_t file_address;
 
 	(void)context;
-	return find_address(address - 1, &image, &file_address) ? program_follows_call(image->program, file_address + 1)
+	return find_address(address - 1, &image, &file_address) ? module_follows_call(image->module, file_address + 1)
 								: -1;
 }
 
