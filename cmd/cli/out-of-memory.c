@@ -46,7 +46,7 @@ REPLACEMENT void *calloc(size_t count, size_t size);
 REPLACEMENT void *realloc(void *block, size_t size);
 REPLACEMENT int posix_memalign(void **block_ret, size_t alignment, size_t size);
 
-/* glibc's own functions, for allocations by the dynamic linker while it looks up the next ones. */
+/* glibc's own functions, for what the dynamic linker allocates while dlsym() looks up the functions to call. */
 void *__libc_malloc(size_t size) __attribute__((weak));
 void *__libc_calloc(size_t count, size_t size) __attribute__((weak));
 void *__libc_realloc(void *block, size_t size) __attribute__((weak));

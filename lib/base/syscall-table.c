@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Lookups in the table of syscalls. The table itself, and how to add a syscall, is in syscall-table.h. */
 #include "base/syscall-table.h"
 
 #include <errno.h>

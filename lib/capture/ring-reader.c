@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Handles the records of the ring buffers, and lets jobs and waits run beside a thread that reads them. ring-buffers.c
+ * takes the records out of the buffers. */
 #include "capture/ring-reader.h"
 
 #include <errno.h>

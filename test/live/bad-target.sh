@@ -43,7 +43,7 @@ expect_usage_error() {
 	[ "$(wc -l <refused.err)" = 2 ] || refusal_failed "not two lines" record "$@"
 }
 expect_usage_error 'PID'
-expect_usage_error 'not both' -p 1 -- true
+expect_usage_error 'cannot be combined' -p 1 -- true
 expect_usage_error '0x' -p 0x
 expect_usage_error 'no-such-option' --no-such-option -- true
 expect_usage_error 'duration' --duration -1 -- true

@@ -44,11 +44,12 @@ check_speedscope() {
 	"$MMTRACE" export -f speedscope -o speedscope.json "$SOURCE/test/data/$1.data" || fail "export -f speedscope"
 	node speedscope.js "$browser" "$directory/speedscope.json" >names || { fail "speedscope.js"; return; }
 	diff - names <<-'END' || fail "profiles of $1"
-		unfreed (1/5)
-		resident (2/5)
-		committed (3/5)
-		allocated (4/5)
-		count (5/5)
+		memory (1/6)
+		unfreed (2/6)
+		resident (3/6)
+		committed (4/6)
+		allocated (5/6)
+		count (6/6)
 	END
 }
 

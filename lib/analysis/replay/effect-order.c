@@ -325,7 +325,7 @@ static void drop_lock(struct effect_order *order, struct begun *begun, size_t in
 		(begun->lock_count - index) * sizeof(begun->locks[index]));
 }
 
-/* The child is a copy of the space as of the lock. */
+/* A fork takes effect at its lock: the child gets a copy of the parent's address space as it was then. */
 static void resolve_fork(struct effect_order *order, struct begun *begun)
 {
 	if (begun->forked)
@@ -407,7 +407,7 @@ static void forget_thread(struct effect_order *order, int32_t tid)
 	free(begun);
 }
 
-/* Only the first event holds up others. */
+/* End the wait of the first queued event when it is too old or the queue too large: it alone holds up the others. */
 static void give_up_late(struct effect_order *order, uint64_t now_ns)
 {
 	const struct queued *first = order->queue.first;
@@ -430,9 +430,9 @@ static bool has_failed(const struct event *event)
 
 /*
  * Whether the thread's last lock belongs to this call. Every call that succeeds acquires the lock. A failed call may
- * return before it acquires any; then the lock belongs to an earlier call that was not recorded. Placing a failed call
- * too early is mostly harmless, because it changes nothing, but no call waits for seconds before it fails. Calls may
- * also have been lost on the CPU where this call returned.
+ * return before it acquires any; then the lock belongs to an earlier call that was not recorded. Most failed calls
+ * change nothing, so it does little harm to place one too early; but no call waits for seconds before it fails. Calls
+ * may also have been lost on the CPU where this call returned.
  */
 static bool may_own(const struct effect_order *order, const struct event *event, const struct queued *lock)
 {

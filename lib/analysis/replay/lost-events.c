@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Counts lost events. lost-events.h names the places from the recorder to the warning in the report. */
 #include "analysis/replay/lost-events.h"
 
 #include "trace/read/reader.h"

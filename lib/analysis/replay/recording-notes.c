@@ -254,7 +254,7 @@ static void count_one(struct setuid_execs_count *count, uint32_t name)
 		count->name = name;
 }
 
-/* A thread that executes another program has survived its EXIT, so its events had not ended. */
+/* Note the new program of a thread that called exec: its events continue. */
 bool setuid_execs_executed(struct setuid_execs *setuid_execs, int32_t tid, uint32_t name)
 {
 	return map_put(&setuid_execs->programs, (uint32_t)tid, name);

@@ -10,7 +10,7 @@
 #include "base/errors.h"
 #include "trace/format/event.h"
 
-/* A call returned. The entry kept for it may complete the event. */
+/* Apply a call that has returned, with the arguments of its sys_enter event if one was recorded. */
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state,
 				    struct event *event) MMT_MUST_CHECK;
 
@@ -23,7 +23,7 @@ struct mmt_error *replay_calls_resolve_waiting(struct replay *replay, struct thr
 
 /* The code of the process is known, or will never be: credit the calls that waited for it. */
 struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
-/* Drop them without crediting them. */
+/* Drop the calls that wait for the code of the process, without crediting them. */
 void replay_calls_forget_early(struct replay *replay, uint32_t process);
 
 /* Class and file of an interval: the ledger's `kind`. */
@@ -38,9 +38,9 @@ struct stack_numbers {
 	FILE *file; /* NULL: not created */
 };
 
-/* Stack number of an event; 0: none. */
+/* The stack and the callchain of an event: their numbers plus 1; 0: none. */
 struct stack_number {
-	uint32_t stack, callchain; /* stack number plus 1 */
+	uint32_t stack, callchain;
 };
 
 struct mmt_error *stack_numbers_create(struct stack_numbers *numbers) MMT_MUST_CHECK;

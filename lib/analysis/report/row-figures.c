@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Computes the figures of each row: bytes, counts, trends, times. row-verdicts.c judges them. */
+/* Computes the figures of each row, the columns of a report: bytes, counts, trends, times. row-verdicts.c judges them.
+ * struct mmt_group says what a new figure needs. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The warnings of a report: data that is missing in the recording, and why figures or names may be wrong. */
+/* The warnings of a report: data that is missing in the recording, and why figures or names may be wrong.
+ * Lost events have a line of their own in lib/output/text/text-header.c. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>

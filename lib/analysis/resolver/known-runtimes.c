@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* What reports know of each runtime: its libraries, frames and JIT. known-runtimes.h says how to add one. */
 #include "analysis/resolver/known-runtimes.h"
 
 #include <ctype.h>

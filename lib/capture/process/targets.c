@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Finds and attaches to the processes, threads and children that exist when recording starts. process-events.c follows
+ * those that start later. */
 #include "capture/process/targets.h"
 
 #include <errno.h>

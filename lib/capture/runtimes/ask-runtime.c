@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Makes a running .NET or Java process write its perf map. ask-runtime.h says how to add a runtime. */
 #include "capture/runtimes/ask-runtime.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names of functions and inlined functions from DWARF debug information. */
 #include "code/names/dwarf-names.h"
 
 #include <dwarf.h>

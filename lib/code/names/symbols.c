@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* From an address in a module to the names of its function and inlined functions: DWARF, symbol tables, minidebuginfo.
+ */
 #include "code/names/symbols.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The table of export formats, and what they share. export-report.h says how to add one. */
 #include "output/export/export-report.h"
 
 #include <inttypes.h>

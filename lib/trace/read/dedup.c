@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Removes duplicate events: a thread inherited through several roots makes a copy of each event for each root. */
 #include "trace/read/dedup.h"
 
 /* Duplicates are microseconds apart. A root without records for this long loses its preference, so that a thread with a

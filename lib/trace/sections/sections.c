@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Encodes and decodes mmtrace's own feature sections, as mmtrace-file(5) documents them. */
 #include "trace/sections/sections.h"
 
 #include <linux/perf_event.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Writes the file: header, attributes, compressed records, and the index of feature sections. The recorder chooses
+ * their content in lib/capture/file-metadata.c. */
 #include "trace/write/writer.h"
 
 #include <stdlib.h>

@@ -16,8 +16,8 @@ page.on('console', message => message.type() === 'error' && problems.push(messag
 page.on('pageerror', error => problems.push(String(error)));
 page.on('request', request => /^(file|data|blob):/.test(request.url()) || problems.push(`request: ${request.url()}`));
 await page.goto(`file://${fileURLToPath(page_url)}#localProfilePath=${loader}`);
-for (let number = 1; number <= 5; number++) {
-  const title = page.getByText(new RegExp(`\\(${number}/5\\)`));
+for (let number = 1; number <= 6; number++) {
+  const title = page.getByText(new RegExp(`\\(${number}/6\\)`));
   await title.waitFor();
   console.log((await title.locator('..').innerText()).trim());
   await page.keyboard.press('n');
