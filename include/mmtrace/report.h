@@ -296,7 +296,8 @@ struct mmt_group {
 	const uint64_t *committed_trend;
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
 	enum mmt_lifetime_verdict verdict;
-	uint64_t outlived_count;     /* unfreed mappings that are older than outlived_ns */
+	uint64_t outlived_count;     /* unfreed mappings that are older than outlived_ns; 0 if committed bytes led to
+					`verdict` */
 	uint64_t outlived_ns;	     /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
 	uint64_t advised_ns;	     /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */
 	uint64_t bytes_per_minute;   /* memory_bytes divided by the duration of the window; MMT_UNKNOWN if it is shorter

@@ -263,6 +263,11 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 /* Once a second: writes what has been read so far to the file, and forgets ended processes. */
 static struct mmt_error *keep_safe(struct recorder *recorder)
 {
+	struct mmt_error *error = process_events_apply(recorder);
+
+	/* A process whose event is still in the queue is not in the table yet, and would be forgotten as unknown. */
+	if (error)
+		return error;
 	recorder_flush(recorder);
 	process_table_forget_ended(&recorder->processes);
 	scope_forget(&recorder->reader.scope, &recorder->processes, clock_now_ns() - SECOND_NS);

@@ -445,7 +445,7 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 }
 
 /* Notes new processes. New threads need no note, because their process is known. */
-static struct mmt_error *note_allocation(void *context, const void *record, size_t size)
+static struct mmt_error *note_new_process(void *context, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
 	struct recorder *recorder = context;
@@ -476,7 +476,7 @@ static struct mmt_error *find_forks(struct recorder *recorder)
 		return NULL;
 	for (size_t i = 0; !error && i < recorder->reader.rings.items.count; i++) {
 		if (recorder->reader.rings.items.items[i].kind == RING_SYSCALL)
-			error = rings_peek(&recorder->reader.rings.items.items[i], note_allocation, recorder);
+			error = rings_peek(&recorder->reader.rings.items.items[i], note_new_process, recorder);
 	}
 	return error || scope_apply_forks(&recorder->reader.scope, begin_ns) ? error : &error_no_memory;
 }

@@ -23,9 +23,11 @@ struct recorder;
 /* The thread that reads the rings while the recorder's own thread runs a job. */
 struct ring_thread {
 	pthread_t thread;
-	pthread_mutex_t lock; /* held by the recorder's own thread except while that thread waits */
-	pthread_cond_t
-	    wake; /* signalled when the recorder's own thread begins to wait, and when this thread must end */
+	/* Held by the recorder's own thread, except while that thread waits and this one may read the rings. */
+	pthread_mutex_t lock;
+	/* Signalled when the recorder's own thread begins to wait or requests a reading, and when this thread must end.
+	 */
+	pthread_cond_t wake;
 	pthread_cond_t done; /* signalled when the requested reading of the rings is complete */
 	bool started;
 	bool waiting;	/* the recorder's own thread is inside a system call that may take long */

@@ -46,8 +46,7 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 		return error_create(MMT_ERROR_INVALID,
 				    "nothing to record: pass processes, a command, all processes, or a control group");
 	if (options->tree && (!options->pid_count || options->no_inherit))
-		return error_create(MMT_ERROR_INVALID,
-				    "existing children can be recorded of processes only, together with later ones");
+		return error_create(MMT_ERROR_INVALID, "--tree needs --pid, and cannot be combined with --no-inherit");
 	if (options->madvise && options->no_madvise)
 		return error_create(MMT_ERROR_INVALID, "--madvise cannot be combined with --no-madvise");
 	if (options->check_exit && !has_command)

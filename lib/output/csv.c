@@ -165,7 +165,8 @@ static void put_group(const struct mmt_report *report, const struct mmt_group *o
 	put_number(stream, group->freed_bytes);
 	put_number(stream, group->freed_count);
 	put_number(stream, report->huge_pages_known ? group->huge_pages.bytes : MMT_UNKNOWN);
-	put_number(stream, group->huge_pages.sampled_bytes ? group->huge_pages.zero_bytes : MMT_UNKNOWN);
+	put_number(stream, report->huge_pages_known && group->huge_pages.sampled_bytes ? group->huge_pages.zero_bytes
+										       : MMT_UNKNOWN);
 	put_time(report, any, group->first_ns, stream);
 	put_time(report, any, group->last_ns, stream);
 	put_stack(stream, group);

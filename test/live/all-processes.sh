@@ -133,7 +133,7 @@ for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope thr
 	[ $? = 2 ] || fail "record $wrong is not refused"
 done
 "$MMTRACE" record -o no.data --cgroup no/such/group 2>wrong.log
-[ $? = 2 ] && grep -q "no control group no/such/group: no/such/group and .*$unified/no/such/group are no directory" wrong.log ||
+[ $? = 2 ] && grep -q "no control group no/such/group: there is no cgroup.procs in no/such/group, .*$unified/no/such/group" wrong.log ||
 	fail "an unknown group: $(cat wrong.log)"
 # Perf events do not know the groups of version 1, except those of perf_event.
 first_version=$(awk '$3 == "cgroup" && $4 !~ /perf_event/ { print $2; exit }' /proc/mounts)
@@ -141,7 +141,7 @@ if [ -n "$first_version" ] && mkdir "$first_version/$group-1"; then
 	for wrong in "$first_version/$group-1" "/$group-1"; do
 		"$MMTRACE" record -o no.data --cgroup "$wrong" 2>wrong.log
 		[ $? = 2 ] && grep -qF "$first_version/$group-1 is of a version 1 hierarchy that perf events cannot use" wrong.log &&
-			grep -qF -- "-p \"\$(cat $first_version/$group-1/cgroup.procs)\"" wrong.log || fail "$wrong: $(cat wrong.log)"
+			grep -qF -- "-p \"\$(paste -sd, $first_version/$group-1/cgroup.procs)\"" wrong.log || fail "$wrong: $(cat wrong.log)"
 	done
 	rmdir "$first_version/$group-1"
 fi

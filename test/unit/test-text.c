@@ -413,8 +413,8 @@ START_TEST(growth_of_processes)
 	ASSERT_HAS(text,
 		   "\n  by process: worker (pid 102) +41.00 MiB, worker (pid 104) +30.00 MiB (started), others "
 		   "-17.00 MiB\n"
-		   "  2 processes that ended had grown by 50.00 MiB until then, one of them by 25.00 MiB: --pid 105 "
-		   "shows what it held at its end.\n");
+		   "  2 processes that ended had grown by 50.00 MiB in total; process 105 grew most, by 25.00 MiB: "
+		   "--pid 105 shows what it held when it ended.\n");
 	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed  mapped before   inherited\n"
 			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
 	free(text);

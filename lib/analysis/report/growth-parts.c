@@ -109,7 +109,9 @@ static bool append_runs(run_vector *list, struct page_runs runs, uint64_t start,
 
 		run.start = (run.start > start ? run.start : start) + shift;
 		run.end = (run.end < end ? run.end : end) + shift;
-		if (!vector_push(list, run))
+		if (list->count && list->items[list->count - 1].end == run.start)
+			list->items[list->count - 1].end = run.end;
+		else if (!vector_push(list, run))
 			return false;
 	}
 	return true;

@@ -147,6 +147,7 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 {
 	double highest[WINDOWS], spreads[WINDOWS];
 	bool seen[WINDOWS] = {false};
+	size_t spread_count = 0;
 
 	troughs->end = in_use(&readings[count - 1]);
 	troughs->before_end = 0;
@@ -169,11 +170,12 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 	for (size_t i = 0; i < WINDOWS; i++) {
 		troughs->highest = larger(troughs->highest, troughs->bytes[i]);
 		troughs->lowest = smaller(troughs->lowest, troughs->bytes[i]);
-		spreads[i] = seen[i] ? highest[i] - troughs->bytes[i] : 0;
+		if (seen[i])
+			spreads[spread_count++] = highest[i] - troughs->bytes[i];
 		if (seen[i] && i < WINDOWS - 1)
 			troughs->before_end = larger(troughs->before_end, highest[i]);
 	}
-	troughs->spread = median(spreads, WINDOWS);
+	troughs->spread = median(spreads, spread_count);
 	troughs->least = larger(FLOOR_BYTES, FLOOR_SHARE * peak);
 	troughs->floor = larger(troughs->least, NOISE_FLOOR * estimate_noise(troughs->bytes));
 	return true;

@@ -319,9 +319,19 @@ static struct mmt_error *add_committers(struct grouping *grouping)
 			pids[group->pid_count++] = processes_at(grouping->replay->processes, (uint32_t)key)->pid;
 	}
 	for (size_t i = 0; !error && i < grouping->row_count; i++) {
-		if (!grouping->groups[i].thread_count && grouping->groups[i].pid_count)
-			qsort((int32_t *)grouping->groups[i].pids, grouping->groups[i].pid_count, sizeof(int32_t),
-			      compare_pids);
+		struct mmt_group *group = &grouping->groups[i];
+		int32_t *pids = (int32_t *)group->pids;
+		size_t kept = 0;
+
+		if (group->thread_count || !group->pid_count)
+			continue;
+		qsort(pids, group->pid_count, sizeof(*pids), compare_pids);
+		/* Two processes may have had the same PID, one after the other. */
+		for (size_t k = 0; k < group->pid_count; k++) {
+			if (!k || pids[k] != pids[k - 1])
+				pids[kept++] = pids[k];
+		}
+		group->pid_count = kept;
 	}
 	free(counts);
 	return error;

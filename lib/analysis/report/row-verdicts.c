@@ -401,6 +401,9 @@ static void judge_both_halves(const struct mmt_report *report, const uint64_t *p
 		return;
 	group->verdict = MMT_LIFETIME_LEAK;
 	group->advised_ns = 0;
+	/* The evidence is the committed bytes, not lifetimes. */
+	group->outlived_count = 0;
+	group->outlived_ns = 0;
 }
 
 static struct mmt_error *add_committed(const struct ledger *ledger, const struct rows *rows, struct arena *arena,

@@ -104,7 +104,7 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 /* What cgroup_open() found under the paths that it tried. */
 struct cgroup_search {
 	int fd;			     /* -1: no usable group found yet */
-	char tried[TRIED_MAX * 256]; /* the paths tried: "/sys/fs/cgroup/a and ..." */
+	char tried[TRIED_MAX * 256]; /* the paths tried: "/sys/fs/cgroup/a, ..." */
 	char other[PATH_MAX];	     /* a group of a hierarchy that perf events cannot use; "": none */
 };
 
@@ -140,7 +140,7 @@ static void try_group(struct cgroup_search *search, const char *path)
 	size_t used = strlen(search->tried);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s", used ? " and " : "", path);
+	snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s", used ? ", " : "", path);
 	if (fd >= 0 && faccessat(fd, PROCESSES_FILE, F_OK, 0) == 0) {
 		if (is_usable(fd)) {
 			search->fd = fd;
@@ -200,12 +200,16 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 	tried = search;
 	if (*path && !*search.other)
 		(void)try_under_mounts(&search, path, false);
+	if (search.fd >= 0) {
+		*fd_ret = search.fd;
+		return NULL;
+	}
 	if (*search.other)
 		return error_create(
 		    MMT_ERROR_INVALID,
 		    "the control group %s is of a version 1 hierarchy that perf events cannot use: pass "
 		    "the group of the cgroup2 or perf_event hierarchy (/proc/PID/cgroup lists the groups of a "
-		    "process), or record the processes of this one: -p \"$(cat %s/" PROCESSES_FILE ")\"",
+		    "process), or record the processes of this one: -p \"$(paste -sd, %s/" PROCESSES_FILE ")\"",
 		    search.other, search.other);
 	if (!any)
 		return error_create(MMT_ERROR_INVALID,
@@ -214,11 +218,11 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 				    "PID --tree instead",
 				    path);
 	return error_create(MMT_ERROR_INVALID,
-			    "no control group %s: %s %s no directory with " PROCESSES_FILE
-			    ". /proc/PID/cgroup shows the group of a process, in the line that begins with 0:: ; for a "
-			    "container, docker inspect -f '{{.State.Pid}}' NAME prints a PID",
-			    path, *tried.tried ? tried.tried : "an empty path",
-			    strstr(tried.tried, " and ") ? "are" : "is");
+			    "no control group %s: there is no " PROCESSES_FILE
+			    " in %s. /proc/PID/cgroup shows the group "
+			    "of a process, in the line with 0:: (cgroup2) or perf_event (version 1); for a container, "
+			    "docker inspect -f '{{.State.Pid}}' NAME prints a PID",
+			    path, *tried.tried ? tried.tried : "an empty path");
 }
 
 bool cgroup_has_processes(int cgroup)

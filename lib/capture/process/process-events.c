@@ -116,8 +116,10 @@ static void want_snapshot(struct traced_process *process, enum snapshot_kind kin
 
 static struct mmt_error *apply_seen(struct recorder *recorder, const struct process_event *event)
 {
-	struct traced_process *process = process_table_add(&recorder->processes, event->pid, false);
+	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
 
+	if (!process || process->ended)
+		process = process_table_add(&recorder->processes, event->pid, false);
 	if (!process)
 		return &error_no_memory;
 	want_snapshot(process, SNAPSHOT_START, event->time_ns);

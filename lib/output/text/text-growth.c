@@ -691,9 +691,9 @@ static void put_growth_of_ended(struct text *text, const struct mmt_report *repo
 	if (grown < 2 || grown == report->process_count || !report->growth.floor_bytes)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "  %s processes that ended had grown by %s until then, one of them by %s: --pid %" PRId32
-		 " shows what it held at its end.",
-		 text_count(text, grown), text_bytes(text, bytes),
+		 "  %s processes that ended had grown by %s in total; process %" PRId32
+		 " grew most, by %s: --pid %" PRId32 " shows what it held when it ended.",
+		 text_count(text, grown), text_bytes(text, bytes), largest->pid,
 		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 }

@@ -24,7 +24,7 @@ _Noreturn void skip_suite(const char *why);
  */
 void skip_test(const char *test, const char *why);
 
-/* Within a test: skips it, and returns from it. */
+/* In the body of a test, not in a fixture: skips it, and returns from it. */
 #define SKIP_TEST(why)                                                                                                 \
 	do {                                                                                                           \
 		skip_test(__func__, why);                                                                              \
