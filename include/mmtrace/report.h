@@ -413,7 +413,7 @@ struct mmt_process {
 };
 
 /* By how much the memory in use of the process, resident and swapped together, changed from its first reading to its
- * last; 0 if it is unknown. */
+ * last; 0 if `readings` is NULL. */
 MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 
 /* Why a report may be incomplete. The values are stable; later versions append new ones. */

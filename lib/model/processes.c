@@ -289,8 +289,7 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 	thread->process = process->index;
 	if (!map_put_pointer(&processes->live, (uint32_t)tid, thread))
 		return &error_no_memory;
-	process->thread_count++;
-	process->live_threads++;
+	process->thread_count += process->thread_count < UINT32_MAX;
 	thread->next = process->threads;
 	if (thread->next)
 		thread->next->previous = thread;
@@ -323,7 +322,7 @@ static void end_thread(struct processes *processes, struct thread *thread, uint6
 	if (thread->next)
 		thread->next->previous = thread->previous;
 	map_remove(&processes->live, (uint32_t)thread->tid);
-	if (--process->live_threads == 0)
+	if (!process->threads)
 		end_process(process, time_ns);
 }
 
@@ -555,7 +554,7 @@ struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32
 		return error;
 	if (thread) {
 		end_thread(processes, thread, time_ns);
-	} else if (process && !process->ended && !process->live_threads) {
+	} else if (process && !process->ended && !process->threads) {
 		end_process(process, time_ns);
 	}
 	return NULL;

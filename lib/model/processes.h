@@ -26,14 +26,13 @@ struct process {
 	struct process *next_sharer;   /* circular list of the live processes that use `space` */
 	uint64_t started_ns, ended_ns; /* 0: before the recording; UINT64_MAX: alive at the end */
 	uint64_t program_ns;	       /* start of its program: its fork or exec; 0: before the recording */
-	uint64_t thread_count;	       /* all threads ever seen */
-	uint32_t live_threads;
-	uint32_t name;		      /* name of its main thread: for processes_name() */
-	struct thread *threads;	      /* the live ones */
-	struct space *space;	      /* never NULL */
-	uint32_t holder;	      /* for processes_holder() */
-	uint32_t forked_from;	      /* index of the process that forked it; its own index: unknown */
-	struct space_remains remains; /* of its space when that was released */
+	uint32_t thread_count;	       /* all threads ever seen; UINT32_MAX: this many or more */
+	uint32_t name;		       /* name of its main thread: for processes_name() */
+	uint32_t holder;	       /* for processes_holder() */
+	uint32_t forked_from;	       /* index of the process that forked it; its own index: unknown */
+	struct thread *threads;	       /* the live ones */
+	struct space *space;	       /* never NULL */
+	struct space_remains remains;  /* of its space when that was released */
 };
 
 struct thread {

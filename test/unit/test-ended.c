@@ -167,6 +167,54 @@ static size_t bytes_for(unsigned children)
 	return bytes;
 }
 
+enum { WORKER = 1000, BLOCKS = 60 };
+
+/* A worker starts after 10 s, maps 1 MiB every 50 ms, and ends after 3 s of the 30 s that its parent lives. */
+static void record_worker(void)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	uint64_t time_ns = START_NS + 10000ull * MILLISECOND;
+
+	builder_comm(builder, START_NS, PARENT, PARENT, "parent");
+	snapshot(builder, SNAPSHOT_START, START_NS, 3, 0);
+	builder_fork(builder, time_ns, WORKER, WORKER, PARENT, PARENT);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		time_ns += 50ull * MILLISECOND;
+		builder_mmap_exit(builder, time_ns, WORKER, WORKER, CHILD_ADDRESS + i * 2 * MEBIBYTE, MEBIBYTE,
+				  0x402000);
+	}
+	builder_munmap_exit(builder, time_ns + 1000, WORKER, WORKER, PARENT_ADDRESS, MEBIBYTE);
+	builder_exit(builder, time_ns + 2000, WORKER, WORKER);
+	builder_round(builder);
+	snapshot(builder, SNAPSHOT_STOP, START_NS + 30000ull * MILLISECOND, 3, 0);
+	report_file_survive(builder, PARENT);
+	builder_finish(builder, START_NS + 30000ull * MILLISECOND + 1);
+}
+
+/* It mapped nothing after its end, which does not make its mappings a cache; and its pages are not known to be 0. */
+START_TEST(a_worker_that_ended_is_judged_by_its_life)
+{
+	const int32_t worker = WORKER, parent = PARENT;
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	record_worker();
+	mmt_report_options_init(&options);
+	options.pids = &worker;
+	options.pid_count = 1;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->group_count, 1);
+	ck_assert_uint_eq(report->groups[0].unfreed_bytes, BLOCKS * MEBIBYTE);
+	ck_assert_uint_eq(report->groups[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
+	mmt_report_destroy(report);
+	options.pids = &parent;
+	report = report_file_report(&options);
+	ck_assert_uint_ne(report->resident_bytes, MMT_UNKNOWN);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A copy of the parent's mappings would be 250,000 bytes for each child. */
 START_TEST(ended_children_cost_little)
 {
@@ -184,6 +232,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended,
-			inherited_memory_counts_once, ended_children_cost_little);
+			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
+			ended_children_cost_little);
 	return suite;
 }

@@ -198,6 +198,19 @@ START_TEST(pages_that_move)
 }
 END_TEST
 
+/* Following very many moves could take hours: the parts are then left out instead of wrong. */
+START_TEST(too_many_moves)
+{
+	static const struct resident_run runs[] = {{PAGE, 3 * PAGE}};
+	struct process_pages pages = {.start = {runs, 1}, .move_steps = 1u << 26};
+
+	ck_assert(growth_parts_move(&pages, PAGE, 10 * PAGE, PAGE));
+	ck_assert(pages.moves_unknown);
+	ck_assert_uint_eq(pages.start.count, 1);
+	ck_assert_ptr_eq(pages.start.items, runs);
+}
+END_TEST
+
 static void assert_kind(const struct mmt_growth *growth, enum mmt_class memory_class, bool arena, uint64_t start_pages,
 			uint64_t end_pages)
 {
@@ -998,7 +1011,7 @@ Suite *test_suite(void)
 			runs_are_counted_once, window_without_readings_has_no_parts, absurd_sizes_do_not_overflow,
 			growth_is_attributed_to_runtime_heaps, killed_recorder_has_no_final_parts,
 			memory_unmapped_after_the_last_reading_is_not_held, huge_pages_belong_to_rows_and_kinds,
-			huge_pages_without_a_sample, moved_memory_is_not_new);
+			huge_pages_without_a_sample, moved_memory_is_not_new, too_many_moves);
 	tcase_add_loop_test(tests, pages_that_move, 0, 6);
 	tcase_add_loop_test(tests, estimates_of_huge_pages_add_up, 0, 3);
 	return suite;

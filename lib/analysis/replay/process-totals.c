@@ -30,10 +30,11 @@ static struct mmt_error *find_process_totals(struct replay *replay, uint32_t pro
 	return NULL;
 }
 
-/* Allocate only on the first non-zero value: most spaces have none. */
+/* Allocates only if a value is not zero: most spaces have none. */
 static struct mmt_error *keep_facts(struct replay *replay, const struct space *space,
 				    struct kept_process_totals *process_totals)
 {
+	static const struct space_facts none;
 	struct space_counts counts = space_counts(space);
 	struct space_facts facts = {.unknown_bytes = counts.unknown_bytes,
 				    .reconciled_bytes = counts.reconciled_bytes,
@@ -41,13 +42,16 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 				    .ambiguous = counts.ambiguous,
 				    .check = space_check_result(space)};
 
+	struct space_facts *kept;
+
+	process_totals->facts = &none;
 	if (!facts.unknown_bytes && !facts.reconciled_bytes && !facts.given_back_bytes && !facts.ambiguous &&
 	    !facts.check.done)
 		return NULL;
-	process_totals->facts = arena_alloc(&replay->arena, 1, sizeof(facts));
-	if (!process_totals->facts)
+	process_totals->facts = kept = arena_alloc(&replay->arena, 1, sizeof(*kept));
+	if (!kept)
 		return &error_no_memory;
-	*process_totals->facts = facts;
+	*kept = facts;
 	return NULL;
 }
 
@@ -143,8 +147,7 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 		return error;
 	space_finish(process->space);
 	/* After a loss a process can seem to return after its end: keep the figures of its first end. */
-	if (!process_totals->released) {
-		process_totals->released = true;
+	if (!process_totals->facts) {
 		error = keep_facts(replay, process->space, process_totals);
 		if (!error)
 			error = add_space(replay, process, true);
@@ -166,7 +169,7 @@ struct mmt_error *process_totals_sum(struct replay *replay)
 		error = add_space(replay, process, false);
 		if (!error)
 			error = find_process_totals(replay, process->index, &process_totals);
-		if (!error && !process_totals->released)
+		if (!error && !process_totals->facts)
 			error = keep_facts(replay, process->space, process_totals);
 		if (error)
 			return error;

@@ -41,8 +41,7 @@ struct process_totals {
 /* Compact storage, for each process of the recording. NULL: all zero. */
 struct kept_process_totals {
 	struct held_bytes *now, *ended;
-	struct space_facts *facts;
-	bool released; /* the space of this process has left the ledger; the facts are from just before that */
+	const struct space_facts *facts; /* set when its space leaves the ledger, or at the end; shared if all are 0 */
 };
 
 /* The account that an interval's bytes belong to; NULL: no row counts them. */

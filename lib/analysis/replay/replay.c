@@ -498,7 +498,7 @@ static struct mmt_error *replay_later_snapshot(struct replay *replay, const stru
 	struct mmt_error *error;
 
 	*done_ret = is_of_ended_process(replay, event);
-	if (*done_ret || !process || !process->live_threads)
+	if (*done_ret || !process || !process->threads)
 		return NULL;
 	error = processes_thread(replay->processes, -1, event->pid, event->time_ns, &thread);
 	*done_ret = !error && (!thread || thread->process != process->index);

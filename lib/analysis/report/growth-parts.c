@@ -129,8 +129,10 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 	    length > LIMIT_RESIDENT_BYTES)
 		return true;
 	pages->move_steps += runs.count;
-	if (pages->move_steps > MOVE_STEPS_MAX)
+	if (pages->move_steps > MOVE_STEPS_MAX) {
+		pages->moves_unknown = true;
 		return true;
+	}
 	if (!append_runs(&moved, runs, 0, low, 0) ||
 	    (to < from && !append_runs(&moved, runs, from, from + length, to - from)) ||
 	    !append_runs(&moved, runs, low + length, high, 0) ||

@@ -372,7 +372,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .parent_pid = process->parent_pid,
 	    .name = arena_string(&report->arena, process_name(report->replay.processes, process)),
 	    .ended = process->ended,
-	    .threads = process->thread_count < UINT32_MAX ? (uint32_t)process->thread_count : UINT32_MAX,
+	    .threads = process->thread_count,
 	    .start_boot_ns = notes_start_boot_ns(&report->replay.notes, process->pid),
 	    .resident_bytes = sum_residency(report, process),
 	    .readings = find_readings(report, process),

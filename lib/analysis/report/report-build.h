@@ -74,6 +74,7 @@ struct process_pages {
 	uint64_t start_ns, start_bytes; /* time, and RSS in statm */
 	uint64_t displaced_bytes;	/* of the start: replaced by memory that was moved there */
 	uint64_t move_steps;		/* runs that were looked at for moved memory */
+	bool moves_unknown;		/* too many moves: the pages of the start are no longer at their addresses */
 
 	/* The latest reading. */
 	bool end_known, parts_known;

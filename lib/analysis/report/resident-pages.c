@@ -246,7 +246,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	pages->resident.time_ns = time_ns;
 	pages->end_known = true;
 	pages->end_bytes = resident_bytes;
-	pages->parts_known = !is_replaced && pages->start_known && resident_bytes;
+	pages->parts_known = !is_replaced && pages->start_known && resident_bytes && !pages->moves_unknown;
 	if (!error && pages->parts_known)
 		error = growth_parts_count(pages, replay, process, runs);
 	return error;
@@ -269,6 +269,7 @@ static void use_as_start(struct page_readings *readings, struct process_pages *p
 	pages->start_ns = time_ns;
 	pages->start_known = true;
 	pages->displaced_bytes = 0;
+	pages->moves_unknown = false;
 	map_deinit(&pages->parts);
 	pages->parts_known = false;
 }

@@ -573,8 +573,9 @@ static uint64_t count_live_threads(const struct replay *replay, const struct mmt
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 
 		for (size_t j = 0; j < group->pid_count; j++) {
-			if (group->pids[j] == process->pid)
-				count += process->live_threads;
+			for (const struct thread *thread = process->threads; thread && group->pids[j] == process->pid;
+			     thread = thread->next)
+				count++;
 		}
 	}
 	return count;
@@ -637,13 +638,23 @@ static void grouping_deinit(struct grouping *grouping)
 	map_deinit(&grouping->thread_bytes);
 }
 
+static bool some_process_lives(const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (!report->processes[i].ended)
+			return true;
+	}
+	return !report->process_count;
+}
+
 static struct mmt_error *publish(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	struct mmt_report *report = grouping->report;
 	struct mmt_error *error;
 
-	report->resident_bytes = grouping->resident ? 0 : MMT_UNKNOWN;
+	/* Of processes that have ended, no pages are known. */
+	report->resident_bytes = grouping->resident && some_process_lives(report) ? 0 : MMT_UNKNOWN;
 	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;
 	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
 	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;

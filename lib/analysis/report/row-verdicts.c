@@ -277,10 +277,38 @@ static void add_to_trend(struct mmt_group *group, const struct mmt_report *repor
 	    allocation->live_bytes;
 }
 
-static struct survivors_window window_of(const struct mmt_report *report)
+static uint64_t smaller(uint64_t left, uint64_t right)
 {
-	return (struct survivors_window){
+	return left < right ? left : right;
+}
+
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+	return left > right ? left : right;
+}
+
+/* The part of the window in which a selected process lived. A worker that leaked until it ended maps nothing later,
+ * which does not make it a cache. */
+static struct survivors_window window_of(const struct mmt_report *report, const struct rows *rows)
+{
+	struct survivors_window window = {
 	    .from_ns = report->from_ns, .to_ns = report->allocations_to_ns, .end_ns = report->to_ns};
+	uint64_t started_ns = UINT64_MAX, ended_ns = 0;
+
+	for (size_t i = 0; i < processes_count(rows->processes); i++) {
+		const struct process *process = processes_at(rows->processes, (uint32_t)i);
+
+		if (!rows_selects(rows, process))
+			continue;
+		started_ns = smaller(started_ns, process->started_ns);
+		ended_ns = larger(ended_ns, process->ended_ns);
+	}
+	if (larger(started_ns, window.from_ns) >= smaller(ended_ns, window.to_ns))
+		return window;
+	window.from_ns = larger(started_ns, window.from_ns);
+	window.to_ns = smaller(ended_ns, window.to_ns);
+	window.end_ns = smaller(ended_ns, window.end_ns);
+	return window;
 }
 
 /* By row number - 1. */
@@ -294,7 +322,7 @@ static const struct lifetime_histogram *freed_of(const struct ledger *ledger, si
 static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
-	const struct survivors_window window = window_of(report);
+	const struct survivors_window window = window_of(report, rows);
 	size_t row_count = rows->items.count;
 	CLEANUP(free) struct survivors *survivors = calloc(row_count + 1, sizeof(*survivors));
 
@@ -363,8 +391,8 @@ static bool rises_throughout(const uint64_t *points)
 
 /* A group without mappings of its own, for instance a malloc arena that grows into reserved memory, has no lifetimes:
  * judge the committed bytes over time, by the rule for RSS. Calls after allocations_to_ns do not count. */
-static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report, const uint64_t *points,
-						 uint64_t *advised_ns_ret)
+static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report, const struct survivors_window *window,
+						 const uint64_t *points, uint64_t *advised_ns_ret)
 {
 	static const enum mmt_lifetime_verdict verdicts[MMT_VERDICT_KINDS] = {
 	    [MMT_VERDICT_TOO_SHORT] = MMT_LIFETIME_TOO_SHORT, [MMT_VERDICT_GROWING] = MMT_LIFETIME_LEAK,
@@ -372,32 +400,36 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	    [MMT_VERDICT_SHRINKING] = MMT_LIFETIME_CACHE,
 	};
 	struct mmt_resident_reading readings[COMMIT_POINTS] = {{0}};
-	const struct survivors_window window = window_of(report);
-	uint64_t step_ns = (window.to_ns - window.from_ns) / COMMIT_POINTS;
+	uint64_t step_ns = (report->allocations_to_ns - report->from_ns) / COMMIT_POINTS;
 	struct mmt_growth growth;
+	size_t count = 0;
 
 	for (unsigned i = 0; i < COMMIT_POINTS; i++) {
-		readings[i].time_ns = report->from_ns + step_ns * (i + 1);
-		readings[i].resident_bytes = points[i];
+		uint64_t time_ns = report->from_ns + step_ns * (i + 1);
+
+		if (time_ns >= window->from_ns && time_ns <= window->to_ns)
+			readings[count++] =
+			    (struct mmt_resident_reading){.time_ns = time_ns, .resident_bytes = points[i]};
 	}
-	growth = mmt_growth_judge(readings, COMMIT_POINTS);
+	growth = mmt_growth_judge(readings, count);
 	*advised_ns_ret = growth.advised_ns;
 	if (growth.verdict != MMT_VERDICT_STEADY || !rises_throughout(points))
 		return verdicts[growth.verdict];
-	*advised_ns_ret = length_of(&window) * 2;
+	*advised_ns_ret = length_of(window) * 2;
 	return MMT_LIFETIME_TOO_SHORT;
 }
 
 /* A row that is no single stack, for instance a function, can both reserve memory and make it accessible: the lifetimes
  * of its few mappings then do not show that it grows. */
-static void judge_both_halves(const struct mmt_report *report, const uint64_t *points, struct mmt_group *group)
+static void judge_both_halves(const struct mmt_report *report, const struct survivors_window *window,
+			      const uint64_t *points, struct mmt_group *group)
 {
 	bool open = group->verdict == MMT_LIFETIME_TOO_SHORT || group->verdict == MMT_LIFETIME_CACHE;
 	uint64_t committed = saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
 	uint64_t advised_ns;
 
 	if (!open || !committed || points[COMMIT_POINTS - 1] < committed / 2 ||
-	    judge_committed(report, points, &advised_ns) != MMT_LIFETIME_LEAK)
+	    judge_committed(report, window, points, &advised_ns) != MMT_LIFETIME_LEAK)
 		return;
 	group->verdict = MMT_LIFETIME_LEAK;
 	group->advised_ns = 0;
@@ -409,6 +441,7 @@ static void judge_both_halves(const struct mmt_report *report, const uint64_t *p
 static struct mmt_error *add_committed(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
+	const struct survivors_window window = window_of(report, rows);
 	size_t row_count = rows->items.count, count = 0;
 	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(ledger->commit_trends.items.count + 1, sizeof(*points));
 	CLEANUP(free) uint32_t *sets = calloc(row_count + 1, sizeof(*sets));
@@ -430,9 +463,9 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 		struct mmt_group *group = &groups[i];
 
 		if (sets[i] != GROUP_DETAILS_NO_SET && group->unfreed_count)
-			judge_both_halves(report, points[sets[i]], group);
+			judge_both_halves(report, &window, points[sets[i]], group);
 		else if (sets[i] != GROUP_DETAILS_NO_SET && (group->committed_bytes || group->committed_before_bytes))
-			group->verdict = judge_committed(report, points[sets[i]], &group->advised_ns);
+			group->verdict = judge_committed(report, &window, points[sets[i]], &group->advised_ns);
 	}
 	memset(points, 0, count * sizeof(*points));
 	add_commit_trends(ledger, rows, report->to_ns, sets, points);
@@ -471,7 +504,7 @@ static struct mmt_error *group_details_judge_sets(const struct ledger *ledger, c
 						  const struct mmt_report *report, const uint32_t *sets,
 						  size_t set_count, enum mmt_lifetime_verdict *verdicts_ret)
 {
-	const struct survivors_window window = window_of(report);
+	const struct survivors_window window = window_of(report, rows);
 	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
 	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
 	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
@@ -739,6 +772,7 @@ static struct mmt_error *judge_together(struct causes *causes, const struct ledg
 static struct mmt_error *judge_commits_together(struct causes *causes, const struct ledger *ledger,
 						const struct rows *rows)
 {
+	const struct survivors_window window = window_of(causes->report, rows);
 	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
 	CLEANUP(free) uint64_t *memory_bytes = calloc(causes->count + 1, sizeof(*memory_bytes));
 	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(causes->count + 1, sizeof(*points));
@@ -758,7 +792,7 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
 		uint64_t advised_ns;
 
 		if (memory_bytes[i] >= causes->items[i].memory_bytes / 2 &&
-		    judge_committed(causes->report, points[i], &advised_ns) == MMT_LIFETIME_LEAK)
+		    judge_committed(causes->report, &window, points[i], &advised_ns) == MMT_LIFETIME_LEAK)
 			error = set_leaks_together(causes, &causes->items[i]);
 	}
 	return error;

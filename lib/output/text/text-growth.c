@@ -688,7 +688,7 @@ static void put_growth_of_ended(struct text *text, const struct mmt_report *repo
 		if (!largest || growth > mmt_process_growth(largest))
 			largest = process;
 	}
-	if (grown < 2 || grown == report->process_count || !report->growth.floor_bytes)
+	if (grown < 2 || !report->growth.floor_bytes)
 		return;
 	snprintf(sentence, sizeof(sentence),
 		 "  %s processes that ended had grown by %s in total; process %" PRId32

@@ -54,26 +54,30 @@ void text_put(struct text *text, enum text_style style, const char *plain)
 	text->column += (unsigned)strlen(plain);
 }
 
-void text_format(struct text *text, enum text_style style, const char *format, ...)
+static void put_formatted(struct text *text, enum text_style style, const char *format, va_list arguments)
 {
 	char line[TEXT_PART_MAX];
+
+	vsnprintf(line, sizeof(line), format, arguments);
+	text_put(text, style, line);
+}
+
+void text_format(struct text *text, enum text_style style, const char *format, ...)
+{
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
+	put_formatted(text, style, format, arguments);
 	va_end(arguments);
-	text_put(text, style, line);
 }
 
 void text_line(struct text *text, enum text_style style, const char *format, ...)
 {
-	char line[TEXT_PART_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
+	put_formatted(text, style, format, arguments);
 	va_end(arguments);
-	text_put(text, style, line);
 	text_end_line(text);
 }
 

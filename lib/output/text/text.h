@@ -46,7 +46,7 @@ void text_line(struct text *text, enum text_style style, const char *format, ...
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
 /* A sentence that may contain names from a recording, and the end of its last line. Further lines have this indent. */
 void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
-/* "name (pid 12)" */
+/* The name of a process, or "process"; and "name (pid 12)". */
 void text_put_process_name(struct text *text, const struct mmt_process *process);
 void text_put_process(struct text *text, const struct mmt_process *process);
 unsigned text_name_columns(const struct text *text, const char *name);
