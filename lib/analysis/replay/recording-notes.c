@@ -173,7 +173,7 @@ uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid)
 	return 0;
 }
 
-struct mmt_error *notes_take(struct notes *notes, const struct event *event)
+static struct mmt_error *take_in_order(struct notes *notes, const struct event *event)
 {
 	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
 
@@ -190,6 +190,17 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)
 		return NULL;
 	return vector_push(&notes->marks, mark) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *notes_take(struct notes *notes, const struct event *event)
+{
+	struct event note = *event;
+
+	/* The times are untrusted, and the clock may have jumped: time stands still until it is later again. */
+	if (note.time_ns < notes->latest_ns)
+		note.time_ns = notes->latest_ns;
+	notes->latest_ns = note.time_ns;
+	return take_in_order(notes, &note);
 }
 
 uint64_t notes_resident(const struct notes *notes)

@@ -34,7 +34,7 @@ struct process_readings {
 	bool over;	/* another process has the PID */
 };
 
-/* All-zero notes are empty. */
+/* All-zero notes are empty. Whatever the recording contains, the times of marks and readings ascend. */
 struct notes {
 	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
 	size_t pid_count;
@@ -45,7 +45,8 @@ struct notes {
 	struct map latest_readings; /* by PID: index of the latest process in process_readings */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
-	uint64_t reading; /* number of the last reading; 0: none */
+	uint64_t reading;   /* number of the last reading; 0: none */
+	uint64_t latest_ns; /* time of the last note */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
 };
