@@ -106,9 +106,9 @@ MMT_PUBLIC const char *mmt_format_duration(uint64_t duration_ns, char text[MMT_S
 
 /*
  * Writes to the file `path` what `write` writes to the stream. The file gets its name when it is complete: until then
- * an existing file stays as it is, and nothing is left behind if the process is killed. Symbolic links are followed; a
- * pipe or a device is written directly. MMT_ERROR_INVALID: the file is a recording, which would be lost. Returns the
- * errors of `write`, too.
+ * an existing file stays as it is, and nothing is left behind if the process is killed. Symbolic links of the user and of
+ * root are followed; a pipe or a device is written directly. MMT_ERROR_INVALID: the file is a recording, which would be
+ * lost, or a symbolic link or named pipe of another user. Returns the errors of `write`, too.
  */
 MMT_PUBLIC struct mmt_error *mmt_write_file(const char *path,
 					    struct mmt_error *(*write)(const void *context, FILE *stream),

@@ -21,17 +21,19 @@
 #include "support/temporary.h"
 
 static bool no_nameless_files, no_proc;
+static const char *late_link;			  /* "file" becomes a link to this when it has been looked for */
 static unsigned renamings, signal_at, failure_at; /* counted from 1; 0: none */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names */
-__typeof__(open) __real_open, __wrap_open;
+__typeof__(openat) __real_openat, __wrap_openat;
 __typeof__(access) __real_access, __wrap_access;
-__typeof__(rename) __real_rename, __wrap_rename;
+__typeof__(renameat) __real_renameat, __wrap_renameat;
 
-int __wrap_open(const char *path, int flags, ...)
+int __wrap_openat(int place, const char *name, int flags, ...)
 {
 	va_list arguments;
 	mode_t mode = 0;
+	int fd, failure;
 
 	if (flags & (O_CREAT | __O_TMPFILE)) {
 		va_start(arguments, flags);
@@ -42,7 +44,12 @@ int __wrap_open(const char *path, int flags, ...)
 		errno = EOPNOTSUPP;
 		return -1;
 	}
-	return __real_open(path, flags, mode);
+	fd = __real_openat(place, name, flags, mode);
+	failure = errno;
+	if (late_link && symlinkat(late_link, place, "file") == 0)
+		late_link = NULL;
+	errno = failure;
+	return fd;
 }
 
 int __wrap_access(const char *path, int mode)
@@ -54,7 +61,7 @@ int __wrap_access(const char *path, int mode)
 	return __real_access(path, mode);
 }
 
-int __wrap_rename(const char *from, const char *to)
+int __wrap_renameat(int from_place, const char *from, int to_place, const char *to)
 {
 	renamings++;
 	if (renamings == signal_at)
@@ -63,7 +70,7 @@ int __wrap_rename(const char *from, const char *to)
 		errno = EIO;
 		return -1;
 	}
-	return __real_rename(from, to);
+	return __real_renameat(from_place, from, to_place, to);
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
@@ -74,6 +81,7 @@ static void set_up(void)
 	temporary_directory(directory);
 	snprintf(path, sizeof(path), "%s/file", directory);
 	no_nameless_files = no_proc = false;
+	late_link = NULL;
 	renamings = signal_at = failure_at = 0;
 }
 
@@ -222,7 +230,7 @@ END_TEST
 /* Its name is free, but not the longer temporary name. By the time that is reported there is nothing left to write. */
 START_TEST(name_too_long_for_the_suffix)
 {
-	struct output_file file = {.fd = -1};
+	struct output_file file = {.directory = -1, .fd = -1};
 	char name[NAME_MAX + 1], long_path[sizeof(directory) + sizeof(name)];
 	struct mmt_error *error;
 
@@ -412,6 +420,95 @@ START_TEST(result_of_dangling_link)
 }
 END_TEST
 
+#define ANOTHER_USER 12345
+
+/* Neither an existing file nor a new one is written through a link of another user, and a mode is not changed. */
+START_TEST(link_of_another_user_is_refused)
+{
+	char target[sizeof(path) + 8];
+	struct stat status;
+
+	if (geteuid())
+		SKIP_TEST("only root can make files of another user");
+	lack(_i);
+	snprintf(target, sizeof(target), "%s.target", path);
+	ck_assert_int_eq(symlink(target, path), 0);
+	ck_assert_int_eq(lchown(path, ANOTHER_USER, ANOTHER_USER), 0);
+	fails(mmt_write_file(path, write_text, "new"), "symbolic link that belongs to another user");
+	ck_assert_uint_eq(count_files(), 1);
+	put(target, "old");
+	ck_assert_int_eq(chmod(target, 0600), 0);
+	fails(mmt_write_file(path, write_text, "new"), "symbolic link that belongs to another user");
+	ck_assert(holds(".target", "old"));
+	ck_assert_int_eq(lstat(target, &status), 0);
+	ck_assert_uint_eq(status.st_mode, S_IFREG | 0600);
+	ck_assert_uint_eq(count_files(), 2);
+}
+END_TEST
+
+/* The link appears after mmtrace found nothing at its path, so it is replaced. */
+START_TEST(link_that_appears_late_is_replaced)
+{
+	char target[sizeof(path) + 8];
+	struct stat status;
+
+	lack(_i);
+	snprintf(target, sizeof(target), "%s.target", path);
+	put(target, "old");
+	late_link = target;
+	ck_assert_ptr_null(mmt_write_file(path, write_text, "new"));
+	ck_assert_ptr_null(late_link);
+	ck_assert(holds(".target", "old"));
+	ck_assert(holds("", "new"));
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert(S_ISREG(status.st_mode));
+	ck_assert_uint_eq(count_files(), 2);
+}
+END_TEST
+
+/* Another user reads a pipe of his own, and chose the mode of a file of his own. */
+START_TEST(pipe_and_mode_of_another_user)
+{
+	struct stat status;
+
+	if (geteuid())
+		SKIP_TEST("only root can make files of another user");
+	lack(_i);
+	(void)umask(022);
+	put(path, "old");
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	ck_assert_int_eq(chown(path, ANOTHER_USER, ANOTHER_USER), 0);
+	ck_assert_ptr_null(mmt_write_file(path, write_text, "new"));
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert_uint_eq(status.st_mode, S_IFREG | 0644);
+	ck_assert_uint_eq(status.st_uid, geteuid());
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0622), 0);
+	ck_assert_int_eq(chown(path, ANOTHER_USER, ANOTHER_USER), 0);
+	fails(mmt_write_file(path, write_text, "new"), "pipe that belongs to another user");
+}
+END_TEST
+
+/* The directory is the one that was opened, whatever its path leads to later. */
+START_TEST(directory_is_kept)
+{
+	char moved[sizeof(directory) + 8];
+	struct output_file file;
+
+	lack(_i);
+	snprintf(moved, sizeof(moved), "%s.moved", directory);
+	begin(&file);
+	ck_assert_int_eq(rename(directory, moved), 0);
+	ck_assert_int_eq(mkdir(directory, 0700), 0);
+	ck_assert_ptr_null(output_file_take_name(&file));
+	output_file_close(&file);
+	ck_assert_uint_eq(count_files(), 0);
+	ck_assert_int_eq(rmdir(directory), 0);
+	ck_assert_int_eq(rename(moved, directory), 0);
+	ck_assert(holds("", "new"));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("output file");
@@ -427,6 +524,10 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, result_replaces_a_regular_file, 0, 3);
 	tcase_add_loop_test(tests, result_follows_links_and_pipes, 0, 3);
 	tcase_add_loop_test(tests, result_of_dangling_link, 0, 3);
+	tcase_add_loop_test(tests, link_of_another_user_is_refused, 0, 3);
+	tcase_add_loop_test(tests, link_that_appears_late_is_replaced, 0, 3);
+	tcase_add_loop_test(tests, pipe_and_mode_of_another_user, 0, 3);
+	tcase_add_loop_test(tests, directory_is_kept, 0, 3);
 	tcase_add_loop_test(tests, failed_rename_is_reported, 0, 3);
 	tcase_add_loop_test(tests, signal_between_the_steps, 0, 4);
 	return suite;

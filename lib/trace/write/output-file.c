@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,73 +25,95 @@
 #define LINKS_MAX 40   /* as the kernel follows */
 #define READER_MS 2000 /* for a reader that does not read, after the stop */
 
-static struct mmt_error *check_target(const char *path)
+/* Opens the directory of the path. All names below are looked up there, so that no other user can redirect the output
+ * by replacing a directory or link of the path later. */
+static struct mmt_error *open_directory(struct output_file *file)
+{
+	const char *slash = strrchr(file->path, '/');
+	CLEANUP(free) char *directory = slash ? strndup(file->path, (size_t)(slash - file->path) + 1) : strdup(".");
+
+	if (!directory)
+		return &error_no_memory;
+	file->name = slash ? slash + 1 : file->path;
+	if (file->directory >= 0)
+		close(file->directory);
+	file->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (file->directory >= 0 && *file->name)
+		return NULL;
+	return error_system(file->directory < 0 ? errno : EISDIR, "cannot write %s", file->path);
+}
+
+static bool find(const struct output_file *file, const char *name, struct stat *status)
+{
+	return fstatat(file->directory, name, status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static struct mmt_error *check_target(const struct output_file *file)
 {
 	struct stat status;
 
-	if (lstat(path, &status) < 0) {
+	if (!find(file, file->name, &status)) {
 		if (errno == ENOENT)
 			return NULL;
-		return error_system(errno, "cannot write %s", path);
+		return error_system(errno, "cannot write %s", file->path);
 	}
 	if (S_ISREG(status.st_mode))
 		return NULL;
-	return error_create(MMT_ERROR_INVALID, "cannot write %s: it is a %s; choose another name with -o", path,
+	return error_create(MMT_ERROR_INVALID, "cannot write %s: it is a %s; choose another name with -o", file->path,
 			    S_ISLNK(status.st_mode)   ? "symbolic link"
 			    : S_ISDIR(status.st_mode) ? "directory"
 						      : "special file");
 }
 
-/* PATH.old, which is replaced by PATH; a directory is not. */
-static struct mmt_error *check_old(const char *path)
+static char *old_name(const char *name)
 {
-	CLEANUP(free) char *old = NULL;
-	struct stat status;
+	char *old;
 
-	if (asprintf(&old, "%s.old", path) < 0) {
-		old = NULL;
-		return &error_no_memory;
-	}
-	if (lstat(path, &status) < 0 || lstat(old, &status) < 0 || !S_ISDIR(status.st_mode))
-		return NULL;
-	return error_create(MMT_ERROR_INVALID, "cannot rename %s to %s: it is a directory; choose another name with -o",
-			    path, old);
+	return asprintf(&old, "%s.old", name) < 0 ? NULL : old;
 }
 
-static char *temporary_name(const char *path, unsigned attempt)
+/* PATH.old, which is replaced by PATH; a directory is not. */
+static struct mmt_error *check_old(const struct output_file *file)
+{
+	CLEANUP(free) char *old = old_name(file->name);
+	struct stat status;
+
+	if (!old)
+		return &error_no_memory;
+	if (!find(file, file->name, &status) || !find(file, old, &status) || !S_ISDIR(status.st_mode))
+		return NULL;
+	return error_create(MMT_ERROR_INVALID,
+			    "cannot rename %s to %s.old: it is a directory; choose another name with -o", file->path,
+			    file->path);
+}
+
+static char *temporary_name(const struct output_file *file, unsigned attempt)
 {
 	char *name;
 
-	return asprintf(&name, "%s.new-%d-%u", path, (int)getpid(), attempt) < 0 ? NULL : name;
+	return asprintf(&name, "%s.new-%d-%u", file->name, (int)getpid(), attempt) < 0 ? NULL : name;
 }
 
 /* The longest name needed later, possibly after a long recording. */
-static struct mmt_error *check_length(const char *path)
+static struct mmt_error *check_length(const struct output_file *file)
 {
-	CLEANUP(free) char *longest = temporary_name(path, TEMPORARY_ATTEMPTS - 1);
+	CLEANUP(free) char *longest = temporary_name(file, TEMPORARY_ATTEMPTS - 1);
 	struct stat status;
 
 	if (!longest)
 		return &error_no_memory;
-	if (lstat(longest, &status) == 0 || errno != ENAMETOOLONG)
+	if (find(file, longest, &status) || errno != ENAMETOOLONG)
 		return NULL;
 	return error_create(
 	    MMT_ERROR_INVALID,
 	    "cannot write %s: its temporary name, %zu characters longer, would be too long; choose a shorter name",
-	    path, strlen(longest) - strlen(path));
+	    file->path, strlen(longest) - strlen(file->name));
 }
 
 /* linkat() on /proc/self/fd is the only way to name the file later without privileges. */
 static bool open_nameless(struct output_file *file)
 {
-	CLEANUP(free) char *directory = strdup(file->path);
-	char *slash = directory ? strrchr(directory, '/') : NULL;
-
-	if (!directory)
-		return false;
-	if (slash)
-		slash[slash == directory] = '\0';
-	file->fd = open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, file->mode);
+	file->fd = openat(file->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, file->mode);
 	if (file->fd < 0)
 		return false;
 	snprintf(file->link, sizeof(file->link), "/proc/self/fd/%d", file->fd);
@@ -105,15 +129,15 @@ static bool open_nameless(struct output_file *file)
 static bool take_temporary_name(struct output_file *file, const char *name)
 {
 	if (file->nameless)
-		return linkat(AT_FDCWD, file->link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-	file->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file->mode);
+		return linkat(AT_FDCWD, file->link, file->directory, name, AT_SYMLINK_FOLLOW) == 0;
+	file->fd = openat(file->directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file->mode);
 	return file->fd >= 0;
 }
 
 static struct mmt_error *make_temporary(struct output_file *file)
 {
 	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
-		CLEANUP(free) char *name = temporary_name(file->path, attempt);
+		CLEANUP(free) char *name = temporary_name(file, attempt);
 
 		if (!name)
 			return &error_no_memory;
@@ -128,17 +152,27 @@ static struct mmt_error *make_temporary(struct output_file *file)
 	return error_system(errno, "cannot write %s", file->path);
 }
 
+/* Finds the place of the new file, and opens it. */
+static struct mmt_error *open_new(struct output_file *file)
+{
+	struct mmt_error *error = check_length(file);
+
+	if (!error && !open_nameless(file))
+		error = make_temporary(file);
+	return error;
+}
+
 struct mmt_error *output_file_open(const char *path, struct output_file *file_ret)
 {
-	struct output_file file = {.path = strdup(path), .mode = 0600, .fd = -1};
-	struct mmt_error *error = file.path ? check_target(path) : &error_no_memory;
+	struct output_file file = {.path = strdup(path), .mode = 0600, .directory = -1, .fd = -1};
+	struct mmt_error *error = file.path ? open_directory(&file) : &error_no_memory;
 
 	if (!error)
-		error = check_old(path);
+		error = check_target(&file);
 	if (!error)
-		error = check_length(path);
-	if (!error && !open_nameless(&file))
-		error = make_temporary(&file);
+		error = check_old(&file);
+	if (!error)
+		error = open_new(&file);
 	if (error)
 		output_file_close(&file);
 	else
@@ -148,8 +182,12 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 
 struct mmt_error *output_file_open_stream(struct output_file *file_ret)
 {
-	struct output_file file = {
-	    .path = strdup("standard output"), .fd = -1, .stream = true, .stop_fd = -1, .until_ns = UINT64_MAX};
+	struct output_file file = {.path = strdup("standard output"),
+				   .directory = -1,
+				   .fd = -1,
+				   .stream = true,
+				   .stop_fd = -1,
+				   .until_ns = UINT64_MAX};
 	struct stat status;
 
 	if (!file.path)
@@ -282,56 +320,56 @@ struct mmt_error *output_file_sync(struct output_file *file)
 static bool keep_earlier(const struct output_file *file, const char *old, bool *linked_ret)
 {
 	CLEANUP(free) char *aside = NULL;
+	int in = file->directory;
 
 	if (asprintf(&aside, "%s-old", file->temporary) < 0)
 		aside = NULL;
-	if (aside && link(file->path, aside) == 0) {
-		*linked_ret = rename(aside, old) == 0;
-		(void)unlink(aside); /* still exists if OLD was a link to the same file */
+	if (aside && linkat(in, file->name, in, aside, 0) == 0) {
+		*linked_ret = renameat(in, aside, in, old) == 0;
+		(void)unlinkat(in, aside, 0); /* still exists if OLD was a link to the same file */
 	}
-	return *linked_ret || rename(file->path, old) == 0;
+	return *linked_ret || renameat(in, file->name, in, old) == 0;
 }
 
 static void remove_temporary(struct output_file *file)
 {
 	if (file->temporary)
-		(void)unlink(file->temporary);
+		(void)unlinkat(file->directory, file->temporary, 0);
 	free(TAKE(file->temporary));
 }
 
 /* Does OLD exist, and is it a file other than PATH? */
-static bool is_another_file(const char *old, const char *path)
+static bool is_another_file(const struct output_file *file, const char *old)
 {
 	struct stat at_old, at_path;
 
-	return lstat(old, &at_old) == 0 && lstat(path, &at_path) == 0 &&
+	return find(file, old, &at_old) && find(file, file->name, &at_path) &&
 	       (at_old.st_ino != at_path.st_ino || at_old.st_dev != at_path.st_dev);
 }
 
 static struct mmt_error *take_name(struct output_file *file)
 {
-	CLEANUP(free) char *old = NULL;
-	struct mmt_error *error = file->follows ? NULL : check_target(file->path);
+	CLEANUP(free) char *old = old_name(file->name);
+	struct mmt_error *error = file->replaces ? NULL : check_target(file);
+	int in = file->directory;
 	bool kept, another, linked = false;
 
 	if (!error && file->nameless)
 		error = make_temporary(file);
 	if (error)
 		return error;
-	if (asprintf(&old, "%s.old", file->path) < 0) {
-		old = NULL;
+	if (!old)
 		return &error_no_memory;
-	}
-	another = is_another_file(old, file->path);
+	another = is_another_file(file, old);
 	kept = !file->replaces && keep_earlier(file, old, &linked);
 	if (!file->replaces && !kept && errno != ENOENT)
-		return error_system(errno, "cannot rename %s to %s", file->path, old);
-	if (rename(file->temporary, file->path) < 0) {
+		return error_system(errno, "cannot rename %s to %s.old", file->path, file->path);
+	if (renameat(in, file->temporary, in, file->name) < 0) {
 		error = error_system(errno, "cannot write %s", file->path);
 		if (linked)
-			(void)unlink(old);
-		else if (kept && rename(old, file->path) < 0)
-			return error_context(error, "%s is now %s", file->path, old);
+			(void)unlinkat(in, old, 0);
+		else if (kept && renameat(in, old, in, file->name) < 0)
+			return error_context(error, "%s is now %s.old", file->path, file->path);
 		return error;
 	}
 	file->kept = kept;
@@ -368,12 +406,10 @@ static bool is_at(const struct output_file *file, const char *path)
 
 enum output_place output_file_find(const struct output_file *file)
 {
-	CLEANUP(free) char *old = NULL;
+	CLEANUP(free) char *old = old_name(file->path);
 
 	if (file->stream || is_at(file, file->path))
 		return OUTPUT_AT_PATH;
-	if (asprintf(&old, "%s.old", file->path) < 0)
-		old = NULL;
 	return old && is_at(file, old) ? OUTPUT_AT_OLD : OUTPUT_ELSEWHERE;
 }
 
@@ -382,68 +418,121 @@ void output_file_close(struct output_file *file)
 	remove_temporary(file);
 	if (file->fd >= 0)
 		close(file->fd);
+	if (file->directory >= 0)
+		close(file->directory);
 	free(file->path);
-	*file = (struct output_file){.fd = -1};
+	*file = (struct output_file){.directory = -1, .fd = -1};
 }
 
 /* Results that can be made again, such as a report */
 
-/* A user may pass the recording as the output by mistake, and it cannot be made again. */
-static struct mmt_error *check_not_recording(const char *path)
+/* A user may pass the recording as the output by mistake, and it cannot be made again. `found`: a regular file. */
+static struct mmt_error *check_not_recording(const char *path, int found)
 {
-	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char link[32];
+	CLEANUP(close) int fd = -1;
 	uint64_t magic;
 
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+	fd = open(link, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read(fd, &magic, sizeof(magic)) != sizeof(magic) || le64toh(magic) != FORMAT_MAGIC)
 		return NULL;
 	return error_create(MMT_ERROR_INVALID,
 			    "%s is a recording and is not replaced: choose another name for the output", path);
 }
 
-/* The new file that a symbolic link names, or `path` itself. stat() has found that the kernel follows the links. */
-static char *follow_links(const char *path)
+/* Only the user and root may choose another file by a link or a pipe of their own. The kernel's fs.protected_symlinks
+ * covers only directories such as /tmp. */
+static bool is_trusted(const struct stat *status)
 {
-	char *name = strdup(path);
+	return status->st_uid == geteuid() || status->st_uid == 0;
+}
 
-	for (unsigned links = 0; name; links++) {
-		char target[PATH_MAX], *slash, *next;
-		ssize_t length = readlink(name, target, sizeof(target));
+/* Is this a link in /proc to an open pipe, socket, terminal or similar, such as /dev/stdout? Its text is no path. */
+static bool leads_to_stream(const struct output_file *file, int found)
+{
+	struct statfs system;
+	struct stat status;
 
-		if (length < 0)
-			return name;
-		slash = target[0] == '/' ? NULL : strrchr(name, '/');
-		if (links == LINKS_MAX || (size_t)length == sizeof(target) ||
-		    asprintf(&next, "%.*s%.*s", slash ? (int)(slash + 1 - name) : 0, name, (int)length, target) < 0)
-			next = NULL;
-		free(name);
-		name = next;
+	return fstatfs(found, &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
+	       fstatat(file->directory, file->name, &status, 0) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* Replaces the path by that which the link contains. `found`: the link itself, so that its owner cannot exchange it. */
+static struct mmt_error *follow_link(struct output_file *file, int found)
+{
+	char target[PATH_MAX], *next;
+	ssize_t length = readlinkat(found, "", target, sizeof(target));
+	int kept = target[0] == '/' ? 0 : (int)(file->name - file->path);
+
+	if (length < 0 || (size_t)length == sizeof(target))
+		return error_system(length < 0 ? errno : ENAMETOOLONG, "cannot write %s", file->path);
+	if (asprintf(&next, "%.*s%.*s", kept, file->path, (int)length, target) < 0)
+		return &error_no_memory;
+	free(file->path);
+	file->path = next;
+	return open_directory(file);
+}
+
+/* Opens what stands at the path (O_PATH), and follows links of the user and of root. *found_ret: -1: there is nothing;
+ * a link: it leads to a stream. */
+static struct mmt_error *find_result(struct output_file *file, int *found_ret, struct stat *status)
+{
+	struct mmt_error *error = open_directory(file);
+
+	for (unsigned links = 0; !error; links++) {
+		CLEANUP(close) int found = openat(file->directory, file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+		if (found < 0 && errno == ENOENT)
+			return NULL;
+		if (found < 0 || fstat(found, status) < 0)
+			return error_system(errno, "cannot write %s", file->path);
+		if ((S_ISLNK(status->st_mode) || S_ISFIFO(status->st_mode)) && !is_trusted(status))
+			return error_create(MMT_ERROR_INVALID,
+					    "cannot write %s: it is a %s that belongs to another user; choose another "
+					    "name for the output",
+					    file->path, S_ISLNK(status->st_mode) ? "symbolic link" : "pipe");
+		if (!S_ISLNK(status->st_mode) || leads_to_stream(file, found)) {
+			*found_ret = found;
+			found = -1;
+			return NULL;
+		}
+		error =
+		    links == LINKS_MAX ? error_system(ELOOP, "cannot write %s", file->path) : follow_link(file, found);
 	}
-	errno = ELOOP;
-	return NULL;
+	return error;
+}
+
+/* Opens a pipe or device, which is written directly. `status`: what was found there. */
+static struct mmt_error *open_stream(struct output_file *file, const struct stat *status)
+{
+	int flags = O_WRONLY | O_CLOEXEC | (S_ISLNK(status->st_mode) ? 0 : O_NOFOLLOW);
+	struct stat now;
+
+	file->stream = true;
+	file->fd = openat(file->directory, file->name, flags);
+	if (file->fd < 0 || fstat(file->fd, &now) < 0)
+		return error_system(errno, "cannot write %s", file->path);
+	if (S_ISLNK(status->st_mode) || (now.st_ino == status->st_ino && now.st_dev == status->st_dev))
+		return NULL;
+	return error_create(MMT_ERROR_SYSTEM, "cannot write %s: it was replaced meanwhile", file->path);
 }
 
 /* A new or regular file gets its name late; anything else, such as a pipe, is written directly. */
-static struct mmt_error *open_result(const char *path, struct output_file *file)
+static struct mmt_error *open_result(struct output_file *file)
 {
+	CLEANUP(close) int found = -1;
 	struct stat status;
-	bool exists = stat(path, &status) == 0;
-	struct mmt_error *error;
+	struct mmt_error *error = find_result(file, &found, &status);
 
-	if (exists ? !S_ISREG(status.st_mode) : errno != ENOENT) {
-		file->stream = true;
-		file->fd = open(path, O_WRONLY | O_CLOEXEC);
-		return file->fd < 0 ? error_system(errno, "cannot write %s", path) : NULL;
-	}
-	error = check_not_recording(path);
 	if (error)
 		return error;
-	file->path = exists ? realpath(path, NULL) : follow_links(path);
-	if (!file->path)
-		return error_system(errno, "cannot write %s", path);
-	error = check_length(file->path);
-	if (!error && !open_nameless(file))
-		error = make_temporary(file);
-	if (!error && exists)
+	if (found >= 0 && !S_ISREG(status.st_mode))
+		return open_stream(file, &status);
+	error = found >= 0 ? check_not_recording(file->path, found) : NULL;
+	if (!error)
+		error = open_new(file);
+	if (!error && found >= 0 && is_trusted(&status))
 		(void)fchmod(file->fd, status.st_mode & 0777);
 	return error;
 }
@@ -474,8 +563,8 @@ static struct mmt_error *write_stream(const struct output_file *file, const char
 struct mmt_error *mmt_write_file(const char *path, struct mmt_error *(*write)(const void *context, FILE *stream),
 				 const void *context)
 {
-	struct output_file file = {.mode = 0666, .replaces = true, .follows = true, .fd = -1};
-	struct mmt_error *error = open_result(path, &file);
+	struct output_file file = {.path = strdup(path), .mode = 0666, .replaces = true, .directory = -1, .fd = -1};
+	struct mmt_error *error = file.path ? open_result(&file) : &error_no_memory;
 
 	if (!error)
 		error = write_stream(&file, path, write, context);

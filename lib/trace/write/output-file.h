@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A file that gets its name late: it is written beside its target, so that a failure leaves an earlier file intact, and
- * so that mmtrace never writes a recording through a link created by somebody else. Until then it has no name if the
+ * so that mmtrace never writes through a link that another user created. Until then it has no name if the
  * file system supports that, so that nothing remains of it however the process ends.
  */
 #ifndef TRACE_WRITE_OUTPUT_FILE_H
@@ -16,13 +16,14 @@
 
 struct output_file {
 	char *path;
-	char *temporary; /* NULL for an unnamed file and once the file has its name */
+	const char *name; /* the last component of the path */
+	int directory;	  /* of the path, O_PATH: all names are names in it */
+	char *temporary;  /* NULL for an unnamed file and once the file has its name */
 	mode_t mode;	 /* of a new file; the umask applies */
 	int fd;
 	bool nameless; /* the file has no name yet */
 	char link[32]; /* path for linking an unnamed file */
 	bool replaces; /* do not keep an existing file */
-	bool follows;  /* the path may have been that of a symbolic link */
 	bool kept;     /* an existing file is now PATH.old */
 	bool replaced; /* ... and replaced an earlier PATH.old */
 	bool stream;   /* standard output, a pipe or a device: bytes are written in sequence and cannot be changed */
