@@ -124,6 +124,14 @@ static inline const struct mmt_lifetime *export_event_lifetime(const struct mmt_
 	return &report->parts[event->part].lifetimes[event->lifetime];
 }
 
+/* Whether this is the allocation of memory that is still mapped at the end. */
+static inline bool export_is_unfreed(const struct mmt_report *report, const struct export_event *event)
+{
+	const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
+
+	return lifetime->released_step == MMT_STILL_MAPPED && lifetime->bytes;
+}
+
 /* Messages in the encoding of Protocol Buffers, field by field. */
 
 /* A number without a field, for packed fields. */

@@ -155,13 +155,36 @@ static void put_cell(const struct firefox *firefox, enum column column, const st
 	}
 }
 
-static void put_column(const struct firefox *firefox, size_t process, const char *key, enum column column)
+/* Which events of a process a table has. */
+typedef bool event_filter(const struct mmt_report *report, const struct export_event *event);
+
+static bool is_any(const struct mmt_report *report, const struct export_event *event)
+{
+	(void)report, (void)event;
+	return true;
+}
+
+/* Write the cells of a column. Returns their number. */
+static size_t put_cells(const struct firefox *firefox, size_t process, enum column column, event_filter *filter)
 {
 	const struct export_by_process *events = &firefox->by_process;
+	size_t count = 0;
 
+	for (size_t i = events->starts[process]; i < events->starts[process + 1]; i++) {
+		const struct export_event *event = &firefox->events.items[events->places[i]];
+
+		if (!filter(firefox->export->report, event))
+			continue;
+		put_cell(firefox, column, event);
+		count++;
+	}
+	return count;
+}
+
+static void put_column(const struct firefox *firefox, size_t process, const char *key, enum column column)
+{
 	document_open_array(firefox->document, key);
-	for (size_t i = events->starts[process]; i < events->starts[process + 1]; i++)
-		put_cell(firefox, column, &firefox->events.items[events->places[i]]);
+	put_cells(firefox, process, column, is_any);
 	document_close(firefox->document);
 }
 
@@ -178,23 +201,31 @@ static void put_allocations(const struct firefox *firefox, size_t process, size_
 	document_close(firefox->document);
 }
 
-/* Write two empty samples: the viewer requires some. */
-static void put_samples(const struct firefox *firefox)
+/* Write what is still mapped as samples, which the viewer opens on. An empty sample at each end makes it show the range
+ * of the window. */
+static void put_samples(const struct firefox *firefox, size_t process)
 {
 	struct document *document = firefox->document;
+	size_t count;
 
 	document_open_object(document, "samples");
 	document_open_array(document, "stack");
 	document_null(document, NULL);
+	count = put_cells(firefox, process, COLUMN_STACK, export_is_unfreed);
 	document_null(document, NULL);
 	document_close(document);
 	document_open_array(document, "time");
 	document_milliseconds(document, NULL, 0);
+	put_cells(firefox, process, COLUMN_TIME, export_is_unfreed);
 	document_milliseconds(document, NULL, since_start(firefox, firefox->export->report->to_ns));
 	document_close(document);
-	document_null(document, "weight");
-	document_string(document, "weightType", "samples");
-	document_unsigned(document, "length", 2);
+	document_open_array(document, "weight");
+	document_unsigned(document, NULL, 0);
+	put_cells(firefox, process, COLUMN_WEIGHT, export_is_unfreed);
+	document_unsigned(document, NULL, 0);
+	document_close(document);
+	document_string(document, "weightType", "bytes");
+	document_unsigned(document, "length", count + 2);
 	document_close(document);
 }
 
@@ -261,11 +292,25 @@ static void put_thread(const struct firefox *firefox, size_t place)
 	document_string(document, "processName", process->name);
 	put_pid(document, "pid", process->pid);
 	put_pid(document, "tid", process->pid);
-	put_samples(firefox);
+	put_samples(firefox, place);
 	if (count)
 		put_allocations(firefox, place, count);
 	put_markers(firefox, !place);
 	document_close(document);
+}
+
+/* The title of the page: the first program, how many others there are, and the host. */
+static void put_product(const struct firefox *firefox)
+{
+	const struct mmt_report *report = firefox->export->report;
+	char text[EXPORT_NAME_BYTES] = "mmtrace", title[2 * EXPORT_NAME_BYTES], others[32] = "";
+
+	if (report->process_count)
+		export_process_name(&report->processes[0], text);
+	if (report->process_count > 1)
+		snprintf(others, sizeof(others), " and %zu more", report->process_count - 1);
+	snprintf(title, sizeof(title), "%s%s%s%s", text, others, *report->host ? " on " : "", report->host);
+	document_string(firefox->document, "product", title);
 }
 
 static void put_meta(const struct firefox *firefox)
@@ -281,14 +326,13 @@ static void put_meta(const struct firefox *firefox)
 	document_unsigned(document, "version", GECKO_VERSION);
 	document_unsigned(document, "preprocessedProfileVersion", FORMAT_VERSION);
 	document_unsigned(document, "processType", 0);
-	document_string(document, "product", "mmtrace");
+	put_product(firefox);
 	document_string(document, "importedFrom", "mmtrace");
 	document_unsigned(document, "stackwalk", 1);
 	document_unsigned(document, "debug", 0);
 	document_bool(document, "symbolicated", true);
 	document_bool(document, "usesOnlyOneStackType", true);
 	document_bool(document, "sourceCodeIsNotOnSearchfox", true);
-	document_string(document, "oscpu", report->kernel);
 	document_open_array(document, "categories");
 	document_open_object(document, NULL);
 	document_string(document, "name", "Other");

@@ -77,7 +77,7 @@ enum heap_sample_field {
 
 enum stack_sample_field {
 	STACK_SAMPLE_TASK_CONTEXT = 1,
-	STACK_SAMPLE_CALLSTACK = 5,
+	STACK_SAMPLE_CALLSTACK_IID = 6, /* field 5 is a different message, of frames with texts */
 	STACK_SAMPLE_PRIMARY_DESCRIPTOR = 9,
 	STACK_SAMPLE_PRIMARY_WEIGHT = 11,
 };
@@ -462,9 +462,8 @@ static void put_stack_sample(struct perfetto *perfetto, const struct export_even
 	const struct mmt_report *report = perfetto->export->report;
 	const struct mmt_part *part = &report->parts[event->part];
 	struct buffer *packet, *message = &perfetto->message;
+	uint64_t callstack = put_callstack(perfetto, part->group);
 
-	buffer_clear(&perfetto->frames);
-	put_frames(perfetto, &report->groups[part->group]);
 	if (perfetto->interned.size)
 		put_interned(perfetto, SEQUENCE_SAMPLES, false);
 	packet = begin_packet(perfetto, SEQUENCE_SAMPLES, export_step_ns(report, event->step));
@@ -472,7 +471,7 @@ static void put_stack_sample(struct perfetto *perfetto, const struct export_even
 	protobuf_number(&perfetto->inner, TASK_PID, (uint64_t)part->thread.pid);
 	protobuf_number(&perfetto->inner, TASK_TID, (uint64_t)(part->thread.tid ? part->thread.tid : part->thread.pid));
 	protobuf_message(message, STACK_SAMPLE_TASK_CONTEXT, &perfetto->inner);
-	protobuf_message(message, STACK_SAMPLE_CALLSTACK, &perfetto->frames);
+	protobuf_number(message, STACK_SAMPLE_CALLSTACK_IID, callstack);
 	protobuf_string(&perfetto->inner, DESCRIPTOR_NAME, "unfreed");
 	protobuf_number(&perfetto->inner, DESCRIPTOR_UNIT, DESCRIPTOR_UNIT_BYTES);
 	protobuf_message(message, STACK_SAMPLE_PRIMARY_DESCRIPTOR, &perfetto->inner);
@@ -487,9 +486,8 @@ static void put_stack_samples(struct perfetto *perfetto)
 	put_interned(perfetto, SEQUENCE_SAMPLES, true);
 	for (size_t i = 0; i < perfetto->events.count; i++) {
 		const struct export_event *event = &perfetto->events.items[i];
-		const struct mmt_lifetime *lifetime = export_event_lifetime(perfetto->export->report, event);
 
-		if (lifetime->released_step == MMT_STILL_MAPPED && lifetime->bytes)
+		if (export_is_unfreed(perfetto->export->report, event))
 			put_stack_sample(perfetto, event);
 	}
 }

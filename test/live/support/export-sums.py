@@ -186,8 +186,15 @@ def read_firefox(path):
                 return tuple(reversed(frames))
             number -= offset
 
-    retained = 0
+    retained, samples = 0, Sums()
     for thread in profile['threads']:
+        # The viewer opens on these.
+        table = thread['samples']
+        assert table['weightType'] == 'bytes' and table['time'] == sorted(table['time'])
+        assert {table['length']} == {len(table[column]) for column in ('stack', 'time', 'weight')}
+        assert (table['stack'][0], table['stack'][-1], table['weight'][0], table['weight'][-1]) == (None, None, 0, 0)
+        for weight, stack in zip(table['weight'][1:-1], table['stack'][1:-1]):
+            samples.add('unfreed', stack_of(stack), weight)
         table = thread.get('nativeAllocations')
         if not table:
             continue
@@ -203,6 +210,7 @@ def read_firefox(path):
         for weight, stack in live.values():
             sums.add('unfreed', stack_of(stack), weight)
             retained += weight
+    assert samples.of['unfreed'] == sums.of['unfreed'], 'samples differ from native allocations'
     for counter in profile['counters']:
         if counter['name'] == 'unfreed':
             assert sum(counter['samples']['count']) == retained
@@ -213,7 +221,7 @@ def read_profiler_cli(path):
     sums = Sums()
     with open(path) as file:
         answer = json.load(file)
-    assert answer['callTreeSummaryStrategy'] == 'native-retained-allocations'
+    assert answer['callTreeSummaryStrategy'] in ('timing', 'native-retained-allocations')
     waiting = [((), answer['regularCallTree'])]
     while waiting:
         stack, node = waiting.pop()
@@ -300,7 +308,8 @@ def read_perfetto(path):
                     sums.add('unfreed', stack, allocated - freed)
         for sample in packet.get('stack_sample', []):
             assert sample['primary_descriptor'][0]['unit'] == ['4']
-            samples.add('unfreed', sequence.stack(sample['callstack'][0]['frame_ids']), int(sample['primary_weight'][0]))
+            stack = sequence.tables['callstacks'][sample['callstack_iid'][0]]['frame_ids']
+            samples.add('unfreed', sequence.stack(stack), int(sample['primary_weight'][0]))
         for descriptor in packet.get('track_descriptor', []):
             assert descriptor['uuid'][0] not in tracks
             tracks.add(descriptor['uuid'][0])
