@@ -17,10 +17,11 @@ complain()
 commands=$(find . -name CMakeLists.txt ! -path './build*' -exec sed -e 's/#.*//' {} + | tr '\n' ' ' |
 	sed -E 's/([a-z_]+)[[:space:]]*\(([^()]*)\)/\n\1 \2\n/g')
 
-# sources_of TARGET: below test/, as its add_executable() has them; unit tests are found by their names.
+# sources_of TARGET: below test/, as its add_executable() has them; unit tests and fuzz targets are found by their names.
 sources_of()
 {
 	[[ $1 == test-* ]] && echo "test/unit/$1.c"
+	[[ $1 == fuzz-* ]] && echo "test/fuzz/$1.c"
 	awk -v target="$1" '$1 == "add_executable" && $2 == target { for (i = 3; i <= NF; i++) print "test/" $i }' <<<"$commands"
 }
 
