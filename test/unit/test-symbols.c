@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
+#include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "code/elf/module.h"
+#include "support/host.h"
 #include "support/suite.h"
 #include "support/temporary.h"
 
@@ -170,12 +173,37 @@ START_TEST(working_directory_is_not_searched)
 }
 END_TEST
 
+/* The C library's debug file is found by its build-id, and is large and compressed. */
+START_TEST(descriptors_of_the_caller_stay_open)
+{
+	struct module_frame frames[MODULE_INLINE_MAX];
+	struct modules *modules = NULL;
+	struct module *module;
+	Dl_info library;
+	int before = open("/dev/null", O_RDONLY);
+	bool has_lines;
+
+	ck_assert_int_ne(dladdr((void *)(uintptr_t)qsort, &library), 0);
+	ck_assert_int_eq(dup2(before, STDIN_FILENO), STDIN_FILENO);
+	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
+	ck_assert_ptr_null(modules_open(modules, library.dli_fname, NULL, 0, &module));
+	ck_assert_uint_ge(
+	    module_names(module, (uintptr_t)qsort - (uintptr_t)library.dli_fbase, frames), 1);
+	has_lines = frames[0].source_file != NULL;
+	modules_destroy(modules);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
+	close(before);
+	if (!has_lines)
+		SKIP_TEST("the C library has no debug file; on Debian, libc6-dbg");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("symbols");
 	TCase *tests = add_tcase(suite, "symbols");
 
 	tcase_add_tests(tests, long_names_that_overlap, statically_linked_libc_is_recognized,
-			working_directory_is_not_searched);
+			working_directory_is_not_searched, descriptors_of_the_caller_stay_open);
 	return suite;
 }

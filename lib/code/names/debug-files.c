@@ -167,7 +167,10 @@ bool debug_places_block(const char *module, const char *link)
 	       (resolved && strcmp(resolved, module) != 0 && module_blocks(resolved, link));
 }
 
-bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size)
+#define ID_PATH_BYTES (sizeof(DEBUG_DIRECTORY "/.build-id//.debug") + 2 * BUILD_ID_BYTES_MAX)
+
+/* False: no such build-id. */
+static bool write_id_path(const uint8_t *build_id, size_t size, char path[ID_PATH_BYTES])
 {
 	char hex[2 * BUILD_ID_BYTES_MAX + 1] = "";
 
@@ -175,7 +178,44 @@ bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size)
 		return false;
 	for (size_t i = 0; i < size; i++)
 		snprintf(&hex[2 * i], 3, "%02x", build_id[i]);
-	return place_blocks(DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", hex, hex + 2);
+	snprintf(path, ID_PATH_BYTES, DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return true;
+}
+
+bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size)
+{
+	char path[ID_PATH_BYTES];
+
+	return write_id_path(build_id, size, path) && debug_place_blocks(path);
+}
+
+static bool has_id(int fd, const void *build_id, size_t size)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	const void *found;
+	bool same = elf && dwelf_elf_gnu_build_id(elf, &found) == (ssize_t)size && !memcmp(found, build_id, size);
+
+	elf_end(elf);
+	return same;
+}
+
+/* Do not ask libdwfl's dwfl_build_id_find_debuginfo(): called by others than libdwfl, it leaves a module that closes
+ * descriptor 0. */
+int debug_open_by_id(Elf *module, char **path_ret)
+{
+	const void *build_id = NULL;
+	ssize_t size = dwelf_elf_gnu_build_id(module, &build_id);
+	char path[ID_PATH_BYTES];
+	int fd;
+
+	if (size <= 0 || !write_id_path(build_id, (size_t)size, path) || debug_place_blocks(path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && has_id(fd, build_id, (size_t)size) && (*path_ret = realpath(path, NULL)))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 /* Resolve the path as the library does, from the real path of the file. */

@@ -41,6 +41,10 @@ bool debug_places_block(const char *module, const char *link);
 /* The path of a file with this build-id. */
 bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size);
 
+/* Opens the separate debug file with the module's build-id, which it verifies, and stores its real path, which the
+ * caller frees. -1: there is none, or only libdwfl finds it, by name or on a server. */
+int debug_open_by_id(Elf *module, char **path_ret);
+
 /* The path of the .dwp file of `file`, whatever its units refer to. */
 bool debug_place_of_parts_blocks(const char *file);
 

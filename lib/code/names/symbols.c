@@ -410,35 +410,16 @@ static bool has_same_addresses(const struct symbols *symbols)
 	return false;
 }
 
-/* Open the separate file with the program's build-id; -1: none, or only libdwfl finds it, by name or on a server. Do
- * not use the module for this: it would keep the file and expand it in memory. */
-static int find_separate(const struct symbols *symbols, char **path_ret)
-{
-	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
-	Dwfl *dwfl = dwfl_begin(&dwfl_callbacks);
-	Dwfl_Module *module = NULL;
-	size_t size;
-	char *bytes = elf ? elf_rawfile(elf, &size) : NULL;
-	int fd = -1;
-
-	if (dwfl && bytes)
-		module = dwfl_report_offline_memory(dwfl, "", "", bytes, size);
-	if (module) {
-		dwfl_report_end(dwfl, NULL, NULL);
-		fd = find_by_build_id(module, path_ret);
-	}
-	dwfl_end(dwfl);
-	return fd;
-}
-
 static void expand(struct symbols *symbols)
 {
+	Elf *elf = dwfl_module_getelf(symbols->module, &symbols->bias);
 	CLEANUP(close) int expanded = -1;
 	CLEANUP(close) int fd = -1;
 
-	if (dwarf_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias)))
+	if (!elf || dwarf_names_expected(elf))
 		return;
-	fd = find_separate(symbols, &symbols->image_path);
+	/* libdwfl would keep the file and expand it in memory. */
+	fd = debug_open_by_id(elf, &symbols->image_path);
 	expanded = fd >= 0 ? expanded_debug_create(fd, EXPANDED_DEBUG_BYTES_MIN) : -1;
 	symbols->image = expanded >= 0 ? debug_image_open(expanded) : NULL;
 	if (symbols->image && symbols->image_path && has_same_addresses(symbols)) {
