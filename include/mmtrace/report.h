@@ -23,7 +23,8 @@
 extern "C" {
 #endif
 
-#define MMT_UNKNOWN UINT64_MAX /* the recording does not have the data for this figure */
+#define MMT_UNKNOWN UINT64_MAX	/* the recording does not have the data for this figure */
+#define MMT_RATE_UNKNOWN INT64_MIN /* likewise, for bytes per minute */
 
 /* Kind of memory, derived from the call that mapped it, its file, and later calls such as mprotect(2). */
 enum mmt_class {
@@ -291,8 +292,8 @@ struct mmt_group {
 	uint64_t first_ns, last_ns;		   /* when the oldest and the newest unfreed mapping were mapped */
 	uint64_t trend[MMT_TREND_POINTS];	   /* unfreed bytes at equal intervals; the last at the end */
 	uint64_t survivor_trend[MMT_TREND_POINTS]; /* the same, only of bytes that are unfreed at the end */
-	/* MMT_TREND_POINTS integers: bytes at the same times that the group made accessible in memory that others
-	 * reserved, or mapped before; NULL: none. */
+	/* MMT_TREND_POINTS integers: committed bytes at the same times, including those in memory mapped before; NULL:
+	 * as `trend`. */
 	const uint64_t *committed_trend;
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
 	enum mmt_lifetime_verdict verdict;
@@ -300,8 +301,9 @@ struct mmt_group {
 					`verdict` */
 	uint64_t outlived_ns;	     /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
 	uint64_t advised_ns;	     /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */
-	uint64_t bytes_per_minute;   /* memory_bytes divided by the duration of the window; MMT_UNKNOWN if it is shorter
-					than a second */
+	/* The slope of its committed bytes since growth.rate_from_ns, of which only the resident share counts;
+	 * MMT_RATE_UNKNOWN if the window is shorter than a second. */
+	int64_t bytes_per_minute;
 	enum mmt_class memory_class; /* of most of the unfreed bytes, or of the committed bytes if there are none */
 	const char *file;	     /* with most of these bytes, if the class is MMT_CLASS_FILE; otherwise NULL */
 	size_t file_count;	     /* number of files with unfreed bytes */
@@ -370,7 +372,7 @@ struct mmt_cause {
 	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */
 	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */
 	uint64_t unfreed_count, mapping_count;
-	uint64_t bytes_per_minute;
+	int64_t bytes_per_minute;   /* or MMT_RATE_UNKNOWN */
 	uint64_t first_ns, last_ns; /* MMT_UNKNOWN: nothing is unfreed */
 	const uint32_t *groups;	    /* ids, from the largest on */
 	size_t group_count;
@@ -556,11 +558,15 @@ struct mmt_growth {
 	uint64_t start_ns, end_ns, peak_ns;	     /* times of these readings */
 	uint64_t start_swap_bytes, end_swap_bytes;   /* swapped at these times, in addition to what is resident */
 	/* Of resident and swapped memory together, as the verdict. */
-	int64_t bytes_per_minute;      /* from the first reading to the last */
-	int64_t late_bytes_per_minute; /* in the second half, of the lowest readings */
-	uint64_t floor_bytes;	       /* smaller changes are noise; 0: unknown */
-	uint64_t settled_ns;	       /* MMT_VERDICT_PLATEAU: when it was reached */
-	uint64_t advised_ns;	       /* MMT_VERDICT_TOO_SHORT: how long to record */
+	int64_t bytes_per_minute; /* slope of the lowest readings since rate_from_ns; 0 if it is noise */
+	/* Those of the groups that are not in any group: in memory that was mapped or made accessible earlier, and
+	 * touched or given back since; or MMT_RATE_UNKNOWN. */
+	int64_t older_bytes_per_minute;
+	uint64_t rate_from_ns; /* the second half, or when a plateau was reached if that is later */
+	uint64_t floor_bytes;  /* smaller changes are noise; 0: unknown */
+	uint64_t settled_ns;   /* MMT_VERDICT_PLATEAU: when it was reached. MMT_VERDICT_GROWING: since when it has been
+				  level nevertheless; 0: it was still rising at the end */
+	uint64_t advised_ns;   /* MMT_VERDICT_TOO_SHORT: how long to record */
 	/* MMT_VERDICT_PLATEAU and _STEADY: by how much unfreed mappings grew that leak, but are hardly resident, since
 	 * memory is level. 0 without causes: they need groups by stack. */
 	uint64_t unfreed_growth_bytes;
@@ -586,6 +592,9 @@ struct mmt_growth {
 
 /* What readings in time order show, for instance those of a recording in progress. The parts are not known. */
 MMT_PUBLIC struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count);
+
+/* floor_bytes as a rate since rate_from_ns: smaller rates are noise. 0 if it is unknown. */
+MMT_PUBLIC int64_t mmt_growth_rate_noise(const struct mmt_growth *growth);
 
 /* By how much the memory in use, resident and swapped together, changed from the first reading to the last; 0 if it is
  * unknown. */

@@ -265,8 +265,42 @@ START_TEST(figures_of_a_leak)
 	ck_assert_uint_eq(growth.peak_bytes, 220 << 20);
 	ck_assert_uint_eq(growth.peak_ns, 120000000000);
 	ck_assert_int_eq(growth.bytes_per_minute, 60 << 20);
-	ck_assert_int_ge(growth.late_bytes_per_minute, 55 << 20);
-	ck_assert_int_le(growth.late_bytes_per_minute, 65 << 20);
+	ck_assert_uint_eq(growth.rate_from_ns, 60000000000);
+	ck_assert_uint_eq(growth.settled_ns, 0);
+	/* That of one minute, the second one. */
+	ck_assert_int_eq(mmt_growth_rate_noise(&growth), (int64_t)growth.floor_bytes);
+}
+END_TEST
+
+/* A rate is one of now: what a program gained while it started does not count. */
+START_TEST(rates_are_slopes)
+{
+	static const struct {
+		uint64_t first, from, second, level_at; /* MiB until a tenth of the time; per second from then on */
+		enum mmt_verdict verdict;
+		int64_t least, most; /* MiB per minute */
+		bool is_level;
+	} cases[] = {
+	    {200, 12, 1, 121, MMT_VERDICT_GROWING, 58, 62, false}, {200, 12, 0, 121, MMT_VERDICT_PLATEAU, 0, 0, false},
+	    {0, 12, 4, 75, MMT_VERDICT_PLATEAU, -10, 10, false},   {0, 0, 0, 121, MMT_VERDICT_STEADY, 0, 0, false},
+	    {0, 0, 1, 112, MMT_VERDICT_GROWING, 40, 60, true},	   {0, 0, 1, 119, MMT_VERDICT_GROWING, 55, 62, false},
+	};
+	struct mmt_resident_reading readings[121];
+	struct mmt_growth growth;
+
+	for (uint64_t i = 0; i <= 120; i++) {
+		uint64_t until = i < cases[_i].level_at ? i : cases[_i].level_at;
+		uint64_t mib = i < cases[_i].from ? cases[_i].first * i / cases[_i].from
+						  : cases[_i].first + (until - cases[_i].from) * cases[_i].second;
+
+		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + mib) << 20, 0};
+	}
+	growth = mmt_growth_judge(readings, 121);
+	ck_assert_str_eq(mmt_verdict_name(growth.verdict), mmt_verdict_name(cases[_i].verdict));
+	ck_assert_int_ge(growth.bytes_per_minute, cases[_i].least << 20);
+	ck_assert_int_le(growth.bytes_per_minute, cases[_i].most << 20);
+	if (growth.verdict == MMT_VERDICT_GROWING)
+		ck_assert_int_eq(growth.settled_ns != 0, cases[_i].is_level);
 }
 END_TEST
 
@@ -345,7 +379,8 @@ START_TEST(swapped_memory_is_in_use)
 		    ((cases[_i].start_swap * (120 - i) + cases[_i].end_swap * i) << 20) / 120};
 	growth = mmt_growth_judge(readings, 121);
 	ck_assert_int_eq(growth.verdict, cases[_i].verdict);
-	ck_assert_int_eq(growth.bytes_per_minute, change * (1 << 20));
+	ck_assert_int_ge(growth.bytes_per_minute, change * (1 << 20) - 1);
+	ck_assert_int_le(growth.bytes_per_minute, change * (1 << 20) + 1);
 	ck_assert_uint_eq(growth.end_bytes, cases[_i].end << 20);
 	ck_assert_uint_eq(growth.start_swap_bytes, cases[_i].start_swap << 20);
 	ck_assert_uint_eq(growth.end_swap_bytes, cases[_i].end_swap << 20);
@@ -357,9 +392,11 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("growth");
 	TCase *tests = add_tcase(suite, "growth");
 
+	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, simulated_programs, 0, PROGRAMS);
 	tcase_add_tests(tests, short_recordings_get_no_verdict, no_readings_give_no_verdict, figures_of_a_leak,
 			start_of_a_plateau);
+	tcase_add_loop_test(tests, rates_are_slopes, 0, 6);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);

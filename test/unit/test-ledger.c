@@ -550,8 +550,7 @@ START_TEST(committed_over_time)
 	ledger.now_ns += 1000000000;
 	ledger_committed(&ledger, late, -(uint64_t)4096);
 	ledger_committed(&ledger, known, -(uint64_t)2048);
-	commit_trends_sum(&ledger.commit_trends, ledger_commit_trend(&ledger, &ledger.accounts.items[0]), end_ns,
-			  points, 4);
+	commit_trends_sum(&ledger.commit_trends, ledger.accounts.items[0].trend, end_ns, 1, points, 4);
 	ck_assert_uint_eq(points[0], 8192);
 	ck_assert_uint_eq(points[1], 8192 + 4096);
 	ck_assert_uint_eq(points[2], 8192 + 4096);

@@ -731,7 +731,7 @@ START_TEST(table_of_causes)
 	     .unfreed_bytes = 64 << 20,
 	     .unfreed_count = 8,
 	     .reserved_bytes = 61 << 20,
-	     .bytes_per_minute = 3 << 20,
+	     .bytes_per_minute = 3 << 10,
 	     .groups = second_groups,
 	     .group_count = 3},
 	};
@@ -739,6 +739,7 @@ START_TEST(table_of_causes)
 
 	report.causes = causes;
 	report.cause_count = 2;
+	report.growth.rate_from_ns = 3000000000;
 	text = render(&report, &(struct mmt_text_options){.width = 100});
 	ASSERT_HAS(text,
 		   "\n      memory    per minute  verdict           what            mapped by\n"
@@ -746,7 +747,12 @@ START_TEST(table_of_causes)
 		   "    3.00 MiB             -  cache             anon            malloc arenas, of 64.00 MiB mapped"
 		   "  #1 and 2 more\n\n");
 	free(text);
+	report.growth.older_bytes_per_minute = -(3 << 20);
+	text = render(&report, &(struct mmt_text_options){.width = 100});
+	ASSERT_HAS(text, "  #1 and 2 more\n                 -3.00 MiB  given back or unmapped, of earlier memory\n\n");
+	free(text);
 	report.cause_count = 1;
+	report.growth.older_bytes_per_minute = MMT_RATE_UNKNOWN;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_WARNINGS(text, "mapped by");
 	free(text);
@@ -949,19 +955,33 @@ static const struct {
       .start_bytes = 50 << 20,
       .end_bytes = 94 << 20,
       .floor_bytes = 262144,
-      .bytes_per_minute = 650 << 20,
-      .late_bytes_per_minute = 640 << 20},
+      .end_ns = 30000000000,
+      .bytes_per_minute = 640 << 20},
      0,
-     "\nGROWING: RSS +44.00 MiB, and still rising at the end: +640.0 MiB per minute in the second half.\n",
+     "\nGROWING: RSS +44.00 MiB, and still rising at the end: +640.0 MiB per minute in the second half (noise 512.0 "
+     "KiB).\n",
      "  RSS grew by 44.00 MiB: the growth is in memory that was mapped before, "},
     {{.verdict = MMT_VERDICT_GROWING,
       .start_bytes = 50 << 20,
       .end_bytes = 50 << 20,
       .floor_bytes = 262144,
-      .late_bytes_per_minute = 3 << 20},
+      .bytes_per_minute = 3 << 20},
      0,
      "\nGROWING: RSS 0 B, and",
      "  RSS is growing, by +3.00 MiB per minute at the end\n"},
+    /* It grew, but not at the end. */
+    {{.verdict = MMT_VERDICT_GROWING,
+      .start_bytes = 50 << 20,
+      .end_bytes = 94 << 20,
+      .end_ns = 61000000000,
+      .settled_ns = 56000000000,
+      .floor_bytes = 262144,
+      .rate_from_ns = 31000000000,
+      .bytes_per_minute = 40 << 20},
+     0,
+     "\nGROWING: RSS +44.00 MiB: +40.00 MiB per minute in the second half (noise 512.0 KiB), but level for the last "
+     "5.0 s.\n",
+     "  RSS grew by 44.00 MiB: "},
     /* At the limit of its control group, all growth of a process is swapped out. */
     {{.verdict = MMT_VERDICT_GROWING,
       .start_bytes = 50 << 20,
@@ -969,7 +989,7 @@ static const struct {
       .end_swap_bytes = 500 << 20,
       .floor_bytes = 262144,
       .parts_known = true,
-      .late_bytes_per_minute = 3 << 20},
+      .bytes_per_minute = 3 << 20},
      0,
      "\nGROWING: RSS and swap +500.0 MiB, and",
      "  RSS and swap grew by 500.0 MiB: the growth is in memory that was mapped before, for instance a heap\n"},
@@ -986,7 +1006,7 @@ static const struct {
       .end_bytes = 40 << 20,
       .end_swap_bytes = 10 << 20,
       .floor_bytes = 262144,
-      .late_bytes_per_minute = 3 << 20},
+      .bytes_per_minute = 3 << 20},
      0,
      "\nGROWING: RSS and swap 0 B, and",
      "  RSS and swap are growing, by +3.00 MiB per minute at the end\n"},
@@ -1022,7 +1042,7 @@ static const struct {
       .start_swap_bytes = 10 << 20,
       .end_swap_bytes = 55 << 20,
       .floor_bytes = 262144,
-      .late_bytes_per_minute = 640 << 20},
+      .bytes_per_minute = 640 << 20},
      0,
      "   swap 10.00 MiB at start, 55.00 MiB at end   ",
      "\nGROWING: RSS and swap +44.00 MiB, and still rising at the end: +640.0 MiB per minute in the second half.\n"},

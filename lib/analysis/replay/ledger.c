@@ -8,8 +8,6 @@
 #include "base/cold.h"
 #include "model/space/space.h"
 
-#define LEDGER_FIRST_BUCKET_NS 1000000
-
 static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns);
 
 struct account_key {
@@ -276,6 +274,24 @@ void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 		ledger_rows_reserve(ledger, ledger->accounts.items[allocation->account].row, ledger->now_ns, bytes);
 }
 
+static void add_to_trend(struct ledger *ledger, uint32_t account, uint64_t time_ns, uint64_t bytes)
+{
+	ledger->out_of_memory |=
+	    !commit_trends_add(&ledger->commit_trends, &ledger->accounts.items[account].trend, time_ns, bytes);
+}
+
+void ledger_uncommitted(struct ledger *ledger, uint32_t number, uint64_t bytes, bool since_call)
+{
+	struct allocation *allocation = find_allocation(ledger, number);
+
+	if (!allocation)
+		return;
+	allocation->uncommitted_bytes += bytes;
+	if (allocation->account != LEDGER_NO_ACCOUNT)
+		add_to_trend(ledger, allocation->account,
+			     since_call && !allocation->found ? allocation->time_ns : ledger->now_ns, -bytes);
+}
+
 void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
 {
 	const struct allocation *reserver = find_allocation(ledger, reserved);
@@ -314,6 +330,8 @@ static void enter_account(struct ledger *ledger, struct allocation *allocation, 
 	struct account *account = &ledger->accounts.items[number];
 
 	allocation->account = number;
+	if (allocation->uncommitted_bytes)
+		add_to_trend(ledger, number, allocation->time_ns, -allocation->uncommitted_bytes);
 	wide_sum_add(&account->allocated_bytes, allocation->original_bytes);
 	account->allocated_count++;
 	wide_sum_add(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
@@ -692,19 +710,6 @@ struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret
 	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
 }
 
-static void add_committed(struct ledger *ledger, uint32_t account, uint64_t time_ns, uint64_t bytes)
-{
-	uint32_t own = ledger->accounts.items[account].commit - COMMIT_FIRST;
-
-	ledger->out_of_memory |=
-	    !commit_trends_add(&ledger->commit_trends, &ledger->commits.items[own].trend, time_ns, bytes);
-}
-
-uint32_t ledger_commit_trend(const struct ledger *ledger, const struct account *account)
-{
-	return account->commit ? ledger->commits.items[account->commit - COMMIT_FIRST].trend : 0;
-}
-
 struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
 					uint32_t kind, uint32_t stack)
 {
@@ -724,7 +729,7 @@ struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, 
 	if (!ledger->accounts.items[account].commit)
 		ledger->accounts.items[account].commit = commit;
 	if (opened->waiting_bytes)
-		add_committed(ledger, account, opened->time_ns, opened->waiting_bytes);
+		add_to_trend(ledger, account, opened->time_ns, opened->waiting_bytes);
 	return NULL;
 }
 
@@ -736,7 +741,7 @@ void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes)
 		return;
 	opened = &ledger->commits.items[commit - COMMIT_FIRST];
 	if (opened->account < ledger->accounts.count) {
-		add_committed(ledger, opened->account, ledger->now_ns, bytes);
+		add_to_trend(ledger, opened->account, ledger->now_ns, bytes);
 		return;
 	}
 	if (!opened->waiting_bytes)

@@ -23,6 +23,7 @@
 #include "base/wide-sum.h"
 
 #define LEDGER_BUCKETS 64
+#define LEDGER_FIRST_BUCKET_NS 1000000
 #define LEDGER_NO_ACCOUNT UINT32_MAX
 #define LEDGER_NO_ROW UINT32_MAX
 #define LEDGER_NO_THREAD UINT32_MAX
@@ -42,6 +43,7 @@ struct allocation {
 	uint32_t early;	      /* index + 1 of its latest release before the stack was known; 0: none */
 	uint64_t time_ns;
 	uint64_t original_bytes, live_bytes;
+	uint64_t uncommitted_bytes; /* see ledger_uncommitted() */
 	uint64_t reserved_bytes; /* PROT_NONE bytes among the live ones; kept only with steps */
 	uint64_t last_change;	 /* number of its last pending row change; 0: none */
 	uint8_t side;		 /* enum ledger_side */
@@ -66,6 +68,7 @@ struct account {
 	uint32_t thread; /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
 	uint32_t row;	 /* LEDGER_NO_ROW: excluded by a filter */
 	uint32_t commit; /* its own commit number; COMMIT_NONE: not requested yet */
+	uint32_t trend;	 /* place in `commit_trends` plus 1; 0: none */
 	struct wide_sum allocated_bytes, freed_bytes;
 	uint64_t allocated_count, freed_count;
 	uint64_t committed_count; /* calls that made reserved memory accessible */
@@ -92,7 +95,6 @@ struct row_trend {
 /* What has its own commit number. */
 struct commit {
 	uint32_t account;	/* LEDGER_NO_ACCOUNT: outside the window, or not known yet */
-	uint32_t trend;		/* if it is the account's own: place in `commit_trends` plus 1; 0: none */
 	uint64_t time_ns;	/* of the first of waiting_bytes */
 	uint64_t waiting_bytes; /* committed while the account is not known */
 };
@@ -223,8 +225,9 @@ struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, 
 /* Add to (modulo 2^64: subtract from) the accessible bytes of a commit. Numbers below COMMIT_FIRST are ignored. */
 void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes);
 
-/* Number of the account's committed bytes over time in commit_trends_sum(); 0: none. */
-uint32_t ledger_commit_trend(const struct ledger *ledger, const struct account *account);
+/* Add to (modulo 2^64: subtract from) the bytes of an allocation that are not accessible by its own call: they are
+ * PROT_NONE, or a commit counts them. `since_call`: since that call, which may have returned earlier. */
+void ledger_uncommitted(struct ledger *ledger, uint32_t allocation, uint64_t bytes, bool since_call);
 
 /*
  * Each opened commit number is unique until a sweep. A sweep replaces each resolved number by its account's own, after

@@ -289,14 +289,16 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 		return NULL;
 	while ((interval = space_next(space, position)) && interval->start < end) {
 		uint64_t code_start = interval->start, code_end = interval->end;
-		uint32_t kind = kind_of(replay, interval), part;
+		uint32_t kind = kind_of(replay, interval), allocation = interval->allocation, part;
+		uint64_t uncommitted = interval->commit == COMMIT_WITH_ALLOCATION ? 0 : code_end - code_start;
 		struct mmt_error *error;
 
 		position = code_end;
-		if (!ledger_allocation(&replay->ledger, interval->allocation) ||
-		    classes_kind_class(kind) != MMT_CLASS_JIT)
+		if (!ledger_allocation(&replay->ledger, allocation) || classes_kind_class(kind) != MMT_CLASS_JIT)
 			continue;
-		error = ledger_split(&replay->ledger, interval->allocation, kind, code_end - code_start, &part);
+		ledger_uncommitted(&replay->ledger, allocation, -uncommitted, false);
+		error = ledger_split(&replay->ledger, allocation, kind, code_end - code_start, &part);
+		ledger_uncommitted(&replay->ledger, part, uncommitted, false);
 		if (!error)
 			error = space_set_allocation(space, code_start, code_end, part);
 		if (error)

@@ -57,6 +57,8 @@ static void on_allocated(void *context, const struct space_interval *interval)
 			    interval->end - interval->start);
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, interval->end - interval->start);
+	if (interval->commit != COMMIT_WITH_ALLOCATION)
+		ledger_uncommitted(&replay->ledger, interval->allocation, interval->end - interval->start, true);
 }
 
 static void on_protected(void *context, const struct space_interval *interval, uint32_t commit_before)
@@ -68,6 +70,10 @@ static void on_protected(void *context, const struct space_interval *interval, u
 	ledger_reserved(ledger, interval->allocation, interval->attributes.protection ? -bytes : bytes);
 	ledger_committed(ledger, interval->commit, bytes);
 	ledger_committed(ledger, commit_before, -bytes);
+	if (interval->commit == COMMIT_WITH_ALLOCATION)
+		ledger_uncommitted(ledger, interval->allocation, -bytes, false);
+	else if (commit_before == COMMIT_WITH_ALLOCATION)
+		ledger_uncommitted(ledger, interval->allocation, bytes, false);
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -81,6 +87,8 @@ static void on_released(void *context, const struct space_interval *interval, ui
 		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, -bytes);
+	if (interval->commit != COMMIT_WITH_ALLOCATION)
+		ledger_uncommitted(&replay->ledger, interval->allocation, -bytes, false);
 	ledger_committed(&replay->ledger, interval->commit, -bytes);
 	ledger_released(&replay->ledger, interval->allocation, bytes, releaser);
 }
@@ -657,6 +665,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (!replay->ledger.options.from_ns) {
 			replay->ledger.options.from_ns = replay->first_ns;
 			replay->ledger.lifetimes.from_ns = replay->first_ns;
+			replay->ledger.commit_trends.from_ns = replay->first_ns;
 		}
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;

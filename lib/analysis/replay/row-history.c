@@ -53,7 +53,7 @@ static void row_changes_resolve(struct row_changes *changes, uint64_t last, uint
 	}
 }
 
-#define COMMIT_TREND_FIRST_BUCKET_NS (1 << 20)
+#define COMMIT_TREND_FIRST_BUCKET_NS (LEDGER_FIRST_BUCKET_NS * LEDGER_BUCKETS / COMMIT_TREND_BUCKETS)
 
 void commit_trends_init(struct commit_trends *trends, uint64_t from_ns)
 {
@@ -95,8 +95,8 @@ bool commit_trends_add(struct commit_trends *trends, uint32_t *number, uint64_t 
 	return true;
 }
 
-void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t *points,
-		       unsigned count)
+void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns,
+		       uint64_t *points, unsigned count)
 {
 	uint64_t duration = end_ns > trends->from_ns ? end_ns - trends->from_ns : 0, bytes = 0;
 	const uint64_t *change = number ? trends->items.items[number - 1].change : NULL;
@@ -105,9 +105,11 @@ void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint
 	for (unsigned point = 0; change && point < count; point++) {
 		uint64_t until = point + 1 == count ? UINT64_MAX : duration / count * (point + 1);
 
+		if (until <= duration)
+			until = (until + bucket_ns - 1) / bucket_ns * bucket_ns;
 		while (bucket < COMMIT_TREND_BUCKETS && bucket * trends->bucket_ns < until)
 			bytes += change[bucket++];
-		points[point] += (int64_t)bytes > 0 ? bytes : 0;
+		points[point] += bytes;
 	}
 }
 

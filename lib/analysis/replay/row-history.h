@@ -138,11 +138,11 @@ bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns);
 uint32_t lifetimes_steps(const struct lifetimes *lifetimes);
 
 /*
- * Committed bytes of accounts over time. They belong to the stack that made reserved memory accessible, often piece by
- * piece for as long as it grows: the mapping itself may be old, or may belong to another stack.
+ * Bytes over time that accounts made accessible by other calls than those that mapped them, less the bytes that they
+ * mapped and did not make accessible themselves. With its unfreed bytes, these are the committed bytes of an account.
  */
 
-#define COMMIT_TREND_BUCKETS 128
+#define COMMIT_TREND_BUCKETS 128 /* half as long as those of ledger_trend() */
 
 struct commit_trend {
 	uint64_t change[COMMIT_TREND_BUCKETS]; /* by time since from_ns; modulo 2^64: a decrease is a large number */
@@ -160,9 +160,11 @@ void commit_trends_deinit(struct commit_trends *trends);
 /* *number: place plus 1, which the first call sets; 0: none yet. False: out of memory. */
 bool commit_trends_add(struct commit_trends *trends, uint32_t *number, uint64_t time_ns, uint64_t bytes);
 
-/* Add the committed bytes at `count` equal steps between from_ns and `end_ns` to `points`, the last at the end. */
-void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t *points,
-		       unsigned count);
+/* Add the bytes (modulo 2^64: they may be negative) at `count` equal steps between from_ns and `end_ns` to `points`,
+ * the last at the end. A step ends at a multiple of `bucket_ns`, so that they can be added to those of ledger_trend().
+ */
+void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns,
+		       uint64_t *points, unsigned count);
 
 /* Histogram of the lifetimes of a row's freed mappings, in steps of half an octave. Memory is bounded and an update is
  * cheap. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/row-verdicts.h"
 #include "base/vector.h"
 
 #define WINDOWS 16
@@ -37,6 +38,10 @@
 #define TREND_MAYBE_Z 2.5 /* a possible trend */
 #define TREND_Z 4.0	  /* a trend */
 
+/* The end of what grows is level. */
+#define LEVEL_END_NS_MIN 1000000000ULL
+#define LEVEL_END_FLOORS 3.0 /* multiples of the noise by which it would have risen in that time */
+
 /* If the parts differ by no more than this multiple of the range within a part, the differences may be noise. */
 #define BUSY_SPREADS 4.0
 #define BUSY_CHANGE_SHARE 0.5 /* of the range within a part: the minimum size of a trend */
@@ -51,13 +56,13 @@
 /* The lowest sizes in equal parts of the recording, which exclude memory that a garbage collector or a cache gives
  * back. */
 struct troughs {
-	double bytes[WINDOWS];
-	double highest, lowest; /* of them */
-	double least;		/* changes up to this do not count, */
-	double floor;		/* and changes up to this may be noise */
-	double spread;		/* from the lowest to the highest size of a part, as a rule */
-	double end;		/* the last reading */
-	double before_end;	/* the highest before the last part */
+	double bytes[WINDOWS], times[WINDOWS]; /* ns since the first reading */
+	double highest, lowest;		       /* of them */
+	double least;			       /* changes up to this do not count, */
+	double floor;			       /* and changes up to this may be noise */
+	double spread;			       /* from the lowest to the highest size of a part, as a rule */
+	double end;			       /* the last reading */
+	double before_end;		       /* the highest before the last part */
 	uint64_t span_ns;
 };
 
@@ -137,6 +142,7 @@ static bool fill_gaps(struct troughs *troughs, const struct mmt_resident_reading
 		if (++gaps > GAPS_MAX || !next || next == count)
 			return false;
 		troughs->bytes[i] = smaller(in_use(&readings[next - 1]), in_use(&readings[next]));
+		troughs->times[i] = (double)troughs->span_ns * ((double)i + 0.5) / WINDOWS;
 	}
 	return true;
 }
@@ -159,8 +165,10 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 
 		if (window >= WINDOWS)
 			window = WINDOWS - 1;
-		if (!seen[window] || bytes < troughs->bytes[window])
+		if (!seen[window] || bytes < troughs->bytes[window]) {
 			troughs->bytes[window] = bytes;
+			troughs->times[window] = (double)(readings[i].time_ns - readings[0].time_ns);
+		}
 		highest[window] = seen[window] ? larger(highest[window], bytes) : bytes;
 		seen[window] = true;
 	}
@@ -399,12 +407,9 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	return teeth.count < TEETH_MIN ? judge_end(troughs) : judge_teeth(troughs, &teeth);
 }
 
-/* When the size first came within a tenth of the total growth of its final value. */
-static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t count, const struct troughs *troughs)
+/* Since when the size has not been below `near` any more. */
+static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t count, double near)
 {
-	double end = troughs->bytes[WINDOWS - 1];
-	double near = end - larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
-
 	for (size_t i = count; i > 0; i--) {
 		if (in_use(&readings[i - 1]) < near)
 			return readings[i < count ? i : count - 1].time_ns;
@@ -412,11 +417,65 @@ static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t
 	return readings[0].time_ns;
 }
 
-static int64_t per_minute(double bytes, uint64_t span_ns)
+/* Since when a size that grows has been level; 0: it has not. In that time it would have risen by more than noise. */
+static uint64_t find_level_end(const struct mmt_resident_reading *readings, size_t count, double floor,
+			       const struct mmt_growth *growth)
 {
-	double rate = span_ns ? bytes * 60e9 / (double)span_ns : 0;
+	double end = in_use(&readings[count - 1]);
+	uint64_t level_ns = find_settled(readings, count, end - floor);
+	double expected = (double)growth->bytes_per_minute / 60e9 * (double)(growth->end_ns - level_ns);
+
+	if (growth->end_ns - level_ns < LEVEL_END_NS_MIN || expected < LEVEL_END_FLOORS * floor)
+		return 0;
+	for (size_t i = count; i > 0 && readings[i - 1].time_ns >= level_ns; i--) {
+		if (in_use(&readings[i - 1]) > end + floor)
+			return 0;
+	}
+	return level_ns;
+}
+
+int64_t bytes_per_minute(double bytes, double span_ns)
+{
+	double rate = span_ns > 0 ? bytes * 60e9 / span_ns : 0;
 
 	return magnitude(rate) < 9e15 ? (int64_t)rate : rate < 0 ? -9000000000000000 : 9000000000000000;
+}
+
+double slope_of(const double *times, const double *values, size_t count)
+{
+	double middle = 0, sum = 0, squares = 0;
+
+	for (size_t i = 0; i < count; i++)
+		middle += times[i] / (double)count;
+	for (size_t i = 0; i < count; i++) {
+		sum += (times[i] - middle) * values[i];
+		squares += (times[i] - middle) * (times[i] - middle);
+	}
+	return squares > 0 ? sum / squares : 0;
+}
+
+/* The rate that the size has now: what happened in the first half, or before a plateau, is over. */
+static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
+{
+	double part_ns = (double)troughs->span_ns / WINDOWS, slope;
+	size_t first = HALF;
+
+	if (growth->verdict == MMT_VERDICT_PLATEAU)
+		first = (size_t)((double)(growth->settled_ns - growth->start_ns) / part_ns) + 1;
+	first = first < HALF ? HALF : first > WINDOWS - QUARTER ? WINDOWS - QUARTER : first;
+	slope = slope_of(troughs->times + first, troughs->bytes + first, WINDOWS - first);
+	growth->rate_from_ns = growth->start_ns + (uint64_t)(part_ns * (double)first);
+	growth->bytes_per_minute = bytes_per_minute(slope, 1);
+	if (growth->verdict == MMT_VERDICT_STEADY ||
+	    magnitude(slope) * part_ns * (double)(WINDOWS - first) <= troughs->floor)
+		growth->bytes_per_minute = 0;
+}
+
+int64_t mmt_growth_rate_noise(const struct mmt_growth *growth)
+{
+	return growth->end_ns > growth->rate_from_ns
+		   ? bytes_per_minute((double)growth->floor_bytes, (double)(growth->end_ns - growth->rate_from_ns))
+		   : 0;
 }
 
 static void describe(const struct mmt_resident_reading *readings, size_t count, struct mmt_growth *growth)
@@ -433,8 +492,9 @@ static void describe(const struct mmt_resident_reading *readings, size_t count, 
 		growth->peak_bytes = readings[i].resident_bytes;
 		growth->peak_ns = readings[i].time_ns;
 	}
-	growth->bytes_per_minute =
-	    per_minute(in_use(&readings[count - 1]) - in_use(&readings[0]), growth->end_ns - growth->start_ns);
+	growth->rate_from_ns = growth->start_ns;
+	growth->bytes_per_minute = bytes_per_minute(in_use(&readings[count - 1]) - in_use(&readings[0]),
+						    (double)(growth->end_ns - growth->start_ns));
 }
 
 static double find_peak(const struct mmt_resident_reading *readings, size_t count)
@@ -451,7 +511,8 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	struct mmt_growth growth = {.verdict = MMT_VERDICT_UNKNOWN,
 				    .start_bytes = MMT_UNKNOWN,
 				    .end_bytes = MMT_UNKNOWN,
-				    .peak_bytes = MMT_UNKNOWN};
+				    .peak_bytes = MMT_UNKNOWN,
+				    .older_bytes_per_minute = MMT_RATE_UNKNOWN};
 	struct troughs troughs;
 	uint64_t span_ns;
 
@@ -463,12 +524,16 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	if (count >= READINGS_MIN && span_ns >= SPAN_NS_MIN &&
 	    find_troughs(readings, count, find_peak(readings, count), &troughs)) {
 		growth.verdict = judge(&troughs);
-		growth.late_bytes_per_minute =
-		    per_minute(troughs.bytes[WINDOWS - 1] - troughs.bytes[HALF - 1], span_ns / 2);
 		growth.floor_bytes = (uint64_t)troughs.floor;
+		if (growth.verdict == MMT_VERDICT_PLATEAU)
+			growth.settled_ns =
+			    find_settled(readings, count,
+					 troughs.bytes[WINDOWS - 1] -
+					     larger(troughs.floor, LEVEL_SHARE * (troughs.highest - troughs.lowest)));
+		find_rate(&troughs, &growth);
+		if (growth.verdict == MMT_VERDICT_GROWING)
+			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
 	}
-	if (growth.verdict == MMT_VERDICT_PLATEAU)
-		growth.settled_ns = find_settled(readings, count, &troughs);
 	if (growth.verdict == MMT_VERDICT_TOO_SHORT)
 		growth.advised_ns = 3 * span_ns > ADVISED_NS_MIN ? 3 * span_ns : ADVISED_NS_MIN;
 	return growth;

@@ -165,6 +165,23 @@ uint64_t growth_part_size(const struct mmt_growth_part *part);
 struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
 			       struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
 
+/* row-rates.c */
+
+/* What an account holds at the end. */
+struct account_memory {
+	uint64_t committed_bytes, resident_bytes;
+	uint64_t recent_bytes; /* set by row_rates_add() */
+	bool resident_known;
+};
+
+/* Set the rate of each group, which must have all other figures. `memory`: by account number; `groups`: by row
+ * number - 1. */
+struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
+				struct account_memory *memory, struct mmt_group *groups) MMT_MUST_CHECK;
+
+/* Compare the sum of the rates with the rate of RSS. */
+void row_rates_sum(struct mmt_report *report);
+
 /* Fails unless allocated - freed = unfreed in this group. */
 struct mmt_error *groups_verify(const struct mmt_group *group) MMT_MUST_CHECK;
 

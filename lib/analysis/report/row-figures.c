@@ -21,6 +21,7 @@
 struct survivor_sums {
 	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
 	struct mmt_group *groups;		 /* by row number - 1; figures are added */
+	struct account_memory *accounts;	 /* by account number; likewise */
 	bool *resident_known;			 /* likewise */
 	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
 	struct map committers;			 /* (row that committed - 1) << 32 | index of its process */
@@ -29,7 +30,6 @@ struct survivor_sums {
 /* `sums` has an element for every row. Also adds to the parts of the ledger's lifetimes, if it keeps them. */
 static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
 
-#define SECOND_NS 1000000000u
 #define STEP_FIGURES_MAX (1u << 24)
 
 struct grouping {
@@ -556,15 +556,6 @@ static void set_residency_unknown(struct mmt_group *group)
 	group->resident_bytes = group->resident_before_bytes = MMT_UNKNOWN;
 }
 
-static uint64_t per_minute(const struct mmt_report *report, uint64_t bytes)
-{
-	uint64_t length_ns = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
-
-	if (length_ns < SECOND_NS)
-		return MMT_UNKNOWN;
-	return (uint64_t)((double)bytes * 60 * SECOND_NS / (double)length_ns);
-}
-
 static uint64_t count_live_threads(const struct replay *replay, const struct mmt_group *group)
 {
 	uint64_t count = 0;
@@ -598,11 +589,11 @@ static struct mmt_error *complete_groups(struct grouping *grouping)
 			set_residency_unknown(group);
 		if (!group->unfreed_count)
 			group->smallest_bytes = 0;
-		group->bytes_per_minute = per_minute(grouping->report, group->memory_bytes);
 		if (group->pattern)
 			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group));
 	}
-	return NULL;
+	return row_rates_add(&grouping->replay->ledger, grouping->rows, grouping->report, grouping->sums.accounts,
+			     grouping->groups);
 }
 
 static struct mmt_error *build_level(struct grouping *grouping)
@@ -612,7 +603,8 @@ static struct mmt_error *build_level(struct grouping *grouping)
 	grouping->groups = arena_alloc(grouping->arena, grouping->row_count, sizeof(*grouping->groups));
 	grouping->sums.groups = grouping->groups;
 	grouping->sums.resident_known = arena_alloc(grouping->arena, grouping->row_count, sizeof(bool));
-	if (!grouping->groups || !grouping->sums.resident_known)
+	grouping->sums.accounts = calloc(grouping->replay->ledger.accounts.count + 1, sizeof(*grouping->sums.accounts));
+	if (!grouping->groups || !grouping->sums.resident_known || !grouping->sums.accounts)
 		return &error_no_memory;
 	error = start_groups(grouping);
 	if (!error)
@@ -635,6 +627,7 @@ static void grouping_deinit(struct grouping *grouping)
 {
 	map_deinit(&grouping->sums.reservers);
 	map_deinit(&grouping->sums.committers);
+	free(grouping->sums.accounts);
 	map_deinit(&grouping->thread_bytes);
 }
 
@@ -665,7 +658,11 @@ static struct mmt_error *publish(struct grouping *grouping)
 	error = complete_groups(grouping);
 	for (size_t i = 0; !error && i < grouping->row_count; i++)
 		add_to_report(report, &grouping->groups[i]);
-	return error ? error : rank(grouping);
+	if (!error)
+		error = rank(grouping);
+	if (!error)
+		row_rates_sum(report);
+	return error;
 }
 
 /* The parts of an outer group have known resident bytes if the group has, so that they add up. */
@@ -715,8 +712,11 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const s
 	return error;
 }
 
-static bool add_committer(struct survivor_sums *sums, uint32_t row, const struct account *committer)
+/* Add `bytes` to what the account committed. */
+static bool add_committer(const struct replay *replay, struct survivor_sums *sums, uint32_t row,
+			  const struct account *committer, uint64_t bytes)
 {
+	sums->accounts[committer - replay->ledger.accounts.items].committed_bytes += bytes;
 	return map_put(&sums->committers, (uint64_t)(row - 1) << 32 | committer->process, 1);
 }
 
@@ -764,7 +764,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 		return true;
 	}
 	sums->groups[rows_shown(rows, committer) - 1].committed_bytes += bytes;
-	if (!add_committer(sums, rows_shown(rows, committer), committer))
+	if (!add_committer(replay, sums, rows_shown(rows, committer), committer, bytes))
 		return false;
 	if (!add_reserver(sums, rows_shown(rows, committer), rows_shown(rows, owner), bytes))
 		return false;
@@ -785,7 +785,7 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	sums->groups[rows_shown(rows, committer) - 1].committed_before_bytes += interval->end - interval->start;
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
-	return add_committer(sums, rows_shown(rows, committer), committer);
+	return add_committer(replay, sums, rows_shown(rows, committer), committer, interval->end - interval->start);
 }
 
 /* Add resident bytes to the group and to the part of an account. */
@@ -802,6 +802,8 @@ static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t b
 	row = rows_shown(grouping->rows, account);
 	group = &grouping->groups[row - 1];
 	grouping->sums.resident_known[row - 1] = true;
+	grouping->sums.accounts[key >> 32].resident_known = true;
+	add_bytes(&grouping->sums.accounts[key >> 32].resident_bytes, bytes);
 	add_bytes(before ? &group->resident_before_bytes : &group->resident_bytes, bytes);
 	if (!lifetimes->steps_max || grouping->is_inner)
 		return true;

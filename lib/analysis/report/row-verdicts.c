@@ -358,19 +358,34 @@ _Static_assert(COMMIT_POINTS % MMT_TREND_POINTS == 0, "a point of the trend is o
 
 /* Adds up the committed bytes until `end_ns` of the rows of each set. `sets` has the set of each row, by row number -
  * 1, or GROUP_DETAILS_NO_SET. */
-static void add_commit_trends(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns,
+static void add_commit_trends(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns, uint64_t bucket_ns,
 			      const uint32_t *sets, uint64_t (*points)[COMMIT_POINTS])
 {
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		uint32_t set;
 
-		if (account->row == LEDGER_NO_ROW || !ledger_commit_trend(ledger, account))
+		if (account->row == LEDGER_NO_ROW || !account->trend)
 			continue;
 		set = sets[rows_shown(rows, account) - 1];
 		if (set != GROUP_DETAILS_NO_SET)
-			commit_trends_sum(&ledger->commit_trends, ledger_commit_trend(ledger, account), end_ns,
-					  points[set], COMMIT_POINTS);
+			commit_trends_sum(&ledger->commit_trends, account->trend, end_ns, bucket_ns, points[set],
+					  COMMIT_POINTS);
+	}
+}
+
+/* The committed bytes of the rows that have a set: what they mapped, and what add_commit_trends() adds to it. */
+static void find_committed(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns, const uint32_t *sets,
+			   uint64_t (*points)[COMMIT_POINTS])
+{
+	for (size_t i = 0; i < rows->items.count; i++) {
+		if (sets[i] != GROUP_DETAILS_NO_SET)
+			ledger_trend(ledger, (uint32_t)i + 1, end_ns, points[sets[i]], COMMIT_POINTS);
+	}
+	add_commit_trends(ledger, rows, end_ns, ledger->bucket_ns, sets, points);
+	for (size_t i = 0; i < rows->items.count; i++) {
+		for (unsigned point = 0; sets[i] != GROUP_DETAILS_NO_SET && point < COMMIT_POINTS; point++)
+			points[sets[i]][point] = (int64_t)points[sets[i]][point] > 0 ? points[sets[i]][point] : 0;
 	}
 }
 
@@ -425,10 +440,9 @@ static void judge_both_halves(const struct mmt_report *report, const struct surv
 			      const uint64_t *points, struct mmt_group *group)
 {
 	bool open = group->verdict == MMT_LIFETIME_TOO_SHORT || group->verdict == MMT_LIFETIME_CACHE;
-	uint64_t committed = saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
 	uint64_t advised_ns;
 
-	if (!open || !committed || points[COMMIT_POINTS - 1] < committed / 2 ||
+	if (!open || !points[COMMIT_POINTS - 1] ||
 	    judge_committed(report, window, points, &advised_ns) != MMT_LIFETIME_LEAK)
 		return;
 	group->verdict = MMT_LIFETIME_LEAK;
@@ -442,7 +456,8 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 				       const struct mmt_report *report, struct mmt_group *groups)
 {
 	const struct survivors_window window = window_of(report, rows);
-	size_t row_count = rows->items.count, count = 0;
+	size_t row_count = rows->items.count;
+	uint32_t count = 0;
 	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(ledger->commit_trends.items.count + 1, sizeof(*points));
 	CLEANUP(free) uint32_t *sets = calloc(row_count + 1, sizeof(*sets));
 
@@ -454,11 +469,10 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 		const struct account *account = &ledger->accounts.items[i];
 		uint32_t row = account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : rows_shown(rows, account);
 
-		if (row != LEDGER_NO_ROW && ledger_commit_trend(ledger, account) &&
-		    sets[row - 1] == GROUP_DETAILS_NO_SET)
-			sets[row - 1] = (uint32_t)count++;
+		if (row != LEDGER_NO_ROW && account->trend && sets[row - 1] == GROUP_DETAILS_NO_SET)
+			sets[row - 1] = count++;
 	}
-	add_commit_trends(ledger, rows, report->allocations_to_ns, sets, points);
+	find_committed(ledger, rows, report->allocations_to_ns, sets, points);
 	for (size_t i = 0; i < row_count; i++) {
 		struct mmt_group *group = &groups[i];
 
@@ -467,8 +481,7 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 		else if (sets[i] != GROUP_DETAILS_NO_SET && (group->committed_bytes || group->committed_before_bytes))
 			group->verdict = judge_committed(report, &window, points[sets[i]], &group->advised_ns);
 	}
-	memset(points, 0, count * sizeof(*points));
-	add_commit_trends(ledger, rows, report->to_ns, sets, points);
+	find_committed(ledger, rows, report->to_ns, sets, points);
 	for (size_t i = 0; i < row_count; i++) {
 		uint64_t *trend;
 
@@ -644,10 +657,11 @@ static void add_group(struct causes *causes, uint32_t number, const struct mmt_g
 	cause->unfreed_count += group->unfreed_count;
 	cause->mapping_count += group->mapping_count;
 	cause->group_count++;
-	if (group->bytes_per_minute == MMT_UNKNOWN)
-		cause->bytes_per_minute = MMT_UNKNOWN;
+	if (group->bytes_per_minute == MMT_RATE_UNKNOWN || cause->bytes_per_minute == MMT_RATE_UNKNOWN)
+		cause->bytes_per_minute = MMT_RATE_UNKNOWN;
 	else
-		add(&cause->bytes_per_minute, group->bytes_per_minute);
+		cause->bytes_per_minute =
+		    bytes_per_minute((double)cause->bytes_per_minute + (double)group->bytes_per_minute, 60e9);
 	if (group->unfreed_count) {
 		cause->first_ns = group->first_ns < cause->first_ns ? group->first_ns : cause->first_ns;
 		cause->last_ns = group->last_ns > cause->last_ns ? group->last_ns : cause->last_ns;
@@ -787,7 +801,7 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
 		if (sets[i] != GROUP_DETAILS_NO_SET)
 			add(&memory_bytes[sets[i]], group->memory_bytes);
 	}
-	add_commit_trends(ledger, rows, causes->report->allocations_to_ns, sets, points);
+	add_commit_trends(ledger, rows, causes->report->allocations_to_ns, 1, sets, points);
 	for (size_t i = 0; !error && i < causes->count; i++) {
 		uint64_t advised_ns;
 

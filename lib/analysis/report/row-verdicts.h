@@ -13,6 +13,11 @@
 #include "base/arena.h"
 #include "base/errors.h"
 
+/* The slope of the line through `values` that has the least squares. The slopes of parts add up to that of their sum. */
+double slope_of(const double *times, const double *values, size_t count);
+
+int64_t bytes_per_minute(double bytes, double span_ns);
+
 /* Whether the unfreed mappings of a row (the survivors) are a leak, a cache or traffic, from the times when they were
  * mapped and the lifetimes of the freed ones. mmtrace-internals(7) describes the rules. Pure. */
 

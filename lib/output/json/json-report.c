@@ -190,6 +190,19 @@ static void put_huge_pages_of_group(struct document *document, const struct mmt_
 	document_close(document);
 }
 
+static void put_signed(struct document *document, const char *key, int64_t value, bool known)
+{
+	if (known)
+		document_signed(document, key, value);
+	else
+		document_null(document, key);
+}
+
+static void put_per_minute(struct document *document, int64_t bytes_per_minute)
+{
+	put_signed(document, "bytes_per_minute", bytes_per_minute, bytes_per_minute != MMT_RATE_UNKNOWN);
+}
+
 static void put_group_figures(struct document *document, const struct mmt_group *group)
 {
 	bool any = group->unfreed_count > 0;
@@ -208,7 +221,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "outlived_count", group->outlived_count);
 	document_unsigned(document, "outlived_ns",
 			  group->outlived_ns < MMT_UNKNOWN / 2048 ? group->outlived_ns : MMT_UNKNOWN);
-	document_unsigned(document, "bytes_per_minute", group->bytes_per_minute);
+	put_per_minute(document, group->bytes_per_minute);
 	document_unsigned(document, "mapping_count", group->mapping_count);
 	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
 	document_unsigned(document, "unfreed_count", group->unfreed_count);
@@ -360,14 +373,6 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "group_count", report->group_count);
 }
 
-static void put_signed(struct document *document, const char *key, int64_t value, bool known)
-{
-	if (known)
-		document_signed(document, key, value);
-	else
-		document_null(document, key);
-}
-
 static void put_growth_part(struct document *document, const struct mmt_growth_part *part)
 {
 	document_open_object(document, NULL);
@@ -419,10 +424,11 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_unsigned(document, "end_ns", known ? growth->end_ns : MMT_UNKNOWN);
 	document_unsigned(document, "peak_ns", known ? growth->peak_ns : MMT_UNKNOWN);
 	put_signed(document, "bytes_per_minute", growth->bytes_per_minute, known);
-	put_signed(document, "late_bytes_per_minute", growth->late_bytes_per_minute, growth->floor_bytes);
+	put_signed(document, "older_bytes_per_minute", growth->older_bytes_per_minute,
+		   growth->older_bytes_per_minute != MMT_RATE_UNKNOWN);
+	document_unsigned(document, "rate_from_ns", known ? growth->rate_from_ns : MMT_UNKNOWN);
 	document_unsigned(document, "floor_bytes", growth->floor_bytes ? growth->floor_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "settled_ns",
-			  growth->verdict == MMT_VERDICT_PLATEAU ? growth->settled_ns : MMT_UNKNOWN);
+	document_unsigned(document, "settled_ns", growth->settled_ns ? growth->settled_ns : MMT_UNKNOWN);
 	document_unsigned(document, "advised_ns",
 			  growth->verdict == MMT_VERDICT_TOO_SHORT ? growth->advised_ns : MMT_UNKNOWN);
 	put_growth_parts(document, growth);
@@ -553,7 +559,7 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 		document_unsigned(document, "resident_bytes", cause->resident_bytes);
 		document_unsigned(document, "unfreed_count", cause->unfreed_count);
 		document_unsigned(document, "mapping_count", cause->mapping_count);
-		document_unsigned(document, "bytes_per_minute", cause->bytes_per_minute);
+		put_per_minute(document, cause->bytes_per_minute);
 		document_unsigned(document, "first_ns", cause->first_ns);
 		document_unsigned(document, "last_ns", cause->last_ns);
 		document_each(document, "groups", j, cause->group_count)

@@ -3,6 +3,7 @@
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,15 +53,33 @@ static const char *describe_pattern(enum mmt_pattern pattern)
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
 }
 
-/* Print a rate only if the memory was mapped throughout the window, or if that is unknown. */
-static void put_rate(struct text *text, const struct mmt_cause *cause)
+static bool is_noise(const struct mmt_growth *growth, int64_t bytes_per_minute)
 {
-	bool grows = cause->verdict == MMT_LIFETIME_LEAK || cause->verdict == MMT_LIFETIME_UNKNOWN;
-	char rate[MMT_SIZE_TEXT + 1] = "-";
+	int64_t noise = mmt_growth_rate_noise(growth);
 
-	if (grows && cause->bytes_per_minute != MMT_UNKNOWN)
-		snprintf(rate, sizeof(rate), "+%s", text_bytes(text, cause->bytes_per_minute));
-	text_format(text, TEXT_PLAIN, "  %12s  ", rate);
+	return bytes_per_minute == MMT_RATE_UNKNOWN || (bytes_per_minute <= noise && bytes_per_minute >= -noise);
+}
+
+/* Small rates that are not a leak are noise. */
+static void put_rate(struct text *text, const struct mmt_growth *growth, const struct mmt_cause *cause)
+{
+	bool grows = cause->verdict == MMT_LIFETIME_LEAK && cause->bytes_per_minute != MMT_RATE_UNKNOWN;
+
+	text_format(text, TEXT_PLAIN, "  %12s  ",
+		    grows || !is_noise(growth, cause->bytes_per_minute) ? text_change(text, cause->bytes_per_minute)
+									: "-");
+}
+
+/* With this row, the rates add up to that of RSS. */
+static void put_older(struct text *text, const struct mmt_growth *growth)
+{
+	int64_t rate = growth->older_bytes_per_minute;
+
+	if (is_noise(growth, rate))
+		return;
+	text_format(text, TEXT_PLAIN, "  %10s  %12s  ", "", text_change(text, rate));
+	text_line(text, TEXT_PLAIN, "%s",
+		  rate > 0 ? "touched in memory that was mapped earlier" : "given back or unmapped, of earlier memory");
 }
 
 static void put_name(struct text *text, const struct mmt_cause *cause)
@@ -87,7 +106,7 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	struct verdict_word verdict = text_verdict_word(report, mmt_cause_verdict(report, cause));
 
 	text_format(text, TEXT_STRONG, "  %10s", text_bytes(text, cause->memory_bytes));
-	put_rate(text, cause);
+	put_rate(text, &report->growth, cause);
 	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
 	text_pad_to(text, KIND_COLUMN);
 	if (cause->file)
@@ -115,7 +134,8 @@ void text_causes(struct text *text, const struct mmt_report *report)
 
 	while (count < report->cause_count && report->causes[count].memory_bytes)
 		count++;
-	if (!count || (count == 1 && report->causes[0].group_count == 1))
+	if (!count || (count == 1 && report->causes[0].group_count == 1 &&
+		       is_noise(&report->growth, report->growth.older_bytes_per_minute)))
 		return;
 	text_end_line(text);
 	put_heads(text);
@@ -129,6 +149,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 		text_line(text, TEXT_PLAIN, "  %10s  in %zu other places", text_bytes(text, rest_bytes),
 			  count - CAUSES_SHOWN);
 	}
+	put_older(text, &report->growth);
 	text_end_line(text);
 }
 
@@ -272,6 +293,16 @@ static int64_t swap_change(const struct mmt_growth *growth)
 	return (int64_t)(growth->end_swap_bytes - growth->start_swap_bytes);
 }
 
+static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t size, const char *format, ...)
+{
+	size_t length = strlen(sentence);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(sentence + length, size - length, format, arguments);
+	va_end(arguments);
+}
+
 /* Print the verdict and its reason. */
 static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
 {
@@ -284,8 +315,16 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 	mmt_format_change(mmt_growth_change(growth), change);
 	switch (growth->verdict) {
 	case MMT_VERDICT_GROWING:
-		snprintf(sentence, size, "%s %s, and still rising at the end: %s per minute in the second half.", what,
-			 change, mmt_format_change(growth->late_bytes_per_minute, rate));
+		snprintf(sentence, size, "%s %s%s: %s per minute in the second half", what, change,
+			 growth->settled_ns ? "" : ", and still rising at the end",
+			 mmt_format_change(growth->bytes_per_minute, rate));
+		if (mmt_growth_rate_noise(growth))
+			append(sentence, size, " (noise %s)",
+			       mmt_format_bytes((uint64_t)mmt_growth_rate_noise(growth), level));
+		if (growth->settled_ns)
+			append(sentence, size, ", but level for the last %s",
+			       mmt_format_duration(since(growth->end_ns, growth->settled_ns), time));
+		append(sentence, size, ".");
 		break;
 	case MMT_VERDICT_PLATEAU:
 		snprintf(sentence, size, "%s %s, but level for the last %s, since %s after the start%s", what, change,
@@ -334,10 +373,10 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	text_put(text, TEXT_PLAIN, ": ");
 	write_verdict(report, sentence, sizeof(sentence));
 	if (mapped)
-		snprintf(sentence + strlen(sentence), sizeof(sentence) - strlen(sentence),
-			 " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
-			 text_bytes(text, mapped),
-			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
+		append(sentence, sizeof(sentence),
+		       " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
+		       text_bytes(text, mapped),
+		       report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 }
 

@@ -235,7 +235,7 @@ static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report 
 			  mmt_format_duration(growth->advised_ns, figure), "");
 	else if (growth->verdict == MMT_VERDICT_GROWING)
 		put_doubt(doubts, swaps(report) ? "RSS and swap are growing, by " : "RSS is growing, by ",
-			  mmt_format_change(growth->late_bytes_per_minute, figure), " per minute at the end");
+			  mmt_format_change(growth->bytes_per_minute, figure), " per minute at the end");
 	if (report->committed_before_bytes > growth_floor(report))
 		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
 			  " of memory mapped before were made accessible");
@@ -365,9 +365,9 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 
 	if (!verdict.word)
 		return;
-	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_UNKNOWN && group->memory_bytes)
-		text_part(text, verdict.style, "%s +%s per minute", verdict.word,
-			  text_bytes(text, group->bytes_per_minute));
+	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_RATE_UNKNOWN && group->memory_bytes)
+		text_part(text, verdict.style, "%s %s per minute", verdict.word,
+			  text_change(text, group->bytes_per_minute));
 	else if (group->advised_ns && code == MMT_ROW_UNDECIDED)
 		text_part(text, verdict.style, "%s: record for %s", verdict.word,
 			  text_duration(text, group->advised_ns));

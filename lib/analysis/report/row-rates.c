@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* How fast the memory of each row grows. Slopes of equally long series add up, so the rates of the rows are comparable
+ * with that of RSS, which growth-verdict.c computes in the same way. */
+#include "analysis/report/report-build.h"
+
+#include <stdlib.h>
+
+#include "analysis/report/row-verdicts.h"
+#include "base/cleanup.h"
+#include "base/wide-sum.h"
+
+#define SECOND_NS 1000000000u
+#define POINTS_MIN 3 /* fewer show no slope */
+
+/* Since when rates count. */
+static uint64_t start_of_rates(const struct mmt_report *report)
+{
+	if (report->growth.verdict != MMT_VERDICT_UNKNOWN)
+		return report->growth.rate_from_ns;
+	return report->from_ns + (report->allocations_to_ns - report->from_ns) / 2;
+}
+
+/* The points of a trend from `first` on count, without the last `excluded` ones. */
+static void find_points(const struct mmt_report *report, unsigned *first_ret, unsigned *end_ret)
+{
+	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
+	uint64_t end_ns = report->allocations_to_ns, start_ns = start_of_rates(report);
+	double first, end;
+
+	if (report->growth.verdict != MMT_VERDICT_UNKNOWN && report->growth.end_ns < end_ns)
+		end_ns = report->growth.end_ns;
+	first = start_ns > report->from_ns ? (double)(start_ns - report->from_ns) / step_ns - 0.5 : 0;
+	end = end_ns > report->from_ns ? (double)(end_ns - report->from_ns) / step_ns + 0.5 : 0;
+	*end_ret = end < MMT_TREND_POINTS ? (unsigned)end : MMT_TREND_POINTS;
+	*first_ret = first < *end_ret ? (unsigned)first : *end_ret;
+}
+
+static int64_t find_rate(const struct mmt_report *report, const struct mmt_group *group, double share)
+{
+	double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
+	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
+	const uint64_t *trend = group->committed_trend ? group->committed_trend : group->trend;
+	unsigned first, end;
+
+	if (report->to_ns < report->from_ns + SECOND_NS)
+		return MMT_RATE_UNKNOWN;
+	find_points(report, &first, &end);
+	if (end - first < POINTS_MIN) {
+		first = 0;
+		end = MMT_TREND_POINTS;
+	}
+	for (unsigned i = first; i < end; i++) {
+		times[i] = i;
+		values[i] = (double)trend[i];
+	}
+	return bytes_per_minute(slope_of(times + first, values + first, end - first) * share, step_ns);
+}
+
+/* Of what an account or a row made accessible. */
+static double resident_share(uint64_t resident_bytes, uint64_t committed_bytes)
+{
+	return resident_bytes < committed_bytes ? (double)resident_bytes / (double)committed_bytes : 1;
+}
+
+/* Add what each account made accessible since rates count, as far as it is still mapped. */
+static void find_recent(const struct ledger *ledger, const struct mmt_report *report, struct account_memory *memory)
+{
+	uint64_t start_ns = start_of_rates(report);
+	unsigned first, end;
+
+	find_points(report, &first, &end);
+	for (size_t i = 0; i < ledger->allocations.count; i++) {
+		const struct allocation *allocation = &ledger->allocations.items[i];
+
+		if (allocation->in_use && allocation->account != LEDGER_NO_ACCOUNT && allocation->time_ns >= start_ns &&
+		    allocation->live_bytes > allocation->uncommitted_bytes)
+			memory[allocation->account].recent_bytes +=
+			    allocation->live_bytes - allocation->uncommitted_bytes;
+	}
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		uint64_t points[MMT_TREND_POINTS] = {0};
+		int64_t growth;
+
+		commit_trends_sum(&ledger->commit_trends, ledger->accounts.items[i].trend, report->to_ns, 1, points,
+				  MMT_TREND_POINTS);
+		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[first < end ? first : 0]);
+		memory[i].recent_bytes += growth > 0 ? (uint64_t)growth : 0;
+	}
+}
+
+/* What of a row is new decides how much of its growth is resident: it may also hold memory that was never touched. */
+struct recent {
+	double bytes, resident_bytes;
+};
+
+struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
+				struct account_memory *memory, struct mmt_group *groups)
+{
+	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
+
+	if (!recents)
+		return &error_no_memory;
+	find_recent(ledger, report, memory);
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		double bytes = (double)memory[i].recent_bytes;
+		struct recent *recent;
+
+		if (account->row == LEDGER_NO_ROW)
+			continue;
+		recent = &recents[rows_shown(rows, account) - 1];
+		recent->bytes += bytes;
+		recent->resident_bytes += bytes * (memory[i].resident_known ? resident_share(memory[i].resident_bytes,
+											     memory[i].committed_bytes)
+									    : 1);
+	}
+	for (size_t i = 0; i < rows->items.count; i++) {
+		struct mmt_group *group = &groups[i];
+		uint64_t committed =
+		    saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
+		double share = recents[i].bytes > 0 ? recents[i].resident_bytes / recents[i].bytes
+						    : resident_share(group->memory_bytes, committed);
+
+		group->bytes_per_minute = find_rate(report, group, share);
+	}
+	return NULL;
+}
+
+/* RSS counts all memory of the processes, but rows may show only a part of it. */
+static bool are_complete(const struct mmt_report *report)
+{
+	return report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes != MMT_UNKNOWN &&
+	       !report->classes && !report->focus_count && !report->ignore_count && !report->ended_bytes &&
+	       report->allocations_to_ns >= report->to_ns;
+}
+
+void row_rates_sum(struct mmt_report *report)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (report->groups[i].bytes_per_minute == MMT_RATE_UNKNOWN)
+			return;
+		sum += (double)report->groups[i].bytes_per_minute;
+	}
+	if (are_complete(report))
+		report->growth.older_bytes_per_minute =
+		    bytes_per_minute((double)report->growth.bytes_per_minute - sum, 60e9);
+}

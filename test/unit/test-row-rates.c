@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Rates of rows: slopes of what they commit, equal in every grouping, which add up to the slope of RSS. */
+#include <check.h>
+#include <mmtrace/report.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "support/report-file.h"
+#include "support/suite.h"
+
+enum { PID = 100, READINGS = 120 };
+
+#define SECOND 1000000000ull
+#define MEBIBYTE (1ull << 20)
+#define START SECOND
+#define ADDRESS 0x10000000000ull
+#define RESERVED 0x20000000000ull
+#define CODE 0x400000ull
+#define LIVE 64 /* mappings in use at any time */
+
+static struct mmt_report *report;
+
+static void free_report(void)
+{
+	mmt_report_destroy(report);
+	report = NULL;
+	report_file_teardown();
+}
+
+static struct recording_builder *start_recording(void)
+{
+	const struct event_mapping mappings[] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
+	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
+	struct recording_builder *builder = builder_create(report_file_path());
+
+	builder_snapshot(builder, SNAPSHOT_START, START, PID, mappings, 2);
+	return builder;
+}
+
+/* RSS rises by this much in each of the 60 seconds; 64 MiB were there before. */
+static void add_readings(struct recording_builder *builder, uint64_t bytes_per_second)
+{
+	for (uint64_t i = 0; i < READINGS; i++)
+		builder_note(builder, START + i * SECOND / 2 + 9, PID, NOTE_RESIDENT,
+			     100 * MEBIBYTE + i * bytes_per_second / 2, i + 1);
+}
+
+/*
+ * Like a pool of buffers: each second maps 16 of 1 MiB, and unmaps 15 that are 4 s old. What lives for 4 s is counted
+ * as made in the recording after that time, although the pool was full before. `caller`: of every fourth mapping is
+ * another.
+ */
+static void churn(struct recording_builder *builder)
+{
+	for (uint64_t i = 0; i < 60 * 16; i++) {
+		uint64_t time = START + i * SECOND / 16 + 1;
+
+		builder_mmap_exit(builder, time, PID, PID, ADDRESS + i * 2 * MEBIBYTE, MEBIBYTE, CODE + 1);
+		if (i >= LIVE && i % 16)
+			builder_munmap_exit(builder, time + 1, PID, PID, ADDRESS + (i - LIVE) * 2 * MEBIBYTE, MEBIBYTE);
+	}
+}
+
+static const struct mmt_report *report_by(enum mmt_group_by by)
+{
+	struct mmt_report_options options;
+
+	mmt_report_options_init(&options);
+	options.by = by;
+	mmt_report_destroy(report);
+	report = report_file_report(&options);
+	return report;
+}
+
+static void assert_mib_per_minute(int64_t rate, int64_t least, int64_t most)
+{
+	ck_assert_int_ge(rate, least * (int64_t)MEBIBYTE);
+	ck_assert_int_le(rate, most * (int64_t)MEBIBYTE);
+}
+
+/* The row holds 124 MiB after a minute, of which it leaked 60. */
+START_TEST(churn_is_no_growth)
+{
+	struct recording_builder *builder = start_recording();
+
+	churn(builder);
+	builder_finish(builder, START + 60 * SECOND);
+	for (int by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
+		ck_assert_uint_eq(report_by((enum mmt_group_by)by)->group_count, 1);
+		ck_assert_uint_ge(report->groups[0].memory_bytes, 115 * MEBIBYTE);
+		assert_mib_per_minute(report->groups[0].bytes_per_minute, 57, 63);
+	}
+}
+END_TEST
+
+/* Accessible bytes of reserved memory count for the row that made them accessible, and only they do. */
+START_TEST(reserved_memory_is_no_growth)
+{
+	const uint64_t caller = CODE + 0x2001;
+	struct recording_builder *builder = start_recording();
+
+	for (uint64_t i = 0; i < 60; i++) {
+		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+							     .time_ns = START + i * SECOND + 1,
+							     .pid = PID,
+							     .tid = PID,
+							     .result = (int64_t)(ADDRESS + i * 16 * MEBIBYTE),
+							     .arguments = {0, 8 * MEBIBYTE, PROT_NONE,
+									   MAP_PRIVATE | MAP_ANONYMOUS, -1ULL, 0},
+							     .callchain = &caller,
+							     .callchain_count = 1});
+		builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
+							     .time_ns = START + i * SECOND + SECOND / 2,
+							     .pid = PID,
+							     .tid = PID,
+							     .arguments = {ADDRESS + i * 16 * MEBIBYTE, 2 * MEBIBYTE,
+									   PROT_READ | PROT_WRITE},
+							     .callchain = &(const uint64_t){CODE + 1},
+							     .callchain_count = 1});
+	}
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->group_count, 2);
+	assert_mib_per_minute(report->groups[0].bytes_per_minute, 115, 125);
+	ck_assert_uint_eq(report->groups[1].unfreed_bytes, 60 * 8 * MEBIBYTE);
+	ck_assert_int_eq(report->groups[1].bytes_per_minute, 0);
+	ck_assert_uint_eq(report_by(MMT_BY_PROCESS)->group_count, 1);
+	assert_mib_per_minute(report->groups[0].bytes_per_minute, 115, 125);
+	ck_assert_uint_eq(report->groups[0].committed_trend[MMT_TREND_POINTS - 1], 120 * MEBIBYTE);
+	ck_assert_uint_eq(report_by(MMT_BY_CLASS)->group_count, 1);
+	assert_mib_per_minute(report->groups[0].bytes_per_minute, 115, 125);
+}
+END_TEST
+
+/* When recording ends, these pages are resident. */
+static void add_pages(struct recording_builder *builder, const struct resident_run *runs, size_t count)
+{
+	struct recording_residency residency = {0};
+	struct process_residency *process = vector_append(&residency.processes);
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = PID;
+	process->time_ns = START + 60 * SECOND;
+	for (size_t i = 0; i < count; i++) {
+		process->resident_bytes += runs[i].end - runs[i].start;
+		ck_assert(vector_push(&process->runs, runs[i]));
+	}
+	report_file_add_residency(builder, &residency);
+}
+
+/* A function maps 1 GiB early and touches none of it; of 1 MiB in each second it touches half. */
+START_TEST(only_resident_memory_counts)
+{
+	struct resident_run runs[60];
+	struct recording_builder *builder = start_recording();
+
+	builder_mmap_exit(builder, START + 1, PID, PID, RESERVED + 1024 * MEBIBYTE, 1024 * MEBIBYTE, CODE + 0x2001);
+	for (uint64_t i = 0; i < 60; i++) {
+		builder_mmap_exit(builder, START + i * SECOND + 2, PID, PID, ADDRESS + i * 2 * MEBIBYTE, MEBIBYTE,
+				  CODE + 1);
+		runs[i] = (struct resident_run){ADDRESS + i * 2 * MEBIBYTE, ADDRESS + i * 2 * MEBIBYTE + MEBIBYTE / 2};
+	}
+	/* 45 MiB per minute, of which a third is in other memory. */
+	add_readings(builder, MEBIBYTE * 3 / 4);
+	add_pages(builder, runs, 60);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->group_count, 2);
+	assert_mib_per_minute(report->groups[0].bytes_per_minute, 29, 31);
+	ck_assert_int_eq(report->groups[1].bytes_per_minute, 0);
+	assert_mib_per_minute(report->growth.bytes_per_minute, 44, 46);
+	assert_mib_per_minute(report->growth.older_bytes_per_minute, 14, 16);
+	for (int by = MMT_BY_MODULE; by <= MMT_BY_PROCESS; by++) {
+		ck_assert_uint_eq(report_by((enum mmt_group_by)by)->group_count, 1);
+		assert_mib_per_minute(report->groups[0].bytes_per_minute, 29, 31);
+		assert_mib_per_minute(report->growth.older_bytes_per_minute, 14, 16);
+	}
+}
+END_TEST
+
+/* A report of a part of the memory says nothing about the rest. */
+START_TEST(rates_of_a_selection_do_not_add_up)
+{
+	struct recording_builder *builder = start_recording();
+	const struct resident_run run = {ADDRESS, ADDRESS + 4096};
+	struct mmt_report_options options;
+
+	builder_mmap_exit(builder, START + 1, PID, PID, ADDRESS, MEBIBYTE, CODE + 1);
+	add_readings(builder, MEBIBYTE);
+	add_pages(builder, &run, 1);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_int_ne(report_by(MMT_BY_STACK)->growth.older_bytes_per_minute, MMT_RATE_UNKNOWN);
+	mmt_report_destroy(report);
+	mmt_report_options_init(&options);
+	options.classes = 1u << MMT_CLASS_ANON;
+	report = report_file_report(&options);
+	ck_assert_int_eq(report->growth.older_bytes_per_minute, MMT_RATE_UNKNOWN);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("row-rates");
+	TCase *tcase = add_tcase(suite, "row-rates");
+
+	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
+	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
+			rates_of_a_selection_do_not_add_up);
+	return suite;
+}
