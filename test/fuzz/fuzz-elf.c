@@ -33,6 +33,8 @@ static void look_up(struct module *module, uint64_t address, size_t size)
 			abort();
 	}
 	(void)module_cfi(module, address);
+	(void)module_place(module, address, false);
+	(void)module_place(module, address, true);
 	(void)module_follows_call(module, address);
 	code_size = module_code(module, address, &start, &code);
 	if (code_size > size || (code_size && start > address))

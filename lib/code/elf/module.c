@@ -21,6 +21,7 @@
 #include "code/names/name-cache.h"
 #include "code/names/symbols.h"
 #include "code/elf/disassembly.h"
+#include "code/elf/go-functions.h"
 #include "code/unwind/cfi.h"
 #include "code/unwind/instruction-analysis.h"
 #include "code/unwind/stack-end.h"
@@ -41,7 +42,6 @@ struct elf_file {
 	VECTOR(struct elf_segment) segments;
 	uint64_t entry;	      /* entry point; 0: a library */
 	bool has_interpreter; /* dynamically linked */
-	bool is_go;
 };
 
 #define VDSO_MAX (64u << 10)
@@ -109,25 +109,6 @@ static bool read_segments(struct elf_file *file)
 			return false;
 	}
 	return true;
-}
-
-/* The Go linker always writes a table of functions in separate sections, even in stripped modules. */
-static bool is_made_by_go(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return false;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (gelf_getshdr(section, &header) && (name = elf_strptr(elf, names, header.sh_name)) &&
-		    strstr(name, ".gopclntab"))
-			return true;
-	}
-	return false;
 }
 
 static size_t find_note_build_id(Elf *elf, const GElf_Phdr *header, const void **id_ret)
@@ -202,7 +183,6 @@ static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t ma
 		return NULL;
 	}
 	file->elf = elf;
-	file->is_go = is_made_by_go(elf);
 	if (gelf_getehdr(elf, &header))
 		file->entry = header.e_entry;
 	return read_segments(file) ? NULL : &error_no_memory;
@@ -414,7 +394,9 @@ struct module {
 	size_t number; /* from 1 */
 	char *path;
 	struct elf_file file;
-	struct cfi *cfi; /* NULL: not loaded yet */
+	struct cfi *cfi;	 /* NULL: not loaded yet */
+	struct go_functions *go; /* NULL: none, or not loaded yet */
+	bool go_loaded;
 	struct symbols *symbols;
 	bool symbols_opened;
 	struct map places; /* address and is_return_address -> index into `known_places` */
@@ -465,6 +447,7 @@ static void program_destroy(struct module *module)
 		return;
 	symbols_destroy(module->symbols);
 	cfi_destroy(module->cfi);
+	go_functions_destroy(module->go);
 	elf_file_close(&module->file);
 	map_deinit(&module->places);
 	vector_deinit(&module->known_places);
@@ -632,6 +615,15 @@ bool module_address(const struct module *module, uint64_t file_offset, uint64_t 
 }
 
 /* NULL: none, or out of memory. */
+static const struct go_functions *go_of(struct module *module)
+{
+	if (!module->go_loaded && module->file.state == MODULE_READABLE)
+		mmt_error_destroy(go_functions_create(module->file.elf, &module->go));
+	module->go_loaded = true;
+	return module->go;
+}
+
+/* NULL: none, or out of memory. */
 static struct cfi *cfi_of(struct module *module)
 {
 	if (module->file.state != MODULE_READABLE)
@@ -702,8 +694,10 @@ static void open_symbols(struct module *module)
 			use_cache(module);
 	}
 	mmt_error_destroy(error);
-	if (module->symbols)
+	if (module->symbols) {
 		symbols_use_measure(module->symbols, measure_function, module);
+		symbols_use_go(module->symbols, go_of(module));
+	}
 }
 
 /* A module's entry function is shorter than this, and its callee never returns. */
@@ -787,17 +781,19 @@ static const struct cfi_row *deduce_row(struct module *module, uint64_t address,
 	return NULL;
 }
 
-/* Go functions are named package.function. C code in a Go module may have no frame pointers. */
-static bool is_go_function(struct module *module, uint64_t address)
+/* Code in Go's table of functions. */
+static const struct cfi_row *go_row(struct module *module, uint64_t address, enum code_frame_pointer *frame_pointer_ret)
 {
-	const char *name;
+	const struct go_functions *functions = go_of(module);
+	struct deduced_row *made = functions ? malloc(sizeof(*made)) : NULL;
+	bool kept;
 
-	if (!module->file.is_go)
-		return false;
-	open_symbols(module);
-	name = module->symbols ? symbols_function(module->symbols, address) : NULL;
-	return name && strchr(name, '.') && !strstr(name, ".part.") && !strstr(name, ".constprop.") &&
-	       !strstr(name, ".isra.") && !strstr(name, ".cold");
+	if (made && go_functions_row(functions, address, made, &kept) && vector_push(&module->deduced_rows, made)) {
+		*frame_pointer_ret = kept ? CODE_FRAME_POINTER_KEPT : CODE_FRAME_POINTER_NONE;
+		return deduced_row_get(made);
+	}
+	free(made);
+	return NULL;
 }
 
 struct code_place module_place(struct module *module, uint64_t address, bool is_return_address)
@@ -808,13 +804,14 @@ struct code_place module_place(struct module *module, uint64_t address, bool is_
 
 	if (known)
 		return module->known_places.items[*known];
-	place.row = module_cfi(module, address - is_return_address);
+	place.row = go_row(module, address - is_return_address, &place.frame_pointer);
+	if (!place.row)
+		place.row = module_cfi(module, address - is_return_address);
 	if (!place.row)
 		place.row = deduce_row(module, address, is_return_address);
 	if (is_return_address)
 		place.special_function = special_function_by_code(module, address);
-	place.frame_pointer = is_go_function(module, address - is_return_address);
-	if (place.special_function == CODE_SPECIAL_FUNCTION_NONE && module->file.is_go)
+	if (place.special_function == CODE_SPECIAL_FUNCTION_NONE && module->go)
 		place.special_function = module_special_function(module, address, is_return_address);
 	if (vector_push(&module->known_places, place))
 		(void)map_put(&module->places, key, module->known_places.count - 1);

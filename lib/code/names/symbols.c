@@ -40,12 +40,13 @@ struct symbols {
 	Dwarf_Addr bias;	  /* of the module in `dwfl` */
 	symbols_measure *measure; /* NULL: not available */
 	void *measure_context;
-	bool loaded;		     /* the symbol table */
-	bool debug_loaded;	     /* dwarf_names */
-	struct debug_image *image;   /* the expanded debug file; NULL: libdwfl reads the file */
-	char *image_path;	     /* file that was expanded */
-	uint64_t image_released_at;  /* value of dwarf_names_bytes_read() at that time */
-	VECTOR(struct symbol) table; /* sorted by start, one symbol per start */
+	const struct go_functions *go; /* NULL: none */
+	bool loaded;		       /* the symbol table */
+	bool debug_loaded;	       /* dwarf_names */
+	struct debug_image *image;     /* the expanded debug file; NULL: libdwfl reads the file */
+	char *image_path;	       /* file that was expanded */
+	uint64_t image_released_at;    /* value of dwarf_names_bytes_read() at that time */
+	VECTOR(struct symbol) table;   /* sorted by start, one symbol per start */
 	struct dwarf_names *dwarf_names;
 	bool debug_unreadable; /* there is debug information, but it is unreadable */
 	Dwarf_Addr debug_bias;
@@ -254,6 +255,11 @@ static void write_cache(struct symbols *symbols)
 	buffer_deinit(&buffer);
 }
 
+void symbols_use_go(struct symbols *symbols, const struct go_functions *functions)
+{
+	symbols->go = functions;
+}
+
 void symbols_destroy(struct symbols *symbols)
 {
 	if (!symbols)
@@ -275,6 +281,8 @@ static bool is_plain_name(const char *name)
 {
 	return name[0] != '_' || name[1] == 'Z' || name[1] == 'R';
 }
+
+#define RANK_GO 4 /* after all symbols */
 
 static uint8_t rank_symbol(const GElf_Sym *symbol, const char *name)
 {
@@ -315,6 +323,28 @@ static bool add_symbol(struct symbols *symbols, int index)
 	if (entry.end <= entry.start)
 		return true;
 	return vector_push(&symbols->table, entry);
+}
+
+/* A stripped Go program still has the names of its functions. */
+static void add_go_functions(struct symbols *symbols)
+{
+	size_t count = symbols->go ? go_functions_count(symbols->go) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct go_function function;
+		struct symbol entry;
+
+		if (!go_functions_get(symbols->go, i, &function) || !function.name)
+			continue;
+		entry = (struct symbol){.start = function.start,
+					.end = function.end,
+					.name = function.name,
+					.length = (uint16_t)strnlen(function.name, COMPARED_LENGTH_MAX),
+					.rank = RANK_GO,
+					.sized = true};
+		if (!vector_push(&symbols->table, entry))
+			return;
+	}
 }
 
 /* Sort by address; the best name first. */
@@ -476,13 +506,12 @@ static void load(struct symbols *symbols)
 	if (symbols->loaded)
 		return;
 	symbols->loaded = true;
-	if (!symbols->module)
-		return;
-	count = dwfl_module_getsymtab(symbols->module);
+	count = symbols->module ? dwfl_module_getsymtab(symbols->module) : 0;
 	for (int i = 1; i < count; i++) {
 		if (!add_symbol(symbols, i))
 			break;
 	}
+	add_go_functions(symbols);
 	sort_symbols(symbols);
 	merge_aliases(symbols);
 }
@@ -602,6 +631,21 @@ static const char *full_path(struct symbols *symbols, const struct debug_frame *
 	return synthesized_names_path(&symbols->made, debug->directory, debug->source_file);
 }
 
+static size_t find_go_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
+{
+	struct go_frame found[MODULE_INLINE_MAX];
+	size_t count = symbols->go ? go_functions_frames(symbols->go, address, found, MODULE_INLINE_MAX) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		frames[i] = (struct module_frame){.source_file = found[i].source_file,
+						  .source_line = found[i].source_line,
+						  .inlined = found[i].inlined};
+		if (found[i].name)
+			set_function(symbols, found[i].name, NULL, &frames[i]);
+	}
+	return count;
+}
+
 static size_t find_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
 {
 	struct debug_frame debug[MODULE_INLINE_MAX];
@@ -620,6 +664,8 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct modul
 		else if (symbol && i == count - 1)
 			set_function(symbols, symbol->name, NULL, &frames[i]);
 	}
+	if (!count)
+		count = find_go_names(symbols, address, frames);
 	if (count)
 		return count;
 	frames[0] = (struct module_frame){0};

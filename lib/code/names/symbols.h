@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/names/name-cache.h"
+#include "code/elf/go-functions.h"
 #include "code/elf/module.h"
 
 struct symbols;
@@ -34,6 +35,9 @@ void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const 
  */
 typedef uint64_t symbols_measure(void *context, uint64_t start, uint64_t end);
 void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context);
+
+/* Also use the names and lines of Go's table. Borrows it. NULL: there is none. */
+void symbols_use_go(struct symbols *symbols, const struct go_functions *functions);
 
 void symbols_destroy(struct symbols *symbols);
 

@@ -86,9 +86,9 @@ struct unwind_known_place {
 	uint64_t address;
 	const struct cfi_row *row;
 	uint32_t generation; /* 0: unused */
-	bool is_return_address, frame_pointer;
-	uint8_t kind, special_function; /* enum code_kind, enum code_special_function */
-	int8_t follows_call;		/* or UNWIND_CALL_NOT_ASKED */
+	bool is_return_address;
+	uint8_t kind, special_function, frame_pointer; /* enum code_kind, code_special_function, code_frame_pointer */
+	int8_t follows_call;			       /* or UNWIND_CALL_NOT_ASKED */
 };
 
 struct unwind_places {
@@ -169,13 +169,13 @@ enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, b
 						     .is_return_address = is_return_address,
 						     .kind = (uint8_t)kind,
 						     .special_function = (uint8_t)place_ret->special_function,
-						     .frame_pointer = place_ret->frame_pointer,
+						     .frame_pointer = (uint8_t)place_ret->frame_pointer,
 						     .follows_call = UNWIND_CALL_NOT_ASKED};
 		return kind;
 	}
 	*place_ret = (struct code_place){.row = known->row,
 					 .special_function = (enum code_special_function)known->special_function,
-					 .frame_pointer = known->frame_pointer};
+					 .frame_pointer = (enum code_frame_pointer)known->frame_pointer};
 	return (enum code_kind)known->kind;
 }
 
@@ -586,7 +586,9 @@ static bool keeps_frame_pointer(const struct unwind_state *state, const struct c
 {
 	const struct cfi_row *row = place->row;
 
-	if (!row || row->deduced || place->frame_pointer || !state->rules->return_address_pushed)
+	if (place->frame_pointer != CODE_FRAME_POINTER_BY_ROW)
+		return place->frame_pointer == CODE_FRAME_POINTER_KEPT;
+	if (!row || row->deduced || !state->rules->return_address_pushed)
 		return true;
 	return (row->cfa_kind == CFI_CFA_REGISTER || row->cfa_kind == CFI_CFA_LOAD) &&
 	       row->cfa_register == state->rules->frame_pointer;
@@ -690,18 +692,24 @@ void unwind_callchain(struct unwind_state *state)
 {
 	const struct unwind_input *input = state->input;
 	struct unwind_result *result = state->result;
+	bool lost = false;
 
 	for (size_t i = 0; i < input->callchain_count; i++) {
 		struct unwind_frame frame = {.address = input->callchain[i],
 					     .is_return_address = i > 0,
 					     .origin = i ? UNWIND_BY_CALLCHAIN : UNWIND_BY_REGISTERS};
+		struct code_place place = {0};
 
-		frame.doubtful =
-		    i && (follows_no_call(state, &(struct code_place){0}, frame.address) || leads_nowhere(state, i));
+		frame.doubtful = i && (lost || follows_no_call(state, &(struct code_place){0}, frame.address) ||
+				       leads_nowhere(state, i));
 		if (!unwind_push(result, &frame)) {
 			result->end = MMT_STACK_END_DEPTH_LIMIT;
 			return;
 		}
+		/* The kernel skips the caller of a function without a frame pointer. */
+		if (state->rules)
+			(void)unwind_find(state, frame.address, frame.is_return_address, &place);
+		lost = place.frame_pointer == CODE_FRAME_POINTER_NONE;
 	}
 	result->end = unwind_end_of_callchain(state);
 }
