@@ -399,7 +399,8 @@ struct mmt_process {
 	uint64_t checked_ns;	   /* when the kernel's maps were read */
 	uint64_t check_age_ns; /* time from the check to the end or exec of the process, or the end of the recording */
 	uint64_t checked_mappings;
-	uint64_t mismatch_bytes;     /* pages that differ between the model and the kernel's maps */
+	uint64_t mismatch_bytes;     /* pages that differ between the model and the kernel's maps; heap said to be made
+					in the recording, but older by the first maps */
 	uint64_t unverifiable_bytes; /* changed by calls that ran while the kernel's maps were read */
 	uint64_t unread_bytes;	 /* part of these: moved while the first maps were read, and missing in later ones */
 	uint64_t compared_bytes; /* total size of the mappings in the kernel's maps */

@@ -71,6 +71,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_UNRECORDED_CHILDREN] = MMT_EVENT_OTHER,
     [EVENT_PROCESS_STARTED] = MMT_EVENT_OTHER,
     [EVENT_SWAPPED] = MMT_EVENT_OTHER,
+    [EVENT_BREAK] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
@@ -414,6 +415,7 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_PROCESS_STARTED:
 	case EVENT_SWAPPED:
+	case EVENT_BREAK:
 	case EVENT_OTHER:
 		break;
 	}

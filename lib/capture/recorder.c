@@ -219,6 +219,11 @@ struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, ui
 	return append_note(recorder, NOTE_STARTED, pid, time_ns, boot_ns, 0);
 }
 
+struct mmt_error *recorder_note_break(struct recorder *recorder, pid_t pid, uint64_t address)
+{
+	return append_note(recorder, NOTE_BREAK, pid, recorder->start_ns, address, 0);
+}
+
 struct mmt_error *recorder_note_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count)
 {
 	return append_note(recorder, NOTE_UNRECORDED_CHILDREN, pid, recorder->start_ns, count, 0);

@@ -203,6 +203,9 @@ struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, ui
 struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,
 					uint64_t boot_ns) MMT_MUST_CHECK;
 
+/* Notes the break that a process had just before recording began. */
+struct mmt_error *recorder_note_break(struct recorder *recorder, pid_t pid, uint64_t address) MMT_MUST_CHECK;
+
 /* Notes how many unrecorded children a process had when recording began. */
 struct mmt_error *recorder_note_unrecorded_children(struct recorder *recorder, pid_t pid,
 						    uint64_t count) MMT_MUST_CHECK;

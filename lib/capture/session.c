@@ -307,6 +307,18 @@ static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 	return error;
 }
 
+/* Finds where the heaps end. A break that grows before the first snapshot has read the heap does not show how much of
+ * it is older. */
+static void find_breaks(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
+
+		if (!process->ended && process->pid != recorder->command.pid)
+			process->break_before = snapshot_find_break(recorder, process->pid);
+	}
+}
+
 static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct traced_process *process)
 {
 	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
@@ -316,6 +328,8 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	process->snapshot_wanted = false;
 	perf_maps_watch(process, 0, recorder->start_ns);
 	error = snapshot_name_threads(recorder, pid);
+	if (!error && process->break_before)
+		error = recorder_note_break(recorder, pid, process->break_before);
 	if (!error)
 		error = snapshot_take(recorder, pid, kind, NULL);
 	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
@@ -361,6 +375,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	if (error)
 		return error;
 	attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
+	find_breaks(recorder);
 	set_start(recorder);
 	error = file_metadata_add_head(recorder);
 	if (!error && recorder->options->command)

@@ -9,6 +9,7 @@
 #define RW (PROT_READ | PROT_WRITE)
 
 static const struct space_attributes anonymous = {.protection = RW};
+static const struct space_attributes heap = {.protection = RW, .heap = true};
 static struct driver driver;
 
 static void setup(void)
@@ -494,7 +495,7 @@ END_TEST
 START_TEST(heap_line_shows_the_break)
 {
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
-	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW, .heap = true});
+	driver_line(&driver, 10, 4, heap);
 	end();
 	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw b, 14-16 rw #3");
@@ -506,8 +507,6 @@ END_TEST
 /* A call lost before the line was read has not moved the break since. */
 START_TEST(growth_of_a_break_shown_by_a_line_belongs_to_its_call)
 {
-	const struct space_attributes heap = {.protection = RW, .heap = true};
-
 	space_lost(driver.space);
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, heap);
@@ -519,6 +518,116 @@ START_TEST(growth_of_a_break_shown_by_a_line_belongs_to_its_call)
 	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), _i ? "10-15 rw b, 15-16 rw #3" : "10-14 rw b, 14-16 rw #3");
 	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
+}
+END_TEST
+
+/* A call lost after the line was read may have moved the break. */
+START_TEST(growth_of_a_break_lost_since_its_line_has_no_owner)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
+	driver_line(&driver, 10, 4, heap);
+	space_lost(driver.space);
+	driver_line(&driver, 30, 1, anonymous);
+	end();
+	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw b, 14-16 rw u, 30-31 rw b");
+}
+END_TEST
+
+/* The break moves to `page`. The MMAP2 record covers the mapping that grew, which begins at page `from`. */
+static void grow_heap(uint64_t from, uint64_t page)
+{
+	driver_mmap2(&driver, from, page - from, heap);
+	driver_call(&driver, CALL_BRK, (int64_t)(page * PAGE), page * PAGE, 0, 0, 0, 0, 0);
+}
+
+static void expect_check(uint64_t mismatch_pages, uint64_t unverifiable_pages)
+{
+	const struct space_check check = space_check_result(driver.space);
+
+	ck_assert_uint_eq(check.mismatch_bytes, mismatch_pages * PAGE);
+	ck_assert_uint_eq(check.unverifiable_bytes, unverifiable_pages * PAGE);
+}
+
+/* The MMAP2 record of the first call shows all of the heap; how much is new is known only to the page of the break that
+ * was read before. */
+START_TEST(heap_that_grows_before_its_line_is_older)
+{
+	if (_i)
+		space_break_before(driver.space, 14 * PAGE);
+	grow_heap(10, 16);
+	grow_heap(10, 17);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
+	driver_line(&driver, 10, 7, heap);
+	driver_line(&driver, 30, 1, anonymous);
+	grow_heap(10, 19);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-16 rw b, 16-17 rw #4, 17-19 rw #5, 30-31 rw b");
+	expect_check(0, _i ? 2 : 6);
+}
+END_TEST
+
+START_TEST(heap_that_grows_between_its_lines_is_older)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
+	driver_line(&driver, 10, 4, heap);
+	grow_heap(18, 20);
+	driver_line(&driver, 14, 4, heap);
+	driver_line(&driver, 18, 2, heap);
+	driver_line(&driver, 30, 1, anonymous);
+	end();
+	grow_heap(18, 21);
+	ck_assert_str_eq(driver_show(&driver), "10-20 rw b, 20-21 rw #4, 30-31 rw b");
+	expect_check(0, 2);
+}
+END_TEST
+
+START_TEST(heap_that_begins_after_the_snapshot_is_new)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
+	driver_line(&driver, 30, 1, anonymous);
+	end();
+	grow_heap(10, 16);
+	ck_assert_str_eq(driver_show(&driver), "10-16 rw #3, 30-31 rw b");
+	expect_check(0, 0);
+}
+END_TEST
+
+/* A fork applies the MMAP2 record of a call in flight. */
+START_TEST(heap_shown_by_a_call_in_flight_is_older)
+{
+	const struct space_mmap2 seen = {.start = 10 * PAGE, .end = 16 * PAGE, .attributes = heap};
+
+	ck_assert_ptr_null(space_mmap2(driver.space, &seen));
+	grow_heap(10, 16);
+	ck_assert_str_eq(driver_show(&driver), "10-16 rw b");
+}
+END_TEST
+
+/* The kernel shows no such line: the model is wrong. */
+START_TEST(heap_from_calls_below_every_break_is_a_mismatch)
+{
+	grow_heap(10, 16);
+	grow_heap(10, 18);
+	driver_remap(&driver, 16, 2, 2, MREMAP_MAYMOVE, 7);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
+	driver_line(&driver, 7, 2, _i ? heap : anonymous);
+	driver_line(&driver, 10, 6, heap);
+	end();
+	expect_check(_i ? 2 : 0, 6);
+	space_exec(driver.space);
+	expect_check(_i ? 2 : 0, 6);
+}
+END_TEST
+
+/* The record of a new mapping may cover older neighbours, which no snapshot has shown yet. */
+START_TEST(mapping_of_a_file_below_an_unread_one_is_not_of_huge_pages)
+{
+	const struct space_attributes file = {.protection = RW, .device_major = 8, .device_minor = 1, .inode = 77};
+
+	driver_mmap2(&driver, 512, 512, file);
+	driver_call(&driver, CALL_MMAP, 512 * PAGE, 0, 4 * PAGE, RW, MAP_PRIVATE, 3, 0);
+	ck_assert_str_eq(driver_show(&driver), "512-516 rw+0 #3");
 }
 END_TEST
 
@@ -549,5 +658,11 @@ Suite *test_suite(void)
 	tcase_add_tests(known, returned_calls_explain_nothing, stack_grows_unseen);
 	tcase_add_tests(attached, overlapping_lines, heap_line_shows_the_break);
 	tcase_add_loop_test(attached, growth_of_a_break_shown_by_a_line_belongs_to_its_call, 0, 2);
+	tcase_add_loop_test(attached, heap_that_grows_before_its_line_is_older, 0, 2);
+	tcase_add_loop_test(attached, heap_from_calls_below_every_break_is_a_mismatch, 0, 2);
+	tcase_add_tests(attached, growth_of_a_break_lost_since_its_line_has_no_owner,
+			heap_that_grows_between_its_lines_is_older, heap_that_begins_after_the_snapshot_is_new,
+			heap_shown_by_a_call_in_flight_is_older,
+			mapping_of_a_file_below_an_unread_one_is_not_of_huge_pages);
 	return suite;
 }

@@ -1308,7 +1308,7 @@ static const struct {
      0,
      0,
      "data is missing, see the notes above"},
-    {{0}, {.checked = true, .mismatch_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},
+    {{0}, {.checked = true, .mismatch_bytes = 4096}, 0, 0, "kernel's maps by 4.00 KiB\n"},
     {{0}, {.checked = true, .unverifiable_bytes = 8192}, 0, 0, "  8.00 KiB could not be verified"},
     {{0}, {.ended = true}, 0, 0, "  nothing was checked"},
     {{0}, {.checked = true}, 2, 0, "were examined: 2 others are left out\n"},

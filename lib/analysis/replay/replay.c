@@ -590,6 +590,10 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 		return replay_mmap2_keep(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
 		return replay_exec(replay, thread, state, event);
+	case EVENT_BREAK:
+		space_break_before(processes_at(replay->processes, thread->process)->space,
+				   event->program_break.address);
+		return NULL;
 	default:
 		return replay_snapshot(replay, processes_at(replay->processes, thread->process), thread, event);
 	}

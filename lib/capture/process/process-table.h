@@ -58,6 +58,7 @@ struct traced_process {
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* time of the record that requires a snapshot */
 	uint64_t snapshot_ns;	     /* when the last snapshot began */
+	uint64_t break_before;	     /* its break just before recording began; 0: no heap, or not known */
 	struct program_begins begins;
 	uint64_t executing_ns; /* time of an exec after which the process has made no call yet; 0: none */
 

@@ -769,6 +769,7 @@ enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret)
 
 /* longer than any line; the kernel returns up to a page of lines per read */
 #define TEXT_BYTES (64u << 10)
+#define BREAK_LINES_MAX 1000
 
 bool mapping_scan_begin(struct mapping_scan *scan, int maps)
 {
@@ -815,12 +816,30 @@ static void next_line(struct mapping_scan *scan, int maps)
 	} while (!newline && read_more(scan, maps));
 	if (!newline || !procmaps_parse(text, (size_t)(newline - text), &line)) {
 		scan->start = scan->end = UINT64_MAX;
+		scan->heap = false;
 		return;
 	}
 	scan->position += (size_t)(newline - text) + 1;
 	scan->start = line.start;
 	scan->end = line.end;
 	scan->executable = line.protection & PROT_EXEC;
+	scan->heap = !strcmp(line.path, "[heap]");
+}
+
+uint64_t mapping_find_break(int maps)
+{
+	struct mapping_scan scan = {0};
+	uint64_t end = 0;
+
+	if (!mapping_scan_begin(&scan, maps))
+		return 0;
+	for (size_t lines = 0; lines < BREAK_LINES_MAX && scan.start != UINT64_MAX && (scan.heap || !end); lines++) {
+		next_line(&scan, maps);
+		if (scan.heap)
+			end = scan.end;
+	}
+	mapping_scan_end(&scan);
+	return end;
 }
 
 enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_t address, size_t *lines_left,

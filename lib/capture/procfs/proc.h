@@ -189,7 +189,7 @@ struct mapping_scan {
 	char *text;	   /* text that was read but not parsed yet; NULL: no scan in progress */
 	size_t position, size;
 	uint64_t start, end; /* of the last line read; UINT64_MAX: no more lines */
-	bool executable;
+	bool executable, heap;
 };
 
 /* Starts at the first line of `maps`. No other code may read `maps` during the scan. False: out of memory. */
@@ -201,6 +201,9 @@ bool mapping_scan_begin(struct mapping_scan *scan, int maps);
  */
 enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_t address, size_t *lines_left,
 				    uint64_t *end_ret);
+
+/* Returns the end of the heap, which is the break; 0: no heap in the first thousand lines. */
+uint64_t mapping_find_break(int maps);
 
 /* Accepts a zeroed value. */
 void mapping_scan_end(struct mapping_scan *scan);

@@ -255,20 +255,43 @@ static bool begin_ranges(struct reading *reading)
 	return true;
 }
 
+/* Returns -1 and errno on failure. */
+static int open_maps(struct recorder *recorder, pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
+	ring_reader_begin_wait(recorder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ring_reader_end_wait(recorder);
+	return fd;
+}
+
+uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid)
+{
+	CLEANUP(close) int fd = open_maps(recorder, pid);
+	uint64_t address;
+
+	if (fd < 0)
+		return 0;
+	ring_reader_begin_wait(recorder);
+	address = mapping_find_break(fd);
+	ring_reader_end_wait(recorder);
+	return address;
+}
+
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind, bool *complete_ret)
 {
 	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
 	struct traced_process *process = process_table_find(&recorder->processes, pid);
-	char path[64], name[PROC_NAME_BYTES];
+	char name[PROC_NAME_BYTES];
 	CLEANUP(close) int fd = -1;
 	struct mmt_error *error;
 
 	if (complete_ret)
 		*complete_ret = false;
-	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
-	ring_reader_begin_wait(recorder);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	ring_reader_end_wait(recorder);
+	fd = open_maps(recorder, pid);
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
 	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->maps_denied) {
 		process->maps_denied = true;

@@ -489,6 +489,17 @@ static bool snapshot_race_add(struct space *space, enum race_kind kind, uint64_t
 	return true;
 }
 
+/* The first snapshot shows [start, end) as part of the heap, and the model has it from `held`. No brk has mapped what is
+ * below every break that one returned. */
+static void check_age(struct space *space, const struct space_interval *held, uint64_t start, uint64_t end)
+{
+	if (space->described || held->reconciled || held->allocation < ALLOCATION_FIRST || start >= space->lowest_break)
+		return;
+	if (!space->older_bytes)
+		space->first_older = start;
+	space->older_bytes += (end < space->lowest_break ? end : space->lowest_break) - start;
+}
+
 /* [start, end) lies within the model's `held`. A mapping made by a call, including io_setup, is not replaced because of
  * a single reading, which may show the effect of a call in flight. */
 static bool define_held(struct space *space, const struct stretch *stretch, const struct space_interval *held,
@@ -496,6 +507,8 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 {
 	const struct space_interval before = *held;
 
+	if (stretch->attributes && stretch->attributes->heap)
+		check_age(space, held, start, end);
 	if (agrees(&before, stretch)) {
 		struct space_attributes kernel = space_edit_advance(stretch->attributes, -stretch->start);
 
@@ -689,14 +702,15 @@ void space_snapshot_is_last(struct space *space)
 	space->last_snapshot = true;
 }
 
-/* The lowest line shows the start of the heap, the highest one the break: the heap may be split. */
-static void learn_break(struct space *space, uint64_t end)
+/* All lines of the heap have been read: it may be split, and the highest one shows the break. A call that returned
+ * meanwhile knows better. */
+static void learn_break(struct space *space)
 {
-	if (space->break_known && !space->snapshot.set_break)
+	if (space->break_known || !space->snapshot.heap_end)
 		return;
-	space->losses_at_break = space_losses(space);
-	space->break_known = space->snapshot.set_break = true;
-	space->program_break = end;
+	space->break_known = true;
+	space->losses_at_break = space->snapshot.heap_losses;
+	space->program_break = space->snapshot.heap_end;
 }
 
 struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uint64_t start, uint64_t end,
@@ -723,8 +737,14 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 	if (!apply_stretch(space, &gap) || !apply_stretch(space, &line))
 		return &error_no_memory;
 	snapshot->position = end;
-	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE && listed.heap)
-		learn_break(space, end);
+	if (snapshot->mode != SPACE_SNAPSHOT_DEFINE)
+		return NULL;
+	if (listed.heap) {
+		snapshot->heap_end = end;
+		snapshot->heap_losses = space_losses(space);
+	} else {
+		learn_break(space);
+	}
 	return NULL;
 }
 
@@ -740,6 +760,7 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 	snapshot->position = UINT64_MAX;
 	close_read(space, time_ns);
 	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE) {
+		learn_break(space);
 		space->described = true;
 	} else {
 		snapshot->check.done = true;
@@ -752,7 +773,13 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 
 struct space_check space_check_result(const struct space *space)
 {
-	return space->check;
+	struct space_check check = space->check;
+
+	if (!check.mismatch_bytes)
+		check.first_wrong = space->first_older;
+	check.mismatch_bytes += space->older_bytes;
+	check.unverifiable_bytes += space->undecided_bytes;
+	return check;
 }
 
 /* In these nodes the allocation is a race_kind, and the commit is the allocation of the previous interval. Attributes

@@ -55,7 +55,8 @@ struct snapshot {
 	uint64_t position;   /* everything below has been read */
 	uint64_t read_start; /* the current reading covers the addresses from here on */
 	uint64_t line_time_ns;
-	bool set_break;		  /* this snapshot has set the break */
+	uint64_t heap_end;	  /* end of the highest line of the heap so far; 0: none */
+	uint64_t heap_losses;	  /* value of space_losses() at that line */
 	struct space_check check; /* in progress */
 };
 
@@ -72,6 +73,11 @@ struct space {
 	uint64_t losses_at_exec, losses_at_break; /* values of space_losses() at the last exec and the last break */
 	bool break_known;
 	uint64_t program_break; /* page aligned */
+	uint64_t break_before;	/* shortly before the recording began; 0: not known */
+	uint64_t lowest_break;	/* that a call of this program returned; UINT64_MAX: none did */
+	uint64_t undecided_bytes; /* of the first growth of the break: it may be older than the recording */
+	uint64_t older_bytes;	/* heap that the model has from calls, but the first snapshot shows to be older */
+	uint64_t first_older;	/* its lowest address */
 	bool read_implies_exec; /* the process's personality, deduced from MMAP2 records */
 	struct kernel_rules rules;
 

@@ -22,7 +22,7 @@ struct mmt_error *space_create(const struct space_options *options, struct space
 		space->observer = *options->observer;
 	space->page_bytes = options->page_bytes;
 	space->rules = options->rules ? *options->rules : kernel_rules_newest();
-	space->reconcile_ns = UINT64_MAX;
+	space->reconcile_ns = space->lowest_break = UINT64_MAX;
 	if (!intervals_insert(&space->unknown, &everything, 0)) {
 		free(space);
 		return &error_no_memory;
@@ -78,6 +78,7 @@ static bool copy_space(const struct space *space, struct space *copy)
 	copy->losses_at_break = space->losses_at_break;
 	copy->break_known = space->break_known;
 	copy->program_break = space->program_break;
+	copy->lowest_break = space->lowest_break;
 	copy->read_implies_exec = space->read_implies_exec;
 	copy->described = space->described;
 	copy->attachments = space->attachments;
@@ -146,7 +147,15 @@ void space_exec(struct space *space)
 	space->break_known = space->read_implies_exec = false;
 	space->described = true;
 	space->snapshot.open = false;
+	space->check = space_check_result(space);
 	space->check.earlier_program = space->check.done;
+	space->older_bytes = space->undecided_bytes = space->first_older = space->break_before = 0;
+	space->lowest_break = UINT64_MAX;
+}
+
+void space_break_before(struct space *space, uint64_t address)
+{
+	space->break_before = address & ~(space->page_bytes - 1);
 }
 
 void space_lost(struct space *space)

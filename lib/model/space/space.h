@@ -132,9 +132,10 @@ struct space_counts {
 struct space_check {
 	bool done;
 	uint64_t mappings;	 /* lines of the kernel's maps */
-	uint64_t mismatch_bytes; /* pages that differ in presence, protection, shared, device, inode or file offset */
+	uint64_t mismatch_bytes; /* pages that differ in presence, protection, shared, device, inode or file offset; and
+				    those of the first snapshot that a call is said to have mapped, but did not */
 	uint64_t unverifiable_bytes; /* pages changed by a call after the kernel's maps were read: the maps may already
-					show its effect */
+					show its effect; and heap growth that may be older than the recording */
 	uint64_t unread_bytes;	     /* part of these: moved while the first snapshot was read, and in no later
 					snapshot */
 	uint64_t compared_bytes;     /* size of the mappings in the kernel's maps */
@@ -195,6 +196,10 @@ bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t re
 /* Apply a call that returned. Fails only when out of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
 
+/* The break was `address` shortly before the recording began. The first growth of the break may be older than the
+ * recording down to there. */
+void space_break_before(struct space *space, uint64_t address);
+
 /* Apply an MMAP2 record that belongs to no call: adds what is missing in the model, as ALLOCATION_KERNEL (but see
  * space_lost()). */
 struct mmt_error *space_mmap2(struct space *space, const struct space_mmap2 *mmap2_record) MMT_MUST_CHECK;
@@ -213,7 +218,9 @@ struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2
  *
  * DEFINE: unknown pages, and those that no call has mapped, become what the kernel shows. New ones get allocation
  * `allocation` (ALLOCATION_BEFORE at attach, ALLOCATION_KERNEL after exec). What a move in flight had moved before the
- * reading is restored for it. Pages mapped by calls are compared as in a CHECK, but do not count as mismatches.
+ * reading is restored for it. Pages mapped by calls are compared as in a CHECK, but do not count as mismatches. In the
+ * first one, heap below every break that a call returned is older than the calls: a mismatch if the model has it from
+ * one.
  *
  * CHECK: compare the model (space_check_result()). Mismatching pages that no call resolves shortly after, and that
  * still differ in the next CHECK, are reconciled to what the kernel has: missing ones are created as

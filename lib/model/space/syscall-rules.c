@@ -158,7 +158,8 @@ static uint64_t mmap_length(const struct space_call *call)
 /*
  * Mappings of hugetlbfs files are rounded to huge pages even without MAP_HUGETLB. The kernel never merges them, so the
  * MMAP2 record is the mapping itself: it extends beyond the requested length by less than a huge page, and not because
- * of a neighbour that the model knows. Returns log2 of the page size; 0: not hugetlbfs.
+ * of a neighbour. Returns log2 of the page size; 0: not hugetlbfs, or not known because no snapshot has described the
+ * neighbour.
  */
 static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
 {
@@ -168,7 +169,8 @@ static uint8_t learn_huge_pages(const struct space *space, const struct space_ca
 	struct space_attributes continued, held;
 
 	if (!mmap2_record || (call->arguments[3] & MAP_ANONYMOUS) || mmap2_record->start != range->start ||
-	    mmap2_record->end == range->end)
+	    mmap2_record->end == range->end ||
+	    intervals_within(&space->unknown, range->end, mmap2_record->end))
 		return 0;
 	above = space_find(space, range->end);
 	continued = space_edit_advance(&mmap2_record->attributes, range->end - range->start);
@@ -235,7 +237,11 @@ static bool apply_munmap(struct space *space, const struct space_call *call)
 	return pending_unmaps_release(space, call, range.start, range.end);
 }
 
-/* Growth known only from MMAP2 records, because the old break is unknown. */
+/*
+ * Growth known only from MMAP2 records, because the old break is unknown. A record shows all of the mapping that has
+ * grown. Until a snapshot has described that range, only what is above the new break is newer than the call: leave the
+ * rest to the snapshot.
+ */
 static bool grow_unknown_break(struct space *space, const struct space_call *call, uint64_t top)
 {
 	for (size_t i = 0; i < call->mmap2_count; i++) {
@@ -247,6 +253,12 @@ static bool grow_unknown_break(struct space *space, const struct space_call *cal
 			continue;
 		if (below && below->interval.end > range.start)
 			range.start = below->interval.end;
+		if (intervals_within(&space->unknown, range.start, range.end)) {
+			if (space->break_before > range.start && space->break_before <= top)
+				range.start = space->break_before;
+			space->undecided_bytes += range.end - range.start;
+			return true;
+		}
 		if (range.start < range.end) {
 			struct space_attributes attributes = {.heap = true};
 
@@ -276,8 +288,9 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	}
 	space->break_known = true;
 	space->losses_at_break = space_losses(space);
-	space->snapshot.set_break = false;
 	space->program_break = top;
+	if (top < space->lowest_break)
+		space->lowest_break = top;
 	if (!known)
 		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
 	if (top < old)
@@ -429,11 +442,14 @@ static void set_to_observed(void *context, struct space_interval *interval)
 	interval->commit = space_edit_commit(&interval->attributes);
 }
 
-/* Without a call, the kernel only grows stacks; other memory may belong to a lost call. */
+/* Without a call, the kernel only grows stacks; other memory may belong to a lost call. The heap may have grown by a
+ * call in flight, but most of it is older. */
 static uint32_t allocation_of_missing(struct space *space, const struct space_interval *missing)
 {
 	const struct space_interval *above = space_find(space, missing->end);
 
+	if (missing->attributes.heap && intervals_within(&space->unknown, missing->start, missing->end))
+		return ALLOCATION_BEFORE;
 	if (!space_is_lossy(space) || missing->attributes.stack ||
 	    (above && (above->attributes.growsdown || above->attributes.stack)))
 		return ALLOCATION_KERNEL;

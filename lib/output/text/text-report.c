@@ -199,7 +199,7 @@ static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_repo
 	char figure[MMT_SIZE_TEXT];
 
 	if (checks.checked.mismatch_bytes)
-		put_doubt(doubts, "the result differs from the kernel's final maps by ",
+		put_doubt(doubts, "the result differs from the kernel's maps by ",
 			  mmt_format_bytes(checks.checked.mismatch_bytes, figure), "");
 	if (checks.checked.unverifiable_bytes)
 		put_doubt(doubts, "", mmt_format_bytes(checks.checked.unverifiable_bytes, figure),

@@ -34,6 +34,7 @@ enum event_kind {
 	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
 	EVENT_SWAPPED,		   /* swapped memory of a process */
+	EVENT_BREAK,		   /* break of a process just before the recording */
 	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
 };
 
@@ -134,6 +135,9 @@ struct event {
 		struct {
 			uint64_t boot_ns; /* nanoseconds since boot */
 		} started;		  /* EVENT_PROCESS_STARTED */
+		struct {
+			uint64_t address;
+		} program_break; /* EVENT_BREAK */
 		struct {
 			uint64_t count;
 		} lost; /* EVENT_LOST, EVENT_LOST_DUMPS */

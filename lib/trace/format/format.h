@@ -105,7 +105,8 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * number of the reading, which is the same for all processes at that time. Large stack dumps: 1 for on or 0 for off,
  * and how often they have been switched so far. Unrecorded children of the record's process that existed when recording
  * began: their number, and 0. Start of the record's process: nanoseconds since boot, and 0. Swapped memory of the
- * record's process: bytes, and the number of the reading, as for RSS.
+ * record's process: bytes, and the number of the reading, as for RSS. Break of the record's process just before the
+ * recording began: its address, and 0.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
@@ -115,7 +116,8 @@ enum note_kind {
 	NOTE_LARGE_DUMPS = 2,
 	NOTE_UNRECORDED_CHILDREN = 3,
 	NOTE_STARTED = 4,
-	NOTE_SWAPPED = 5
+	NOTE_SWAPPED = 5,
+	NOTE_BREAK = 6
 };
 
 /*

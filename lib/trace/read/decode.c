@@ -260,6 +260,9 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	} else if (kind == NOTE_STARTED) {
 		event->kind = EVENT_PROCESS_STARTED;
 		event->started.boot_ns = value;
+	} else if (kind == NOTE_BREAK) {
+		event->kind = EVENT_BREAK;
+		event->program_break.address = value;
 	}
 }
 
