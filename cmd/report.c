@@ -137,7 +137,7 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 	char size[MMT_SIZE_TEXT];
 
 	if (process->mismatch_bytes)
-		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's final map by %s",
+		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's maps by %s",
 			process->pid, process_name(process), mmt_format_bytes(process->mismatch_bytes, size));
 	else
 		message(command, "--check: pid %" PRId32 " (%s) was reconciled with the kernel's maps: %s",
@@ -174,7 +174,7 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
 	bool any_checked = is_any_checked(report);
-	size_t unchecked = 0, unread = 0, alive = 0, wrong = 0;
+	size_t unchecked = 0, wrong = 0;
 
 	if (!report->process_count) {
 		message(command, "--check: the recording contains no process");
@@ -194,14 +194,12 @@ static int check_report(const struct command *command, const struct mmt_report *
 		} else if (is_listed_unchecked(process, any_checked) && ++unchecked <= CHECK_LINES) {
 			report_unchecked(command, process);
 		}
-		unread += process->checked && !is_checked(process);
-		alive += !process->ended;
 	}
 	report_omitted(command, unchecked, "cannot be checked");
 	report_omitted(command, wrong, "differing from the kernel's final maps");
 	if (say_missing_calls(command, &report->completeness) || wrong)
 		return EXIT_EXCEEDED;
-	return unread || (alive && !any_checked) ? EXIT_UNUSABLE : EXIT_OK;
+	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
 }
 
 /* What the page is made from. */

@@ -29,7 +29,7 @@ static const struct {
     {{0}, {.checked = true, .compared_bytes = 100000, .mismatch_bytes = 1}, EXIT_EXCEEDED},
     {{0}, {.checked = true, .compared_bytes = 100000, .reconciled_bytes = 1}, EXIT_EXCEEDED},
     {{.lost_events = 1}, {.checked = true, .compared_bytes = 100000}, EXIT_EXCEEDED},
-    {{0}, {.ended = true}, EXIT_OK},
+    {{0}, {.ended = true}, EXIT_UNUSABLE},
     {{0}, {.ended = false}, EXIT_UNUSABLE},
 };
 
