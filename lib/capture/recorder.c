@@ -229,9 +229,18 @@ struct mmt_error *recorder_note_unrecorded_children(struct recorder *recorder, p
 	return append_note(recorder, NOTE_UNRECORDED_CHILDREN, pid, recorder->start_ns, count, 0);
 }
 
+void process_ranges_list_drop_last(process_ranges_list *list)
+{
+	struct process_ranges *last = &list->items[--list->count];
+
+	if (last->pagemap >= 0)
+		close(last->pagemap);
+	vector_deinit(&last->ranges);
+}
+
 void process_ranges_list_deinit(process_ranges_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		vector_deinit(&list->items[i].ranges);
+	while (list->count)
+		process_ranges_list_drop_last(list);
 	vector_deinit(list);
 }

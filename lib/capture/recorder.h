@@ -31,10 +31,13 @@
 
 struct process_ranges {
 	pid_t pid;
+	int pagemap; /* of the program that the ranges belong to, opened with the snapshot; below 0: a negative errno */
 	VECTOR(struct mapped_range) ranges; /* of the first or the last snapshot */
 };
 
 typedef VECTOR(struct process_ranges) process_ranges_list;
+
+void process_ranges_list_drop_last(process_ranges_list *list);
 
 void process_ranges_list_deinit(process_ranges_list *list);
 

@@ -224,6 +224,33 @@ START_TEST(ended_children_cost_little)
 }
 END_TEST
 
+/* The pages of PARENT were not read, or those of another program were: they are unknown, which is not 0. */
+START_TEST(pages_of_a_program_that_an_exec_replaced_are_unknown)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	const uint64_t exec_ns = START_NS + 3 * MILLISECOND;
+	struct mmt_report *report;
+
+	builder_comm(builder, START_NS, PARENT, PARENT, "old");
+	snapshot(builder, SNAPSHOT_START, START_NS, 1, 0);
+	builder_mmap_exit(builder, START_NS + 1000, PARENT, PARENT, PARENT_ADDRESS, MEBIBYTE, 0x401000);
+	snapshot(builder, SNAPSHOT_STOP, START_NS + MILLISECOND, 1, 1);
+	if (_i) {
+		builder_exec(builder, exec_ns, PARENT, PARENT, "new");
+		builder_mmap_exit(builder, exec_ns + 1000, PARENT, PARENT, PARENT_ADDRESS, MEBIBYTE, 0x401000);
+	}
+	report_file_survive(builder, _i ? PARENT : FIRST_CHILD);
+	builder_round(builder);
+	builder_finish(builder, exec_ns + MILLISECOND);
+	report = report_all();
+	ck_assert_uint_eq(report->unfreed_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report->processes[0].resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report->groups[0].resident_bytes, MMT_UNKNOWN);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("ended");
@@ -234,5 +261,6 @@ Suite *test_suite(void)
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended,
 			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
 			ended_children_cost_little);
+	tcase_add_loop_test(tcase, pages_of_a_program_that_an_exec_replaced_are_unknown, 0, 2);
 	return suite;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/procfs/residency.h"
@@ -184,6 +185,58 @@ START_TEST(swapped_size_in_status)
 }
 END_TEST
 
+/* Two descriptors: the child's exec closes its copy of the second one. */
+static pid_t start_child(int input[2], int executed[2])
+{
+	char byte;
+	pid_t child;
+
+	ck_assert_int_eq(pipe(input), 0);
+	ck_assert_int_eq(pipe2(executed, O_CLOEXEC), 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child) {
+		close(input[1]);
+		dup2(input[0], STDIN_FILENO);
+		if (read(STDIN_FILENO, &byte, 1) == 1)
+			execlp("cat", "cat", NULL);
+		_exit(1);
+	}
+	close(executed[1]);
+	return child;
+}
+
+START_TEST(no_pages_of_the_program_after_an_exec)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct process_residency before = {0}, after = {0};
+	struct residency_reader reader;
+	int input[2], executed[2];
+	char byte = 0;
+	pid_t child;
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	*memory = 1;
+	child = start_child(input, executed);
+	ck_assert(residency_open(&reader, child));
+	reader.scan = _i == 0;
+	ck_assert_ptr_null(
+	    residency_read(&reader, (uint64_t)(uintptr_t)memory, (uint64_t)(uintptr_t)memory + page, &before));
+	ck_assert_uint_eq(before.runs.count, 1);
+	ck_assert(residency_is_valid(&reader));
+	ck_assert_int_eq(write(input[1], &byte, 1), 1);
+	ck_assert_int_eq(read(executed[0], &byte, 1), 0);
+	ck_assert_ptr_null(residency_read(&reader, page, 1ull << 47, &after));
+	ck_assert_uint_eq(after.runs.count, 0);
+	ck_assert(!residency_is_valid(&reader));
+	close(input[1]);
+	waitpid(child, NULL, 0);
+	vector_deinit(&before.runs);
+	deinit(&reader, &after);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("residency");
@@ -192,6 +245,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, written_pages_are_resident, 0, 2);
 	tcase_add_loop_test(cases, overlapping_ranges_give_each_page_once, 0, 2);
 	tcase_add_loop_test(cases, near_ranges_are_read_together, 0, 2);
+	tcase_add_loop_test(cases, no_pages_of_the_program_after_an_exec, 0, 2);
 	tcase_add_tests(cases, reading_a_huge_address_space_is_bounded, steps_are_large_where_little_is_resident,
 			swapped_size_in_status);
 	return suite;

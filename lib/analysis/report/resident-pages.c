@@ -300,10 +300,14 @@ static bool receive(struct page_readings *readings, struct process_pages *pages,
 	return true;
 }
 
-static bool has_final(const struct replay *replay, const struct process *process)
+/* The reading of the end; NULL: none. Older recorders read the ranges of an earlier program if an exec followed the last
+ * maps: those pages say nothing. */
+static const struct process_residency *find_final(const struct replay *replay, const struct process *process)
 {
-	return replay->metadata->has_residency && !replay->window.ends_early &&
-	       recording_residency_at_end(&replay->metadata->residency, process->pid);
+	if (!replay->metadata->has_residency || replay->window.ends_early || process->ended ||
+	    (!process->borrows_space && space_check_result(process->space).earlier_program))
+		return NULL;
+	return recording_residency_at_end(&replay->metadata->residency, process->pid);
 }
 
 /* The recorder reads the pages of a process once after each interval snapshot of it. A recording with more readings is
@@ -340,7 +344,7 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 
 		error = take_reading(readings, pages, replay,
 				     (struct page_runs){pages->incoming.items, pages->incoming.count}, pages->time_ns,
-				     bytes, has_final(replay, process));
+				     bytes, find_final(replay, process) != NULL);
 		if (is_nearer_start(readings, replay, pages, pages->time_ns))
 			use_as_start(readings, pages, pages->time_ns, bytes);
 		readings->latest_ns = pages->time_ns;
@@ -414,12 +418,9 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 {
 	struct mmt_error *error = NULL;
 
-	if (!replay->metadata->has_residency || replay->window.ends_early)
-		return NULL;
 	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		const struct process_residency *final =
-		    process->ended ? NULL : recording_residency_at_end(&replay->metadata->residency, process->pid);
+		const struct process_residency *final = find_final(replay, process);
 		struct process_pages *pages;
 
 		if (!final)
@@ -732,8 +733,7 @@ static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct rep
 	growth->kinds_at_start = growth->kinds_at_end = true;
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		const struct process_residency *end =
-		    recording_residency_at_end(&replay->metadata->residency, process->pid);
+		const struct process_residency *end = find_final(replay, process);
 		struct huge_runs huge = {0};
 		struct mmt_error *error;
 

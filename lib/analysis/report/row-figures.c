@@ -631,10 +631,10 @@ static void grouping_deinit(struct grouping *grouping)
 	map_deinit(&grouping->thread_bytes);
 }
 
-static bool some_process_lives(const struct mmt_report *report)
+static bool some_pages_are_known(const struct mmt_report *report)
 {
 	for (size_t i = 0; i < report->process_count; i++) {
-		if (!report->processes[i].ended)
+		if (report->processes[i].resident_bytes != MMT_UNKNOWN)
 			return true;
 	}
 	return !report->process_count;
@@ -646,8 +646,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 	struct mmt_report *report = grouping->report;
 	struct mmt_error *error;
 
-	/* Of processes that have ended, no pages are known. */
-	report->resident_bytes = grouping->resident && some_process_lives(report) ? 0 : MMT_UNKNOWN;
+	/* No pages are known of processes that ended, or called exec before they could be read. */
+	report->resident_bytes = grouping->resident && some_pages_are_known(report) ? 0 : MMT_UNKNOWN;
 	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;
 	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
 	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;

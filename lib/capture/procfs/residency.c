@@ -62,14 +62,26 @@ bool residency_open(struct residency_reader *reader, pid_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_living_thread(pid));
-	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
+	residency_take(reader, open(path, O_RDONLY | O_CLOEXEC));
+	return reader->fd >= 0;
+}
+
+void residency_take(struct residency_reader *reader, int pagemap)
+{
+	reader->fd = pagemap;
 	reader->scan = true;
 	reader->gave_up = false;
 	reader->bytes = reader->begin_ns = reader->waited_ns = 0;
 	reader->slice_ns = reader->paused_ns = 0;
 	reader->wants_huge = false;
 	reader->scanned_huge = reader->huge = (struct process_residency){0};
-	return reader->fd >= 0;
+}
+
+bool residency_is_valid(const struct residency_reader *reader)
+{
+	uint64_t entry;
+
+	return pread(reader->fd, &entry, sizeof(entry), 0) == sizeof(entry);
 }
 
 void residency_close(struct residency_reader *reader)
@@ -707,22 +719,35 @@ static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *rea
 	recorder->jobs.residency_reported = true;
 }
 
+/* Warns if the pagemap could not be opened although the process lives. */
+static void warn_of_unopened(struct recorder *recorder, pid_t pid, int failure)
+{
+	if (failure == EACCES || failure == EPERM)
+		warn_of_unread(recorder, pid, "permission denied");
+	else if (failure == EMFILE || failure == ENFILE)
+		warn_of_unread(recorder, pid, "too many files are open");
+	else if (failure == ENOENT && !proc_has_ended(pid))
+		warn_of_unread(recorder, pid, "not in this kernel");
+}
+
 /* `huge`: NULL during the recording, when huge pages are not read. */
-static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process,
+static struct mmt_error *read_process(struct recorder *recorder, struct process_ranges *process,
 				      struct recording_huge_pages *huge, process_residencies *processes)
 {
 	bool live = !huge;
 	struct process_residency *pages;
 	struct residency_reader reader;
 	struct mmt_error *error = NULL;
+	size_t huge_count = huge ? huge->processes.count : 0;
 	uint64_t before = 0, after = 0;
+	bool gone;
 
-	if (!residency_open(&reader, process->pid)) {
-		if (errno == EACCES || errno == EPERM || (errno == ENOENT && !proc_has_ended(process->pid)))
-			warn_of_unread(recorder, process->pid,
-				       errno == ENOENT ? "not in this kernel" : "permission denied");
+	if (process->pagemap < 0) {
+		warn_of_unopened(recorder, process->pid, -process->pagemap);
 		return NULL;
 	}
+	residency_take(&reader, process->pagemap);
+	process->pagemap = -EBADF;
 	pages = vector_append(processes);
 	if (!pages) {
 		residency_close(&reader);
@@ -736,16 +761,21 @@ static struct mmt_error *read_process(struct recorder *recorder, const struct pr
 		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	if (!error && !live && !reader.gave_up && reader.scan)
 		error = take_huge_pages(recorder, &reader, process->pid, huge);
+	gone = !residency_is_valid(&reader);
 	residency_close(&reader);
 	/* The process may grow during the reading, so the sum of its pages lies between the RSS before and after. */
 	if (before && resident_series_size(process->pid, &after))
 		pages->resident_bytes = before / 2 + after / 2;
 	/* A partial sum would be a wrong number. Leave the process out: its residency is unknown. */
-	if (!error && reader.gave_up) {
+	if (!error && (reader.gave_up || gone)) {
 		if (!proc_has_ended(process->pid))
-			warn_of_unread(recorder, process->pid, "there are too many, or it takes too long");
+			warn_of_unread(recorder, process->pid,
+				       gone ? "it has executed another program"
+					    : "there are too many, or it takes too long");
 		vector_deinit(&pages->runs);
 		processes->count--;
+		if (huge && huge->processes.count > huge_count)
+			process_huge_pages_deinit(&huge->processes.items[--huge->processes.count]);
 	}
 	return error;
 }

@@ -41,7 +41,13 @@ struct residency_reader {
 
 /* Opens /proc/PID/pagemap. False: it cannot be read. */
 bool residency_open(struct residency_reader *reader, pid_t pid);
+/* Does the same for a pagemap that was opened before, which residency_close() closes. */
+void residency_take(struct residency_reader *reader, int pagemap);
 void residency_close(struct residency_reader *reader);
+
+/* Does the address space for which the pagemap was opened still exist? Exec and exit free it; all of its pages are then
+ * missing. */
+bool residency_is_valid(const struct residency_reader *reader);
 
 /*
  * Appends the runs of resident pages from START to END. The range may overlap ranges read before but must end above

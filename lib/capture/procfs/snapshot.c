@@ -236,41 +236,49 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
 }
 
-/* Returns the list for the ranges of this process, without those of an earlier attempt. False: out of memory. */
-static bool begin_ranges(struct reading *reading)
-{
-	struct recorder *recorder = reading->recorder;
-	process_ranges_list *list = reading->kind == SNAPSHOT_STOP    ? &recorder->jobs.final_ranges
-				    : reading->kind == SNAPSHOT_START ? &recorder->jobs.start_ranges
-								      : &recorder->jobs.interval_ranges;
-
-	if (reading->kind == SNAPSHOT_INTERVAL)
-		process_ranges_list_deinit(list);
-	if (list->count && list->items[list->count - 1].pid == reading->pid)
-		vector_deinit(&list->items[list->count - 1].ranges);
-	else if (!vector_append(list))
-		return false;
-	reading->ranges = &list->items[list->count - 1];
-	reading->ranges->pid = reading->pid;
-	return true;
-}
-
 /* Returns -1 and errno on failure. */
-static int open_maps(struct recorder *recorder, pid_t pid)
+static int open_file(struct recorder *recorder, pid_t pid, const char *name)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
+	snprintf(path, sizeof(path), "/proc/%d/%s", proc_living_thread(pid), name);
 	ring_reader_begin_wait(recorder);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	ring_reader_end_wait(recorder);
 	return fd;
 }
 
+static process_ranges_list *list_of_ranges(struct recorder *recorder, enum snapshot_kind kind)
+{
+	return kind == SNAPSHOT_STOP	? &recorder->jobs.final_ranges
+	       : kind == SNAPSHOT_START ? &recorder->jobs.start_ranges
+					: &recorder->jobs.interval_ranges;
+}
+
+/* Adds ranges for this process, in place of those of an earlier attempt. Opens its pagemap now, because an exec before
+ * the pages are read would replace them. False: out of memory. */
+static bool begin_ranges(struct reading *reading)
+{
+	process_ranges_list *list = list_of_ranges(reading->recorder, reading->kind);
+
+	if (reading->kind == SNAPSHOT_INTERVAL)
+		process_ranges_list_deinit(list);
+	if (list->count && list->items[list->count - 1].pid == reading->pid)
+		process_ranges_list_drop_last(list);
+	reading->ranges = vector_append(list);
+	if (!reading->ranges)
+		return false;
+	reading->ranges->pid = reading->pid;
+	reading->ranges->pagemap = open_file(reading->recorder, reading->pid, "pagemap");
+	if (reading->ranges->pagemap < 0)
+		reading->ranges->pagemap = -errno;
+	return true;
+}
+
 uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid)
 {
-	CLEANUP(close) int fd = open_maps(recorder, pid);
+	CLEANUP(close) int fd = open_file(recorder, pid, "maps");
 	uint64_t address;
 
 	if (fd < 0)
@@ -291,7 +299,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 
 	if (complete_ret)
 		*complete_ret = false;
-	fd = open_maps(recorder, pid);
+	fd = open_file(recorder, pid, "maps");
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
 	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->maps_denied) {
 		process->maps_denied = true;
@@ -314,6 +322,8 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);
 	buffer_deinit(&reading.record);
+	if (reading.ranges && !reading.ended)
+		process_ranges_list_drop_last(list_of_ranges(recorder, kind));
 	if (complete_ret)
 		*complete_ret = reading.ended;
 	return error;
