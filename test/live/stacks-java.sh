@@ -68,7 +68,9 @@ expect_java_by_instructions() {
 	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
 	expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
 	expect_compiled $((rounds - 10))
-	expect_json 'all(.completeness.warnings[]; contains("PreserveFramePointer") | not)'
+	# The option is the remedy for stacks that end in compiled code, and for those that skip some of it.
+	expect_json '.completeness | .truncated_stacks + .doubtful_stacks > 0 or
+		all(.warnings[]; contains("PreserveFramePointer") | not)'
 }
 plain_java=(LD_LIBRARY_PATH="$directory" java -Xmx64m -cp "$directory" -Xcomp -XX:-Inline -XX:-TieredCompilation)
 living_options=(--ask-runtime)

@@ -96,23 +96,59 @@ END_TEST
 /* Rows are invalidated with the code they were derived from, and no others. */
 START_TEST(rows_are_those_of_their_time)
 {
-	const struct cfi_row *same = copied_code_row(copied, ELSEWHERE, false), *replaced;
+	const struct cfi_row *same = copied_code_row(copied, 0, ELSEWHERE, false), *replaced;
 
 	ck_assert_ptr_nonnull(same);
-	ck_assert_ptr_null(copied_code_row(copied, START, false));
+	ck_assert_ptr_null(copied_code_row(copied, 0, START, false));
 	for (int i = 0; i < 3; i++) {
 		copied_code_go_to(copied, SECOND_NS);
-		replaced = copied_code_row(copied, START, false);
+		replaced = copied_code_row(copied, 0, START, false);
 		ck_assert_ptr_nonnull(replaced);
-		ck_assert_ptr_eq(copied_code_row(copied, START, false), replaced);
+		ck_assert_ptr_eq(copied_code_row(copied, 0, START, false), replaced);
 		ck_assert_int_eq(replaced->cfa_offset, 8);
-		ck_assert_ptr_eq(copied_code_row(copied, ELSEWHERE, false), same);
+		ck_assert_ptr_eq(copied_code_row(copied, 0, ELSEWHERE, false), same);
 		copied_code_go_to(copied, SECOND_NS + 1);
-		ck_assert_ptr_null(copied_code_row(copied, START, false));
-		ck_assert_ptr_eq(copied_code_row(copied, ELSEWHERE, false), same);
+		ck_assert_ptr_null(copied_code_row(copied, 0, START, false));
+		ck_assert_ptr_eq(copied_code_row(copied, 0, ELSEWHERE, false), same);
 		/* It was returned before. */
 		ck_assert_int_eq(replaced->cfa_offset, 8);
 	}
+}
+END_TEST
+
+/* Two prologues of methods; what follows cannot be analysed. */
+static const uint8_t pushed[] = {0x55, 0x48, 0x83, 0xec, 0x20, 0x06, 0x06, 0x06, 0x06, 0x06, 0x06, 0x06, 0x06};
+static const uint8_t stored[] = {0x48, 0x81, 0xec, 0x28, 0x01, 0, 0, 0x48, 0x89, 0xac, 0x24, 0x20, 0x01, 0, 0, 0x06};
+static const uint8_t lost[] = {0x48, 0x83, 0xec, 0x28, 0x48, 0x89, 0x6c, 0x24, 0x18, 0x06, 0x06, 0x06, 0x06, 0x06};
+
+static const struct cfi_row *row_in(const uint8_t *code, size_t size, bool has_start)
+{
+	struct process_code *process = metadata.code.processes.items;
+	uint64_t address = 0x10000 + 0x1000 * (uint64_t)(code == stored) + 0x2000 * (uint64_t)(code == lost);
+
+	process->changes.count = 0;
+	copied_code_destroy(copied);
+	(void)code_copies_add(process, address, size, put(code, size));
+	ck_assert_ptr_null(copied_code_create(&metadata.code, process, modules, &copied));
+	return copied_code_row(copied, has_start ? address : 0, address + size, true);
+}
+
+/* A method that is too large to be analysed has a frame of the size that its prologue shows. */
+START_TEST(prologue_shows_the_frame)
+{
+	const struct cfi_row *row = row_in(pushed, sizeof(pushed), true);
+
+	ck_assert_ptr_nonnull(row);
+	ck_assert_uint_eq(row->cfa_register, 7);
+	ck_assert_int_eq(row->cfa_offset, 0x20 + 16);
+	ck_assert_int_eq(cfi_row_rule(row, 6)->offset, -16);
+	ck_assert_int_eq(cfi_row_rule(row, 16)->offset, -8);
+	ck_assert(row->unsure);
+	row = row_in(stored, sizeof(stored), true);
+	ck_assert_ptr_nonnull(row);
+	ck_assert_int_eq(row->cfa_offset, 0x128 + 8);
+	ck_assert_ptr_null(row_in(lost, sizeof(lost), true));
+	ck_assert_ptr_null(row_in(pushed, sizeof(pushed), false));
 }
 END_TEST
 
@@ -133,12 +169,12 @@ START_TEST(going_back_too_often_gives_no_code)
 	copied_code_go_to(copied, 0);
 	ck_assert_uint_eq(copied_code_epoch(copied), 0);
 	ck_assert(!copied_code_gave_up(copied));
-	ck_assert_ptr_nonnull(copied_code_row(copied, ELSEWHERE, false));
+	ck_assert_ptr_nonnull(copied_code_row(copied, 0, ELSEWHERE, false));
 	for (int i = 0; i < 1000; i++)
 		copied_code_go_to(copied, i % 2 ? 0 : UINT64_MAX);
 	ck_assert(copied_code_gave_up(copied));
 	ck_assert_uint_gt(copied_code_epoch(copied), 2);
-	ck_assert_ptr_null(copied_code_row(copied, ELSEWHERE, false));
+	ck_assert_ptr_null(copied_code_row(copied, 0, ELSEWHERE, false));
 	ck_assert(!copied_code_keeps_frame_pointer(copied, START, START + 4));
 	ck_assert_int_eq(copied_code_follows_call(copied, START + 4), -1);
 }
@@ -175,6 +211,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_tests(tests, time_may_go_back, copies_are_independent, rows_are_those_of_their_time,
-			addresses_without_code, going_back_too_often_gives_no_code, programs_that_share_a_copy);
+			prologue_shows_the_frame, addresses_without_code, going_back_too_often_gives_no_code,
+			programs_that_share_a_copy);
 	return suite;
 }

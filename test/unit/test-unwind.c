@@ -67,7 +67,7 @@ static struct cfi_row *row_of(uint64_t page)
 	return &rows[(page - PLAIN) >> 12];
 }
 
-static bool plain_keeps_frame_pointer;
+static bool plain_keeps_frame_pointer, jit_keeps_none;
 
 /* A finished row gives the same result. */
 static bool rows_are_finished;
@@ -92,7 +92,10 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		place_ret->special_function = CODE_SPECIAL_FUNCTION_STACK_SWITCH;
 	if (page == PYTHON)
 		place_ret->special_function = CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE;
-	place_ret->frame_pointer = page == PLAIN && plain_keeps_frame_pointer;
+	if (page == PLAIN && plain_keeps_frame_pointer)
+		place_ret->frame_pointer = CODE_FRAME_POINTER_KEPT;
+	if (page == JIT && jit_keeps_none)
+		place_ret->frame_pointer = CODE_FRAME_POINTER_NONE;
 	if (page == JIT || page == JIT_NO_CALL || page == PYTHON)
 		return CODE_OTHER;
 	if (page < PLAIN - 0x1000 || page > LAST)
@@ -150,7 +153,7 @@ static void set_up(void)
 	memset(rows, 0, sizeof(rows));
 	memset(words, 0, sizeof(words));
 	memset(chain, 0, sizeof(chain));
-	plain_keeps_frame_pointer = false;
+	plain_keeps_frame_pointer = jit_keeps_none = false;
 	set_row(PLAIN, RSP, 16);
 	set_row(FRAMED, RBP, 16);
 	add_rule(FRAMED, RBP, CFI_RULE_OFFSET, 0, -16);
@@ -315,6 +318,27 @@ START_TEST(test_frame_pointer_through_jit_code)
 	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, ENTRY + 2);
 	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_FRAME_POINTER);
 	ck_assert(!result.frames[3].doubtful);
+	/* The method keeps none: callers may be missing. */
+	jit_keeps_none = true;
+	run();
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, ENTRY + 2);
+	ck_assert(!result.frames[2].doubtful);
+	ck_assert(result.frames[3].doubtful);
+}
+END_TEST
+
+/* The kernel skips the caller of a function that is known to keep no frame pointer. */
+START_TEST(test_bare_chain_through_code_without_frame_pointer)
+{
+	jit_keeps_none = true;
+	CHAIN(LEAF, FRAMED + 2, JIT + 2, ENTRY + 2);
+	input.registers = NULL;
+	input.stack = NULL;
+	input.stack_size = 0;
+	run();
+	EXPECT(MMT_STACK_END_ENTRY, LEAF, FRAMED + 2, JIT + 2, ENTRY + 2);
+	ck_assert(!result.frames[2].doubtful);
+	ck_assert(result.frames[3].doubtful);
 }
 END_TEST
 
@@ -1129,7 +1153,8 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_checked_fixture(by_hand, prepare, NULL);
 	tcase_add_tests(by_hand, test_cfi_to_the_entry, test_return_address_is_looked_up_before_the_call_ends,
 			test_zero_return_address_is_the_entry, test_plt_special_function, test_realigned_stacks,
-			test_signal_frame, test_frame_pointer_through_jit_code, test_guess_without_a_call_is_doubtful,
+			test_signal_frame, test_frame_pointer_through_jit_code,
+			test_bare_chain_through_code_without_frame_pointer, test_guess_without_a_call_is_doubtful,
 			test_frame_pointer_must_grow_in_jit_code, test_frameless_first_frame, test_unrecovered_register,
 			test_bad_stacks_end);
 	if (HOST_MACHINE == EM_X86_64) {

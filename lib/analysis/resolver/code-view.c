@@ -248,14 +248,48 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 	return -1;
 }
 
-/* The function's prologue is more reliable than an analysis of the code after a call that may not return. */
-static bool keeps_frame_pointer(struct lookup *lookup, uint64_t address)
+/* The process has JIT code: identify its runtime while the runtime's files are mapped. NULL: unknown. */
+static const struct runtime *note_runtime(struct code_view *view, const struct process *process)
 {
-	uint32_t number = find_jit(lookup, address);
-	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+	struct process_state *state = &view->processes.items[process->index];
+	uint64_t generation = space_code_generation(process->space) + 1;
 
-	return number && copied_code_keeps_frame_pointer(find_copied_code(lookup),
-							 jit_names_describe(names, number).start, address);
+	if (state->runtime || state->looked_at == generation)
+		return state->runtime;
+	state->looked_at = generation;
+	state->runtime = code_view_runtime(view, process->space);
+	return state->runtime;
+}
+
+/* Methods have signatures; what the runtime itself generates, such as its interpreter, keeps frame pointers. */
+static bool is_method(const char *name)
+{
+	const char *signature = strchr(name, '(');
+
+	return signature && signature > name && signature[-1] != ' ';
+}
+
+/* The row of a return address in recorded JIT code, and whether the method keeps its frame pointer. The function's
+ * prologue is more reliable than an analysis of the code after a call that may not return. */
+static void find_generated_place(struct lookup *lookup, uint64_t address, struct code_place *place)
+{
+	struct code_view *view = lookup->view;
+	uint32_t number = find_jit(lookup, address - 1);
+	struct copied_code *copied = find_copied_code(lookup);
+	struct jit_name name = {0};
+	const struct runtime *runtime;
+	bool keeps, method;
+
+	if (number)
+		name = jit_names_describe(code_view_jit_names(view, lookup->process->index), number);
+	keeps = copied_code_keeps_frame_pointer(copied, name.start, address);
+	method = number && is_method(name.name);
+	place->row = copied_code_row(copied, view->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
+	if (place->row && !place->row->other_stack && keeps)
+		place->row = NULL;
+	else if (!place->row && method && !keeps && copied_code_follows_call(copied, address) >= 0 &&
+		 (runtime = note_runtime(view, lookup->process)) && runtime->frame_pointers)
+		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }
 
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
@@ -280,10 +314,10 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		place_ret->special_function = CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE;
 		return CODE_OTHER;
 	}
-	place_ret->row = copied_code_row(find_copied_code(lookup), address, is_return_address);
-	if (place_ret->row && !place_ret->row->other_stack && is_return_address &&
-	    keeps_frame_pointer(lookup, address - 1))
-		place_ret->row = NULL;
+	if (is_return_address)
+		find_generated_place(lookup, address, place_ret);
+	else
+		place_ret->row = copied_code_row(find_copied_code(lookup), 0, address, false);
 	return place_ret->row ? CODE_NATIVE : CODE_OTHER;
 }
 
@@ -314,18 +348,6 @@ static int follows_call(void *context, uint64_t return_address)
 	return module ? module_follows_call(module, file_address + 1) : generated_follows_call(lookup, return_address);
 }
 
-/* The process has JIT code: identify its runtime while the runtime's files are mapped. */
-static void note_runtime(struct code_view *view, const struct process *process)
-{
-	struct process_state *state = &view->processes.items[process->index];
-	uint64_t generation = space_code_generation(process->space) + 1;
-
-	if (state->runtime || state->looked_at == generation)
-		return;
-	state->looked_at = generation;
-	state->runtime = code_view_runtime(view, process->space);
-}
-
 static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
 			   struct frame_key *key)
 {
@@ -350,7 +372,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 		key->generated = find_jit(lookup, address);
 		key->process = process->index;
 		key->address = frame->address;
-		note_runtime(view, process);
+		(void)note_runtime(view, process);
 		return;
 	}
 	key->kind = MMT_FRAME_NATIVE;
@@ -401,11 +423,13 @@ static void doubt_caller_of_leaf(struct unwind_result *result)
 		result->frames[1].doubtful = true;
 }
 
-/* Whether the caller of a frame in JIT code was found by frame pointer, without evidence that the code keeps one. */
+/* Whether the caller of a frame in JIT code was found by frame pointer, without evidence that the code keeps one, or
+ * although it does not. */
 static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame, const struct unwind_frame *caller)
 {
 	return (caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
-	       generated_follows_call(lookup, frame->address) < 0;
+	       ((caller->doubtful && caller->origin == UNWIND_BY_FRAME_POINTER) ||
+		generated_follows_call(lookup, frame->address) < 0);
 }
 
 /* Convert the unwinder's addresses to frame numbers, and those to a stack number. */
@@ -425,7 +449,8 @@ static struct mmt_error *put_stack(struct lookup *lookup, const struct process *
 			view->processes.items[process->index].unchecked_frames = true;
 		if (key.kind == MMT_FRAME_JIT && i + 1 == view->result.frame_count &&
 		    (view->result.end == MMT_STACK_END_NO_UNWIND_DATA || view->result.end == MMT_STACK_END_INVALID))
-			view->processes.items[process->index].stacks_end_there = true;
+			view->processes.items[process->index].stacks_end_there =
+			    view->processes.items[process->index].unchecked_frames = true;
 		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
 		if (error)
 			return error;

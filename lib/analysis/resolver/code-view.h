@@ -95,7 +95,8 @@ enum module_state wire_to_program_state(enum wire_program_state state);
 struct jit_code_state {
 	const struct runtime *runtime;	   /* the runtime that generated it; NULL: unknown, or there is no JIT code */
 	bool unnamed;			   /* some frame has no name */
-	bool unchecked_frames;		   /* some caller was found by frame pointer in code that was not recorded */
+	bool unchecked_frames;		   /* some caller was found by frame pointer in code that may keep none, or not
+					      at all */
 	bool stacks_end_there;		   /* some stack could not be unwound past JIT code */
 	bool changed_too_often;		   /* the code was replaced too often to unwind all stacks through it */
 	bool unnamed_precompiled;	   /* some frame in precompiled .NET code has no name */

@@ -250,6 +250,11 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 
 /* Stack and receiver checks may precede it. */
 #define PROLOGUE_BYTES 64
+#define PROLOGUE_SUB_BYTES 4
+#define PROLOGUE_FRAME_MAX (1 << 24)
+
+/* DWARF numbers of x86-64. */
+enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_COLUMN = 16 };
 
 /* Granularity in which changes of the code invalidate analyzed rows. */
 #define BLOCK_BYTES 256
@@ -438,13 +443,72 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 	return size;
 }
 
-static struct deduced_row *find_deduced_row(struct copied_code *copied, uint64_t address, bool is_return_address)
+/* The frame that a prologue makes: push %rbp, sub $SIZE, %rsp; or sub $SIZE, %rsp, mov %rbp, SIZE-8(%rsp). */
+static bool read_prologue(struct bytes code, int32_t *size_ret)
+{
+	while (bytes_left(&code) >= PROLOGUE_SUB_BYTES) {
+		const uint8_t *at = code.position;
+		bool wide = at[1] == 0x81, pushed = at > code.start && at[-1] == 0x55;
+		struct bytes rest = code;
+		int32_t size, place;
+
+		bytes_skip(&code, 1);
+		if (at[0] != 0x48 || (at[1] != 0x83 && at[1] != 0x81) || at[2] != 0xec)
+			continue;
+		bytes_skip(&rest, 3);
+		size = wide ? (int32_t)bytes_u32(&rest) : (int8_t)bytes_u8(&rest);
+		if (size <= 0 || size > PROLOGUE_FRAME_MAX)
+			return false;
+		*size_ret = size + (pushed ? 8 : 0);
+		if (pushed)
+			return true;
+		if (bytes_u8(&rest) != 0x48 || bytes_u8(&rest) != 0x89)
+			return false;
+		wide = bytes_u8(&rest) == 0xac;
+		bytes_skip(&rest, 1);
+		place = wide ? (int32_t)bytes_u32(&rest) : (int8_t)bytes_u8(&rest);
+		return bytes_ok(&rest) && place == size - 8;
+	}
+	return false;
+}
+
+/*
+ * A method that is too large to follow its instructions to a return: compilers of methods give each a frame of one
+ * size, which its prologue shows.
+ */
+static bool find_row_by_prologue(struct copied_code *copied, uint64_t start, uint64_t address,
+				 struct deduced_row *deduced)
+{
+	const uint8_t *code;
+	int32_t frame;
+	size_t size;
+
+	if (!start || address <= start)
+		return false;
+	size = read_code(copied, start, address - start < PROLOGUE_BYTES ? (size_t)(address - start) : PROLOGUE_BYTES,
+			 &code);
+	if (!size || !read_prologue(bytes_over(code, size), &frame))
+		return false;
+	*deduced = (struct deduced_row){.row = {.cfa_kind = CFI_CFA_REGISTER,
+						.cfa_register = STACK_POINTER,
+						.cfa_offset = frame + 8,
+						.rule_count = 2,
+						.return_column = RETURN_COLUMN,
+						.deduced = true},
+					.rules = {{.number = FRAME_POINTER, .kind = CFI_RULE_OFFSET, .offset = -16},
+						  {.number = RETURN_COLUMN, .kind = CFI_RULE_OFFSET, .offset = -8}}};
+	return true;
+}
+
+static struct deduced_row *find_deduced_row(struct copied_code *copied, uint64_t start, uint64_t address,
+					    bool is_return_address)
 {
 	const struct analyzed_code code = {.read = read_code, .context = copied, .host = copied->host};
 	struct deduced_row *deduced = malloc(sizeof(*deduced));
 
 	if (deduced &&
-	    deduced_row_find(modules_disassembly(copied->modules), &code, address, is_return_address, true, deduced)) {
+	    (deduced_row_find(modules_disassembly(copied->modules), &code, address, is_return_address, true, deduced) ||
+	     (is_return_address && find_row_by_prologue(copied, start, address, deduced)))) {
 		deduced->row.unsure = true;
 		return deduced;
 	}
@@ -473,7 +537,7 @@ static bool is_outdated(const struct copied_code *copied, const struct deduced *
 }
 
 /* NULL: out of memory. */
-static struct deduced *deduce(struct copied_code *copied, uint64_t key)
+static struct deduced *deduce(struct copied_code *copied, uint64_t start, uint64_t key)
 {
 	uint64_t *known = map_get(&copied->deduced_of_key, key);
 	struct deduced *deduced = known ? &copied->deduced.items[*known] : NULL;
@@ -491,14 +555,16 @@ static struct deduced *deduce(struct copied_code *copied, uint64_t key)
 		return NULL;
 	}
 	copied->current = (struct deduced){.read_start = UINT64_MAX, .number = copied->exchanged};
-	copied->current.row = find_deduced_row(copied, key >> 1, key & 1);
+	copied->current.row = find_deduced_row(copied, start, key >> 1, key & 1);
 	*deduced = copied->current;
 	return deduced;
 }
 
-const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address)
+const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t start, uint64_t address,
+				      bool is_return_address)
 {
-	const struct deduced *deduced = is_known(copied) ? deduce(copied, address << 1 | is_return_address) : NULL;
+	const struct deduced *deduced =
+	    is_known(copied) ? deduce(copied, start, address << 1 | is_return_address) : NULL;
 
 	return deduced && deduced->row ? deduced_row_get(deduced->row) : NULL;
 }

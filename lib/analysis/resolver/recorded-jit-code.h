@@ -83,8 +83,10 @@ bool copied_code_gave_up(const struct copied_code *copied);
 /* A number for the selected version of the code. */
 uint64_t copied_code_epoch(const struct copied_code *copied);
 
-/* The row of an address, or of the instruction before a return address: from an analysis, unreliable. NULL: none. */
-const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address);
+/* The row of an address, or of the instruction before a return address: from an analysis, unreliable. `start` of the
+ * method, 0: unknown. NULL: none. */
+const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t start, uint64_t address,
+				      bool is_return_address);
 
 /* The bytes from `start`, or from the first recorded one, to `end`. They contain `address`, or with `is_return_address`
  * the call before it. Returns their number; 0: not recorded. Borrowed. */

@@ -84,6 +84,7 @@ struct unwind_state {
 	bool other_stack;	     /* the registers belong to a stack that was not dumped */
 	bool stack_pointer_is_bound; /* the stack pointer is only a lower bound */
 	bool by_frame_pointer;	     /* the caller of the last frame is found by frame pointer */
+	bool no_frame_pointer;	     /* the last frame is in code that does not keep one */
 };
 
 static inline void unwind_write_down(struct unwind_state *state, uint32_t offset, enum unwind_read_kind kind,

@@ -293,7 +293,7 @@ static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 	caller[rules->frame_pointer] = saved;
 	caller[rules->stack_pointer] = unwind_derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
 	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
-	state->doubtful = unwind_follows_call(state, address) == 0;
+	state->doubtful = state->no_frame_pointer || unwind_follows_call(state, address) == 0;
 	/* A frame record may be anywhere in its frame. */
 	state->stack_pointer_is_bound = !rules->return_address_pushed;
 	return UNWIND_STEP_DONE;
@@ -470,6 +470,7 @@ static enum mmt_stack_end walk_stack(struct unwind_state *state)
 			return MMT_STACK_END_INVALID;
 		state->by_frame_pointer = place.row && place.row->cfa_kind == CFI_CFA_REGISTER &&
 					  place.row->cfa_register == state->rules->frame_pointer;
+		state->no_frame_pointer = place.frame_pointer == CODE_FRAME_POINTER_NONE;
 		last = step(state, &place);
 	} while (last == UNWIND_STEP_DONE);
 	return unwind_end_of_steps(state, last);
