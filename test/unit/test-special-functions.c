@@ -100,6 +100,21 @@ START_TEST(test_thread_of_aarch64)
 END_TEST
 
 /* The return address of a coroutine of makecontext(): nothing has called it. */
+START_TEST(test_coroutine_of_boost)
+{
+	/* push %rbp; jmp *%rbx | xor %rdi, %rdi; call _exit; hlt */
+	static const uint8_t start[] = {0x55, 0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8, 0x49, 0xfe, 0xff, 0xff, 0xf4};
+	uint8_t other[sizeof(start)];
+
+	ck_assert_int_eq(special_function_at(EM_X86_64, start, 3, sizeof(start)), CODE_SPECIAL_FUNCTION_COROUTINE);
+	ck_assert_int_eq(special_function_at(EM_X86_64, start, 3, 6), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_X86_64, start + 1, 2, sizeof(start) - 1), CODE_SPECIAL_FUNCTION_NONE);
+	memcpy(other, start, sizeof(start));
+	other[2] = 0xe0; /* jmp *%rax */
+	ck_assert_int_eq(special_function_at(EM_X86_64, other, 3, sizeof(other)), CODE_SPECIAL_FUNCTION_NONE);
+}
+END_TEST
+
 START_TEST(test_coroutine_of_aarch64)
 {
 	static const uint8_t start[] = {0x1f, 0x20, 0x03, 0xd5, 0xe0, 0x03, 0x13, 0xaa,
@@ -145,6 +160,6 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "special functions");
 
 	tcase_add_tests(tests, test_names, test_other_names, test_libc_of_every_kind, test_code, test_code_of_aarch64,
-			test_thread_of_aarch64, test_coroutine_of_aarch64, test_system_calls);
+			test_thread_of_aarch64, test_coroutine_of_aarch64, test_coroutine_of_boost, test_system_calls);
 	return suite;
 }

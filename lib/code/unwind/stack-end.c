@@ -122,6 +122,8 @@ struct pattern {
 	uint8_t special_function; /* enum code_special_function */
 	uint8_t size;
 	uint8_t code[SPECIAL_FUNCTIONS_CODE_MAX];
+	uint8_t before_size;
+	uint8_t before[SPECIAL_FUNCTIONS_CODE_BEFORE];
 };
 
 /* An aarch64 instruction, or the first bits of one: bits outside `mask` are ignored. */
@@ -144,15 +146,22 @@ struct words {
 
 static const struct pattern patterns[] = {
     /* mov $15, %rax; syscall: musl, Go, glibc */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 0, {0}},
     /* mov $15, %eax; syscall */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 0, {0}},
     /* glibc's __start_context: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
+    {EM_X86_64,
+     CODE_SPECIAL_FUNCTION_COROUTINE,
+     10,
+     {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff},
+     0,
+     {0}},
     /* its older version: mov %rbx, %rsp; pop %rdi; test %rdi, %rdi */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}, 0, {0}},
+    /* Boost's make_fcontext(): push %rbp; jmp *%rbx | xor %rdi, %rdi; call _exit */
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 4, {0x48, 0x31, 0xff, 0xe8}, 3, {0x55, 0xff, 0xe3}},
     /* musl's clone: mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}, 0, {0}},
 };
 
 static const struct words aarch64[] = {
@@ -215,8 +224,10 @@ enum code_special_function stack_end_by_code(uint16_t elf_machine, const uint8_t
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		const struct pattern *pattern = &patterns[i];
 
-		if (pattern->machine == elf_machine && size >= pattern->size &&
-		    !memcmp(code, pattern->code, pattern->size))
+		if (pattern->machine == elf_machine && size >= pattern->size && before_size >= pattern->before_size &&
+		    !memcmp(code, pattern->code, pattern->size) &&
+		    (!pattern->before_size ||
+		     !memcmp(before + before_size - pattern->before_size, pattern->before, pattern->before_size)))
 			return pattern->special_function;
 	}
 	return CODE_SPECIAL_FUNCTION_NONE;
