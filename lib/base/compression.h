@@ -44,12 +44,12 @@ bool decompressor_frame(struct decompressor *decompressor, const void *data, siz
 
 const char *compress_library_version(void);
 
-/* zlib wrappers: incremental inflate, and streams written as gzip. */
+/* Wrappers of zlib and zstd: incremental inflate, and streams written as gzip. */
 
 struct inflater;
 
-/* Expects input with a zlib header. NULL: out of memory. */
-struct inflater *inflater_create(void);
+/* Expects input with a zlib header, or one zstd frame. NULL: out of memory. */
+struct inflater *inflater_create(bool zstd);
 /* Accepts NULL. */
 void inflater_destroy(struct inflater *inflater);
 /* Whether all input is consumed. Only then may more be passed; it must stay valid until it is consumed. */

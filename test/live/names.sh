@@ -97,6 +97,13 @@ expect_poor_names "limit"
 expect_poor_names "limit" # nor is anything of it kept as if it was all
 export XDG_CACHE_HOME=$directory/names-kept
 
+# Compressed with zstd, where objcopy can.
+compile -g
+if objcopy --compress-debug-sections=zstd "$program" 2>objcopy.log; then
+	run_recorded
+	expect_frames "zstd" "$with_lines"
+fi
+
 # Symbols only.
 compile
 run_recorded

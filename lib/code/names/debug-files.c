@@ -342,6 +342,22 @@ static const char *section_name(const struct expansion *expansion, const Elf64_S
 	return section->sh_name < expansion->names_size ? expansion->names + section->sh_name : "";
 }
 
+#define COMPRESSED_ZSTD 2 /* ELFCOMPRESS_ZSTD, which older headers lack */
+
+bool debug_is_zstd(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Chdr compression;
+
+	while ((section = elf_nextscn(elf, section))) {
+		if (gelf_getshdr(section, &header) && header.sh_flags & SHF_COMPRESSED &&
+		    gelf_getchdr(section, &compression) && compression.ch_type == COMPRESSED_ZSTD)
+			return true;
+	}
+	return false;
+}
+
 static bool is_compressed(const Elf64_Shdr *section)
 {
 	return section->sh_type != SHT_NOBITS && section->sh_flags & SHF_COMPRESSED;
@@ -351,15 +367,16 @@ static bool read_compression(const struct expansion *expansion, const Elf64_Shdr
 {
 	return section->sh_size > sizeof(*compression) &&
 	       read_at(expansion->from, compression, sizeof(*compression), section->sh_offset) &&
-	       compression->ch_type == ELFCOMPRESS_ZLIB && compression->ch_size / EXPANSION_MAX <= section->sh_size;
+	       (compression->ch_type == ELFCOMPRESS_ZLIB || compression->ch_type == COMPRESSED_ZSTD) &&
+	       compression->ch_size / EXPANSION_MAX <= section->sh_size;
 }
 
 /* Sections with functions and lines. */
 static bool has_names(const char *section)
 {
-	static const char *const known[] = {".debug_info",   ".debug_types",	".debug_abbrev",
-					    ".debug_line",   ".debug_str",	".debug_line_str",
-					    ".debug_ranges", ".debug_rnglists", ".debug_str_offsets"};
+	static const char *const known[] = {".debug_info",	  ".debug_types",    ".debug_abbrev", ".debug_line",
+					    ".debug_str",	  ".debug_line_str", ".debug_ranges", ".debug_rnglists",
+					    ".debug_str_offsets", ".debug_addr"};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		if (!strcmp(section, known[i]))
@@ -378,7 +395,7 @@ static bool is_kept(const struct expansion *expansion, const Elf64_Shdr *section
 
 /* Size of the section in the copy, and how much of that is compressed; false: too large, or unreadable. */
 static bool measure_section(const struct expansion *expansion, const Elf64_Shdr *section, uint64_t *bytes,
-			    uint64_t *expanded)
+			    uint64_t *expanded, bool *zstd)
 {
 	Elf64_Chdr compression = {.ch_size = section->sh_size};
 
@@ -388,6 +405,7 @@ static bool measure_section(const struct expansion *expansion, const Elf64_Shdr 
 		if (!read_compression(expansion, section, &compression) || compression.ch_size > EXPANDED_BYTES_MAX)
 			return false;
 		*expanded += compression.ch_size;
+		*zstd |= compression.ch_type == COMPRESSED_ZSTD;
 	}
 	if (compression.ch_size > EXPANDED_BYTES_MAX)
 		return false;
@@ -398,23 +416,26 @@ static bool measure_section(const struct expansion *expansion, const Elf64_Shdr 
 /*
  * The library finds other files with parts of the debug information by the path of the file, which the expanded copy
  * does not have. Do not expand files with a supplementary file or with split units. Split units need .debug_addr.
- * clang's DWARF 5 has that section without split units too, but only the compressed units would show that.
+ * clang's DWARF 5 has that section without split units too, but only the compressed units would show that. With zstd,
+ * nothing else can read the file.
  */
 static bool is_worthwhile(const struct expansion *expansion, uint64_t minimum, uint64_t *bytes_ret)
 {
+	bool zstd = false, has_addresses = false;
 	uint64_t bytes = 0, expanded = 0;
 
 	for (size_t i = 0; i < expansion->header.e_shnum; i++) {
 		const Elf64_Shdr *section = &expansion->sections[i];
 		const char *name = section_name(expansion, section);
 
-		if (!strcmp(name, ".gnu_debugaltlink") || !strcmp(name, ".debug_sup") || !strcmp(name, ".debug_addr"))
+		if (!strcmp(name, ".gnu_debugaltlink") || !strcmp(name, ".debug_sup"))
 			return false;
-		if (!measure_section(expansion, section, &bytes, &expanded))
+		has_addresses |= !strcmp(name, ".debug_addr");
+		if (!measure_section(expansion, section, &bytes, &expanded, &zstd))
 			return false;
 	}
 	*bytes_ret = bytes;
-	return expanded && expanded >= minimum;
+	return zstd || (!has_addresses && expanded && expanded >= minimum);
 }
 
 /* ---- the expanded copy ---- */
@@ -469,7 +490,7 @@ static bool expand_section(struct expansion *expansion, Elf64_Shdr *section)
 
 	if (!read_compression(expansion, section, &compression))
 		return false;
-	inflater = inflater_create();
+	inflater = inflater_create(compression.ch_type == COMPRESSED_ZSTD);
 	done = inflater && inflate_section(expansion, inflater, section, compression.ch_size);
 	inflater_destroy(inflater);
 	section->sh_size = compression.ch_size;

@@ -59,11 +59,15 @@ bool debug_places_of_part_block(const char *file, const char *directory, const c
 
 /*
  * Create an equal ELF file without compressed sections and without the contents of sections that names do not need. -1:
- * the kept sections expand to less than `minimum` bytes, or to more than 8 GiB or half of the free disk space, or the
- * file refers to other files, or an error occurred. All blocks are written, so that its mapping needs no disk space
- * later.
+ * the kept sections expand to less than `minimum` bytes (zlib only), or to more than 8 GiB or half of the free disk
+ * space, or the file refers to other files, or an error occurred. All blocks are written, so that its mapping needs no
+ * disk space later.
  */
 int expanded_debug_create(int fd, uint64_t minimum);
+
+/* Whether the file's debug information is compressed with zstd, which libelf cannot expand before version 0.189: expand
+ * it whatever its size. */
+bool debug_is_zstd(Elf *elf);
 
 /* Reads an expanded file. */
 struct debug_image;

@@ -125,6 +125,17 @@ static void finish(struct symbols *symbols)
 		symbols->module = NULL;
 }
 
+/* Expand the program's own debug information if only mmtrace can. */
+static void expand_own(struct symbols *symbols, const char *path, int fd)
+{
+	Elf *elf = symbols->module ? dwfl_module_getelf(symbols->module, &symbols->bias) : NULL;
+	CLEANUP(close) int expanded = elf && debug_is_zstd(elf) ? expanded_debug_create(fd, 0) : -1;
+
+	symbols->image = expanded >= 0 ? debug_image_open(expanded) : NULL;
+	symbols->image_path = symbols->image ? strdup(path) : NULL;
+	symbols->debug_bias = symbols->bias;
+}
+
 struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, struct symbols **symbols_ret)
 {
 	struct mmt_error *error = begin(demangle_names, symbols_ret);
@@ -141,6 +152,7 @@ struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, 
 	if (!symbols->module && own >= 0)
 		close(own);
 	finish(symbols);
+	expand_own(symbols, path, fd);
 	return NULL;
 }
 
@@ -446,7 +458,7 @@ static void expand(struct symbols *symbols)
 	CLEANUP(close) int expanded = -1;
 	CLEANUP(close) int fd = -1;
 
-	if (!elf || dwarf_names_expected(elf))
+	if (!elf || symbols->image || dwarf_names_expected(elf))
 		return;
 	/* libdwfl would keep the file and expand it in memory. */
 	fd = debug_open_by_id(elf, &symbols->image_path);
