@@ -567,7 +567,8 @@ struct mmt_growth {
 	uint64_t floor_bytes;  /* smaller changes are noise; 0: unknown */
 	uint64_t settled_ns;   /* MMT_VERDICT_PLATEAU: when it was reached. MMT_VERDICT_GROWING: since when it has been
 				  level nevertheless; 0: it was still rising at the end */
-	uint64_t advised_ns;   /* MMT_VERDICT_TOO_SHORT: how long to record */
+	uint64_t advised_ns;   /* MMT_VERDICT_TOO_SHORT: how long to record; 0 in a report: it is as long, but RSS was
+				  read too rarely */
 	/* MMT_VERDICT_PLATEAU and _STEADY: by how much unfreed mappings grew that leak, but are hardly resident, since
 	 * memory is level. 0 without causes: they need groups by stack. */
 	uint64_t unfreed_growth_bytes;

@@ -31,7 +31,7 @@
 #define LAST_ATTEMPTS 5		      /* to read the final maps of a process that calls exec again and again */
 #define CHECK_INTERVAL_NS 20000000ULL /* shortest interval between two checks of the command's maps ... */
 #define CHECK_AGE_SHARE 10	      /* ... which is at least the elapsed time divided by this ... */
-#define CHECK_COST_SHARE 50	      /* ... and at least the duration of the last check times this */
+#define CHECK_COST_SHARE 50	      /* ... and at least the processor time of the last check times this */
 #define ROUND_BYTES (6u << 20) /* a round ends after this many bytes (usually one 8 MiB frame) or after a second */
 
 /* Copies the JIT files of the previous program if the process has called exec. */
@@ -326,14 +326,15 @@ static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_
 	return interval_ns < cost_ns * CHECK_COST_SHARE ? cost_ns * CHECK_COST_SHARE : interval_ns;
 }
 
-/* Returns when the next snapshots are due. The interval begins at the end of the last snapshots, which began at
- * `began_ns`, so that snapshots that take longer than the interval leave time for other work. */
-static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began_ns)
+/* Returns when the next snapshots are due. The interval begins at the end of the last snapshots, so that snapshots that
+ * take longer than the interval leave time for other work. Their cost is processor time: one snapshot that waited for the
+ * kernel must not postpone the next one by minutes. */
+static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_ns)
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
 	if (!interval_ns && recorder->options->command)
-		interval_ns = check_interval_ns(recorder, now_ns, now_ns - began_ns);
+		interval_ns = check_interval_ns(recorder, now_ns, cost_ns);
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
 
@@ -365,10 +366,10 @@ static struct mmt_error *serve_exits(struct recorder *recorder)
 
 static struct mmt_error *serve_interval(struct recorder *recorder, uint64_t *snapshot_ns)
 {
-	uint64_t began_ns = clock_now_ns();
+	uint64_t began_ns = clock_thread_ns();
 	struct mmt_error *error = take_interval_snapshots(recorder);
 
-	*snapshot_ns = next_snapshot_ns(recorder, began_ns);
+	*snapshot_ns = next_snapshot_ns(recorder, clock_thread_ns() - began_ns);
 	return error;
 }
 
@@ -378,7 +379,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	struct waiting waiting = {0};
 	uint64_t end_ns = recorder_end_ns(recorder);
 	uint64_t safe_ns = clock_now_ns(), noted_ns = safe_ns;
-	uint64_t snapshot_ns = next_snapshot_ns(recorder, safe_ns);
+	uint64_t snapshot_ns = next_snapshot_ns(recorder, 0);
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;

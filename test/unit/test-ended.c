@@ -251,6 +251,26 @@ START_TEST(pages_of_a_program_that_an_exec_replaced_are_unknown)
 }
 END_TEST
 
+/* The recorder was blocked until the end. */
+START_TEST(two_readings_in_a_long_recording_are_too_few)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	const uint64_t stop_ns = START_NS + 167000ull * MILLISECOND;
+	struct mmt_report *report;
+
+	builder_comm(builder, START_NS, PARENT, PARENT, "blocked");
+	builder_note(builder, stop_ns - 60 * MILLISECOND, PARENT, NOTE_RESIDENT, MEBIBYTE, 1);
+	builder_note(builder, stop_ns - MILLISECOND, PARENT, NOTE_RESIDENT, MEBIBYTE, 2);
+	builder_round(builder);
+	builder_finish(builder, stop_ns);
+	report = report_all();
+	ck_assert_uint_eq(report->resident_reading_count, 2);
+	ck_assert_int_eq(report->growth.verdict, MMT_VERDICT_TOO_SHORT);
+	ck_assert_uint_eq(report->growth.advised_ns, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("ended");
@@ -260,7 +280,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended,
 			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
-			ended_children_cost_little);
+			ended_children_cost_little, two_readings_in_a_long_recording_are_too_few);
 	tcase_add_loop_test(tcase, pages_of_a_program_that_an_exec_replaced_are_unknown, 0, 2);
 	return suite;
 }

@@ -538,6 +538,9 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	if (error)
 		return error;
 	result->growth = mmt_growth_judge(result->resident_readings, result->resident_reading_count);
+	/* The recording is long enough, but RSS was read in a small part of it only. */
+	if (result->to_ns > result->from_ns && result->growth.advised_ns <= result->to_ns - result->from_ns)
+		result->growth.advised_ns = 0;
 	return NULL;
 }
 

@@ -349,7 +349,7 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 #define INTERVAL_NS 50000000ULL
 #define ELAPSED_SHARE 256     /* shortest interval between two readings: the elapsed time divided by this */
 #define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
-#define COST_SHARE 200	      /* readings may take 1/COST_SHARE of the recorder's time */
+#define COST_SHARE 200	      /* readings may take 1/COST_SHARE of the recorder's time; waiting does not count */
 
 /* Reads the RSS of a process, the second number of statm. False: the process is gone. */
 static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
@@ -407,7 +407,7 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 struct mmt_error *resident_series_end(struct recorder *recorder)
 {
 	struct resident_series *series = &recorder->jobs.resident_series;
-	uint64_t now_ns = clock_now_ns(), reading = ++series->readings, interval_ns;
+	uint64_t now_ns = clock_now_ns(), began_ns = clock_thread_ns(), reading = ++series->readings, interval_ns;
 	struct mmt_resident_reading sum = {.time_ns = now_ns};
 	struct mmt_error *error = NULL;
 
@@ -437,7 +437,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 		series->begin_ns = now_ns;
 	interval_ns = larger(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE);
 	interval_ns = larger(interval_ns, recorder->processes.items.count * PROCESS_NS);
-	series->next_ns = now_ns + larger(interval_ns, (clock_now_ns() - now_ns) * COST_SHARE);
+	series->next_ns = now_ns + larger(interval_ns, (clock_thread_ns() - began_ns) * COST_SHARE);
 	return error;
 }
 

@@ -430,7 +430,8 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_unsigned(document, "floor_bytes", growth->floor_bytes ? growth->floor_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "settled_ns", growth->settled_ns ? growth->settled_ns : MMT_UNKNOWN);
 	document_unsigned(document, "advised_ns",
-			  growth->verdict == MMT_VERDICT_TOO_SHORT ? growth->advised_ns : MMT_UNKNOWN);
+			  growth->verdict == MMT_VERDICT_TOO_SHORT && growth->advised_ns ? growth->advised_ns
+										: MMT_UNKNOWN);
 	put_growth_parts(document, growth);
 	document_close(document);
 }

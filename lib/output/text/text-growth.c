@@ -342,8 +342,11 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 		snprintf(sentence, size, "%s %s.", what, change);
 		break;
 	case MMT_VERDICT_TOO_SHORT:
-		snprintf(sentence, size, "%s %s so far, without a clear trend: record for at least %s.", what, change,
-			 mmt_format_duration(growth->advised_ns, time));
+		if (growth->advised_ns)
+			snprintf(sentence, size, "%s %s so far, without a clear trend: record for at least %s.", what,
+				 change, mmt_format_duration(growth->advised_ns, time));
+		else
+			snprintf(sentence, size, "%s %s so far, but it was read too rarely to tell.", what, change);
 		break;
 	default:
 		snprintf(

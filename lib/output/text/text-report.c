@@ -227,6 +227,8 @@ static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report 
 		put_doubt(doubts, swaps(report) ? "RSS and swap grew by " : "RSS grew by ",
 			  mmt_format_bytes((uint64_t)mmt_growth_change(growth), figure),
 			  describe_growth_before(report));
+	else if (growth->verdict == MMT_VERDICT_TOO_SHORT && !growth->advised_ns)
+		put_doubt(doubts, "RSS was read too rarely to tell whether it grows", "", "");
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
 		put_doubt(doubts,
 			  swaps(report)
