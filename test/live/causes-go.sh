@@ -15,3 +15,12 @@ expect_cause 'GOMEMLIMIT and GOGC'
 expect_json '.growth | .end_bytes - .start_bytes > 60000000'
 record_cause env GOMEMLIMIT=8MiB "$directory/grow" drop
 expect_json '.growth | .end_bytes - .start_bytes < 30000000'
+
+# Memory that Go has mapped before: its heap is recognised by the program, which may be stripped.
+strip "$directory/grow" || fail "strip: status $?"
+start_command "$directory/grow" touch
+start_recording -q -p "$pid"
+let_work
+stop_recording
+report_json
+expect_json '.growth.parts | any(.place == "before" and .runtime == "Go" and .bytes > 40000000)'

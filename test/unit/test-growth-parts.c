@@ -19,6 +19,11 @@
 #define MADE 0x7c0000000000ull
 #define RESERVED 0x7b0000000000ull
 #define PRIVATE_RW (PROT_READ | PROT_WRITE)
+#define C_LIBRARY 0x7f1000000000ull
+
+/* The library whose malloc makes arenas. */
+#define C_LIBRARY_LINE line(C_LIBRARY, 16 * PAGE, PROT_READ | PROT_EXEC, c_library, 78)
+static const char *c_library = "/usr/lib/libc.so.6";
 
 static struct event_mapping line(uint64_t start, uint64_t length, uint32_t protection, const char *path, uint64_t inode)
 {
@@ -73,6 +78,7 @@ static void write_recording(bool at_start, uint64_t first_bytes, uint64_t last_b
 	    line(FILE_START, 16 * PAGE, PROT_READ, "/usr/share/data", 77),
 	    line(ARENA, 32 * PAGE, PRIVATE_RW, "", 0),
 	    line(ARENA + 32 * PAGE, ARENA_BYTES - 32 * PAGE, PROT_NONE, "", 0),
+	    C_LIBRARY_LINE,
 	};
 	struct recording_builder *builder = builder_create(report_file_path());
 
@@ -254,6 +260,24 @@ START_TEST(every_page_has_a_part)
 	assert_kind(growth, MMT_CLASS_ANON, true, 2, 27);
 	assert_kind(growth, MMT_CLASS_ANON, false, 3, 4 + 8);
 	ck_assert_uint_eq(growth->kind_count, 4);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Other allocators align memory to 64 MiB, too. */
+START_TEST(aligned_memory_without_glibc_is_no_arena)
+{
+	struct mmt_report *report;
+
+	c_library = "/lib/ld-musl-x86_64.so.1";
+	write_recording(true, 0, 0);
+	c_library = "/usr/lib/libc.so.6";
+	report = report_file_report(NULL);
+	ck_assert(report->growth.parts_known);
+	for (size_t i = 0; i < report->growth.part_count; i++)
+		ck_assert(!report->growth.parts[i].arena);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->bytes, 25 * PAGE);
+	assert_kind(&report->growth, MMT_CLASS_ANON, false, 2 + 3, 27 + 4 + 8);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -730,6 +754,9 @@ START_TEST(growth_is_attributed_to_runtime_heaps)
 					       {MADE + GIB, MIB + PAGE, PRIVATE_RW, "", NULL},
 					       {MADE + 2 * GIB - PAGE, PAGE, PROT_NONE, "", NULL},
 					       {0, 8 * MIB, PRIVATE_RW, "", NULL}};
+	/* Where Go has its heap, in a program that is not written in Go. */
+	static const struct touched unknown[] = {{0xc000000000, 4 * MIB, PRIVATE_RW, "", NULL},
+						 {0, 60 * MIB, PROT_NONE, "", NULL}};
 
 #define CHECK(library, mappings) check_heaps(library, mappings, sizeof(mappings) / sizeof((mappings)[0]))
 	CHECK("/usr/lib/server/libjvm.so", low);
@@ -739,6 +766,7 @@ START_TEST(growth_is_attributed_to_runtime_heaps)
 	CHECK("/usr/lib/server/libjvm.so", zgc);
 	CHECK("/usr/share/dotnet/libcoreclr.so", regions);
 	CHECK("/usr/bin/node", pages);
+	CHECK("/usr/bin/service", unknown);
 #undef CHECK
 }
 END_TEST
@@ -818,6 +846,7 @@ static void write_huge_recording(bool all)
 	const struct event_mapping lines[] = {
 	    line(ARENA, HUGE_PAGES * HUGE_BYTES, PRIVATE_RW, "", 0),
 	    line(ARENA + HUGE_PAGES * HUGE_BYTES, ARENA_BYTES - HUGE_PAGES * HUGE_BYTES, PROT_NONE, "", 0),
+	    C_LIBRARY_LINE,
 	};
 	static const struct resident_run runs[] = {{MADE, MADE + HUGE_PAGES * HUGE_BYTES},
 						   {ARENA, ARENA + HUGE_PAGES * HUGE_BYTES}};
@@ -837,7 +866,7 @@ static void write_huge_recording(bool all)
 			ck_assert(vector_push(&process->samples, sample));
 		}
 	}
-	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 2);
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 3);
 	builder_mmap_exit(builder, 2000, PID, PID, MADE, HUGE_PAGES * HUGE_BYTES, 0x1234);
 	add_pages(&residency.processes, 2 * HUGE_PAGES * HUGE_BYTES, runs, 2);
 	report_file_add_residency(builder, &residency);
@@ -1003,7 +1032,7 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "growth-parts");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(tests, every_page_has_a_part, parts_add_up_while_the_process_runs,
+	tcase_add_tests(tests, every_page_has_a_part, aligned_memory_without_glibc_is_no_arena, parts_add_up_while_the_process_runs,
 			no_parts_without_the_first_reading, window_ends_with_its_last_reading,
 			window_starts_with_the_nearest_reading,
 			mapping_between_start_and_nearest_reading_keeps_its_pages, no_parts_without_two_readings,

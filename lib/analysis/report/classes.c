@@ -121,29 +121,25 @@ bool classes_kind_is_range(uint32_t kind)
 	return classes_kind_class(kind) == MMT_CLASS_ANON && kind & KIND_RANGE;
 }
 
-bool classes_is_arena(const struct space *space, const struct space_interval *interval, enum mmt_class memory_class)
+/* The shape of an arena that is not full. */
+static bool is_arena_shaped(const struct space *space, const struct space_interval *interval)
 {
 	uint64_t end = interval->start + ARENA_BYTES;
 	const struct space_interval *next;
 
-	if (memory_class != MMT_CLASS_ANON || interval->start % ARENA_BYTES || interval->end > end)
+	if (interval->start % ARENA_BYTES || interval->end >= end)
 		return false;
-	if (interval->end == end)
-		return true;
 	next = space_next(space, interval->end);
 	return next && next->start == interval->end && !next->attributes.protection && next->end >= end;
 }
 
-uint64_t classes_find_arena(const struct space *space, const struct space_interval *interval,
-			    enum mmt_class memory_class)
+/* The part of the interval from the last multiple of an arena's size on. */
+static struct space_interval last_part(const struct space_interval *interval)
 {
-	struct space_interval last = *interval;
+	struct space_interval part = *interval;
 
-	last.start = (interval->end - 1) / ARENA_BYTES * ARENA_BYTES;
-	if (memory_class == MMT_CLASS_THREAD_STACK)
-		memory_class = MMT_CLASS_ANON;
-	return last.start >= interval->start && classes_is_arena(space, &last, memory_class) ? last.start
-											     : interval->end;
+	part.start = (interval->end - 1) / ARENA_BYTES * ARENA_BYTES;
+	return part;
 }
 
 bool classes_is_above_guard(const struct space *space, const struct space_interval *interval)
@@ -419,7 +415,7 @@ static void look_at(struct range_search *search, const struct space *space, cons
 	if (!can_be_heap(interval))
 		return;
 	if (interval->attributes.protection) {
-		bool other = classes_is_arena(space, interval, MMT_CLASS_ANON) ||
+		bool other = is_arena_shaped(space, interval) ||
 			     classes_is_above_guard(space, interval) ||
 			     (interval->start % REGION_BYTES && bytes < FIRST_PART_BYTES);
 
@@ -434,13 +430,46 @@ static void look_at(struct range_search *search, const struct space *space, cons
 	search->last = interval->end;
 }
 
-struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime)
+static bool may_be_go_heap(const struct space_interval *interval)
+{
+	return interval->start >= GO_HEAP_START && interval->end <= GO_HEAP_END && can_be_heap(interval);
+}
+
+bool classes_may_have_go_heap(const struct space *space)
+{
+	const struct space_interval *interval = space_next(space, GO_HEAP_START);
+
+	return interval && may_be_go_heap(interval);
+}
+
+static bool is_go_heap(const struct heap_finder *finder, const struct space_interval *interval)
+{
+	return is_runtime(finder, "go") && may_be_go_heap(interval);
+}
+
+/* An address proves nothing: other allocators align their memory too. */
+static bool has_arenas(const struct heap_finder *finder)
+{
+	const struct space_interval *interval;
+
+	for (uint64_t position = 0; (interval = space_next(finder->space, position)); position = interval->end) {
+		struct space_interval part = last_part(interval);
+
+		if (can_be_heap(interval) && interval->attributes.protection && part.start >= interval->start &&
+		    is_arena_shaped(finder->space, &part) && !is_go_heap(finder, interval))
+			return true;
+	}
+	return false;
+}
+
+struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime, bool glibc)
 {
 	struct heap_finder finder = {.space = space, .runtime = runtime};
 	const struct space_interval *interval;
 	struct range_search search = {0};
 	uint64_t least = is_runtime(&finder, "java") ? JAVA_RANGE_BYTES : 0;
 
+	finder.has_arenas = glibc && has_arenas(&finder);
 	if (!is_runtime(&finder, "java") && !is_runtime(&finder, "dotnet"))
 		return finder;
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end)
@@ -451,6 +480,26 @@ struct heap_finder heap_finder_create(const struct space *space, const struct ru
 		finder.end = search.best_end;
 	}
 	return finder;
+}
+
+bool heap_finder_is_arena(const struct heap_finder *finder, const struct space_interval *interval,
+			  enum mmt_class memory_class)
+{
+	bool full = interval->start % ARENA_BYTES == 0 && interval->end - interval->start == ARENA_BYTES;
+
+	return finder->has_arenas && memory_class == MMT_CLASS_ANON && interval->attributes.protection &&
+	       !is_go_heap(finder, interval) && (full || is_arena_shaped(finder->space, interval));
+}
+
+uint64_t heap_finder_find_arena(const struct heap_finder *finder, const struct space_interval *interval,
+				enum mmt_class memory_class)
+{
+	struct space_interval last = last_part(interval);
+
+	if (memory_class == MMT_CLASS_THREAD_STACK)
+		memory_class = MMT_CLASS_ANON;
+	return last.start >= interval->start && heap_finder_is_arena(finder, &last, memory_class) ? last.start
+												  : interval->end;
 }
 
 static bool is_java_heap(const struct heap_finder *finder, const struct space_interval *interval)
@@ -480,7 +529,7 @@ enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct spac
 		return GC_HEAP_DOTNET;
 	if (is_runtime(finder, "node") && is_v8_heap(finder, interval))
 		return GC_HEAP_NODE;
-	if (!finder->runtime && interval->start >= GO_HEAP_START && interval->end <= GO_HEAP_END)
+	if (is_go_heap(finder, interval))
 		return GC_HEAP_GO;
 	return GC_HEAP_NONE;
 }

@@ -31,15 +31,6 @@ uint32_t classes_kind_path(uint32_t kind); /* 0: no file */
  * one. */
 bool classes_kind_is_range(uint32_t kind);
 
-/* Whether the interval is the accessible start of an arena of glibc's malloc: of 64 MiB of anonymous memory whose rest
- * is reserved. */
-bool classes_is_arena(const struct space *space, const struct space_interval *interval, enum mmt_class memory_class);
-
-/* Where an arena begins in the interval; its end: nowhere. Other memory may lie right below, in one interval with it.
- */
-uint64_t classes_find_arena(const struct space *space, const struct space_interval *interval,
-			    enum mmt_class memory_class);
-
 /* Whether the interval is accessible memory above an inaccessible page or a few, which libraries put below a thread's
  * stack. */
 bool classes_is_above_guard(const struct space *space, const struct space_interval *interval);
@@ -59,15 +50,29 @@ bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_co
 /* Managed heaps that are recognised by their addresses or names. */
 enum gc_heap { GC_HEAP_NONE, GC_HEAP_GO, GC_HEAP_JAVA, GC_HEAP_DOTNET, GC_HEAP_NODE };
 
-/* Where a process can have such a heap. */
+/* Where a process can have such a heap, or arenas of glibc's malloc. */
 struct heap_finder {
 	const struct space *space;
 	const struct runtime *runtime; /* that runs there; NULL: none that is known */
 	uint64_t start, end;	       /* addresses that it has reserved for its heap; equal: not known */
+	bool has_arenas;
 };
 
-/* Takes time for each mapping of the space. */
-struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime);
+/* Whether the space has memory where the heap of a Go program usually is. Other programs may have theirs there. */
+bool classes_may_have_go_heap(const struct space *space);
+
+/* Takes time for each mapping of the space. `glibc`: its malloc may have arenas there. */
+struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime, bool glibc);
+
+/* Whether the interval is the accessible start of an arena: of 64 MiB of anonymous memory, at a multiple of that, whose
+ * rest is reserved. Some arenas are full: they have no rest. */
+bool heap_finder_is_arena(const struct heap_finder *finder, const struct space_interval *interval,
+			  enum mmt_class memory_class);
+
+/* Where an arena begins in the interval; its end: nowhere. Other memory may lie right below, in one interval with it.
+ */
+uint64_t heap_finder_find_arena(const struct heap_finder *finder, const struct space_interval *interval,
+				enum mmt_class memory_class);
 
 /* `path`: the name of the mapping, "" for none. */
 enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct space_interval *interval,

@@ -54,7 +54,7 @@ static uint64_t make_key(const struct replay *replay, const struct space_interva
 
 	if (place != MMT_GROWTH_BEFORE)
 		return key;
-	if (classes_is_arena(heaps->space, interval, memory_class))
+	if (heap_finder_is_arena(heaps, interval, memory_class))
 		return key | ARENA_BIT;
 	return key | kind |
 	       (uint64_t)heap_finder_ask(heaps, interval, memory_class,
@@ -70,11 +70,19 @@ static bool is_older(const struct replay *replay, const struct space_interval *i
 	return !allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < start_ns;
 }
 
+struct heap_finder growth_parts_find_heaps(const struct replay *replay, const struct process *process)
+{
+	const struct runtime *runtime = code_view_runtime(replay->code, process->space);
+
+	if (!runtime && classes_may_have_go_heap(process->space) && code_view_is_go(replay->code, process->space))
+		runtime = runtimes_find("go");
+	return heap_finder_create(process->space, runtime, code_view_has_glibc(replay->code, process->space));
+}
+
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
 				     const struct process *process, struct page_runs end_pages)
 {
-	const struct heap_finder heaps =
-	    heap_finder_create(process->space, code_view_runtime(replay->code, process->space));
+	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	struct page_cursor start = {.runs = pages->start}, end = {.runs = end_pages};
 	const struct space_interval *interval;
 	struct mmt_error *error = NULL;

@@ -138,6 +138,9 @@ struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *row
  * of memory. */
 bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length);
 
+/* Where the process has heaps of a runtime and arenas, from what it has mapped. */
+struct heap_finder growth_parts_find_heaps(const struct replay *replay, const struct process *process);
+
 /* Fill in pages->parts: the change from the pages of the start to those of the end, by what they belong to in the model
  * as it is now. */
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,

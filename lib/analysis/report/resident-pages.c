@@ -676,8 +676,7 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 			      const struct process_residency *residency, const struct huge_runs *huge)
 {
 	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
-	const struct heap_finder heaps =
-	    heap_finder_create(process->space, code_view_runtime(replay->code, process->space));
+	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	const struct space_interval *interval;
 	struct page_cursor pages = {.runs = {residency->runs.items, residency->runs.count}};
 	struct page_cursor huge_pages[HUGE_FIGURES] = {0};
@@ -691,7 +690,7 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		const char *path =
 		    interval->attributes.path ? code_view_path_name(replay->code, interval->attributes.path) : "";
 		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};
-		uint64_t arena = classes_find_arena(process->space, interval, kind.memory_class);
+		uint64_t arena = heap_finder_find_arena(&heaps, interval, kind.memory_class);
 		uint64_t bytes = page_cursor_count(&pages, interval->start, arena);
 		uint64_t arena_bytes = page_cursor_count(&pages, arena, interval->end);
 

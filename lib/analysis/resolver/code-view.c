@@ -166,6 +166,51 @@ const struct runtime *code_view_runtime(const struct code_view *view, const stru
 	return NULL;
 }
 
+static bool has_go_frames(const struct code_view *view)
+{
+	for (size_t i = 0; i < view->frames.count; i++) {
+		const struct frame_record *frame = &view->frames.items[i];
+
+		if (frame->name_count && frame->names[0].function && starts_with(frame->names[0].function, "runtime."))
+			return true;
+	}
+	return false;
+}
+
+bool code_view_is_go(struct code_view *view, const struct space *space)
+{
+	const struct space_interval *interval;
+	struct module *module;
+	uint64_t ignored;
+
+	if (view->metadata->packed)
+		return has_go_frames(view);
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
+			continue;
+		/* The program is below its libraries. */
+		module = mapped_modules_find(&view->mapped, interval, interval->start, &ignored);
+		return module && module_is_go(module);
+	}
+	return false;
+}
+
+bool code_view_has_glibc(const struct code_view *view, const struct space *space)
+{
+	const struct space_interval *interval;
+
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		const char *path = interval->attributes.inode && interval->attributes.protection & PROT_EXEC
+				       ? code_view_path_name(view, interval->attributes.path)
+				       : "";
+		const char *slash = strrchr(path, '/');
+
+		if (slash && (starts_with(slash, "/libc.so.6") || starts_with(slash, "/libc-2.")))
+			return true;
+	}
+	return false;
+}
+
 /* The row of the function in a module in whose frame the runtime's code runs; NULL: none. */
 static const struct cfi_row *find_host(struct lookup *lookup)
 {

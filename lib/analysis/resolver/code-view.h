@@ -41,6 +41,12 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path);
 /* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
 const struct runtime *code_view_runtime(const struct code_view *view, const struct space *space);
 
+/* Whether its program is written in Go: its ELF file shows that or, in a packed recording, some function of any stack. */
+bool code_view_is_go(struct code_view *view, const struct space *space);
+
+/* Whether the space maps the C library of glibc. */
+bool code_view_has_glibc(const struct code_view *view, const struct space *space);
+
 /* Frame numbers of a stack, innermost first; valid until the next code_view_unwind(). */
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
 				enum mmt_stack_end *end_ret);

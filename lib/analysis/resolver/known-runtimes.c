@@ -8,6 +8,7 @@
 #include "base/strings.h"
 
 static const struct runtime runtimes[] = {
+    {.name = "go", .label = "Go"}, /* recognised by its modules, not by their names */
     {.name = "dotnet",
      .label = ".NET",
      .advice = "record with --ask-runtime, or start it with DOTNET_PerfMapEnabled=1 in its environment (3: without "

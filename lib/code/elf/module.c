@@ -623,6 +623,11 @@ static const struct go_functions *go_of(struct module *module)
 	return module->go;
 }
 
+bool module_is_go(struct module *module)
+{
+	return go_of(module);
+}
+
 /* NULL: none, or out of memory. */
 static struct cfi *cfi_of(struct module *module)
 {

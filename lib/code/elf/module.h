@@ -59,6 +59,9 @@ enum module_state module_known_state(const struct module *module);
  * NULL: unknown. */
 char *module_missing_part(const struct module *module, size_t *others_ret);
 
+/* Whether the Go linker made it. */
+bool module_is_go(struct module *module);
+
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
 bool module_address(const struct module *module, uint64_t file_offset, uint64_t *address_ret);
 
