@@ -17,6 +17,11 @@ every_leak '[.frames[] | select(.inlined | not) | .function] | index("main") == 
 attach_case deep-stack 400
 every_leak '.stack_end != "entry" and ([.frames[] | select(.function == "main")] | length == 0)'
 
+# No larger dump helps, and the report does not say so.
+"$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt"
+tr -s ' \n' '  ' <"$directory/report.txt" | grep -qF 'or behind a larger array or alloca(3) of one function' ||
+	fail "the report does not say what lies beyond the largest dump: $(cat "$directory/report.txt")"
+
 grep -qE '[0-9]+ stack dumps?; 0 lost; [1-9][0-9,]* of stacks larger than a dump' "$directory/record.log" ||
 	fail "the summary does not mention stacks larger than their dump"
 

@@ -411,8 +411,10 @@ static void put_not_recorded(struct text *text, const struct text_explanations *
 static void put_exhausted(struct text *text, const struct text_explanations *explanations)
 {
 	if (explanations->largest_dumps && !explanations->small_dumps && !explanations->no_dumps)
-		put_line(text, "callers missing, dump exhausted: the stack is larger than the largest dump; build the "
-			       "outer functions with -fno-omit-frame-pointer.");
+		put_line(text,
+			 "callers missing, dump exhausted: they lie beyond the largest dump, in a deeper stack or "
+			 "behind a larger array or alloca(3) of one function, as in threads of Ruby and Ada; "
+			 "only frame pointers in the outer functions (-fno-omit-frame-pointer) lead there.");
 	else
 		put_line(text,
 			 "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks.");
