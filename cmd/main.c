@@ -2,10 +2,14 @@
 #include <locale.h>
 #include <malloc.h>
 #include <mmtrace/version.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 
 #include "cmd.h"
 #include "cli/message.h"
@@ -122,11 +126,52 @@ static void keep_memory_whole(void)
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 }
 
+#define STACK_BYTES (8u << 20)
+#define GUARD_BYTES (64u << 10) /* at its end; larger than any page */
+
+static struct {
+	ucontext_t before, commands;
+	int argc, status;
+	char **argv;
+} own_stack;
+
+static void run_there(void)
+{
+	own_stack.status = run(own_stack.argc, own_stack.argv);
+}
+
+/* Debug information makes libdw take more stack than a low `ulimit -s` gives; a process cannot raise its hard limit. A
+ * program that it records keeps the limit. */
+static int run_on_large_stack(int argc, char **argv)
+{
+	struct rlimit limit;
+	pthread_attr_t attributes;
+	void *stack;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES)
+		return run(argc, argv);
+	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
+		     -1, 0);
+	if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) || getcontext(&own_stack.commands) ||
+	    pthread_attr_init(&attributes))
+		return run(argc, argv);
+	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	(void)pthread_setattr_default_np(&attributes);
+	pthread_attr_destroy(&attributes);
+	own_stack.argc = argc;
+	own_stack.argv = argv;
+	own_stack.commands.uc_stack.ss_sp = stack;
+	own_stack.commands.uc_stack.ss_size = STACK_BYTES;
+	own_stack.commands.uc_link = &own_stack.before;
+	makecontext(&own_stack.commands, run_there, 0);
+	return swapcontext(&own_stack.before, &own_stack.commands) ? run(argc, argv) : own_stack.status;
+}
+
 int main(int argc, char **argv)
 {
 	int status;
 
-	out_of_memory_ends("mmtrace: out of memory: the output is incomplete\n");
+	out_of_memory_ends("mmtrace: out of memory: the output is incomplete");
 	keep_memory_whole();
 	stop_signals_note_inherited();
 	/* A script may send the signal for marks to every process named mmtrace; reports ignore it. */
@@ -135,7 +180,7 @@ int main(int argc, char **argv)
 	 * commands report the error. */
 	stop_signals_survive(SIGXFSZ);
 	setlocale(LC_ALL, "");
-	status = run(argc, argv);
+	status = run_on_large_stack(argc, argv);
 	/* Commands with much output have called this already; it detects write errors of the others. */
 	return pager_finish(NULL, status);
 }

@@ -541,7 +541,7 @@ static int pack_recorded(const struct command *command, const char *file, const 
 
 	stop_signals_release(); /* the recording is complete: a further Ctrl-C may interrupt packing */
 	out_of_memory_ends(
-	    "mmtrace record: out of memory: the recording was not packed and still contains stack memory\n");
+	    "mmtrace record: out of memory: the recording was not packed and still contains stack memory");
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
 	message(command, "%s was not packed and still contains stack memory", file);

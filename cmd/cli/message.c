@@ -2,6 +2,7 @@
 #include "cli/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <mmtrace/output.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,9 +38,34 @@ void message(const struct command *command, const char *format, ...)
 	va_end(arguments);
 }
 
+/* The address space in use, in pages; 0: unknown. */
+static uint64_t read_pages(void)
+{
+	char text[32] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return count > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+const char *message_no_memory_cause(void)
+{
+	struct rlimit limit;
+
+	/* A request that fails may be as large as what is left. */
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    read_pages() * (uint64_t)sysconf(_SC_PAGESIZE) < limit.rlim_cur / 2)
+		return "";
+	return "; the limit of the address space is too low: raise it with `ulimit -v`";
+}
+
 int message_error(const struct command *command, struct mmt_error *error)
 {
-	message(command, "%s", mmt_error_get_message(error));
+	bool no_memory = mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY;
+
+	message(command, "%s%s", mmt_error_get_message(error), no_memory ? message_no_memory_cause() : "");
 	mmt_error_destroy(error);
 	return EXIT_UNUSABLE;
 }

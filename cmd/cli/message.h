@@ -14,6 +14,9 @@
 /* "mmtrace NAME: ..."; command NULL: "mmtrace: ...". */
 void message(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* When out of memory: what to do if the limit of the address space is the cause, else "". Static; allocates nothing. */
+const char *message_no_memory_cause(void);
+
 /* Print the error's message and destroy the error. Returns EXIT_UNUSABLE, as the next two do. */
 int message_error(const struct command *command, struct mmt_error *error);
 

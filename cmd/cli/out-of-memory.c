@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -78,13 +79,16 @@ static bool find_next(void)
 static _Noreturn void end(const char *text)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;
+	const char *cause;
 	ssize_t written;
 
 	while (atomic_flag_test_and_set(&ending))
 		pause();
 	pager_end();
 	progress_wipe();
-	written = write(STDERR_FILENO, text, strlen(text));
+	cause = message_no_memory_cause();
+	written = writev(STDERR_FILENO,
+			 (struct iovec[]){{(char *)text, strlen(text)}, {(char *)cause, strlen(cause)}, {"\n", 1}}, 3);
 	(void)written;
 	_exit(EXIT_UNUSABLE);
 }

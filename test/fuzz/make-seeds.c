@@ -123,9 +123,9 @@ static void put_pages(struct recording_builder *builder, uint64_t time_ns, uint3
 {
 	const struct resident_run runs[] = {{HEAP, HEAP + 4 * PAGE}, {ANON, ANON + 32 * PAGE}};
 
-	builder_pages(builder, time_ns, PID,
-		      &(struct builder_pages){
-			  .reading = reading, .resident_bytes = 40 * PAGE, .runs = runs, .run_count = 2});
+	builder_pages(
+	    builder, time_ns, PID,
+	    &(struct builder_pages){.reading = reading, .resident_bytes = 40 * PAGE, .runs = runs, .run_count = 2});
 }
 
 static void put_notes(struct recording_builder *builder)
@@ -201,12 +201,12 @@ static void put_jitdump(struct recording_builder *builder, struct buffer *buffer
 	static const char name[] = "jitted";
 	static const uint64_t header[] = {1ull << 32 | 0x4a695444, 62ull << 32 | 40, 1ull << 32, 0, 0};
 	const uint64_t load[7] = {(sizeof(load) + sizeof(name) + 16) << 32,
-				 START,
-				 (uint64_t)PID << 32 | PID,
-				 JIT + 0x200,
-				 JIT + 0x200,
-				 16,
-				 1};
+				  START,
+				  (uint64_t)PID << 32 | PID,
+				  JIT + 0x200,
+				  JIT + 0x200,
+				  16,
+				  1};
 	static const uint8_t code[16] = {0x55, 0x48, 0x89, 0xe5, 0xe8};
 	struct jitdump_copies dumps = {0};
 	struct jitdump_copy *dump = vector_append(&dumps.dumps);
@@ -244,7 +244,8 @@ static void put_code(struct recording_builder *builder, struct buffer *buffer)
 static void put_page_readings(struct recording_builder *builder, struct buffer *buffer)
 {
 	struct recording_residency residency = {0};
-	struct process_residency *processes[] = {vector_append(&residency.at_start), vector_append(&residency.processes)};
+	struct process_residency *processes[] = {vector_append(&residency.at_start),
+						 vector_append(&residency.processes)};
 
 	for (size_t i = 0; i < 2; i++) {
 		check(processes[i]);

@@ -33,11 +33,17 @@ struct recording_parts {
 	bool ends_early; /* no table of features */
 };
 
+/* The bytes may be a part of the content. */
 static struct piece put_piece(struct recording_parts *parts, const void *data, size_t size)
 {
+	bool own = (const uint8_t *)data >= parts->content.data &&
+		   (const uint8_t *)data < parts->content.data + parts->content.size;
+	size_t offset = own ? (size_t)((const uint8_t *)data - parts->content.data) : 0;
 	struct piece piece = {parts->content.size, size};
+	uint8_t *room = buffer_extend(&parts->content, size);
 
-	buffer_put(&parts->content, data, size);
+	if (room && size)
+		memcpy(room, own ? parts->content.data + offset : data, size);
 	buffer_align(&parts->content, sizeof(uint64_t));
 	if (parts->content.error)
 		abort();
@@ -106,9 +112,9 @@ static void read_sections(struct recording_parts *parts, const uint8_t *data, si
 		if (offset > size || bytes > size - offset)
 			continue;
 		parts->present[i] = true;
-		parts->in_head[i] = offset < parts->head.size;
-		parts->sections[i] = parts->in_head[i] ? (struct piece){offset, bytes}
-						       : put_piece(parts, data + offset, bytes);
+		parts->in_head[i] = offset + bytes <= parts->head.size;
+		parts->sections[i] =
+		    parts->in_head[i] ? (struct piece){offset, bytes} : put_piece(parts, data + offset, bytes);
 	}
 }
 
@@ -180,18 +186,10 @@ static uint64_t known_word(struct mutation *mutation)
 
 static uint64_t change_word(struct mutation *mutation, uint64_t word)
 {
-	static const uint64_t edges[] = {0,
-					 1,
-					 4095,
-					 4096,
-					 INT32_MAX,
-					 UINT32_MAX,
-					 1ULL << 32,
-					 1ULL << 47,
-					 LIMIT_RESIDENT_BYTES,
-					 INT64_MAX,
-					 1ULL << 63,
-					 UINT64_MAX - 4095,
+	static const uint64_t edges[] = {0,	     1,		 4095,
+					 4096,	     INT32_MAX,	 UINT32_MAX,
+					 1ULL << 32, 1ULL << 47, LIMIT_RESIDENT_BYTES,
+					 INT64_MAX,  1ULL << 63, UINT64_MAX - 4095,
 					 UINT64_MAX};
 
 	switch (below(mutation, 7)) {

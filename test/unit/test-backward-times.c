@@ -65,7 +65,8 @@ static void write_outputs(struct mmt_report *report)
 /* The sparkline of RSS indexes its points by the time since the first reading. */
 START_TEST(readings_ascend)
 {
-	static const unsigned cases[][4] = {{10, 9, 11, 8}, {10, 2, 1, 11}, {11, 12, 13, 2}, {5, 5, 4, 5}, {9, 8, 7, 6}};
+	static const unsigned cases[][4] = {
+	    {10, 9, 11, 8}, {10, 2, 1, 11}, {11, 12, 13, 2}, {5, 5, 4, 5}, {9, 8, 7, 6}};
 	struct mmt_report_options options;
 	struct mmt_report *report;
 

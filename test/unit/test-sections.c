@@ -247,6 +247,33 @@ START_TEST(perf_maps_round_trip)
 }
 END_TEST
 
+/* Large texts have frames of their own. */
+START_TEST(large_perf_maps_round_trip)
+{
+	static uint8_t large[3 << 20], small[] = "7f00 10 method\n";
+	struct perf_map_copy items[] = {{.pid = 1, .text = small, .text_size = sizeof(small)},
+					{.pid = 2, .text = large, .text_size = sizeof(large)},
+					{.pid = 3, .text = large, .text_size = sizeof(large) - 1},
+					{.pid = 4, .text = small, .text_size = 1}};
+	const struct perf_map_copies copies = {.maps = {.items = items, .count = 4}};
+	struct perf_map_copies read = {0};
+	struct bytes bytes;
+
+	for (size_t i = 0; i < sizeof(large); i++)
+		large[i] = (uint8_t)(i * i >> 8);
+	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(perf_map_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
+	ck_assert_uint_eq(read.maps.count, copies.maps.count);
+	for (size_t i = 0; i < read.maps.count; i++) {
+		ck_assert_int_eq(read.maps.items[i].pid, items[i].pid);
+		ck_assert_uint_eq(read.maps.items[i].text_size, items[i].text_size);
+		ck_assert_mem_eq(read.maps.items[i].text, items[i].text, items[i].text_size);
+	}
+	perf_map_copies_deinit(&read);
+}
+END_TEST
+
 static struct mmt_error *pass_residency(struct resident_run *runs, size_t count, struct recording_residency *read)
 {
 	struct process_residency process = {
@@ -423,7 +450,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_tests(cases, information_round_trips, newer_versions_are_refused, losses_round_trip,
-			perf_maps_round_trip, jitdumps_round_trip, huge_pages_round_trip,
+			perf_maps_round_trip, large_perf_maps_round_trip, jitdumps_round_trip, huge_pages_round_trip,
 			invalid_huge_pages_are_refused, sections_share_one_size_limit, residency_version_1_is_read,
 			residency_round_trips_and_must_be_in_order, build_ids_round_trip);
 	return suite;

@@ -137,8 +137,10 @@ enum note_kind {
 #define LIMIT_ATTRIBUTES 4096
 #define LIMIT_IDS (1u << 24)
 #define LIMIT_SECTION_BYTES (1u << 30)
-#define LIMIT_UNPACKED_BYTES (1u << 30) /* of all sections in total, decompressed */
-#define LIMIT_FRAME_BYTES (64u << 20)	/* one compressed record, decompressed */
+#define LIMIT_UNPACKED_BYTES (1u << 30)	      /* of all sections in total, decompressed */
+#define UNPACKED_ANYWHERE_BYTES (48ULL << 20) /* and this, plus the following times the size of the file */
+#define UNPACKED_EXPANSION 12
+#define LIMIT_FRAME_BYTES (64u << 20) /* one compressed record, decompressed */
 #define LIMIT_CALLCHAIN 8192
 #define LIMIT_STACK_BYTES 65536
 #define LIMIT_PATH_BYTES 4096

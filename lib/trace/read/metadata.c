@@ -295,13 +295,21 @@ static bool is_vital(enum format_feature feature)
 	return feature == FEATURE_TRACING_DATA || feature == FEATURE_MMTRACE_INFO;
 }
 
+/* A small file must not fill the memory. */
+static size_t find_room(const struct recording_file *file)
+{
+	uint64_t room = UNPACKED_ANYWHERE_BYTES + file->size * UNPACKED_EXPANSION;
+
+	return room < LIMIT_UNPACKED_BYTES ? (size_t)room : LIMIT_UNPACKED_BYTES;
+}
+
 static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
 {
 	static const enum format_feature features[] = {
 	    FEATURE_TRACING_DATA,   FEATURE_BUILD_ID,	       FEATURE_SAMPLE_TIME,	  FEATURE_MMTRACE_INFO,
 	    FEATURE_MMTRACE_LOSS,   FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS,
 	    FEATURE_MMTRACE_STACKS, FEATURE_MMTRACE_CODE,      FEATURE_MMTRACE_HUGE_PAGES};
-	size_t room = LIMIT_UNPACKED_BYTES;
+	size_t room = find_room(file);
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		CLEANUP(free) uint8_t *data = NULL;

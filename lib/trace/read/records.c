@@ -261,12 +261,18 @@ static void set_plain(struct records *records, const struct record *record, stru
 	records->plain_position = 0;
 }
 
-/* Begin a new block with the part of a record that the previous frame ended with. */
+/* Continue with the part of a record that the previous frame ended with: in its block if that has nothing else, or else
+ * in a new one. Many small frames must not copy it each time. */
 static struct mmt_error *begin_plain(struct records *records, const struct record *record, size_t expected)
 {
-	struct record_block *before = records->plain;
-	struct record_block *plain = record_blocks_take(records->blocks, expected, LIMIT_FRAME_BYTES);
+	struct record_block *before = records->plain, *plain;
 
+	if (before && !records->plain_position) {
+		before->offset = record->offset;
+		before->content.maximum = LIMIT_FRAME_BYTES;
+		return NULL;
+	}
+	plain = record_blocks_take(records->blocks, expected, LIMIT_FRAME_BYTES);
 	if (!plain)
 		return &error_no_memory;
 	if (before)

@@ -192,6 +192,55 @@ struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct b
 	return error;
 }
 
+#define LARGE_BYTES (1u << 20)
+
+/* A compressed section in several frames: large contents have their own, so that they are in memory only once. */
+struct section_packing {
+	struct compressor *compressor;
+	struct buffer plain, *packed;
+};
+
+static struct mmt_error *packing_begin(struct section_packing *packing, uint32_t version, struct buffer *packed)
+{
+	*packing = (struct section_packing){.packed = packed};
+	buffer_init(&packing->plain, LIMIT_SECTION_BYTES);
+	buffer_put_u32(packed, version);
+	buffer_put_u32(packed, 0);
+	return compressor_create(&packing->compressor);
+}
+
+static struct mmt_error *pack_plain(struct section_packing *packing)
+{
+	struct mmt_error *error = buffer_finish(&packing->plain);
+
+	if (!error && packing->plain.size)
+		error =
+		    compressor_frame(packing->compressor, packing->plain.data, packing->plain.size, packing->packed);
+	buffer_clear(&packing->plain);
+	return error;
+}
+
+static struct mmt_error *packing_put(struct section_packing *packing, const void *data, size_t size)
+{
+	struct mmt_error *error;
+
+	if (size < LARGE_BYTES) {
+		buffer_put(&packing->plain, data, size);
+		return NULL;
+	}
+	error = pack_plain(packing);
+	return error ? error : compressor_frame(packing->compressor, data, size, packing->packed);
+}
+
+static struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
+{
+	if (!error)
+		error = pack_plain(packing);
+	compressor_destroy(packing->compressor);
+	buffer_deinit(&packing->plain);
+	return error;
+}
+
 struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
 				  struct buffer *plain)
 {
@@ -232,24 +281,25 @@ void perf_map_copies_deinit(struct perf_map_copies *copies)
 
 struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer)
 {
-	struct buffer plain;
+	struct section_packing packing;
+	struct buffer *plain = &packing.plain;
+	struct mmt_error *error = packing_begin(&packing, PERF_MAPS_VERSION, buffer);
 
-	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
-	buffer_put_u32(&plain, (uint32_t)copies->maps.count);
-	for (size_t i = 0; i < copies->maps.count; i++) {
+	buffer_put_u32(plain, (uint32_t)copies->maps.count);
+	for (size_t i = 0; !error && i < copies->maps.count; i++) {
 		const struct perf_map_copy *copy = &copies->maps.items[i];
 
-		buffer_put_u32(&plain, (uint32_t)copy->pid);
-		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
-		buffer_put_u32(&plain, (uint32_t)copy->growth.count);
-		buffer_put_u64(&plain, copy->text_size);
+		buffer_put_u32(plain, (uint32_t)copy->pid);
+		buffer_put_u32(plain, (uint32_t)copy->namespace_pid);
+		buffer_put_u32(plain, (uint32_t)copy->growth.count);
+		buffer_put_u64(plain, copy->text_size);
 		for (size_t j = 0; j < copy->growth.count; j++) {
-			buffer_put_u64(&plain, copy->growth.items[j].time_ns);
-			buffer_put_u64(&plain, copy->growth.items[j].length);
+			buffer_put_u64(plain, copy->growth.items[j].time_ns);
+			buffer_put_u64(plain, copy->growth.items[j].length);
 		}
-		buffer_put(&plain, copy->text, copy->text_size);
+		error = packing_put(&packing, copy->text, copy->text_size);
 	}
-	return sections_pack(&plain, PERF_MAPS_VERSION, buffer);
+	return packing_end(&packing, error);
 }
 
 static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_copy *copy)
@@ -320,20 +370,21 @@ void jitdump_copies_deinit(struct jitdump_copies *copies)
 
 struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer)
 {
-	struct buffer plain;
+	struct section_packing packing;
+	struct buffer *plain = &packing.plain;
+	struct mmt_error *error = packing_begin(&packing, JITDUMPS_VERSION, buffer);
 
-	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
-	buffer_put_u32(&plain, (uint32_t)copies->dumps.count);
-	for (size_t i = 0; i < copies->dumps.count; i++) {
+	buffer_put_u32(plain, (uint32_t)copies->dumps.count);
+	for (size_t i = 0; !error && i < copies->dumps.count; i++) {
 		const struct jitdump_copy *copy = &copies->dumps.items[i];
 
-		buffer_put_u32(&plain, (uint32_t)copy->pid);
-		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
-		buffer_put_u64(&plain, copy->knows_program ? copy->program_ns : PROGRAM_NOT_KNOWN);
-		buffer_put_u64(&plain, copy->size);
-		buffer_put(&plain, copy->data, copy->size);
+		buffer_put_u32(plain, (uint32_t)copy->pid);
+		buffer_put_u32(plain, (uint32_t)copy->namespace_pid);
+		buffer_put_u64(plain, copy->knows_program ? copy->program_ns : PROGRAM_NOT_KNOWN);
+		buffer_put_u64(plain, copy->size);
+		error = packing_put(&packing, copy->data, copy->size);
 	}
-	return sections_pack(&plain, JITDUMPS_VERSION, buffer);
+	return packing_end(&packing, error);
 }
 
 static struct mmt_error *decode_jitdump(struct bytes *bytes, uint32_t version, struct jitdump_copy *copy)

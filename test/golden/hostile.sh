@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A small file of a stranger takes no more than 10 s of processor time and 300 MB; low limits of the caller are enough, or
+# are named.
+set -u
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
+cd "$directory" || exit 1
+seed=$SOURCE/test/fuzz/corpus/report/small-all
+failed=0
+# The sanitizers need memory of their own.
+sanitized=$(sed -n 's/^MMTRACE_SANITIZE:BOOL=//p' "$BUILD/CMakeCache.txt")
+[[ $sanitized == ON ]] && kilobytes=4000000 || kilobytes=300000
+
+complain() {
+	echo "$1" >&2
+	failed=1
+}
+
+# Writes the files of which the report must be cheap, made of the seed's head and sections.
+cat >make.py <<'PYTHON'
+import struct, sys
+seed = open(sys.argv[1], "rb").read()
+start, size = struct.unpack_from("<QQ", seed, 40)
+features = struct.unpack_from("<4Q", seed, 72)
+bits = [i for i in range(256) if features[i // 64] >> i % 64 & 1]
+table = {bit: struct.unpack_from("<QQ", seed, start + size + 16 * i) for i, bit in enumerate(bits)}
+data = seed[start:start + size]
+
+def write(name, records, sections):
+    head = bytearray(seed[:start])
+    struct.pack_into("<Q", head, 48, len(records))
+    place, entries, content = start + len(records) + 16 * len(bits), b"", b""
+    for bit in bits:
+        offset, length = table[bit]
+        if offset >= start:
+            section = sections.get(bit, seed[offset:offset + length])
+            offset, length = place + len(content), len(section)
+            content += section
+        entries += struct.pack("<QQ", offset, length)
+    open(name, "wb").write(bytes(head) + records + entries + content)
+
+def record(kind, body=b""):
+    body += b"\0" * (-len(body) % 8)
+    return struct.pack("<IHH", kind, 0, 8 + len(body)) + body
+
+def frame(raw, zeros):
+    """A zstd frame: raw bytes, then blocks of a repeated byte."""
+    blocks = [(0, raw, len(raw))] if raw else []
+    for done in range(0, zeros, 131072):
+        blocks.append((1, b"\0", min(131072, zeros - done)))
+    out = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(raw) + zeros)
+    for i, (kind, content, length) in enumerate(blocks):
+        out += struct.pack("<I", (i == len(blocks) - 1) | kind << 1 | length << 3)[:3] + content
+    return out
+
+FINISHED_ROUND, COMPRESSED, FINISHED_INIT = 68, 81, 82
+write("empty-records", data + record(FINISHED_INIT) * 100000, {})
+write("empty-rounds", data + record(FINISHED_ROUND) * 100000, {})
+write("empty-frames", data + record(COMPRESSED) * 100000, {})
+# A record that the first frame does not end.
+cut = frame(struct.pack("<IHH", FINISHED_INIT, 0, 65528), 60000)
+write("endless-record", data + record(COMPRESSED, cut) + record(COMPRESSED) * 100000, {})
+versions = {bit: seed[table[bit][0]:table[bit][0] + 4] for bit in bits if bit in (226, 227, 229, 231, 232)}
+zeros = {bit: version + bytes(4) + frame(b"", (1 << 30) // len(versions) - 65536) for bit, version in versions.items()}
+write("zero-sections", data, zeros)
+for bit in versions:
+    write("zero-%d" % bit, data, {bit: versions[bit] + bytes(4) + frame(b"", (1 << 30) - 65536)})
+PYTHON
+python3 make.py "$seed" || exit 1
+
+# cost COMMAND...: its exit status, seconds of processor time, and peak memory in KB.
+cost() {
+	python3 -c 'import os, resource, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), int(usage.ru_utime + usage.ru_stime), usage.ru_maxrss)' "$@"
+}
+
+files=(empty-* endless-record zero-*)
+[ ${#files[@]} -ge 9 ] || complain "only ${#files[@]} files"
+for file in "${files[@]}"; do
+	read -r status seconds memory < <(cost "$MMTRACE" report "$file")
+	[[ $status == [02] ]] || complain "$file: exit status $status"
+	[ "$seconds" -lt 10 ] || complain "$file: $seconds s of processor time"
+	[ "$memory" -le "$kilobytes" ] || complain "$file: $memory KB"
+done
+
+# The debug information in the seed needs a larger stack than that.
+for command in "report $seed" "report --html page $seed" "export -f pprof -o profile $seed" "diff $seed $seed" \
+	"pack -q -o packed $seed" "dump $seed"; do
+	[[ $sanitized != ON ]] || break
+	# shellcheck disable=SC2086 # words
+	(ulimit -s 128 && exec "$MMTRACE" $command >/dev/null) || complain "ulimit -s 128; mmtrace $command: status $?"
+done
+
+# What is needed differs with the libraries: search for a limit that is too low for the report, but not for its start.
+if [[ $sanitized != ON ]]; then
+	for ((limit = 60000; limit > 4000; limit -= 1000)); do
+		message=$(ulimit -v $limit && "$MMTRACE" report "$seed" 2>&1 >/dev/null) || break
+	done
+	[[ $message == *"out of memory"*"ulimit -v"* ]] || complain "ulimit -v $limit: $message"
+fi
+exit $failed
