@@ -368,7 +368,7 @@ struct mmt_cause {
 	enum mmt_class memory_class; /* of the first group, as is the file */
 	const char *file;
 	enum mmt_lifetime_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest group */
-	bool leaks_together; /* while RSS grows, the groups are a leak together, although none is one by itself */
+	bool leaks_together; /* the groups are a leak together, although some or all are none by themselves */
 	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */
 	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */
 	uint64_t unfreed_count, mapping_count;

@@ -270,21 +270,22 @@ static const struct mmt_report *end_recording(struct recording_builder *builder)
 	return report_of_older(0);
 }
 
-static const struct mmt_report *report_of_three_in_turn(bool grows)
+/* Each of the places allocates 60 MiB per minute for its part of the time. */
+static const struct mmt_report *report_of_places_in_turn(unsigned count, bool grows)
 {
 	struct recording_builder *builder = start_recording(grows);
 
-	for (unsigned place = 0; place < 3; place++)
-		allocate(builder, place, 20, 20 * place, 20 * place + 20, 0);
+	for (unsigned place = 0; place < count; place++)
+		allocate(builder, place, 60 / count, 60 / count * place, 60 / count * (place + 1), 0);
 	return end_recording(builder);
 }
 
 START_TEST(stacks_of_one_cause_leak_together)
 {
-	const struct mmt_report *whole = report_of_three_in_turn(true);
+	const struct mmt_report *whole = report_of_places_in_turn(4, true);
 
 	ck_assert_int_eq(whole->growth.verdict, MMT_VERDICT_GROWING);
-	ck_assert_uint_eq(whole->group_count, 3);
+	ck_assert_uint_eq(whole->group_count, 4);
 	ck_assert_uint_eq(whole->cause_count, 1);
 	for (size_t i = 0; i < whole->group_count; i++) {
 		ck_assert_int_ne(whole->groups[i].verdict, MMT_LIFETIME_LEAK);
@@ -296,7 +297,37 @@ START_TEST(stacks_of_one_cause_leak_together)
 }
 END_TEST
 
-/* Three caches that are filled one after another are not a leak. */
+/* The code is compiled for the last time after two thirds, so that its last stack is a leak by itself: not a second
+ * cause, and a leak in every other grouping, too, whether RSS grows or not. */
+START_TEST(one_verdict_in_every_grouping)
+{
+	for (int grows = 0; grows < 2; grows++) {
+		const struct mmt_report *whole = report_of_places_in_turn(3, grows);
+		struct mmt_report_options options;
+
+		ck_assert_uint_eq(whole->cause_count, 1);
+		ck_assert_int_eq(mmt_cause_verdict(whole, &whole->causes[0]), MMT_ROW_LEAK);
+		for (size_t i = 0; i < 3; i++) {
+			const struct mmt_group *group = &whole->groups[i];
+			bool is_last = group->first_ns >= START + 40 * SECOND;
+
+			ck_assert_int_eq(mmt_group_verdict(whole, group),
+					 is_last ? MMT_ROW_LEAK : MMT_ROW_PART_OF_LEAK);
+		}
+		mmt_report_options_init(&options);
+		for (int by = MMT_BY_FUNCTION; by <= MMT_BY_PROCESS; by++) {
+			options.by = (enum mmt_group_by)by;
+			mmt_report_destroy(made);
+			made = report_file_report(&options);
+			ck_assert_uint_eq(made->group_count, 1);
+			ck_assert_int_eq(mmt_group_verdict(made, &made->groups[0]), MMT_ROW_LEAK);
+		}
+		report_file_teardown();
+		report_file_setup();
+	}
+}
+END_TEST
+
 /* One page is resident when recording ends. */
 static void add_final_residency(struct recording_builder *builder)
 {
@@ -339,17 +370,6 @@ START_TEST(mappings_leak_while_rss_is_level)
 }
 END_TEST
 
-START_TEST(stacks_of_a_steady_process_do_not_leak)
-{
-	const struct mmt_report *whole = report_of_three_in_turn(false);
-
-	ck_assert_int_eq(whole->growth.verdict, MMT_VERDICT_STEADY);
-	ck_assert_uint_eq(whole->cause_count, 1);
-	ck_assert(!whole->causes[0].leaks_together);
-	ck_assert_int_ne(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
-}
-END_TEST
-
 /* A stack that has freed everything still counts for the lifetimes of its cause. */
 START_TEST(freed_stacks_show_lifetimes)
 {
@@ -357,10 +377,15 @@ START_TEST(freed_stacks_show_lifetimes)
 		struct recording_builder *builder = start_recording(true);
 		const struct mmt_report *whole;
 
-		allocate(builder, 0, 15, 0, 10, 0);
-		if (freed)
-			allocate(builder, 1, 100, 0, 20, 25);
-		allocate(builder, 2, 100, 20, 60, 0);
+		/* In the order of their times. */
+		for (uint64_t i = 0; freed && i < 100; i++)
+			builder_mmap_exit(builder, START + i + 1, PID, PID, ADDRESS + (1000 + 2 * i) * MEBIBYTE,
+					  MEBIBYTE, CODE + 0x1001);
+		for (uint64_t i = 0; freed && i < 100; i++)
+			builder_munmap_exit(builder, START + 24 * SECOND + i, PID, PID,
+					    ADDRESS + (1000 + 2 * i) * MEBIBYTE, MEBIBYTE);
+		allocate(builder, 0, 27, 25, 43, 0);
+		allocate(builder, 2, 26, 43, 60, 0);
 		whole = end_recording(builder);
 		ck_assert_uint_eq(whole->cause_count, 1);
 		ck_assert_int_eq(whole->causes[0].leaks_together, !freed);
@@ -504,8 +529,8 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
 	tcase = add_tcase(suite, "together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
-	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, mappings_leak_while_rss_is_level,
-			stacks_of_a_steady_process_do_not_leak, freed_stacks_show_lifetimes,
+	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, one_verdict_in_every_grouping,
+			mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
 			memory_made_accessible_throughout_is_a_leak);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
 	tcase_add_tests(tcase, memory_made_accessible_in_turns_is_no_leak,

@@ -192,6 +192,48 @@ static void leaking_saw_tooth(void)
 	collect(0.1);
 }
 
+/* It begins in the recording, after the program has started. */
+static void beginning_leak(void)
+{
+	double begin = LENGTH * between(0.1, 0.65);
+	size_t count = (size_t)between(30, 300);
+
+	for (size_t i = 0; i < count; i++)
+		map(begin + draw() * (LENGTH - begin), FOREVER);
+}
+
+/* The stack has mapped something before, and kept it. */
+static void beginning_leak_after_start(void)
+{
+	map(LENGTH * between(0.001, 0.01), FOREVER);
+	beginning_leak();
+}
+
+/* Slows down, and has hardly begun. */
+static void late_warm_up(void)
+{
+	double begin = LENGTH * between(0.4, 0.7);
+
+	for (size_t i = 0; i < 100; i++)
+		map(begin + exponential(LENGTH / 10 / log(2)), FOREVER);
+}
+
+static void late_cache(void)
+{
+	double begin = LENGTH * between(0.5, 0.7), filled = LENGTH * between(0.02, 0.15);
+
+	for (size_t i = 0; i < 100; i++)
+		map(begin + draw() * filled, FOREVER);
+}
+
+static void late_traffic(void)
+{
+	double begin = LENGTH * between(0.4, 0.7);
+
+	for (size_t i = 0; i < 20000; i++)
+		map(begin + draw() * (LENGTH - begin), exponential(LENGTH / pow(10, 2.2)));
+}
+
 /* A leak that starts late. */
 static void late_leak(void)
 {
@@ -229,7 +271,12 @@ static const struct {
     {"burst", burst, MMT_LIFETIME_CACHE},
     {"late burst", late_burst, MMT_LIFETIME_TOO_SHORT},
     {"few", few, MMT_LIFETIME_TOO_SHORT},
-    {"late leak", late_leak, MMT_LIFETIME_TOO_SHORT},
+    {"late leak", late_leak, MMT_LIFETIME_LEAK},
+    {"beginning leak", beginning_leak, MMT_LIFETIME_LEAK},
+    {"beginning leak after start", beginning_leak_after_start, MMT_LIFETIME_LEAK},
+    {"late warm-up", late_warm_up, MMT_LIFETIME_TOO_SHORT},
+    {"late cache", late_cache, MMT_LIFETIME_TOO_SHORT},
+    {"late traffic", late_traffic, MMT_LIFETIME_TRAFFIC},
     {"long requests", long_requests, MMT_LIFETIME_TOO_SHORT},
 };
 
@@ -288,6 +335,7 @@ START_TEST(verdicts)
 	printf("%-28s leak %3u  cache %3u  traffic %3u  too short %3u  unknown %u of %d\n", programs[_i].name,
 	       counts[MMT_LIFETIME_LEAK], counts[MMT_LIFETIME_CACHE], counts[MMT_LIFETIME_TRAFFIC],
 	       counts[MMT_LIFETIME_TOO_SHORT], counts[MMT_LIFETIME_UNKNOWN], SEEDS);
+	fflush(stdout);
 	ck_assert_msg(counts[right] >= SEEDS * 95 / 100, "%s: only %u of %d are %s", programs[_i].name, counts[right],
 		      SEEDS, mmt_lifetime_verdict_name(right));
 	if (right != MMT_LIFETIME_LEAK)

@@ -1479,7 +1479,8 @@ START_TEST(diff)
 	grown.unfreed_count = 512;
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
-	ASSERT_HAS(text, "  +1.00 GiB   grown    1.00 GiB to 2.00 GiB   256 to 512 mappings   committed +4.00 KiB   ");
+	ASSERT_HAS(text,
+		   "  +1.00 GiB   grown    LEAK   1.00 GiB to 2.00 GiB   256 to 512 mappings   committed +4.00 KiB   ");
 	ASSERT_HAS(text, "+1.00 GiB   committed -8.00 KiB   stacks: ");
 	ASSERT_HAS(text, " -12.00 KiB   gone     12.00 KiB to 0 B   2 to 0 mappings   0 B to 0 B per second");
 	ASSERT_HAS(text, "stacks: 0 new, 1 gone, 1 grown, 0 shrunk, 0 same\n");

@@ -572,13 +572,43 @@ static uint64_t count_live_threads(const struct replay *replay, const struct mmt
 	return count;
 }
 
+/* Rows other than stacks have the pattern that most of their memory has, so that an allocator's memory is not called a
+ * leak of the function that called it. */
+static struct mmt_error *find_patterns(struct grouping *grouping)
+{
+	const struct ledger *ledger = &grouping->replay->ledger;
+	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
+
+	if (!bytes)
+		return &error_no_memory;
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+
+		if (account->row != LEDGER_NO_ROW)
+			bytes[rows_shown(grouping->rows, account) - 1][rows_pattern(grouping->rows, account)] +=
+			    grouping->sums.accounts[i].committed_bytes;
+	}
+	for (size_t i = 0; i < grouping->row_count; i++) {
+		struct mmt_group *group = &grouping->groups[i];
+		uint64_t committed = group->committed_bytes + group->committed_before_bytes;
+
+		for (unsigned pattern = 1; pattern < MMT_PATTERN_KINDS; pattern++) {
+			if (group->name && bytes[i][pattern] > committed / 2)
+				group->pattern = (enum mmt_pattern)pattern;
+		}
+	}
+	return NULL;
+}
+
 /* Figures that are computed from the sums. */
 static struct mmt_error *complete_groups(struct grouping *grouping)
 {
+	struct mmt_error *error;
+
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_group *group = &grouping->groups[i];
-		struct mmt_error *error = groups_verify(group);
 
+		error = groups_verify(group);
 		if (error)
 			return error;
 		resident_sums_limit(grouping->resident, &group->resident_bytes, group->committed_bytes);
@@ -592,6 +622,9 @@ static struct mmt_error *complete_groups(struct grouping *grouping)
 		if (group->pattern)
 			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group));
 	}
+	error = find_patterns(grouping);
+	if (error)
+		return error;
 	return row_rates_add(&grouping->replay->ledger, grouping->rows, grouping->report, grouping->sums.accounts,
 			     grouping->groups);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/row-verdicts.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,138 +10,6 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/wide-sum.h"
-
-#define SHORTEST_NS 2000000000u /* as for the verdict about RSS */
-#define LEAK_COUNT_MIN 8	/* fewer survivors are too few for a verdict */
-#define CACHE_COUNT_MIN 8	/* fewer mappings are not a cache */
-#define ADVISED_MAX_NS (24 * 3600 * 1000000000ull)
-#define OUTLIVED_PERCENT 99
-#define TOLERATED_PERCENT 5 /* of the survivors: this many freed mappings may have lived longer */
-#define WINDOW_SHARE 3	    /* freed mappings must have lived for less than this share of the window */
-#define LONG_LIVED_SHARE 3
-#define TRAFFIC_RATIO 10 /* freed mappings per survivor that show lifetimes well even if they vary */
-#define THIRD_PERCENT 12 /* of the old survivors: the minimum in each third of the time */
-#define LAST_THIRD_PERCENT 16
-#define FREED_SHARE 4	/* for each long-lived mapping that was freed, this many are left */
-#define LATE_PERCENT 10 /* of the old survivors of a cache */
-#define OLD_PERCENT 10	/* of the survivors of a cache; traffic has fewer than half of that */
-
-static uint64_t length_of(const struct survivors_window *window)
-{
-	return window->end_ns > window->from_ns ? window->end_ns - window->from_ns : 0;
-}
-
-static uint64_t percent_of(uint64_t count, unsigned percent)
-{
-	return count / 100 * percent + count % 100 * percent / 100;
-}
-
-void survivors_begin(struct survivors *survivors, const struct survivors_window *window,
-		     const struct lifetime_histogram *freed, uint64_t count)
-{
-	uint64_t longer = 0, tolerated;
-	unsigned bucket = LIFETIME_BUCKETS, third = lifetime_bucket(length_of(window) / LONG_LIVED_SHARE);
-
-	*survivors = (struct survivors){0};
-	for (unsigned i = 0; i < LIFETIME_BUCKETS; i++) {
-		survivors->freed_count += freed->counts[i];
-		if (i >= third)
-			survivors->long_lived_freed += freed->counts[i];
-	}
-	tolerated = percent_of(survivors->freed_count, 100 - OUTLIVED_PERCENT);
-	if (percent_of(count, TOLERATED_PERCENT) > tolerated)
-		tolerated = percent_of(count, TOLERATED_PERCENT);
-	while (bucket && longer + freed->counts[bucket - 1] <= tolerated)
-		longer += freed->counts[--bucket];
-	survivors->outlived_ns = bucket ? lifetime_bucket_end_ns(bucket - 1) : 0;
-}
-
-void survivors_add(struct survivors *survivors, const struct survivors_window *window, uint64_t allocated_ns)
-{
-	uint64_t length = length_of(window), age = window->end_ns > allocated_ns ? window->end_ns - allocated_ns : 0;
-	uint64_t since = allocated_ns > window->from_ns ? allocated_ns - window->from_ns : 0;
-	uint64_t time = window->to_ns > window->from_ns ? window->to_ns - window->from_ns : 0;
-	bool early = since < length / 2;
-	unsigned third;
-
-	survivors->count++;
-	survivors->early_count += early;
-	survivors->long_lived_count += age >= length / LONG_LIVED_SHARE;
-	if (age <= survivors->outlived_ns)
-		return;
-	survivors->old_count++;
-	survivors->old_early_count += early;
-	if (length - survivors->outlived_ns < time)
-		time = length - survivors->outlived_ns;
-	third = time ? (unsigned)((double)since * 3 / (double)time) : 0;
-	survivors->old_thirds[third < 3 ? third : 2]++;
-}
-
-/* A leak: old survivors were mapped throughout the window and do not become fewer; mappings of their age are hardly
- * ever freed. */
-static bool is_leak(const struct survivors *survivors)
-{
-	uint64_t least = percent_of(survivors->old_count, THIRD_PERCENT);
-
-	if (survivors->old_count < LEAK_COUNT_MIN)
-		return false;
-	for (unsigned i = 0; i < 3; i++) {
-		if (!survivors->old_thirds[i] || survivors->old_thirds[i] < least)
-			return false;
-	}
-	return survivors->old_thirds[2] >= percent_of(survivors->old_count, LAST_THIRD_PERCENT) &&
-	       survivors->long_lived_freed <= survivors->long_lived_count / FREED_SHARE;
-}
-
-/* A cache: many survivors are old, and hardly any of these was mapped after the first half. */
-static bool is_cache(const struct survivors *survivors)
-{
-	return survivors->old_count && survivors->old_count >= percent_of(survivors->count, OLD_PERCENT) &&
-	       survivors->old_count - survivors->old_early_count <= percent_of(survivors->old_count, LATE_PERCENT);
-}
-
-/* Traffic: mappings of the first half are gone, and hardly any survivor is older than freed mappings became. If
- * lifetimes vary, survivors are mostly long-lived; some old ones then do not count if many mappings have been freed. */
-static bool is_traffic(const struct survivors *survivors)
-{
-	uint64_t few = percent_of(survivors->count, OLD_PERCENT / 2);
-	uint64_t long_lived = survivors->long_lived_freed > few ? survivors->long_lived_freed : few;
-
-	if (!survivors->freed_count || survivors->early_count > few)
-		return false;
-	return survivors->old_count <= few || (survivors->freed_count / TRAFFIC_RATIO >= survivors->count &&
-					       survivors->long_lived_count <= long_lived);
-}
-
-enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window)
-{
-	bool outlived = survivors->outlived_ns <= length_of(window) / WINDOW_SHARE;
-
-	if (!survivors->count)
-		return MMT_LIFETIME_UNKNOWN;
-	if (length_of(window) < SHORTEST_NS)
-		return MMT_LIFETIME_TOO_SHORT;
-	if (outlived && is_leak(survivors))
-		return MMT_LIFETIME_LEAK;
-	if (outlived && is_cache(survivors))
-		return MMT_LIFETIME_CACHE;
-	return is_traffic(survivors) ? MMT_LIFETIME_TRAFFIC : MMT_LIFETIME_TOO_SHORT;
-}
-
-uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window)
-{
-	uint64_t length = length_of(window), advised = length * 2;
-	uint64_t count = survivors->outlived_ns <= length / WINDOW_SHARE ? survivors->old_count : survivors->count;
-
-	if (advised < SHORTEST_NS)
-		advised = SHORTEST_NS;
-	/* The lifetime is not known if the longest bucket is reached. */
-	if (survivors->outlived_ns < ADVISED_MAX_NS / WINDOW_SHARE && survivors->outlived_ns * WINDOW_SHARE > advised)
-		advised = survivors->outlived_ns * WINDOW_SHARE;
-	if (count && count < LEAK_COUNT_MIN && length / count * LEAK_COUNT_MIN > advised)
-		advised = length / count * LEAK_COUNT_MIN;
-	return advised < ADVISED_MAX_NS ? advised : ADVISED_MAX_NS;
-}
 
 const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
 {
@@ -159,11 +28,11 @@ static enum mmt_row_verdict row_verdict(const struct mmt_report *report, enum mm
 	case MMT_LIFETIME_LEAK:
 		return mmt_pattern_is_by_design(pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_LEAK;
 	case MMT_LIFETIME_CACHE:
-		return unfreed_count < CACHE_COUNT_MIN ? MMT_ROW_MADE_EARLY : MMT_ROW_CACHE;
+		return unfreed_count < SURVIVORS_COUNT_MIN ? MMT_ROW_MADE_EARLY : MMT_ROW_CACHE;
 	case MMT_LIFETIME_TRAFFIC:
 		return MMT_ROW_TRAFFIC;
 	case MMT_LIFETIME_TOO_SHORT:
-		return report->to_ns - report->from_ns < SHORTEST_NS ? MMT_ROW_NO_VERDICT : MMT_ROW_UNDECIDED;
+		return report->to_ns - report->from_ns < SURVIVORS_SHORTEST_NS ? MMT_ROW_NO_VERDICT : MMT_ROW_UNDECIDED;
 	default:
 		return MMT_ROW_NO_VERDICT;
 	}
@@ -430,7 +299,7 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	*advised_ns_ret = growth.advised_ns;
 	if (growth.verdict != MMT_VERDICT_STEADY || !rises_throughout(points))
 		return verdicts[growth.verdict];
-	*advised_ns_ret = length_of(window) * 2;
+	*advised_ns_ret = survivors_length(window) * 2;
 	return MMT_LIFETIME_TOO_SHORT;
 }
 
@@ -557,7 +426,13 @@ struct causes {
 	struct mmt_report *report;
 	const struct mmt_group *groups;
 	struct intern names; /* its ids are those of causes */
-	uint32_t *of_groups; /* by place of the group: its cause */
+	struct intern function_names;
+	uint32_t *functions;		     /* by place of the group: id in function_names */
+	enum mmt_lifetime_verdict *together; /* by id: on the mappings of all groups of the function */
+	struct intern path_names, paths;
+	uint32_t *group_paths;		     /* by place of the group: id in `paths` */
+	enum mmt_lifetime_verdict *of_paths; /* by id */
+	uint32_t *of_groups;		     /* by place of the group: its cause */
 	struct mmt_cause *items;
 	size_t count;
 	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
@@ -590,30 +465,105 @@ static char *function_of_group(const struct mmt_group *group)
 	return rows_function_name(group->origin < group->frame_count ? group->frames[group->origin] : NULL);
 }
 
-/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. The caller
- * frees the key; NULL: out of memory. */
-static char *make_key(const struct causes *causes, const struct mmt_group *group)
+/* NULL: out of memory. The caller frees it. */
+static char *name_function(const struct mmt_group *origin)
 {
-	const struct mmt_group *origin = find_cause_group(causes, group);
 	const char pattern[] = {(char)origin->pattern, 0};
-	CLEANUP(free) char *name = NULL;
-	char *key;
 
 	if (mmt_pattern_is_by_design(origin->pattern))
 		return strdup(pattern);
-	if (origin->lost)
-		return strdup(LOST_NAME);
-	name = function_of_group(origin);
-	if (!name || asprintf(&key, "%s%s", origin->verdict == MMT_LIFETIME_LEAK ? LEAK_PREFIX : "", name) < 0)
-		return NULL;
-	return key;
+	return origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
 }
 
-static uint32_t find_cause(struct causes *causes, const struct mmt_group *group)
+/*
+ * JIT code without names has other addresses after it was compiled again: such a path has several stacks one after
+ * another, each of which looks like a cache by itself. Number what is equal in them; GROUP_DETAILS_NO_SET: the stack
+ * has no such code. False: out of memory.
+ */
+static bool number_path(struct causes *causes, const struct mmt_group *group, uint32_t function, uint32_t *path_ret)
 {
-	CLEANUP(free) char *key = make_key(causes, group);
+	uint32_t number = function;
+	bool is_unnamed = false;
 
-	return key ? intern_put_string(&causes->names, key) : INTERN_NONE;
+	*path_ret = GROUP_DETAILS_NO_SET;
+	for (size_t i = group->origin; i < group->frame_count && !is_unnamed; i++)
+		is_unnamed = group->frames[i]->kind == MMT_FRAME_JIT && !group->frames[i]->function;
+	for (size_t i = group->origin; i < group->frame_count && is_unnamed; i++) {
+		CLEANUP(free) char *name = rows_function_name(group->frames[i]), *key = NULL;
+
+		if (!name || asprintf(&key, "%" PRIu32 " %s", number, name) < 0) {
+			key = NULL;
+			return false;
+		}
+		number = intern_put_string(&causes->path_names, key);
+		if (number == INTERN_NONE)
+			return false;
+	}
+	if (!is_unnamed)
+		return true;
+	*path_ret = intern_put(&causes->paths, &number, sizeof(number));
+	return *path_ret != INTERN_NONE;
+}
+
+/* Number the function or the pattern of each group, and its path. */
+static struct mmt_error *find_functions(struct causes *causes)
+{
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		CLEANUP(free) char *name = name_function(find_cause_group(causes, &causes->groups[i]));
+
+		causes->functions[i] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
+		if (causes->functions[i] == INTERN_NONE ||
+		    !number_path(causes, &causes->groups[i], causes->functions[i], &causes->group_paths[i]))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* Judge the mappings of all groups with the same number together. Stacks that have freed everything show how long these
+ * mappings live. */
+static struct mmt_error *judge_numbered(const struct causes *causes, const struct ledger *ledger,
+					const struct rows *rows, const uint32_t *numbers, size_t count,
+					enum mmt_lifetime_verdict *verdicts_ret)
+{
+	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
+
+	if (!sets)
+		return &error_no_memory;
+	for (size_t i = 0; i < rows->items.count; i++)
+		sets[i] = rows->group_ids[i] ? numbers[rows->group_ids[i] - 1] : GROUP_DETAILS_NO_SET;
+	return group_details_judge_sets(ledger, rows, causes->report, sets, count, verdicts_ret);
+}
+
+static struct mmt_error *judge_functions(struct causes *causes, const struct ledger *ledger, const struct rows *rows)
+{
+	struct mmt_error *error =
+	    judge_numbered(causes, ledger, rows, causes->functions, causes->function_names.count, causes->together);
+
+	return error ? error
+		     : judge_numbered(causes, ledger, rows, causes->group_paths, causes->paths.count, causes->of_paths);
+}
+
+static bool path_leaks(const struct causes *causes, size_t place)
+{
+	uint32_t path = causes->group_paths[place];
+
+	return path != GROUP_DETAILS_NO_SET && causes->of_paths[path] == MMT_LIFETIME_LEAK;
+}
+
+/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. */
+static uint32_t find_cause(struct causes *causes, size_t place)
+{
+	const struct mmt_group *origin = find_cause_group(causes, &causes->groups[place]);
+	const char *function = intern_get(&causes->function_names, causes->functions[place], NULL);
+	bool leaks = (origin->verdict == MMT_LIFETIME_LEAK || path_leaks(causes, place)) &&
+		     !mmt_pattern_is_by_design(origin->pattern) && !origin->lost;
+	CLEANUP(free) char *key = NULL;
+
+	if (asprintf(&key, "%s%s", leaks ? LEAK_PREFIX : "", function) < 0) {
+		key = NULL;
+		return INTERN_NONE;
+	}
+	return intern_put_string(&causes->names, key);
 }
 
 /* Start a cause with its first group, which is the largest. */
@@ -699,7 +649,7 @@ static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
 		causes->of_groups[i] = INTERN_NONE;
 		if (!group->unfreed_bytes && !group->memory_bytes)
 			continue;
-		causes->of_groups[i] = find_cause(causes, group);
+		causes->of_groups[i] = find_cause(causes, i);
 		if (causes->of_groups[i] == INTERN_NONE)
 			return &error_no_memory;
 		if (causes->of_groups[i] == causes->count)
@@ -739,49 +689,31 @@ static struct mmt_error *set_leaks_together(const struct causes *causes, struct 
 	return NULL;
 }
 
-/* Judges the mappings of each cause together. `verdicts_ret`: by number of the cause. */
-static struct mmt_error *judge_causes(struct causes *causes, const struct ledger *ledger, const struct rows *rows,
-				      enum mmt_lifetime_verdict *verdicts_ret)
+/* A function leaks if all of its memory together does and no stack of it leaks by itself, or if a path does. */
+static struct mmt_error *set_leaking_functions(struct causes *causes)
 {
-	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		struct mmt_cause *cause =
+		    causes->of_groups[i] == INTERN_NONE ? NULL : &causes->items[causes->of_groups[i]];
+		struct mmt_error *error = NULL;
 
-	if (!sets)
-		return &error_no_memory;
-	/* Stacks of a cause that have freed everything show how long its mappings live. */
-	for (size_t i = 0; i < rows->items.count; i++) {
-		uint32_t group = rows->group_ids[i];
-		CLEANUP(free) char *key = NULL;
-
-		sets[i] = group ? causes->of_groups[group - 1] : INTERN_NONE;
-		if (!group || sets[i] != INTERN_NONE)
+		if (!cause)
 			continue;
-		key = make_key(causes, &causes->groups[group - 1]);
-		if (!key)
-			return &error_no_memory;
-		sets[i] = intern_find(&causes->names, key, strlen(key) + 1);
+		if (causes->together[causes->functions[i]] == MMT_LIFETIME_LEAK)
+			error = set_leaks_together(causes, cause);
+		if (error)
+			return error;
+		if (path_leaks(causes, i) && causes->groups[i].verdict != MMT_LIFETIME_LEAK) {
+			cause->verdict = MMT_LIFETIME_LEAK;
+			cause->leaks_together = true;
+		}
 	}
-	return group_details_judge_sets(ledger, rows, causes->report, sets, causes->count, verdicts_ret);
+	return NULL;
 }
 
 /*
- * A path whose JIT code is compiled again while it runs has several stacks one after another, each of which looks like
- * a cache by itself. So while RSS grows, judge the mappings of a cause together.
- */
-static struct mmt_error *judge_together(struct causes *causes, const struct ledger *ledger, const struct rows *rows)
-{
-	CLEANUP(free) enum mmt_lifetime_verdict *verdicts = calloc(causes->count + 1, sizeof(*verdicts));
-	struct mmt_error *error = verdicts ? judge_causes(causes, ledger, rows, verdicts) : &error_no_memory;
-
-	for (size_t i = 0; !error && i < causes->count; i++) {
-		if (verdicts[i] == MMT_LIFETIME_LEAK)
-			error = set_leaks_together(causes, &causes->items[i]);
-	}
-	return error;
-}
-
-/*
- * Several stacks make an arena or a heap grow in turns, each too rarely to be judged by itself. So while RSS grows,
- * judge the memory that the stacks of a cause made accessible together, if it is most of the cause's memory.
+ * Several stacks make an arena or a heap grow in turns, each too rarely to be judged by itself. So judge the memory
+ * that the stacks of a cause made accessible together, if it is most of the cause's memory.
  */
 static struct mmt_error *judge_commits_together(struct causes *causes, const struct ledger *ledger,
 						const struct rows *rows)
@@ -816,8 +748,7 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
  * RSS is level, but mappings that are hardly touched can leak, for instance the stacks of threads: find how much the
  * unfreed bytes of such causes grew since then.
  */
-static struct mmt_error *find_unfreed_growth(struct causes *causes, const struct ledger *ledger,
-					     const struct rows *rows)
+static void find_unfreed_growth(struct causes *causes)
 {
 	struct mmt_report *report = causes->report;
 	uint64_t length_ns = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
@@ -825,25 +756,22 @@ static struct mmt_error *find_unfreed_growth(struct causes *causes, const struct
 	    report->growth.settled_ns > report->from_ns ? report->growth.settled_ns - report->from_ns : 0;
 	double point = length_ns ? (double)level_ns / (double)length_ns * MMT_TREND_POINTS : 0;
 	unsigned first = point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1;
-	CLEANUP(free) enum mmt_lifetime_verdict *verdicts = calloc(causes->count + 1, sizeof(*verdicts));
-	struct mmt_error *error = verdicts ? judge_causes(causes, ledger, rows, verdicts) : &error_no_memory;
 	uint64_t grown = 0;
 
-	for (size_t i = 0; !error && i < report->group_count; i++) {
+	for (size_t i = 0; i < report->group_count; i++) {
 		const struct mmt_group *group = &causes->groups[i];
 		uint32_t number = causes->of_groups[i];
 		const struct mmt_cause *cause = number == INTERN_NONE ? NULL : &causes->items[number];
 		uint64_t at_end = group->trend[MMT_TREND_POINTS - 1];
 
-		if (!cause || (cause->verdict != MMT_LIFETIME_LEAK && verdicts[number] != MMT_LIFETIME_LEAK) ||
-		    cause->resident_bytes == MMT_UNKNOWN || cause->resident_bytes > cause->unfreed_bytes / 2)
+		if (!cause || cause->verdict != MMT_LIFETIME_LEAK || cause->resident_bytes == MMT_UNKNOWN ||
+		    cause->resident_bytes > cause->unfreed_bytes / 2)
 			continue;
 		if (at_end > group->trend[first])
 			grown = saturating_add(grown, at_end - group->trend[first], MMT_BYTES_MAX);
 	}
 	if (grown > report->growth.floor_bytes)
 		report->growth.unfreed_growth_bytes = grown;
-	return error;
 }
 
 /* List the IDs of the groups of each cause. */
@@ -882,6 +810,30 @@ static int compare_causes(const void *left, const void *right)
 	return a->groups[0] < b->groups[0] ? -1 : a->groups[0] > b->groups[0];
 }
 
+/* `ledger` NULL: there are no mappings to judge. */
+static struct mmt_error *judge_causes(struct causes *causes, const struct ledger *ledger, const struct rows *rows,
+				      struct arena *arena)
+{
+	enum mmt_verdict growth = causes->report->growth.verdict;
+	struct mmt_error *error = find_functions(causes);
+
+	if (!error && ledger)
+		error = judge_functions(causes, ledger, rows);
+	if (!error)
+		error = add_groups(causes, arena);
+	if (!error)
+		error = list_groups(causes, arena);
+	if (error)
+		return error;
+	decide(causes);
+	error = set_leaking_functions(causes);
+	if (!error && ledger)
+		error = judge_commits_together(causes, ledger, rows);
+	if (growth == MMT_VERDICT_PLATEAU || growth == MMT_VERDICT_STEADY)
+		find_unfreed_growth(causes);
+	return error;
+}
+
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
 				   const struct rows *rows, struct arena *arena)
 {
@@ -890,10 +842,18 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 	CLEANUP(free) uint64_t *leaking_bytes = calloc(count + 1, sizeof(*leaking_bytes));
 	CLEANUP(free) uint64_t *largest_bytes = calloc(count + 1, sizeof(*largest_bytes));
 	CLEANUP(free) struct mmt_cause *items = calloc(count + 1, sizeof(*items));
+	CLEANUP(free) uint32_t *functions = calloc(count + 1, sizeof(*functions));
+	CLEANUP(free) enum mmt_lifetime_verdict *together = calloc(count + 1, sizeof(*together));
+	CLEANUP(free) uint32_t *group_paths = calloc(count + 1, sizeof(*group_paths));
+	CLEANUP(free) enum mmt_lifetime_verdict *of_paths = calloc(count + 1, sizeof(*of_paths));
 	struct causes causes = {.report = report,
 				.groups = groups,
 				.of_groups = of_groups,
 				.items = items,
+				.functions = functions,
+				.together = together,
+				.group_paths = group_paths,
+				.of_paths = of_paths,
 				.leaking_bytes = leaking_bytes,
 				.largest_bytes = largest_bytes};
 	struct mmt_cause *kept;
@@ -901,23 +861,15 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 
 	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return NULL;
-	if (!of_groups || !leaking_bytes || !largest_bytes || !items)
+	if (!of_groups || !leaking_bytes || !largest_bytes || !items || !functions || !together || !group_paths ||
+	    !of_paths)
 		return &error_no_memory;
 	join_halves(groups, count);
-	error = add_groups(&causes, arena);
-	if (!error)
-		error = list_groups(&causes, arena);
-	if (!error) {
-		decide(&causes);
-		if (report->growth.verdict == MMT_VERDICT_GROWING)
-			error = judge_together(&causes, ledger, rows);
-		if (!error && report->growth.verdict == MMT_VERDICT_GROWING)
-			error = judge_commits_together(&causes, ledger, rows);
-		if (!error &&
-		    (report->growth.verdict == MMT_VERDICT_PLATEAU || report->growth.verdict == MMT_VERDICT_STEADY))
-			error = find_unfreed_growth(&causes, ledger, rows);
-	}
+	error = judge_causes(&causes, ledger, rows, arena);
 	intern_deinit(&causes.names);
+	intern_deinit(&causes.function_names);
+	intern_deinit(&causes.path_names);
+	intern_deinit(&causes.paths);
 	if (error)
 		return error;
 	kept = arena_alloc(arena, causes.count, sizeof(*kept));

@@ -13,7 +13,8 @@
 #include "base/arena.h"
 #include "base/errors.h"
 
-/* The slope of the line through `values` that has the least squares. The slopes of parts add up to that of their sum. */
+/* The slope of the line through `values` that has the least squares. The slopes of parts add up to that of their sum.
+ */
 double slope_of(const double *times, const double *values, size_t count);
 
 int64_t bytes_per_minute(double bytes, double span_ns);
@@ -26,19 +27,29 @@ struct survivors_window {
 	uint64_t end_ns;	 /* mappings that are not freed before this time survive */
 };
 
+#define SURVIVORS_SHORTEST_NS 2000000000u /* as for the verdict about RSS */
+#define SURVIVORS_COUNT_MIN 8		  /* fewer mappings are neither a leak nor a cache */
+#define SURVIVOR_PARTS 48
+
+static inline uint64_t survivors_length(const struct survivors_window *window)
+{
+	return window->end_ns > window->from_ns ? window->end_ns - window->from_ns : 0;
+}
+
 struct survivors {
-	uint64_t outlived_ns;	   /* nearly all freed mappings lived shorter; 0: none was freed */
-	uint64_t freed_count;	   /* as far as lifetimes are known */
-	uint64_t long_lived_freed; /* freed, and lived a third of the window or longer */
-	uint64_t count;		   /* of the survivors added so far, as all below */
-	uint64_t early_count;	   /* made in the first half of the window */
-	uint64_t long_lived_count; /* a third of the window old or older */
-	uint64_t old_count;	   /* older than outlived_ns */
-	uint64_t old_early_count;  /* of these, made in the first half of the window */
-	uint64_t old_thirds[3];	   /* of these, by third of the time in which such mappings could be made */
+	const struct lifetime_histogram *freed;
+	uint64_t outlived_ns;		    /* nearly all freed mappings lived shorter; 0: none was freed */
+	uint64_t freed_count;		    /* as far as lifetimes are known */
+	uint64_t long_lived_freed;	    /* freed, and lived a third of the window or longer */
+	uint64_t count;			    /* of the survivors added so far, as all below */
+	uint64_t early_count;		    /* made in the first half of the window */
+	uint64_t long_lived_count;	    /* a third of the window old or older */
+	uint64_t old_count;		    /* older than outlived_ns */
+	uint64_t old_early_count;	    /* of these, made in the first half of the window */
+	uint32_t old_parts[SURVIVOR_PARTS]; /* of these, by part of the time in which such mappings could be made */
 };
 
-/* `count`: the number of survivors that will be added. */
+/* `count`: the number of survivors that will be added. `freed` must remain valid. */
 void survivors_begin(struct survivors *survivors, const struct survivors_window *window,
 		     const struct lifetime_histogram *freed, uint64_t count);
 

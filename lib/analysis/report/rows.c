@@ -12,6 +12,7 @@
 #define FACT_MASK 0xff
 #define FACT_END_SHIFT 8
 #define FACT_DOUBTFUL_SHIFT 16
+#define FACT_PATTERN_SHIFT 24
 
 struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
@@ -470,7 +471,8 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	stack.hidden_frame_count = hide_frames(rows);
 	if (!map_put(&rows->facts, fact_key(account),
 		     (uint64_t)code_view_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
-			 (uint64_t)stack.stack_end << FACT_END_SHIFT | memory_class))
+			 (uint64_t)stack.pattern << FACT_PATTERN_SHIFT | (uint64_t)stack.stack_end << FACT_END_SHIFT |
+			 memory_class))
 		return &error_no_memory;
 	*row_ret = LEDGER_NO_ROW;
 	if (!wanted)
@@ -504,7 +506,14 @@ bool rows_stack_is_doubtful(const struct rows *rows, const struct account *accou
 {
 	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
 
-	return fact && *fact >> FACT_DOUBTFUL_SHIFT;
+	return fact && *fact >> FACT_DOUBTFUL_SHIFT & 1;
+}
+
+enum mmt_pattern rows_pattern(const struct rows *rows, const struct account *account)
+{
+	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
+
+	return fact ? (enum mmt_pattern)(*fact >> FACT_PATTERN_SHIFT) : MMT_PATTERN_NONE;
 }
 
 const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval)

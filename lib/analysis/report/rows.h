@@ -50,7 +50,8 @@ struct rows {
 	struct names names;
 	struct intern keys;		      /* its ids are row numbers - 1 */
 	VECTOR(struct row_description) items; /* by row number - 1 */
-	struct map facts;	       /* stack << 32 | kind -> class | how the stack ends << 8 | is doubtful << 16 */
+	struct map facts;	       /* stack << 32 | kind -> class | how the stack ends << 8 | is doubtful << 16 |
+				  pattern << 24 */
 	VECTOR(uint32_t) name_numbers; /* of all frames, those of one frame in a row */
 	VECTOR(uint32_t) numbered;     /* by the code view's frame number: place + 1 in these; 0: not yet */
 	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
@@ -88,6 +89,7 @@ uint32_t rows_shown(const struct rows *rows, const struct account *account);
 /* The class of an account's memory, taking its stack into account. */
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
+enum mmt_pattern rows_pattern(const struct rows *rows, const struct account *account);
 bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
 
 /* The account that committed the interval, if that is not the one that mapped it. */

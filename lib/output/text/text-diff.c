@@ -204,10 +204,16 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 	uint64_t count_after = entry->after ? entry->after->unfreed_count : 0;
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT];
 
+	struct verdict_word verdict = {0};
+
+	if (entry->after)
+		verdict = text_verdict_word(diff->after, mmt_group_verdict(diff->after, entry->after));
 	text->indent = ROW_INDENT;
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
 		    "%11s", mmt_format_change(entry->bytes, before));
 	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
+	if (verdict.word)
+		text_part(text, verdict.style, "%s", verdict.word);
 	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
 		text_part(text, TEXT_PLAIN, "%s mappings", mmt_format_count(count_after, after));
 		if (bytes_before)

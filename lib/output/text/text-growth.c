@@ -293,6 +293,16 @@ static int64_t swap_change(const struct mmt_growth *growth)
 	return (int64_t)(growth->end_swap_bytes - growth->start_swap_bytes);
 }
 
+/* Whether a cause that holds memory is a leak. */
+static bool has_leak(const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->cause_count; i++) {
+		if (report->causes[i].memory_bytes && report->causes[i].verdict == MMT_LIFETIME_LEAK)
+			return true;
+	}
+	return false;
+}
+
 static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t size, const char *format, ...)
 {
 	size_t length = strlen(sentence);
@@ -330,7 +340,7 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 		snprintf(sentence, size, "%s %s, but level for the last %s, since %s after the start%s", what, change,
 			 mmt_format_duration(since(growth->end_ns, growth->settled_ns), time),
 			 mmt_format_duration(since(growth->settled_ns, report->start_ns), level),
-			 growth->unfreed_growth_bytes
+			 growth->unfreed_growth_bytes || has_leak(report)
 			     ? "."
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
