@@ -22,6 +22,7 @@
 #define MAGIC_1_20 0xfffffff1u
 
 #define FUNCTIONS_MAX (1u << 24)
+#define TEXT_MAX 4096	      /* of a name: many functions of a hostile file may share one of megabytes */
 #define VALUES_MAX (1u << 18) /* changes of a value within one function */
 
 /* Index of the inlining among the values and data of a function. */
@@ -78,7 +79,8 @@ static struct bytes bytes_at(const struct go_functions *functions, uint64_t part
 
 static const char *text_at(const struct go_functions *functions, uint64_t part, uint64_t offset)
 {
-	struct bytes bytes = bytes_at(functions, part, offset);
+	struct bytes rest = bytes_at(functions, part, offset);
+	struct bytes bytes = bytes_sub(&rest, bytes_left(&rest) < TEXT_MAX ? bytes_left(&rest) : TEXT_MAX);
 	const char *text = bytes_string(&bytes);
 
 	return *text ? text : NULL;
