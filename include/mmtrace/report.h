@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define MMT_UNKNOWN UINT64_MAX	/* the recording does not have the data for this figure */
+#define MMT_UNKNOWN UINT64_MAX	   /* the recording does not have the data for this figure */
 #define MMT_RATE_UNKNOWN INT64_MIN /* likewise, for bytes per minute */
 
 /* Kind of memory, derived from the call that mapped it, its file, and later calls such as mprotect(2). */
@@ -297,10 +297,10 @@ struct mmt_group {
 	const uint64_t *committed_trend;
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
 	enum mmt_lifetime_verdict verdict;
-	uint64_t outlived_count;     /* unfreed mappings that are older than outlived_ns; 0 if committed bytes led to
-					`verdict` */
-	uint64_t outlived_ns;	     /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
-	uint64_t advised_ns;	     /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */
+	uint64_t outlived_count; /* unfreed mappings that are older than outlived_ns; 0 if committed bytes led to
+				    `verdict` */
+	uint64_t outlived_ns;	 /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
+	uint64_t advised_ns;	 /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */
 	/* The slope of its committed bytes since growth.rate_from_ns, of which only the resident share counts;
 	 * MMT_RATE_UNKNOWN if the window is shorter than a second. */
 	int64_t bytes_per_minute;
@@ -378,11 +378,37 @@ struct mmt_cause {
 	size_t group_count;
 };
 
+/* How the resident size changed over time. mmtrace-internals(7) describes the rules. */
+enum mmt_verdict {
+	MMT_VERDICT_UNKNOWN,   /* no resident sizes were recorded */
+	MMT_VERDICT_TOO_SHORT, /* the recording is too short: see advised_ns */
+	MMT_VERDICT_GROWING,
+	MMT_VERDICT_PLATEAU, /* grew and then stayed level: see settled_ns */
+	MMT_VERDICT_STEADY,
+	MMT_VERDICT_SHRINKING,
+	MMT_VERDICT_KINDS,
+};
+
+/* Word of documents, for instance "too-short". Static. */
+MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
+
 /* The first and the last reading of a process in the window; see resident_readings. */
 struct mmt_process_readings {
 	uint64_t start_ns, end_ns;
 	uint64_t start_resident_bytes, end_resident_bytes;
 	uint64_t start_swapped_bytes, end_swapped_bytes;
+	/* What the process has alone, if the verdict on all processes goes by Pss (private_known). Changes of it by
+	 * processes that began or ceased to share its memory are not growth. */
+	bool private_known;
+	uint64_t start_private_bytes, end_private_bytes;
+	/* Of private memory, or of resident and swapped memory, in the window; known of several processes only. */
+	bool growth_known;
+	enum mmt_verdict verdict;
+	int64_t growth_bytes;
+	int64_t bytes_per_minute; /* as in struct mmt_growth */
+	bool grows;		  /* alive and GROWING, by enough to make that the verdict on all processes */
+	bool rising;		  /* ... and still rising at the end */
+	bool brief;		  /* one of several that came and went: not in the verdict */
 };
 
 struct mmt_process {
@@ -415,8 +441,8 @@ struct mmt_process {
 	const struct mmt_process_readings *readings; /* NULL: none */
 };
 
-/* By how much the memory in use of the process, resident and swapped together, changed from its first reading to its
- * last; 0 if `readings` is NULL. */
+/* By how much the memory of the process changed from its first reading to its last: readings->growth_bytes, or if that
+ * is not known, resident and swapped memory together. 0 if `readings` is NULL. */
 MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 
 /* Why a report may be incomplete. The values are stable; later versions append new ones. */
@@ -504,20 +530,6 @@ struct mmt_mark {
 	uint64_t time_ns;
 };
 
-/* How the resident size changed over time. mmtrace-internals(7) describes the rules. */
-enum mmt_verdict {
-	MMT_VERDICT_UNKNOWN,   /* no resident sizes were recorded */
-	MMT_VERDICT_TOO_SHORT, /* the recording is too short: see advised_ns */
-	MMT_VERDICT_GROWING,
-	MMT_VERDICT_PLATEAU, /* grew and then stayed level: see settled_ns */
-	MMT_VERDICT_STEADY,
-	MMT_VERDICT_SHRINKING,
-	MMT_VERDICT_KINDS,
-};
-
-/* Word of documents, for instance "too-short". Static. */
-MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
-
 /* Owner of a page that was resident either at the start or at the end, but not both. */
 enum mmt_growth_place {
 	MMT_GROWTH_MADE,      /* a mapping made during the recording */
@@ -555,9 +567,25 @@ struct mmt_resident_kind {
 
 struct mmt_growth {
 	enum mmt_verdict verdict;
-	uint64_t start_bytes, end_bytes, peak_bytes; /* resident sizes in the window; or MMT_UNKNOWN */
+	uint64_t start_bytes, end_bytes, peak_bytes; /* resident sizes in the window; or MMT_UNKNOWN. The first two of
+							the processes that count: see by_pss */
 	uint64_t start_ns, end_ns, peak_ns;	     /* times of these readings */
 	uint64_t start_swap_bytes, end_swap_bytes;   /* swapped at these times, in addition to what is resident */
+	/*
+	 * Of several processes that share memory, the verdict and the figures below go by their proportional set size
+	 * (by_pss), in which shared memory counts once, and otherwise by RSS; in both cases without processes that only
+	 * come and go, such as those that a server forks for each request. Swap is that of the same processes.
+	 */
+	bool by_pss;
+	bool pss_missing; /* the Pss of some process is not known, so that shared memory may count several times */
+	uint64_t start_pss_bytes, end_pss_bytes, peak_pss_bytes; /* if by_pss */
+	/* Change of Pss because processes outside the recording began (negative) or ceased to share memory with
+	 * recorded ones: no growth. */
+	int64_t outside_bytes;
+	/* The verdict is MMT_VERDICT_GROWING because some processes grow (see `grows` in struct mmt_process_readings),
+	 * although that on all of them together would be `sum_verdict`. */
+	bool by_process;
+	enum mmt_verdict sum_verdict;
 	/* Of resident and swapped memory together, as the verdict. */
 	int64_t bytes_per_minute; /* slope of the lowest readings since rate_from_ns; 0 if it is noise */
 	/* Those of the groups that are not in any group: in memory that was mapped or made accessible earlier, and
@@ -598,8 +626,8 @@ MMT_PUBLIC struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading 
 /* floor_bytes as a rate since rate_from_ns: smaller rates are noise. 0 if it is unknown. */
 MMT_PUBLIC int64_t mmt_growth_rate_noise(const struct mmt_growth *growth);
 
-/* By how much the memory in use, resident and swapped together, changed from the first reading to the last; 0 if it is
- * unknown. */
+/* By how much the judged memory, with swap and without outside_bytes, changed from the first reading to the last; 0 if
+ * it is unknown. */
 MMT_PUBLIC int64_t mmt_growth_change(const struct mmt_growth *growth);
 
 struct mmt_thread_total {
@@ -685,7 +713,11 @@ struct mmt_report {
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* in the window, in time order; none: not recorded */
 	size_t resident_reading_count;
-	struct mmt_growth growth;	  /* of the resident readings */
+	/* What the verdict is about, if that is something else: Pss, or RSS without processes that only come and go;
+	 * see `growth`. */
+	const struct mmt_resident_reading *judged_readings;
+	size_t judged_reading_count;
+	struct mmt_growth growth;
 	bool huge_pages_known;		  /* of all selected processes that were alive when recording ended */
 	struct mmt_huge_pages huge_pages; /* of these processes, in any memory */
 	const char *huge_setting;	  /* "always", "madvise" or "never": which programs the recorded system gives

@@ -72,6 +72,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_PROCESS_STARTED] = MMT_EVENT_OTHER,
     [EVENT_SWAPPED] = MMT_EVENT_OTHER,
     [EVENT_BREAK] = MMT_EVENT_OTHER,
+    [EVENT_PSS] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
@@ -416,6 +417,7 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_PROCESS_STARTED:
 	case EVENT_SWAPPED:
 	case EVENT_BREAK:
+	case EVENT_PSS:
 	case EVENT_OTHER:
 		break;
 	}

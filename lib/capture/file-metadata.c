@@ -36,7 +36,7 @@ static struct mmt_error *add_section(struct recorder *recorder, enum format_feat
 static struct mmt_error *add_attributes(struct recorder *recorder)
 {
 	struct event_description snapshot;
-	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 4];
+	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 5];
 
 	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
 		const struct event_description *event = &recorder->reader.events.items.items[i];
@@ -62,6 +62,7 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NAME_PIECE_ID;
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = NOTE_ID;
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3] = RESIDENT_PAGES_ID;
+	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 4] = PSS_ID;
 	events_describe_snapshot(&snapshot);
 	return writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, snapshot_ids,
 				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));

@@ -16,6 +16,7 @@
 #include "capture/build-id-notes.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
+#include "capture/procfs/pss.h"
 #include "capture/procfs/residency.h"
 #include "capture/process/command.h"
 #include "capture/process/process-events.h"
@@ -70,6 +71,7 @@ struct jobs {
 	    interval_ranges; /* ranges of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
 
 	struct resident_series resident_series;
+	uint64_t pss_next_ns; /* when Pss is read again */
 	process_residencies start_residency;
 	uint64_t huge_spent_ns; /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */
 	uint32_t page_readings; /* how often resident pages were read since the start */

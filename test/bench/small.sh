@@ -91,6 +91,12 @@ may (eu-)?addr2line not installed
 may (llvm-symbolizer|perf-[a-z-]+) not installed
 END
 
+expect "$bench/pss-cost" <<'END'
+must ns/page ns/page s for 1 TiB s for 1 TiB
+must rollup pagemap rollup pagemap
+must (private|private, huge pages|of a parent and 4 children|shared memory of 5) <d> <d> <d> <d>
+END
+
 if (. "$SOURCE/test/html/browser.bash" && prepare_browser) >"$directory/reason-page"; then
 	expect "$bench/page-speed" <<'END'
 must page of 100 stacks: <n> bytes, made in <d> s

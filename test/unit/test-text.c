@@ -928,7 +928,7 @@ START_TEST(nothing_unfreed)
 	/* Nothing is known of a process that did nothing, or lets others work. */
 	memset(report.events, 0, sizeof(report.events));
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "no memory call was recorded: the process was idle, or other processes do its work\n");
+	ASSERT_HAS(text, "no memory call was recorded: the process needed none, or other processes do its work\n");
 	ASSERT_WARNINGS(text, "no leak");
 	free(text);
 	/* A process that touches older mappings is not idle. */

@@ -5,20 +5,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/wide-sum.h"
 #include "trace/format/format.h"
 
 #define CHILDREN_MAX 4096
 #define STARTS_MAX 4096
-#define PROCESS_READINGS_MAX 4096
-#define READINGS_MAX 1024 /* when full, keep every second reading */
 
 void notes_deinit(struct notes *notes)
 {
 	vector_deinit(&notes->marks);
-	vector_deinit(&notes->readings);
-	vector_deinit(&notes->process_readings);
-	map_deinit(&notes->latest_readings);
+	memory_readings_deinit(&notes->memory);
 	vector_deinit(&notes->unrecorded_children);
 	vector_deinit(&notes->starts);
 }
@@ -30,90 +25,6 @@ static bool counts(const struct notes *notes, int32_t pid)
 			return true;
 	}
 	return !notes->pids;
-}
-
-static void halve_readings(struct notes *notes)
-{
-	for (size_t i = 0; i < READINGS_MAX / 2; i++)
-		notes->readings.items[i] = notes->readings.items[2 * i];
-	notes->readings.count = READINGS_MAX / 2;
-}
-
-static struct process_readings *find_latest_readings(const struct notes *notes, int32_t pid)
-{
-	const uint64_t *index = map_get(&notes->latest_readings, (uint32_t)pid);
-
-	return index ? &notes->process_readings.items[*index] : NULL;
-}
-
-static uint64_t limit_resident(uint64_t bytes)
-{
-	return bytes < LIMIT_RESIDENT_BYTES ? bytes : LIMIT_RESIDENT_BYTES;
-}
-
-static struct mmt_error *take_resident_of_process(struct notes *notes, const struct event *event)
-{
-	struct process_readings *readings = find_latest_readings(notes, event->pid);
-
-	if (event->time_ns < notes->from_ns)
-		return NULL;
-	if (!readings || readings->over) {
-		const size_t earlier = readings ? (size_t)(readings - notes->process_readings.items) + 1 : 0;
-
-		if (notes->process_readings.count == PROCESS_READINGS_MAX)
-			return NULL;
-		if (!map_put(&notes->latest_readings, (uint32_t)event->pid, notes->process_readings.count))
-			return &error_no_memory;
-		readings = vector_append(&notes->process_readings);
-		if (!readings)
-			return &error_no_memory;
-		readings->pid = event->pid;
-		readings->earlier = earlier;
-		readings->of.start_ns = event->time_ns;
-		readings->of.start_resident_bytes = limit_resident(event->resident.bytes);
-	}
-	readings->of.end_ns = event->time_ns;
-	readings->of.end_resident_bytes = limit_resident(event->resident.bytes);
-	readings->of.end_swapped_bytes = 0;
-	return NULL;
-}
-
-/* The records of one reading are consecutive. */
-static struct mmt_error *take_resident(struct notes *notes, const struct event *event)
-{
-	const struct mmt_resident_reading next = {.time_ns = event->time_ns};
-	struct mmt_resident_reading *reading;
-
-	if (!counts(notes, event->pid))
-		return NULL;
-	if (!notes->readings.count || event->resident.reading != notes->reading) {
-		if (notes->readings.count == READINGS_MAX)
-			halve_readings(notes);
-		if (!vector_push(&notes->readings, next))
-			return &error_no_memory;
-	}
-	notes->reading = event->resident.reading;
-	reading = &notes->readings.items[notes->readings.count - 1];
-	/* Saturate: differences of readings of a corrupt file must not overflow. */
-	reading->resident_bytes = saturating_add(reading->resident_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
-	return take_resident_of_process(notes, event);
-}
-
-/* Follows the resident size of the same process and reading. */
-static void take_swapped(struct notes *notes, const struct event *event)
-{
-	struct process_readings *readings = find_latest_readings(notes, event->pid);
-	struct mmt_resident_reading *reading;
-
-	if (!counts(notes, event->pid) || !notes->readings.count || event->resident.reading != notes->reading)
-		return;
-	reading = &notes->readings.items[notes->readings.count - 1];
-	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
-	if (!readings || readings->over || event->time_ns < notes->from_ns)
-		return;
-	readings->of.end_swapped_bytes = limit_resident(event->resident.bytes);
-	if (readings->of.start_ns == readings->of.end_ns)
-		readings->of.start_swapped_bytes = readings->of.end_swapped_bytes;
 }
 
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
@@ -144,24 +55,12 @@ static struct mmt_error *take_children(struct notes *notes, const struct event *
 static struct mmt_error *take_start(struct notes *notes, const struct event *event)
 {
 	const struct process_start start = {event->pid, event->started.boot_ns};
-	struct process_readings *earlier = find_latest_readings(notes, event->pid);
 
 	/* The note precedes the first reading of a process. */
-	if (earlier)
-		earlier->over = true;
+	memory_readings_end_process(&notes->memory, event->pid);
 	if (notes->starts.count == STARTS_MAX)
 		return NULL;
 	return vector_push(&notes->starts, start) ? NULL : &error_no_memory;
-}
-
-const struct mmt_process_readings *notes_process_readings(const struct notes *notes, int32_t pid, uint64_t started_ns,
-							  uint64_t ended_ns)
-{
-	const struct process_readings *readings = find_latest_readings(notes, pid);
-
-	while (readings && (readings->of.start_ns < started_ns || readings->of.start_ns > ended_ns))
-		readings = readings->earlier ? &notes->process_readings.items[readings->earlier - 1] : NULL;
-	return readings ? &readings->of : NULL;
 }
 
 uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid)
@@ -177,10 +76,8 @@ static struct mmt_error *take_in_order(struct notes *notes, const struct event *
 {
 	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
 
-	if (event->kind == EVENT_RESIDENT)
-		return take_resident(notes, event);
-	if (event->kind == EVENT_SWAPPED)
-		take_swapped(notes, event);
+	if (event->kind == EVENT_RESIDENT || event->kind == EVENT_SWAPPED || event->kind == EVENT_PSS)
+		return counts(notes, event->pid) ? memory_readings_take(&notes->memory, event) : NULL;
 	if (event->kind == EVENT_UNRECORDED_CHILDREN)
 		return take_children(notes, event);
 	if (event->kind == EVENT_PROCESS_STARTED)
@@ -201,11 +98,6 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		note.time_ns = notes->latest_ns;
 	notes->latest_ns = note.time_ns;
 	return take_in_order(notes, &note);
-}
-
-uint64_t notes_resident(const struct notes *notes)
-{
-	return notes->readings.count ? notes->readings.items[notes->readings.count - 1].resident_bytes : MMT_UNKNOWN;
 }
 
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_timestamp *timestamp)
@@ -232,21 +124,19 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option, s
 struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
 				 struct mmt_report *report)
 {
-	size_t first = 0;
+	size_t first = memory_readings_first(&notes->memory, from_ns);
 	struct mmt_mark *marks = arena_alloc(arena, notes->marks.count, sizeof(*marks));
 	struct mmt_resident_reading *readings;
 
-	while (first < notes->readings.count && notes->readings.items[first].time_ns < from_ns)
-		first++;
-	readings = arena_alloc(arena, notes->readings.count - first, sizeof(*readings));
+	readings = arena_alloc(arena, notes->memory.readings.count - first, sizeof(*readings));
 	if (!marks || !readings)
 		return &error_no_memory;
 	report->mark_count = notes->marks.count;
-	report->resident_reading_count = notes->readings.count - first;
+	report->resident_reading_count = notes->memory.readings.count - first;
 	if (report->mark_count)
 		memcpy(marks, notes->marks.items, report->mark_count * sizeof(*marks));
 	if (report->resident_reading_count)
-		memcpy(readings, notes->readings.items + first, report->resident_reading_count * sizeof(*readings));
+		memcpy(readings, notes->memory.readings.items + first, report->resident_reading_count * sizeof(*readings));
 	report->marks = marks;
 	report->resident_readings = readings;
 	return NULL;

@@ -9,6 +9,7 @@
 
 #include <mmtrace/report.h>
 
+#include "analysis/replay/memory-readings.h"
 #include "base/arena.h"
 #include "base/errors.h"
 #include "base/map.h"
@@ -26,26 +27,14 @@ struct process_start {
 	uint64_t boot_ns;
 };
 
-/* The first and the last reading of one process. */
-struct process_readings {
-	int32_t pid;
-	struct mmt_process_readings of;
-	size_t earlier; /* 1 + index of an earlier process with this PID; 0: none */
-	bool over;	/* another process has the PID */
-};
-
 /* All-zero notes are empty. Whatever the recording contains, the times of marks and readings ascend. */
 struct notes {
 	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
 	size_t pid_count;
 	VECTOR(struct mmt_mark) marks;
-	uint64_t from_ns;			      /* process_readings has no earlier ones */
-	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
-	VECTOR(struct process_readings) process_readings;
-	struct map latest_readings; /* by PID: index of the latest process in process_readings */
+	struct memory_readings memory; /* of these processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
-	uint64_t reading;   /* number of the last reading; 0: none */
 	uint64_t latest_ns; /* time of the last note */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
@@ -53,19 +42,12 @@ struct notes {
 
 void notes_deinit(struct notes *notes);
 
-/* Handles EVENT_MARK, EVENT_RESIDENT, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN and EVENT_PROCESS_STARTED, and
- * ignores other events. */
+/* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN and EVENT_PROCESS_STARTED, and ignores
+ * other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* Start time of the latest process with this PID, in nanoseconds since boot; 0: unknown. */
 uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid);
-
-/* The readings of the process with this PID that lived in this period; NULL: none. Valid until the next event. */
-const struct mmt_process_readings *notes_process_readings(const struct notes *notes, int32_t pid, uint64_t started_ns,
-							  uint64_t ended_ns);
-
-/* RSS in the latest reading; MMT_UNKNOWN: there is no reading. */
-uint64_t notes_resident(const struct notes *notes);
 
 /* How long large stack dumps were off, up to `end_ns`. */
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);

@@ -245,7 +245,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	error = find_survivors(replay, options->report);
 	if (!error)
 		error = find_window(replay, options->report);
-	replay->notes.from_ns = replay->window.from_ns;
+	replay->notes.memory.from_ns = replay->window.from_ns;
+	replay->notes.memory.page_bytes = spaces.page_bytes;
 	accounts.from_ns = replay->window.from_ns;
 	accounts.allocations_to_ns = replay->window.allocations_to_ns;
 	ledger_init(&replay->ledger, &accounts);
@@ -547,6 +548,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_MARK:
 	case EVENT_RESIDENT:
 	case EVENT_SWAPPED:
+	case EVENT_PSS:
 	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_PROCESS_STARTED:
 		return notes_take(&replay->notes, event);

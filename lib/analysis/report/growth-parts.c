@@ -194,7 +194,9 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 static bool is_nothing(const struct page_readings *readings, const struct replay *replay, const struct process *process,
 		       const struct process_pages *pages)
 {
-	if (process->borrows_space)
+	const struct process_readings *sizes = growth_process_readings(replay, process);
+
+	if (process->borrows_space || (sizes && sizes->of.brief))
 		return true;
 	if (process->ended)
 		return process->ended_ns <= replay->window.from_ns ||

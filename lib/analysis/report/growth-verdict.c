@@ -542,9 +542,13 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 /* Readings that come from elsewhere may be of any size: unsigned, the sums may wrap. */
 int64_t mmt_growth_change(const struct mmt_growth *growth)
 {
+	uint64_t start_bytes = growth->by_pss ? growth->start_pss_bytes : growth->start_bytes;
+	uint64_t end_bytes = growth->by_pss ? growth->end_pss_bytes : growth->end_bytes;
+
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		return 0;
-	return (int64_t)(growth->end_bytes + growth->end_swap_bytes - growth->start_bytes - growth->start_swap_bytes);
+	return (int64_t)(end_bytes + growth->end_swap_bytes - start_bytes - growth->start_swap_bytes -
+			 (uint64_t)growth->outside_bytes);
 }
 
 int64_t mmt_process_growth(const struct mmt_process *process)
@@ -553,6 +557,8 @@ int64_t mmt_process_growth(const struct mmt_process *process)
 
 	if (!readings)
 		return 0;
+	if (readings->growth_known)
+		return readings->growth_bytes;
 	return (int64_t)(readings->end_resident_bytes + readings->end_swapped_bytes - readings->start_resident_bytes -
 			 readings->start_swapped_bytes);
 }

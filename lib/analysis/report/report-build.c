@@ -354,18 +354,12 @@ static uint64_t count_mappings(const struct process *process)
 	return count;
 }
 
-/* A process without a known parent was there when recording began. */
-static const struct mmt_process_readings *find_readings(const struct report *report, const struct process *process)
-{
-	return notes_process_readings(&report->replay.notes, process->pid,
-				      process->parent_pid ? process->started_ns : 0, process->ended_ns);
-}
-
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
 	const struct process_totals process_totals = process_totals_of(&report->replay, process);
 	const struct held_bytes *now = &process_totals.now, *ended = &process_totals.ended;
+	const struct process_readings *readings = growth_process_readings(&report->replay, process);
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -375,7 +369,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .threads = process->thread_count,
 	    .start_boot_ns = notes_start_boot_ns(&report->replay.notes, process->pid),
 	    .resident_bytes = sum_residency(report, process),
-	    .readings = find_readings(report, process),
+	    .readings = readings ? &readings->of : NULL,
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,
 	    .reserved_bytes = now->reserved + ended->reserved,
@@ -537,11 +531,11 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	error = notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
 	if (error)
 		return error;
-	result->growth = mmt_growth_judge(result->resident_readings, result->resident_reading_count);
+	error = growth_judge(&report->replay, &report->rows, &report->arena, result);
 	/* The recording is long enough, but RSS was read in a small part of it only. */
 	if (result->to_ns > result->from_ns && result->growth.advised_ns <= result->to_ns - result->from_ns)
 		result->growth.advised_ns = 0;
-	return NULL;
+	return error;
 }
 
 static void describe_loss(struct report *report)

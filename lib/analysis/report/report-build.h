@@ -132,6 +132,15 @@ struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struc
 struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *rows,
 				   struct mmt_report *report) MMT_MUST_CHECK;
 
+/* growth-processes.c: whether the processes grow. */
+
+/* Fills in report->growth, without its parts, and the verdicts on the readings of each process. */
+struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, struct arena *arena,
+			       struct mmt_report *report) MMT_MUST_CHECK;
+
+/* The readings of a process; NULL: none, or it borrows its space. */
+struct process_readings *growth_process_readings(const struct replay *replay, const struct process *process);
+
 /* growth-parts.c: where RSS grew. */
 
 /* mremap(2) moved `length` bytes: pages of the start that were in them are at the new address from now on. False: out

@@ -53,7 +53,7 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 {
 	struct steps *steps = context;
 	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
-				.process_resident_bytes = notes_resident(&replay->notes)};
+				.process_resident_bytes = memory_readings_resident(&replay->notes.memory)};
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
 	uint64_t read_ns = steps->readings->latest_ns, latest_bytes;
 	bool others_live;
@@ -203,7 +203,7 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 							      .committed_bytes = report->committed_bytes,
 							      .reserved_bytes = report->reserved_bytes,
 							      .resident_bytes = report->resident_bytes,
-							      .process_resident_bytes = notes_resident(&replay->notes)};
+							      .process_resident_bytes = memory_readings_resident(&replay->notes.memory)};
 	report->steps = published;
 	return NULL;
 }

@@ -404,7 +404,7 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns) : NULL;
 }
 
-struct mmt_error *resident_series_end(struct recorder *recorder)
+static struct mmt_error *read_series(struct recorder *recorder, bool last)
 {
 	struct resident_series *series = &recorder->jobs.resident_series;
 	uint64_t now_ns = clock_now_ns(), began_ns = clock_thread_ns(), reading = ++series->readings, interval_ns;
@@ -430,6 +430,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 		error = recorder_note_resident(recorder, process->pid, now_ns, bytes, reading);
 		if (!error && swapped)
 			error = recorder_note_swapped(recorder, process->pid, now_ns, swapped, reading);
+		process->resident_bytes = bytes;
 	}
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;
@@ -438,12 +439,17 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 	interval_ns = larger(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE);
 	interval_ns = larger(interval_ns, recorder->processes.items.count * PROCESS_NS);
 	series->next_ns = now_ns + larger(interval_ns, (clock_thread_ns() - began_ns) * COST_SHARE);
-	return error;
+	return error ? error : pss_series_read(recorder, now_ns, reading, last);
 }
 
 struct mmt_error *resident_series_read(struct recorder *recorder)
 {
-	return clock_now_ns() < recorder->jobs.resident_series.next_ns ? NULL : resident_series_end(recorder);
+	return clock_now_ns() < recorder->jobs.resident_series.next_ns ? NULL : read_series(recorder, false);
+}
+
+struct mmt_error *resident_series_end(struct recorder *recorder)
+{
+	return read_series(recorder, true);
 }
 
 #define LIVE_RUNS_MAX (1u << 20) /* limit while recording: runs read at the start stay in memory */

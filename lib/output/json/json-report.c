@@ -61,6 +61,14 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_close(document);
 }
 
+static void put_signed(struct document *document, const char *key, int64_t value, bool known)
+{
+	if (known)
+		document_signed(document, key, value);
+	else
+		document_null(document, key);
+}
+
 static void put_process_readings(struct document *document, const struct mmt_process_readings *readings)
 {
 	document_unsigned(document, "start_resident_bytes", readings ? readings->start_resident_bytes : MMT_UNKNOWN);
@@ -69,6 +77,17 @@ static void put_process_readings(struct document *document, const struct mmt_pro
 	document_unsigned(document, "end_resident_bytes", readings ? readings->end_resident_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "end_swapped_bytes", readings ? readings->end_swapped_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "end_reading_ns", readings ? readings->end_ns : MMT_UNKNOWN);
+	document_unsigned(document, "start_private_bytes",
+			  readings && readings->private_known ? readings->start_private_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "end_private_bytes",
+			  readings && readings->private_known ? readings->end_private_bytes : MMT_UNKNOWN);
+	document_string(document, "verdict",
+			readings && readings->growth_known ? mmt_verdict_name(readings->verdict) : NULL);
+	put_signed(document, "growth_bytes", readings ? readings->growth_bytes : 0, readings && readings->growth_known);
+	put_signed(document, "bytes_per_minute", readings ? readings->bytes_per_minute : 0,
+		   readings && readings->growth_known && readings->verdict > MMT_VERDICT_TOO_SHORT);
+	document_bool(document, "grows", readings && readings->grows);
+	document_bool(document, "brief", readings && readings->brief);
 }
 
 static void put_process(struct document *document, const struct mmt_process *process)
@@ -188,14 +207,6 @@ static void put_huge_pages_of_group(struct document *document, const struct mmt_
 	put_huge_figures(document, pages);
 	document_string(document, "hint", pages->hint);
 	document_close(document);
-}
-
-static void put_signed(struct document *document, const char *key, int64_t value, bool known)
-{
-	if (known)
-		document_signed(document, key, value);
-	else
-		document_null(document, key);
 }
 
 static void put_per_minute(struct document *document, int64_t bytes_per_minute)
@@ -418,6 +429,13 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_unsigned(document, "start_bytes", growth->start_bytes);
 	document_unsigned(document, "end_bytes", growth->end_bytes);
 	document_unsigned(document, "peak_bytes", growth->peak_bytes);
+	document_string(document, "measure", !known ? NULL : growth->by_pss ? "pss" : "rss");
+	document_unsigned(document, "start_pss_bytes", growth->by_pss ? growth->start_pss_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "end_pss_bytes", growth->by_pss ? growth->end_pss_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "peak_pss_bytes", growth->by_pss ? growth->peak_pss_bytes : MMT_UNKNOWN);
+	put_signed(document, "outside_bytes", growth->outside_bytes, growth->by_pss);
+	document_string(document, "sum_verdict",
+			mmt_verdict_name(growth->by_process ? growth->sum_verdict : growth->verdict));
 	document_unsigned(document, "start_swap_bytes", known ? growth->start_swap_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "end_swap_bytes", known ? growth->end_swap_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "start_ns", known ? growth->start_ns : MMT_UNKNOWN);

@@ -153,68 +153,15 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-#define PROCESSES_NAMED 4
 #define INDENT 2
 #define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
-
-struct same_name {
-	const struct mmt_process *first;
-	size_t count;
-};
-
-/* Count the processes of each name, in the order of their first process. Returns how many processes are counted. */
-static size_t count_same_names(const struct mmt_report *report, struct same_name names[PROCESSES_NAMED],
-			       size_t *name_count_ret)
-{
-	size_t name_count = 0, counted = 0;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-		const char *name = process->name ? process->name : "";
-		size_t at = 0;
-
-		while (at < name_count && strcmp(names[at].first->name ? names[at].first->name : "", name) != 0)
-			at++;
-		if (at == PROCESSES_NAMED)
-			continue;
-		if (at == name_count)
-			names[name_count++] = (struct same_name){process, 0};
-		names[at].count++;
-		counted++;
-	}
-	*name_count_ret = name_count;
-	return counted;
-}
-
-/* "9 processes: nginx x 8, sh (pid 4711), " */
-static void put_processes(struct text *text, const struct mmt_report *report)
-{
-	struct same_name names[PROCESSES_NAMED];
-	size_t name_count, counted = count_same_names(report, names, &name_count);
-
-	if (report->process_count > 1)
-		text_format(text, TEXT_PLAIN, "%s processes: ", text_count(text, report->process_count));
-	for (size_t i = 0; i < name_count; i++) {
-		if (i)
-			text_put(text, TEXT_PLAIN, ", ");
-		if (names[i].count == 1) {
-			text_put_process(text, names[i].first);
-			continue;
-		}
-		text_put_process_name(text, names[i].first);
-		text_format(text, TEXT_PLAIN, " x %s", text_count(text, names[i].count));
-	}
-	if (counted < report->process_count)
-		text_put(text, TEXT_PLAIN, " ...");
-	if (report->process_count)
-		text_put(text, TEXT_PLAIN, ", ");
-}
 
 /* The readings as points of a trend: the largest in each part of the time, or the value before it. */
 static void put_trend(struct text *text, const struct mmt_report *report)
 {
-	const struct mmt_resident_reading *readings = report->resident_readings;
-	size_t count = report->resident_reading_count;
+	bool judged = report->judged_reading_count > 0;
+	const struct mmt_resident_reading *readings = judged ? report->judged_readings : report->resident_readings;
+	size_t count = judged ? report->judged_reading_count : report->resident_reading_count;
 	uint64_t points[MMT_TREND_POINTS] = {0}, span_ns = readings[count - 1].time_ns - readings[0].time_ns;
 
 	for (size_t i = 0; i < count; i++) {
@@ -258,13 +205,15 @@ static void put_sizes(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 
-	text_part(text, TEXT_STRONG, "RSS %s at start, %s at end", text_bytes(text, growth->start_bytes),
-		  text_bytes(text, growth->end_bytes));
+	text_part(text, TEXT_STRONG, "%s %s at start, %s at end", text_measure(growth),
+		  text_bytes(text, growth->by_pss ? growth->start_pss_bytes : growth->start_bytes),
+		  text_bytes(text, growth->by_pss ? growth->end_pss_bytes : growth->end_bytes));
 	if (growth->start_swap_bytes || growth->end_swap_bytes)
 		text_part(text, TEXT_STRONG, "swap %s at start, %s at end", text_bytes(text, growth->start_swap_bytes),
 			  text_bytes(text, growth->end_swap_bytes));
 	text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
-	text_part(text, TEXT_PLAIN, "peak %s", text_bytes(text, growth->peak_bytes));
+	text_part(text, TEXT_PLAIN, "peak %s",
+		  text_bytes(text, growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes));
 	put_trend(text, report);
 }
 
@@ -272,7 +221,7 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 {
 	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
 
-	put_processes(text, report);
+	text_process_names(text, report);
 	text_put(text, TEXT_PLAIN, text_duration(text, duration_ns));
 	if (report->resident_reading_count)
 		put_sizes(text, report);
@@ -320,7 +269,7 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 	char change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], time[MMT_SIZE_TEXT], level[MMT_SIZE_TEXT];
 
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
-	const char *what = swaps ? "RSS and swap" : "RSS";
+	const char *what = text_measure_with_swap(growth);
 
 	mmt_format_change(mmt_growth_change(growth), change);
 	switch (growth->verdict) {
@@ -345,8 +294,8 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
 	case MMT_VERDICT_STEADY:
-		snprintf(sentence, size, "%s no trend (%s at the end; changes up to %s do not count).",
-			 swaps ? "RSS and swap have" : "RSS has", change, mmt_format_bytes(growth->floor_bytes, level));
+		snprintf(sentence, size, "%s %s no trend (%s at the end; changes up to %s do not count).", what,
+			 swaps ? "have" : "has", change, mmt_format_bytes(growth->floor_bytes, level));
 		break;
 	case MMT_VERDICT_SHRINKING:
 		snprintf(sentence, size, "%s %s.", what, change);
@@ -384,6 +333,10 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 
 	text_put(text, mapped ? TEXT_STRONG : words[report->growth.verdict].style, words[report->growth.verdict].word);
 	text_put(text, TEXT_PLAIN, ": ");
+	if (report->growth.by_process) {
+		text_put_growers(text, report);
+		return;
+	}
 	write_verdict(report, sentence, sizeof(sentence));
 	if (mapped)
 		append(sentence, sizeof(sentence),
@@ -559,6 +512,9 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 
 	if (!growth->pages_at_ends && growth->pages_end_ns)
 		put_readings(text, report);
+	else if (growth->by_pss)
+		text_line(text, TEXT_PLAIN, "  RSS of all processes %s, in which what they share counts several times:",
+			  text_change(text, (int64_t)(growth->end_bytes - growth->start_bytes)));
 	for (size_t i = 0; i < growth->part_count; i++) {
 		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
 			put_part(text, &growth->parts[i], report->windowed, swap_change(growth) > 0);
@@ -660,103 +616,14 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 	text_put_sentence(text, TEXT_FAINT, pages->hint, PART_INDENT);
 }
 
-/* What a process adds to the change of all of them: all of its memory if it started in the window or ended in it. */
-static int64_t share_of_change(const struct mmt_report *report, const struct mmt_process *process)
-{
-	const struct mmt_process_readings *readings = process->readings;
-	uint64_t start = 0, end = 0;
-
-	if (readings && readings->start_ns <= report->growth.start_ns)
-		start = readings->start_resident_bytes + readings->start_swapped_bytes;
-	if (readings && readings->end_ns >= report->growth.end_ns)
-		end = readings->end_resident_bytes + readings->end_swapped_bytes;
-	return (int64_t)(end - start);
-}
-
-static const struct mmt_process *find_next_share(const struct mmt_report *report, const struct mmt_process *previous)
-{
-	int64_t previous_share = previous ? share_of_change(report, previous) : INT64_MAX, next_share = INT64_MIN;
-	const struct mmt_process *next = NULL;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-		int64_t share = share_of_change(report, process);
-
-		if (share > previous_share || (share == previous_share && process <= previous))
-			continue;
-		if (!next || share > next_share) {
-			next = process;
-			next_share = share;
-		}
-	}
-	return next;
-}
-
-#define SHARES_NAMED 3
-#define ENDED_FLOOR_BYTES (1 << 20) /* a process that starts up grows by less */
-
-/* "by process: postgres (pid 26649) +85.20 MiB, others +3.77 MiB" */
-static void put_shares(struct text *text, const struct mmt_report *report)
-{
-	int64_t change = mmt_growth_change(&report->growth), rest = change;
-	const struct mmt_process *process = NULL;
-	size_t named = 0;
-
-	if (report->process_count < 2 || change <= (int64_t)report->growth.floor_bytes)
-		return;
-	for (; named < SHARES_NAMED && (process = find_next_share(report, process)); named++) {
-		int64_t share = share_of_change(report, process);
-
-		if (share <= 0 || share < change / NEGLIGIBLE)
-			break;
-		text_put(text, TEXT_PLAIN, named ? ", " : "  by process: ");
-		text_put_process(text, process);
-		text_format(text, TEXT_PLAIN, " %s%s", text_change(text, share),
-			    process->readings->start_ns > report->growth.start_ns ? " (started)" : "");
-		rest -= share;
-	}
-	if (named && rest)
-		text_format(text, TEXT_PLAIN, ", others %s", text_change(text, rest));
-	if (named)
-		text_end_line(text);
-}
-
-/* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */
-static void put_growth_of_ended(struct text *text, const struct mmt_report *report)
-{
-	const struct mmt_process *largest = NULL;
-	char sentence[4 * MMT_SIZE_TEXT + 128];
-	uint64_t bytes = 0;
-	size_t grown = 0;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-		int64_t growth = mmt_process_growth(process);
-
-		if (!process->ended || growth <= ENDED_FLOOR_BYTES)
-			continue;
-		bytes = saturating_add(bytes, (uint64_t)growth, MMT_BYTES_MAX);
-		grown++;
-		if (!largest || growth > mmt_process_growth(largest))
-			largest = process;
-	}
-	if (grown < 2 || !report->growth.floor_bytes)
-		return;
-	snprintf(sentence, sizeof(sentence),
-		 "  %s processes that ended had grown by %s in total; process %" PRId32
-		 " grew most, by %s: --pid %" PRId32 " shows what it held when it ended.",
-		 text_count(text, grown), text_bytes(text, bytes), largest->pid,
-		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
-	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
-}
-
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
 	put_headline(text, report);
 	put_verdict(text, report);
-	put_shares(text, report);
-	put_growth_of_ended(text, report);
+	text_put_measure(text, report);
+	text_put_shares(text, report);
+	text_put_growth_of_ended(text, report);
 }
 
 /* Say why no parts are shown: a process from before the recording has ended, and its pages with it. */

@@ -63,6 +63,26 @@ void text_causes(struct text *text, const struct mmt_report *report);
 
 /* The first lines of a report: how much the recorded processes grew, whether they still grow, and in which memory. */
 
+/* Several processes: their names, what the figures count ("RSS" or "Pss"), and which of them grow. */
+
+/* "9 processes: nginx x 8, sh (pid 4711), " */
+void text_process_names(struct text *text, const struct mmt_report *report);
+
+const char *text_measure(const struct mmt_growth *growth);
+const char *text_measure_with_swap(const struct mmt_growth *growth);
+
+/* Says what Pss is, and what it does not show; nothing if RSS says all. */
+void text_put_measure(struct text *text, const struct mmt_report *report);
+
+/* The reason for the verdict if processes grow whose growth the sum of all does not show. */
+void text_put_growers(struct text *text, const struct mmt_report *report);
+
+/* "by process: postgres (pid 26649) +85.20 MiB, others +3.77 MiB" */
+void text_put_shares(struct text *text, const struct mmt_report *report);
+
+/* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */
+void text_put_growth_of_ended(struct text *text, const struct mmt_report *report);
+
 /* Processes, duration and resident sizes; the verdict. */
 void text_verdict(struct text *text, const struct mmt_report *report);
 

@@ -160,7 +160,7 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 		put_doubt(doubts,
 			  grew(report)
 			      ? "no memory call was recorded: touching memory that is already mapped needs none"
-			      : "no memory call was recorded: the process was idle, or other processes do its work",
+			      : "no memory call was recorded: the process needed none, or other processes do its work",
 			  "", "");
 	if (completeness->lost_events)
 		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
@@ -215,28 +215,41 @@ static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_repo
 			  mmt_format_bytes(report->ended_bytes, figure), " until then");
 }
 
+#define MEASURE_TEXT 96
+
+/* For instance "RSS and swap grew by ". */
+static const char *describe_measure(const struct mmt_report *report, const char *before, const char *verb,
+				    char text[MEASURE_TEXT])
+{
+	snprintf(text, MEASURE_TEXT, "%s%s%s", before, text_measure_with_swap(&report->growth), verb);
+	return text;
+}
+
 /* Do not report "no leak" for a process that grows in older memory. */
 static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	char figure[MMT_SIZE_TEXT];
+	char figure[MMT_SIZE_TEXT], what[MEASURE_TEXT];
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
 	else if (grew(report))
-		put_doubt(doubts, swaps(report) ? "RSS and swap grew by " : "RSS grew by ",
+		put_doubt(doubts, describe_measure(report, "", " grew by ", what),
 			  mmt_format_bytes((uint64_t)mmt_growth_change(growth), figure),
 			  describe_growth_before(report));
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT && !growth->advised_ns)
 		put_doubt(doubts, "RSS was read too rarely to tell whether it grows", "", "");
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
 		put_doubt(doubts,
-			  swaps(report)
-			      ? "the recording is too short to tell whether RSS and swap grow: record for at least "
-			      : "the recording is too short to tell whether RSS grows: record for at least ",
+			  describe_measure(
+			      report, "the recording is too short to tell whether ",
+			      swaps(report) ? " grow: record for at least " : " grows: record for at least ", what),
 			  mmt_format_duration(growth->advised_ns, figure), "");
+	else if (growth->by_process)
+		put_doubt(doubts, "a process grows, see above", "", "");
 	else if (growth->verdict == MMT_VERDICT_GROWING)
-		put_doubt(doubts, swaps(report) ? "RSS and swap are growing, by " : "RSS is growing, by ",
+		put_doubt(doubts,
+			  describe_measure(report, "", swaps(report) ? " are growing, by " : " is growing, by ", what),
 			  mmt_format_change(growth->bytes_per_minute, figure), " per minute at the end");
 	if (report->committed_before_bytes > growth_floor(report))
 		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
@@ -256,7 +269,7 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 	text_line(
 	    text, TEXT_GOOD,
 	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and %s did not grow.",
-	    swaps(report) ? "RSS and swap" : "RSS");
+	    text_measure_with_swap(&report->growth));
 }
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)

@@ -35,6 +35,7 @@ enum event_kind {
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
 	EVENT_SWAPPED,		   /* swapped memory of a process */
 	EVENT_BREAK,		   /* break of a process just before the recording */
+	EVENT_PSS,		   /* what a process shares with others */
 	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
 };
 
@@ -119,6 +120,13 @@ struct event {
 			uint64_t bytes;
 			uint64_t reading; /* the same for all processes at one time */
 		} resident;		  /* EVENT_RESIDENT, EVENT_SWAPPED */
+		struct {
+			uint64_t reading; /* as in `resident`, whose event precedes this one */
+			uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
+			uint64_t private_bytes; /* of pages that no other process maps */
+			uint64_t huge_bytes;	/* in anonymous huge pages */
+			uint64_t faults;	/* page faults since the process started */
+		} pss;				/* EVENT_PSS */
 		struct {
 			uint32_t reading;	 /* the same for all processes that were read together */
 			bool last;		 /* the process has no further runs in this reading */

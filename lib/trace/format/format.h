@@ -132,6 +132,14 @@ enum note_kind {
 #define RESIDENT_RUN_BYTES 16
 #define RESIDENT_RUNS_PER_RECORD 4000
 
+/*
+ * What the record's process shares with others at its time, from /proc/PID/smaps_rollup and stat, in
+ * PERF_RECORD_TEXT_POKE records: u64 number of the reading, as in the notes; u64 Rss, Pss, SwapPss, bytes of pages that
+ * no other process maps, and AnonHugePages, in bytes; u64 page faults so far.
+ */
+#define PSS_ID (SNAPSHOT_ID_FIRST + 0x50000)
+#define PSS_BYTES 56
+
 /* Hard limits for values that a reader accepts. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of perf's tools are far below this */
 #define LIMIT_ATTRIBUTES 4096

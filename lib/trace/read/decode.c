@@ -286,6 +286,19 @@ static void decode_pages(struct bytes *bytes, struct event *event)
 	event->kind = EVENT_RESIDENT_PAGES;
 }
 
+static void decode_pss(struct bytes *bytes, struct event *event)
+{
+	bytes_skip(bytes, NOTE_OFFSET);
+	event->pss.reading = bytes_u64(bytes);
+	event->pss.resident_bytes = bytes_u64(bytes);
+	event->pss.pss_bytes = bytes_u64(bytes);
+	event->pss.swap_pss_bytes = bytes_u64(bytes);
+	event->pss.private_bytes = bytes_u64(bytes);
+	event->pss.huge_bytes = bytes_u64(bytes);
+	event->pss.faults = bytes_u64(bytes);
+	event->kind = EVENT_PSS;
+}
+
 /* A snapshot of /proc/PID/maps that the recorder inserted. */
 static void make_snapshot(const struct record_identity *identity, struct event *event)
 {
@@ -598,6 +611,8 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 			decode_note(bytes, event);
 		else if (decoder->metadata->ours && identity->id == RESIDENT_PAGES_ID)
 			decode_pages(bytes, event);
+		else if (decoder->metadata->ours && identity->id == PSS_ID)
+			decode_pss(bytes, event);
 		break;
 	case PERF_RECORD_COMM:
 		decode_comm(header, bytes, event);

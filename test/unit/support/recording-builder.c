@@ -154,13 +154,14 @@ static void add_snapshot_attribute(struct writer *writer, struct recording_info 
 	    .sample_type = SAMPLE_TYPE & ~PERF_SAMPLE_RAW,
 	    .sample_id_all = 1,
 	};
-	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3];
+	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 4];
 
 	for (size_t i = 0; i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
 		ids[i] = SNAPSHOT_ID_FIRST + i;
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NOTE_ID;
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = RESIDENT_PAGES_ID;
+	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3] = PSS_ID;
 	require(writer_add_attribute(writer, &attr, "dummy:u", ids, sizeof(ids) / sizeof(ids[0])));
 	if (!vector_push(&info->roles, ROLE_SNAPSHOT))
 		abort();
@@ -559,6 +560,25 @@ void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t p
 	buffer_put_u64(&body, value);
 	buffer_put_u64(&body, number);
 	append(builder, RECORD_TEXT_POKE, &body, NOTE_ID, time_ns, pid, pid);
+}
+
+void builder_pss(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pss *pss)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	buffer_put_u64(&body, 0);
+	buffer_put_u16(&body, 0);
+	buffer_put_u16(&body, PSS_BYTES);
+	buffer_put_u64(&body, pss->reading);
+	buffer_put_u64(&body, pss->resident_bytes);
+	buffer_put_u64(&body, pss->pss_bytes);
+	buffer_put_u64(&body, pss->swap_pss_bytes);
+	buffer_put_u64(&body, pss->private_bytes);
+	buffer_put_u64(&body, pss->huge_bytes);
+	buffer_put_u64(&body, pss->faults);
+	buffer_align(&body, 8);
+	append(builder, RECORD_TEXT_POKE, &body, PSS_ID, time_ns, pid, pid);
 }
 
 void builder_pages(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pages *pages)

@@ -89,6 +89,12 @@ struct builder_pages {
 };
 
 void builder_pages(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pages *pages);
+/* What smaps_rollup showed at a reading, after the note of RSS. */
+struct builder_pss {
+	uint64_t reading, resident_bytes, pss_bytes, swap_pss_bytes, private_bytes, huge_bytes, faults;
+};
+
+void builder_pss(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pss *pss);
 /* See format.h for what they mean. */
 void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind, uint64_t value,
 		  uint64_t number);

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/memory-readings.h"
+
+#include "base/wide-sum.h"
+#include "trace/format/format.h"
+
+#define PROCESSES_MAX 4096
+#define READINGS_MAX 1024 /* when full, keep every second reading */
+#define POINTS_MAX (1u << 19)
+
+void memory_readings_deinit(struct memory_readings *memory)
+{
+	for (size_t i = 0; i < memory->processes.count; i++)
+		vector_deinit(&memory->processes.items[i].points);
+	vector_deinit(&memory->readings);
+	vector_deinit(&memory->processes);
+	map_deinit(&memory->latest);
+}
+
+/* Keep the readings at even places. */
+static void halve_readings(struct memory_readings *memory)
+{
+	memory->readings.count = (memory->readings.count + 1) / 2;
+	for (size_t i = 0; i < memory->readings.count; i++)
+		memory->readings.items[i] = memory->readings.items[2 * i];
+	memory->point_count = 0;
+	for (size_t i = 0; i < memory->processes.count; i++) {
+		struct process_readings *process = &memory->processes.items[i];
+		size_t kept = 0;
+
+		for (size_t j = 0; j < process->points.count; j++) {
+			struct memory_point point = process->points.items[j];
+
+			if (point.reading % 2)
+				continue;
+			point.reading /= 2;
+			process->points.items[kept++] = point;
+		}
+		process->points.count = kept;
+		memory->point_count += kept;
+	}
+}
+
+static struct process_readings *find_latest(const struct memory_readings *memory, int32_t pid)
+{
+	const uint64_t *index = map_get(&memory->latest, (uint32_t)pid);
+
+	return index ? &memory->processes.items[*index] : NULL;
+}
+
+static uint64_t limit_size(uint64_t bytes)
+{
+	return bytes < LIMIT_RESIDENT_BYTES ? bytes : LIMIT_RESIDENT_BYTES;
+}
+
+static uint64_t subtract(uint64_t left, uint64_t right)
+{
+	return left > right ? left - right : 0;
+}
+
+/* The point of the reading in progress; NULL: the process has none. */
+static struct memory_point *find_point(const struct memory_readings *memory, struct process_readings *process)
+{
+	struct memory_point *point = process && !process->over && process->points.count
+					 ? &process->points.items[process->points.count - 1]
+					 : NULL;
+
+	return point && point->reading + 1 == memory->readings.count ? point : NULL;
+}
+
+/* A process that appeared since Pss was last read has most likely been forked, and shares all it has. */
+static struct mmt_error *add_point(struct memory_readings *memory, struct process_readings *process, uint64_t resident)
+{
+	const struct memory_point *last =
+	    process->points.count ? &process->points.items[process->points.count - 1] : NULL;
+	struct memory_point point = {.reading = (uint32_t)memory->readings.count - 1, .resident_bytes = resident};
+
+	if (last) {
+		point.pss_bytes = subtract(resident, subtract(last->resident_bytes, last->pss_bytes));
+		point.private_bytes = subtract(resident, subtract(last->resident_bytes, last->private_bytes));
+		point.swap_pss_bytes = last->swap_pss_bytes;
+		point.gained_bytes = last->gained_bytes;
+		point.lost_bytes = last->lost_bytes;
+	} else if (!memory->has_pss) {
+		point.pss_bytes = point.private_bytes = resident;
+	}
+	memory->point_count++;
+	return vector_push(&process->points, point) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *take_process(struct memory_readings *memory, const struct event *event)
+{
+	struct process_readings *process = find_latest(memory, event->pid);
+	uint64_t bytes = limit_size(event->resident.bytes);
+
+	if (event->time_ns < memory->from_ns)
+		return NULL;
+	if (!process || process->over) {
+		const size_t earlier = process ? (size_t)(process - memory->processes.items) + 1 : 0;
+
+		if (memory->processes.count == PROCESSES_MAX)
+			return NULL;
+		if (!map_put(&memory->latest, (uint32_t)event->pid, memory->processes.count))
+			return &error_no_memory;
+		process = vector_append(&memory->processes);
+		if (!process)
+			return &error_no_memory;
+		process->pid = event->pid;
+		process->earlier = earlier;
+		process->of.start_ns = event->time_ns;
+		process->of.start_resident_bytes = bytes;
+	}
+	process->of.end_ns = event->time_ns;
+	process->of.end_resident_bytes = bytes;
+	process->of.end_swapped_bytes = 0;
+	return find_point(memory, process) ? NULL : add_point(memory, process, bytes);
+}
+
+/* The records of one reading are consecutive. */
+static struct mmt_error *take_resident(struct memory_readings *memory, const struct event *event)
+{
+	const struct mmt_resident_reading next = {.time_ns = event->time_ns};
+	struct mmt_resident_reading *reading;
+
+	if (!memory->readings.count || event->resident.reading != memory->number) {
+		if (memory->readings.count == READINGS_MAX || memory->point_count >= POINTS_MAX)
+			halve_readings(memory);
+		if (!vector_push(&memory->readings, next))
+			return &error_no_memory;
+	}
+	memory->number = event->resident.reading;
+	reading = &memory->readings.items[memory->readings.count - 1];
+	/* Saturate: differences of readings of a corrupt file must not overflow. */
+	reading->resident_bytes = saturating_add(reading->resident_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
+	return take_process(memory, event);
+}
+
+/* Follows the resident size of the same process and reading. */
+static void take_swapped(struct memory_readings *memory, const struct event *event)
+{
+	struct process_readings *process = find_latest(memory, event->pid);
+	struct memory_point *point = find_point(memory, process);
+	struct mmt_resident_reading *reading;
+
+	if (!memory->readings.count || event->resident.reading != memory->number)
+		return;
+	reading = &memory->readings.items[memory->readings.count - 1];
+	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
+	if (!process || process->over || event->time_ns < memory->from_ns)
+		return;
+	process->of.end_swapped_bytes = limit_size(event->resident.bytes);
+	if (process->of.start_ns == process->of.end_ns)
+		process->of.start_swapped_bytes = process->of.end_swapped_bytes;
+	if (point)
+		point->swapped_bytes = process->of.end_swapped_bytes;
+}
+
+/* What the process can have added or given back itself since Pss was last read: a page that it stopped to share is
+ * copied in a page fault. */
+static void count_changes(const struct memory_readings *memory, struct process_readings *process,
+			  const struct event *event, struct memory_point *point)
+{
+	uint64_t resident = limit_size(event->pss.resident_bytes), huge = limit_size(event->pss.huge_bytes);
+	uint64_t faults = subtract(event->pss.faults, process->last_faults), copied;
+
+	if (!process->has_pss)
+		return;
+	if (__builtin_mul_overflow(faults, memory->page_bytes, &copied))
+		copied = LIMIT_RESIDENT_BYTES;
+	copied = saturating_add(copied, subtract(huge, process->last_huge_bytes), LIMIT_RESIDENT_BYTES);
+	copied = saturating_add(copied, subtract(resident, process->last_resident_bytes), LIMIT_RESIDENT_BYTES);
+	point->gained_bytes = saturating_add(point->gained_bytes, copied, LIMIT_RESIDENT_BYTES);
+	point->lost_bytes =
+	    saturating_add(point->lost_bytes, subtract(process->last_resident_bytes, resident), LIMIT_RESIDENT_BYTES);
+}
+
+static void take_pss(struct memory_readings *memory, const struct event *event)
+{
+	struct process_readings *process = find_latest(memory, event->pid);
+	struct memory_point *point = find_point(memory, process);
+
+	if (!point || point->has_pss || event->pss.reading != memory->number)
+		return;
+	count_changes(memory, process, event, point);
+	point->has_pss = process->has_pss = memory->has_pss = true;
+	point->pss_bytes = limit_size(event->pss.pss_bytes);
+	point->swap_pss_bytes = limit_size(event->pss.swap_pss_bytes);
+	point->private_bytes = limit_size(event->pss.private_bytes);
+	process->last_resident_bytes = limit_size(event->pss.resident_bytes);
+	process->last_huge_bytes = limit_size(event->pss.huge_bytes);
+	process->last_faults = event->pss.faults;
+}
+
+struct mmt_error *memory_readings_take(struct memory_readings *memory, const struct event *event)
+{
+	if (event->kind == EVENT_RESIDENT)
+		return take_resident(memory, event);
+	if (event->kind == EVENT_SWAPPED)
+		take_swapped(memory, event);
+	else
+		take_pss(memory, event);
+	return NULL;
+}
+
+void memory_readings_end_process(struct memory_readings *memory, int32_t pid)
+{
+	struct process_readings *process = find_latest(memory, pid);
+
+	if (process)
+		process->over = true;
+}
+
+bool memory_readings_are_full(const struct memory_readings *memory)
+{
+	return memory->processes.count == PROCESSES_MAX;
+}
+
+size_t memory_readings_first(const struct memory_readings *memory, uint64_t from_ns)
+{
+	size_t first = 0;
+
+	while (first < memory->readings.count && memory->readings.items[first].time_ns < from_ns)
+		first++;
+	return first;
+}
+
+uint64_t memory_readings_resident(const struct memory_readings *memory)
+{
+	return memory->readings.count ? memory->readings.items[memory->readings.count - 1].resident_bytes : MMT_UNKNOWN;
+}
+
+struct process_readings *memory_readings_of(const struct memory_readings *memory, int32_t pid, uint64_t started_ns,
+					    uint64_t ended_ns)
+{
+	struct process_readings *process = find_latest(memory, pid);
+
+	while (process && (process->of.start_ns < started_ns || process->of.start_ns > ended_ns))
+		process = process->earlier ? &memory->processes.items[process->earlier - 1] : NULL;
+	return process;
+}

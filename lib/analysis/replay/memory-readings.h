@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How much memory the processes had over time: the recorder's readings of RSS, swap and Pss. */
+#ifndef ANALYSIS_REPLAY_MEMORY_READINGS_H
+#define ANALYSIS_REPLAY_MEMORY_READINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mmtrace/report.h>
+
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "trace/format/event.h"
+
+/* One process in one reading. */
+struct memory_point {
+	uint32_t reading; /* place in memory_readings.readings */
+	bool has_pss;	  /* the figures below were read; otherwise they assume that it shared as much as before */
+	uint64_t resident_bytes, swapped_bytes;
+	uint64_t pss_bytes, swap_pss_bytes;
+	uint64_t private_bytes; /* of pages that no other process maps */
+	/* Sums since the first reading of the process: what its own page faults and mappings can have added at most, and
+	 * what it can have given back. Other changes of Pss and private bytes are the doing of processes that share its
+	 * memory. */
+	uint64_t gained_bytes, lost_bytes;
+};
+
+struct process_readings {
+	int32_t pid;
+	struct mmt_process_readings of; /* the first and the last one */
+	size_t earlier;			/* 1 + index of an earlier process with this PID; 0: none */
+	bool over;			/* another process has the PID */
+	VECTOR(struct memory_point) points;
+	bool has_pss;
+	uint64_t last_resident_bytes, last_huge_bytes, last_faults; /* of the latest reading with Pss */
+};
+
+/* All-zero readings are empty. */
+struct memory_readings {
+	uint64_t from_ns; /* `processes` has no earlier ones */
+	uint64_t page_bytes;
+	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
+	VECTOR(struct process_readings) processes;
+	struct map latest; /* by PID: index of the latest process in `processes` */
+	size_t point_count;
+	uint64_t number; /* of the last reading; 0: none */
+	bool has_pss;	 /* of some process */
+};
+
+void memory_readings_deinit(struct memory_readings *memory);
+
+/* Handles EVENT_RESIDENT, EVENT_SWAPPED and EVENT_PSS. */
+struct mmt_error *memory_readings_take(struct memory_readings *memory, const struct event *event) MMT_MUST_CHECK;
+
+/* A process with this PID starts: later readings are not those of an earlier process. */
+void memory_readings_end_process(struct memory_readings *memory, int32_t pid);
+
+/* There may be more processes than are kept apart. */
+bool memory_readings_are_full(const struct memory_readings *memory);
+
+/* The place of the first reading at or after this time. */
+size_t memory_readings_first(const struct memory_readings *memory, uint64_t from_ns);
+
+/* RSS in the latest reading; MMT_UNKNOWN: there is no reading. */
+uint64_t memory_readings_resident(const struct memory_readings *memory);
+
+/* The readings of the process with this PID that lived in this period; NULL: none. Valid until the next event. */
+struct process_readings *memory_readings_of(const struct memory_readings *memory, int32_t pid, uint64_t started_ns,
+					    uint64_t ended_ns);
+
+#endif

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The verdict on the memory of several processes: which processes count, what they share, which of them grow, and how
+ * much they have together. growth-verdict.c judges one series of readings.
+ */
+#include "analysis/report/report-build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/wide-sum.h"
+
+#define BRIEF_SHARE 16 /* a process that lived for less than 1/BRIEF_SHARE of the window is brief */
+#define BRIEF_SIBLINGS_MIN 2
+#define BRIEF_BYTES (16u << 20) /* a process this much larger than brief ones before it is worth a look */
+#define PSS_READINGS_MIN 48	/* with fewer, readings without Pss count, too: see growth-verdict.c */
+#define SHARED_BYTES_MIN (4u << 20)
+#define SHARED_SHARE 32 /* of RSS: with less, RSS is near enough */
+#define GROWER_BYTES_MIN (1u << 20)
+#define GROWER_SHARE 1000	   /* of all processes together */
+#define OUTSIDE_BYTES_MIN 262144.0 /* less is noise: the processes are read one after the other */
+#define OUTSIDE_SHARE 256	   /* of the size */
+
+/* All processes that count, in one reading. */
+struct sum {
+	double resident, swapped, pss, swap_pss;
+	double gained, lost; /* since the reading before; see struct memory_point */
+	uint32_t processes, with_pss;
+};
+
+struct judgement {
+	const struct replay *replay;
+	const struct rows *rows;
+	struct memory_readings *memory;
+	size_t first, count; /* places of the readings in the window */
+	size_t processes, brief;
+	uint64_t span_ns;
+	struct sum *sums;		     /* of the readings in the window */
+	struct mmt_resident_reading *series; /* room for all of them */
+	bool by_pss;
+	bool complete_only; /* leave readings out in which a process has no Pss */
+};
+
+struct process_readings *growth_process_readings(const struct replay *replay, const struct process *process)
+{
+	/* A process without a known parent was there when recording began. */
+	return memory_readings_of(&replay->notes.memory, process->pid, process->parent_pid ? process->started_ns : 0,
+				  process->ended_ns);
+}
+
+/* NULL: none, or its memory is that of another process. */
+static struct process_readings *find_readings(const struct judgement *judgement, const struct process *process)
+{
+	return process->borrows_space ? NULL : growth_process_readings(judgement->replay, process);
+}
+
+static uint64_t largest_size(const struct process_readings *readings)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; readings && i < readings->points.count; i++) {
+		uint64_t size = readings->points.items[i].resident_bytes + readings->points.items[i].swapped_bytes;
+
+		bytes = size > bytes ? size : bytes;
+	}
+	return bytes;
+}
+
+static bool is_target(const struct replay *replay, int32_t pid)
+{
+	for (size_t i = 0; i < replay->metadata->info.targets.count; i++) {
+		if (replay->metadata->info.targets.items[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static bool lived_briefly(const struct judgement *judgement, const struct process *process)
+{
+	uint64_t end_ns = judgement->memory->readings.items[judgement->memory->readings.count - 1].time_ns;
+	uint64_t start_ns = end_ns - judgement->span_ns;
+	uint64_t began_ns = process->started_ns > start_ns ? process->started_ns : start_ns;
+	uint64_t ended_ns = process->ended_ns < end_ns ? process->ended_ns : end_ns;
+
+	return ended_ns <= began_ns || ended_ns - began_ns < judgement->span_ns / BRIEF_SHARE;
+}
+
+/* Children of one process that ended in the recording. */
+struct ended_children {
+	struct map counts, sizes; /* by index of the parent: how many; the largest size of one */
+};
+
+static struct mmt_error *count_ended(const struct judgement *judgement, struct ended_children *children)
+{
+	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
+		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
+		uint64_t size = largest_size(find_readings(judgement, process));
+		const uint64_t *largest = map_get(&children->sizes, process->forked_from);
+
+		if (!process->ended || process->forked_from == process->index || process->borrows_space)
+			continue;
+		if (largest && *largest > size)
+			size = *largest;
+		if (!map_add(&children->counts, process->forked_from, 1) ||
+		    !map_put(&children->sizes, process->forked_from, size))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/*
+ * A server may fork a process for each request. One that runs at the start or at the end stands in for the many between
+ * them: leave it out if it is not much larger than those that ended.
+ */
+static struct mmt_error *leave_out_brief(struct judgement *judgement)
+{
+	struct ended_children children = {0};
+	struct mmt_error *error = count_ended(judgement, &children);
+
+	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
+		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
+		struct process_readings *readings = find_readings(judgement, process);
+		const uint64_t *count = map_get(&children.counts, process->forked_from);
+		const uint64_t *largest = map_get(&children.sizes, process->forked_from);
+
+		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->replay, process->pid))
+			continue;
+		readings->of.brief =
+		    process->forked_from == process->index
+			? process->ended
+			: count && *count >= BRIEF_SIBLINGS_MIN && largest_size(readings) <= 2 * *largest + BRIEF_BYTES;
+	}
+	map_deinit(&children.counts);
+	map_deinit(&children.sizes);
+	return error;
+}
+
+/* Add a process to the sums. Memory that comes and goes with it is not the doing of others. */
+static void add_process(struct judgement *judgement, const struct process_readings *readings)
+{
+	const struct memory_point *points = readings->points.items;
+
+	for (size_t i = 0; i < readings->points.count; i++) {
+		struct sum *sum;
+
+		if (points[i].reading < judgement->first)
+			continue;
+		sum = &judgement->sums[points[i].reading - judgement->first];
+		sum->resident += (double)points[i].resident_bytes;
+		sum->swapped += (double)points[i].swapped_bytes;
+		sum->pss += (double)points[i].pss_bytes;
+		sum->swap_pss += (double)points[i].swap_pss_bytes;
+		sum->gained += i ? (double)points[i].gained_bytes - (double)points[i - 1].gained_bytes
+				 : (double)points[i].resident_bytes;
+		sum->lost += i ? (double)points[i].lost_bytes - (double)points[i - 1].lost_bytes : 0;
+		sum->processes++;
+		sum->with_pss += points[i].has_pss;
+		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count)
+			sum[1].lost += (double)points[i].resident_bytes;
+	}
+}
+
+/* Whether the Pss of all processes was read. A single process shares nothing with others of the recording. */
+static bool is_complete(const struct sum *sum)
+{
+	return sum->with_pss == sum->processes || sum->processes == 1;
+}
+
+/* Decide whether RSS or Pss shows what the processes have. */
+static void choose_measure(struct judgement *judgement)
+{
+	const struct sum *end = &judgement->sums[judgement->count - 1];
+	size_t complete = 0;
+	bool shared = false;
+
+	for (size_t i = 0; i < judgement->count; i++) {
+		const struct sum *sum = &judgement->sums[i];
+
+		complete += is_complete(sum);
+		shared |= sum->processes > 1 && is_complete(sum) && sum->resident - sum->pss >= SHARED_BYTES_MIN &&
+			  sum->resident - sum->pss >= sum->resident / SHARED_SHARE;
+	}
+	judgement->by_pss = judgement->memory->has_pss && shared && is_complete(end);
+	judgement->complete_only = complete >= PSS_READINGS_MIN;
+}
+
+/* What other processes did to the figure of one or several processes, by ending or starting to share their memory. */
+struct outside {
+	double bytes;
+};
+
+/*
+ * Find out how much of a change is the doing of others. What rises after it fell because of others, as the private
+ * memory of a process does while it has a child, comes back to what it was.
+ */
+static void note_outside(struct outside *outside, double change, double gained, double lost, double floor)
+{
+	double excess;
+
+	if (change > 0 && outside->bytes < 0) {
+		double back = change < -outside->bytes ? change : -outside->bytes;
+
+		outside->bytes += back;
+		change -= back;
+	}
+	excess = change > gained ? change - gained : change < -lost ? change + lost : 0;
+	if (excess > floor || excess < -floor)
+		outside->bytes += excess;
+}
+
+static uint64_t to_bytes(double bytes)
+{
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+/* Make the series that is judged: without what others did, so that its end is the size at the end. Returns the number
+ * of its readings. */
+static size_t make_series(struct judgement *judgement, struct outside *outside)
+{
+	double gained = 0, lost = 0, before = 0;
+	double *removed = calloc(judgement->count, sizeof(*removed));
+	size_t count = 0;
+
+	for (size_t i = 0; removed && i < judgement->count; i++) {
+		const struct sum *sum = &judgement->sums[i];
+
+		gained += sum->gained;
+		lost += sum->lost;
+		if (judgement->by_pss && judgement->complete_only && !is_complete(sum))
+			continue;
+		if (judgement->by_pss && sum->with_pss == sum->processes) {
+			double now = sum->pss + sum->swap_pss, floor = now / OUTSIDE_SHARE;
+
+			if (before > 0)
+				note_outside(outside, now - before, gained, lost,
+					     floor > OUTSIDE_BYTES_MIN ? floor : OUTSIDE_BYTES_MIN);
+			before = now;
+			gained = lost = 0;
+		}
+		removed[count] = outside->bytes;
+		judgement->series[count++] = (struct mmt_resident_reading){
+		    .time_ns = judgement->memory->readings.items[judgement->first + i].time_ns,
+		    .resident_bytes = to_bytes(judgement->by_pss ? sum->pss : sum->resident),
+		    .swapped_bytes = to_bytes(judgement->by_pss ? sum->swap_pss : sum->swapped)};
+	}
+	for (size_t i = 0; i < count; i++) {
+		double bytes = (double)judgement->series[i].resident_bytes + outside->bytes - removed[i];
+
+		judgement->series[i].resident_bytes = to_bytes(bytes);
+	}
+	free(removed);
+	return count;
+}
+
+/* The same for one process: its private memory, if it shares memory with others. */
+static size_t make_series_of_process(struct judgement *judgement, const struct process_readings *readings)
+{
+	const struct memory_point *points = readings->points.items, *last = NULL;
+	struct outside outside = {0};
+	size_t count = 0;
+
+	for (size_t i = 0; i < readings->points.count; i++) {
+		double bytes = (double)points[i].resident_bytes;
+
+		if (points[i].reading < judgement->first ||
+		    (judgement->by_pss && judgement->complete_only && !points[i].has_pss))
+			continue;
+		if (judgement->by_pss) {
+			if (last && points[i].has_pss)
+				note_outside(&outside, (double)points[i].private_bytes - (double)last->private_bytes,
+					     (double)points[i].gained_bytes - (double)last->gained_bytes,
+					     (double)points[i].lost_bytes - (double)last->lost_bytes, 0);
+			last = points[i].has_pss ? &points[i] : last;
+			bytes = (double)points[i].private_bytes - outside.bytes;
+		}
+		judgement->series[count++] = (struct mmt_resident_reading){
+		    .time_ns = judgement->memory->readings.items[points[i].reading].time_ns,
+		    .resident_bytes = to_bytes(bytes),
+		    .swapped_bytes = judgement->by_pss ? points[i].swap_pss_bytes : points[i].swapped_bytes};
+	}
+	return count;
+}
+
+static void judge_process(struct judgement *judgement, struct process_readings *readings)
+{
+	size_t count = make_series_of_process(judgement, readings);
+	struct mmt_process_readings *of = &readings->of;
+	struct mmt_growth growth;
+
+	if (!count)
+		return;
+	growth = mmt_growth_judge(judgement->series, count);
+	of->verdict = growth.verdict;
+	of->bytes_per_minute = growth.bytes_per_minute;
+	of->growth_bytes = mmt_growth_change(&growth);
+	of->growth_known = true;
+	of->rising = !growth.settled_ns;
+	of->private_known = judgement->by_pss;
+	of->start_private_bytes = growth.start_bytes; /* nothing was subtracted yet */
+	of->end_private_bytes = readings->points.items[readings->points.count - 1].private_bytes;
+}
+
+/* Judge each process. One that grows decides the verdict, even if others that shrank or ended hide it in the sum. */
+static void judge_processes(struct judgement *judgement, struct mmt_growth *growth)
+{
+	double least = (double)growth->peak_bytes / GROWER_SHARE;
+
+	least = least > GROWER_BYTES_MIN ? least : GROWER_BYTES_MIN;
+	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
+		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
+		struct process_readings *readings = find_readings(judgement, process);
+
+		if (!readings || readings->of.brief || !rows_selects(judgement->rows, process))
+			continue;
+		judge_process(judgement, readings);
+		readings->of.grows = !process->ended && readings->of.verdict == MMT_VERDICT_GROWING &&
+				     (double)readings->of.growth_bytes >= least;
+		if (readings->of.grows && growth->verdict != MMT_VERDICT_GROWING) {
+			growth->by_process = true;
+			growth->sum_verdict = growth->verdict;
+			growth->verdict = MMT_VERDICT_GROWING;
+		}
+	}
+}
+
+static struct mmt_error *sum_up(struct judgement *judgement)
+{
+	struct mmt_error *error = leave_out_brief(judgement);
+
+	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
+		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
+		const struct process_readings *readings = find_readings(judgement, process);
+
+		if (!readings || !rows_selects(judgement->rows, process) || !readings->points.count)
+			continue;
+		judgement->processes++;
+		judgement->brief += readings->of.brief;
+		if (!readings->of.brief)
+			add_process(judgement, readings);
+	}
+	return error;
+}
+
+static bool publish_series(const struct judgement *judgement, size_t count, struct arena *arena,
+			   struct mmt_report *report)
+{
+	struct mmt_resident_reading *readings = arena_alloc(arena, count, sizeof(*readings));
+
+	if (!readings)
+		return false;
+	memcpy(readings, judgement->series, count * sizeof(*readings));
+	report->judged_readings = readings;
+	report->judged_reading_count = count;
+	return true;
+}
+
+/* Judge several processes, and keep the figures that are the RSS of all of them. */
+static struct mmt_error *judge_all(struct judgement *judgement, struct arena *arena, struct mmt_report *report)
+{
+	struct mmt_growth *growth = &report->growth;
+	struct outside outside = {0};
+	struct mmt_growth of_all = *growth;
+	size_t count;
+
+	choose_measure(judgement);
+	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside) : 0;
+	if (count) {
+		if (!publish_series(judgement, count, arena, report))
+			return &error_no_memory;
+		*growth = mmt_growth_judge(judgement->series, count);
+		growth->start_pss_bytes = to_bytes((double)growth->start_bytes - outside.bytes);
+		growth->end_pss_bytes = growth->end_bytes;
+		growth->peak_pss_bytes = growth->peak_bytes;
+		growth->start_bytes = to_bytes(judgement->sums[0].resident);
+		growth->end_bytes = to_bytes(judgement->sums[judgement->count - 1].resident);
+		growth->peak_bytes = of_all.peak_bytes;
+		growth->start_ns = of_all.start_ns;
+		growth->end_ns = of_all.end_ns;
+		growth->peak_ns = of_all.peak_ns;
+		growth->by_pss = judgement->by_pss;
+		growth->outside_bytes = (int64_t)outside.bytes;
+	}
+	growth->pss_missing =
+	    judgement->memory->has_pss && !judgement->by_pss && !is_complete(&judgement->sums[judgement->count - 1]);
+	judge_processes(judgement, growth);
+	return NULL;
+}
+
+struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, struct arena *arena,
+			       struct mmt_report *report)
+{
+	struct memory_readings *memory = &replay->notes.memory;
+	struct judgement judgement = {.replay = replay, .rows = rows, .memory = memory};
+	struct mmt_error *error;
+
+	report->growth = mmt_growth_judge(report->resident_readings, report->resident_reading_count);
+	judgement.first = memory_readings_first(memory, report->from_ns);
+	judgement.count = memory->readings.count - judgement.first;
+	/* With more processes than memory_readings keeps apart, only their sum is known. */
+	if (!judgement.count || memory->processes.count < 2 || memory_readings_are_full(memory))
+		return NULL;
+	judgement.span_ns = memory->readings.items[memory->readings.count - 1].time_ns -
+			    memory->readings.items[judgement.first].time_ns;
+	judgement.sums = calloc(judgement.count, sizeof(*judgement.sums));
+	judgement.series = calloc(judgement.count, sizeof(*judgement.series));
+	error = judgement.sums && judgement.series ? sum_up(&judgement) : &error_no_memory;
+	if (!error && judgement.processes > 1)
+		error = judge_all(&judgement, arena, report);
+	free(judgement.sums);
+	free(judgement.series);
+	return error;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/procfs/pss.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/procfs/proc.h"
+#include "capture/recorder.h"
+#include "capture/ring-reader.h"
+
+#define PAGE_NS 60 /* of a 4 KiB page, if nothing is known about the process: with some margin */
+#define PAGE_BYTES 4096
+
+/* Returns the bytes in a line such as "Pss: 12 kB"; 0: there is no such line. */
+static uint64_t read_line(const char *text, const char *key)
+{
+	const char *line = strstr(text, key);
+
+	return line ? strtoull(line + strlen(key), NULL, 10) * 1024 : 0;
+}
+
+bool pss_parse_rollup(const char *text, struct pss_counts *counts_ret)
+{
+	*counts_ret = (struct pss_counts){
+	    .resident_bytes = read_line(text, "\nRss:"),
+	    .pss_bytes = read_line(text, "\nPss:"),
+	    .swap_pss_bytes = read_line(text, "\nSwapPss:"),
+	    .private_bytes = read_line(text, "\nPrivate_Clean:") + read_line(text, "\nPrivate_Dirty:"),
+	    .huge_bytes = read_line(text, "\nAnonHugePages:"),
+	};
+	return strstr(text, "\nPss:") != NULL;
+}
+
+uint64_t pss_parse_faults(const char *text)
+{
+	const char *position = strrchr(text, ')'); /* the name before it may contain anything */
+	uint64_t minor = 0, major = 0;
+
+	/* state, ppid, pgrp, session, tty, tpgid, flags, minflt, cminflt, majflt */
+	if (position && sscanf(position, ") %*c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64, &minor, &major) != 2)
+		return 0;
+	return minor + major;
+}
+
+uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, uint64_t last_took_ns)
+{
+	uint64_t pages = resident_bytes / PAGE_BYTES, last_pages = last_resident_bytes / PAGE_BYTES;
+
+	if (!last_pages || last_pages < pages / 4)
+		return pages * PAGE_NS;
+	return (uint64_t)((double)last_took_ns / (double)last_pages * (double)pages);
+}
+
+static bool read_counts(pid_t pid, struct pss_counts *counts)
+{
+	CLEANUP(free) char *rollup = NULL, *stat = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	if (text_file_read(-1, path, &rollup) < 0 || !pss_parse_rollup(rollup, counts))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (text_file_read(-1, path, &stat) >= 0)
+		counts->faults = pss_parse_faults(stat);
+	return true;
+}
+
+static struct mmt_error *append_counts(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t reading,
+				       const struct pss_counts *counts)
+{
+	struct buffer record;
+
+	own_record_begin_bytes(&record);
+	buffer_put_u64(&record, reading);
+	buffer_put_u64(&record, counts->resident_bytes);
+	buffer_put_u64(&record, counts->pss_bytes);
+	buffer_put_u64(&record, counts->swap_pss_bytes);
+	buffer_put_u64(&record, counts->private_bytes);
+	buffer_put_u64(&record, counts->huge_bytes);
+	buffer_put_u64(&record, counts->faults);
+	return own_record_append_bytes(recorder, &record, pid, time_ns, PSS_ID);
+}
+
+static bool is_too_large(const struct traced_process *process)
+{
+	return pss_expected_ns(process->resident_bytes, process->pss_resident_bytes, process->pss_took_ns) >
+	       PSS_WALK_NS_MAX;
+}
+
+static struct mmt_error *read_process(struct recorder *recorder, struct traced_process *process, uint64_t time_ns,
+				      uint64_t reading, uint64_t *spent_ns)
+{
+	uint64_t began_ns = clock_thread_ns(), took_ns;
+	struct pss_counts counts;
+	struct mmt_error *error;
+	bool read;
+
+	ring_reader_begin_wait(recorder);
+	read = read_counts(process->pid, &counts);
+	ring_reader_end_wait(recorder);
+	took_ns = clock_thread_ns() - began_ns;
+	*spent_ns += took_ns;
+	error = ring_reader_give_way(recorder);
+	if (error || !read)
+		return error;
+	process->pss_resident_bytes = counts.resident_bytes;
+	process->pss_took_ns = took_ns;
+	return append_counts(recorder, process->pid, time_ns, reading, &counts);
+}
+
+struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t reading, bool last)
+{
+	const struct process_table *processes = &recorder->processes;
+	struct mmt_error *error = NULL;
+	uint64_t spent_ns = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < processes->items.count; i++)
+		count += !processes->items.items[i]->ended && processes->items.items[i]->resident_bytes;
+	if (count < 2 || (!last && clock_now_ns() < recorder->jobs.pss_next_ns))
+		return NULL;
+	for (size_t i = 0; !error && i < processes->items.count; i++) {
+		struct traced_process *process = processes->items.items[i];
+
+		if (!process->ended && process->resident_bytes && !is_too_large(process))
+			error = read_process(recorder, process, time_ns, reading, &spent_ns);
+	}
+	recorder->jobs.pss_next_ns = clock_now_ns() + PSS_COST_SHARE * spent_ns;
+	return error;
+}

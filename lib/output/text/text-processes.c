@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Several processes in the first lines of a report: their names, what they share, and which of them grow. */
+#include "output/text/text-parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/wide-sum.h"
+#include "output/text/text.h"
+
+#define INDENT 2
+#define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
+#define PROCESSES_NAMED 4
+
+struct same_name {
+	const struct mmt_process *first;
+	size_t count;
+};
+
+/* Count the processes of each name, in the order of their first process. Returns how many processes are counted. */
+static size_t count_same_names(const struct mmt_report *report, struct same_name names[PROCESSES_NAMED],
+			       size_t *name_count_ret)
+{
+	size_t name_count = 0, counted = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		const char *name = process->name ? process->name : "";
+		size_t at = 0;
+
+		while (at < name_count && strcmp(names[at].first->name ? names[at].first->name : "", name) != 0)
+			at++;
+		if (at == PROCESSES_NAMED)
+			continue;
+		if (at == name_count)
+			names[name_count++] = (struct same_name){process, 0};
+		names[at].count++;
+		counted++;
+	}
+	*name_count_ret = name_count;
+	return counted;
+}
+
+/* "9 processes: nginx x 8, sh (pid 4711), " */
+void text_process_names(struct text *text, const struct mmt_report *report)
+{
+	struct same_name names[PROCESSES_NAMED];
+	size_t name_count, counted = count_same_names(report, names, &name_count);
+
+	if (report->process_count > 1)
+		text_format(text, TEXT_PLAIN, "%s processes: ", text_count(text, report->process_count));
+	for (size_t i = 0; i < name_count; i++) {
+		if (i)
+			text_put(text, TEXT_PLAIN, ", ");
+		if (names[i].count == 1) {
+			text_put_process(text, names[i].first);
+			continue;
+		}
+		text_put_process_name(text, names[i].first);
+		text_format(text, TEXT_PLAIN, " x %s", text_count(text, names[i].count));
+	}
+	if (counted < report->process_count)
+		text_put(text, TEXT_PLAIN, " ...");
+	if (report->process_count)
+		text_put(text, TEXT_PLAIN, ", ");
+}
+
+const char *text_measure(const struct mmt_growth *growth)
+{
+	return growth->by_pss ? "Pss" : "RSS";
+}
+
+const char *text_measure_with_swap(const struct mmt_growth *growth)
+{
+	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
+
+	if (growth->by_pss)
+		return swaps ? "Pss and swap" : "Pss";
+	return swaps ? "RSS and swap" : "RSS";
+}
+
+/* Say what the figures of the first line count. */
+void text_put_measure(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+	char sentence[4 * MMT_SIZE_TEXT + 256];
+	size_t brief = 0;
+
+	if (growth->by_pss) {
+		snprintf(
+		    sentence, sizeof(sentence),
+		    "  Pss counts memory that the processes share once. Their RSS, which counts it in each of them, "
+		    "adds up to %s at the start and %s at the end.",
+		    text_bytes(text, growth->start_bytes), text_bytes(text, growth->end_bytes));
+		text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+	}
+	if (growth->outside_bytes) {
+		snprintf(sentence, sizeof(sentence),
+			 "  Processes outside of this recording %s memory with these: Pss changed by %s, which is not "
+			 "counted as growth.",
+			 growth->outside_bytes > 0 ? "ceased to share" : "began to share",
+			 text_change(text, growth->outside_bytes));
+		text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+	}
+	for (size_t i = 0; i < report->process_count; i++)
+		brief += report->processes[i].readings && report->processes[i].readings->brief;
+	if (brief)
+		text_line(text, TEXT_PLAIN,
+			  "  Processes that came and went, such as one for each request, do not count.");
+	if (growth->pss_missing)
+		text_put_sentence(
+		    text, TEXT_PLAIN,
+		    "  Memory that the processes share may count several times: a process is too large to "
+		    "read its Pss, or its Pss could not be read.",
+		    INDENT);
+}
+
+#define SHARES_NAMED 3
+
+/* The process that grows most after `previous`; NULL: no other grows. */
+static const struct mmt_process *find_next_grower(const struct mmt_report *report, const struct mmt_process *previous)
+{
+	const struct mmt_process *next = NULL;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		int64_t growth = mmt_process_growth(process);
+
+		if (!process->readings || !process->readings->grows ||
+		    (previous && (growth > mmt_process_growth(previous) ||
+				  (growth == mmt_process_growth(previous) && process <= previous))))
+			continue;
+		if (!next || growth > mmt_process_growth(next))
+			next = process;
+	}
+	return next;
+}
+
+void text_put_growers(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_process *process = NULL;
+	size_t growers = 0, named = 0;
+
+	for (size_t i = 0; i < report->process_count; i++)
+		growers += report->processes[i].readings && report->processes[i].readings->grows;
+	if (growers > 1)
+		text_format(text, TEXT_PLAIN, "%s processes grow: ", text_count(text, growers));
+	for (; named < SHARES_NAMED && (process = find_next_grower(report, process)); named++) {
+		text_put(text, TEXT_PLAIN, named ? "; " : "");
+		text_put_process(text, process);
+		text_format(text, TEXT_STRONG, " %s", text_change(text, process->readings->growth_bytes));
+		if (growers == 1)
+			text_put(text, TEXT_PLAIN,
+				 process->readings->rising ? ", and still rising at the end:" : ", level at the end:");
+		text_format(text, TEXT_STRONG, " %s per minute",
+			    text_change(text, process->readings->bytes_per_minute));
+	}
+	text_put(text, TEXT_PLAIN, growers > named ? "; and others." : ".");
+	text_end_line(text);
+	text_format(text, TEXT_PLAIN, "  All %s processes together: %s %s.", text_count(text, report->process_count),
+		    text_measure_with_swap(&report->growth), text_change(text, mmt_growth_change(&report->growth)));
+	text_end_line(text);
+}
+
+/* What a process adds to the change of all of them: all of its memory if it started in the window or ended in it. */
+static int64_t share_of_change(const struct mmt_report *report, const struct mmt_process *process)
+{
+	const struct mmt_process_readings *readings = process->readings;
+	uint64_t start = 0, end = 0;
+
+	if (readings && readings->brief)
+		return 0;
+	if (readings && readings->start_ns <= report->growth.start_ns)
+		start = readings->private_known ? readings->start_private_bytes
+						: readings->start_resident_bytes + readings->start_swapped_bytes;
+	if (readings && readings->end_ns >= report->growth.end_ns)
+		end = readings->private_known ? readings->end_private_bytes
+					      : readings->end_resident_bytes + readings->end_swapped_bytes;
+	return (int64_t)(end - start);
+}
+
+static const struct mmt_process *find_next_share(const struct mmt_report *report, const struct mmt_process *previous)
+{
+	int64_t previous_share = previous ? share_of_change(report, previous) : INT64_MAX, next_share = INT64_MIN;
+	const struct mmt_process *next = NULL;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		int64_t share = share_of_change(report, process);
+
+		if (share > previous_share || (share == previous_share && process <= previous))
+			continue;
+		if (!next || share > next_share) {
+			next = process;
+			next_share = share;
+		}
+	}
+	return next;
+}
+
+#define ENDED_FLOOR_BYTES (1 << 20) /* a process that starts up grows by less */
+
+/* "by process: postgres (pid 26649) +85.20 MiB, others +3.77 MiB" */
+void text_put_shares(struct text *text, const struct mmt_report *report)
+{
+	int64_t change = mmt_growth_change(&report->growth), rest = change;
+	const struct mmt_process *process = NULL;
+	size_t named = 0;
+
+	if (report->process_count < 2 || change <= (int64_t)report->growth.floor_bytes)
+		return;
+	for (; named < SHARES_NAMED && (process = find_next_share(report, process)); named++) {
+		int64_t share = share_of_change(report, process);
+
+		if (share <= 0 || share < change / NEGLIGIBLE)
+			break;
+		text_put(text, TEXT_PLAIN, named ? ", " : "  by process: ");
+		text_put_process(text, process);
+		text_format(text, TEXT_PLAIN, " %s", text_change(text, share));
+		if (process->readings->start_ns > report->growth.start_ns)
+			text_put(text, TEXT_PLAIN, " (started)");
+		if (process->readings->grows)
+			text_format(text, TEXT_PLAIN, " (%s per minute)",
+				    text_change(text, process->readings->bytes_per_minute));
+		rest -= share;
+	}
+	if (named && rest)
+		text_format(text, TEXT_PLAIN, ", others %s", text_change(text, rest));
+	if (named)
+		text_end_line(text);
+}
+
+/* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */
+void text_put_growth_of_ended(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_process *largest = NULL;
+	char sentence[4 * MMT_SIZE_TEXT + 128];
+	uint64_t bytes = 0;
+	size_t grown = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+		int64_t growth = mmt_process_growth(process);
+
+		if (!process->ended || growth <= ENDED_FLOOR_BYTES)
+			continue;
+		bytes = saturating_add(bytes, (uint64_t)growth, MMT_BYTES_MAX);
+		grown++;
+		if (!largest || growth > mmt_process_growth(largest))
+			largest = process;
+	}
+	if (grown < 2 || !report->growth.floor_bytes)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "  %s processes that ended had grown by %s in total; process %" PRId32
+		 " grew most, by %s: --pid %" PRId32 " shows what it held when it ended.",
+		 text_count(text, grown), text_bytes(text, bytes), largest->pid,
+		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
+	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The verdict on several processes: what they share counts once, and one that grows is not hidden by the others. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mmtrace/output.h>
+
+#include "support/report-file.h"
+#include "support/suite.h"
+
+#define MEBIBYTE (1ull << 20)
+#define PAGE 4096ull
+#define SECOND_NS 1000000000ull
+#define READINGS 80
+#define PARENT 100
+#define POOL (64 * MEBIBYTE)
+
+/* What a process has in one reading. */
+struct size {
+	bool ended;
+	uint64_t resident, pss, private, faults;
+};
+
+static uint64_t time_of(unsigned reading)
+{
+	return SECOND_NS * (reading + 1);
+}
+
+static struct recording_builder *begin(int processes)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+
+	for (int i = 0; i < processes; i++) {
+		builder_snapshot(builder, SNAPSHOT_START, 1000, PARENT + i, NULL, 0);
+		builder_comm(builder, 1001, PARENT + i, PARENT + i, i ? "worker" : "parent");
+	}
+	return builder;
+}
+
+static void put_size(struct recording_builder *builder, unsigned reading, int32_t pid, const struct size *size)
+{
+	const struct builder_pss pss = {.reading = reading + 1,
+					.resident_bytes = size->resident,
+					.pss_bytes = size->pss,
+					.private_bytes = size->private,
+					.faults = size->faults};
+
+	if (size->ended)
+		return;
+	builder_note(builder, time_of(reading), pid, NOTE_RESIDENT, size->resident, reading + 1);
+	if (size->pss)
+		builder_pss(builder, time_of(reading), pid, &pss);
+}
+
+static struct mmt_report *finish(struct recording_builder *builder)
+{
+	builder_round(builder);
+	builder_finish(builder, time_of(READINGS));
+	return report_file_report(NULL);
+}
+
+/* Writes the readings of these processes, the first of which is the parent. */
+static struct mmt_report *report_of(int processes, struct size (*size_of)(int process, unsigned reading))
+{
+	struct recording_builder *builder = begin(processes);
+
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		for (int i = 0; i < processes; i++) {
+			struct size size = size_of(i, reading), before = size_of(i, reading ? reading - 1 : 0);
+
+			if (size.ended && !before.ended)
+				builder_exit(builder, time_of(reading) - SECOND_NS / 2, PARENT + i, PARENT + i);
+			put_size(builder, reading, PARENT + i, &size);
+		}
+		builder_round(builder);
+	}
+	return finish(builder);
+}
+
+static char *text_of(const struct mmt_report *report)
+{
+	struct mmt_text_options options = {0};
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	ck_assert_ptr_null(mmt_report_write_text(report, &options, stream));
+	fclose(stream);
+	return text;
+}
+
+static void expect_text(const struct mmt_report *report, const char *part)
+{
+	char *text = text_of(report);
+
+	ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in:\n%s", part, text);
+	free(text);
+}
+
+static void expect_no_text(const struct mmt_report *report, const char *part)
+{
+	char *text = text_of(report);
+
+	ck_assert_msg(!strstr(text, part), "\"%s\" in:\n%s", part, text);
+	free(text);
+}
+
+/* The parent has filled a pool of shared memory; each of four workers touches more and more of it. */
+static struct size shared_pool(int process, unsigned reading)
+{
+	uint64_t touched = POOL / READINGS * (reading + 1), all = POOL - touched + touched / 5;
+
+	return process ? (struct size){.resident = MEBIBYTE + touched,
+				       .pss = MEBIBYTE + touched / 5,
+				       .private = MEBIBYTE,
+				       .faults = touched / PAGE}
+		       : (struct size){.resident = MEBIBYTE + POOL,
+				       .pss = MEBIBYTE + all,
+				       .private = MEBIBYTE + POOL - touched,
+				       .faults = POOL / PAGE};
+}
+
+START_TEST(shared_memory_counts_once)
+{
+	struct mmt_report *report = report_of(5, shared_pool);
+
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "steady");
+	ck_assert(report->growth.by_pss);
+	ck_assert_int_le(llabs(mmt_growth_change(&report->growth)), MEBIBYTE);
+	ck_assert_uint_gt(report->growth.end_bytes - report->growth.start_bytes, 4 * POOL - 8 * MEBIBYTE);
+	ck_assert_int_eq(report->growth.outside_bytes, 0);
+	expect_text(report, "Pss has no trend");
+	expect_text(report, "Pss counts memory that the processes share once.");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Four workers write to the memory that they have from their parent, and get copies of it. */
+static struct size copies_on_write(int process, unsigned reading)
+{
+	uint64_t copied = POOL / READINGS * (reading + 1), shared = (POOL - copied) / 5;
+
+	return process ? (struct size){.resident = MEBIBYTE + POOL,
+				       .pss = MEBIBYTE + copied + shared,
+				       .private = MEBIBYTE + copied,
+				       .faults = copied / PAGE}
+		       : (struct size){.resident = MEBIBYTE + POOL,
+				       .pss = MEBIBYTE + shared + copied,
+				       .private = MEBIBYTE + copied,
+				       .faults = 1000};
+}
+
+START_TEST(copies_on_write_are_growth)
+{
+	struct mmt_report *report = report_of(5, copies_on_write);
+
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "growing");
+	ck_assert_uint_eq(report->growth.end_bytes, report->growth.start_bytes);
+	ck_assert_int_ge(mmt_growth_change(&report->growth), (int64_t)(4 * POOL - 8 * MEBIBYTE));
+	ck_assert_int_eq(report->growth.outside_bytes, 0);
+	for (size_t i = 0; i < report->process_count; i++)
+		ck_assert_int_eq(report->processes[i].readings->grows, report->processes[i].pid != PARENT);
+	/* What the parent has alone at last, others have ceased to share. */
+	ck_assert_int_le(mmt_process_growth(&report->processes[0]), MEBIBYTE);
+	expect_no_text(report, "idle");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A process that is not recorded shares the pool with two that are, until it ends. */
+static struct size outsider(int process, unsigned reading)
+{
+	uint64_t share = reading < READINGS / 2 ? POOL / 3 : POOL / 2;
+
+	return (struct size){.resident = MEBIBYTE + POOL,
+			     .pss = MEBIBYTE + share,
+			     .private = MEBIBYTE,
+			     .faults = 1000u + reading + (unsigned)process};
+}
+
+START_TEST(end_of_an_outsider_is_no_growth)
+{
+	struct mmt_report *report = report_of(2, outsider);
+	int64_t moved = 2 * (int64_t)(POOL / 2 - POOL / 3);
+
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "steady");
+	ck_assert_int_le(llabs(report->growth.outside_bytes - moved), 16 * (int64_t)PAGE);
+	ck_assert_int_le(llabs(mmt_growth_change(&report->growth)), 16 * (int64_t)PAGE);
+	ck_assert_uint_eq(report->growth.end_pss_bytes - report->growth.start_pss_bytes, (uint64_t)moved);
+	expect_text(report, "ceased to share memory with these: Pss changed by +21.33 MiB");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* One of four grows; the others end one after the other. */
+static struct size one_grows(int process, unsigned reading)
+{
+	bool ended = process && reading >= (unsigned)process * READINGS / 4;
+
+	return (struct size){.ended = ended, .resident = process ? 30 * MEBIBYTE : (20 + reading) * MEBIBYTE};
+}
+
+START_TEST(ended_processes_hide_none_that_grows)
+{
+	struct mmt_report *report = report_of(4, one_grows);
+
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "growing");
+	ck_assert(report->growth.by_process);
+	ck_assert(!report->growth.by_pss && !report->growth.pss_missing);
+	ck_assert(report->processes[0].readings->grows && !report->processes[1].readings->grows);
+	expect_text(report, "GROWING: parent (pid 100) +79.00 MiB, and still rising at the end: +60.");
+	expect_text(report, "All 4 processes together: RSS -11.00 MiB.");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A server forks a process for each request, which has what the server has and 4 MiB. */
+START_TEST(processes_for_each_request_are_no_growth)
+{
+	struct recording_builder *builder = begin(1);
+	struct mmt_report *report;
+
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		int32_t child = PARENT + 1 + (int32_t)reading, earlier = child - 1;
+		struct size server = {.resident = (10 * MEBIBYTE) + reading * MEBIBYTE / 4};
+		struct size request = {.resident = server.resident + 4 * MEBIBYTE};
+
+		if (reading)
+			builder_exit(builder, time_of(reading) - SECOND_NS / 2, earlier, earlier);
+		builder_fork(builder, time_of(reading) - SECOND_NS / 4, child, child, PARENT, PARENT);
+		put_size(builder, reading, PARENT, &server);
+		put_size(builder, reading, child, &request);
+		builder_round(builder);
+	}
+	report = finish(builder);
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "growing");
+	ck_assert_int_eq(mmt_growth_change(&report->growth), (READINGS - 1) * (int64_t)MEBIBYTE / 4);
+	ck_assert_uint_eq(report->growth.start_bytes, 10 * MEBIBYTE);
+	expect_text(report, "Processes that came and went, such as one for each request, do not count.");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* One of two processes was too large for its Pss to be read. */
+static struct size without_pss(int process, unsigned reading)
+{
+	struct size size = copies_on_write(process, reading);
+
+	size.pss = process ? size.pss : 0;
+	return size;
+}
+
+START_TEST(missing_pss_is_said)
+{
+	struct mmt_report *report = report_of(2, without_pss);
+
+	ck_assert(!report->growth.by_pss && report->growth.pss_missing);
+	ck_assert_uint_eq(report->growth.end_bytes, 2 * (MEBIBYTE + POOL));
+	expect_text(report, "Memory that the processes share may count several times");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Pss was read at every eighth reading alone, because it is expensive. */
+static struct size seldom(int process, unsigned reading)
+{
+	struct size size = shared_pool(process, reading);
+
+	size.pss = reading % 8 && reading != READINGS - 1 ? 0 : size.pss;
+	return size;
+}
+
+START_TEST(pss_is_estimated_between_its_readings)
+{
+	struct mmt_report *report = report_of(5, seldom);
+
+	ck_assert(report->growth.by_pss);
+	ck_assert_int_le(llabs(mmt_growth_change(&report->growth)), MEBIBYTE);
+	ck_assert_str_ne(mmt_verdict_name(report->growth.verdict), "growing");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Of a hostile file: no sum overflows. */
+static struct size absurd(int process, unsigned reading)
+{
+	uint64_t value = reading % 3 ? UINT64_MAX - (unsigned)process : reading;
+
+	return (struct size){.resident = value, .pss = value + 1, .private = value, .faults = value};
+}
+
+START_TEST(absurd_sizes_do_no_harm)
+{
+	mmt_report_destroy(report_of(3, absurd));
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("growth-processes");
+	TCase *tests = add_tcase(suite, "growth-processes");
+
+	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
+	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
+			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
+			missing_pss_is_said, pss_is_estimated_between_its_readings, absurd_sizes_do_no_harm);
+	return suite;
+}
