@@ -578,7 +578,9 @@ struct mmt_growth {
 	 */
 	bool by_pss;
 	bool pss_missing; /* the Pss of some process is not known, so that shared memory may count several times */
-	uint64_t start_pss_bytes, end_pss_bytes, peak_pss_bytes; /* if by_pss */
+	uint64_t start_pss_bytes, end_pss_bytes, peak_pss_bytes; /* if by_pss, as the next three */
+	uint64_t start_private_bytes, end_private_bytes;	 /* part of Pss: in pages that only one process maps */
+	uint64_t sharers;					 /* processes that count, at the end */
 	/* Change of Pss because processes outside the recording began (negative) or ceased to share memory with
 	 * recorded ones: no growth. */
 	int64_t outside_bytes;

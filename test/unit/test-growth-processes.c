@@ -132,6 +132,8 @@ START_TEST(shared_memory_counts_once)
 	ck_assert_int_eq(report->growth.outside_bytes, 0);
 	expect_text(report, "Pss has no trend");
 	expect_text(report, "Pss counts memory that the processes share once.");
+	expect_text(report, "  shared by 5 processes\n");
+	ck_assert_uint_lt(report->growth.end_private_bytes, report->growth.start_private_bytes);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -251,6 +253,23 @@ static struct size without_pss(int process, unsigned reading)
 	return size;
 }
 
+/* One of three, with little memory, must not be read by the recorder. */
+static struct size with_a_stranger(int process, unsigned reading)
+{
+	if (process == 2)
+		return (struct size){.resident = MEBIBYTE};
+	return copies_on_write(process, reading);
+}
+
+START_TEST(small_process_without_pss_counts_with_rss)
+{
+	struct mmt_report *report = report_of(3, with_a_stranger);
+
+	ck_assert(report->growth.by_pss && !report->growth.pss_missing);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 START_TEST(missing_pss_is_said)
 {
 	struct mmt_report *report = report_of(2, without_pss);
@@ -304,6 +323,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
-			missing_pss_is_said, pss_is_estimated_between_its_readings, absurd_sizes_do_no_harm);
+			missing_pss_is_said, small_process_without_pss_counts_with_rss,
+			pss_is_estimated_between_its_readings, absurd_sizes_do_no_harm);
 	return suite;
 }

@@ -17,6 +17,7 @@
 #define PSS_READINGS_MIN 48	/* with fewer, readings without Pss count, too: see growth-verdict.c */
 #define SHARED_BYTES_MIN (4u << 20)
 #define SHARED_SHARE 32 /* of RSS: with less, RSS is near enough */
+#define UNREAD_SHARE 16 /* of RSS: with as much in processes without Pss, go by RSS */
 #define GROWER_BYTES_MIN (1u << 20)
 #define GROWER_SHARE 1000	   /* of all processes together */
 #define OUTSIDE_BYTES_MIN 262144.0 /* less is noise: the processes are read one after the other */
@@ -24,7 +25,8 @@
 
 /* All processes that count, in one reading. */
 struct sum {
-	double resident, swapped, pss, swap_pss;
+	double resident, swapped, pss, swap_pss, alone;
+	double unread;	     /* of `resident`: in processes whose Pss was never read */
 	double gained, lost; /* since the reading before; see struct memory_point */
 	uint32_t processes, with_pss;
 };
@@ -39,6 +41,7 @@ struct judgement {
 	struct sum *sums;		     /* of the readings in the window */
 	struct mmt_resident_reading *series; /* room for all of them */
 	bool by_pss;
+	bool unread;	    /* the Pss of processes with much of the memory is not known */
 	bool complete_only; /* leave readings out in which a process has no Pss */
 };
 
@@ -137,8 +140,11 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 }
 
 /* Add a process to the sums. Memory that comes and goes with it is not the doing of others. */
-static void add_process(struct judgement *judgement, const struct process_readings *readings)
+static void add_process(struct judgement *judgement, const struct process *process,
+			const struct process_readings *readings)
 {
+	/* A process that ended may have been too short-lived; of any other, RSS is all that is known. */
+	bool unread = !readings->has_pss && !process->ended;
 	const struct memory_point *points = readings->points.items;
 
 	for (size_t i = 0; i < readings->points.count; i++) {
@@ -149,13 +155,19 @@ static void add_process(struct judgement *judgement, const struct process_readin
 		sum = &judgement->sums[points[i].reading - judgement->first];
 		sum->resident += (double)points[i].resident_bytes;
 		sum->swapped += (double)points[i].swapped_bytes;
-		sum->pss += (double)points[i].pss_bytes;
+		sum->pss += unread ? (double)points[i].resident_bytes : (double)points[i].pss_bytes;
+		sum->alone += unread ? (double)points[i].resident_bytes : (double)points[i].private_bytes;
+		sum->unread += unread ? (double)points[i].resident_bytes : 0;
 		sum->swap_pss += (double)points[i].swap_pss_bytes;
 		sum->gained += i ? (double)points[i].gained_bytes - (double)points[i - 1].gained_bytes
 				 : (double)points[i].resident_bytes;
 		sum->lost += i ? (double)points[i].lost_bytes - (double)points[i - 1].lost_bytes : 0;
+		if (unread && i && points[i].resident_bytes > points[i - 1].resident_bytes)
+			sum->gained += (double)(points[i].resident_bytes - points[i - 1].resident_bytes);
+		else if (unread && i)
+			sum->lost += (double)(points[i - 1].resident_bytes - points[i].resident_bytes);
 		sum->processes++;
-		sum->with_pss += points[i].has_pss;
+		sum->with_pss += points[i].has_pss || unread;
 		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count)
 			sum[1].lost += (double)points[i].resident_bytes;
 	}
@@ -181,7 +193,9 @@ static void choose_measure(struct judgement *judgement)
 		shared |= sum->processes > 1 && is_complete(sum) && sum->resident - sum->pss >= SHARED_BYTES_MIN &&
 			  sum->resident - sum->pss >= sum->resident / SHARED_SHARE;
 	}
-	judgement->by_pss = judgement->memory->has_pss && shared && is_complete(end);
+	judgement->unread =
+	    judgement->memory->has_pss && end->unread >= end->resident / UNREAD_SHARE && end->unread > 0;
+	judgement->by_pss = judgement->memory->has_pss && shared && is_complete(end) && !judgement->unread;
 	judgement->complete_only = complete >= PSS_READINGS_MIN;
 }
 
@@ -257,16 +271,16 @@ static size_t make_series(struct judgement *judgement, struct outside *outside)
 static size_t make_series_of_process(struct judgement *judgement, const struct process_readings *readings)
 {
 	const struct memory_point *points = readings->points.items, *last = NULL;
+	bool by_pss = judgement->by_pss && readings->has_pss;
 	struct outside outside = {0};
 	size_t count = 0;
 
 	for (size_t i = 0; i < readings->points.count; i++) {
 		double bytes = (double)points[i].resident_bytes;
 
-		if (points[i].reading < judgement->first ||
-		    (judgement->by_pss && judgement->complete_only && !points[i].has_pss))
+		if (points[i].reading < judgement->first || (by_pss && judgement->complete_only && !points[i].has_pss))
 			continue;
-		if (judgement->by_pss) {
+		if (by_pss) {
 			if (last && points[i].has_pss)
 				note_outside(&outside, (double)points[i].private_bytes - (double)last->private_bytes,
 					     (double)points[i].gained_bytes - (double)last->gained_bytes,
@@ -277,7 +291,7 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 		judgement->series[count++] = (struct mmt_resident_reading){
 		    .time_ns = judgement->memory->readings.items[points[i].reading].time_ns,
 		    .resident_bytes = to_bytes(bytes),
-		    .swapped_bytes = judgement->by_pss ? points[i].swap_pss_bytes : points[i].swapped_bytes};
+		    .swapped_bytes = by_pss ? points[i].swap_pss_bytes : points[i].swapped_bytes};
 	}
 	return count;
 }
@@ -296,7 +310,7 @@ static void judge_process(struct judgement *judgement, struct process_readings *
 	of->growth_bytes = mmt_growth_change(&growth);
 	of->growth_known = true;
 	of->rising = !growth.settled_ns;
-	of->private_known = judgement->by_pss;
+	of->private_known = judgement->by_pss && readings->has_pss;
 	of->start_private_bytes = growth.start_bytes; /* nothing was subtracted yet */
 	of->end_private_bytes = readings->points.items[readings->points.count - 1].private_bytes;
 }
@@ -337,7 +351,7 @@ static struct mmt_error *sum_up(struct judgement *judgement)
 		judgement->processes++;
 		judgement->brief += readings->of.brief;
 		if (!readings->of.brief)
-			add_process(judgement, readings);
+			add_process(judgement, process, readings);
 	}
 	return error;
 }
@@ -379,10 +393,12 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct arena *ar
 		growth->end_ns = of_all.end_ns;
 		growth->peak_ns = of_all.peak_ns;
 		growth->by_pss = judgement->by_pss;
+		growth->start_private_bytes = to_bytes(judgement->sums[0].alone);
+		growth->end_private_bytes = to_bytes(judgement->sums[judgement->count - 1].alone);
+		growth->sharers = judgement->sums[judgement->count - 1].processes;
 		growth->outside_bytes = (int64_t)outside.bytes;
 	}
-	growth->pss_missing =
-	    judgement->memory->has_pss && !judgement->by_pss && !is_complete(&judgement->sums[judgement->count - 1]);
+	growth->pss_missing = judgement->unread;
 	judge_processes(judgement, growth);
 	return NULL;
 }

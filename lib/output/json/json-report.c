@@ -433,6 +433,8 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_unsigned(document, "start_pss_bytes", growth->by_pss ? growth->start_pss_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "end_pss_bytes", growth->by_pss ? growth->end_pss_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "peak_pss_bytes", growth->by_pss ? growth->peak_pss_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "start_private_bytes", growth->by_pss ? growth->start_private_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "end_private_bytes", growth->by_pss ? growth->end_private_bytes : MMT_UNKNOWN);
 	put_signed(document, "outside_bytes", growth->outside_bytes, growth->by_pss);
 	document_string(document, "sum_verdict",
 			mmt_verdict_name(growth->by_process ? growth->sum_verdict : growth->verdict));

@@ -644,9 +644,24 @@ static void put_ended(struct text *text, const struct mmt_report *report)
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 }
 
+/* Divide the change of Pss: the pages of one process alone, and those of several. */
+static void put_shared(struct text *text, const struct mmt_growth *growth)
+{
+	uint64_t alone = growth->end_private_bytes - growth->start_private_bytes;
+	uint64_t all = growth->end_pss_bytes - growth->start_pss_bytes;
+	char what[64];
+
+	if (!growth->by_pss)
+		return;
+	snprintf(what, sizeof(what), "shared by %" PRIu64 " processes", growth->sharers);
+	text_put_rest(text, (int64_t)alone, "in pages that one process has alone");
+	text_put_rest(text, (int64_t)(all - alone), what);
+}
+
 void text_growth(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
+	put_shared(text, &report->growth);
 	if (report->growth.parts_known) {
 		put_parts(text, report);
 	} else {
