@@ -174,6 +174,38 @@ static void count_changes(const struct memory_readings *memory, struct process_r
 	    saturating_add(point->lost_bytes, subtract(process->last_resident_bytes, resident), LIMIT_RESIDENT_BYTES);
 }
 
+static uint64_t blend(uint64_t from, uint64_t to, double share)
+{
+	return (uint64_t)((double)from + ((double)to - (double)from) * share);
+}
+
+/* Between two readings of Pss, what the process shared changed evenly. */
+static void estimate_between(const struct memory_readings *memory, struct memory_point *first,
+			     struct memory_point *point)
+{
+	struct memory_point *before = point;
+	uint64_t start_ns, span_ns;
+
+	while (before > first && !before[-1].has_pss)
+		before--;
+	if (before == first)
+		return;
+	before--;
+	start_ns = memory->readings.items[before->reading].time_ns;
+	span_ns = memory->readings.items[point->reading].time_ns - start_ns;
+	for (struct memory_point *between = before + 1; between < point; between++) {
+		uint64_t since_ns = memory->readings.items[between->reading].time_ns - start_ns;
+		double share = span_ns ? (double)since_ns / (double)span_ns : 1;
+		uint64_t shared = blend(subtract(before->resident_bytes, before->pss_bytes),
+					subtract(point->resident_bytes, point->pss_bytes), share);
+		uint64_t not_alone = blend(subtract(before->resident_bytes, before->private_bytes),
+					   subtract(point->resident_bytes, point->private_bytes), share);
+
+		between->pss_bytes = subtract(between->resident_bytes, shared);
+		between->private_bytes = subtract(between->resident_bytes, not_alone);
+	}
+}
+
 static void take_pss(struct memory_readings *memory, const struct event *event)
 {
 	struct process_readings *process = find_latest(memory, event->pid);
@@ -186,6 +218,7 @@ static void take_pss(struct memory_readings *memory, const struct event *event)
 	point->pss_bytes = limit_size(event->pss.pss_bytes);
 	point->swap_pss_bytes = limit_size(event->pss.swap_pss_bytes);
 	point->private_bytes = limit_size(event->pss.private_bytes);
+	estimate_between(memory, process->points.items, point);
 	process->last_resident_bytes = limit_size(event->pss.resident_bytes);
 	process->last_huge_bytes = limit_size(event->pss.huge_bytes);
 	process->last_faults = event->pss.faults;

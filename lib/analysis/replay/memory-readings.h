@@ -17,13 +17,13 @@
 /* One process in one reading. */
 struct memory_point {
 	uint32_t reading; /* place in memory_readings.readings */
-	bool has_pss;	  /* the figures below were read; otherwise they assume that it shared as much as before */
+	bool has_pss; /* the figures below were read; otherwise they are estimates from the readings before and after */
 	uint64_t resident_bytes, swapped_bytes;
 	uint64_t pss_bytes, swap_pss_bytes;
 	uint64_t private_bytes; /* of pages that no other process maps */
-	/* Sums since the first reading of the process: what its own page faults and mappings can have added at most, and
-	 * what it can have given back. Other changes of Pss and private bytes are the doing of processes that share its
-	 * memory. */
+	/* Sums since the first reading of the process: what its own page faults and mappings can have added at most,
+	 * and what it can have given back. Other changes of Pss and private bytes are the doing of processes that share
+	 * its memory. */
 	uint64_t gained_bytes, lost_bytes;
 };
 
