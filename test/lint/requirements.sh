@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# CMake refuses 32-bit targets and old libraries, each with one line that names them.
+# CMake refuses 32-bit targets and old libraries, each with one line that names them. test/setup finds what is installed.
 set -u
 export LC_ALL=C.UTF-8
 unset CFLAGS CC
@@ -66,3 +66,25 @@ expect_refusal "mmtrace needs pkg-config (not found); on Debian, test/setup buil
 pretend libdw=0.188 libelf=0.188 libzstd=1.5.1 zlib=1.2 capstone=4.0 libxxhash=0.8.0 jansson=2.13
 expect_refusal "The tests need the library check>=0.11 (not found); on Debian, test/setup installs it" \
 	env PKG_CONFIG_LIBDIR="$directory/pkgconfig" PKG_CONFIG_PATH= cmake -DMMTRACE_TESTS=ON
+
+# test/setup: packages of a second architecture are listed, too, and need not be complete.
+mkdir "$directory/commands"
+printf '#!/bin/sh\nexit 1\n' >"$directory/commands/apt-get"
+printf '#!/bin/sh\necho amd64\n' >"$directory/commands/dpkg"
+# expect_setup STATUS LINES: what dpkg-query prints of each package.
+expect_setup() {
+	printf '#!/bin/sh\nprintf "%s"\n' "$2" >"$directory/commands/dpkg-query"
+	chmod +x "$directory/commands"/*
+	PATH=$directory/commands:$PATH "$SOURCE/test/setup" build >"$directory/setup.log" 2>&1
+	[ $? = "$1" ] || {
+		echo "test/setup ended with another status than $1 where dpkg-query prints $2:" >&2
+		cat "$directory/setup.log" >&2
+		exit 1
+	}
+	rm -f "$(sed -n 's/.*the log is //p' "$directory/setup.log")"
+}
+expect_setup 0 'amd64 installed\\n'
+expect_setup 0 'arm64 installed\\namd64 installed\\n'
+expect_setup 0 'arm64 half-configured\\nall installed\\n'
+expect_setup 1 'arm64 installed\\namd64 not-installed\\n'
+expect_setup 1 'arm64 installed\\n'
