@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -141,12 +142,15 @@ static struct mmt_error *choose_events(struct recorder *recorder)
 static struct mmt_error *prepare(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
+	struct utsname kernel = {0};
 	struct mmt_error *error;
 
 	raise_descriptor_limit(recorder);
-	recorder->architecture = architecture_host();
+	uname(&kernel);
+	recorder->architecture = architecture_to_record(kernel.machine);
 	if (!recorder->architecture)
-		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on this processor architecture");
+		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on %s, only on x86_64",
+				    kernel.machine);
 	if (!clock_is_of_events())
 		return error_create(MMT_ERROR_UNSUPPORTED, "the clock of this time namespace differs from that of the "
 							   "kernel's events: run mmtrace outside of it");

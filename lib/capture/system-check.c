@@ -113,10 +113,12 @@ static void check_kernel(struct check *check)
 	new_enough = major > 6 || (major == 6 && minor >= 1);
 	add(check, new_enough ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel", "use Linux 6.1 or later",
 	    "Linux %s on %s", kernel.release, kernel.machine);
-	add(check, architecture_host() ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "processor",
-	    "use a machine with a supported architecture",
-	    architecture_host() ? "64-bit processes; a 64-bit kernel does not report the calls of 32-bit ones"
-				: "this processor architecture is not supported");
+	if (architecture_to_record(kernel.machine))
+		add(check, MMT_CHECK_GOOD, "processor", NULL,
+		    "64-bit processes; a 64-bit kernel does not report the calls of 32-bit ones");
+	else
+		add(check, MMT_CHECK_MISSING, "processor", NULL, "mmtrace cannot record on %s, only on x86_64",
+		    kernel.machine);
 }
 
 static void check_permissions(struct check *check, const struct tracepoint_source *source)

@@ -381,6 +381,17 @@ START_TEST(a_lean_set_has_one_event_for_each_call)
 }
 END_TEST
 
+/* Recordings of aarch64 can be read. To record there, the first argument must be taken when a call begins. */
+START_TEST(only_x86_64_is_recorded)
+{
+	ck_assert_ptr_eq(architecture_to_record("x86_64"), &architecture_x86_64);
+	ck_assert_ptr_nonnull(architecture_find("aarch64"));
+	ck_assert_ptr_null(architecture_to_record("aarch64"));
+	ck_assert_ptr_null(architecture_to_record("riscv64"));
+	ck_assert_ptr_null(architecture_to_record(""));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("events");
@@ -393,6 +404,7 @@ Suite *test_suite(void)
 			exact_order_adds_the_lock_to_the_syscall, a_kernel_without_the_lock_event_is_reported,
 			threads_are_inherited_even_without_children, calls_carry_their_arguments_and_no_more,
 			rare_calls_have_their_dump_with_them, large_dumps_come_last,
-			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call);
+			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call,
+			only_x86_64_is_recorded);
 	return suite;
 }

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 /* Register numbers: perf's from asm/perf_regs.h of x86, DWARF's from the System V ABI, AMD64 supplement, figure 3.36.
  */
@@ -157,9 +156,10 @@ uint64_t architecture_argument_mask(const struct architecture *architecture, uns
 	return mask;
 }
 
-const struct architecture *architecture_host(void)
+const struct architecture *architecture_to_record(const char *machine)
 {
-	struct utsname name;
+	const struct architecture *architecture = architecture_find(machine);
 
-	return uname(&name) == 0 ? architecture_find(name.machine) : NULL;
+	/* On aarch64 the first argument of a call is lost at its exit, and the events at its entry are not recorded yet. */
+	return architecture && !architecture->first_argument_lost ? architecture : NULL;
 }

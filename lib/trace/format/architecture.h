@@ -34,7 +34,8 @@ const struct architecture *architecture_find(const char *name);
 /* perf mask of the registers that hold the first `count` arguments of a call. */
 uint64_t architecture_argument_mask(const struct architecture *architecture, unsigned count);
 
-/* The architecture of this machine; NULL: not supported. */
-const struct architecture *architecture_host(void);
+/* The architecture of a machine, by the name that uname(2) has for it, if mmtrace records there; NULL: it does not, but
+ * may report recordings of it. */
+const struct architecture *architecture_to_record(const char *machine);
 
 #endif
