@@ -18,7 +18,7 @@
 #include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
-#include "capture/runtimes/jit-files.h"
+#include "capture/ring-reader.h"
 #include "trace/format/format.h"
 
 #define HEAD_BYTES 4096 /* The ELF header and the program headers must lie in the first HEAD_BYTES of a file. */
@@ -50,12 +50,7 @@ struct mmt_error *build_id_notes_want(struct build_id_notes *notes, const struct
 	} key = {mapping->device_major, mapping->device_minor, mapping->inode, ""};
 	size_t known = notes->seen.count;
 	size_t path_size = strlen(mapping->path) + 1;
-	struct wanted_build_id wanted = {.pid = mapping->pid,
-					 .start = mapping->start,
-					 .end = mapping->end,
-					 .device_major = mapping->device_major,
-					 .device_minor = mapping->device_minor,
-					 .inode = mapping->inode};
+	struct wanted_build_id wanted = {.mapping = *mapping};
 
 	if (path_size > sizeof(key.path) || !may_be_program(mapping->path))
 		return NULL;
@@ -163,35 +158,51 @@ bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *e
 	return find_build_id(&source, entry);
 }
 
-/* Opens the file below the process's root directory, which symbolic links cannot leave. */
-static int open_in_root(const struct wanted_build_id *wanted)
+int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping *mapping, struct stat *status_ret)
 {
+	uint64_t place = place_of_device(mapping->device_major, mapping->device_minor);
+	char name[96];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_living_thread(mapping->pid),
+		 mapping->start, mapping->end);
+	fd = target_file_find(calls, place_of_process(mapping->pid), AT_FDCWD, name, TARGET_ANYWHERE, NULL);
+	if (fd < 0 || target_file_stat(calls, place, fd, status_ret))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Finds the file below the process's root directory, which symbolic links cannot leave. */
+static int find_in_root(struct blocking_calls *calls, const struct wanted_build_id *wanted, struct stat *status)
+{
+	uint64_t place = place_of_device(wanted->mapping.device_major, wanted->mapping.device_minor);
 	CLEANUP(close) int root = -1;
 	char name[64];
 
-	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(wanted->pid));
+	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(wanted->mapping.pid));
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -1 : target_file_open(root, wanted->path);
+	if (root >= 0)
+		return target_file_find(calls, place, root, wanted->path, TARGET_IN_ROOT, status);
+	/* The process has exited. Most processes have the same root directory as the recorder. */
+	return target_file_find(calls, place, AT_FDCWD, wanted->path, TARGET_ANYWHERE, status);
 }
 
-/* Opens the mapped file through /proc/PID/map_files if permitted, otherwise by its path if that is still the same
+/* Finds the mapped file through /proc/PID/map_files if permitted, otherwise by its path if that is still the same
  * file. */
-static int open_mapped_file(const struct wanted_build_id *wanted)
+static int find_mapped_file(struct blocking_calls *calls, const struct wanted_build_id *wanted)
 {
-	char name[96];
+	const struct build_id_mapping *mapping = &wanted->mapping;
 	struct stat status;
-	int fd;
+	int fd = mapped_file_find(calls, mapping, &status);
 
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, wanted->pid, wanted->start,
-		 wanted->end);
-	fd = regular_file_open(name);
-	if (fd >= 0)
+	if (fd >= 0 && S_ISREG(status.st_mode))
 		return fd;
-	fd = open_in_root(wanted);
-	if (fd < 0) /* The process has exited. Most processes have the same root directory as the recorder. */
-		fd = regular_file_open(wanted->path);
-	if (fd >= 0 && (fstat(fd, &status) < 0 ||
-			!regular_file_is_mapped(&status, wanted->device_major, wanted->device_minor, wanted->inode))) {
+	if (fd >= 0)
+		close(fd);
+	fd = find_in_root(calls, wanted, &status);
+	if (fd >= 0 && (!S_ISREG(status.st_mode) || !regular_file_is_mapped(&status, mapping->device_major,
+									    mapping->device_minor, mapping->inode))) {
 		close(fd);
 		return -1;
 	}
@@ -208,6 +219,23 @@ bool build_id_notes_read_file(int fd, struct build_id_entry *entry)
 		return false;
 	source.size = (size_t)count;
 	return find_build_id(&source, entry);
+}
+
+static size_t read_build_id(const void *argument, int given, void *result, int *opened_ret)
+{
+	CLEANUP(close) int fd = target_file_reopen(given);
+
+	(void)argument;
+	(void)opened_ret;
+	return fd >= 0 && build_id_notes_read_file(fd, result) ? sizeof(struct build_id_entry) : 0;
+}
+
+static bool find_file_build_id(struct blocking_calls *calls, uint64_t place, int fd, struct build_id_entry *entry)
+{
+	struct blocking_call call = {
+	    .place = place, .run = read_build_id, .given = fd, .result = entry, .result_bytes = sizeof(*entry)};
+
+	return fd >= 0 && blocking_call(calls, &call) && call.result_bytes;
 }
 
 /* All 64-bit processes have the same vDSO, so read the recorder's own. */
@@ -229,12 +257,11 @@ static struct mmt_error *keep_build_id(struct build_id_notes *notes, struct want
 	return NULL;
 }
 
-static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_modules *kept, enum mmt_images which,
-				     struct wanted_build_id *wanted)
+static struct mmt_error *read_wanted(struct recorder *recorder, struct wanted_build_id *wanted)
 {
-	struct module_copy module = {.device_major = wanted->device_major,
-				     .device_minor = wanted->device_minor,
-				     .inode = wanted->inode,
+	struct module_copy module = {.device_major = wanted->mapping.device_major,
+				     .device_minor = wanted->mapping.device_minor,
+				     .inode = wanted->mapping.inode,
 				     .path = wanted->path};
 	struct build_id_entry entry = {0};
 	struct mmt_error *error = NULL;
@@ -243,27 +270,32 @@ static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_m
 	if (!strcmp(wanted->path, "[vdso]")) {
 		found = read_from_vdso(&entry);
 	} else {
-		int fd = open_mapped_file(wanted);
+		int fd = find_mapped_file(&recorder->calls, wanted);
 
-		found = fd >= 0 && build_id_notes_read_file(fd, &entry);
+		found = find_file_build_id(&recorder->calls, place_of_device(module.device_major, module.device_minor),
+					   fd, &entry);
 		memcpy(module.build_id, entry.bytes, sizeof(module.build_id));
 		module.build_id_size = found ? entry.size : 0;
-		error = kept_modules_add(kept, which, &module, fd);
+		error = kept_modules_add(&recorder->calls, &recorder->jobs.kept_modules, recorder->options->images,
+					 &module, fd);
 	}
-	return found && !error ? keep_build_id(notes, wanted, &entry) : error;
+	return found && !error ? keep_build_id(&recorder->jobs.build_ids, wanted, &entry) : error;
 }
 
-struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_modules *kept, enum mmt_images which)
+struct mmt_error *build_id_notes_read(struct recorder *recorder)
 {
-	while (notes->wanted.count) {
-		struct wanted_build_id wanted = notes->wanted.items[--notes->wanted.count];
-		struct mmt_error *error = read_wanted(notes, kept, which, &wanted);
+	struct build_id_notes *notes = &recorder->jobs.build_ids;
+	struct mmt_error *error = NULL;
 
+	while (!error && notes->wanted.count) {
+		struct wanted_build_id wanted = notes->wanted.items[--notes->wanted.count];
+
+		error = read_wanted(recorder, &wanted);
 		free(wanted.path);
-		if (error)
-			return error;
+		if (!error)
+			error = ring_reader_give_way(recorder);
 	}
-	return NULL;
+	return error;
 }
 
 #define PIECE_BYTES (1u << 20)
@@ -296,19 +328,61 @@ static int open_by_path(const char *path)
 	return linked ? regular_file_open(linked) : -1;
 }
 
-/* Will a report on this machine find this file, or another file with the same build-id, by the path? */
-static bool path_provides(const struct module_copy *module, const struct stat *status)
-{
-	CLEANUP(close) int fd = open_by_path(module->path);
-	struct build_id_entry found = {0};
-	struct stat other;
+struct module_argument {
+	struct module_copy module;
+	char path[LIMIT_PATH_BYTES + 1];
+};
 
-	if (fd < 0 || fstat(fd, &other) < 0)
-		return false;
-	if (other.st_dev == status->st_dev && other.st_ino == status->st_ino)
-		return true;
-	return module->build_id_size && build_id_notes_read_file(fd, &found) && found.size == module->build_id_size &&
-	       !memcmp(found.bytes, module->build_id, found.size);
+/* Will a report on this machine find this file, or another file with the same build-id, by the path? */
+static size_t is_provided(const void *argument, int given, void *result, int *opened_ret)
+{
+	const struct module_argument *wanted = argument;
+	const struct module_copy *module = &wanted->module;
+	CLEANUP(close) int fd = open_by_path(wanted->path);
+	struct build_id_entry found = {0};
+	struct stat status, other;
+	bool provided = false;
+
+	(void)opened_ret;
+	if (fd >= 0 && fstat(fd, &other) == 0 && fstat(given, &status) == 0)
+		provided = (other.st_dev == status.st_dev && other.st_ino == status.st_ino) ||
+			   (module->build_id_size && build_id_notes_read_file(fd, &found) &&
+			    found.size == module->build_id_size && !memcmp(found.bytes, module->build_id, found.size));
+	memcpy(result, &provided, sizeof(provided));
+	return sizeof(provided);
+}
+
+static bool path_provides(struct blocking_calls *calls, const struct module_copy *module, int fd)
+{
+	struct module_argument argument = {.module = *module};
+	bool provided = false;
+	struct blocking_call call = {.place = place_of_paths(getpid()),
+				     .run = is_provided,
+				     .argument = &argument,
+				     .argument_bytes = sizeof(argument),
+				     .given = fd,
+				     .result = &provided,
+				     .result_bytes = sizeof(provided)};
+
+	snprintf(argument.path, sizeof(argument.path), "%s", module->path);
+	return blocking_call(calls, &call) && provided;
+}
+
+/* The size of an ELF file; 0: it is none. */
+static size_t measure_program(const void *argument, int given, void *result, int *opened_ret)
+{
+	CLEANUP(close) int fd = -1;
+	uint64_t bytes = 0;
+	struct stat status;
+
+	(void)argument;
+	(void)opened_ret;
+	if (fstat(given, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+		fd = target_file_reopen(given);
+	if (fd >= 0 && is_program(fd))
+		bytes = (uint64_t)status.st_size;
+	memcpy(result, &bytes, sizeof(bytes));
+	return sizeof(bytes);
 }
 
 /* Was the same file already added under another path? Each file is copied once. */
@@ -325,17 +399,20 @@ static bool is_kept(const struct kept_modules *kept, const struct module_copy *m
 }
 
 /* The number of bytes to copy; 0: the file is not copied. */
-static uint64_t measure_wanted(const struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
-			       int fd)
+static uint64_t measure_wanted(struct blocking_calls *calls, const struct kept_modules *kept, enum mmt_images which,
+			       const struct module_copy *module, int fd)
 {
-	struct stat status;
+	uint64_t bytes = 0;
+	struct blocking_call call = {.place = place_of_device(module->device_major, module->device_minor),
+				     .run = measure_program,
+				     .given = fd,
+				     .result = &bytes,
+				     .result_bytes = sizeof(bytes)};
 
-	if (fd < 0 || which == MMT_IMAGES_NONE || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    status.st_size <= 0 || !is_program(fd) || is_kept(kept, module))
+	if (fd < 0 || which == MMT_IMAGES_NONE || is_kept(kept, module) || !blocking_call(calls, &call) || !bytes ||
+	    (which == MMT_IMAGES_MISSING && path_provides(calls, module, fd)))
 		return 0;
-	if (which == MMT_IMAGES_MISSING && path_provides(module, &status))
-		return 0;
-	return (uint64_t)status.st_size;
+	return bytes;
 }
 
 static void leave_out(struct kept_modules *kept, const char *path)
@@ -376,10 +453,10 @@ static bool make_room(struct kept_modules *kept, uint64_t bytes)
 }
 
 /* Takes ownership of `fd`. */
-static struct kept_file choose_file(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
-				    int fd)
+static struct kept_file choose_file(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
+				    const struct module_copy *module, int fd)
 {
-	struct kept_file file = {.fd = fd, .bytes = measure_wanted(kept, which, module, fd)};
+	struct kept_file file = {.fd = fd, .bytes = measure_wanted(calls, kept, which, module, fd)};
 
 	if (file.bytes && make_room(kept, file.bytes)) {
 		file.fd = process_table_spare(fd);
@@ -392,8 +469,8 @@ static struct kept_file choose_file(struct kept_modules *kept, enum mmt_images w
 	return (struct kept_file){.fd = -1};
 }
 
-struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
-				   int fd)
+struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
+				   const struct module_copy *module, int fd)
 {
 	uint64_t entry_bytes = module_copies_entry_bytes(module);
 	struct module_copy copy = *module;
@@ -405,7 +482,7 @@ struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images wh
 			close(fd);
 		return NULL;
 	}
-	file = choose_file(kept, which, module, fd);
+	file = choose_file(calls, kept, which, module, fd);
 	copy.path = strdup(module->path);
 	if (copy.path && vector_push(&kept->files, file)) {
 		if (vector_push(&kept->index.images, copy)) {
@@ -427,8 +504,8 @@ static bool is_interrupted(const struct recorder *recorder)
 }
 
 /* Writes a compressed frame for each piece. The recorded size is 0 if the file has become empty. */
-static bool add_pieces(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
-		       struct buffer *buffer, uint64_t *size_ret)
+static bool add_pieces(struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
+		       uint64_t place, struct buffer *buffer, uint64_t *size_ret)
 {
 	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
 	uint64_t size = 0;
@@ -438,7 +515,8 @@ static bool add_pieces(const struct recorder *recorder, struct compressor *compr
 		uint64_t left = file->bytes - size;
 		struct mmt_error *error;
 
-		count = pread(file->fd, piece, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, (off_t)size);
+		count = target_file_read(&recorder->calls, place, file->fd, piece,
+					 left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, size);
 		if (count <= 0)
 			break;
 		error = compressor_frame(compressor, piece, (size_t)count, buffer);
@@ -453,18 +531,18 @@ static bool add_pieces(const struct recorder *recorder, struct compressor *compr
 }
 
 /* Writes the complete file into the section, or nothing. */
-static bool add_copy(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
-		     struct buffer *buffer, uint64_t *size_ret)
+static bool add_copy(struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
+		     uint64_t place, struct buffer *buffer, uint64_t *size_ret)
 {
 	size_t start = buffer->size;
 
-	if (add_pieces(recorder, compressor, file, buffer, size_ret))
+	if (add_pieces(recorder, compressor, file, place, buffer, size_ret))
 		return true;
 	buffer->size = start;
 	return false;
 }
 
-struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct kept_modules *kept, struct buffer *buffer)
+struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept, struct buffer *buffer)
 {
 	CLEANUP(free) size_t *places = calloc(kept->files.count + 1, sizeof(*places));
 	struct compressor *compressor = NULL;
@@ -475,12 +553,14 @@ struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct ke
 		error = buffer_finish(buffer);
 	}
 	for (size_t i = 0; !error && i < kept->files.count; i++) {
+		const struct module_copy *module = &kept->index.images.items[i];
+		uint64_t place = place_of_device(module->device_major, module->device_minor);
 		size_t offset = buffer->size;
 		uint64_t size = 0;
 
 		if (kept->files.items[i].fd < 0)
 			continue;
-		if (add_copy(recorder, compressor, &kept->files.items[i], buffer, &size))
+		if (add_copy(recorder, compressor, &kept->files.items[i], place, buffer, &size))
 			module_copies_patch(buffer, places[i], offset, buffer->size - offset, size);
 		else if (is_interrupted(recorder))
 			kept->interrupted++;

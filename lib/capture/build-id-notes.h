@@ -18,13 +18,15 @@
 #include "trace/sections/sections.h"
 
 /*
- * The modules of the recorded processes. Each file is opened when it is first seen and stays open, because an open file
- * can be read after its process, its path and its mount namespace are gone. When recording ends, files that a report
- * would not find by their path are copied into the recording: files of a container or another root directory, and files
- * that were replaced or deleted.
+ * The modules of the recorded processes. Each file is opened (O_PATH) when it is first seen and stays open, because it
+ * can then be read after its process, its path and its mount namespace are gone. When recording ends, files that a
+ * report would not find by their path are copied into the recording: files of a container or another root directory,
+ * and files that were replaced or deleted.
  */
 
+struct blocking_calls;
 struct recorder;
+struct stat;
 
 struct kept_file {
 	int fd;		/* -1: the file is not copied */
@@ -45,17 +47,17 @@ struct kept_modules {
 void kept_modules_deinit(struct kept_modules *kept);
 
 /*
- * Adds an ELF file. Copies `module` and takes ownership of `fd`, the open file or -1. If the files together exceed the
- * limit, the largest is left out, so that the files of one program do not displace all others.
+ * Adds an ELF file. Copies `module` and takes ownership of `fd`, the file (O_PATH) or -1. If the files together exceed
+ * the limit, the largest is left out, so that the files of one program do not displace all others.
  */
-struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *module,
-				   int fd) MMT_MUST_CHECK;
+struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
+				   const struct module_copy *module, int fd) MMT_MUST_CHECK;
 
 /*
  * Writes the section: the index, then the copies. Files that cannot be read or compressed are left out. After a second
  * stop request the remaining files are left out, too.
  */
-struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct kept_modules *kept,
+struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
 /* The build-ids of the mapped modules, read while the files are accessible. */
@@ -69,11 +71,8 @@ struct build_id_mapping {
 };
 
 struct wanted_build_id {
-	pid_t pid;
-	uint64_t start, end;
-	uint32_t device_major, device_minor;
-	uint64_t inode;
-	char *path; /* owned */
+	struct build_id_mapping mapping; /* without its path */
+	char *path;			 /* owned */
 };
 
 struct build_id_notes {
@@ -90,10 +89,12 @@ void build_id_notes_deinit(struct build_id_notes *notes);
 struct mmt_error *build_id_notes_want(struct build_id_notes *notes,
 				      const struct build_id_mapping *mapping) MMT_MUST_CHECK;
 
-/* Reads the requested build-ids. Files that cannot be read or have no build-id are left out. The open files are added
- * to `kept`. */
-struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_modules *kept,
-				      enum mmt_images which) MMT_MUST_CHECK;
+/* Reads the requested build-ids of recorder->jobs. Files that cannot be read or have no build-id are left out. The
+ * files are added to the kept modules. Lets the ring reader work in between. */
+struct mmt_error *build_id_notes_read(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Finds a mapped file through /proc/PID/map_files (O_PATH). Returns -1 and errno on failure. */
+int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping *mapping, struct stat *status_ret);
 
 /* Reads the build-id of an open file. False: the file has none. */
 bool build_id_notes_read_file(int fd, struct build_id_entry *entry);

@@ -398,15 +398,16 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 
 /* Writes the file from `piece->offset` up to `size`, and stops when recorder->jobs.piece_bytes reaches `tick_end`.
  * *end_ret: the offset reached. */
-static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, int fd, uint64_t size,
-				     uint64_t tick_end, uint64_t *end_ret)
+static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, uint64_t place, int fd,
+				     uint64_t size, uint64_t tick_end, uint64_t *end_ret)
 {
 	struct mmt_error *error = NULL;
 	uint8_t bytes[PIECE_BYTES];
 
 	while (!error && !recorder->write_error && piece.offset < size && recorder->jobs.piece_bytes < tick_end) {
 		uint64_t left = size - piece.offset;
-		ssize_t count = pread(fd, bytes, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, (off_t)piece.offset);
+		ssize_t count = target_file_read(&recorder->calls, place, fd, bytes,
+						 left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, piece.offset);
 
 		if (count <= 0)
 			break;
@@ -430,13 +431,13 @@ static struct mmt_error *write_perf_map(struct recorder *recorder, struct traced
 	struct stat status;
 	struct mmt_error *error;
 	uint64_t end;
-	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
+	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
 
 	if (fd < 0)
 		return NULL;
-	piece.offset = file_mark_check(&process->map_pieces_mark, fd, &status);
-	error = append_file(recorder, piece, fd, (uint64_t)status.st_size, tick_end, &end);
-	file_mark_set(&process->map_pieces_mark, fd, status.st_ino, end);
+	piece.offset = file_mark_check(recorder, process, &process->map_pieces_mark, fd, &status);
+	error = append_file(recorder, piece, process->tmp_place, fd, (uint64_t)status.st_size, tick_end, &end);
+	file_mark_set(recorder, process, &process->map_pieces_mark, fd, status.st_ino, end);
 	process->map_pieces_ns = piece.now_ns;
 	return error;
 }
@@ -453,9 +454,9 @@ static struct mmt_error *write_jitdump(struct recorder *recorder, struct noted_j
 	struct stat status;
 	uint64_t end;
 
-	if (note->fd < 0 || fstat(note->fd, &status) < 0)
+	if (note->fd < 0 || !target_file_stat(&recorder->calls, note->place, note->fd, &status))
 		return NULL;
-	error = append_file(recorder, piece, note->fd, (uint64_t)status.st_size, tick_end, &end);
+	error = append_file(recorder, piece, note->place, note->fd, (uint64_t)status.st_size, tick_end, &end);
 	note->in_pieces = end;
 	return error;
 }

@@ -56,6 +56,8 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	uint64_t begin_ns = clock_now_ns(), wanted_ns = process->snapshot_wanted_ns;
 	struct mmt_error *error;
 
+	if (!process->ended && blocking_calls_are_stuck(&recorder->calls, place_of_process(process->pid)))
+		return NULL;
 	/*
 	 * A process that forks all the time and has many mappings would keep the recorder busy with reading the maps of
 	 * its children. So first snapshots of children have a time budget, and many children exit before they get one.
@@ -65,7 +67,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
 		return NULL;
-	perf_maps_watch(process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
+	perf_maps_watch(recorder, process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
 	error = snapshot_take(recorder, process->pid, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)
 		time_budget_spend(&recorder->jobs.children_budget, clock_now_ns() - begin_ns);
@@ -134,20 +136,6 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
-/* Opening a mapped file may wait for the target's mmap_lock or for a slow file system, so the ring reader works
- * meanwhile. */
-static struct mmt_error *read_build_ids(struct recorder *recorder)
-{
-	struct mmt_error *error;
-
-	if (!recorder->jobs.build_ids.wanted.count)
-		return NULL;
-	ring_reader_begin_wait(recorder);
-	error = build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.kept_modules, recorder->options->images);
-	ring_reader_end_wait(recorder);
-	return error;
-}
-
 struct mmt_error *loop_serve(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -170,7 +158,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 			error = flush_if_due(recorder);
 	}
 	if (!error)
-		error = read_build_ids(recorder);
+		error = build_id_notes_read(recorder);
 	return error ? error : serve_ended(recorder);
 }
 
@@ -183,7 +171,7 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 		return;
 	*noted_ns = clock_now_ns();
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		perf_maps_note_growth(recorder->processes.items.items[i], clock_now_ns());
+		perf_maps_note_growth(recorder, recorder->processes.items.items[i], clock_now_ns());
 }
 
 struct waiting {
@@ -489,12 +477,36 @@ static void sample_user_space(struct recorder *recorder)
 	mmt_error_destroy(error);
 }
 
+/* Returns the end of a wait for processes. If they all sleep, they may wait for a file system that does not answer, and
+ * the user who stops the recording should not wait with them. */
+static uint64_t end_of_wait_ns(const struct recorder *recorder, uint64_t began_ns, uint64_t limit_ns, bool sleeping)
+{
+	uint64_t left_ns = blocking_calls_left_ns(&recorder->calls);
+
+	if (sleeping && recorder->summary.end == MMT_RECORD_END_STOPPED && left_ns < limit_ns)
+		limit_ns = left_ns;
+	return began_ns + limit_ns;
+}
+
+static bool all_sleep(const struct in_flight *in_flight)
+{
+	bool sleep = true;
+
+	for (size_t i = 0; sleep && i < in_flight->threads.count; i++) {
+		const struct in_flight_thread *thread = &in_flight->threads.items[i];
+		struct proc_thread state;
+
+		sleep = proc_read_thread(thread->pid, thread->tid, &state) && state.state != 'R';
+	}
+	return sleep;
+}
+
 /* A call is recorded when it returns. A final snapshot may show the effect of calls that have not returned yet, so wait
  * for them. */
 static struct mmt_error *wait_for_returns(struct recorder *recorder)
 {
 	struct in_flight *in_flight = &recorder->reader.in_flight;
-	uint64_t end_ns = clock_now_ns() + RETURN_NS_MAX;
+	uint64_t began_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++) {
@@ -508,7 +520,8 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	in_flight_remove_returned(in_flight);
 	if (!error)
 		sample_user_space(recorder);
-	while (!error && in_flight->threads.count && !recorder->write_error && clock_now_ns() < end_ns) {
+	while (!error && in_flight->threads.count && !recorder->write_error &&
+	       clock_now_ns() < end_of_wait_ns(recorder, began_ns, RETURN_NS_MAX, all_sleep(in_flight))) {
 		usleep(MILLISECOND_MICROSECONDS);
 		error = process_events_drain(recorder);
 		if (!error)
@@ -516,6 +529,8 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 		in_flight_remove_returned(in_flight);
 	}
 	attach_close_coverage_events(&recorder->reader.attachment);
+	if (in_flight->threads.count)
+		recorder->calls.lost_ns += clock_now_ns() - began_ns;
 	if (in_flight->threads.count)
 		recorder_message(
 		    recorder, true,
@@ -530,7 +545,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
  * exit must be recorded. */
 static struct mmt_error *wait_for_ends(struct recorder *recorder)
 {
-	uint64_t end_ns = clock_now_ns() + END_NS_MAX;
+	uint64_t began_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
 	size_t late = 0;
 
@@ -540,10 +555,12 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 		if (recorder->processes.items.items[i]->ended)
 			continue;
 		while (!error && !recorder->write_error && proc_is_ending(pid) && !proc_has_ended(pid) &&
-		       clock_now_ns() < end_ns)
+		       clock_now_ns() < end_of_wait_ns(recorder, began_ns, END_NS_MAX, proc_sleeps(pid)))
 			error = drain_for(recorder, MILLISECOND_NS);
 		late += !proc_has_ended(pid) && proc_is_ending(pid);
 	}
+	if (late)
+		recorder->calls.lost_ns += clock_now_ns() - began_ns;
 	if (late)
 		recorder_message(
 		    recorder, true,
@@ -613,6 +630,5 @@ void loop_stop(struct recorder *recorder)
 		    recorder->jobs.old_maps.count == 1 ? "its" : "their", (int)recorder->jobs.old_maps.first,
 		    recorder->jobs.old_maps.count == 1 ? "" : " and others");
 	recorder_keep_failure(recorder, jit_code_finish(recorder));
-	recorder_keep_failure(recorder, build_id_notes_read(&recorder->jobs.build_ids, &recorder->jobs.kept_modules,
-							    recorder->options->images));
+	recorder_keep_failure(recorder, build_id_notes_read(recorder));
 }

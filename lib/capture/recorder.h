@@ -18,6 +18,7 @@
 #include "capture/procfs/proc.h"
 #include "capture/procfs/pss.h"
 #include "capture/procfs/residency.h"
+#include "capture/process/blocking-calls.h"
 #include "capture/process/command.h"
 #include "capture/process/process-events.h"
 #include "capture/process/process-table.h"
@@ -97,6 +98,7 @@ struct recorder {
 	struct priority priority;
 
 	struct ring_reader reader;
+	struct blocking_calls calls;
 	struct process_events process_events;
 	struct process_table processes;
 	struct jobs jobs;

@@ -176,7 +176,8 @@ static struct mmt_error *add_unknown_process(struct recorder *recorder, pid_t pi
 {
 	const struct process_event seen = {.kind = PROCESS_SEEN, .pid = pid, .time_ns = time_ns};
 
-	*recorded_ret = !proc_is_kernel_thread(pid);
+	/* Children of the recorder, except the command, which is known, are its helpers. */
+	*recorded_ret = !proc_is_kernel_thread(pid) && proc_parent_of(pid) != recorder->reader.scope.recorder;
 	if (!*recorded_ret)
 		return NULL;
 	return scope_follow(&recorder->reader.scope, pid, 0) ? process_events_push(recorder, &seen, NULL)
@@ -626,7 +627,7 @@ void ring_reader_begin_wait(struct recorder *recorder)
 {
 	struct ring_thread *thread = &recorder->reader.thread;
 
-	if (!thread->started)
+	if (thread->waits++ || !thread->started)
 		return;
 	thread->waiting = true;
 	if (thread->asleep)
@@ -639,7 +640,7 @@ void ring_reader_end_wait(struct recorder *recorder)
 	struct ring_thread *thread = &recorder->reader.thread;
 	int before = errno;
 
-	if (thread->started) {
+	if (!--thread->waits && thread->started) {
 		pthread_mutex_lock(&thread->lock);
 		thread->waiting = false;
 	}
@@ -658,21 +659,16 @@ void ring_reader_end(struct recorder *recorder)
 	recorder_keep_failure(recorder, take_error(recorder));
 }
 
-struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size, size_t *size_ret)
+struct mmt_error *ring_reader_read_file(struct recorder *recorder, uint64_t place, int fd, uint8_t *data, size_t size,
+					size_t *size_ret)
 {
 	struct mmt_error *error = NULL;
 	size_t length = 0;
 
 	while (!error && length < size) {
 		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
-		ssize_t count;
+		ssize_t count = target_file_read(&recorder->calls, place, fd, data + length, piece, length);
 
-		ring_reader_begin_wait(recorder);
-		count = pread(fd, data + length, piece, (off_t)length);
-		ring_reader_end_wait(recorder);
-
-		if (count < 0 && errno == EINTR)
-			continue;
 		if (count <= 0)
 			break;
 		length += (size_t)count;

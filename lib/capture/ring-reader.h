@@ -31,6 +31,7 @@ struct ring_thread {
 	pthread_cond_t done; /* signalled when the requested reading of the rings is complete */
 	bool started;
 	bool waiting;	/* the recorder's own thread is inside a system call that may take long */
+	unsigned waits; /* ring_reader_begin_wait() without ring_reader_end_wait(); only of the recorder's own thread */
 	bool requested; /* the recorder's own thread waits until the rings have been read */
 	bool asleep;	/* this thread sleeps until `wake` is signalled */
 	bool must_end;
@@ -84,13 +85,14 @@ struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK
  * Call these around a system call that may take long, such as one that waits for the target's mmap_lock: threads that
  * hold the lock may get no CPU for seconds. The thread reads filling rings in the meantime. Between the two calls, use
  * only state that reading the rings does not touch: not the writer, messages, events or rings. errno is preserved.
+ * Pairs may be nested.
  */
 void ring_reader_begin_wait(struct recorder *recorder);
 void ring_reader_end_wait(struct recorder *recorder);
 
-/* Reads up to `size` bytes from the start of a file in steps, and lets the ring reader work in between. *size_ret: the
- * number of bytes read. A read error counts as the end of the file. */
-struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size,
+/* Reads up to `size` bytes from the start of a target's file in steps, and lets the ring reader work in between.
+ * *size_ret: the number of bytes read. A read error counts as the end of the file. */
+struct mmt_error *ring_reader_read_file(struct recorder *recorder, uint64_t place, int fd, uint8_t *data, size_t size,
 					size_t *size_ret) MMT_MUST_CHECK;
 
 /* The variable part of a sample, after the fixed fields. */

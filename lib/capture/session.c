@@ -254,12 +254,16 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	return error;
 }
 
-/* Raises the scheduling priority. Call this after starting a command, so that the command does not inherit it. */
+/* Raises the scheduling priority, and starts the helper and the thread that share it. Call this after starting a
+ * command, so that the command does not inherit it. */
 static struct mmt_error *raise_priority(struct recorder *recorder)
 {
+	struct mmt_error *error;
+
 	recorder->summary.priority = priority_raise(&recorder->priority);
 	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
-	return ring_reader_start(recorder);
+	error = blocking_calls_start(&recorder->calls, recorder);
+	return error ? error : ring_reader_start(recorder);
 }
 
 static struct mmt_error *start_with_command(struct recorder *recorder)
@@ -273,7 +277,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 		return error;
 	set_start(recorder);
 	/* Do this before the command runs, because it may end at once. */
-	perf_maps_watch(recorder->processes.items.items[0], 0, recorder->start_ns);
+	perf_maps_watch(recorder, recorder->processes.items.items[0], 0, recorder->start_ns);
 	error = file_metadata_add_head(recorder);
 	/* Find write errors before the command runs. If the exec fails, a recording with the same file name is not
 	 * replaced. */
@@ -330,7 +334,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	pid_t pid = process->pid;
 
 	process->snapshot_wanted = false;
-	perf_maps_watch(process, 0, recorder->start_ns);
+	perf_maps_watch(recorder, process, 0, recorder->start_ns);
 	error = snapshot_name_threads(recorder, pid);
 	if (!error && process->break_before)
 		error = recorder_note_break(recorder, pid, process->break_before);
@@ -473,7 +477,7 @@ static uint64_t cpu_used_ns(void)
 /* The summary's cost of recording. Ring pages belong to the kernel and are not part of the recorder's RSS. */
 static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
 {
-	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;
+	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns + recorder->calls.spent_ns;
 	recorder->summary.recorder_memory_bytes = proc_own_peak_bytes();
 	for (size_t i = 0; i < recorder->reader.rings.items.count; i++)
 		recorder->summary.ring_bytes += recorder->reader.rings.items.items[i].data_bytes;
@@ -530,6 +534,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 		*write_error_ret = TAKE(recorder.write_error);
 	}
 	ring_reader_end(&recorder);
+	blocking_calls_end(&recorder.calls);
 	priority_restore(&recorder.priority);
 	recorder_deinit(&recorder);
 	return error;

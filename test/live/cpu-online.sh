@@ -61,7 +61,7 @@ is_seen() {
 }
 # The recorder looks for counters that stand still once a second.
 expect_seen() {
-	seen_by=$((SECONDS + 20)) sleeps=$(($(recorder_sleeps) + 200))
+	seen_by=$((SECONDS + 20)) sleeps=$(($(recorder_sleeps) + 1000))
 	wait_until "the recorder to see the CPU" is_seen
 }
 # The CPU is back before anybody looks: the recorder is stopped meanwhile, as during suspend to RAM.

@@ -43,7 +43,7 @@ static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_
 	memset(*memory_ret, 1, count * HUGE_BYTES);
 	if (!make_huge(*memory_ret, count))
 		return false;
-	ck_assert(residency_open(reader, getpid()));
+	ck_assert(residency_open(reader, NULL, getpid()));
 	return reader->scan;
 }
 
@@ -97,7 +97,7 @@ START_TEST(huge_pages_are_found_and_sampled)
 	}
 	if (!make_huge(memory, 48))
 		SKIP_TEST(NO_HUGE_PAGES);
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	if (!reader.scan)
 		SKIP_TEST(NO_HUGE_PAGES);
 	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true};
@@ -126,7 +126,7 @@ START_TEST(huge_pages_are_found_and_sampled)
 
 	/* Too little for a sample. */
 	ranges[0].end = start + HUGE_BYTES;
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	read_huge(&reader, ranges, 1, &huge);
 	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
 	ck_assert_int_eq(huge.sampling, HUGE_TOO_LITTLE);

@@ -73,17 +73,17 @@ START_TEST(restarted_map_grows)
 	struct traced_process *process = recorder->processes.items.items[0];
 	size_t size = put_lines(1, "w", "first", 10);
 
-	perf_maps_note_growth(process, 100);
+	perf_maps_note_growth(recorder, process, 100);
 	ck_assert_uint_eq(process->perf_map.growth.count, 1);
-	perf_maps_note_growth(process, 200);
+	perf_maps_note_growth(recorder, process, 200);
 	size = put_lines(1, "a", "first", 10);
-	perf_maps_note_growth(process, 300);
+	perf_maps_note_growth(recorder, process, 300);
 	ck_assert_uint_eq(process->perf_map.growth.count, 3);
 	ck_assert_uint_eq(process->perf_map.growth.items[2].length, size);
 
 	/* Longer than before, in the same file. */
 	size = put_lines(1, "w", "second", 100);
-	perf_maps_note_growth(process, 400);
+	perf_maps_note_growth(recorder, process, 400);
 	ck_assert_uint_eq(process->perf_map.growth.count, 1);
 	ck_assert_uint_eq(process->perf_map.growth.items[0].time_ns, 400);
 	ck_assert_uint_eq(process->perf_map.growth.items[0].length, size);

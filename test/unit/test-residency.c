@@ -29,7 +29,7 @@ START_TEST(written_pages_are_resident)
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
 	memory[page] = memory[2 * page] = memory[5 * page] = 1;
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(residency_read(&reader, start, start + 8 * page, &residency));
 	ck_assert(!reader.gave_up);
@@ -55,7 +55,7 @@ START_TEST(overlapping_ranges_give_each_page_once)
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
 	memory[page] = memory[2 * page] = memory[3 * page] = memory[6 * page] = 1;
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(residency_read(&reader, start, start + 3 * page, &residency));
 	memory[0] = 1;
@@ -88,7 +88,7 @@ START_TEST(near_ranges_are_read_together)
 	ck_assert_int_eq(madvise(memory, size, MADV_NOHUGEPAGE), 0);
 	memory[3 * page] = memory[4 * page] = memory[9 * page] = 1;
 	memset(memory + 15 * page, 1, 4 * page);
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(residency_read_ranges(&reader, ranges, 4, &residency));
 	ck_assert(!reader.gave_up);
@@ -110,7 +110,7 @@ START_TEST(reading_a_huge_address_space_is_bounded)
 	struct process_residency residency = {0};
 	struct residency_reader reader;
 
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	reader.scan = false;
 	reader.bytes = RESIDENCY_BYTES_MAX - 4096;
 	ck_assert_ptr_null(residency_read(&reader, 0x10000, 0x11000, &residency));
@@ -119,7 +119,7 @@ START_TEST(reading_a_huge_address_space_is_bounded)
 	ck_assert(reader.gave_up);
 	residency_close(&reader);
 
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	ck_assert(!reader.gave_up);
 	reader.scan = false;
 	reader.begin_ns = 1;
@@ -157,7 +157,7 @@ START_TEST(steps_are_large_where_little_is_resident)
 	ck_assert_int_eq(mprotect(memory + size / 2, there, PROT_READ | PROT_WRITE), 0);
 	ck_assert_int_eq(madvise(memory + size / 2, there, MADV_NOHUGEPAGE), 0);
 	memset(memory + size / 2, 1, there);
-	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(residency_open(&reader, NULL, getpid()));
 	ck_assert_ptr_null(residency_step(&reader, middle, start + size, &residency, &end));
 	ck_assert_uint_eq(end, middle + there / 2);
 	ck_assert_uint_eq(residency.runs.count, 1);
@@ -219,7 +219,7 @@ START_TEST(no_pages_of_the_program_after_an_exec)
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	*memory = 1;
 	child = start_child(input, executed);
-	ck_assert(residency_open(&reader, child));
+	ck_assert(residency_open(&reader, NULL, child));
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(
 	    residency_read(&reader, (uint64_t)(uintptr_t)memory, (uint64_t)(uintptr_t)memory + page, &before));

@@ -35,17 +35,17 @@ struct code_pass {
 
 static void begin_work(struct code_pass *pass)
 {
-	pass->work_ns = clock_thread_ns();
+	pass->work_ns = blocking_calls_clock_ns(&pass->recorder->calls);
 }
 
 static void end_work(struct code_pass *pass)
 {
-	pass->spent_ns += clock_thread_ns() - pass->work_ns;
+	pass->spent_ns += blocking_calls_clock_ns(&pass->recorder->calls) - pass->work_ns;
 }
 
 static bool is_over(const struct code_pass *pass)
 {
-	return pass->spent_ns + (clock_thread_ns() - pass->work_ns) >= pass->spent_ns_max;
+	return pass->spent_ns + (blocking_calls_clock_ns(&pass->recorder->calls) - pass->work_ns) >= pass->spent_ns_max;
 }
 
 static struct mmt_error *give_way(struct code_pass *pass)
@@ -110,15 +110,40 @@ static struct mmt_error *keep_pages(struct code_pass *pass, struct jit_program *
 	return error;
 }
 
-static enum mapped_kind query_mapping(const struct code_pass *pass, const struct jit_program *program, uint64_t address,
-				      uint64_t *end_ret)
-{
+struct mapping_answer {
 	enum mapped_kind kind;
+	uint64_t end;
+};
 
-	ring_reader_begin_wait(pass->recorder);
-	kind = mapping_query(program->maps, address, end_ret);
-	ring_reader_end_wait(pass->recorder);
-	return kind;
+static size_t query(const void *argument, int given, void *result, int *opened_ret)
+{
+	struct mapping_answer answer;
+	uint64_t address;
+
+	(void)opened_ret;
+	memcpy(&address, argument, sizeof(address));
+	answer.kind = mapping_query(given, address, &answer.end);
+	memcpy(result, &answer, sizeof(answer));
+	return sizeof(answer);
+}
+
+/* As mapping_query(). False: the kernel does not answer. */
+static bool query_mapping(const struct jit_program *program, uint64_t address, enum mapped_kind *kind_ret,
+			  uint64_t *end_ret)
+{
+	struct mapping_answer answer = {MAPPED_DATA, UINT64_MAX};
+	struct blocking_call call = {.place = place_of_process(program->pid),
+				     .run = query,
+				     .argument = &address,
+				     .argument_bytes = sizeof(address),
+				     .given = program->maps,
+				     .result = &answer,
+				     .result_bytes = sizeof(answer)};
+	bool answered = blocking_call(program->calls, &call);
+
+	*kind_ret = answer.kind;
+	*end_ret = answer.end;
+	return answered;
 }
 
 /*
@@ -131,8 +156,9 @@ static struct mmt_error *keep_code(struct code_pass *pass, struct jit_program *p
 	uint64_t position = start, part_end;
 
 	for (; !error && position < end; position = part_end) {
-		enum mapped_kind kind = query_mapping(pass, program, position, &part_end);
+		enum mapped_kind kind;
 
+		(void)query_mapping(program, position, &kind, &part_end);
 		if (part_end > end)
 			part_end = end;
 		if (kind == MAPPED_CODE || (kind == MAPPED_UNKNOWN && pass->trust_ranges))
@@ -149,11 +175,9 @@ static struct mmt_error *read_piece(struct code_pass *pass, struct jit_program *
 	ssize_t count = 0;
 
 	*position = size ? start + size : run->end;
-	if (size) {
-		ring_reader_begin_wait(pass->recorder);
-		count = pread(program->memory, pass->piece, (size_t)size, (off_t)start);
-		ring_reader_end_wait(pass->recorder);
-	}
+	if (size)
+		count = process_file_read(program->calls, program->pid, program->memory, pass->piece, (size_t)size,
+					  (int64_t)start);
 	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
 }
 
@@ -164,10 +188,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *
 	struct process_residency pages = {0};
 	struct mmt_error *error;
 
-	ring_reader_begin_wait(pass->recorder);
 	error = residency_step(&program->pagemap, start, end, &pages, &end);
-	ring_reader_end_wait(pass->recorder);
-
 	*position_ret = end;
 	if (!error)
 		error = give_way(pass);
@@ -193,8 +214,9 @@ static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *
 static bool find_code(const struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t *end)
 {
 	uint64_t now_ns = clock_now_ns(), mapped_end;
-	enum mapped_kind kind = query_mapping(pass, program, start, &mapped_end);
+	enum mapped_kind kind;
 
+	(void)query_mapping(program, start, &kind, &mapped_end);
 	if (mapped_end < *end || kind == MAPPED_NOTHING)
 		*end = mapped_end;
 	if (kind == MAPPED_NOTHING)
@@ -271,17 +293,14 @@ static int spare(int fd, bool at_end, bool *short_ret)
  * are. */
 static void jit_program_open(struct jit_program *program, bool at_end)
 {
-	pid_t tid = proc_living_thread(program->pid);
-	char path[64];
-
 	program->opened = true;
 	program->opened_ns = clock_now_ns();
 	program->descriptors_short = false;
-	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
-	program->memory = spare(open(path, O_RDONLY | O_CLOEXEC), at_end, &program->descriptors_short);
-	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
-	program->maps = spare(open(path, O_RDONLY | O_CLOEXEC), at_end, &program->descriptors_short);
-	if (!residency_open(&program->pagemap, tid))
+	program->memory =
+	    spare(process_file_open(program->calls, program->pid, "mem"), at_end, &program->descriptors_short);
+	program->maps =
+	    spare(process_file_open(program->calls, program->pid, "maps"), at_end, &program->descriptors_short);
+	if (!residency_open(&program->pagemap, program->calls, program->pid))
 		program->pagemap.fd = -1;
 	program->pagemap.fd = spare(program->pagemap.fd, at_end, &program->descriptors_short);
 	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
@@ -353,9 +372,10 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 	return error;
 }
 
-static void jit_program_init(struct jit_program *program, pid_t pid)
+static void jit_program_init(struct jit_program *program, struct blocking_calls *calls, pid_t pid)
 {
-	*program = (struct jit_program){.pid = pid,
+	*program = (struct jit_program){.calls = calls,
+					.pid = pid,
 					.until_ns = UINT64_MAX,
 					.memory = -1,
 					.maps = -1,
@@ -375,10 +395,13 @@ static void jit_program_deinit(struct jit_program *program)
 static bool ask(struct jit_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
 		uint64_t *end_ret, uint64_t *time_ns)
 {
-	*kind_ret = mapping_query(program->maps, address, end_ret);
+	if (!query_mapping(program, address, kind_ret, end_ret)) {
+		*kind_ret = MAPPED_CODE; /* nothing is known, so keep the range */
+		*end_ret = address + program->pages.page_bytes;
+	}
 	if (*kind_ret != MAPPED_UNKNOWN)
 		return true;
-	if (!program->scan.text && !mapping_scan_begin(&program->scan, program->maps))
+	if (!program->scan.text && !mapping_scan_begin(&program->scan, program->calls, program->pid, program->maps))
 		return false;
 	*kind_ret = mapping_scan_query(&program->scan, program->maps, address, lines_left, end_ret);
 	*time_ns = program->scan.begin_ns;
@@ -440,11 +463,11 @@ static bool jit_program_prune(struct jit_program *program, int64_t *spent_ns)
 	/* Records arrive in bursts. If a burst fills all places, do not wait between two steps. */
 	if (now_ns < program->prune_ns && (program->ranges.count < CODE_RANGES_MAX || program->prune_was_futile))
 		return true;
-	begin_ns = clock_thread_ns();
+	begin_ns = blocking_calls_clock_ns(program->calls);
 	if (!program->opened)
 		jit_program_open(program, false);
 	done = prune_step(program, now_ns);
-	*spent_ns += (int64_t)(clock_thread_ns() - begin_ns);
+	*spent_ns += (int64_t)(blocking_calls_clock_ns(program->calls) - begin_ns);
 	return done;
 }
 
@@ -480,7 +503,7 @@ static struct jit_program *add_program(struct recorder *recorder, pid_t pid, uin
 
 	if (!program)
 		return NULL;
-	jit_program_init(program, pid);
+	jit_program_init(program, &recorder->calls, pid);
 	program->requested = process && process->target;
 	program->from_ns = from_ns;
 	if (map_put(&jit_code->program_of_pid, (uint64_t)pid, jit_code->programs.count - 1))

@@ -17,6 +17,7 @@
 #include "capture/jit-code/code-pages.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/residency.h"
+#include "capture/process/blocking-calls.h"
 
 struct recorder;
 
@@ -30,6 +31,7 @@ struct recorder;
 #define PRUNE_INTERVAL_NS 1000000000ULL /* pause after a search that was not worth its cost */
 
 struct jit_program {
+	struct blocking_calls *calls;
 	pid_t pid;
 	uint64_t until_ns; /* when the program ended, as in struct process_code */
 	uint64_t from_ns;  /* do not read its code before this time */

@@ -161,7 +161,7 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 
 	if (error || !process)
 		return error;
-	ask_runtime_forget(process);
+	ask_runtime_forget(recorder, process);
 	if (process->exec_ns < event->time_ns)
 		process->exec_ns = event->time_ns;
 	if (process->executing_ns < event->time_ns)

@@ -65,7 +65,8 @@ struct traced_process {
 	uint64_t executing_ns; /* time of an exec after which the process has made no call yet; 0: none */
 
 	/* Its perf map: see jit-files.h. */
-	int tmp_directory; /* the process's /tmp, O_PATH; -1: none */
+	int tmp_directory;  /* the process's /tmp, O_PATH; -1: none */
+	uint64_t tmp_place; /* see blocking-calls.h */
 	pid_t namespace_pid;
 	uid_t owner;
 	uint64_t started_realtime_ns;

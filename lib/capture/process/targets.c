@@ -107,7 +107,7 @@ static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *a
 		return NULL;
 	if (!process_table_add(&recorder->processes, pid, true))
 		return &error_no_memory;
-	error = proc_check_target(pid);
+	error = proc_check_target(&recorder->calls, pid);
 	if (!error) {
 		*added_ret = true;
 		return NULL;
@@ -279,7 +279,7 @@ static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool 
 			return &error_no_memory;
 		process->partly = partly;
 	}
-	error = proc_check_target(pid);
+	error = proc_check_target(&recorder->calls, pid);
 	if (error && process)
 		process_table_drop_last(&recorder->processes);
 	return error;
@@ -629,9 +629,9 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 		pid_t pid = pids.items[i];
 
 		if (pid == getpid() || process_table_find(&recorder->processes, pid) || proc_has_ended(pid) ||
-		    proc_is_kernel_thread(pid))
+		    proc_is_kernel_thread(pid) || proc_parent_of(pid) == getpid())
 			continue;
-		foreign += proc_runs_32_bit_program(pid);
+		foreign += proc_runs_32_bit_program(&recorder->calls, pid);
 		if (!process_table_add(&recorder->processes, pid, false))
 			error = &error_no_memory;
 	}

@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
+#include "capture/process/blocking-calls.h"
 
 static int read_all(int fd, char **text_ret)
 {
@@ -208,6 +209,22 @@ static bool may_be_in_one_of(pid_t tid, const long *calls, size_t count)
 	return false;
 }
 
+bool proc_waits_for_file(pid_t tid)
+{
+	static const long calls[] = {SYS_openat,   SYS_openat2,	   SYS_newfstatat, SYS_faccessat, SYS_faccessat2,
+				     SYS_unlinkat, SYS_getdents64, SYS_statx,	   SYS_fstat,	  SYS_close};
+	CLEANUP(free) char *text = NULL;
+	char path[64];
+	bool inside = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	if (text_file_read(-1, path, &text) < 0 || *text < '0' || *text > '9')
+		return false;
+	for (size_t i = 0; !inside && i < sizeof(calls) / sizeof(calls[0]); i++)
+		inside = strtol(text, NULL, 10) == calls[i];
+	return inside;
+}
+
 bool proc_may_be_in_clone(pid_t tid)
 {
 	static const long calls[] = {
@@ -306,14 +323,35 @@ bool proc_is_32_bit_program(int fd)
 	       !memcmp(identification, ELFMAG, SELFMAG) && identification[EI_CLASS] == ELFCLASS32;
 }
 
-bool proc_runs_32_bit_program(pid_t pid)
+/* Opens /proc/PID/exe, whose file system may not answer. Returns whether it is a 32-bit program; errno is set if it
+ * cannot be opened, or if there is no answer. */
+static size_t check_class(const void *argument, int given, void *result, int *opened_ret)
 {
-	CLEANUP(close) int fd = -1;
-	char path[64];
+	CLEANUP(close) int fd = open(argument, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_32_bit = fd >= 0 && proc_is_32_bit_program(fd);
+	int failure = fd < 0 ? errno : 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd >= 0 && proc_is_32_bit_program(fd);
+	(void)given;
+	(void)opened_ret;
+	memcpy(result, &is_32_bit, sizeof(is_32_bit));
+	errno = failure;
+	return sizeof(is_32_bit);
+}
+
+bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid)
+{
+	bool is_32_bit = false;
+	char path[64];
+	struct blocking_call call = {.place = place_of_paths(pid),
+				     .run = check_class,
+				     .argument = path,
+				     .argument_bytes = sizeof(path),
+				     .given = -1,
+				     .result = &is_32_bit,
+				     .result_bytes = sizeof(is_32_bit)};
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", proc_living_thread(pid));
+	return blocking_call(calls, &call) && is_32_bit;
 }
 
 static struct mmt_error *refuse_denied(pid_t pid)
@@ -330,18 +368,15 @@ static struct mmt_error *refuse_denied(pid_t pid)
 			    pid);
 }
 
-static struct mmt_error *check_program(pid_t pid)
+static struct mmt_error *check_program(struct blocking_calls *calls, pid_t pid)
 {
-	char path[64];
-	CLEANUP(close) int fd = -1;
+	bool is_32_bit = proc_runs_32_bit_program(calls, pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", proc_living_thread(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && (errno == EACCES || errno == EPERM))
+	if (errno == EACCES || errno == EPERM)
 		return refuse_denied(pid);
-	if (fd < 0)
+	if (errno && errno != ETIMEDOUT)
 		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
-	if (proc_is_32_bit_program(fd))
+	if (is_32_bit)
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
 				    "kernel",
@@ -356,7 +391,7 @@ pid_t proc_process_of(pid_t tid)
 	return tid > 0 && read_status_field(tid, "Tgid", value) ? (pid_t)strtol(value, NULL, 10) : 0;
 }
 
-struct mmt_error *proc_check_target(pid_t pid)
+struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 {
 	struct stat_fields fields;
 	char value[STATUS_BYTES];
@@ -377,7 +412,7 @@ struct mmt_error *proc_check_target(pid_t pid)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
 	if (proc_has_ended(pid))
 		return refuse_zombie(pid);
-	return check_program(pid);
+	return check_program(calls, pid);
 }
 
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES])
@@ -482,6 +517,20 @@ bool proc_has_ended(pid_t pid)
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return true;
 	return proc_is_zombie(pid) && find_living_thread(pid, &living) && !living;
+}
+
+bool proc_sleeps(pid_t pid)
+{
+	proc_pids threads = {0};
+	bool sleeps = proc_list_threads(pid, &threads, NULL);
+
+	for (size_t i = 0; sleeps && i < threads.count; i++) {
+		struct proc_thread state;
+
+		sleeps = !proc_read_thread(pid, threads.items[i], &state) || state.state != 'R';
+	}
+	vector_deinit(&threads);
+	return sleeps;
 }
 
 bool proc_is_ending(pid_t pid)
@@ -771,13 +820,13 @@ enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret)
 #define TEXT_BYTES (64u << 10)
 #define BREAK_LINES_MAX 1000
 
-bool mapping_scan_begin(struct mapping_scan *scan, int maps)
+bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps)
 {
 	char *text = scan->text ? scan->text : malloc(TEXT_BYTES);
 
 	if (!text)
 		return false;
-	*scan = (struct mapping_scan){.begin_ns = clock_now_ns(), .text = text};
+	*scan = (struct mapping_scan){.calls = calls, .pid = pid, .begin_ns = clock_now_ns(), .text = text};
 	(void)lseek(maps, 0, SEEK_SET);
 	return true;
 }
@@ -796,9 +845,8 @@ static bool read_more(struct mapping_scan *scan, int maps)
 	scan->size -= scan->position;
 	memmove(scan->text, scan->text + scan->position, scan->size);
 	scan->position = 0;
-	do
-		count = read(maps, scan->text + scan->size, TEXT_BYTES - scan->size);
-	while (count < 0 && errno == EINTR);
+	count = process_file_read(scan->calls, scan->pid, maps, scan->text + scan->size, TEXT_BYTES - scan->size, -1);
+	scan->stuck = count < 0 && errno == ETIMEDOUT;
 	if (count <= 0)
 		return false;
 	scan->size += (size_t)count;
@@ -826,12 +874,12 @@ static void next_line(struct mapping_scan *scan, int maps)
 	scan->heap = !strcmp(line.path, "[heap]");
 }
 
-uint64_t mapping_find_break(int maps)
+uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps)
 {
 	struct mapping_scan scan = {0};
 	uint64_t end = 0;
 
-	if (!mapping_scan_begin(&scan, maps))
+	if (!mapping_scan_begin(&scan, calls, pid, maps))
 		return 0;
 	for (size_t lines = 0; lines < BREAK_LINES_MAX && scan.start != UINT64_MAX && (scan.heap || !end); lines++) {
 		next_line(&scan, maps);
@@ -850,6 +898,10 @@ enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_
 		if (!*lines_left)
 			return MAPPED_UNKNOWN;
 		next_line(scan, maps);
+	}
+	if (scan->stuck) {
+		*end_ret = address + 1;
+		return MAPPED_CODE;
 	}
 	*end_ret = scan->start > address ? scan->start : scan->end;
 	if (scan->start > address)

@@ -13,12 +13,14 @@
 #include "base/vector.h"
 #include "trace/format/format.h"
 
+struct blocking_calls;
+
 #define PROC_NAME_BYTES 64
 
 typedef VECTOR(pid_t) proc_pids;
 
 /* Can this process be recorded? Returns NULL, or the reason why not. */
-struct mmt_error *proc_check_target(pid_t pid) MMT_MUST_CHECK;
+struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid) MMT_MUST_CHECK;
 
 /* Returns the PID of the thread's process; 0: the thread is gone. */
 pid_t proc_process_of(pid_t tid);
@@ -28,6 +30,12 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
 /* Is this thread (or process) a zombie? Returns false if it is gone. */
 bool proc_is_zombie(pid_t tid);
+
+/* Is the thread inside a call that opens or looks up a file? Returns false if unknown. */
+bool proc_waits_for_file(pid_t tid);
+
+/* Does no thread of the process run or wait for a CPU? */
+bool proc_sleeps(pid_t pid);
 
 /* Are all threads of the process exiting or gone? Then their EXIT records are in the rings or will be soon. */
 bool proc_is_ending(pid_t pid);
@@ -97,8 +105,8 @@ uint64_t proc_start_boot_ns(pid_t pid);
 /* Returns the start time in nanoseconds of CLOCK_REALTIME, to a hundredth of a second; 0: not known. */
 uint64_t proc_start_realtime_ns(pid_t pid);
 
-/* Does the process run a 32-bit program? Returns false if unknown. */
-bool proc_runs_32_bit_program(pid_t pid);
+/* Does the process run a 32-bit program? Returns false if unknown, and sets errno. */
+bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid);
 
 /* Is this an ELF file of the 32-bit class? System calls of 32-bit programs do not reach the tracepoints of a 64-bit
  * kernel. */
@@ -185,15 +193,19 @@ enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret);
 /* Finds mappings on kernels without PROCMAP_QUERY: reads /proc/PID/maps line by line. */
 
 struct mapping_scan {
+	struct blocking_calls *calls;
+	pid_t pid;
 	uint64_t begin_ns; /* mappings made after this time may be missing */
 	char *text;	   /* text that was read but not parsed yet; NULL: no scan in progress */
 	size_t position, size;
 	uint64_t start, end; /* of the last line read; UINT64_MAX: no more lines */
 	bool executable, heap;
+	bool stuck; /* the kernel does not answer: everything counts as code */
 };
 
-/* Starts at the first line of `maps`. No other code may read `maps` during the scan. False: out of memory. */
-bool mapping_scan_begin(struct mapping_scan *scan, int maps);
+/* Starts at the first line of `maps`, which is /proc/PID/maps. No other code may read `maps` during the scan. False:
+ * out of memory. */
+bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps);
 
 /*
  * Finds the mapping at `address`; addresses must ascend from one call to the next. Reads at most *lines_left lines and
@@ -203,7 +215,7 @@ enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_
 				    uint64_t *end_ret);
 
 /* Returns the end of the heap, which is the break; 0: no heap in the first thousand lines. */
-uint64_t mapping_find_break(int maps);
+uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps);
 
 /* Accepts a zeroed value. */
 void mapping_scan_end(struct mapping_scan *scan);

@@ -57,17 +57,22 @@ struct scan_argument {
 
 #define SCAN_IOCTL _IOWR('f', 16, struct scan_argument)
 
-bool residency_open(struct residency_reader *reader, pid_t pid)
-{
-	char path[64];
+struct scan_result {
+	struct scan_argument argument;
+	int64_t count;
+	struct scan_region regions[REGIONS_PER_CALL];
+};
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_living_thread(pid));
-	residency_take(reader, open(path, O_RDONLY | O_CLOEXEC));
+bool residency_open(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid)
+{
+	residency_take(reader, calls, pid, process_file_open(calls, pid, "pagemap"));
 	return reader->fd >= 0;
 }
 
-void residency_take(struct residency_reader *reader, int pagemap)
+void residency_take(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid, int pagemap)
 {
+	reader->calls = calls;
+	reader->pid = pid;
 	reader->fd = pagemap;
 	reader->scan = true;
 	reader->gave_up = false;
@@ -81,7 +86,7 @@ bool residency_is_valid(const struct residency_reader *reader)
 {
 	uint64_t entry;
 
-	return pread(reader->fd, &entry, sizeof(entry), 0) == sizeof(entry);
+	return process_file_read(reader->calls, reader->pid, reader->fd, &entry, sizeof(entry), 0) == sizeof(entry);
 }
 
 void residency_close(struct residency_reader *reader)
@@ -90,6 +95,25 @@ void residency_close(struct residency_reader *reader)
 	reader->fd = -1;
 	vector_deinit(&reader->scanned_huge.runs);
 	vector_deinit(&reader->huge.runs);
+}
+
+static uint64_t work_clock_ns(const struct residency_reader *reader)
+{
+	return blocking_calls_clock_ns(reader->calls);
+}
+
+static size_t scan_pages(const void *argument, int given, void *result, int *opened_ret)
+{
+	struct scan_result *found = result;
+
+	(void)opened_ret;
+	memcpy(&found->argument, argument, sizeof(found->argument));
+	found->argument.regions = (uint64_t)(uintptr_t)found->regions;
+	do
+		found->count = ioctl(given, SCAN_IOCTL, &found->argument);
+	while (found->count < 0 && errno == EINTR);
+	return offsetof(struct scan_result, regions) +
+	       (found->count > 0 ? (size_t)found->count : 0) * sizeof(*found->regions);
 }
 
 /*
@@ -135,42 +159,49 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
 				   struct process_residency *residency, uint64_t *end_ret)
 {
-	struct scan_region regions[REGIONS_PER_CALL];
 	struct scan_argument argument = {
 	    .size = sizeof(argument),
 	    .start = start,
 	    .end = end,
-	    .regions = (uint64_t)(uintptr_t)regions,
 	    .region_count = REGIONS_PER_CALL,
 	    .page_count_max = page_max,
 	    .category_inverted = SCAN_ZERO_PAGE,
 	    .category_mask = SCAN_PRESENT | SCAN_ZERO_PAGE,
 	    .return_mask = SCAN_PRESENT | (reader->wants_huge ? SCAN_HUGE : 0),
 	};
+	struct scan_result result = {.argument = argument, .count = -1};
+	struct blocking_call call = {.place = place_of_process(reader->pid),
+				     .run = scan_pages,
+				     .argument = &argument,
+				     .argument_bytes = sizeof(argument),
+				     .given = reader->fd,
+				     .result = &result,
+				     .result_bytes = sizeof(result)};
+	const struct scan_region *regions = result.regions;
 	struct mmt_error *error = NULL;
-	uint64_t began_ns = clock_now_ns(), work_began_ns = clock_thread_ns(), took_ns, worked_ns;
-	long count;
+	uint64_t began_ns = clock_now_ns(), work_began_ns = work_clock_ns(reader), took_ns, worked_ns;
+	bool answered = blocking_call(reader->calls, &call);
+	int64_t count = result.count;
 
-	do
-		count = ioctl(reader->fd, SCAN_IOCTL, &argument);
-	while (count < 0 && errno == EINTR);
-	worked_ns = clock_thread_ns() - work_began_ns;
+	worked_ns = work_clock_ns(reader) - work_began_ns;
 	took_ns = clock_now_ns() - began_ns;
 	reader->waited_ns += took_ns > worked_ns ? took_ns - worked_ns : 0; /* the two clocks differ slightly */
-	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX;
+	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX || !answered;
 	*end_ret = end;
+	if (!answered)
+		return NULL;
 	if (count < 0) {
 		reader->scan = errno != ENOTTY && errno != EINVAL &&
 			       errno != ENOSYS; /* emulators of the kernel fail with ENOSYS */
 		return NULL;
 	}
-	for (long i = 0; !error && i < count; i++) {
+	for (int64_t i = 0; !error && i < count; i++) {
 		error = append_run(reader, residency, regions[i].start, regions[i].end);
 		if (!error && regions[i].categories & SCAN_HUGE)
 			error = append_run(reader, &reader->scanned_huge, regions[i].start, regions[i].end);
 	}
-	if (argument.walk_end > start)
-		*end_ret = argument.walk_end;
+	if (result.argument.walk_end > start)
+		*end_ret = result.argument.walk_end;
 	pause_for_target(reader, worked_ns);
 	return error;
 }
@@ -196,12 +227,14 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 	uint64_t entries[ENTRIES_PER_READ];
 
 	while (start < end) {
-		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t), began_ns = clock_thread_ns();
+		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t), began_ns = work_clock_ns(reader);
 		ssize_t count;
 
 		if (wanted > sizeof(entries))
 			wanted = sizeof(entries);
-		count = pread(reader->fd, entries, wanted, (off_t)(start / page_bytes * sizeof(uint64_t)));
+		count = process_file_read(reader->calls, reader->pid, reader->fd, entries, wanted,
+					  (int64_t)(start / page_bytes * sizeof(uint64_t)));
+		reader->gave_up |= count < 0 && errno == ETIMEDOUT;
 		if (count < (ssize_t)sizeof(uint64_t))
 			return NULL;
 		for (size_t i = 0; i < (size_t)count / sizeof(uint64_t); i++, start += page_bytes) {
@@ -212,7 +245,7 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 			if (error)
 				return error;
 		}
-		pause_for_target(reader, clock_thread_ns() - began_ns);
+		pause_for_target(reader, work_clock_ns(reader) - began_ns);
 	}
 	return NULL;
 }
@@ -558,7 +591,6 @@ struct huge_reading {
 	struct residency_reader *reader;
 	pid_t tid;
 	uint64_t huge_bytes, page_bytes;
-	uint8_t *contents; /* buffer for HUGE_PAGES_PER_SAMPLE pages */
 	struct process_huge_pages *huge;
 };
 
@@ -567,8 +599,9 @@ static bool is_resident_now(const struct huge_reading *reading, uint64_t address
 {
 	uint64_t entry;
 
-	return pread(reading->reader->fd, &entry, sizeof(entry),
-		     (off_t)(address / reading->page_bytes * sizeof(entry))) == sizeof(entry) &&
+	return process_file_read(reading->reader->calls, reading->reader->pid, reading->reader->fd, &entry,
+				 sizeof(entry),
+				 (int64_t)(address / reading->page_bytes * sizeof(entry))) == sizeof(entry) &&
 	       entry & ENTRY_PRESENT && !(entry & ENTRY_FILE);
 }
 
@@ -577,29 +610,64 @@ static bool is_zero(const uint8_t *page, uint64_t bytes)
 	return !page[0] && !memcmp(page, page + 1, bytes - 1);
 }
 
+struct sample_argument {
+	pid_t tid;
+	uint64_t page_bytes;
+	struct iovec pages[HUGE_PAGES_PER_SAMPLE];
+};
+
+/* Reads the pages one by one, compares them with zero, and overwrites the copies. */
+static size_t sample_pages(const void *argument, int given, void *result, int *opened_ret)
+{
+	const struct sample_argument *wanted = argument;
+	CLEANUP(free) uint8_t *contents = malloc(HUGE_PAGES_PER_SAMPLE * wanted->page_bytes);
+	struct iovec local = {contents, HUGE_PAGES_PER_SAMPLE * wanted->page_bytes};
+	struct huge_sample sample = {0};
+	ssize_t count = 0;
+	int failure;
+
+	(void)given;
+	(void)opened_ret;
+	if (contents)
+		count = process_vm_readv(wanted->tid, &local, 1, wanted->pages, HUGE_PAGES_PER_SAMPLE, 0);
+	failure = errno;
+	for (ssize_t i = 0; i < count / (ssize_t)wanted->page_bytes; i++) {
+		sample.read_bytes += (uint32_t)wanted->page_bytes;
+		if (is_zero(contents + (size_t)i * wanted->page_bytes, wanted->page_bytes))
+			sample.zero_bytes += (uint32_t)wanted->page_bytes;
+	}
+	if (contents)
+		explicit_bzero(contents, HUGE_PAGES_PER_SAMPLE * wanted->page_bytes);
+	memcpy(result, &sample, sizeof(sample));
+	errno = count < 0 ? failure : 0;
+	return sizeof(sample);
+}
+
 static struct mmt_error *sample_huge_page(struct huge_reading *reading, uint64_t address)
 {
-	uint64_t pages = reading->huge_bytes / reading->page_bytes, began_ns = clock_thread_ns();
-	struct iovec local = {reading->contents, HUGE_PAGES_PER_SAMPLE * reading->page_bytes};
-	struct huge_sample sample = {.address = address};
-	struct iovec remote[HUGE_PAGES_PER_SAMPLE];
-	ssize_t count = 0;
+	struct residency_reader *reader = reading->reader;
+	uint64_t pages = reading->huge_bytes / reading->page_bytes, began_ns = work_clock_ns(reader);
+	struct sample_argument argument = {.tid = reading->tid, .page_bytes = reading->page_bytes};
+	struct huge_sample sample = {0};
+	struct blocking_call call = {.place = place_of_process(reader->pid),
+				     .run = sample_pages,
+				     .argument = &argument,
+				     .argument_bytes = sizeof(argument),
+				     .given = -1,
+				     .result = &sample,
+				     .result_bytes = sizeof(sample)};
 
 	for (uint64_t i = 0; i < HUGE_PAGES_PER_SAMPLE; i++) {
 		uint64_t page = address + place_in_part(pages, HUGE_PAGES_PER_SAMPLE, i, address) * reading->page_bytes;
 
-		remote[i] = (struct iovec){(void *)(uintptr_t)page, reading->page_bytes};
+		argument.pages[i] = (struct iovec){(void *)(uintptr_t)page, reading->page_bytes};
 	}
-	if (is_resident_now(reading, address))
-		count = process_vm_readv(reading->tid, &local, 1, remote, HUGE_PAGES_PER_SAMPLE, 0);
-	if (count < 0 && (errno == EPERM || errno == ENOSYS))
+	errno = 0;
+	if (is_resident_now(reading, address) && blocking_call(reader->calls, &call) &&
+	    (errno == EPERM || errno == ENOSYS))
 		reading->huge->sampling = HUGE_NOT_PERMITTED;
-	for (ssize_t i = 0; i < count / (ssize_t)reading->page_bytes; i++) {
-		sample.read_bytes += (uint32_t)reading->page_bytes;
-		if (is_zero(reading->contents + (size_t)i * reading->page_bytes, reading->page_bytes))
-			sample.zero_bytes += (uint32_t)reading->page_bytes;
-	}
-	pause_for_target(reading->reader, clock_thread_ns() - began_ns);
+	sample.address = address;
+	pause_for_target(reader, work_clock_ns(reader) - began_ns);
 	return !sample.read_bytes || vector_push(&reading->huge->samples, sample) ? NULL : &error_no_memory;
 }
 
@@ -661,7 +729,6 @@ struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, 
 				       .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
 				       .huge = huge};
 	uint64_t total = 0;
-	struct mmt_error *error;
 
 	huge->sampling = HUGE_NOT_SAMPLED;
 	if (reading.huge_bytes < HUGE_PAGES_PER_SAMPLE * reading.page_bytes)
@@ -672,13 +739,7 @@ struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, 
 	    total * reading.huge_bytes < HUGE_SAMPLED_BYTES_MIN ? HUGE_TOO_LITTLE : check_userfaultfd(reading.tid);
 	if (huge->sampling != HUGE_SAMPLED)
 		return NULL;
-	reading.contents = malloc(HUGE_PAGES_PER_SAMPLE * reading.page_bytes);
-	if (!reading.contents)
-		return &error_no_memory;
-	error = sample_all(&reading, total, end_ns);
-	explicit_bzero(reading.contents, HUGE_PAGES_PER_SAMPLE * reading.page_bytes);
-	free(reading.contents);
-	return error;
+	return sample_all(&reading, total, end_ns);
 }
 
 /* Does the user want the details that samples give? Not without stacks, or with --lean. */
@@ -752,7 +813,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 		warn_of_unopened(recorder, process->pid, -process->pagemap);
 		return NULL;
 	}
-	residency_take(&reader, process->pagemap);
+	residency_take(&reader, &recorder->calls, process->pid, process->pagemap);
 	process->pagemap = -EBADF;
 	pages = vector_append(processes);
 	if (!pages) {

@@ -26,7 +26,11 @@ struct mapped_range {
 };
 
 /* An open /proc/PID/pagemap. */
+struct blocking_calls;
+
 struct residency_reader {
+	struct blocking_calls *calls;
+	pid_t pid;
 	int fd;
 	bool scan;	   /* the kernel supports PAGEMAP_SCAN, so that not every page must be checked */
 	bool gave_up;	   /* a limit of time or size was reached: the result is incomplete */
@@ -39,10 +43,10 @@ struct residency_reader {
 	struct process_residency huge;	       /* huge pages in the anonymous ranges of residency_read_ranges() */
 };
 
-/* Opens /proc/PID/pagemap. False: it cannot be read. */
-bool residency_open(struct residency_reader *reader, pid_t pid);
+/* Opens /proc/PID/pagemap. `calls`: how it is read; NULL: directly. False: it cannot be read. */
+bool residency_open(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid);
 /* Does the same for a pagemap that was opened before, which residency_close() closes. */
-void residency_take(struct residency_reader *reader, int pagemap);
+void residency_take(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid, int pagemap);
 void residency_close(struct residency_reader *reader);
 
 /* Does the address space for which the pagemap was opened still exist? Exec and exit free it; all of its pages are then

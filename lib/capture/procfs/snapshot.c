@@ -30,6 +30,7 @@ struct reading {
 	size_t line_length;
 	uint64_t line_ns; /* time of the read() that returned the beginning of this line */
 	uint64_t read_ns; /* time of the latest read() */
+	bool stuck;	  /* the kernel does not answer */
 	bool ended;	  /* the maps were read to the end */
 	bool unreadable;  /* a line has an unknown format, so the snapshot gets no end record */
 };
@@ -160,12 +161,9 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 		struct mmt_error *error;
 		ssize_t count;
 
-		ring_reader_begin_wait(reading->recorder);
-		count = read(fd, text, sizeof(text));
-		ring_reader_end_wait(reading->recorder);
-		if (count < 0 && errno == EINTR)
-			continue;
+		count = process_file_read(&reading->recorder->calls, reading->pid, fd, text, sizeof(text), -1);
 		reading->read_ns = before_ns;
+		reading->stuck = count < 0 && errno == ETIMEDOUT;
 		if (count <= 0) /* ESRCH and similar: the process has exited in the meantime */
 			return NULL;
 		error = handle_text(reading, text, (size_t)count, before_ns);
@@ -178,15 +176,11 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 
 /* Does the address space for which the descriptor was opened still exist? Exit and exec free it, and the maps are then
  * truncated or empty. A snapshot that may be truncated gets no end record. */
-static bool still_has_memory(struct recorder *recorder, int fd)
+static bool still_has_memory(const struct reading *reading, int fd)
 {
-	bool read_one;
 	char byte;
 
-	ring_reader_begin_wait(recorder);
-	read_one = pread(fd, &byte, 1, 0) == 1;
-	ring_reader_end_wait(recorder);
-	return read_one;
+	return process_file_read(&reading->recorder->calls, reading->pid, fd, &byte, 1, 0) == 1;
 }
 
 /* Did the process call exec during the snapshot, or before it? The maps of a new program are checked only after a
@@ -230,23 +224,10 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 				 reading->pid, reading->pid);
 	if (!error)
 		error = check_exec(reading, &exec);
-	if (error || reading->unreadable || exec || !still_has_memory(reading->recorder, fd))
+	if (error || reading->unreadable || exec || reading->stuck || !still_has_memory(reading, fd))
 		return error;
 	reading->ended = true;
 	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
-}
-
-/* Returns -1 and errno on failure. */
-static int open_file(struct recorder *recorder, pid_t pid, const char *name)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", proc_living_thread(pid), name);
-	ring_reader_begin_wait(recorder);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	ring_reader_end_wait(recorder);
-	return fd;
 }
 
 static process_ranges_list *list_of_ranges(struct recorder *recorder, enum snapshot_kind kind)
@@ -270,7 +251,7 @@ static bool begin_ranges(struct reading *reading)
 	if (!reading->ranges)
 		return false;
 	reading->ranges->pid = reading->pid;
-	reading->ranges->pagemap = open_file(reading->recorder, reading->pid, "pagemap");
+	reading->ranges->pagemap = process_file_open(&reading->recorder->calls, reading->pid, "pagemap");
 	if (reading->ranges->pagemap < 0)
 		reading->ranges->pagemap = -errno;
 	return true;
@@ -278,28 +259,32 @@ static bool begin_ranges(struct reading *reading)
 
 uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid)
 {
-	CLEANUP(close) int fd = open_file(recorder, pid, "maps");
-	uint64_t address;
+	CLEANUP(close) int fd = process_file_open(&recorder->calls, pid, "maps");
 
-	if (fd < 0)
-		return 0;
-	ring_reader_begin_wait(recorder);
-	address = mapping_find_break(fd);
-	ring_reader_end_wait(recorder);
-	return address;
+	return fd < 0 ? 0 : mapping_find_break(&recorder->calls, pid, fd);
+}
+
+/* A process that is stuck in the kernel gets its snapshot when its memory can be read again. */
+static void want_again(const struct reading *reading, struct traced_process *process)
+{
+	if (!reading->stuck || !process || reading->kind == SNAPSHOT_STOP || reading->kind == SNAPSHOT_INTERVAL)
+		return;
+	process->snapshot_wanted = true;
+	process->snapshot_kind = reading->kind;
+	process->snapshot_ns = 0;
 }
 
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind, bool *complete_ret)
 {
 	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
 	struct traced_process *process = process_table_find(&recorder->processes, pid);
+	CLEANUP(close) int fd = process_file_open(&recorder->calls, pid, "maps");
 	char name[PROC_NAME_BYTES];
-	CLEANUP(close) int fd = -1;
 	struct mmt_error *error;
 
+	reading.stuck = fd < 0 && errno == ETIMEDOUT;
 	if (complete_ret)
 		*complete_ret = false;
-	fd = open_file(recorder, pid, "maps");
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
 	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->maps_denied) {
 		process->maps_denied = true;
@@ -307,8 +292,10 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	}
 	/* The maps of an exiting process would be truncated. And if its exit is recorded before the start, the
 	 * recording does not contain the process at all. */
-	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
+	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid)) {
+		want_again(&reading, process);
 		return NULL;
+	}
 	/* A snapshot that only checks the maps does not describe the process, so an exec still requires another one. */
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
@@ -324,6 +311,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	buffer_deinit(&reading.record);
 	if (reading.ranges && !reading.ended)
 		process_ranges_list_drop_last(list_of_ranges(recorder, kind));
+	want_again(&reading, process);
 	if (complete_ret)
 		*complete_ret = reading.ended;
 	return error;

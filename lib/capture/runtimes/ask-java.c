@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "capture/process/process-table.h"
+#include "capture/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/runtimes/jit-files.h"
@@ -141,23 +142,26 @@ static void name_trigger(pid_t namespace_pid, char name[32])
 }
 
 /* Notes whether .attach_pidPID exists before the request. If it does not, it is removed afterwards. */
-static void check_trigger(struct traced_process *process)
+static void check_trigger(struct recorder *recorder, struct traced_process *process)
 {
+	CLEANUP(close) int fd = -1;
 	char name[32];
 
 	name_trigger(process->namespace_pid, name);
-	process->had_trigger =
-	    process->tmp_directory < 0 || faccessat(process->tmp_directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (process->tmp_directory >= 0)
+		fd = target_file_find(&recorder->calls, process->tmp_place, process->tmp_directory, name, TARGET_BESIDE,
+				      NULL);
+	process->had_trigger = fd >= 0 || process->tmp_directory < 0;
 }
 
-static void remove_trigger(const struct traced_process *process)
+static void remove_trigger(struct recorder *recorder, const struct traced_process *process)
 {
 	char name[32];
 
 	if (process->had_trigger || process->tmp_directory < 0)
 		return;
 	name_trigger(process->namespace_pid, name);
-	(void)target_file_remove(process->tmp_directory, name, process->owner);
+	(void)target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, name, process->owner);
 }
 
 static enum helper_answer begin(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])

@@ -27,8 +27,9 @@
 #include "capture/runtimes/jit-files.h"
 #include "trace/sections/copies.h"
 
-#define END_MILLISECONDS 200 /* wait this long for a killed child; later, helper_reap() waits for it */
-#define FIRST_FREE 3	     /* the first descriptor after standard error */
+#define END_MILLISECONDS 200  /* wait this long for a killed child; later, helper_reap() waits for it */
+#define STUCK_NS 500000000ULL /* a child that waits in the kernel for so long may never return */
+#define FIRST_FREE 3	      /* the first descriptor after standard error */
 
 static int move_up(int fd)
 {
@@ -40,9 +41,8 @@ static bool close_between(int first, int last)
 	return first > last || close_range((unsigned)first, (unsigned)last, 0) == 0;
 }
 
-/* In the child: closes all descriptors of the recorder except these two, which are moved. If the kernel keeps the child
- * alive for longer than the recorder, the child must not keep a pipe of the recorder's output open, nor an event of a
- * target. False: the descriptors cannot be moved. */
+/* If the kernel keeps the child alive for longer than the recorder, the child must not keep a pipe of the recorder's
+ * output open, nor an event of a target. False: the descriptors cannot be moved. */
 static bool close_others(int *answer, int *pidfd)
 {
 	int nothing, lower, upper;
@@ -65,20 +65,25 @@ static bool close_others(int *answer, int *pidfd)
 	return nothing >= 0;
 }
 
+bool helper_process_begin(int *first, int *second, pid_t recorder)
+{
+	bool closed = close_others(first, second);
+
+	/* A change of user resets this, so target_become_user() repeats it. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return closed && getppid() == recorder;
+}
+
 /* Runs in the child: sends the answer with one write(), a byte and the reason for a refusal. */
 _Noreturn static void run_child(struct helper_target target, helper_ask *ask, int answer, pid_t recorder)
 {
 	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
-	bool ready = close_others(&answer, &target.pidfd);
 
-	/* Let the kernel kill the child when the recorder ends. A change of user resets this, so target_become_user()
-	 * repeats it. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!ready)
+	if (helper_process_begin(&answer, &target.pidfd, recorder))
+		text[0] = (char)ask(&target, text + 1);
+	else
 		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
 			 "cannot close the recorder's files in the helper process");
-	else if (getppid() == recorder)
-		text[0] = (char)ask(&target, text + 1);
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);
 }
 
@@ -109,16 +114,33 @@ bool helper_start(struct helper *helper, const struct helper_target *target, hel
 	return false;
 }
 
+/* Does the child wait for a file system, and not for the runtime? It polls its socket, and sleeps between two attempts.
+ */
+static bool is_stuck(struct helper *helper)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (!proc_waits_for_file(helper->child))
+		helper->stuck_ns = 0;
+	else if (!helper->stuck_ns)
+		helper->stuck_ns = now_ns;
+	return helper->stuck_ns && now_ns - helper->stuck_ns > STUCK_NS;
+}
+
 enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
+	bool stuck = is_stuck(helper); /* before it connects to the runtime */
 	ssize_t count = read(helper->answer, text, sizeof(text) - 1);
 
-	if (count < 0 && (errno == EAGAIN || errno == EINTR))
+	if (count < 0 && (errno == EAGAIN || errno == EINTR) && !stuck)
 		return HELPER_WAITS;
-	snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s", count > 0 ? text + 1 : "asking it failed");
+	snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s",
+		 count > 0 ? text + 1
+		 : stuck   ? "a file system that it uses does not answer"
+			   : "asking it failed");
 	helper_cancel(helper);
-	return (enum helper_answer)text[0];
+	return stuck && count <= 0 ? HELPER_REFUSED : (enum helper_answer)text[0];
 }
 
 void helper_cancel(struct helper *helper)
@@ -290,18 +312,18 @@ void ask_runtime_note_module(struct traced_process *process, const char *path)
 	}
 }
 
-static void cancel_request(struct traced_process *process)
+static void cancel_request(struct recorder *recorder, struct traced_process *process)
 {
 	bool asking = process->helper.child;
 
 	helper_cancel(&process->helper);
 	if (asking && process->runtime->give_up)
-		process->runtime->give_up(process);
+		process->runtime->give_up(recorder, process);
 }
 
-void ask_runtime_forget(struct traced_process *process)
+void ask_runtime_forget(struct recorder *recorder, struct traced_process *process)
 {
-	cancel_request(process);
+	cancel_request(recorder, process);
 	process->runtime = NULL;
 	process->asked = ASKED_NOT;
 	process->ask_attempts = 0;
@@ -346,10 +368,10 @@ static void put(struct traced_process *process, helper_ask *ask)
 }
 
 /* Sends the first request. From now on the runtime may write a map, unless it refuses. */
-static void send_first_request(struct traced_process *process)
+static void send_first_request(struct recorder *recorder, struct traced_process *process)
 {
 	if (process->runtime->prepare)
-		process->runtime->prepare(process);
+		process->runtime->prepare(recorder, process);
 	put(process, process->runtime->begin);
 	process->asked = ASKED_NOW;
 	process->map_is_ours = true;
@@ -388,7 +410,8 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 		process->asked = after_answer(process); /* it may still write a map */
 		break;
 	case HELPER_REFUSED:
-		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
+		/* A helper that does not exit is stuck, as the next one would be. */
+		process->asked = ++process->ask_attempts < ATTEMPTS && !process->helper.dying ? ASKED_NOT : ASKED_DONE;
 		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 		if (process->asked == ASKED_DONE)
 			report_refusal(recorder, process, refusal);
@@ -397,9 +420,9 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 }
 
 /* Checks whether the runtime has created the map file. Its answer alone does not prove that. */
-static void check_map_appeared(const struct recorder *recorder, struct traced_process *process)
+static void check_map_appeared(struct recorder *recorder, struct traced_process *process)
 {
-	if (perf_maps_exists(process))
+	if (perf_maps_exists(recorder, process))
 		report_success(recorder, process);
 	else if (clock_now_ns() > process->ask_at_ns)
 		report_missing_map(recorder, process);
@@ -422,7 +445,7 @@ static void take_last_answer(const struct recorder *recorder, struct traced_proc
 
 /* Makes one step for one process. `at_end`: a process that has not been asked yet, because it was found too late, is
  * asked now, once. */
-static void step(const struct recorder *recorder, struct traced_process *process, bool at_end)
+static void step(struct recorder *recorder, struct traced_process *process, bool at_end)
 {
 	switch (process->asked) {
 	case ASKED_NOT:
@@ -430,10 +453,10 @@ static void step(const struct recorder *recorder, struct traced_process *process
 			break;
 		process->ask_attempts = at_end ? ATTEMPTS : process->ask_attempts;
 		/* Do not ask a process that has a map: its runtime would overwrite the map. */
-		if (perf_maps_exists(process))
+		if (perf_maps_exists(recorder, process))
 			process->asked = ASKED_DONE;
 		else
-			send_first_request(process);
+			send_first_request(recorder, process);
 		break;
 	case ASKED_NOW:
 		take_first_answer(recorder, process);
@@ -488,14 +511,14 @@ void ask_runtimes(struct recorder *recorder)
 		(void)step_all(recorder, false);
 }
 
-static void give_up(const struct recorder *recorder)
+static void give_up(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
 			continue;
-		cancel_request(process);
+		cancel_request(recorder, process);
 		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
 			report_refusal(recorder, process, "no answer before the recorder had to end");
 		if (process->map_is_ours && process->runtime->end)
@@ -509,13 +532,13 @@ void unasked_count(struct unasked *unasked, pid_t pid)
 		unasked->first = pid;
 }
 
-static bool has_names(const struct recorder *recorder, const struct traced_process *process)
+static bool has_names(struct recorder *recorder, const struct traced_process *process)
 {
 	for (size_t i = 0; i < recorder->jobs.jitdumps.items.count; i++) {
 		if (recorder->jobs.jitdumps.items.items[i].pid == process->pid)
 			return true;
 	}
-	return process->perf_map.text || perf_maps_exists(process);
+	return process->perf_map.text || perf_maps_exists(recorder, process);
 }
 
 static void count_unasked(struct recorder *recorder, const struct traced_process *process)
@@ -581,21 +604,21 @@ static void report_leftover_map(const struct recorder *recorder, const struct tr
 
 void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process)
 {
-	if (process->map_is_ours && !perf_maps_remove(process))
+	if (process->map_is_ours && !perf_maps_remove(recorder, process))
 		report_leftover_map(recorder, process);
 	process->map_is_ours = false;
 }
 
 void ask_runtime_end_program(struct recorder *recorder, struct traced_process *process)
 {
-	if (process->map_is_ours && !perf_maps_remove_earlier(process))
+	if (process->map_is_ours && !perf_maps_remove_earlier(recorder, process))
 		report_leftover_map(recorder, process);
 	process->map_is_ours = false;
 }
 
 void ask_runtime_ended(struct recorder *recorder, struct traced_process *process)
 {
-	cancel_request(process);
+	cancel_request(recorder, process);
 	ask_runtime_clean_up(recorder, process);
 	count_unasked(recorder, process);
 }

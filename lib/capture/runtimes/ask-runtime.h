@@ -43,8 +43,9 @@ typedef enum helper_answer helper_ask(const struct helper_target *target, char r
 /* Zeroed: no request in progress. */
 struct helper {
 	pid_t child;
-	pid_t dying; /* a killed child that has not exited yet; 0: none */
-	int answer;  /* pipe from which the answer is read */
+	pid_t dying;	   /* a killed child that has not exited yet; 0: none */
+	uint64_t stuck_ns; /* since when the child waits in the kernel; 0: it does not */
+	int answer;	   /* pipe from which the answer is read */
 };
 
 /* Starts a helper. False: no process or pipe can be created, or the previous child has not exited yet. */
@@ -57,6 +58,10 @@ enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_RE
 void helper_cancel(struct helper *helper);
 
 void helper_reap(struct helper *helper);
+
+/* In a new child process: closes all descriptors of the recorder except these two (-1: none), which are moved, and lets
+ * the kernel kill the child when the recorder ends. False: they cannot be moved, or the recorder has ended. */
+bool helper_process_begin(int *first, int *second, pid_t recorder);
 
 /*
  * Functions for the helper. It talks to a target through a socket in the target's file system, as the target's user. It
@@ -98,7 +103,7 @@ void unasked_count(struct unasked *unasked, pid_t pid);
 void ask_runtime_note_module(struct traced_process *process, const char *path);
 
 /* Forgets the runtime of the previous program, because the process has called exec. */
-void ask_runtime_forget(struct traced_process *process);
+void ask_runtime_forget(struct recorder *recorder, struct traced_process *process);
 
 /* Sends the requests that are due. Call this often. Like the functions below, it does nothing without --ask-runtime. */
 void ask_runtimes(struct recorder *recorder);
@@ -127,8 +132,8 @@ struct askable_runtime {
 	helper_ask *begin;  /* asks for a perf map */
 	helper_ask *end;    /* asks the runtime to stop writing; NULL: it writes the map only once */
 	/* Called before the first request; NULL: nothing to prepare. */
-	void (*prepare)(struct traced_process *process);
-	void (*give_up)(const struct traced_process *process);
+	void (*prepare)(struct recorder *recorder, struct traced_process *process);
+	void (*give_up)(struct recorder *recorder, const struct traced_process *process);
 };
 
 extern const struct askable_runtime runtime_dotnet, runtime_java;

@@ -81,37 +81,43 @@ static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t lengt
 	(void)vector_push(&map->growth, step);
 }
 
-static size_t read_last(int fd, uint64_t length, uint8_t last[FILE_MARK_BYTES])
+static size_t read_last(struct recorder *recorder, const struct traced_process *process, int fd, uint64_t length,
+			uint8_t last[FILE_MARK_BYTES])
 {
 	size_t size = length < FILE_MARK_BYTES ? (size_t)length : FILE_MARK_BYTES;
-	ssize_t count = size ? pread(fd, last, size, (off_t)(length - size)) : 0;
+	ssize_t count =
+	    size ? target_file_read(&recorder->calls, process->tmp_place, fd, last, size, length - size) : 0;
 
 	return count == (ssize_t)size ? size : 0;
 }
 
-uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat *status)
+uint64_t file_mark_check(struct recorder *recorder, const struct traced_process *process, const struct file_mark *mark,
+			 int fd, const struct stat *status)
 {
 	uint8_t last[FILE_MARK_BYTES];
 	size_t size;
 
 	if (status->st_ino != mark->inode || (uint64_t)status->st_size < mark->length)
 		return 0;
-	size = read_last(fd, mark->length, last);
+	size = read_last(recorder, process, fd, mark->length, last);
 	return size && !memcmp(last, mark->last, size) ? mark->length : 0;
 }
 
-void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t length)
+void file_mark_set(struct recorder *recorder, const struct traced_process *process, struct file_mark *mark, int fd,
+		   uint64_t inode, uint64_t length)
 {
 	mark->inode = inode;
-	mark->length = read_last(fd, length, mark->last) ? length : 0;
+	mark->length = read_last(recorder, process, fd, length, mark->last) ? length : 0;
 }
 
 /* Adds two readings each time that the map has grown: the last one before the growth, and the first one that shows
  * it. */
-static void add_growth(struct traced_process *process, uint64_t now_ns, int fd, const struct stat *status)
+static void add_growth(struct recorder *recorder, struct traced_process *process, uint64_t now_ns, int fd,
+		       const struct stat *status)
 {
 	struct perf_map_copy *map = &process->perf_map;
-	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
+	uint64_t length = (uint64_t)status->st_size;
+	uint64_t known = file_mark_check(recorder, process, &process->map_growth_mark, fd, status);
 	size_t count = known ? map->growth.count : begins_empty(map);
 
 	/* The file was rewritten: its content appeared at this length or later. */
@@ -120,85 +126,93 @@ static void add_growth(struct traced_process *process, uint64_t now_ns, int fd, 
 		add_step(map, process->map_checked_ns, known);
 	if (length && (!count || length > known))
 		add_step(map, now_ns, length);
-	file_mark_set(&process->map_growth_mark, fd, status->st_ino, length);
+	file_mark_set(recorder, process, &process->map_growth_mark, fd, status->st_ino, length);
 	process->map_checked_ns = now_ns;
 }
 
-bool perf_maps_exists(const struct traced_process *process)
-{
-	struct stat status;
-	char name[32];
-
-	format_name(process, name);
-	return process->tmp_directory >= 0 &&
-	       fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       !refuse_file(process, &status);
-}
-
-bool target_file_remove(int directory, const char *name, uid_t owner)
-{
-	struct stat status;
-
-	if (directory < 0)
-		return true;
-	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT;
-	return S_ISREG(status.st_mode) && status.st_uid == owner &&
-	       (unlinkat(directory, name, 0) == 0 || errno == ENOENT);
-}
-
-bool perf_maps_remove(const struct traced_process *process)
+/* Finds what has the name of the map (O_PATH). The target chose the file, so it must not be a link to a file that does
+ * not belong to the target. Returns -1 and errno on failure. */
+static int find_map(struct recorder *recorder, const struct traced_process *process, struct stat *status)
 {
 	char name[32];
 
 	format_name(process, name);
-	return target_file_remove(process->tmp_directory, name, process->owner);
+	if (process->tmp_directory < 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	return target_file_find(&recorder->calls, process->tmp_place, process->tmp_directory, name, TARGET_BESIDE,
+				status);
 }
 
-bool perf_maps_remove_earlier(const struct traced_process *process)
+int perf_maps_open(struct recorder *recorder, const struct traced_process *process, struct stat *status,
+		   const char **refused_ret)
 {
-	struct stat status;
-	char name[32];
+	int fd = find_map(recorder, process, status);
 
-	format_name(process, name);
-	if (process->tmp_directory < 0 || fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-	    !is_same_state(&process->earlier_map, &status))
-		return true;
-	return perf_maps_remove(process);
+	*refused_ret = NULL;
+	if (fd < 0 && errno == EXDEV)
+		*refused_ret = "another file is mounted there";
+	else if (fd >= 0)
+		*refused_ret = S_ISLNK(status->st_mode) ? "it is a symbolic link" : refuse_file(process, status);
+	if (fd < 0 || !*refused_ret)
+		return fd;
+	close(fd);
+	return -1;
 }
 
-void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns)
+bool perf_maps_exists(struct recorder *recorder, const struct traced_process *process)
 {
-	const struct file_mark *mark = &process->map_growth_mark;
-	CLEANUP(close) int fd = -1;
 	const char *refused;
 	struct stat status;
-	char name[32];
+	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
 
-	if (process->tmp_directory < 0)
-		return;
-	format_name(process, name);
-	if (fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || refuse_file(process, &status))
-		return;
-	/* Usually nothing has changed: do not open the file. */
-	if (status.st_ino == mark->inode && (uint64_t)status.st_size == mark->length) {
-		process->map_checked_ns = now_ns;
-		return;
-	}
-	fd = perf_maps_open(process, &status, &refused);
-	if (fd >= 0)
-		add_growth(process, now_ns, fd, &status);
+	return fd >= 0;
 }
 
-void perf_maps_watch(struct traced_process *process, uint64_t began_ns, uint64_t now_ns)
+bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process)
 {
-	int directory = process_table_spare(target_directory_open(process->pid, "/tmp"));
+	char name[32];
+
+	format_name(process, name);
+	return target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, name, process->owner);
+}
+
+bool perf_maps_remove_earlier(struct recorder *recorder, const struct traced_process *process)
+{
+	struct stat status;
+	CLEANUP(close) int fd = find_map(recorder, process, &status);
+
+	return fd < 0 || !is_same_state(&process->earlier_map, &status) || perf_maps_remove(recorder, process);
+}
+
+void perf_maps_note_growth(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
+{
+	const struct file_mark *mark = &process->map_growth_mark;
+	const char *refused;
+	struct stat status;
+	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
+
+	if (fd < 0)
+		return;
+	/* Usually nothing has changed: do not read the file. */
+	if (status.st_ino == mark->inode && (uint64_t)status.st_size == mark->length)
+		process->map_checked_ns = now_ns;
+	else
+		add_growth(recorder, process, now_ns, fd, &status);
+}
+
+void perf_maps_watch(struct recorder *recorder, struct traced_process *process, uint64_t began_ns, uint64_t now_ns)
+{
+	uint64_t place = 0;
+	int directory = process_table_spare(target_directory_find(&recorder->calls, process->pid, "/tmp", &place));
 
 	if (directory < 0)
 		return;
 	if (process->tmp_directory >= 0)
 		close(process->tmp_directory);
 	process->tmp_directory = directory;
+	process->tmp_place = place;
 	process->namespace_pid = proc_namespace_pid(process->pid);
 	process->started_realtime_ns = proc_start_realtime_ns(process->pid);
 	if (!proc_owner(process->pid, &process->owner))
@@ -207,37 +221,7 @@ void perf_maps_watch(struct traced_process *process, uint64_t began_ns, uint64_t
 	if (began_ns)
 		add_step(&process->perf_map, began_ns, 0);
 	process->map_growth_mark.length = process->map_pieces_mark.length = 0;
-	perf_maps_note_growth(process, now_ns);
-}
-
-int target_file_open(int directory, const char *path)
-{
-	struct open_how how = {
-	    .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-	    .resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT,
-	};
-
-	return regular_file_open_found((int)syscall(SYS_openat2, directory, path, &how, sizeof(how)));
-}
-
-/* Opens the map. The target chose the file, so it must not be a link to a file that does not belong to the target. */
-static int open_map(int directory, const char *name)
-{
-	struct open_how how = {
-	    .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-	    .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
-	};
-	int fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
-
-	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
-}
-
-/* Returns the number of bytes to read. Text files have no holes, and reading a sparse file would waste memory. */
-static size_t limit_to_written(int fd, size_t size)
-{
-	off_t hole = lseek(fd, 0, SEEK_HOLE);
-
-	return hole >= 0 && (uint64_t)hole < size ? (size_t)hole : size;
+	perf_maps_note_growth(recorder, process, now_ns);
 }
 
 /* Reads the text. `refused_ret` is set as by refuse_file(). */
@@ -252,13 +236,14 @@ static struct mmt_error *take_text(struct recorder *recorder, struct traced_proc
 		*refused_ret = "all perf maps of a recording together may have 256 MiB";
 		return NULL;
 	}
-	size = limit_to_written(fd, size);
+	/* Text files have no holes, and reading a sparse file would waste memory. */
+	size = target_file_written(&recorder->calls, process->tmp_place, fd, size);
 	text = malloc(size ? size : 1);
 	if (!text) {
 		*refused_ret = "out of memory";
 		return NULL;
 	}
-	error = ring_reader_read_file(recorder, fd, text, size, &length);
+	error = ring_reader_read_file(recorder, process->tmp_place, fd, text, size, &length);
 	if (error)
 		return error;
 	process->perf_map.pid = process->pid;
@@ -270,28 +255,6 @@ static struct mmt_error *take_text(struct recorder *recorder, struct traced_proc
 	return NULL;
 }
 
-int perf_maps_open(const struct traced_process *process, struct stat *status, const char **refused_ret)
-{
-	char name[32];
-	int fd;
-
-	*refused_ret = NULL;
-	if (process->tmp_directory < 0)
-		return -1;
-	format_name(process, name);
-	fd = open_map(process->tmp_directory, name);
-	if (fd < 0 && errno == ELOOP)
-		*refused_ret = "it is a symbolic link";
-	else if (fd < 0 && errno == EXDEV)
-		*refused_ret = "another file is mounted there";
-	else if (fd >= 0 && fstat(fd, status) == 0)
-		*refused_ret = refuse_file(process, status);
-	if (fd < 0 || !*refused_ret)
-		return fd;
-	close(fd);
-	return -1;
-}
-
 struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_process *process)
 {
 	CLEANUP(close) int fd = -1;
@@ -301,12 +264,12 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 	pid_t pid = process->pid;
 	char name[32];
 
-	fd = perf_maps_open(process, &status, &refused);
+	fd = perf_maps_open(recorder, process, &status, &refused);
 	if (fd < 0 && !refused)
 		return NULL;
 	format_name(process, name);
 	if (!refused && status.st_size) {
-		add_growth(process, clock_now_ns(), fd, &status);
+		add_growth(recorder, process, clock_now_ns(), fd, &status);
 		error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	}
 	/* This is the map of the earlier program, which has been copied. */
@@ -325,12 +288,12 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
  * since it was checked before. A file modified after the exec is excluded first, because that check may have been made
  * between the exec and the reading of its record.
  */
-static bool is_of_earlier_program(const struct recorder *recorder, const struct traced_process *process, int fd,
+static bool is_of_earlier_program(struct recorder *recorder, const struct traced_process *process, int fd,
 				  const struct stat *status, uint64_t exec_ns)
 {
 	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
 	uint64_t exec_realtime_ns = recorder->start_realtime_ns + (exec_ns - recorder->start_ns);
-	uint64_t known = file_mark_check(&process->map_growth_mark, fd, status);
+	uint64_t known = file_mark_check(recorder, process, &process->map_growth_mark, fd, status);
 
 	if (changed_ns >= exec_realtime_ns)
 		return false;
@@ -342,7 +305,7 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 	struct stat status = {0};
 	struct mmt_error *error = NULL;
 	const char *refused;
-	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
+	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
 
 	if (fd < 0 || exec_ns < recorder->start_ns || !is_of_earlier_program(recorder, process, fd, &status, exec_ns))
 		return NULL;
@@ -355,7 +318,7 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 	for (size_t i = process->perf_map.growth.count;
 	     i-- > 0 && process->perf_map.growth.items[i].time_ns >= exec_ns;)
 		process->perf_map.growth.items[i].time_ns = exec_ns - 1;
-	add_growth(process, exec_ns - 1, fd, &status);
+	add_growth(recorder, process, exec_ns - 1, fd, &status);
 	error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	if (error || !process->perf_map.text)
 		return error;
@@ -398,7 +361,7 @@ struct writer_process {
 	int root; /* O_PATH; owned */
 };
 
-static bool know_writer(const struct recorder *recorder, pid_t pid, struct writer_process *writer)
+static bool know_writer(struct recorder *recorder, pid_t pid, struct writer_process *writer)
 {
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 	char root[64];
@@ -418,40 +381,30 @@ static bool know_writer(const struct recorder *recorder, pid_t pid, struct write
 	writer->namespace_pid = process->namespace_pid;
 	writer->owner = process->owner;
 	writer->started_realtime_ns = process->started_realtime_ns;
-	writer->root = openat(process->tmp_directory, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	writer->root =
+	    target_file_find(&recorder->calls, process->tmp_place, process->tmp_directory, "..", TARGET_ANYWHERE, NULL);
 	return writer->root >= 0;
 }
 
 /* Should the dump be refused? Returns the reason, or NULL to accept it. */
 static const char *refuse(const struct build_id_mapping *mapping, const struct writer_process *writer, pid_t named,
-			  int fd)
+			  int fd, const struct stat *status)
 {
-	struct stat status;
-
 	if (named != writer->namespace_pid)
 		return "it is named after another process";
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (fd < 0)
 		return "it cannot be opened";
-	if (!regular_file_is_mapped(&status, mapping->device_major, mapping->device_minor, mapping->inode))
+	if (!regular_file_is_mapped(status, mapping->device_major, mapping->device_minor, mapping->inode))
 		return "another file has its name";
-	return target_file_refusal(&status, writer->owner, writer->started_realtime_ns);
-}
-
-static int open_mapped(const struct build_id_mapping *mapping)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_living_thread(mapping->pid),
-		 mapping->start, mapping->end);
-	return regular_file_open(path);
+	return target_file_refusal(status, writer->owner, writer->started_realtime_ns);
 }
 
 /* Opens the dump. If the file does not belong to the process, warns the user and sets the descriptor to -1. */
-static void open_dump(const struct recorder *recorder, const struct build_id_mapping *mapping,
-		      struct noted_jitdump *note)
+static void open_dump(struct recorder *recorder, const struct build_id_mapping *mapping, struct noted_jitdump *note)
 {
 	const char *refused = "its process has exited", *path = mapping->path;
 	struct writer_process writer;
+	struct stat status;
 
 	if (know_writer(recorder, mapping->pid, &writer)) {
 		CLEANUP(close) int root = writer.root;
@@ -460,15 +413,17 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 		while (*path == '/')
 			path++;
 		note->namespace_pid = writer.namespace_pid;
-		note->fd = process_table_spare(target_file_open(root, path));
-		refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
+		note->fd = process_table_spare(
+		    target_file_find(&recorder->calls, note->place, root, path, TARGET_IN_ROOT, &status));
+		refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd, &status);
 		if (refused) {
 			/* The path does not lead to this file any more, but the mapped file is still accessible. */
 			if (note->fd >= 0)
 				close(note->fd);
-			note->fd = process_table_spare(open_mapped(mapping));
+			note->fd = process_table_spare(mapped_file_find(&recorder->calls, mapping, &status));
 			if (note->fd >= 0)
-				refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
+				refused =
+				    refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd, &status);
 		}
 	}
 	if (!refused)
@@ -517,6 +472,7 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 				     .device_minor = mapping->device_minor,
 				     .inode = mapping->inode,
 				     .fd = -1,
+				     .place = place_of_device(mapping->device_major, mapping->device_minor),
 				     .mapped_ns = time_ns};
 	struct noted_jitdump *known;
 
@@ -601,13 +557,13 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
 	size_t size;
 
 	note->fd = -1;
-	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
+	if (fd < 0 || !target_file_stat(&recorder->calls, note->place, fd, &status) || status.st_size <= 0)
 		return NULL;
 	size = limit_size(&recorder->jobs.jitdumps, note, (uint64_t)status.st_size);
 	data = malloc(size ? size : 1);
 	if (!data)
 		return &error_no_memory;
-	error = ring_reader_read_file(recorder, fd, data, size, &size);
+	error = ring_reader_read_file(recorder, note->place, fd, data, size, &size);
 	if (error)
 		return error;
 	note->kept = TAKE(data);
@@ -627,12 +583,13 @@ static uint64_t nanoseconds(struct timespec time)
  * program is never attributed to the earlier one. If the clock was set back after the file was written, a file of the
  * earlier program is attributed to the next one, with a warning.
  */
-static bool was_written_since(int fd, uint64_t exec_ns)
+static bool was_written_since(struct recorder *recorder, const struct noted_jitdump *note, uint64_t exec_ns)
 {
 	struct timespec now;
 	struct stat status;
 
-	if (fstat(fd, &status) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
+	if (!target_file_stat(&recorder->calls, note->place, note->fd, &status) ||
+	    clock_gettime(CLOCK_REALTIME, &now) < 0)
 		return true;
 	return nanoseconds(status.st_mtim) + (clock_now_ns() - exec_ns) >= nanoseconds(now);
 }
@@ -652,7 +609,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 		note->ended = true;
 		if (note->fd < 0)
 			continue;
-		if (!was_written_since(note->fd, exec_ns)) {
+		if (!was_written_since(recorder, note, exec_ns)) {
 			error = keep_dump(recorder, note);
 		} else {
 			note->overwritten = true;

@@ -23,25 +23,20 @@ struct traced_process;
  * has its innermost PID in its name, and is written by a program that is not trusted.
  */
 
-/* Opens a file for reading. `directory` is the target's root directory or a directory below it, which the path cannot
- * leave. Never blocks. Returns -1 and errno on failure. */
-int target_file_open(int directory, const char *path);
+/* Finds the perf map of a process (O_PATH). -1: there is none, or it is refused; then *refused_ret is the reason. */
+int perf_maps_open(struct recorder *recorder, const struct traced_process *process, struct stat *status,
+		   const char **refused_ret);
 
-/* Removes a regular file that this user owns from a directory (-1: none) that others may write to. False: the file
- * still exists, perhaps with another owner. */
-bool target_file_remove(int directory, const char *name, uid_t owner);
-
-/* Opens the perf map of a process. -1: there is none, or it is refused; then *refused_ret is the reason. */
-int perf_maps_open(const struct traced_process *process, struct stat *status, const char **refused_ret);
-
-/* Returns the length of the mark if the file still begins with the marked content; 0: the file was rewritten. */
-uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat *status);
-void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t length);
+/* Returns the length of the mark if the perf map still begins with the marked content; 0: the file was rewritten. */
+uint64_t file_mark_check(struct recorder *recorder, const struct traced_process *process, const struct file_mark *mark,
+			 int fd, const struct stat *status);
+void file_mark_set(struct recorder *recorder, const struct traced_process *process, struct file_mark *mark, int fd,
+		   uint64_t inode, uint64_t length);
 
 /* Opens the process's /tmp, so that it remains accessible after the process has ended, and notes the current length of
  * the map. Call this again after an exec, because the process may have another root directory. `began_ns`: when its
  * program began; the growth of the map then starts at this time with an empty map. 0: before the recording. */
-void perf_maps_watch(struct traced_process *process, uint64_t began_ns, uint64_t now_ns);
+void perf_maps_watch(struct recorder *recorder, struct traced_process *process, uint64_t began_ns, uint64_t now_ns);
 
 /* The process has called exec: copies the map of the earlier program, whose names do not apply to the new one. Call
  * this before perf_maps_watch(). */
@@ -49,7 +44,7 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 					uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* Notes the length of the map if it has grown. If the file was rewritten, notes its growth since then. */
-void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns);
+void perf_maps_note_growth(struct recorder *recorder, struct traced_process *process, uint64_t now_ns);
 
 /*
  * Copies the perf map of the process, if there is one, into its perf_map.text. A refused map is left out with a
@@ -58,14 +53,14 @@ void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns);
 struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 
 /* Is there a map that could be copied? */
-bool perf_maps_exists(const struct traced_process *process);
+bool perf_maps_exists(struct recorder *recorder, const struct traced_process *process);
 
 /* Removes the map. True: it does not exist any more. */
-bool perf_maps_remove(const struct traced_process *process);
+bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process);
 
 /* Removes the map seen by perf_maps_end_program(), unless the current program has written to it since. True: it does
  * not exist any more. */
-bool perf_maps_remove_earlier(const struct traced_process *process);
+bool perf_maps_remove_earlier(struct recorder *recorder, const struct traced_process *process);
 
 /*
  * Jitdumps (jit-PID.dump in any directory), found as perf finds them: the runtime maps the first page of the file
@@ -76,7 +71,8 @@ struct noted_jitdump {
 	pid_t pid, namespace_pid;
 	uint32_t device_major, device_minor;
 	uint64_t inode;
-	int fd;		     /* -1: the dump was refused, or its program has ended */
+	int fd;		     /* O_PATH; -1: the dump was refused, or its program has ended */
+	uint64_t place;	     /* see blocking-calls.h */
 	uint64_t in_pieces;  /* bytes already written as incremental metadata */
 	uint64_t program_ns; /* start of its program, the last one before the mapping; 0: before the recording */
 	uint64_t mapped_ns;  /* when the file was last seen mapped */

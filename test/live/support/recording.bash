@@ -193,26 +193,28 @@ recorder_attached() {
 	[ -s "$recording" ]
 }
 
-# In its loop, with nothing left to read: in poll(), by its number on x86-64, or ppoll() on either architecture.
+# In its loop, with nothing left to read: in poll(), by its number on x86-64, or ppoll() on either architecture, for more than
+# the answer of its helper and the user's stop.
 recorder_waits() {
-	local number
-	read -r number _ <"/proc/$recorder/syscall" && [[ $number = 7 || $number = 271 || $number = 73 ]]
+	local number items
+	read -r number _ items _ <"/proc/$recorder/syscall" && [[ $number = 7 || $number = 271 || $number = 73 ]] &&
+		[ $((items)) -gt 2 ]
 }
 
+# How often it has slept: at least once in each round of its loop, and for some answers of its helper.
 recorder_sleeps() {
 	awk '/^voluntary_ctxt_switches:/ { print $2 }' "/proc/$recorder/status"
 }
 
-recorder_waits_again() {
-	recorder_waits && [ "$(recorder_sleeps)" -ge "$1" ]
-}
-
-# let_recorder_catch_up: until it has read everything that has happened so far. It sleeps if there is no more, and looks
-# again after 50 ms: once it has gone to sleep a few times, it has run its whole loop since. If its target never rests, it
-# may not sleep at all.
+# let_recorder_catch_up: until it has read everything that has happened so far. It sleeps if there is no more, for 50 ms: if
+# it sleeps again after that time, it has run its whole loop since. If its target never rests, it may not sleep at all.
 let_recorder_catch_up() {
-	wait_until "the recorder to wait for work" recorder_waits
-	wait_until "the recorder to wait for work again" recorder_waits_again $(($(recorder_sleeps) + 4))
+	local i
+	for i in 1 2 3 4; do
+		wait_until "the recorder to wait for work" recorder_waits
+		sleep 0.06
+	done
+	wait_until "the recorder to wait for work again" recorder_waits
 }
 
 # The recording takes its name when every event is enabled, just before the first snapshots. These are finished when the

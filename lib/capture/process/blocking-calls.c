@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/process/blocking-calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/procfs/proc.h"
+#include "capture/recorder.h"
+#include "capture/ring-reader.h"
+#include "capture/runtimes/ask-runtime.h"
+#include "capture/scheduling-priority.h"
+
+#define PROCESS_BIT (1ull << 63)
+#define PATHS_BIT (1ull << 62)
+#define BLOCKED_MAX 32		    /* helpers that do not answer; with more, no calls are made */
+#define MEMORY_NS 5000000000ULL	    /* deadline of a call: a process may hold its mmap_lock for seconds */
+#define FILES_NS 1000000000ULL	    /* ... on a file system */
+#define STOPPED_NS 1000000000ULL    /* time for all calls that are not answered, once the user stops the recording */
+#define STOPPED_CALL_NS 20000000ULL /* shortest deadline then */
+#define END_NS 200000000ULL	    /* for a helper that makes no call to exit */
+#define MILLISECOND_NS 1000000ULL
+
+#define NO_ROOM (-2) /* a descriptor was sent, but too many are open */
+
+struct request {
+	blocking_function *run;
+	uint64_t argument_bytes;
+};
+
+struct answer {
+	uint64_t spent_ns;
+	int failure; /* errno */
+};
+
+uint64_t place_of_process(pid_t pid)
+{
+	return PROCESS_BIT | (uint32_t)pid;
+}
+
+uint64_t place_of_device(uint64_t device_major, uint64_t device_minor)
+{
+	return makedev(device_major, device_minor) & ~(PROCESS_BIT | PATHS_BIT);
+}
+
+uint64_t place_of_paths(pid_t pid)
+{
+	char path[64], name[64];
+	unsigned namespace;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", proc_living_thread(pid));
+	length = readlink(path, name, sizeof(name) - 1);
+	name[length > 0 ? length : 0] = '\0';
+	return sscanf(name, "mnt:[%u]", &namespace) == 1 ? PATHS_BIT | namespace : PATHS_BIT | place_of_process(pid);
+}
+
+/* Sends or receives one message with at most one descriptor. Returns the size of the message, or -1. */
+static ssize_t exchange(int socket, struct iovec parts[2], int *fd, bool receive)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr alignment;
+	} control = {0};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes};
+	const struct cmsghdr *header = &control.alignment;
+	ssize_t size;
+
+	if (receive || *fd >= 0)
+		message.msg_controllen = sizeof(control.bytes);
+	if (!receive && *fd >= 0) {
+		control.alignment = (struct cmsghdr){
+		    .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+		memcpy(CMSG_DATA(&control.alignment), fd, sizeof(int));
+	}
+	do
+		size = receive ? recvmsg(socket, &message, MSG_CMSG_CLOEXEC) : sendmsg(socket, &message, MSG_NOSIGNAL);
+	while (size < 0 && errno == EINTR);
+	if (receive)
+		*fd = -1;
+	if (receive && size > 0 && message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	    header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(header), sizeof(int));
+	else if (receive && message.msg_flags & MSG_CTRUNC)
+		*fd = NO_ROOM;
+	return size;
+}
+
+/* The helper makes one call after the other, until the recorder closes its end of the socket. */
+_Noreturn static void serve(int socket, const struct priority *priority, pid_t recorder)
+{
+	void *argument = malloc(BLOCKING_ARGUMENT_BYTES), *result = malloc(BLOCKING_RESULT_BYTES);
+	int none = -1;
+
+	if (!argument || !result || !helper_process_begin(&socket, &none, recorder))
+		_exit(1);
+	if (priority->has_nice)
+		priority_raise_nice();
+	for (;;) {
+		struct request request;
+		struct iovec received[2] = {{&request, sizeof(request)}, {argument, BLOCKING_ARGUMENT_BYTES}};
+		struct answer answer = {0};
+		struct iovec sent[2] = {{&answer, sizeof(answer)}, {result, 0}};
+		int given, opened = -1;
+		uint64_t began_ns;
+
+		if (exchange(socket, received, &given, true) < (ssize_t)sizeof(request))
+			_exit(0);
+		began_ns = clock_thread_ns();
+		errno = 0;
+		sent[1].iov_len = request.run(argument, given, result, &opened);
+		answer.failure = errno;
+		answer.spent_ns = clock_thread_ns() - began_ns;
+		if (exchange(socket, sent, &opened, false) < 0)
+			_exit(0);
+		if (given >= 0)
+			close(given);
+		if (opened >= 0)
+			close(opened);
+	}
+}
+
+static bool start(struct blocking_calls *calls)
+{
+	pid_t recorder = getpid();
+	sigset_t all, before;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return false;
+	/* Only the recorder handles signals from the terminal. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	calls->child = fork();
+	if (calls->child == 0)
+		serve(ends[1], &calls->recorder->priority, recorder);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(ends[1]);
+	calls->socket = ends[0];
+	if (calls->child > 0)
+		return true;
+	close(ends[0]);
+	calls->child = 0;
+	return false;
+}
+
+struct mmt_error *blocking_calls_start(struct blocking_calls *calls, struct recorder *recorder)
+{
+	calls->recorder = recorder;
+	return start(calls) ? NULL : error_system(errno, "cannot create a helper process (ulimit -u, pids.max)");
+}
+
+/* Forgets the places of helpers that have returned from their calls and are gone. */
+static void reap(struct blocking_calls *calls)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < calls->blocked.count; i++) {
+		if (waitpid(calls->blocked.items[i].child, NULL, WNOHANG) == 0)
+			calls->blocked.items[kept++] = calls->blocked.items[i];
+	}
+	calls->blocked.count = kept;
+}
+
+bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
+{
+	if (!calls->blocked.count)
+		return false;
+	reap(calls);
+	for (size_t i = 0; i < calls->blocked.count; i++) {
+		if (calls->blocked.items[i].place == place)
+			return true;
+	}
+	return calls->blocked.count >= BLOCKED_MAX;
+}
+
+void blocking_calls_end(struct blocking_calls *calls)
+{
+	uint64_t end_ns = clock_now_ns() + END_NS;
+
+	if (calls->child) {
+		close(calls->socket);
+		kill(calls->child, SIGKILL);
+		while (waitpid(calls->child, NULL, WNOHANG) == 0 && clock_now_ns() < end_ns)
+			usleep(1000);
+	}
+	reap(calls);
+	vector_deinit(&calls->blocked);
+	*calls = (struct blocking_calls){0};
+}
+
+static void report(struct blocking_calls *calls, uint64_t place)
+{
+	if (place & PROCESS_BIT && !calls->reported_memory)
+		recorder_message(
+		    calls->recorder, true,
+		    "process %d is stuck in the kernel, perhaps on a file system that does not answer: its mappings "
+		    "and resident pages cannot be read, and are missing if it stays so",
+		    (int)(uint32_t)place);
+	else if (!(place & PROCESS_BIT) && !calls->reported_files)
+		recorder_message(calls->recorder, true,
+				 "a file system of a recorded process does not answer: perf maps, jitdumps, build-ids "
+				 "and modules on it are missing (mount point: device %u:%u in /proc/PID/mountinfo)",
+				 major(place & ~PATHS_BIT), minor(place & ~PATHS_BIT));
+	*(place & PROCESS_BIT ? &calls->reported_memory : &calls->reported_files) = true;
+}
+
+/* The helper does not answer, and another one is started for the next call. */
+static void abandon(struct blocking_calls *calls, uint64_t place)
+{
+	const struct blocked_place blocked = {place, calls->child};
+
+	close(calls->socket);
+	kill(calls->child, SIGKILL);
+	calls->child = 0;
+	(void)vector_push(&calls->blocked, blocked);
+	report(calls, place);
+}
+
+uint64_t blocking_calls_left_ns(const struct blocking_calls *calls)
+{
+	return calls->lost_ns < STOPPED_NS ? STOPPED_NS - calls->lost_ns : 0;
+}
+
+/* How long to wait for an answer. With each helper that does not answer, the patience gets smaller. */
+static uint64_t patience_ns(const struct blocking_calls *calls, uint64_t place, bool stopped)
+{
+	uint64_t wait_ns = (place & PROCESS_BIT ? MEMORY_NS : FILES_NS) / (calls->blocked.count + 1);
+	uint64_t left_ns = blocking_calls_left_ns(calls) / 3 * 2; /* each call leaves time for the next */
+
+	if (stopped && wait_ns > left_ns)
+		wait_ns = left_ns;
+	return wait_ns > STOPPED_CALL_NS ? wait_ns : STOPPED_CALL_NS;
+}
+
+/* Waits for the answer. A stop of the recording shortens the wait. */
+static bool wait_for_answer(struct blocking_calls *calls, uint64_t place)
+{
+	struct pollfd items[] = {{.fd = calls->socket, .events = POLLIN},
+				 {.fd = calls->recorder->options->stop_fd, .events = POLLIN}};
+	uint64_t began_ns = clock_now_ns(), now_ns = began_ns, end_ns = now_ns + patience_ns(calls, place, false);
+	bool stopped = false;
+
+	do {
+		uint64_t left_ms = end_ns > now_ns ? (end_ns - now_ns + MILLISECOND_NS - 1) / MILLISECOND_NS : 0;
+		uint64_t stopped_ns;
+
+		if (poll(items, 2, (int)left_ms) > 0 && items[0].revents)
+			return true;
+		now_ns = clock_now_ns();
+		if (!items[1].revents)
+			continue;
+		items[1] = (struct pollfd){.fd = -1};
+		stopped = true;
+		began_ns = now_ns;
+		stopped_ns = now_ns + patience_ns(calls, place, true);
+		end_ns = stopped_ns < end_ns ? stopped_ns : end_ns;
+	} while (now_ns < end_ns);
+	if (stopped)
+		calls->lost_ns += now_ns - began_ns;
+	return false;
+}
+
+/* Returns whether the helper answers. *dead_ret: it has ended. */
+static bool ask(struct blocking_calls *calls, struct blocking_call *call, bool *dead_ret)
+{
+	struct request request = {call->run, call->argument_bytes};
+	struct iovec sent[2] = {{&request, sizeof(request)}, {(void *)(uintptr_t)call->argument, call->argument_bytes}};
+	struct answer answer = {0};
+	struct iovec received[2] = {{&answer, sizeof(answer)}, {call->result, call->result_bytes}};
+	ssize_t size;
+
+	*dead_ret = exchange(calls->socket, sent, &call->given, false) < 0;
+	if (*dead_ret || !wait_for_answer(calls, call->place))
+		return false;
+	size = exchange(calls->socket, received, &call->opened, true);
+	*dead_ret = size < (ssize_t)sizeof(answer);
+	call->result_bytes = *dead_ret ? 0 : (size_t)size - sizeof(answer);
+	calls->spent_ns += answer.spent_ns;
+	errno = call->opened == NO_ROOM ? EMFILE : answer.failure;
+	call->opened = call->opened == NO_ROOM ? -1 : call->opened;
+	return !*dead_ret;
+}
+
+bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
+{
+	bool answered, dead;
+
+	call->opened = -1;
+	if (!calls || !calls->recorder) {
+		errno = 0;
+		call->result_bytes = call->run(call->argument, call->given, call->result, &call->opened);
+		return true;
+	}
+	if (blocking_calls_are_stuck(calls, call->place) || (!calls->child && !start(calls))) {
+		errno = ETIMEDOUT;
+		return false;
+	}
+	ring_reader_begin_wait(calls->recorder);
+	answered = ask(calls, call, &dead);
+	ring_reader_end_wait(calls->recorder);
+	if (answered)
+		return true;
+	if (dead) {
+		close(calls->socket);
+		kill(calls->child, SIGKILL);
+		(void)waitpid(calls->child, NULL, 0);
+		calls->child = 0;
+	} else {
+		abandon(calls, call->place);
+	}
+	errno = ETIMEDOUT;
+	return false;
+}
+
+uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls)
+{
+	return clock_thread_ns() + (calls ? calls->spent_ns : 0);
+}
+
+struct find_argument {
+	uint64_t resolve;
+	bool wants_status;
+	char path[PATH_MAX];
+};
+
+struct find_result {
+	bool has_status;
+	struct stat status;
+};
+
+static size_t find(const void *argument, int given, void *result, int *opened_ret)
+{
+	const struct find_argument *wanted = argument;
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC | (wanted->resolve ? O_NOFOLLOW : 0),
+			       .resolve = wanted->resolve};
+	struct find_result found = {0};
+	int directory = given < 0 ? AT_FDCWD : given, failure;
+
+	*opened_ret = (int)syscall(SYS_openat2, directory, wanted->path, &how, sizeof(how));
+	if (*opened_ret < 0 && errno == ENOSYS && wanted->resolve != (TARGET_IN_ROOT))
+		*opened_ret = openat(directory, wanted->path, (int)how.flags);
+	failure = errno;
+	found.has_status = *opened_ret >= 0 && wanted->wants_status && fstat(*opened_ret, &found.status) == 0;
+	memcpy(result, &found, sizeof(found));
+	errno = *opened_ret < 0 ? failure : errno;
+	return sizeof(found);
+}
+
+int target_file_find(struct blocking_calls *calls, uint64_t place, int directory, const char *path, uint64_t resolve,
+		     struct stat *status_ret)
+{
+	struct find_argument argument = {.resolve = resolve, .wants_status = status_ret};
+	size_t length = strnlen(path, sizeof(argument.path));
+	struct find_result result = {0};
+	struct blocking_call call = {.place = place,
+				     .run = find,
+				     .argument = &argument,
+				     .argument_bytes = offsetof(struct find_argument, path) + length + 1,
+				     .given = directory == AT_FDCWD ? -1 : directory,
+				     .result = &result,
+				     .result_bytes = sizeof(result)};
+
+	if (length == sizeof(argument.path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(argument.path, path, length + 1);
+	if (!blocking_call(calls, &call))
+		return -1;
+	if (call.opened >= 0 && status_ret && !result.has_status) {
+		close(call.opened);
+		return -1;
+	}
+	if (status_ret)
+		*status_ret = result.status;
+	return call.opened;
+}
+
+struct directory_argument {
+	pid_t pid;
+	char path[64];
+};
+
+static size_t find_directory(const void *argument, int given, void *result, int *opened_ret)
+{
+	const struct directory_argument *wanted = argument;
+	struct statx status = {0};
+	uint64_t place;
+	int failure;
+
+	(void)given;
+	*opened_ret = target_directory_open(wanted->pid, wanted->path);
+	failure = errno;
+	/* Only the device is wanted, which needs no answer of the file system. */
+	if (*opened_ret >= 0)
+		(void)statx(*opened_ret, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status);
+	place = place_of_device(status.stx_dev_major, status.stx_dev_minor);
+	memcpy(result, &place, sizeof(place));
+	errno = failure;
+	return sizeof(place);
+}
+
+int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *path, uint64_t *place_ret)
+{
+	struct directory_argument argument = {.pid = pid};
+	struct blocking_call call = {.place = place_of_paths(pid),
+				     .run = find_directory,
+				     .argument = &argument,
+				     .argument_bytes = sizeof(argument),
+				     .given = -1,
+				     .result = place_ret,
+				     .result_bytes = sizeof(*place_ret)};
+
+	snprintf(argument.path, sizeof(argument.path), "%s", path);
+	return blocking_call(calls, &call) ? call.opened : -1;
+}
+
+static size_t stat_file(const void *argument, int given, void *result, int *opened_ret)
+{
+	struct find_result found = {0};
+
+	(void)argument;
+	(void)opened_ret;
+	found.has_status = fstat(given, &found.status) == 0;
+	memcpy(result, &found, sizeof(found));
+	return sizeof(found);
+}
+
+bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret)
+{
+	struct find_result result = {0};
+	struct blocking_call call = {
+	    .place = place, .run = stat_file, .given = fd, .result = &result, .result_bytes = sizeof(result)};
+
+	if (!blocking_call(calls, &call) || !result.has_status)
+		return false;
+	*status_ret = result.status;
+	return true;
+}
+
+/* A part of a file, or of a process's memory. */
+struct part {
+	int64_t offset; /* -1: at the position of the file */
+	uint64_t size;
+};
+
+int target_file_reopen(int given)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", given);
+	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static size_t read_part(const struct part *part, int fd, void *result)
+{
+	ssize_t count = -1;
+
+	if (fd < 0)
+		return 0;
+	do
+		count = part->offset < 0 ? read(fd, result, part->size)
+					 : pread(fd, result, part->size, (off_t)part->offset);
+	while (count < 0 && errno == EINTR);
+	return count > 0 ? (size_t)count : 0;
+}
+
+static size_t read_process(const void *argument, int given, void *result, int *opened_ret)
+{
+	(void)opened_ret;
+	return read_part(argument, given, result);
+}
+
+static size_t read_file(const void *argument, int given, void *result, int *opened_ret)
+{
+	CLEANUP(close) int fd = target_file_reopen(given);
+
+	(void)opened_ret;
+	return read_part(argument, fd, result);
+}
+
+static ssize_t make_read(struct blocking_calls *calls, struct blocking_call *call, int64_t offset, size_t size,
+			 void *data)
+{
+	const struct part part = {offset, size < BLOCKING_RESULT_BYTES ? size : BLOCKING_RESULT_BYTES};
+
+	call->argument = &part;
+	call->argument_bytes = sizeof(part);
+	call->result = data;
+	call->result_bytes = part.size;
+	if (!blocking_call(calls, call))
+		return -1;
+	return call->result_bytes || !errno ? (ssize_t)call->result_bytes : -1;
+}
+
+ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset)
+{
+	struct blocking_call call = {.place = place_of_process(pid), .run = read_process, .given = fd};
+
+	return make_read(calls, &call, offset, size, data);
+}
+
+ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size, uint64_t offset)
+{
+	size_t total = 0;
+	ssize_t count = 1;
+
+	while (total < size && count > 0) {
+		struct blocking_call call = {.place = place, .run = read_file, .given = fd};
+
+		count = make_read(calls, &call, (int64_t)(offset + total), size - total, (uint8_t *)data + total);
+		total += count > 0 ? (size_t)count : 0;
+	}
+	return count < 0 && !total ? -1 : (ssize_t)total;
+}
+
+static size_t find_hole(const void *argument, int given, void *result, int *opened_ret)
+{
+	CLEANUP(close) int fd = target_file_reopen(given);
+	int64_t hole = fd < 0 ? -1 : lseek(fd, 0, SEEK_HOLE);
+
+	(void)argument;
+	(void)opened_ret;
+	memcpy(result, &hole, sizeof(hole));
+	return sizeof(hole);
+}
+
+size_t target_file_written(struct blocking_calls *calls, uint64_t place, int fd, size_t size)
+{
+	int64_t hole = 0;
+	struct blocking_call call = {
+	    .place = place, .run = find_hole, .given = fd, .result = &hole, .result_bytes = sizeof(hole)};
+
+	(void)blocking_call(calls, &call);
+	return hole >= 0 && (uint64_t)hole < size ? (size_t)hole : size;
+}
+
+struct remove_argument {
+	uid_t owner;
+	char name[64];
+};
+
+static size_t remove_file(const void *argument, int given, void *result, int *opened_ret)
+{
+	const struct remove_argument *wanted = argument;
+	struct stat status;
+	bool gone;
+
+	(void)opened_ret;
+	if (fstatat(given, wanted->name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+		gone = errno == ENOENT;
+	else
+		gone = S_ISREG(status.st_mode) && status.st_uid == wanted->owner &&
+		       (unlinkat(given, wanted->name, 0) == 0 || errno == ENOENT);
+	memcpy(result, &gone, sizeof(gone));
+	return sizeof(gone);
+}
+
+bool target_file_remove(struct blocking_calls *calls, uint64_t place, int directory, const char *name, uid_t owner)
+{
+	struct remove_argument argument = {.owner = owner};
+	bool gone = false;
+	struct blocking_call call = {.place = place,
+				     .run = remove_file,
+				     .argument = &argument,
+				     .argument_bytes = sizeof(argument),
+				     .given = directory,
+				     .result = &gone,
+				     .result_bytes = sizeof(gone)};
+
+	if (directory < 0)
+		return true;
+	snprintf(argument.name, sizeof(argument.name), "%s", name);
+	return blocking_call(calls, &call) && gone;
+}
+
+static size_t open_process_file(const void *argument, int given, void *result, int *opened_ret)
+{
+	(void)given;
+	(void)result;
+	*opened_ret = open(argument, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return 0;
+}
+
+int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
+{
+	char path[64];
+	struct blocking_call call = {.place = place_of_process(pid),
+				     .run = open_process_file,
+				     .argument = path,
+				     .argument_bytes = sizeof(path),
+				     .given = -1};
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", proc_living_thread(pid), name);
+	return blocking_call(calls, &call) ? call.opened : -1;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * System calls that may never return: on a file system that does not answer (FUSE, NFS), or on the memory of a process
+ * that holds its mmap_lock while it waits for one. No signal ends such a call, and no process exits while one of its
+ * threads makes one. So an expendable helper process makes these calls, with a deadline. A helper that does not answer
+ * is killed but not waited for, and the recorder does without the result.
+ */
+#ifndef CAPTURE_PROCESS_BLOCKING_CALLS_H
+#define CAPTURE_PROCESS_BLOCKING_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <linux/openat2.h>
+
+#include "base/errors.h"
+#include "base/vector.h"
+
+struct recorder;
+
+#define BLOCKING_ARGUMENT_BYTES 8192
+#define BLOCKING_RESULT_BYTES (64u << 10)
+
+/*
+ * What a call may wait for: the memory of a process, a file system (its device number), or a path looked up in the
+ * mount namespace of a process. While a helper is stuck there, further calls fail at once, so that each place costs one
+ * helper.
+ */
+uint64_t place_of_process(pid_t pid);
+uint64_t place_of_device(uint64_t device_major, uint64_t device_minor);
+uint64_t place_of_paths(pid_t pid);
+
+struct blocked_place {
+	uint64_t place;
+	pid_t child; /* killed, but still inside the call */
+};
+
+/* Zeroed: the calling process makes the calls itself. */
+struct blocking_calls {
+	struct recorder *recorder;
+	pid_t child;	   /* 0: none */
+	int socket;	   /* to the child */
+	uint64_t spent_ns; /* processor time of the helpers */
+	uint64_t lost_ns;  /* time spent on waiting in vain since the user stopped the recording */
+	VECTOR(struct blocked_place) blocked;
+	bool reported_memory, reported_files;
+};
+
+/*
+ * Runs in the helper. `given`: the descriptor of the call, which stays open; -1: none. *opened_ret, initially -1: a
+ * descriptor for the caller. Only descriptors whose close() cannot block may be opened for it: O_PATH and /proc.
+ * Returns the number of bytes of the result.
+ */
+typedef size_t blocking_function(const void *argument, int given, void *result, int *opened_ret);
+
+struct blocking_call {
+	uint64_t place;
+	blocking_function *run;
+	const void *argument;
+	size_t argument_bytes; /* at most BLOCKING_ARGUMENT_BYTES */
+	int given;	       /* -1: none */
+	void *result;	       /* unchanged if there is no answer */
+	size_t result_bytes;   /* its room, at most BLOCKING_RESULT_BYTES; then the size of the result */
+	int opened;	       /* set by the call; -1: nothing was opened */
+};
+
+/* Starts the helper, which stays until blocking_calls_end(). Call this after the scheduling priority was raised. */
+struct mmt_error *blocking_calls_start(struct blocking_calls *calls, struct recorder *recorder) MMT_MUST_CHECK;
+void blocking_calls_end(struct blocking_calls *calls);
+
+/* Makes the call, and lets the ring reader work meanwhile. False: no answer; errno is ETIMEDOUT. `calls` may be NULL.
+ */
+bool blocking_call(struct blocking_calls *calls, struct blocking_call *call);
+
+/* Is a helper stuck there? Then a call would fail at once. */
+bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place);
+
+/* Returns how long the user may still wait in vain since stopping the recording. */
+uint64_t blocking_calls_left_ns(const struct blocking_calls *calls);
+
+/* Returns the processor time of this thread and of the helpers. */
+uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls);
+
+/*
+ * Calls on the files of a target. The recorder itself has only O_PATH descriptors of them, because the close() of
+ * others may block.
+ */
+
+/* How a path may be resolved: the bits of openat2(2). */
+#define TARGET_IN_ROOT (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)		/* links stay below the directory */
+#define TARGET_BESIDE (RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH) /* a file of the directory itself */
+#define TARGET_ANYWHERE 0							/* follows the last component, too */
+
+/* Finds a file (O_PATH). Returns -1 and errno on failure. `directory`: O_PATH or AT_FDCWD. `status_ret`: may be NULL,
+ * and the file system is not asked then. */
+int target_file_find(struct blocking_calls *calls, uint64_t place, int directory, const char *path, uint64_t resolve,
+		     struct stat *status_ret);
+
+/* Finds the directory in the root directory of the process (O_PATH). *place_ret: the place of the files in it. */
+int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *path, uint64_t *place_ret);
+
+/* Returns a new descriptor of the regular file to which this O_PATH descriptor belongs, or -1. Only for functions that
+ * the helper runs. */
+int target_file_reopen(int given);
+
+bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret);
+
+/* Reads a regular file up to `size` or its end. Returns the number of bytes, or -1. */
+ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size,
+			 uint64_t offset);
+
+/* Returns the number of bytes before the first hole, at most `size`. */
+size_t target_file_written(struct blocking_calls *calls, uint64_t place, int fd, size_t size);
+
+/* Removes a regular file that this user owns from a directory (-1: none) that others may write to. False: the file
+ * still exists, perhaps with another owner. */
+bool target_file_remove(struct blocking_calls *calls, uint64_t place, int directory, const char *name, uid_t owner);
+
+/* Calls on the memory of a process. */
+
+/* Opens a file of /proc/PID for reading. Returns -1 and errno on failure. */
+int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name);
+
+/* As pread(2), of at most BLOCKING_RESULT_BYTES; the offset -1 stands for the position of the file, as in read(2). */
+ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset);
+
+#endif

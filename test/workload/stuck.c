@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * stuck [FILE]: a target of the tests with silent-files. Maps memory at intervals and prints "ready". With FILE, whose
+ * contents never arrive: maps it; a child reads the mapping in /proc/PID/mem, which takes the mmap_lock and keeps it;
+ * from then on this process is stuck in mmap(), and so are all processes that need the lock. Prints "stuck" first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE_BYTES 4096
+#define INTERVAL_MICROSECONDS 20000
+
+/* Does the process sleep in pread()? */
+static int is_reading(pid_t pid)
+{
+	char path[64], text[256] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return 0;
+	close(fd);
+	return atoi(text) == SYS_pread64;
+}
+
+/* Opening it could have to wait for other calls in its directory later. */
+static void *map_file(const char *name)
+{
+	int file = open(name, O_RDONLY);
+	void *mapped = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE, file, 0);
+
+	if (mapped == MAP_FAILED) {
+		fprintf(stderr, "stuck: %s: %s\n", name, strerror(errno));
+		_exit(2);
+	}
+	return mapped;
+}
+
+static void hold_lock(const void *mapped)
+{
+	pid_t child, self = getpid();
+	char path[64], byte;
+
+	child = fork();
+	if (child == 0) {
+		int memory;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		snprintf(path, sizeof(path), "/proc/%d/mem", (int)self);
+		memory = open(path, O_RDONLY);
+		_exit(pread(memory, &byte, 1, (off_t)(uintptr_t)mapped) != 1);
+	}
+	while (!is_reading(child))
+		usleep(1000);
+	puts("stuck");
+	fflush(stdout);
+}
+
+/* The name makes --ask-runtime ask this process. */
+static void map_runtime(void)
+{
+	int file = open("libcoreclr.so", O_RDONLY);
+
+	if (file >= 0)
+		(void)mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const void *mapped = argc == 2 ? map_file(argv[1]) : NULL;
+
+	map_runtime();
+	puts("ready");
+	fflush(stdout);
+	if (mapped) {
+		(void)getchar();
+		hold_lock(mapped);
+	}
+	for (;;) {
+		void *memory = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (memory != MAP_FAILED)
+			*(volatile char *)memory = 1;
+		usleep(INTERVAL_MICROSECONDS);
+	}
+}
