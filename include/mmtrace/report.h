@@ -519,10 +519,14 @@ struct mmt_failure {
 	uint64_t first_ns, last_ns;
 	const struct mmt_frame *const *frames;
 	size_t frame_count, hidden_frame_count;
+	size_t origin; /* place in `frames`, as in struct mmt_group */
 	enum mmt_stack_end stack_end;
 	const int32_t *pids;
 	size_t pid_count;
 };
+
+/* Whether the kernel refused memory: the process can get no more of it. */
+MMT_PUBLIC bool mmt_failure_is_refusal(const struct mmt_failure *failure);
 
 /* Set while recording: see mmt_record_options.mark_fd. */
 struct mmt_mark {

@@ -11,6 +11,15 @@ const struct call_description call_descriptions[CALL_KINDS] = {
 #undef CALL
 };
 
+bool call_counter_changes_maps(enum mmt_event_count counter)
+{
+	for (unsigned i = 0; i < CALL_KINDS; i++) {
+		if (call_descriptions[i].counter == counter && call_descriptions[i].effect != CALL_MARKS)
+			return true;
+	}
+	return false;
+}
+
 unsigned call_arguments_used(enum call call, const uint64_t arguments[6])
 {
 	const struct call_description *description = call_describe(call);

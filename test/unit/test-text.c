@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
+#include <errno.h>
 #include <mmtrace/output.h>
 #include <stdlib.h>
 #include <string.h>
@@ -778,6 +779,51 @@ START_TEST(counts_of_mappings)
 	process.mapping_count = 32765;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "mappings at the end            32,765 of 65,530 (vm.max_map_count)\n");
+	free(text);
+}
+END_TEST
+
+/* Calls that were refused memory stand above the causes, with the limit that they met; advice for ranges without mappings
+ * and wrong arguments do not. */
+START_TEST(refused_calls_come_first)
+{
+	static const struct mmt_frame frame = {.function = "grow_pool", .module = "server"};
+	static const struct mmt_frame *const growing[] = {&frame};
+	static const struct mmt_failure harmless[] = {
+	    {.call = MMT_COUNT_MADVISE, .error = ENOMEM, .count = 9},
+	    {.call = MMT_COUNT_MMAP, .error = EEXIST, .count = 9},
+	};
+	static const struct mmt_failure refused[] = {
+	    {.call = MMT_COUNT_MMAP, .error = EEXIST, .count = 90},
+	    {.call = MMT_COUNT_MPROTECT,
+	     .error = ENOMEM,
+	     .count = 60,
+	     .asked_bytes = 60 << 12,
+	     .first_ns = 3000000000,
+	     .frames = growing,
+	     .frame_count = 1},
+	};
+	struct mmt_report report = sample_report();
+	struct mmt_process process = report.processes[0];
+	char *text;
+
+	report.failures = harmless;
+	report.failure_count = 2;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_WARNINGS(text, "FAILED:");
+	free(text);
+	report.failures = refused;
+	report.start_ns = 1000000000;
+	report.processes = &process;
+	process.mapping_count = 65530;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\nFAILED: 60 x mprotect ENOMEM for 4.00 KiB on average, first 2.0 s after the start, in grow_pool\n"
+			 "  The limit of mappings is met: 65,530 of 65,530 (vm.max_map_count). ");
+	ck_assert(strstr(text, "FAILED:") < strstr(text, "checked against"));
+	free(text);
+	process.mapping_count = 60000;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n  Compare \"Max address space\" and ");
 	free(text);
 }
 END_TEST
@@ -1700,7 +1746,7 @@ Suite *test_suite(void)
 			runs_of_unnamed_runtime_frames, unnamed_frames_are_counted_by_kind, discarded_parts);
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_tests(cases, selection, sorted_by_memory, sorted_by_resident_and_committed, table_of_causes,
-			counts_of_mappings, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
+			counts_of_mappings, refused_calls_come_first, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
 			huge_pages_that_are_mostly_empty);

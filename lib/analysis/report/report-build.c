@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Makes a report: replays the recording and has each part of the report built, in order. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,12 @@
 #include <mmtrace/record.h>
 
 #include "analysis/report/report-build.h"
+#include "analysis/report/equal-frames.h"
 #include "analysis/report/row-verdicts.h"
 #include "analysis/resolver/code-view.h"
 #include "base/api.h"
 #include "base/cleanup.h"
+#include "base/syscall-table.h"
 #include "code/elf/disassembly.h"
 
 #define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
@@ -223,7 +226,15 @@ static struct mmt_error *describe_failure(const struct replay *replay, struct ro
 	described->frame_count = stack.frame_count;
 	described->hidden_frame_count = stack.hidden_frame_count;
 	described->stack_end = stack.stack_end;
+	if (!error)
+		described->origin = origin_find(stack.frames, stack.frame_count);
 	return error;
+}
+
+bool mmt_failure_is_refusal(const struct mmt_failure *failure)
+{
+	/* Of advice, these errors mean that the range has no mappings. */
+	return (failure->error == ENOMEM || failure->error == EAGAIN) && call_counter_changes_maps(failure->call);
 }
 
 static struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *rows, struct arena *arena,

@@ -331,6 +331,7 @@ static void put_failure(struct document *document, const struct mmt_failure *fai
 	document_unsigned(document, "last_ns", failure->last_ns);
 	put_pids(document, failure->pids, failure->pid_count);
 	put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames, failure->frame_count);
+	document_bool(document, "refused", mmt_failure_is_refusal(failure));
 	document_close(document);
 }
 

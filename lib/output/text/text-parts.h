@@ -130,8 +130,14 @@ void text_classes(struct text *text, const struct mmt_report *report);
 /* For each thread, the bytes that it mapped and released, and whose memory it released. */
 void text_threads(struct text *text, const struct mmt_report *report);
 
+/* The most frequent call for which the kernel refused memory, and the limit that it met, if that is known. */
+void text_refused(struct text *text, const struct mmt_report *report);
+
 /* Failed calls, the most frequent ones with their stacks. */
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
+
+/* The process with most mappings, which vm.max_map_count limits. NULL: there is none. */
+const struct mmt_process *text_most_mappings(const struct mmt_report *report);
 
 /* The table of report --every: memory at equal steps of time. */
 

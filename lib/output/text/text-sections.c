@@ -2,6 +2,7 @@
 /* The sections of a text report that are printed only when they have content, such as processes, threads and steps. */
 #include "output/text/text-parts.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -285,6 +286,71 @@ static void put_error(struct text *text, int error)
 		text_put(text, TEXT_PLAIN, name);
 	else
 		text_format(text, TEXT_PLAIN, "error %d", error);
+}
+
+const struct mmt_process *text_most_mappings(const struct mmt_report *report)
+{
+	const struct mmt_process *most = NULL;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (!most || report->processes[i].mapping_count > most->mapping_count)
+			most = &report->processes[i];
+	}
+	return most;
+}
+
+/* The limit of mappings is met from this many before it: a call may need two more. */
+#define MAPPINGS_NEEDED 2
+
+static void put_limit(struct text *text, const struct mmt_report *report, const struct mmt_failure *failure)
+{
+	const struct mmt_process *most = text_most_mappings(report);
+	char sentence[512];
+
+	text_put(text, TEXT_PLAIN, "  ");
+	if (most && report->mapping_limit && most->mapping_count + MAPPINGS_NEEDED >= report->mapping_limit)
+		snprintf(sentence, sizeof(sentence),
+			 "The limit of mappings is met: %s of %s (vm.max_map_count). Look for mappings that are not "
+			 "unmapped, or that mprotect or madvise split; `sysctl vm.max_map_count=%" PRIu64
+			 "` raises the limit.",
+			 text_count(text, most->mapping_count), text_count(text, report->mapping_limit),
+			 2 * (uint64_t)report->mapping_limit);
+	else if (failure->error == EAGAIN)
+		snprintf(sentence, sizeof(sentence),
+			 "Locked memory is limited: see \"Max locked memory\" in /proc/PID/limits.");
+	else
+		snprintf(sentence, sizeof(sentence),
+			 "Compare \"Max address space\" and \"Max data size\" in /proc/PID/limits, CommitLimit in "
+			 "/proc/meminfo if vm.overcommit_memory is 2, and HugePages_Free there for huge pages. The "
+			 "limit of a control group makes no call fail.");
+	text_put_sentence(text, TEXT_PLAIN, sentence, 2);
+}
+
+void text_refused(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_failure *failure = NULL;
+	char since[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < report->failure_count && !failure; i++) {
+		if (mmt_failure_is_refusal(&report->failures[i]))
+			failure = &report->failures[i];
+	}
+	if (!failure)
+		return;
+	text->indent = 0;
+	text_format(text, TEXT_BAD, "FAILED: %s x %s ", text_count(text, failure->count),
+		    mmt_event_count_name(failure->call));
+	put_error(text, failure->error);
+	if (failure->asked_bytes)
+		text_format(text, TEXT_PLAIN, " for %s%s", text_bytes(text, failure->asked_bytes / failure->count),
+			    failure->count > 1 ? " on average" : "");
+	text_format(text, TEXT_PLAIN, ", first %s after the start", format_since(report, failure->first_ns, since));
+	if (failure->origin < failure->frame_count && failure->frames[failure->origin]->function) {
+		text_put(text, TEXT_PLAIN, ", in ");
+		text_put_name(text, TEXT_STRONG, failure->frames[failure->origin]->function, 0);
+	}
+	text_end_line(text);
+	put_limit(text, report, failure);
 }
 
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
