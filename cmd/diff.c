@@ -16,20 +16,6 @@ struct diff_settings {
 	bool fail_above_given;
 };
 
-/* The bytes by which stacks are new or have grown; stacks that shrank do not compensate for it. `committed`: those of
- * committed memory, also in mappings from before the recording. */
-static uint64_t sum_growth(const struct mmt_diff *diff, bool committed)
-{
-	uint64_t growth = 0;
-
-	for (size_t i = 0; i < diff->entry_count; i++) {
-		int64_t bytes = committed ? diff->entries[i].committed_bytes : diff->entries[i].bytes;
-
-		growth += bytes > 0 ? (uint64_t)bytes : 0;
-	}
-	return growth;
-}
-
 #define RESIDENT_NOISE_BYTES (1u << 20) /* RSS varies by this much between runs; used if floor_bytes is unknown */
 
 static uint64_t resident_noise(const struct mmt_growth *growth)
@@ -109,7 +95,7 @@ static bool is_exceeded(const struct command *command, const char *what, uint64_
 static int check_growth(const struct command *command, const struct diff_settings *settings,
 			const struct mmt_diff *diff)
 {
-	bool sound, exceeded;
+	bool sound, exceeded, stacks = diff->after->by == MMT_BY_STACK;
 
 	if (!settings->fail_above_given)
 		return EXIT_OK;
@@ -117,9 +103,11 @@ static int check_growth(const struct command *command, const struct diff_setting
 	sound &= is_sound(command, diff->after);
 	if (!sound)
 		return EXIT_UNUSABLE;
-	exceeded = is_exceeded(command, "new and grown stacks hold", sum_growth(diff, false), settings->fail_above);
+	exceeded = is_exceeded(command, stacks ? "functions that grew hold" : "rows that grew hold", diff->growth_bytes,
+			       settings->fail_above);
 	exceeded |=
-	    is_exceeded(command, "new and grown stacks made accessible", sum_growth(diff, true), settings->fail_above);
+	    is_exceeded(command, stacks ? "functions that grew made accessible" : "rows that grew made accessible",
+			diff->committed_growth_bytes, settings->fail_above);
 	/* RSS covers all memory, including what the options exclude. */
 	if (!diff->after->focus_count && !diff->after->ignore_count)
 		exceeded |=
@@ -192,15 +180,29 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	return status;
 }
 
+/* Negative: continue. */
+static int check_keys(const struct command *command, const struct diff_settings *settings)
+{
+	const enum mmt_group_by *by = settings->selection.by;
+
+	if (settings->display.html && by[0] != MMT_BY_STACK)
+		return message_usage(
+		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
+	if (by[0] == MMT_BY_THREAD && by[1] == MMT_BY_STACK)
+		return message_usage(command, "--by: a diff has no rows of threads alone; pass --by thread,function");
+	return -1;
+}
+
 int cmd_diff(const struct command *command, int argc, char **argv)
 {
 	struct diff_settings settings = {0};
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION(0, "fail-above", SIZE, &settings.fail_above, "BYTES",
-		   "exit 1 when new and grown stacks together hold or commit more than BYTES (10M, 1.5G), or RSS grew "
-		   "by more, 2 when the figures of a recording are not reliable",
+		   "exit 1 when the functions that grew together hold or commit more than BYTES (10M, 1.5G), or RSS "
+		   "grew by more, 2 when the figures of a recording are not reliable",
 		   .given = &settings.fail_above_given),
+	    BY_OPTION(&settings.selection),
 	    DISPLAY_OPTIONS(&settings.display),
 	    NAME_OPTIONS(&settings.selection),
 	    OPTIONS_END,
@@ -211,12 +213,15 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0 && argc - first != 2)
 		status = message_usage(command, "pass two recordings, the earlier one first");
+	if (status < 0)
+		status = check_keys(command, &settings);
 	if (status < 0 && !display_check(command, &settings.display))
 		status = EXIT_UNUSABLE;
 	if (status < 0) {
 		report_selection_apply(&settings.selection, settings.display.no_cache);
 		if (settings.display.html)
 			settings.selection.report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
+		settings.selection.report.merge_lines = true;
 		settings.before = settings.after = settings.selection.report;
 		settings.before.input = argv[first];
 		settings.after.input = argv[first + 1];

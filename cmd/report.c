@@ -13,8 +13,7 @@
 struct report_settings {
 	struct report_selection selection;
 	struct display display;
-	int sort;		 /* place in sort_choices, which is enum mmt_sort */
-	enum mmt_group_by by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
+	int sort; /* place in sort_choices, which is enum mmt_sort */
 	bool check, csv;
 	const char *annotate; /* NULL: the report itself */
 };
@@ -32,49 +31,6 @@ static const char *const sort_choices[] = {
     [MMT_SORT_MAPPINGS] = "mappings",
     [MMT_SORT_MAPPINGS + 1] = NULL,
 };
-
-static const char *const by_choices[] = {
-    [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
-    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread", [MMT_BY_THREAD + 1] = NULL,
-};
-
-#define BY_ARGUMENT "stack|function|module|file|class|process|thread[,KEY]"
-
-/* Place in by_choices; negative: none. */
-static int find_key(const char *text, size_t length)
-{
-	for (int i = 0; by_choices[i]; i++)
-		if (strlen(by_choices[i]) == length && !strncmp(by_choices[i], text, length))
-			return i;
-	return -1;
-}
-
-/* "function", or "function,thread". */
-static const char *parse_by(const char *text, void *value)
-{
-	size_t length = strcspn(text, ",");
-	int first = find_key(text, length), second;
-	enum mmt_group_by *by = value;
-
-	by[0] = (enum mmt_group_by)first;
-	by[1] = MMT_BY_STACK;
-	if (first < 0)
-		return BY_ARGUMENT;
-	if (!text[length])
-		return NULL;
-	text += length + 1;
-	if (strchr(text, ','))
-		return "one key or two";
-	second = find_key(text, strlen(text));
-	if (second < 0)
-		return BY_ARGUMENT;
-	if (first == MMT_BY_STACK || second == MMT_BY_STACK)
-		return "a pair of function|module|file|class|process|thread: stack is used alone";
-	if (first == second)
-		return "two different keys";
-	by[1] = (enum mmt_group_by)second;
-	return NULL;
-}
 
 #define CHECK_LINES 3 /* processes named, of those that differ and of those not checked */
 
@@ -268,19 +224,17 @@ static int take_arguments(const struct command *command, struct report_settings 
 		settings->display.text.limit = 0;
 		settings->display.limit_given = true;
 	}
-	if (settings->annotate && settings->by[0] != MMT_BY_STACK)
+	if (settings->annotate && settings->selection.by[0] != MMT_BY_STACK)
 		return message_usage(command, "--annotate shows code of stacks and cannot be combined with --by");
 	if (settings->annotate && settings->display.html)
 		return message_usage(command, "--annotate writes text and cannot be combined with --html");
-	if (settings->display.html && settings->by[0] != MMT_BY_STACK)
+	if (settings->display.html && settings->selection.by[0] != MMT_BY_STACK)
 		return message_usage(
 		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
 	if (!display_check(command, &settings->display))
 		return EXIT_UNUSABLE;
 	if (settings->display.html)
 		settings->selection.report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
-	settings->selection.report.by = settings->by[0];
-	settings->selection.report.then_by = settings->by[1];
 	settings->display.text.sort = (enum mmt_sort)settings->sort;
 	return -1;
 }
@@ -291,9 +245,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
-	    OPTION(0, "by", OTHER, settings.by, BY_ARGUMENT,
-		   "group by this key (default stack); with two keys, such as function,thread, rows contain rows",
-		   .choices = by_choices, .parse = parse_by),
+	    BY_OPTION(&settings.selection),
 	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
 	    OPTION('s', "sort", CHOICE, &settings.sort,

@@ -102,6 +102,8 @@ void report_selection_apply(struct report_selection *selection, bool no_cache)
 {
 	struct mmt_report_options *report = &selection->report;
 
+	report->by = selection->by[0];
+	report->then_by = selection->by[1];
 	report->pids = selection->pids.count ? selection->pids.items : NULL;
 	report->pid_count = selection->pids.count;
 	report->focus = selection->focus.items;
@@ -126,6 +128,47 @@ int report_selection_finish(const struct command *command, struct report_selecti
 	selection->report.input = selection->input;
 	report_selection_apply(selection, no_cache);
 	return -1;
+}
+
+const char *const report_by_choices[] = {
+    [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
+    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread", [MMT_BY_THREAD + 1] = NULL,
+};
+
+/* Place in report_by_choices; negative: none. */
+static int find_key(const char *text, size_t length)
+{
+	for (int i = 0; report_by_choices[i]; i++)
+		if (strlen(report_by_choices[i]) == length && !strncmp(report_by_choices[i], text, length))
+			return i;
+	return -1;
+}
+
+/* "function", or "function,thread". */
+const char *report_selection_parse_by(const char *text, void *value)
+{
+	size_t length = strcspn(text, ",");
+	int first = find_key(text, length), second;
+	enum mmt_group_by *by = value;
+
+	by[0] = (enum mmt_group_by)first;
+	by[1] = MMT_BY_STACK;
+	if (first < 0)
+		return REPORT_BY_ARGUMENT;
+	if (!text[length])
+		return NULL;
+	text += length + 1;
+	if (strchr(text, ','))
+		return "one key or two";
+	second = find_key(text, strlen(text));
+	if (second < 0)
+		return REPORT_BY_ARGUMENT;
+	if (first == MMT_BY_STACK || second == MMT_BY_STACK)
+		return "a pair of function|module|file|class|process|thread: stack is used alone";
+	if (first == second)
+		return "two different keys";
+	by[1] = (enum mmt_group_by)second;
+	return NULL;
 }
 
 struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret)

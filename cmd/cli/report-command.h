@@ -31,6 +31,7 @@ struct report_selection {
 	const char *input; /* as an option; NULL: not given */
 	struct value_pids pids;
 	struct value_words focus, ignore, hide;
+	enum mmt_group_by by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
 	const char *class_words[MMT_CLASS_KINDS + 1];
 	bool to_given, at_given;
 	char *cache;
@@ -73,6 +74,15 @@ struct report_selection {
 		   .parse = report_selection_parse_word),                                                              \
 	    OPTION(0, "no-demangle", FLAG, &(selection)->report.no_demangle, NULL, "show mangled C++ and Rust names")
 
+#define REPORT_BY_ARGUMENT "stack|function|module|file|class|process|thread[,KEY]"
+
+#define BY_OPTION(selection)                                                                                           \
+	OPTION(0, "by", OTHER, (selection)->by, REPORT_BY_ARGUMENT,                                                    \
+	       "group by this key (default stack); with two keys, such as function,thread, rows contain rows",         \
+	       .choices = report_by_choices, .parse = report_selection_parse_by)
+
+extern const char *const report_by_choices[];
+
 /* Call this before using the table, which points into the selection. */
 void report_selection_init(struct report_selection *selection);
 void report_selection_deinit(struct report_selection *selection);
@@ -92,6 +102,7 @@ struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_r
 const char *report_selection_parse_classes(const char *text, void *value);
 const char *report_selection_parse_timestamp(const char *text, void *value);
 const char *report_selection_parse_share(const char *text, void *value);
+const char *report_selection_parse_by(const char *text, void *value);
 const char *report_selection_parse_word(const char *text, void *value);
 
 /* mmt_write_file(), where "-" is standard output. Returns EXIT_OK, or EXIT_UNUSABLE after a message. */

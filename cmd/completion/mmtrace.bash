@@ -183,6 +183,10 @@ _mmtrace()
 		;;
 	diff)
 		case $previous in
+		--by)
+			_mmtrace_list "stack function module file class process thread"
+			return
+			;;
 		--html)
 			_mmtrace_paths -f
 			return
@@ -200,7 +204,7 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--fail-above --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --focus --ignore --hide --no-demangle --help"
+			_mmtrace_words "--fail-above --by --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --focus --ignore --hide --no-demangle --help"
 		else
 			_mmtrace_paths -f
 		fi

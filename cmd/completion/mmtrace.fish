@@ -103,7 +103,8 @@ complete -c mmtrace -n '__mmtrace_command export' -l no-cache -d 'do not use the
 complete -c mmtrace -n '__mmtrace_command export' -l help -s h -d 'show this list'
 complete -c mmtrace -n '__mmtrace_command export' -F
 
-complete -c mmtrace -n '__mmtrace_command diff' -l fail-above -x -d 'exit 1 when new and grown stacks together hold or commit more than BYTES (10M, 1.5G), or RSS grew by more, 2 when the figures of a recording are not reliable'
+complete -c mmtrace -n '__mmtrace_command diff' -l fail-above -x -d 'exit 1 when the functions that grew together hold or commit more than BYTES (10M, 1.5G), or RSS grew by more, 2 when the figures of a recording are not reliable'
+complete -c mmtrace -n '__mmtrace_command diff' -l by -x -a '(__fish_append , stack function module file class process thread)' -d 'group by this key (default stack); with two keys, such as function,thread, rows contain rows'
 complete -c mmtrace -n '__mmtrace_command diff' -l json -d 'write JSON; every stack unless --limit is given'
 complete -c mmtrace -n '__mmtrace_command diff' -l html -r -F -d 'write a self-contained page for a browser to FILE'
 complete -c mmtrace -n '__mmtrace_command diff' -l limit -s n -x -d 'show the first N stacks (default 10; with --html 10000; with --json all; 0: all)'

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Compares the reports of two recordings of the same program. Stacks match if module, function and line of every frame
- * are equal; addresses do not matter. Sizes are in bytes. The diff owns its entries. Any number of threads may read it.
+ * Compares the reports of two recordings of the same program. Stacks match if the module and the function of every
+ * frame are equal or, of a frame without a name, the build-id and the place in the module; addresses, lines and source
+ * files do not matter. Of the stacks that are left, similar ones match, which is uncertain: see `differing_frames`.
+ * Groups that are not stacks match by name. Sizes are in bytes. The diff owns its entries. Any number of threads may
+ * read it.
  */
 #ifndef MMTRACE_DIFF_H
 #define MMTRACE_DIFF_H
@@ -22,6 +25,15 @@ struct mmt_diff_entry {
 	int64_t committed_bytes;	/* change of committed bytes, including memory mapped before the window */
 	int64_t count;			/* change of the number of unfreed mappings */
 	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes divided by the duration */
+	/* 0: the stacks or names are equal. Otherwise the match is uncertain: how many frames only one of the stacks
+	 * has, or has under another name. */
+	size_t differing_frames;
+	/* Of a stack that is new or gone, or NULL: a similar stack of `after`, which has a match, but may include this
+	 * one, because calls were inlined in one of the builds. Its growth counts for the function of that one. */
+	const struct mmt_group *part_of;
+	/* With `then_by`: what changed inside, in the order of `entries`. */
+	const struct mmt_diff_entry *inner_entries;
+	size_t inner_entry_count;
 };
 
 /* What the two recordings are of. */
@@ -39,7 +51,13 @@ struct mmt_diff {
 	const struct mmt_diff_entry
 	    *entries; /* from the largest growth to the largest decrease; without MMT_CHANGE_SAME */
 	size_t entry_count;
-	size_t same_count; /* stacks with MMT_CHANGE_SAME */
+	/* Entries of the other groups: those with MMT_CHANGE_SAME, and those that hold nothing in either report, where
+	 * `change` has no meaning. */
+	const struct mmt_diff_entry *unchanged;
+	size_t unchanged_count;
+	size_t same_count;	/* of `unchanged`: those that hold memory */
+	size_t uncertain_count; /* of `entries`: those with differing_frames */
+	bool search_limited;	/* so many stacks differ that similar ones were searched only for the largest */
 	enum mmt_diff_relation relation;
 	bool rated; /* both recordings lasted at least 10 seconds: the rates of the entries are meaningful */
 	/*
@@ -57,13 +75,18 @@ struct mmt_diff {
 	int64_t between_bytes, between_unexplained_bytes;
 	const struct mmt_growth_part *between_parts;
 	size_t between_part_count;
-	int64_t bytes, committed_bytes; /* sums over all stacks */
+	int64_t bytes, committed_bytes; /* sums over all groups */
+	/* The same of all functions that grew: the net of all stacks whose origin is this function; if stacks of one
+	 * report share it but differ in its caller, of those that have the caller, too. If the groups are
+	 * not stacks, of all groups that grew. */
+	uint64_t growth_bytes, committed_growth_bytes;
 };
 
 /* "new", "gone", "grown", "shrunk" or "same". Static. */
 MMT_PUBLIC const char *mmt_change_name(enum mmt_change change);
 
-/* Both reports must outlive the diff. */
+/* Both reports must outlive the diff, and be made with the same options. If their groups are stacks, `merge_lines` must
+ * be set: otherwise stacks that differ only in lines are paired by size. */
 MMT_PUBLIC struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
 					     struct mmt_diff **diff_ret) MMT_MUST_CHECK;
 

@@ -116,6 +116,8 @@ struct mmt_report_options {
 	size_t focus_count;
 	const char *const *ignore;
 	size_t ignore_count;
+	/* Stacks that differ only in lines or inlining are one group: for mmt_diff_create(). */
+	bool merge_lines;
 };
 
 /* Why a stack ends. */
@@ -256,6 +258,11 @@ struct mmt_group {
 	size_t origin; /* place in `frames` of the frame that stands for the stack in one line: the innermost function
 			  of the program, outside the C library, the loader, and the libraries of C++, Rust and Go;
 			  frame_count: there is none */
+	bool lines_differ; /* with `merge_lines`: `frames` are those of one of several stacks, whose lines or inlining
+			      differ */
+	/* A stack of the same functions has the same number in every recording: their modules and names or, of
+	 * functions without a name, build-id and place. 0: the group has a name. Hostile recordings can choose it. */
+	uint64_t identity;
 	size_t hidden_frame_count; /* removed by `hide`, from the first of the merged stacks */
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;

@@ -31,7 +31,7 @@ grep -q '^One process in both recordings: the second began' diff.txt && grep -q 
 	fail "the text does not identify the process: $(cat diff.txt)"
 grep -q 'RSS: .* when the first ended, .* when the second began' diff.txt || fail "no RSS: $(cat diff.txt)"
 "$MMTRACE" diff --fail-above $((13 * block)) first.data second.data >/dev/null 2>above.log
-[ $? = 1 ] && grep -q 'new and grown stacks hold' above.log || fail "--fail-above: $(cat above.log)"
+[ $? = 1 ] && grep -q 'functions that grew hold' above.log || fail "--fail-above: $(cat above.log)"
 
 # The order of the two matters; a packed recording still identifies its process.
 "$MMTRACE" diff --json second.data first.data >diff.json || fail "diff --json"

@@ -326,14 +326,339 @@ START_TEST(short_recordings_have_no_rates)
 }
 END_TEST
 
+/* The frames of a stack: named ones, or places in a module. */
+#define NAMED(name, ...)                                                                                               \
+	&(const struct mmt_frame)                                                                                      \
+	{                                                                                                              \
+		.kind = MMT_FRAME_NATIVE, .function = name, .raw_function = name, .module = "program",                 \
+		.module_path = "/usr/bin/program", __VA_ARGS__                                                         \
+	}
+#define PLACE(at) NAMED(NULL, .module_offset = at)
+#define STACK(name, ...) const struct mmt_frame *const name[] = {__VA_ARGS__}
+#define OUTER NAMED("run"), NAMED("main"), NAMED("_start")
+#define FROM(number, stack, bytes, at)                                                                                 \
+	{                                                                                                              \
+		.id = number, .frames = stack, .frame_count = sizeof(stack) / sizeof(*stack), .unfreed_bytes = bytes,  \
+		.unfreed_count = (bytes) / 4096, .resident_bytes = MMT_UNKNOWN, .origin = at                           \
+	}
+
+/* Code that moved, in a renamed file, inlined or not, or cloned by the compiler, is the same code. */
+START_TEST(names_identify_a_stack)
+{
+	STACK(old, NAMED("leak", .source_file = "a.c", .source_line = 5), NAMED("main"));
+	STACK(moved, NAMED("leak", .source_file = "b.c", .source_line = 6, .inlined = true), NAMED("main"));
+	STACK(cloned, NAMED("leak.constprop.0"), NAMED("main.cold"));
+	STACK(cloned_twice, NAMED("leak.part.0.isra.1"), NAMED("main [clone .llvm.123]"));
+	STACK(other_name, NAMED("leak.c"), NAMED("main"));
+	struct mmt_group before_groups[] = {GROUP(1, old, 8192)};
+	struct mmt_group after_groups[] = {GROUP(1, moved, 8192)};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	const struct mmt_frame *const *const stacks[] = {moved, cloned, cloned_twice};
+	struct mmt_diff *diff;
+
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
+		after_groups[0].frames = stacks[i];
+		diff = make_diff(&before, &after);
+		ck_assert_uint_eq(diff->entry_count, 0);
+		ck_assert_uint_eq(diff->same_count, 1);
+		ck_assert_uint_eq(diff->unchanged_count, 1);
+		ck_assert_ptr_eq(diff->unchanged[0].before, &before_groups[0]);
+		mmt_diff_destroy(diff);
+	}
+	after_groups[0].frames = other_name;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+/* V8 has the place in the source as a part of the name. */
+START_TEST(names_of_jit_code_can_contain_lines)
+{
+	static const struct mmt_frame frames[] = {
+	    {.kind = MMT_FRAME_JIT, .module = "[jit]", .function = "JS:serve /a/server.js:10:5"},
+	    {.kind = MMT_FRAME_JIT, .module = "[jit]", .function = "JS:serve /a/server.js:11:7"},
+	    {.kind = MMT_FRAME_JIT, .module = "[jit]", .function = "JS:other /a/server.js:11:7"}};
+	const struct mmt_frame *const stacks[][1] = {{&frames[0]}, {&frames[1]}, {&frames[2]}};
+	struct mmt_group before_groups[] = {GROUP(1, stacks[0], 8192)};
+	struct mmt_group after_groups[] = {GROUP(1, stacks[1], 8192), GROUP(2, stacks[2], 4096)};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_diff *diff = make_diff(&before, &after);
+
+	ck_assert_uint_eq(diff->same_count, 1);
+	ck_assert_uint_eq(diff->entry_count, 1);
+	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_NEW);
+	ck_assert_ptr_eq(diff->entries[0].after, &after_groups[1]);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+/* Of one build, places without names are the same functions; of two builds that is uncertain, wherever they are. */
+START_TEST(build_ids_identify_frames_without_names)
+{
+	STACK(first, NAMED("mmap"), PLACE(0x1000), PLACE(0x2000), NAMED("_start"));
+	STACK(same_place, NAMED("mmap"), PLACE(0x1000), PLACE(0x2000), NAMED("_start"));
+	STACK(other_place, NAMED("mmap"), PLACE(0x1010), PLACE(0x2010), NAMED("_start"));
+	STACK(with_names, NAMED("mmap"), NAMED("leak"), NAMED("main"), NAMED("_start"));
+	struct mmt_module one = {"/usr/bin/program", "aaaa"}, two = {"/usr/bin/program", "bbbb"};
+	struct mmt_group before_groups[] = {FROM(1, first, 8192, 1)};
+	struct mmt_group after_groups[] = {FROM(1, same_place, 12288, 1)};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	const struct {
+		const struct mmt_frame *const *frames;
+		const struct mmt_module *build;
+		size_t entries, differing_frames;
+	} cases[] = {{same_place, &one, 1, 0},	{other_place, &one, 2, 0}, {same_place, &two, 1, 2},
+		     {other_place, &two, 1, 2}, {with_names, &two, 1, 2},  {with_names, &one, 1, 2}};
+
+	before.modules = &one;
+	before.module_count = after.module_count = 1;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct mmt_diff *diff;
+
+		after_groups[0].frames = cases[i].frames;
+		after.modules = cases[i].build;
+		diff = make_diff(&before, &after);
+		ck_assert_uint_eq(diff->entry_count, cases[i].entries);
+		ck_assert_uint_eq(diff->entries[0].differing_frames, cases[i].differing_frames);
+		ck_assert_uint_eq(diff->uncertain_count, cases[i].differing_frames > 0);
+		mmt_diff_destroy(diff);
+	}
+}
+END_TEST
+
+/* Without debug information, an inlined function is in no stack. Two stacks can then be one. */
+START_TEST(inlined_functions_are_uncertain)
+{
+	STACK(open, NAMED("mmap"), NAMED("buffer"), NAMED("open"), OUTER);
+	STACK(fill, NAMED("mmap"), NAMED("buffer"), NAMED("fill"), OUTER);
+	STACK(inlined, NAMED("mmap"), OUTER);
+	struct mmt_group before_groups[] = {FROM(1, open, 16384, 1), FROM(2, fill, 8192, 1)};
+	struct mmt_group after_groups[] = {FROM(1, inlined, 24576, 1)};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_diff *diff = make_diff(&before, &after);
+
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_GROWN);
+	ck_assert_int_eq(diff->entries[0].bytes, 8192);
+	ck_assert_uint_eq(diff->entries[0].differing_frames, 2);
+	ck_assert_ptr_null(diff->entries[0].part_of);
+	ck_assert_int_eq(diff->entries[1].change, MMT_CHANGE_GONE);
+	ck_assert_uint_eq(diff->entries[1].differing_frames, 2);
+	ck_assert_ptr_eq(diff->entries[1].part_of, &after_groups[0]);
+	ck_assert_uint_eq(diff->growth_bytes, 0);
+	mmt_diff_destroy(diff);
+
+	diff = make_diff(&after, &before);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_NEW);
+	ck_assert_ptr_eq(diff->entries[0].part_of, &before_groups[0]);
+	ck_assert_int_eq(diff->entries[1].change, MMT_CHANGE_SHRUNK);
+	ck_assert_uint_eq(diff->growth_bytes, 0);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+/* A leak that was fixed and a new one are not one that was renamed, however similar their callers are. */
+START_TEST(another_function_is_another_stack)
+{
+#define DEEP OUTER, OUTER, OUTER, OUTER, OUTER, OUTER
+	STACK(leak_deep, NAMED("mmap"), NAMED("leak"), NAMED("parse"), DEEP);
+	STACK(other_deep, NAMED("mmap"), NAMED("other"), NAMED("parse"), DEEP);
+	STACK(by_other, NAMED("mmap"), NAMED("leak"), NAMED("load"), DEEP);
+	struct mmt_group before_groups[] = {FROM(1, leak_deep, 8192, 1)};
+	struct mmt_group after_groups[] = {FROM(1, other_deep, 8192, 1)};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_diff *diff = make_diff(&before, &after);
+
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_uint_eq(diff->uncertain_count, 0);
+	ck_assert_uint_eq(diff->growth_bytes, 8192);
+	mmt_diff_destroy(diff);
+
+	/* One function with another caller: two rows, and its net. */
+	after_groups[0].frames = by_other;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_uint_eq(diff->uncertain_count, 0);
+	ck_assert_uint_eq(diff->growth_bytes, 0);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+/* A function that maps memory for several callers is a wrapper: a fix in one does not hide a leak in another. */
+START_TEST(growth_of_a_wrapper_is_that_of_its_callers)
+{
+	STACK(first, NAMED("mmap"), NAMED("wrapper"), NAMED("first"), OUTER);
+	STACK(second, NAMED("mmap"), NAMED("wrapper"), NAMED("second"), OUTER);
+	STACK(first_deeper, NAMED("mmap"), NAMED("wrapper"), NAMED("first"), NAMED("more"), OUTER);
+	struct mmt_group before_groups[] = {FROM(1, first, 16384, 1), FROM(2, second, 8192, 1)};
+	struct mmt_group after_groups[] = {FROM(1, first_deeper, 12288, 1), FROM(2, second, 12288, 1)};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_diff *diff = make_diff(&before, &after);
+
+	ck_assert_int_eq(diff->bytes, 0);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_uint_eq(diff->uncertain_count, 1);
+	ck_assert_uint_eq(diff->growth_bytes, 4096);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+/* Groups with names; IDs of tasks differ between runs. */
+START_TEST(names_of_groups)
+{
+	struct mmt_group before_inner[] = {{.id = 1, .name = "pool (8)", .unfreed_bytes = 4096}};
+	struct mmt_group after_inner[] = {{.id = 1, .name = "pool (18)", .unfreed_bytes = 8192},
+					  {.id = 2, .name = "main (17)", .unfreed_bytes = 4096}};
+	struct mmt_group before_groups[] = {{.id = 1,
+					     .name = "worker (7)",
+					     .unfreed_bytes = 4096,
+					     .inner_groups = before_inner,
+					     .inner_group_count = 1}};
+	struct mmt_group after_groups[] = {{.id = 1,
+					    .name = "worker (17)",
+					    .unfreed_bytes = 12288,
+					    .inner_groups = after_inner,
+					    .inner_group_count = 2}};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_diff *diff;
+
+	before.by = after.by = MMT_BY_PROCESS;
+	before.then_by = after.then_by = MMT_BY_THREAD;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 1);
+	ck_assert_int_eq(diff->entries[0].bytes, 8192);
+	ck_assert_uint_eq(diff->entries[0].inner_entry_count, 2);
+	ck_assert_ptr_eq(diff->entries[0].inner_entries[0].before, &before_inner[0]);
+	ck_assert_int_eq(diff->entries[0].inner_entries[0].bytes, 4096);
+	ck_assert_int_eq(diff->entries[0].inner_entries[1].change, MMT_CHANGE_NEW);
+	ck_assert_uint_eq(diff->growth_bytes, 8192);
+	mmt_diff_destroy(diff);
+
+	/* Elsewhere, parentheses belong to the name. */
+	before.by = after.by = MMT_BY_FUNCTION;
+	before.then_by = after.then_by = MMT_BY_STACK;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	before_groups[0].name = "program+0x10";
+	after_groups[0].name = "program+0x20";
+	mmt_diff_destroy(diff);
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 1);
+	ck_assert_uint_eq(diff->entries[0].differing_frames, 1);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+enum { MANY = 10000, MANY_DEPTH = 60 };
+
+struct many_stacks {
+	struct mmt_report report;
+	struct mmt_group *groups;
+	struct mmt_frame *frames;
+	const struct mmt_frame **places;
+	char (*names)[16];
+};
+
+/* Stacks of MANY_DEPTH frames: those outside are equal in all stacks, `own` inside are of this stack alone, and then
+ * every stack has `extra` frames that are only in this report. */
+static struct many_stacks make_many(size_t own, size_t extra, const char *extra_name)
+{
+	struct many_stacks many = {.groups = calloc(MANY, sizeof(*many.groups)),
+				   .frames = calloc((size_t)MANY * MANY_DEPTH, sizeof(*many.frames)),
+				   .places = calloc((size_t)MANY * MANY_DEPTH, sizeof(*many.places)),
+				   .names = calloc((size_t)MANY * MANY_DEPTH, sizeof(*many.names))};
+
+	ck_assert(many.groups && many.frames && many.places && many.names);
+	for (size_t i = 0; i < MANY; i++) {
+		for (size_t j = 0; j < MANY_DEPTH; j++) {
+			size_t place = i * MANY_DEPTH + j;
+
+			snprintf(many.names[place], sizeof(many.names[place]), "f%zu.%zu", j, j < own ? i : 0);
+			many.frames[place] = (struct mmt_frame){
+			    .kind = MMT_FRAME_NATIVE, .module = "program", .function = many.names[place]};
+			if (j >= own && j < own + extra)
+				many.frames[place].function = extra_name;
+			many.places[place] = &many.frames[place];
+		}
+		many.groups[i] = (struct mmt_group){.id = (uint32_t)i + 1,
+						    .frames = many.places + i * MANY_DEPTH,
+						    .frame_count = MANY_DEPTH,
+						    .unfreed_bytes = 4096 * (MANY - i),
+						    .unfreed_count = 1};
+	}
+	many.report = (struct mmt_report){.groups = many.groups, .group_count = MANY, .end_ns = 1};
+	return many;
+}
+
+static void free_many(struct many_stacks *many)
+{
+	free(many->groups);
+	free(many->frames);
+	free(many->places);
+	free(many->names);
+}
+
+/* Comparing each stack with each takes minutes of CPU time; the kernel ends the test after 60 seconds. */
+START_TEST(many_similar_stacks)
+{
+	const struct rlimit seconds = {60, RLIM_INFINITY};
+	struct many_stacks before = make_many(2, 0, NULL), after = make_many(2, 1, NULL);
+	struct mmt_diff *diff;
+
+	ck_assert(!setrlimit(RLIMIT_CPU, &seconds));
+	diff = make_diff(&before.report, &after.report);
+	ck_assert_uint_eq(diff->same_count, MANY);
+	ck_assert(!diff->search_limited);
+	for (size_t i = 0; i < MANY; i++) {
+		ck_assert_ptr_eq(diff->unchanged[i].before, &before.groups[i]);
+		ck_assert_uint_eq(diff->unchanged[i].differing_frames, 1);
+	}
+	mmt_diff_destroy(diff);
+	free_many(&before);
+	free_many(&after);
+}
+END_TEST
+
+/* All stacks are similar to all: the work has a limit, and the diff says so. */
+START_TEST(hostile_stacks)
+{
+	const struct rlimit seconds = {60, RLIM_INFINITY};
+	struct many_stacks before = make_many(0, 0, NULL), after = make_many(0, 0, NULL);
+	struct mmt_diff *diff;
+
+	ck_assert(!setrlimit(RLIMIT_CPU, &seconds));
+	/* Each stack differs in its first and its last frame, so that all of it is compared. */
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(before.names[i * MANY_DEPTH], sizeof(before.names[0]), "b%zu", i);
+		snprintf(after.names[i * MANY_DEPTH], sizeof(after.names[0]), "a%zu", i);
+		before.frames[(i + 1) * MANY_DEPTH - 1].function = "outer before";
+		after.frames[(i + 1) * MANY_DEPTH - 1].function = "outer after";
+		before.groups[i].origin = after.groups[i].origin = 1;
+	}
+	diff = make_diff(&before.report, &after.report);
+	ck_assert_uint_eq(diff->entry_count, 2 * MANY);
+	ck_assert(diff->search_limited);
+	mmt_diff_destroy(diff);
+	free_many(&before);
+	free_many(&after);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("diff");
 	TCase *tcase = add_tcase(suite, "diff");
 
+	tcase_set_timeout(tcase, 600);
+
 	tcase_add_tests(tcase, addresses_do_not_matter, growth_between_recordings_of_one_process, every_kind_of_change,
 			lost_calls_match_lost_calls, commits_count_without_mappings, shrunk_comes_last,
 			unnamed_code_is_matched_by_rank, recordings_of_one_process_are_recognized, many_processes,
-			short_recordings_have_no_rates);
+			short_recordings_have_no_rates, names_identify_a_stack, names_of_jit_code_can_contain_lines,
+			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
+			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_groups,
+			many_similar_stacks, hostile_stacks);
 	return suite;
 }

@@ -207,6 +207,7 @@ START_TEST(diff_of_one_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
 	struct mmt_diff diff = {.before = &before, .after = &after, .between_ns = 1000000000};
+	struct mmt_diff_entry unchanged[] = {{.before = &before.groups[0]}, {.before = &before.groups[1]}};
 	static const char *const words[] = {"One process in both recordings:", "of different programs"};
 	char *text, *data;
 	size_t size;
@@ -215,6 +216,8 @@ START_TEST(diff_of_one_process)
 
 	after.group_count = 0;
 	diff.relation = _i ? MMT_DIFF_OTHER_PROGRAM : MMT_DIFF_SAME_PROCESS;
+	diff.unchanged = unchanged;
+	diff.unchanged_count = _i ? before.group_count : 0;
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_diff_write_html(&diff, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/equal-frames.h"
+#include "analysis/report/stack-origin.h"
 #include "analysis/report/classes.h"
 #include "support/suite.h"
 

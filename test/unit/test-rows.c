@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 
 #include "analysis/resolver/code-view.h"
-#include "analysis/report/equal-frames.h"
+#include "analysis/report/stack-identity.h"
+#include "analysis/report/stack-origin.h"
 #include "support/report-file.h"
 #include "support/suite.h"
 
@@ -19,7 +20,7 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 #define JIT_FROM 15	      /* of the shared callers: far from the call */
 
 /* The linker replaces the library's own functions by these, which have the same types. */
-__typeof__(names_frame) __real_names_frame, __wrap_names_frame;
+__typeof__(identity_of_frame) __real_identity_of_frame, __wrap_identity_of_frame;
 __typeof__(code_view_names) __real_code_view_names, __wrap_code_view_names;
 __typeof__(origin_find) __real_origin_find, __wrap_origin_find;
 __typeof__(origin_is_c_library) __real_origin_is_c_library, __wrap_origin_is_c_library;
@@ -56,10 +57,11 @@ struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame,
 	return error;
 }
 
-uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame)
+uint32_t __wrap_identity_of_frame(struct identities *identities, const struct build_id_paths *paths,
+				  const struct mmt_frame *frame)
 {
 	frames_named++;
-	return __real_names_frame(names, frame);
+	return __real_identity_of_frame(identities, paths, frame);
 }
 
 /* This many stacks, each with a caller of its own above the shared ones, map memory twice. */

@@ -17,10 +17,7 @@ static const struct command command = {.name = "diff"};
 
 static int check(const struct mmt_report *before, const struct mmt_report *after, bool given, uint64_t fail_above)
 {
-	const struct mmt_diff_entry entries[] = {{.change = MMT_CHANGE_GROWN, .bytes = 3000},
-						 {.change = MMT_CHANGE_NEW, .bytes = 1096},
-						 {.change = MMT_CHANGE_GONE, .bytes = -9000}};
-	const struct mmt_diff value = {.before = before, .after = after, .entries = entries, .entry_count = 3};
+	const struct mmt_diff value = {.before = before, .after = after, .bytes = -4904, .growth_bytes = 4096};
 	const struct diff_settings settings = {.fail_above_given = given, .fail_above = fail_above};
 
 	return check_growth(&command, &settings, &value);
@@ -36,12 +33,12 @@ START_TEST(growth)
 }
 END_TEST
 
-static int check_memory(int64_t committed_bytes, struct mmt_growth before, struct mmt_growth after, uint64_t fail_above)
+static int check_memory(uint64_t committed_bytes, struct mmt_growth before, struct mmt_growth after,
+			uint64_t fail_above)
 {
 	struct mmt_report first = sample_report(), second = sample_report();
-	const struct mmt_diff_entry entries[] = {{.change = MMT_CHANGE_GROWN, .committed_bytes = committed_bytes},
-						 {.change = MMT_CHANGE_SHRUNK, .committed_bytes = -9000}};
-	const struct mmt_diff value = {.before = &first, .after = &second, .entries = entries, .entry_count = 2};
+	const struct mmt_diff value = {
+	    .before = &first, .after = &second, .committed_growth_bytes = committed_bytes, .committed_bytes = -9000};
 	const struct diff_settings settings = {.fail_above_given = true, .fail_above = fail_above};
 
 	first.growth = before;

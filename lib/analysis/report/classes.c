@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analysis/report/equal-frames.h"
+#include "analysis/report/stack-origin.h"
 #include "base/strings.h"
 
 /* Runtimes reserve their heaps in pieces at least this large; the malloc of glibc does so too, with 64 and 128 MiB. */

@@ -5,28 +5,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/equal-frames.h"
+#include "analysis/report/diff-match.h"
 #include "analysis/report/hints.h"
 #include "analysis/report/report-build.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/errors.h"
 #include "base/vector.h"
+#include "base/wide-sum.h"
 
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */
 #define RATED_NS 10000000000ULL
 
-struct diff {
-	struct mmt_diff result;
-	VECTOR(struct mmt_diff_entry) entries;
-	VECTOR(struct mmt_growth_part) between;
+/* By how much all groups of one function grew. */
+struct function_growth {
+	uint64_t bytes, committed_bytes; /* modulo 2^64 */
 };
 
-/* Groups of `before` by the number of their stack; several may differ only in addresses without a name. */
-struct matching {
-	struct names names;
-	VECTOR(uint32_t) frame_names; /* scratch */
-	VECTOR(size_t) chain;	      /* group of `before` -> next with equal names + 1 */
-	struct map first;	      /* stack's names -> group + 1 */
+/* The entries of two lists of groups. */
+struct compared_groups {
+	struct group_list lists[DIFF_SIDES];
+	VECTOR(struct mmt_diff_entry) changed, unchanged;
+};
+
+static void compared_groups_deinit(struct compared_groups *compared)
+{
+	vector_deinit(&compared->changed);
+	vector_deinit(&compared->unchanged);
+}
+
+struct diff {
+	struct mmt_diff result;
+	struct compared_groups groups;
+	VECTOR(struct mmt_growth_part) between;
+	struct group_matcher matcher;
+	struct arena arena;
+	struct map place_of_function;
+	VECTOR(struct function_growth) functions;
 };
 
 const char *mmt_change_name(enum mmt_change change)
@@ -43,65 +58,9 @@ const char *mmt_diff_relation_name(enum mmt_diff_relation relation)
 	return relation <= MMT_DIFF_OTHER_PROGRAM ? names[relation] : "unknown";
 }
 
-/* Addresses of unnamed JIT code differ between runs: all such frames are equal. */
-static uint32_t name_group(struct matching *matching, const struct mmt_group *group)
-{
-	matching->frame_names.count = 0;
-	/* Lost calls and calls without a recorded stack both have no frames: distinguish them by a name that no frame
-	 * has. */
-	if (group->lost && !vector_push(&matching->frame_names, NAMES_NONE))
-		return NAMES_NONE;
-	for (size_t i = 0; i < group->frame_count; i++) {
-		uint32_t name = names_frame(&matching->names, group->frames[i]);
-
-		if (name == NAMES_NONE || !vector_push(&matching->frame_names, name))
-			return NAMES_NONE;
-	}
-	return names_stack(&matching->names, matching->frame_names.items, matching->frame_names.count);
-}
-
 static uint64_t committed_of(const struct mmt_group *group)
 {
 	return group ? group->committed_bytes + group->committed_before_bytes : 0;
-}
-
-/* Whether the group holds memory, or uses memory that others reserved. */
-static bool is_there(const struct mmt_group *group)
-{
-	return group->unfreed_bytes || committed_of(group);
-}
-
-/* Insert from the last to the first, so that equal stacks are found by rank. */
-static struct mmt_error *index_groups(struct matching *matching, const struct mmt_report *report)
-{
-	for (size_t i = 0; i < report->group_count; i++) {
-		if (!vector_push(&matching->chain, (size_t)0))
-			return &error_no_memory;
-	}
-	for (size_t i = report->group_count; i-- > 0;) {
-		uint32_t name = name_group(matching, &report->groups[i]);
-		const uint64_t *next = map_get(&matching->first, name);
-
-		if (!is_there(&report->groups[i]))
-			continue;
-		matching->chain.items[i] = next ? (size_t)*next : 0;
-		if (name == NAMES_NONE || !map_put(&matching->first, name, i + 1))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-/* Remove the match, so that the next group with an equal stack gets the next one. */
-static const struct mmt_group *take_match(struct matching *matching, const struct mmt_report *before, uint32_t name)
-{
-	uint64_t *first = map_get(&matching->first, name);
-	size_t group;
-
-	if (!first || !*first)
-		return NULL;
-	group = (size_t)*first - 1;
-	*first = matching->chain.items[group];
-	return &before->groups[group];
 }
 
 static double bytes_per_second(const struct mmt_group *group, const struct mmt_report *report)
@@ -127,53 +86,103 @@ static enum mmt_change classify(const struct mmt_diff_entry *entry)
 	return growth(entry) > 0 ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
 }
 
-static struct mmt_error *add_entry(struct diff *diff, const struct mmt_group *before, const struct mmt_group *after)
+static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struct mmt_group *before,
+					const struct mmt_group *after, const struct group_match *match)
 {
-	const struct mmt_group *base = diff->result.relation == MMT_DIFF_SAME_PROCESS ? NULL : before;
+	const struct mmt_group *base = diff->relation == MMT_DIFF_SAME_PROCESS ? NULL : before;
 	struct mmt_diff_entry entry = {
 	    .before = before,
 	    .after = after,
+	    .differing_frames = match->differing_frames,
+	    .part_of = match->joined,
 	    .bytes = (int64_t)((after ? after->unfreed_bytes : 0) - (base ? base->unfreed_bytes : 0)),
 	    .committed_bytes = (int64_t)(committed_of(after) - committed_of(base)),
 	    .count = (int64_t)((after ? after->unfreed_count : 0) - (base ? base->unfreed_count : 0)),
-	    .before_bytes_per_second = bytes_per_second(before, diff->result.before),
-	    .after_bytes_per_second = bytes_per_second(after, diff->result.after),
+	    .before_bytes_per_second = bytes_per_second(before, diff->before),
+	    .after_bytes_per_second = bytes_per_second(after, diff->after),
 	};
 
 	entry.change = classify(&entry);
-	diff->result.bytes = (int64_t)((uint64_t)diff->result.bytes + (uint64_t)entry.bytes);
-	diff->result.committed_bytes =
-	    (int64_t)((uint64_t)diff->result.committed_bytes + (uint64_t)entry.committed_bytes);
-	if (entry.change == MMT_CHANGE_SAME) {
-		diff->result.same_count++;
-		return NULL;
-	}
-	return vector_push(&diff->entries, entry) ? NULL : &error_no_memory;
+	return entry;
 }
 
-static struct mmt_error *match_groups(struct diff *diff, struct matching *matching)
+static bool is_held(const struct mmt_diff_entry *entry)
 {
-	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
-	struct mmt_error *error = index_groups(matching, before);
-	size_t position = 0;
-	uint64_t name, first;
+	return (entry->before && group_holds_memory(entry->before)) ||
+	       (entry->after && group_holds_memory(entry->after));
+}
 
-	for (size_t i = 0; !error && i < after->group_count; i++) {
-		uint32_t after_name;
+static struct mmt_error *add_entry(struct compared_groups *compared, struct mmt_diff_entry entry)
+{
+	bool complete = is_held(&entry) && entry.change != MMT_CHANGE_SAME ? vector_push(&compared->changed, entry)
+									   : vector_push(&compared->unchanged, entry);
 
-		if (!is_there(&after->groups[i]))
-			continue;
-		after_name = name_group(matching, &after->groups[i]);
-		if (after_name == NAMES_NONE)
-			return &error_no_memory;
-		error = add_entry(diff, take_match(matching, before, after_name), &after->groups[i]);
-	}
-	/* Whether the process still holds what the first recording shows is unknown for single stacks. */
+	return complete ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *compare_groups(struct diff *diff, struct compared_groups *compared)
+{
+	const struct group_list *before = &compared->lists[DIFF_BEFORE], *after = &compared->lists[DIFF_AFTER];
+	CLEANUP(free) struct group_match *before_matches = calloc(before->count + 1, sizeof(*before_matches));
+	CLEANUP(free) struct group_match *after_matches = calloc(after->count + 1, sizeof(*after_matches));
+	struct group_match *const matches[DIFF_SIDES] = {before_matches, after_matches};
+	struct mmt_error *error = before_matches && after_matches ? NULL : &error_no_memory;
+
+	if (!error)
+		error = group_matcher_match(&diff->matcher, before, after, matches);
+	for (size_t i = 0; !error && i < after->count; i++)
+		error = add_entry(
+		    compared, make_entry(&diff->result, after_matches[i].other, &after->groups[i], &after_matches[i]));
+	/* Whether the process still holds what the first recording shows is unknown for single groups. */
 	if (diff->result.relation == MMT_DIFF_SAME_PROCESS)
 		return error;
-	while (!error && map_next(&matching->first, &position, &name, &first)) {
-		for (size_t next = (size_t)first; !error && next; next = matching->chain.items[next - 1])
-			error = add_entry(diff, &before->groups[next - 1], NULL);
+	for (size_t i = 0; !error && i < before->count; i++) {
+		if (!before_matches[i].other)
+			error = add_entry(compared,
+					  make_entry(&diff->result, &before->groups[i], NULL, &before_matches[i]));
+	}
+	return error;
+}
+
+static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_diff_entry *entry)
+{
+	/* What may be part of another stack counts for the function of that one. */
+	const struct mmt_group *after = entry->part_of ? entry->part_of : entry->after;
+	uint64_t function;
+	const uint64_t *place;
+
+	if (!group_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, after ? after : entry->before,
+				    &function))
+		return &error_no_memory;
+	place = map_get(&diff->place_of_function, function);
+	if (!place) {
+		if (!vector_append(&diff->functions) ||
+		    !map_put(&diff->place_of_function, function, diff->functions.count - 1))
+			return &error_no_memory;
+		place = map_get(&diff->place_of_function, function);
+	}
+	diff->functions.items[*place].bytes += (uint64_t)entry->bytes;
+	diff->functions.items[*place].committed_bytes += (uint64_t)entry->committed_bytes;
+	return NULL;
+}
+
+static uint64_t add_growth(uint64_t sum, uint64_t change)
+{
+	return (int64_t)change > 0 ? saturating_add(sum, change, MMT_BYTES_MAX) : sum;
+}
+
+static struct mmt_error *sum_functions(struct diff *diff)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < diff->groups.changed.count; i++)
+		error = add_to_function(diff, &diff->groups.changed.items[i]);
+	for (size_t i = 0; !error && i < diff->functions.count; i++) {
+		const struct function_growth *growth = &diff->functions.items[i];
+
+		diff->result.growth_bytes = add_growth(diff->result.growth_bytes, growth->bytes);
+		diff->result.committed_growth_bytes =
+		    add_growth(diff->result.committed_growth_bytes, growth->committed_bytes);
 	}
 	return error;
 }
@@ -189,6 +198,74 @@ static int compare_entries(const void *left, const void *right)
 		return group_a->id < group_b->id ? -1 : 1;
 	/* Match the groups of two reports; each group is used once. */
 	return !a->after - !b->after;
+}
+
+/* With two keys: what changed inside of an entry. */
+static struct mmt_error *compare_inner_groups(struct diff *diff, struct mmt_diff_entry *entry)
+{
+	const struct mmt_group *before = entry->before, *after = entry->after;
+	struct compared_groups compared = {
+	    .lists = {{.by = diff->result.before->then_by}, {.by = diff->result.after->then_by}}};
+	struct mmt_diff_entry *entries;
+	struct mmt_error *error;
+
+	if (before)
+		compared.lists[DIFF_BEFORE] =
+		    (struct group_list){before->inner_groups, before->inner_group_count, diff->result.before->then_by};
+	if (after)
+		compared.lists[DIFF_AFTER] =
+		    (struct group_list){after->inner_groups, after->inner_group_count, diff->result.after->then_by};
+	error = compare_groups(diff, &compared);
+	entries = arena_alloc(&diff->arena, compared.changed.count, sizeof(*entries));
+	if (!error && !entries)
+		error = &error_no_memory;
+	vector_sort(&compared.changed, compare_entries);
+	if (!error && compared.changed.count)
+		memcpy(entries, compared.changed.items, compared.changed.count * sizeof(*entries));
+	entry->inner_entries = entries;
+	entry->inner_entry_count = error ? 0 : compared.changed.count;
+	compared_groups_deinit(&compared);
+	return error;
+}
+
+static struct mmt_error *sum_entries(struct diff *diff)
+{
+	const struct compared_groups *groups = &diff->groups;
+	struct mmt_diff *result = &diff->result;
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < groups->changed.count; i++) {
+		struct mmt_diff_entry *entry = &groups->changed.items[i];
+
+		result->bytes = (int64_t)((uint64_t)result->bytes + (uint64_t)entry->bytes);
+		result->committed_bytes =
+		    (int64_t)((uint64_t)result->committed_bytes + (uint64_t)entry->committed_bytes);
+		result->uncertain_count += entry->differing_frames > 0;
+		if (result->after->then_by != MMT_BY_STACK)
+			error = compare_inner_groups(diff, entry);
+	}
+	for (size_t i = 0; i < groups->unchanged.count; i++)
+		result->same_count += is_held(&groups->unchanged.items[i]);
+	return error ? error : sum_functions(diff);
+}
+
+static struct mmt_error *compare_reports(struct diff *diff)
+{
+	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
+	struct mmt_error *error;
+
+	diff->groups.lists[DIFF_BEFORE] = (struct group_list){before->groups, before->group_count, before->by};
+	diff->groups.lists[DIFF_AFTER] = (struct group_list){after->groups, after->group_count, after->by};
+	error = compare_groups(diff, &diff->groups);
+	if (!error)
+		error = sum_entries(diff);
+	vector_sort(&diff->groups.changed, compare_entries);
+	diff->result.search_limited = diff->matcher.limited;
+	diff->result.entries = diff->groups.changed.items;
+	diff->result.entry_count = diff->groups.changed.count;
+	diff->result.unchanged = diff->groups.unchanged.items;
+	diff->result.unchanged_count = diff->groups.unchanged.count;
+	return error;
 }
 
 static uint64_t mapped_bytes(const struct mmt_process *process)
@@ -416,30 +493,27 @@ static struct mmt_error *attribute_between(struct diff *diff)
 struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
 				  struct mmt_diff **diff_ret)
 {
+	const struct mmt_report *const reports[DIFF_SIDES] = {before, after};
 	struct diff *diff = calloc(1, sizeof(*diff));
-	struct matching matching = {.names = {.anywhere = true}};
 	struct mmt_error *error;
 
 	if (!diff)
 		return &error_no_memory;
 	diff->result.before = before;
 	diff->result.after = after;
-	error = relate(&diff->result);
+	error = group_matcher_init(&diff->matcher, reports);
 	if (!error)
-		error = match_groups(diff, &matching);
+		error = relate(&diff->result);
+	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
+	if (!error)
+		error = compare_reports(diff);
 	if (!error)
 		error = attribute_between(diff);
-	names_deinit(&matching.names);
-	vector_deinit(&matching.frame_names);
-	vector_deinit(&matching.chain);
-	map_deinit(&matching.first);
+	group_matcher_deinit(&diff->matcher);
 	if (error) {
 		mmt_diff_destroy(&diff->result);
 		return error;
 	}
-	vector_sort(&diff->entries, compare_entries);
-	diff->result.entries = diff->entries.items;
-	diff->result.entry_count = diff->entries.count;
 	*diff_ret = &diff->result;
 	return NULL;
 }
@@ -450,7 +524,10 @@ void mmt_diff_destroy(struct mmt_diff *result)
 
 	if (!diff)
 		return;
-	vector_deinit(&diff->entries);
+	compared_groups_deinit(&diff->groups);
 	vector_deinit(&diff->between);
+	vector_deinit(&diff->functions);
+	map_deinit(&diff->place_of_function);
+	arena_deinit(&diff->arena);
 	free(diff);
 }

@@ -107,6 +107,7 @@ static struct mmt_error *start_groups(struct grouping *grouping)
 		group->stack_end = description.stack_end;
 		group->pattern = description.pattern;
 		group->lost = description.lost;
+		group->lines_differ = description.lines_differ;
 		group->smallest_bytes = UINT64_MAX;
 		if (i + 1 >= ledger->rows.count)
 			continue;
@@ -117,6 +118,18 @@ static struct mmt_error *start_groups(struct grouping *grouping)
 	for (size_t i = 0; i < ledger->accounts.count; i++)
 		add_account(grouping, &ledger->accounts.items[i]);
 	return NULL;
+}
+
+static struct mmt_error *identify_stacks(struct grouping *grouping)
+{
+	struct build_id_paths paths;
+	bool complete = build_id_paths_init(&paths, grouping->report);
+
+	for (size_t i = 0; complete && i < grouping->row_count; i++)
+		if (!grouping->groups[i].name)
+			grouping->groups[i].identity = identity_checksum(&paths, &grouping->groups[i]);
+	build_id_paths_deinit(&paths);
+	return complete ? NULL : &error_no_memory;
 }
 
 /* "name (123)"; the caller frees it. */
@@ -642,6 +655,8 @@ static struct mmt_error *build_level(struct grouping *grouping)
 	error = start_groups(grouping);
 	if (!error)
 		error = name_tasks(grouping);
+	if (!error)
+		error = identify_stacks(grouping);
 	if (!error)
 		error = add_unfreed_sums(grouping->replay, grouping->rows, &grouping->sums);
 	if (!error)

@@ -17,13 +17,14 @@
 struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
 	*rows = (struct rows){.options = options, .arena = arena, .lost_stack = UINT32_MAX};
+	rows->identities.by_line = !options->merge_lines;
 	return filters_parse(options, &rows->filters);
 }
 
 void rows_deinit(struct rows *rows)
 {
 	filters_deinit(&rows->filters);
-	names_deinit(&rows->names);
+	identities_deinit(&rows->identities);
 	intern_deinit(&rows->keys);
 	vector_deinit(&rows->items);
 	map_deinit(&rows->facts);
@@ -82,9 +83,9 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	}
 	if (!rows->numbered.items[frame]) {
 		for (size_t i = 0; i < count; i++) {
-			uint32_t name = names_frame(&rows->names, &names[i]);
+			uint32_t name = identity_of_frame(&rows->identities, NULL, &names[i]);
 
-			if (name == NAMES_NONE || !vector_push(&rows->name_numbers, name))
+			if (name == IDENTITY_NONE || !vector_push(&rows->name_numbers, name))
 				return NULL;
 		}
 		rows->numbered.items[frame] = (uint32_t)(rows->name_numbers.count - count) + 1;
@@ -339,15 +340,20 @@ static struct mmt_error *find_numbered_row(struct rows *rows, const struct accou
 		row = *stack;
 		row.stack = account->stack;
 		row.lost = account->stack == rows->lost_stack;
-		key[0] = names_stack(&rows->names, rows->frame_names.items, rows->frame_names.count);
+		if (rows->options->merge_lines)
+			row.lines = identity_lines(rows->frames.items, rows->frames.count);
+		key[0] = identity_of_stack(&rows->identities, rows->frame_names.items, rows->frame_names.count);
 		key[1] = row.lost;
-		if (key[0] == NAMES_NONE)
+		if (key[0] == IDENTITY_NONE)
 			return &error_no_memory;
 	}
 	*row_ret = intern_put(&rows->keys, key, sizeof(key));
 	if (*row_ret == INTERN_NONE)
 		return &error_no_memory;
-	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
+	if (*row_ret == rows->items.count)
+		return start_row(rows, &row);
+	rows->items.items[*row_ret].lines_differ |= rows->items.items[*row_ret].lines != row.lines;
+	return NULL;
 }
 
 /* With two keys: the row of one of them, inside `outer`. Names of processes and threads may still change. */

@@ -16,7 +16,8 @@
 #include "analysis/resolver/code-view.h"
 #include "analysis/replay/ledger.h"
 #include "analysis/report/filters.h"
-#include "analysis/report/equal-frames.h"
+#include "analysis/report/stack-identity.h"
+#include "analysis/report/stack-origin.h"
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -27,6 +28,8 @@ struct row_description {
 	enum mmt_group_by by;		       /* its key */
 	uint32_t outer;			       /* with two keys, the number of the row that it is part of; 0: none */
 	uint32_t stack;			       /* by stack: the first of those that are this row */
+	uint64_t lines;			       /* identity_lines() of that stack */
+	bool lines_differ;		       /* another stack of the row has others */
 	const struct mmt_frame *const *frames; /* like their number, set only by rows_describe() */
 	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
@@ -47,7 +50,7 @@ struct rows {
 	bool shows_outer;    /* with two keys: rows_shown() finds rows of the first key */
 	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
 	struct arena *arena;
-	struct names names;
+	struct identities identities;
 	struct intern keys;		      /* its ids are row numbers - 1 */
 	VECTOR(struct row_description) items; /* by row number - 1 */
 	struct map facts;	       /* stack << 32 | kind -> class | how the stack ends << 8 | is doubtful << 16 |

@@ -193,6 +193,7 @@ struct thread_row {
 /* A row of the table: a group of one or both reports. */
 struct page_stack {
 	const struct mmt_group *groups[RECORDINGS_MAX];
+	const struct mmt_diff_entry *entry; /* NULL: no diff */
 };
 
 struct page {
@@ -611,9 +612,15 @@ static void put_huge_pages(struct page *page, const struct mmt_group *group)
 
 static void put_stack(struct page *page, const struct page_stack *stack)
 {
-	const struct mmt_group *group = stack->groups[0] ? stack->groups[0] : stack->groups[1];
+	const struct mmt_group *group =
+	    stack->groups[page->report_count - 1] ? stack->groups[page->report_count - 1] : stack->groups[0];
+	char uncertain[TEXT_DIFF_UNCERTAIN_BYTES];
 
 	document_open_object(page->document, NULL);
+	if (stack->entry && stack->entry->differing_frames)
+		document_string(page->document, "uncertain", text_diff_uncertain(stack->entry, uncertain));
+	if (group->lines_differ)
+		document_bool(page->document, "linesDiffer", true);
 	if (group->lost)
 		document_string(page->document, "label", "(calls that were lost)");
 	else if (!group->frame_count)
@@ -665,21 +672,18 @@ static void put_tables(struct page *page)
 	document_close(page->document);
 }
 
-static bool add_stack(struct page *page, const struct mmt_group *before, const struct mmt_group *after)
+static bool add_stack(struct page *page, const struct mmt_diff_entry *entry)
 {
-	const struct mmt_group *groups[RECORDINGS_MAX] = {before, after};
-	const struct mmt_report *first = page->source->before;
+	struct page_stack stack = {.groups = {entry->before, entry->after}, .entry = page->source->diff ? entry : NULL};
 	uint32_t number = (uint32_t)page->stacks.count;
 
-	if (!first) {
-		groups[0] = after;
-		groups[1] = NULL;
-	}
+	if (!page->source->before)
+		stack.groups[0] = entry->after;
 	for (unsigned i = 0; i < page->report_count; i++) {
-		if (groups[i])
-			page->stack_of_group[i][groups[i] - page->reports[i]->groups] = number;
+		if (stack.groups[i])
+			page->stack_of_group[i][stack.groups[i] - page->reports[i]->groups] = number;
 	}
-	return vector_push(&page->stacks, ((struct page_stack){.groups = {groups[0], groups[1]}}));
+	return vector_push(&page->stacks, stack);
 }
 
 static struct mmt_error *choose_stacks_of_report(struct page *page)
@@ -689,7 +693,7 @@ static struct mmt_error *choose_stacks_of_report(struct page *page)
 	struct mmt_error *error = selection_create(report, page->source->options, true, &selection);
 
 	for (size_t i = 0; !error && i < selection.count; i++) {
-		if (!add_stack(page, NULL, selection.groups[i]))
+		if (!add_stack(page, &(struct mmt_diff_entry){.after = selection.groups[i]}))
 			error = &error_no_memory;
 	}
 	page->left_out = report->group_count - selection.count;
@@ -697,71 +701,22 @@ static struct mmt_error *choose_stacks_of_report(struct page *page)
 	return error;
 }
 
-/* Groups without unfreed bytes or change have no entry in the diff: match them by their frames. */
-static uint32_t frames_key(struct page *page, struct intern *keys, const struct mmt_group *group)
-{
-	VECTOR(uint32_t) numbers = {0};
-	uint32_t key = INTERN_NONE;
-	bool complete = vector_push(&numbers, (uint32_t)(group->lost ? 1 : 0));
-
-	for (size_t i = 0; complete && i < group->frame_count; i++)
-		complete = vector_push(&numbers, frame_number(page, group->frames[i]));
-	if (complete)
-		key = intern_put(keys, numbers.items, numbers.count * sizeof(*numbers.items));
-	page->out_of_memory |= key == INTERN_NONE;
-	vector_deinit(&numbers);
-	return key;
-}
-
 static bool has_room(const struct page *page)
 {
 	return !page->source->options->limit || page->stacks.count < page->source->options->limit;
 }
 
-static bool is_same_process(const struct page *page)
-{
-	return page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS;
-}
-
 static struct mmt_error *choose_unchanged_stacks(struct page *page)
 {
-	const struct mmt_report *before = page->reports[0], *after = page->reports[1];
-	struct intern keys = {0};
-	struct map stacks = {0}; /* key of the frames -> stack of `before` alone */
-	bool complete = true;
+	const struct mmt_diff *diff = page->source->diff;
 
-	/* If both recordings are of one process, what the first one left did not change: the second began after it. */
-	for (size_t i = 0; complete && !is_same_process(page) && i < before->group_count; i++) {
-		uint32_t key, number = (uint32_t)page->stacks.count;
-
-		if (page->stack_of_group[0][i] != NO_STACK)
-			continue;
-		if (!has_room(page)) {
+	for (size_t i = 0; i < diff->unchanged_count; i++) {
+		if (!has_room(page))
 			page->left_out++;
-			continue;
-		}
-		key = frames_key(page, &keys, &before->groups[i]);
-		complete = add_stack(page, &before->groups[i], NULL) && map_put(&stacks, key, number);
+		else if (!add_stack(page, &diff->unchanged[i]))
+			return &error_no_memory;
 	}
-	for (size_t i = 0; complete && i < after->group_count; i++) {
-		const struct mmt_group *group = &after->groups[i];
-		const uint64_t *same;
-
-		if (page->stack_of_group[1][i] != NO_STACK)
-			continue;
-		same = map_get(&stacks, frames_key(page, &keys, group));
-		if (same && !page->stacks.items[*same].groups[1]) {
-			page->stack_of_group[1][i] = (uint32_t)*same;
-			page->stacks.items[*same].groups[1] = group;
-		} else if (has_room(page)) {
-			complete = add_stack(page, NULL, group);
-		} else {
-			page->left_out++;
-		}
-	}
-	map_deinit(&stacks);
-	intern_deinit(&keys);
-	return complete ? NULL : &error_no_memory;
+	return NULL;
 }
 
 static struct mmt_error *choose_stacks_of_diff(struct page *page)
@@ -771,7 +726,7 @@ static struct mmt_error *choose_stacks_of_diff(struct page *page)
 	struct mmt_error *error = selection_of_diff(diff, page->source->options, &selection);
 
 	for (size_t i = 0; !error && i < selection.count; i++) {
-		if (!add_stack(page, selection.entries[i]->before, selection.entries[i]->after))
+		if (!add_stack(page, selection.entries[i]))
 			error = &error_no_memory;
 	}
 	page->left_out = selection.hidden_count;

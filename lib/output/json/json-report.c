@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The JSON documents of report and diff; json-document.c writes their syntax. */
+#include <inttypes.h>
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
+#include <stdio.h>
 
 #include "output/json/json-document.h"
 #include "output/selection.h"
@@ -214,12 +216,22 @@ static void put_per_minute(struct document *document, int64_t bytes_per_minute)
 	put_signed(document, "bytes_per_minute", bytes_per_minute, bytes_per_minute != MMT_RATE_UNKNOWN);
 }
 
+static void put_identity(struct document *document, const struct mmt_group *group)
+{
+	char identity[17];
+
+	snprintf(identity, sizeof(identity), "%016" PRIx64, group->identity);
+	document_string(document, "identity", group->identity ? identity : NULL);
+	document_bool(document, "lines_differ", group->lines_differ);
+}
+
 static void put_group_figures(struct document *document, const struct mmt_group *group)
 {
 	bool any = group->unfreed_count > 0;
 
 	document_unsigned(document, "id", group->id);
 	document_string(document, "name", group->name);
+	put_identity(document, group);
 	document_string(document, "pattern", mmt_pattern_name(group->pattern));
 	document_string(document, "hint", group->hint);
 	document_bool(document, "lost", group->lost);
@@ -665,6 +677,15 @@ static void put_group(struct document *document, const char *key, const struct m
 		document_null(document, key);
 }
 
+static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry);
+
+static void put_inner_entries(struct document *document, const struct mmt_diff *diff,
+			      const struct mmt_diff_entry *entry)
+{
+	document_each(document, "inner_entries", i, entry->inner_entry_count)
+		put_entry(document, diff, &entry->inner_entries[i]);
+}
+
 static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
 	document_open_object(document, NULL);
@@ -672,10 +693,14 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	document_signed(document, "bytes", entry->bytes);
 	document_signed(document, "committed_bytes", entry->committed_bytes);
 	document_signed(document, "count", entry->count);
+	document_unsigned(document, "differing_frames", entry->differing_frames);
+	document_unsigned(document, "part_of", entry->part_of ? entry->part_of->id : MMT_UNKNOWN);
 	put_rate(document, "before_bytes_per_second", diff->rated ? entry->before_bytes_per_second : -1);
 	put_rate(document, "after_bytes_per_second", diff->rated ? entry->after_bytes_per_second : -1);
 	put_group(document, "before", entry->before);
 	put_group(document, "after", entry->after);
+	if (entry->inner_entry_count)
+		put_inner_entries(document, diff, entry);
 	document_close(document);
 }
 
@@ -712,7 +737,11 @@ static void put_diff(struct document *document, const struct mmt_diff *diff, con
 	put_relation(document, diff);
 	document_signed(document, "bytes", diff->bytes);
 	document_signed(document, "committed_bytes", diff->committed_bytes);
+	document_unsigned(document, "growth_bytes", diff->growth_bytes);
+	document_unsigned(document, "committed_growth_bytes", diff->committed_growth_bytes);
 	document_unsigned(document, "entry_count", diff->entry_count);
+	document_unsigned(document, "uncertain_count", diff->uncertain_count);
+	document_bool(document, "search_limited", diff->search_limited);
 	document_unsigned(document, "same_count", diff->same_count);
 	document_unsigned(document, "hidden_count", selection->hidden_count);
 	document_each(document, "entries", i, selection->count)

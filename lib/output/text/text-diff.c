@@ -38,16 +38,21 @@ static size_t count_unfreed(const struct mmt_report *report)
 	return count;
 }
 
+static const char *group_word(const struct mmt_report *report, size_t count)
+{
+	return report->by == MMT_BY_STACK ? text_plural(count, "stack", "stacks") : text_plural(count, "row", "rows");
+}
+
 static void put_side(struct text *text, const char *label, const struct mmt_report *report, bool rated)
 {
 	char rate[MMT_SIZE_TEXT];
-	size_t stacks = count_unfreed(report);
+	size_t groups = count_unfreed(report);
 
 	text_put(text, TEXT_PLAIN, label);
 	text_format(text, TEXT_STRONG, "%11s", text_bytes(text, report->unfreed_bytes));
 	if (rated)
 		text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
-	text_part(text, TEXT_PLAIN, "%s %s", text_count(text, stacks), text_plural(stacks, "stack", "stacks"));
+	text_part(text, TEXT_PLAIN, "%s %s", text_count(text, groups), group_word(report, groups));
 	text_end_line(text);
 }
 
@@ -94,7 +99,10 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 	text_format(text, diff->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", text_change(text, diff->bytes));
 	if (diff->committed_bytes != diff->bytes)
 		text_part(text, TEXT_PLAIN, "committed %s", text_change(text, diff->committed_bytes));
-	text_part(text, TEXT_PLAIN, "stacks:");
+	if (diff->growth_bytes && (int64_t)diff->growth_bytes != diff->bytes)
+		text_part(text, TEXT_PLAIN, "%s that grew %s", diff->after->by == MMT_BY_STACK ? "functions" : "rows",
+			  text_change(text, (int64_t)diff->growth_bytes));
+	text_part(text, TEXT_PLAIN, "%s:", group_word(diff->after, 0));
 	for (int kind = MMT_CHANGE_NEW; kind <= MMT_CHANGE_SAME; kind++)
 		text_format(text, TEXT_PLAIN, "%s %zu %s", kind ? "," : "", counts[kind], mmt_change_name(kind));
 	text_end_line(text);
@@ -176,6 +184,13 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 
 void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 {
+	if (diff->uncertain_count)
+		text_line(text, TEXT_PLAIN,
+			  "%s %s uncertain, because the code differs between the recordings: see below.",
+			  text_count(text, diff->uncertain_count),
+			  text_plural(diff->uncertain_count, "match is", "matches are"));
+	if (diff->search_limited)
+		text_line(text, TEXT_BAD, "Too many stacks differ: only the largest were matched to similar ones.");
 	if (diff->relation == MMT_DIFF_RUNS)
 		return;
 	text_end_line(text);
@@ -196,24 +211,31 @@ static void put_from_to(struct text *text, const char *before, const char *after
 	text_part(text, TEXT_PLAIN, "%s to %s%s", before, after, unit);
 }
 
-static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
+/* Inside a row, its name comes before the figures. */
+static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry,
+			const char *inner_name)
 {
 	uint64_t bytes_before = entry->before ? entry->before->unfreed_bytes : 0;
 	uint64_t bytes_after = entry->after ? entry->after->unfreed_bytes : 0;
 	uint64_t count_before = entry->before ? entry->before->unfreed_count : 0;
 	uint64_t count_after = entry->after ? entry->after->unfreed_count : 0;
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT];
-
 	struct verdict_word verdict = {0};
 
 	if (entry->after)
 		verdict = text_verdict_word(diff->after, mmt_group_verdict(diff->after, entry->after));
 	text->indent = ROW_INDENT;
+	if (inner_name)
+		text_pad_to(text, STACK_INDENT);
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
 		    "%11s", mmt_format_change(entry->bytes, before));
 	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
 	if (verdict.word)
 		text_part(text, verdict.style, "%s", verdict.word);
+	if (inner_name) {
+		text_begin_part(text, text_name_columns(text, inner_name));
+		text_put_name(text, TEXT_STRONG, inner_name, 0);
+	}
 	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
 		text_part(text, TEXT_PLAIN, "%s mappings", mmt_format_count(count_after, after));
 		if (bytes_before)
@@ -230,6 +252,50 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 		put_from_to(text, format_rate(entry->before_bytes_per_second, before),
 			    format_rate(entry->after_bytes_per_second, after), " per second");
 	text_end_line(text);
+}
+
+const char *text_diff_uncertain(const struct mmt_diff_entry *entry, char room[TEXT_DIFF_UNCERTAIN_BYTES])
+{
+	size_t count = entry->differing_frames;
+	const char *differ = text_plural(count, "frame differs", "frames differ");
+
+	if (entry->part_of)
+		snprintf(room, TEXT_DIFF_UNCERTAIN_BYTES,
+			 "uncertain: %zu %s from a stack of the %s recording that may include this one", count, differ,
+			 entry->after ? "first" : "second");
+	else
+		snprintf(room, TEXT_DIFF_UNCERTAIN_BYTES, "uncertain: %zu %s from the first recording", count, differ);
+	return room;
+}
+
+static void put_entry(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry,
+		      struct text_stack_marks *marks)
+{
+	const struct mmt_group *group = entry->after ? entry->after : entry->before;
+	char room[TEXT_DIFF_UNCERTAIN_BYTES];
+
+	text_end_line(text);
+	put_figures(text, diff, entry, NULL);
+	if (entry->differing_frames) {
+		text_pad_to(text, STACK_INDENT);
+		text_put_sentence(text, TEXT_BAD, text_diff_uncertain(entry, room), STACK_INDENT);
+	}
+	if (!group->name) {
+		text_stack(text, group, STACK_INDENT, marks);
+	} else {
+		text_pad_to(text, STACK_INDENT);
+		text_put_name(text, TEXT_PLAIN, group->name, 0);
+		text_end_line(text);
+	}
+	if (group->lines_differ) {
+		text_pad_to(text, STACK_INDENT);
+		text_line(text, TEXT_FAINT, "(and calls at other lines of these functions)");
+	}
+	for (size_t i = 0; i < entry->inner_entry_count; i++) {
+		const struct mmt_diff_entry *inner = &entry->inner_entries[i];
+
+		put_figures(text, diff, inner, inner->after ? inner->after->name : inner->before->name);
+	}
 }
 
 struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
@@ -251,22 +317,17 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	text_diff_relation(&text, diff);
 	text_end_line(&text);
 	put_sums(&text, diff);
-	for (size_t i = 0; i < selection.count; i++) {
-		const struct mmt_diff_entry *entry = selection.entries[i];
-
-		text_end_line(&text);
-		put_figures(&text, diff, entry);
-		text_stack(&text, entry->after ? entry->after : entry->before, STACK_INDENT, &explanations.marks);
-	}
+	for (size_t i = 0; i < selection.count; i++)
+		put_entry(&text, diff, selection.entries[i], &explanations.marks);
 	if (selection.hidden_count) {
 		text_end_line(&text);
 		text_format(&text, TEXT_PLAIN, "%s more changed %s", mmt_format_count(selection.hidden_count, count),
-			    text_plural(selection.hidden_count, "stack", "stacks"));
+			    group_word(diff->after, selection.hidden_count));
 		text_line(&text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 	}
 	if (!diff->entry_count) {
 		text_end_line(&text);
-		text_line(&text, TEXT_PLAIN, "No stack changed.");
+		text_line(&text, TEXT_PLAIN, "No %s changed.", group_word(diff->after, 1));
 	}
 	text_explanations_add(&explanations, diff->before);
 	text_explanations_add(&explanations, diff->after);

@@ -147,4 +147,9 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 /* How the two recordings are related; nothing for two runs of one program. */
 void text_diff_relation(struct text *text, const struct mmt_diff *diff);
 
+#define TEXT_DIFF_UNCERTAIN_BYTES 128
+
+/* Why a match is uncertain: a sentence in `room`, which is returned. */
+const char *text_diff_uncertain(const struct mmt_diff_entry *entry, char room[TEXT_DIFF_UNCERTAIN_BYTES]);
+
 #endif

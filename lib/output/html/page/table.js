@@ -145,7 +145,7 @@ function cellText(column, row) {
 	case "value": return format(row.value);
 	case "before": return format(row.before);
 	case "change": return formatChange(row.change, format);
-	case "kind": return kindOf(row);
+	case "kind": return kindOf(row) + (stacks[row.stack].uncertain ? " (uncertain)" : "");
 	case "share": return formatPercent(row.value, totals[last]);
 	case "count": return formatCount(row.count);
 	case "rate": return selection.measure === "count" ? formatCount(row.rate) : formatChange(row.rate, formatBytes);
@@ -260,6 +260,10 @@ function factsOf(row) {
 function framesRow(row) {
 	const made = element("tr", "frames"), cell = element("td");
 	cell.colSpan = columns.length + 1;
+	if (stacks[row.stack].uncertain)
+		cell.append(element("p", "", stacks[row.stack].uncertain));
+	if (stacks[row.stack].linesDiffer)
+		cell.append(element("p", "", "also calls at other lines of these functions"));
 	if (stacks[row.stack].pattern)
 		cell.append(element("p", "", stacks[row.stack].pattern));
 	if (stacks[row.stack].hugePages)

@@ -1,35 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Which frames and stacks a report treats as equal: those with the same module, function and line. Addresses do not
- * count.
- */
-#ifndef ANALYSIS_REPORT_EQUAL_FRAMES_H
-#define ANALYSIS_REPORT_EQUAL_FRAMES_H
+/* The origin of a stack, which stands for it in one line: the innermost frame of the program itself. Pure. */
+#ifndef ANALYSIS_REPORT_STACK_ORIGIN_H
+#define ANALYSIS_REPORT_STACK_ORIGIN_H
 
 #include <mmtrace/report.h>
-
-#include "base/map.h"
-#include "base/vector.h"
-
-struct names {
-	bool anywhere; /* set by the caller: ignore addresses of frames in no file */
-	struct id_table by_hash;
-	VECTOR(const struct mmt_frame *) frames; /* by number: the first frame that had it */
-	struct intern stacks;
-};
-
-#define NAMES_NONE INTERN_NONE
-
-void names_deinit(struct names *names);
-
-/* Number of a frame, which must live as long as `names`; frames with equal names have equal numbers. NAMES_NONE: out of
- * memory. */
-uint32_t names_frame(struct names *names, const struct mmt_frame *frame);
-
-/* Number of a sequence of frame numbers. */
-uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count);
-
-/* The origin of a stack, which stands for it in one line: the innermost frame of the program itself. Pure. */
 
 bool origin_is_loader(const struct mmt_frame *frame);
 

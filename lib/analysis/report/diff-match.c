@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/diff-match.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/strings.h"
+
+#define SEVERAL_CALLERS UINT64_MAX
+
+struct mmt_error *group_matcher_init(struct group_matcher *matcher, const struct mmt_report *const reports[DIFF_SIDES])
+{
+	*matcher = (struct group_matcher){.identities = {.anywhere = true}};
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		if (!build_id_paths_init(&matcher->paths[side], reports[side]))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+void group_matcher_deinit(struct group_matcher *matcher)
+{
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		build_id_paths_deinit(&matcher->paths[side]);
+		map_deinit(&matcher->callers[side]);
+	}
+	identities_deinit(&matcher->identities);
+	intern_deinit(&matcher->names);
+	vector_deinit(&matcher->frame_names);
+}
+
+bool group_holds_memory(const struct mmt_group *group)
+{
+	return group->unfreed_bytes || group->committed_bytes || group->committed_before_bytes;
+}
+
+/* The length of the name without what differs between runs: "worker" of "worker (123)". */
+static size_t stable_length(const struct group_matcher *matcher, const char *name, enum mmt_group_by by)
+{
+	size_t length = strlen(name);
+	const char *id = strrchr(name, ' ');
+
+	if ((by == MMT_BY_PROCESS || by == MMT_BY_THREAD) && !matcher->task_ids && id && id[1] == '(')
+		length = (size_t)(id - name);
+	return length;
+}
+
+/* The length of "module" in "module+0x1234", as a function without a name is called; 0: it has one. */
+static size_t module_length(const char *name, enum mmt_group_by by)
+{
+	const char *place = by == MMT_BY_FUNCTION ? strrchr(name, '+') : NULL;
+
+	return place && starts_with(place, "+0x") && !place[3 + strspn(place + 3, "0123456789abcdef")]
+		   ? (size_t)(place - name)
+		   : 0;
+}
+
+/* Numbers of stacks are even, those of names odd. */
+static bool number_group(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
+			 enum mmt_group_by by, uint64_t *number_ret)
+{
+	uint32_t number;
+
+	if (group->name) {
+		number = intern_put(&matcher->names, group->name, stable_length(matcher, group->name, by));
+		*number_ret = (uint64_t)number << 1 | 1;
+		return number != INTERN_NONE;
+	}
+	matcher->frame_names.count = 0;
+	/* Lost calls and calls without a recorded stack both have no frames: distinguish them by a name that no frame
+	 * has. */
+	if (group->lost && !vector_push(&matcher->frame_names, IDENTITY_NONE))
+		return false;
+	for (size_t i = 0; i < group->frame_count; i++) {
+		number = identity_of_frame(&matcher->identities, &matcher->paths[side], group->frames[i]);
+		if (number == IDENTITY_NONE || !vector_push(&matcher->frame_names, number))
+			return false;
+	}
+	number = identity_of_stack(&matcher->identities, matcher->frame_names.items, matcher->frame_names.count);
+	*number_ret = (uint64_t)number << 1;
+	return number != IDENTITY_NONE;
+}
+
+/* The origin and its caller; IDENTITY_NONE: there is none. False: out of memory. */
+static bool number_function(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
+			    uint32_t numbers_ret[2])
+{
+	for (size_t i = 0; i < 2; i++) {
+		numbers_ret[i] = IDENTITY_NONE;
+		if (group->origin + i >= group->frame_count)
+			continue;
+		numbers_ret[i] =
+		    identity_of_frame(&matcher->identities, &matcher->paths[side], group->frames[group->origin + i]);
+		if (numbers_ret[i] == IDENTITY_NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool note_caller(struct group_matcher *matcher, unsigned side, const struct mmt_group *group)
+{
+	uint32_t numbers[2];
+	const uint64_t *known;
+
+	if (group->name || !group_holds_memory(group))
+		return true;
+	if (!number_function(matcher, side, group, numbers))
+		return false;
+	known = map_get(&matcher->callers[side], numbers[0]);
+	if (known && *known == numbers[1])
+		return true;
+	return map_put(&matcher->callers[side], numbers[0], known ? SEVERAL_CALLERS : numbers[1]);
+}
+
+static bool has_several_callers(const struct group_matcher *matcher, uint32_t function)
+{
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		const uint64_t *caller = map_get(&matcher->callers[side], function);
+
+		if (caller && *caller == SEVERAL_CALLERS)
+			return true;
+	}
+	return false;
+}
+
+bool group_matcher_function(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
+			    uint64_t *function_ret)
+{
+	uint32_t numbers[2];
+
+	if (group->name) {
+		*function_ret = intern_put(&matcher->names, group->name, strlen(group->name));
+		return *function_ret != INTERN_NONE;
+	}
+	if (!number_function(matcher, side, group, numbers))
+		return false;
+	*function_ret = numbers[0];
+	if (has_several_callers(matcher, numbers[0]))
+		*function_ret |= ((uint64_t)numbers[1] + 1) << 32;
+	return true;
+}
+
+/* The groups of `before` by number; several may differ only in addresses without a name, or in IDs. */
+struct group_index {
+	size_t *chain;	  /* group -> next one with the same number + 1 */
+	struct map first; /* number << 1 | whether it holds memory -> group + 1 */
+};
+
+static uint64_t index_key(uint64_t number, const struct mmt_group *group)
+{
+	return number << 1 | group_holds_memory(group);
+}
+
+/* Insert from the last to the first, so that equal groups are found by rank. */
+static struct mmt_error *index_groups(struct group_matcher *matcher, const struct group_list *before, uint64_t *numbers,
+				      struct group_index *index)
+{
+	for (size_t i = before->count; i-- > 0;) {
+		uint64_t key;
+		const uint64_t *next;
+
+		if (!number_group(matcher, DIFF_BEFORE, &before->groups[i], before->by, &numbers[i]) ||
+		    !note_caller(matcher, DIFF_BEFORE, &before->groups[i]))
+			return &error_no_memory;
+		key = index_key(numbers[i], &before->groups[i]);
+		next = map_get(&index->first, key);
+		index->chain[i] = next ? (size_t)*next : 0;
+		if (!map_put(&index->first, key, i + 1))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* Take the first group of a chain. */
+static void pair_first(struct group_match *const matches[DIFF_SIDES], const struct group_list *before, uint64_t *first,
+		       const struct group_index *index, const struct group_list *after, size_t j,
+		       size_t differing_frames)
+{
+	size_t i = (size_t)*first - 1;
+
+	matches[DIFF_BEFORE][i] = (struct group_match){&after->groups[j], NULL, differing_frames};
+	matches[DIFF_AFTER][j] = (struct group_match){&before->groups[i], NULL, differing_frames};
+	*first = index->chain[i];
+}
+
+/* Whether this is the place of a function without a name, in a module that another build may have replaced. */
+static bool is_other_build(const struct group_matcher *matcher, const char *name, enum mmt_group_by by)
+{
+	size_t length = name ? module_length(name, by) : 0;
+	CLEANUP(free) char *module = length ? strndup(name, length) : NULL;
+	const char *before = build_id_paths_find(&matcher->paths[DIFF_BEFORE], module);
+	const char *after = build_id_paths_find(&matcher->paths[DIFF_AFTER], module);
+
+	return length && strcmp(before ? before : "", after ? after : "") != 0;
+}
+
+static struct mmt_error *match_equal(struct group_matcher *matcher, const struct group_list *before,
+				     const struct group_list *after, struct group_index *index, uint64_t *numbers,
+				     struct group_match *const matches[DIFF_SIDES])
+{
+	for (size_t i = 0; i < after->count; i++) {
+		uint64_t *first;
+
+		if (!number_group(matcher, DIFF_AFTER, &after->groups[i], after->by, &numbers[i]) ||
+		    !note_caller(matcher, DIFF_AFTER, &after->groups[i]))
+			return &error_no_memory;
+		first = map_get(&index->first, index_key(numbers[i], &after->groups[i]));
+		if (!first || !*first)
+			continue;
+		pair_first(matches, before, first, index, after, i,
+			   is_other_build(matcher, after->groups[i].name, after->by));
+	}
+	return NULL;
+}
+
+static bool add_unmatched(const struct group_matcher *matcher, const struct mmt_group *group, size_t place,
+			  uint64_t number, struct similar_stacks *similar, unsigned side)
+{
+	struct unmatched_stack stack = {.group = group, .place = place};
+	size_t size;
+
+	if (group->name || !group->frame_count || !group_holds_memory(group))
+		return true;
+	stack.frames = intern_get(&matcher->identities.stacks, (uint32_t)(number >> 1), &size);
+	stack.count = (uint32_t)(size / sizeof(*stack.frames));
+	stack.origin = group->origin < stack.count ? (uint32_t)group->origin : stack.count;
+	return vector_push(&similar->stacks[side], stack);
+}
+
+/* Functions without a name are at other places in another build: match those of a module by rank. */
+static struct mmt_error *match_unnamed(const struct group_list *before, const struct group_list *after,
+				       struct group_index *index, struct group_match *const matches[DIFF_SIDES])
+{
+	struct intern modules = {0};
+	struct mmt_error *error = NULL;
+
+	map_deinit(&index->first);
+	for (size_t i = before->count; !error && i-- > 0;) {
+		size_t length = module_length(before->groups[i].name, before->by);
+		uint32_t module;
+		const uint64_t *next;
+
+		if (!length || matches[DIFF_BEFORE][i].other || !group_holds_memory(&before->groups[i]))
+			continue;
+		module = intern_put(&modules, before->groups[i].name, length);
+		next = map_get(&index->first, module);
+		index->chain[i] = next ? (size_t)*next : 0;
+		if (module == INTERN_NONE || !map_put(&index->first, module, i + 1))
+			error = &error_no_memory;
+	}
+	for (size_t i = 0; !error && i < after->count; i++) {
+		size_t length = module_length(after->groups[i].name, after->by);
+		uint64_t *first =
+		    length ? map_get(&index->first, intern_find(&modules, after->groups[i].name, length)) : NULL;
+
+		if (first && *first && !matches[DIFF_AFTER][i].other && group_holds_memory(&after->groups[i]))
+			pair_first(matches, before, first, index, after, i, 1);
+	}
+	intern_deinit(&modules);
+	return error;
+}
+
+static struct mmt_error *match_similar(struct group_matcher *matcher, const struct group_list *before,
+				       const struct group_list *after, uint64_t *const numbers[DIFF_SIDES],
+				       struct group_match *const matches[DIFF_SIDES])
+{
+	struct similar_stacks similar = {
+	    .identities = &matcher->identities, .work = &matcher->work, .limited = &matcher->limited};
+	struct mmt_error *error = NULL;
+	bool complete = true;
+
+	for (size_t i = 0; complete && i < before->count; i++) {
+		if (!matches[DIFF_BEFORE][i].other)
+			complete = add_unmatched(matcher, &before->groups[i], i, numbers[DIFF_BEFORE][i], &similar,
+						 DIFF_BEFORE);
+	}
+	for (size_t i = 0; complete && i < after->count; i++) {
+		if (!matches[DIFF_AFTER][i].other)
+			complete =
+			    add_unmatched(matcher, &after->groups[i], i, numbers[DIFF_AFTER][i], &similar, DIFF_AFTER);
+	}
+	error = complete ? similar_stacks_match(&similar, matches) : &error_no_memory;
+	for (unsigned side = 0; side < DIFF_SIDES; side++)
+		vector_deinit(&similar.stacks[side]);
+	return error;
+}
+
+struct mmt_error *group_matcher_match(struct group_matcher *matcher, const struct group_list *before,
+				      const struct group_list *after, struct group_match *const matches[DIFF_SIDES])
+{
+	CLEANUP(free) uint64_t *before_numbers = calloc(before->count + 1, sizeof(*before_numbers));
+	CLEANUP(free) uint64_t *after_numbers = calloc(after->count + 1, sizeof(*after_numbers));
+	CLEANUP(free) size_t *chain = calloc(before->count + 1, sizeof(*chain));
+	uint64_t *const numbers[DIFF_SIDES] = {before_numbers, after_numbers};
+	struct group_index index = {.chain = chain};
+	struct mmt_error *error = NULL;
+
+	if (!before_numbers || !after_numbers || !chain)
+		return &error_no_memory;
+	error = index_groups(matcher, before, before_numbers, &index);
+	if (!error)
+		error = match_equal(matcher, before, after, &index, after_numbers, matches);
+	if (!error && before->by == MMT_BY_FUNCTION && after->by == MMT_BY_FUNCTION)
+		error = match_unnamed(before, after, &index, matches);
+	if (!error)
+		error = match_similar(matcher, before, after, numbers, matches);
+	map_deinit(&index.first);
+	return error;
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Similar stacks of two recordings: candidates share rare functions, and a bounded edit distance decides. */
+#include <string.h>
+
+#include "analysis/report/diff-match.h"
+#include "base/cleanup.h"
+
+/* The costs of the edit distance. Two stacks are similar if it is at most the number of frames of the longer one. */
+#define GAP_COST 3   /* a frame that the other stack has not */
+#define ALIKE_COST 1 /* a frame of the same module without a name in one of them, or a function in another module */
+
+/* The limits of the work, whatever the recordings contain: about a second. */
+#define STACKS_MAX 20000	     /* of each side, the largest */
+#define WORK_MAX (UINT64_C(1) << 27) /* cells of the edit distances */
+#define FRAMES_MAX 1024
+#define WORDS_MAX 64 /* of a stack, from the innermost frame */
+#define RARE_WORDS 4
+#define LISTED_MAX 64 /* stacks looked at that have one word */
+#define CANDIDATES 8  /* edit distances for a stack */
+
+/* What is compared of a frame, by its number. */
+struct frame_words {
+	uint32_t function; /* WORD_NONE: no name */
+	uint32_t module;
+	uint32_t build; /* WORD_NONE: unknown */
+};
+
+#define WORD_NONE UINT32_MAX
+
+/* A word of a stack: a function in it, or the sequence of its modules, which stripped programs have. */
+struct posting {
+	uint32_t word;
+	uint32_t stack;
+};
+
+/* A value of the distance: the cost, and how many frames differ. */
+struct distance {
+	uint32_t cost;
+	uint32_t frames;
+};
+
+struct candidate {
+	struct distance distance;
+	uint32_t stacks[DIFF_SIDES];
+};
+
+struct similar_search {
+	const struct similar_stacks *similar;
+	struct intern texts, shapes;
+	VECTOR(struct frame_words) words; /* by the number of the frame */
+	VECTOR(struct posting) postings;  /* of the stacks before, by word and stack */
+	VECTOR(uint32_t) stack_words;	  /* scratch: of one stack */
+	VECTOR(struct candidate) candidates;
+	uint32_t *hits; /* scratch, by stack before: how many words are shared */
+	VECTOR(uint32_t) hit_stacks;
+	struct distance *cells; /* scratch: two rows of states */
+};
+
+static uint32_t text_number(struct similar_search *search, const char *text, size_t length)
+{
+	return intern_put(&search->texts, text, length);
+}
+
+static bool add_frame_words(struct similar_search *search, uint32_t number)
+{
+	const struct identities *identities = search->similar->identities;
+	const struct mmt_frame *frame = identities->frames.items[number];
+	const char *module = frame->module ? frame->module : "", *build = identity_build_id(identities, number);
+	struct frame_words words = {WORD_NONE, WORD_NONE, WORD_NONE};
+	bool complete = true;
+
+	words.module = text_number(search, module, strlen(module));
+	complete = words.module != INTERN_NONE;
+	if (complete && build) {
+		words.build = text_number(search, build, strlen(build));
+		complete = words.build != INTERN_NONE;
+	}
+	if (complete && frame->function) {
+		words.function = text_number(search, frame->function, identity_name_length(frame));
+		complete = words.function != INTERN_NONE;
+	}
+	return complete && vector_push(&search->words, words);
+}
+
+static int compare_words(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Put the words of a stack into the scratch vector, each once. The modules from the innermost frame to the outermost
+ * are a word, too. */
+static bool find_words(struct similar_search *search, const struct unmatched_stack *stack)
+{
+	uint32_t modules[WORDS_MAX], count = stack->count < WORDS_MAX ? stack->count : WORDS_MAX, shape;
+	size_t kept = 0;
+
+	search->stack_words.count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct frame_words *words = &search->words.items[stack->frames[i]];
+
+		modules[i] = words->module;
+		if (words->function != WORD_NONE && !vector_push(&search->stack_words, words->function << 1))
+			return false;
+	}
+	shape = intern_put(&search->shapes, modules, count * sizeof(*modules));
+	if (shape == INTERN_NONE || !vector_push(&search->stack_words, shape << 1 | 1))
+		return false;
+	vector_sort(&search->stack_words, compare_words);
+	for (size_t i = 1; i < search->stack_words.count; i++) {
+		if (search->stack_words.items[i] != search->stack_words.items[kept])
+			search->stack_words.items[++kept] = search->stack_words.items[i];
+	}
+	search->stack_words.count = kept + 1;
+	return true;
+}
+
+static int compare_postings(const void *left, const void *right)
+{
+	const struct posting *a = left, *b = right;
+
+	if (a->word != b->word)
+		return a->word < b->word ? -1 : 1;
+	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+static size_t find_posting(const struct similar_search *search, uint64_t word, uint32_t stack)
+{
+	const struct posting wanted = {(uint32_t)word, stack};
+
+	if (word > UINT32_MAX)
+		return search->postings.count;
+	return partition_point(search->postings.count, i, compare_postings(&search->postings.items[i], &wanted) < 0);
+}
+
+static bool index_words(struct similar_search *search, uint32_t stack_count)
+{
+	for (uint32_t i = 0; i < stack_count; i++) {
+		if (!find_words(search, &search->similar->stacks[DIFF_BEFORE].items[i]))
+			return false;
+		for (size_t j = 0; j < search->stack_words.count; j++) {
+			if (!vector_push(&search->postings, ((struct posting){search->stack_words.items[j], i})))
+				return false;
+		}
+	}
+	vector_sort(&search->postings, compare_postings);
+	return true;
+}
+
+/* The stacks before that have a word. */
+struct word_list {
+	size_t first, count; /* in the postings */
+};
+
+static int compare_lists(const void *left, const void *right)
+{
+	const struct word_list *a = left, *b = right;
+
+	return a->count < b->count ? -1 : a->count > b->count;
+}
+
+/* Look at the stacks of about the same rank first: of equally similar ones, these are the best guess. */
+static bool look_at_list(struct similar_search *search, struct word_list list, uint32_t stack)
+{
+	size_t middle =
+	    list.first + partition_point(list.count, i, search->postings.items[list.first + i].stack < stack);
+	size_t first = middle > list.first + LISTED_MAX / 2 ? middle - LISTED_MAX / 2 : list.first;
+
+	for (size_t i = first; i < list.first + list.count && i < first + LISTED_MAX; i++) {
+		uint32_t before = search->postings.items[i].stack;
+
+		if (!search->hits[before] && !vector_push(&search->hit_stacks, before))
+			return false;
+		search->hits[before]++;
+	}
+	return true;
+}
+
+/* Put the stacks before that share rare words into `hit_stacks`. */
+static bool find_hits(struct similar_search *search, uint32_t stack)
+{
+	struct word_list lists[WORDS_MAX + 1];
+	size_t count = 0;
+
+	if (!find_words(search, &search->similar->stacks[DIFF_AFTER].items[stack]))
+		return false;
+	for (size_t i = 0; i < search->stack_words.count; i++) {
+		uint32_t word = search->stack_words.items[i];
+		size_t first = find_posting(search, word, 0), end = find_posting(search, (uint64_t)word + 1, 0);
+
+		if (end > first)
+			lists[count++] = (struct word_list){first, end - first};
+	}
+	qsort(lists, count, sizeof(*lists), compare_lists);
+	search->hit_stacks.count = 0;
+	for (size_t i = 0; i < count && i < RARE_WORDS; i++) {
+		if (!look_at_list(search, lists[i], stack))
+			return false;
+	}
+	return true;
+}
+
+/* The stack with the most hits, which it loses; of several the one whose rank is nearest. UINT32_MAX: none is left. */
+static uint32_t take_best_hit(struct similar_search *search, uint32_t stack)
+{
+	uint32_t best = UINT32_MAX, best_far = 0;
+
+	for (size_t i = 0; i < search->hit_stacks.count; i++) {
+		uint32_t before = search->hit_stacks.items[i];
+		uint32_t far = before > stack ? before - stack : stack - before;
+
+		if (!search->hits[before] ||
+		    (best != UINT32_MAX && (search->hits[before] < search->hits[best] ||
+					    (search->hits[before] == search->hits[best] && far >= best_far))))
+			continue;
+		best = before;
+		best_far = far;
+	}
+	if (best != UINT32_MAX)
+		search->hits[best] = 0;
+	return best;
+}
+
+/* The edit distance */
+
+enum { MATCHED, GAP_BEFORE, GAP_AFTER, STATES }; /* what the last step was */
+
+#define FAR UINT32_MAX
+
+static struct distance longer(struct distance distance, uint32_t cost)
+{
+	if (distance.cost == FAR)
+		return distance;
+	return (struct distance){distance.cost + cost, distance.frames + (cost > 0)};
+}
+
+static struct distance nearer(struct distance left, struct distance right)
+{
+	return right.cost < left.cost ? right : left;
+}
+
+/* FAR: different functions. */
+static uint32_t cost_of(const struct similar_search *search, uint32_t before, uint32_t after)
+{
+	const struct frame_words *a = &search->words.items[before], *b = &search->words.items[after];
+
+	if (before == after)
+		return 0;
+	if (a->function != WORD_NONE && b->function != WORD_NONE)
+		return a->function == b->function ? ALIKE_COST : FAR;
+	if (a->module != b->module || search->similar->identities->frames.items[before]->kind == MMT_FRAME_UNKNOWN)
+		return FAR;
+	/* In one build, different places without names are different functions. */
+	return a->function == b->function && a->build == b->build && a->build != WORD_NONE ? FAR : ALIKE_COST;
+}
+
+/* The parts of two stacks between their common beginning and their common end. */
+struct compared_parts {
+	const uint32_t *frames[DIFF_SIDES];
+	uint32_t counts[DIFF_SIDES];
+	uint32_t kept; /* frame of `kept_side` that must not be left out; its count: any may be */
+	unsigned kept_side;
+	uint32_t limit;
+};
+
+/* Frames of both sides must not be left out at one place: that is another function. */
+static void fill_cell(const struct similar_search *search, const struct compared_parts *comparison, uint32_t i,
+		      uint32_t j, const struct distance *above, struct distance *row)
+{
+	struct distance *cell = row + (size_t)j * STATES;
+	bool keeps_before = comparison->kept_side == DIFF_BEFORE && i && comparison->kept == i - 1;
+	bool keeps_after = comparison->kept_side == DIFF_AFTER && j && comparison->kept == j - 1;
+
+	for (unsigned state = 0; state < STATES; state++)
+		cell[state] = (struct distance){FAR, 0};
+	if (i && j) {
+		const struct distance *last = above + (size_t)(j - 1) * STATES;
+		uint32_t cost =
+		    cost_of(search, comparison->frames[DIFF_BEFORE][i - 1], comparison->frames[DIFF_AFTER][j - 1]);
+
+		if (cost != FAR)
+			cell[MATCHED] = longer(nearer(nearer(last[MATCHED], last[GAP_BEFORE]), last[GAP_AFTER]), cost);
+	}
+	if (i && !keeps_before) {
+		const struct distance *last = above + (size_t)j * STATES;
+
+		cell[GAP_BEFORE] = longer(nearer(last[MATCHED], last[GAP_BEFORE]), GAP_COST);
+	}
+	if (j && !keeps_after) {
+		const struct distance *last = row + (size_t)(j - 1) * STATES;
+
+		cell[GAP_AFTER] = longer(nearer(last[MATCHED], last[GAP_AFTER]), GAP_COST);
+	}
+}
+
+static void clear_cell(struct distance *cell)
+{
+	for (unsigned state = 0; state < STATES; state++)
+		cell[state] = (struct distance){FAR, 0};
+}
+
+/* Fill in only cells whose distance can be within the limit, and clear those beside them. */
+static struct distance compare_parts(const struct similar_search *search, const struct compared_parts *comparison)
+{
+	uint32_t before = comparison->counts[DIFF_BEFORE], after = comparison->counts[DIFF_AFTER];
+	uint32_t band = comparison->limit / GAP_COST;
+	struct distance *rows[2] = {search->cells, search->cells + (size_t)(FRAMES_MAX + 1) * STATES};
+	struct distance *end;
+
+	for (uint32_t i = 0; i <= before; i++) {
+		struct distance *row = rows[i % 2];
+		uint32_t first = i > band ? i - band : 0, last = i + band < after ? i + band : after;
+
+		if (first)
+			clear_cell(row + (size_t)(first - 1) * STATES);
+		if (i + band + 1 <= after)
+			clear_cell(row + (size_t)(i + band + 1) * STATES);
+		for (uint32_t j = first; j <= last; j++) {
+			if (i || j)
+				fill_cell(search, comparison, i, j, rows[(i + 1) % 2], row);
+			else
+				clear_cell(row);
+			if (!i && !j)
+				row[MATCHED].cost = 0;
+		}
+		*search->similar->work += last >= first ? last - first + 1 : 1;
+	}
+	end = rows[before % 2] + (size_t)after * STATES;
+	return nearer(nearer(end[MATCHED], end[GAP_BEFORE]), end[GAP_AFTER]);
+}
+
+/* The place of the origin in the part that is compared; `count`: it is in none, or in a part that is equal. */
+static uint32_t origin_in_part(const struct unmatched_stack *stack, uint32_t first, uint32_t count)
+{
+	return stack->origin >= first && stack->origin < first + count ? stack->origin - first : count;
+}
+
+static struct distance compare_stacks(const struct similar_search *search, const struct unmatched_stack *before,
+				      const struct unmatched_stack *after)
+{
+	uint32_t shorter = before->count < after->count ? before->count : after->count, first = 0, last = 0;
+	struct compared_parts comparison = {.limit = before->count > after->count ? before->count : after->count};
+	const struct unmatched_stack *stacks[DIFF_SIDES] = {before, after};
+	struct distance best = {FAR, 0};
+	bool uneven;
+
+	while (first < shorter && before->frames[first] == after->frames[first])
+		first++;
+	while (last < shorter - first &&
+	       before->frames[before->count - 1 - last] == after->frames[after->count - 1 - last])
+		last++;
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		comparison.frames[side] = stacks[side]->frames + first;
+		comparison.counts[side] = stacks[side]->count - first - last;
+	}
+	uneven = (before->count > after->count ? before->count - after->count : after->count - before->count) >
+		 comparison.limit / GAP_COST;
+	if (uneven || comparison.counts[DIFF_BEFORE] > FRAMES_MAX || comparison.counts[DIFF_AFTER] > FRAMES_MAX)
+		return best;
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		comparison.kept_side = side;
+		comparison.kept = origin_in_part(stacks[side], first, comparison.counts[side]);
+		best = nearer(best, compare_parts(search, &comparison));
+	}
+	return best.cost <= comparison.limit ? best : (struct distance){FAR, 0};
+}
+
+static bool add_candidates(struct similar_search *search, uint32_t stack)
+{
+	const struct unmatched_stack *after = &search->similar->stacks[DIFF_AFTER].items[stack];
+	uint32_t before;
+	size_t compared = 0;
+
+	if (!find_hits(search, stack))
+		return false;
+	while ((before = take_best_hit(search, stack)) != UINT32_MAX && compared++ < CANDIDATES) {
+		struct candidate candidate = {.stacks = {before, stack}};
+
+		candidate.distance = compare_stacks(search, &search->similar->stacks[DIFF_BEFORE].items[before], after);
+		if (candidate.distance.cost != FAR && !vector_push(&search->candidates, candidate))
+			return false;
+	}
+	for (size_t i = 0; i < search->hit_stacks.count; i++)
+		search->hits[search->hit_stacks.items[i]] = 0;
+	return true;
+}
+
+static int compare_candidates(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	if (a->distance.cost != b->distance.cost)
+		return a->distance.cost < b->distance.cost ? -1 : 1;
+	if (a->stacks[DIFF_AFTER] != b->stacks[DIFF_AFTER])
+		return a->stacks[DIFF_AFTER] < b->stacks[DIFF_AFTER] ? -1 : 1;
+	return a->stacks[DIFF_BEFORE] < b->stacks[DIFF_BEFORE] ? -1 : 1;
+}
+
+static const struct unmatched_stack *stack_of(const struct similar_search *search, const struct candidate *candidate,
+					      unsigned side)
+{
+	return &search->similar->stacks[side].items[candidate->stacks[side]];
+}
+
+/* Each stack once. */
+static void pair_stacks(const struct similar_search *search, const struct candidate *candidate,
+			struct group_match *const matches[DIFF_SIDES])
+{
+	const struct unmatched_stack *before = stack_of(search, candidate, DIFF_BEFORE);
+	const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
+	size_t frames = candidate->distance.frames;
+
+	if (matches[DIFF_BEFORE][before->place].other || matches[DIFF_AFTER][after->place].other)
+		return;
+	matches[DIFF_BEFORE][before->place] = (struct group_match){after->group, NULL, frames};
+	matches[DIFF_AFTER][after->place] = (struct group_match){before->group, NULL, frames};
+}
+
+/* A stack that is left may be part of one that it is similar to: another build has inlined the functions in which both
+ * differ. */
+static void join_stacks(const struct similar_search *search, const struct candidate *candidate,
+			struct group_match *const matches[DIFF_SIDES])
+{
+	const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
+	struct group_match *matched_before = &matches[DIFF_BEFORE][stack_of(search, candidate, DIFF_BEFORE)->place];
+	struct group_match *matched_after = &matches[DIFF_AFTER][after->place];
+	size_t frames = candidate->distance.frames;
+
+	if (!matched_before->other && !matched_before->joined)
+		*matched_before = (struct group_match){NULL, after->group, frames};
+	else if (!matched_after->other && !matched_after->joined && matched_before->other)
+		*matched_after = (struct group_match){NULL, matched_before->other, frames};
+}
+
+static void choose_pairs(struct similar_search *search, struct group_match *const matches[DIFF_SIDES])
+{
+	vector_sort(&search->candidates, compare_candidates);
+	for (size_t i = 0; i < search->candidates.count; i++)
+		pair_stacks(search, &search->candidates.items[i], matches);
+	for (size_t i = 0; i < search->candidates.count; i++)
+		join_stacks(search, &search->candidates.items[i], matches);
+}
+
+static struct mmt_error *run_search(struct similar_search *search, const uint32_t counts[DIFF_SIDES])
+{
+	const struct identities *identities = search->similar->identities;
+
+	for (uint32_t i = 0; i < identities->frames.count; i++) {
+		if (!add_frame_words(search, i))
+			return &error_no_memory;
+	}
+	if (!index_words(search, counts[DIFF_BEFORE]))
+		return &error_no_memory;
+	for (uint32_t i = 0; i < counts[DIFF_AFTER]; i++) {
+		if (*search->similar->work > WORK_MAX) {
+			*search->similar->limited = true;
+			break;
+		}
+		if (!add_candidates(search, i))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct group_match *const matches[DIFF_SIDES])
+{
+	CLEANUP(free) struct distance *cells = malloc(2 * (FRAMES_MAX + 1) * STATES * sizeof(*cells));
+	CLEANUP(free) uint32_t *hits = NULL;
+	struct similar_search search = {.similar = similar, .cells = cells};
+	uint32_t counts[DIFF_SIDES];
+	struct mmt_error *error;
+
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		counts[side] =
+		    (uint32_t)(similar->stacks[side].count < STACKS_MAX ? similar->stacks[side].count : STACKS_MAX);
+		*similar->limited |= similar->stacks[side].count > STACKS_MAX;
+	}
+	if (!counts[DIFF_BEFORE] || !counts[DIFF_AFTER])
+		return NULL;
+	search.hits = hits = calloc(counts[DIFF_BEFORE], sizeof(*hits));
+	error = cells && hits ? run_search(&search, counts) : &error_no_memory;
+	if (!error)
+		choose_pairs(&search, matches);
+	intern_deinit(&search.texts);
+	intern_deinit(&search.shapes);
+	vector_deinit(&search.words);
+	vector_deinit(&search.postings);
+	vector_deinit(&search.stack_words);
+	vector_deinit(&search.candidates);
+	vector_deinit(&search.hit_stacks);
+	return error;
+}
