@@ -170,6 +170,10 @@ static void put_group(const struct mmt_report *report, const struct mmt_group *o
 	put_time(report, any, group->first_ns, stream);
 	put_time(report, any, group->last_ns, stream);
 	put_stack(stream, group);
+	if (group->identity)
+		fprintf(stream, ",\"%016" PRIx64 "\"", group->identity);
+	else
+		putc(',', stream);
 	fputs(END_OF_RECORD, stream);
 }
 
@@ -198,7 +202,7 @@ static struct mmt_error *put_groups(const struct mmt_report *report, const struc
 	fputs(is_pair ? "id,name,inner_id,inner_name" : "id,name", stream);
 	fputs(",memory_bytes,resident_bytes,resident_before_bytes,committed_bytes,committed_before_bytes,"
 	      "unfreed_bytes,unfreed_count,reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,"
-	      "freed_count,huge_bytes,huge_zero_bytes,first_seconds,last_seconds,stack" END_OF_RECORD,
+	      "freed_count,huge_bytes,huge_zero_bytes,first_seconds,last_seconds,stack,identity" END_OF_RECORD,
 	      stream);
 	for (size_t i = 0; !error && i < selection->count; i++) {
 		if (is_pair)

@@ -50,6 +50,9 @@ check_pprof() {
 	export_as pprof
 	go tool pprof -raw "$directory/pprof" >"$directory/pprof.raw" || fail "pprof -raw"
 	has_sums pprof "$directory/pprof.raw"
+	# The program is the first mapping, and the caller of mmap the innermost function.
+	sed -n '/^Mappings/{n;p;q}' "$directory/pprof.raw" | grep -q /leak-static ||
+		fail "pprof: the first mapping is not the program"
 	# Without options the export shows what the report is sorted by.
 	go tool pprof -top -unit=B "$directory/pprof" 2>/dev/null |
 		grep -q "Total samples = $(jq '[.groups[].memory_bytes] | add' "$directory/report.json")B" || fail "pprof -top"

@@ -64,11 +64,12 @@ START_TEST(frames_have_names_or_addresses)
 	group.frames = frames;
 	group.frame_count = 2;
 	group.origin = 0;
+	group.identity = 0xab;
 	report.groups = &group;
 	report.group_count = 1;
 	text = render(&report);
 	ck_assert_msg(strstr(text, "\r\n1,\"a.so+0x12\",") != NULL, "%s", text);
-	ck_assert_msg(strstr(text, ",\"Main(LList:I);a.so+0x12\"\r\n") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, ",\"Main(LList:I);a.so+0x12\",\"00000000000000ab\"\r\n") != NULL, "%s", text);
 	free(text);
 	group.origin = 1;
 	text = render(&report);

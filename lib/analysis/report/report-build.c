@@ -9,7 +9,7 @@
 #include <mmtrace/record.h>
 
 #include "analysis/report/report-build.h"
-#include "analysis/report/equal-frames.h"
+#include "analysis/report/stack-origin.h"
 #include "analysis/report/row-verdicts.h"
 #include "analysis/resolver/code-view.h"
 #include "base/api.h"

@@ -19,6 +19,7 @@ enum pprof_field {
 	PROFILE_LOCATION = 4,
 	PROFILE_FUNCTION = 5,
 	PROFILE_STRING_TABLE = 6,
+	PROFILE_DROP_FRAMES = 7,
 	PROFILE_TIME_NANOS = 9,
 	PROFILE_DURATION_NANOS = 10,
 	PROFILE_PERIOD_TYPE = 11,
@@ -49,6 +50,13 @@ enum location_field { LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
+
+/* Functions that viewers leave out at the inner end of a stack: the callers of these are what maps memory. Viewers put
+ * the expression between "^(" and ")$", and compare it with names without arguments. */
+#define DROPPED_FUNCTIONS                                                                                              \
+	"_*(GI_|libc_)?_*(mmap(64)?|mremap|s?brk|shmat|mprotect|syscall|(m|c|re|v|pv)alloc|memalign|aligned_alloc|"    \
+	"posix_memalign)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|__(default|glibc)_morecore|"   \
+	"operator new(\\[\\])?"
 
 #define MEMORY_LIMIT (1ull << 47) /* addresses are those of the file, so all mappings are one as large */
 
@@ -211,6 +219,31 @@ static void put_locations(struct pprof *pprof, const struct mmt_group *group, st
 	}
 }
 
+/* The outermost frame of the main thread is in the program, those of other threads in the C library. */
+static bool is_start_of_program(const struct mmt_group *group)
+{
+	const struct mmt_frame *outermost = group->frame_count ? group->frames[group->frame_count - 1] : NULL;
+
+	return outermost && group->stack_end == MMT_STACK_END_ENTRY && outermost->kind == MMT_FRAME_NATIVE &&
+	       outermost->module_path && strncmp(outermost->module, "libc", 4) != 0 &&
+	       strncmp(outermost->module, "ld-", 3) != 0;
+}
+
+/* Viewers take the first mapping for the program: the one in which the main thread starts. */
+static void put_program(struct pprof *pprof)
+{
+	const struct mmt_report *report = pprof->export->report;
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+
+		if (!is_start_of_program(group))
+			continue;
+		(void)put_mapping(pprof, group->frames[group->frame_count - 1]);
+		return;
+	}
+}
+
 static void put_label(struct pprof *pprof, const char *key, const char *value)
 {
 	protobuf_number(&pprof->inner, LABEL_KEY, string_id(pprof, key));
@@ -309,6 +342,7 @@ static void put_head(struct pprof *pprof)
 	/* What reports are sorted by: unfreed bytes include address space that is only reserved. */
 	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
 		   string_id(pprof, report->resident_bytes != MMT_UNKNOWN ? "resident_space" : "committed_space"));
+	put_number(pprof, PROFILE_DROP_FRAMES, string_id(pprof, DROPPED_FUNCTIONS));
 	put_type(pprof, PROFILE_PERIOD_TYPE, "space", "bytes");
 	put_number(pprof, PROFILE_PERIOD, 1);
 	if (report->start_realtime_ns)
@@ -334,6 +368,7 @@ static struct mmt_error *write_profile(struct pprof *pprof)
 
 	export_begin_buffers(buffers, count);
 	put_head(pprof);
+	put_program(pprof);
 	put_samples(pprof);
 	put_strings(pprof);
 	error = export_end_buffers(buffers, count, NULL);
