@@ -74,8 +74,10 @@ calls 'openat' | grep -q "/proc/$pid/" || fail "strace shows nothing of the reco
 ! calls 'ptrace|process_vm_writev|pidfd_send_signal|process_madvise|mount|move_mount|umount2|setns|finit_module|init_module|bpf' ||
 	fail "the recorder accesses memory of others"
 ! calls 'kill|tkill|tgkill' | grep -vE ', (0|SIG_0)(\)| <unfinished)' || fail "the recorder sends signals"
+place=$(calls openat | sed -nE "s|.*\(AT_FDCWD, \"$directory/\", [A-Z_\|]*O_PATH.* = ([0-9]+)$|\1|p" | head -1)
+[ -n "$place" ] || fail "the recorder does not open the directory of its file"
 ! calls 'open|openat|openat2|creat' | grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC' |
-	grep -vE "\"($recording[^\"]*|[^\"]*mmtrace\.data\.new[^\"]*|/dev/null)\"|\"$directory\", [A-Z_|]*O_TMPFILE|= -1" ||
+	grep -vE "\"($recording[^\"]*|[^\"]*mmtrace\.data\.new[^\"]*|/dev/null)\"|\\($place, \"\.\", [A-Z_|]*O_TMPFILE|= -1" ||
 	fail "the recorder writes into files of others"
 ! calls 'unlink|unlinkat|mkdir|mkdirat|rename|renameat|renameat2|link|linkat|symlink|symlinkat|chmod|fchmodat|chown|fchownat|truncate' |
 	grep -vE "mmtrace\.data" || fail "the recorder changes files of others"

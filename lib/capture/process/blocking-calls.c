@@ -192,10 +192,14 @@ void blocking_calls_end(struct blocking_calls *calls)
 	uint64_t end_ns = clock_now_ns() + END_NS;
 
 	if (calls->child) {
+		bool gone;
+
+		/* The helper exits when the socket is closed. */
 		close(calls->socket);
-		kill(calls->child, SIGKILL);
-		while (waitpid(calls->child, NULL, WNOHANG) == 0 && clock_now_ns() < end_ns)
+		while (!(gone = waitpid(calls->child, NULL, WNOHANG) != 0) && clock_now_ns() < end_ns)
 			usleep(1000);
+		if (!gone)
+			kill(calls->child, SIGKILL);
 	}
 	reap(calls);
 	vector_deinit(&calls->blocked);

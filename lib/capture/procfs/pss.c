@@ -14,6 +14,7 @@
 
 #define PAGE_NS 60 /* of a 4 KiB page, if nothing is known about the process: with some margin */
 #define PAGE_BYTES 4096
+#define ROLLUP_BYTES 4096 /* more than the kernel's lines have */
 
 /* Returns the bytes in a line such as "Pss: 12 kB"; 0: there is no such line. */
 static uint64_t read_line(const char *text, const char *key)
@@ -55,13 +56,15 @@ uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, 
 	return (uint64_t)((double)last_took_ns / (double)last_pages * (double)pages);
 }
 
-static bool read_counts(pid_t pid, struct pss_counts *counts)
+static bool read_counts(struct blocking_calls *calls, pid_t pid, struct pss_counts *counts)
 {
-	CLEANUP(free) char *rollup = NULL, *stat = NULL;
-	char path[64];
+	CLEANUP(close) int fd = process_file_open(calls, pid, "smaps_rollup");
+	CLEANUP(free) char *stat = NULL;
+	char rollup[ROLLUP_BYTES], path[64];
+	ssize_t size = fd < 0 ? -1 : process_file_read(calls, pid, fd, rollup, sizeof(rollup) - 1, 0);
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
-	if (text_file_read(-1, path, &rollup) < 0 || !pss_parse_rollup(rollup, counts))
+	rollup[size > 0 ? size : 0] = '\0';
+	if (!pss_parse_rollup(rollup, counts))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (text_file_read(-1, path, &stat) >= 0)
@@ -94,15 +97,13 @@ static bool is_too_large(const struct traced_process *process)
 static struct mmt_error *read_process(struct recorder *recorder, struct traced_process *process, uint64_t time_ns,
 				      uint64_t reading, uint64_t *spent_ns)
 {
-	uint64_t began_ns = clock_thread_ns(), took_ns;
+	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls), took_ns;
 	struct pss_counts counts;
 	struct mmt_error *error;
 	bool read;
 
-	ring_reader_begin_wait(recorder);
-	read = read_counts(process->pid, &counts);
-	ring_reader_end_wait(recorder);
-	took_ns = clock_thread_ns() - began_ns;
+	read = read_counts(&recorder->calls, process->pid, &counts);
+	took_ns = blocking_calls_clock_ns(&recorder->calls) - began_ns;
 	*spent_ns += took_ns;
 	error = ring_reader_give_way(recorder);
 	if (error || !read)
