@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/message.h"
@@ -143,6 +144,18 @@ static int run_export(const struct command *command, struct export_settings *set
 	return status;
 }
 
+/* Whether the viewer of the format opens a file of this name. Devices and pipes may have any. */
+static bool has_right_suffix(const struct export_settings *settings)
+{
+	const char *suffix = settings->format->suffix;
+	size_t size = settings->output ? strlen(settings->output) : 0;
+	struct stat status;
+
+	if (!size || !suffix || (size > strlen(suffix) && !strcmp(settings->output + size - strlen(suffix), suffix)))
+		return true;
+	return stat(settings->output, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
 /* Returns the exit status; negative: continue. */
 static int take_arguments(const struct command *command, struct export_settings *settings, char **arguments)
 {
@@ -160,6 +173,10 @@ static int take_arguments(const struct command *command, struct export_settings 
 		return message_usage(command, "--output: the file's name is empty");
 	if (settings->output && !strcmp(settings->output, "-"))
 		settings->output = NULL;
+	if (!has_right_suffix(settings))
+		return message_usage(command, "viewers of %s open only names that end in %s: --output %s%s",
+				     settings->format->name, settings->format->suffix, settings->output,
+				     settings->format->suffix);
 	if (settings->weight_given && !settings->format->weighted)
 		return message_usage(command, "--weight needs --format folded: %s contains all figures",
 				     settings->format->name);

@@ -31,6 +31,7 @@ struct mmt_export_format {
 	const char *name;	 /* word of options, for instance "pprof" */
 	const char *description; /* a line for the user */
 	bool binary;		 /* not for terminals */
+	const char *suffix;	 /* of the file's name, without which its viewer does not open it; NULL: any */
 	bool weighted;		 /* uses mmt_export_options.weight */
 	uint32_t lifetime_steps; /* minimum for mmt_report_options.lifetime_steps */
 };

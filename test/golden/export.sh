@@ -11,21 +11,21 @@ says() {
 
 # is_old: the file is unchanged, and there is no other file beside it.
 is_old() {
-	[ "$(cat file)" = old ] && [ "$(echo file*)" = file ]
+	[ "$(cat file.gz)" = old ] && [ "$(echo file*)" = file.gz ]
 }
 
-run 0 export -f folded -o file "$data/more.data"
+run 0 export -f folded -o file.gz "$data/more.data"
 [ ! -s output ] && [ ! -s messages ] || complain "export -o FILE prints: $(cat output messages)"
 run 0 export -f folded "$data/more.data"
-cmp -s output file || complain "standard output and FILE differ"
-echo old >file
-run 2 export -f folded -o file "$SOURCE/README"
+cmp -s output file.gz || complain "standard output and FILE differ"
+echo old >file.gz
+run 2 export -f folded -o file.gz "$SOURCE/README"
 is_old || complain "a file that is no recording: FILE changed"
-run 2 export -f folded -o file --from 1000s "$data/more.data"
+run 2 export -f folded -o file.gz --from 1000s "$data/more.data"
 is_old || complain "an empty window: FILE changed"
-run 2 export -f folded -o missing/file "$data/more.data"
-run 0 export -f pprof -o file "$data/more.data"
-[ "$(head -c 2 file | od -An -tx1)" = ' 1f 8b' ] || complain "pprof is not compressed"
+run 2 export -f folded -o missing/file.gz "$data/more.data"
+run 0 export -f pprof -o file.gz "$data/more.data"
+[ "$(head -c 2 file.gz | od -An -tx1)" = ' 1f 8b' ] || complain "pprof is not compressed"
 [ ! -c /dev/full ] || "$MMTRACE" export -f folded "$data/more.data" >/dev/full 2>messages
 says 'No space left'
 
@@ -33,30 +33,30 @@ says 'No space left'
 read -r -a formats < <("$MMTRACE" export --list-options | sed -n 's/^--format -f //p' | tr '|' ' ')
 [ "${#formats[@]}" -ge 8 ] || complain "only these formats are listed: ${formats[*]}"
 for format in "${formats[@]}"; do
-	echo old >file
+	echo old >file.gz
 	message=$(
 		trap '' XFSZ
 		ulimit -f 0
-		"$MMTRACE" export -f "$format" -o file "$data/more.data" 2>&1
+		"$MMTRACE" export -f "$format" -o file.gz "$data/more.data" 2>&1
 		echo "status $?"
 	)
-	[[ $message = *'cannot write file: File too large'*'status 2' ]] || complain "$format, no room: $message"
+	[[ $message = *'cannot write file.gz: File too large'*'status 2' ]] || complain "$format, no room: $message"
 	is_old || complain "$format, no room: FILE changed"
 	run 2 export -f "$format" -o /dev/full "$data/more.data"
 	says 'cannot write /dev/full: No space left'
 	strace -o /dev/null true 2>/dev/null || continue # missing, or ptrace is not permitted
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 strace -f -q -o trace -e trace=write \
-		-e inject=write:signal=SIGINT:when=1 "$MMTRACE" export -f "$format" -o file "$data/more.data" >output 2>messages
+		-e inject=write:signal=SIGINT:when=1 "$MMTRACE" export -f "$format" -o file.gz "$data/more.data" >output 2>messages
 	[ $? = 130 ] || complain "$format, Ctrl-C: status is not 130: $(tail -n 2 trace)"
 	is_old || complain "$format, Ctrl-C: FILE changed"
 done
 
-cp "$data/more.data" file
-run 2 export -f folded -o file "$data/more.data"
-says 'file is a recording and is not replaced'
-cmp -s file "$data/more.data" || complain "export replaced a recording"
+cp "$data/more.data" file.gz
+run 2 export -f folded -o file.gz "$data/more.data"
+says 'file.gz is a recording and is not replaced'
+cmp -s file.gz "$data/more.data" || complain "export replaced a recording"
 
-rm file
+rm file.gz
 run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ "$(echo file*)" = 'file.0001.pb.gz file.0002.pb.gz file.0003.pb.gz' ] || complain "the series is $(echo file*)"
 run 0 export -f pprof -o whole "$data/more.data"

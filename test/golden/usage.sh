@@ -35,6 +35,8 @@ done
 refuse 2 " diff: pass two recordings, the earlier one first" diff leak.data
 refuse 2 " diff: pass two recordings, the earlier one first" diff leak.data leak.data leak.data
 refuse 1 " diff: README: not a recording (no perf.data magic); make one with mmtrace record" diff leak.data README
+refuse 2 " export: viewers of heaptrack open only names that end in .gz: --output out.heap.gz" \
+	export -f heaptrack -o out.heap leak.data
 refuse 2 " pack: cannot pack standard input: pass a file" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 2 " record: --output: the file's name is empty" record --output= -- true

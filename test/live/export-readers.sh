@@ -23,7 +23,7 @@ has() {
 export_as() {
 	local format=$1
 	shift
-	"$MMTRACE" export -f "$format" -o "$directory/$format" "$@" "${selection[@]}" "$recording" || fail "export -f $format $* $recording"
+	"$MMTRACE" export -f "$format" -o "$directory/${file_name:-$format}" "$@" "${selection[@]}" "$recording" || fail "export -f $format $* $recording"
 }
 
 # has_sums FORMAT FILE: compares the file with the report of the recording.
@@ -48,14 +48,15 @@ check_speedscope() {
 check_pprof() {
 	has go || return
 	export_as pprof
-	go tool pprof -raw "$directory/pprof" >"$directory/pprof.raw" || fail "pprof -raw"
+	go tool pprof -symbolize=none -raw "$directory/pprof" >"$directory/pprof.raw" || fail "pprof -raw"
 	has_sums pprof "$directory/pprof.raw"
-	# The program is the first mapping, and the caller of mmap the innermost function.
-	sed -n '/^Mappings/{n;p;q}' "$directory/pprof.raw" | grep -q /leak-static ||
-		fail "pprof: the first mapping is not the program"
 	# Without options the export shows what the report is sorted by.
 	go tool pprof -top -unit=B "$directory/pprof" 2>/dev/null |
 		grep -q "Total samples = $(jq '[.groups[].memory_bytes] | add' "$directory/report.json")B" || fail "pprof -top"
+	# The program is the first mapping, and the caller of mmap the innermost function.
+	go tool pprof -symbolize=none -top "$directory/pprof" 2>/dev/null >"$directory/pprof.top"
+	grep -qx "File: leak-static" "$directory/pprof.top" || fail "pprof's file"
+	! grep -qE ' (__)?mmap(64)?$' "$directory/pprof.top" || fail "pprof -top names mmap"
 }
 
 check_firefox() {
@@ -65,8 +66,7 @@ check_firefox() {
 
 check_heaptrack() {
 	has heaptrack_print || return
-	export_as heaptrack
-	mv "$directory/heaptrack" "$directory/heaptrack.gz"
+	file_name=heaptrack.gz export_as heaptrack
 	heaptrack_print -f "$directory/heaptrack.gz" --flamegraph-cost-type leaked -F "$directory/leaked" \
 		>"$directory/heaptrack.text" || fail "heaptrack_print"
 	has_sums heaptrack "$directory/leaked"

@@ -27,7 +27,7 @@ static struct mmt_error *export_html(const struct export *export, FILE *stream)
 	FORMAT(pprof, "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY)   \
 	FORMAT(speedscope, "speedscope.app", .lifetime_steps = SUMS_ONLY)                                              \
 	FORMAT(firefox, "profiler.firefox.com", .lifetime_steps = TIMES)                                               \
-	FORMAT(heaptrack, "heaptrack_gui", .binary = true, .lifetime_steps = TIMES)                                    \
+	FORMAT(heaptrack, "heaptrack_gui", .binary = true, .suffix = ".gz", .lifetime_steps = TIMES)                   \
 	FORMAT(massif, "ms_print, massif-visualizer", .lifetime_steps = TIMES)                                         \
 	FORMAT(perfetto, "ui.perfetto.dev", .binary = true, .lifetime_steps = TIMES)                                   \
 	FORMAT(html, "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
@@ -81,6 +81,22 @@ const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NA
 const struct mmt_frame *export_origin(const struct mmt_group *group)
 {
 	return group->frames[group->origin < group->frame_count ? group->origin : 0];
+}
+
+bool export_allocation_compile(regex_t *allocation_ret)
+{
+	return regcomp(allocation_ret, "^(" EXPORT_ALLOCATION_FUNCTIONS ")(\\(|$)", REG_EXTENDED | REG_NOSUB) == 0;
+}
+
+size_t export_first_frame(const struct mmt_group *group, const regex_t *allocation)
+{
+	for (size_t i = group->frame_count; i; i--) {
+		const char *function = group->frames[i - 1]->function;
+
+		if (function && i < group->frame_count && regexec(allocation, function, 0, NULL, 0) == 0)
+			return i;
+	}
+	return 0;
 }
 
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES])

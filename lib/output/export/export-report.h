@@ -6,6 +6,7 @@
 #ifndef OUTPUT_EXPORT_EXPORT_REPORT_H
 #define OUTPUT_EXPORT_EXPORT_REPORT_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,19 @@ const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NA
 
 /* The frame that stands for a stack that has frames: its origin, or the first. */
 const struct mmt_frame *export_origin(const struct mmt_group *group);
+
+/* A regular expression of functions whose callers map memory: viewers that show the inner end of a stack leave these out,
+ * with all that they call. It matches whole names, without arguments. */
+#define EXPORT_ALLOCATION_FUNCTIONS                                                                                    \
+	"_*(GI_|libc_)?_*(mmap(64)?|mremap|s?brk|shmat|mprotect|syscall|(m|c|re|v|pv)alloc|memalign|aligned_alloc|"    \
+	"posix_memalign)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|__(default|glibc)_morecore|"   \
+	"operator new(\\[\\])?"
+
+/* For export_first_frame(). False: out of memory. */
+bool export_allocation_compile(regex_t *allocation_ret);
+
+/* The place of the innermost frame that is not in such a function; the last frame counts in any case. */
+size_t export_first_frame(const struct mmt_group *group, const regex_t *allocation);
 
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);

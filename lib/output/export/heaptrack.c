@@ -40,6 +40,7 @@ struct heaptrack {
 	struct intern strings, instructions, traces, allocations;
 	struct map stack_traces; /* group << 32 | process -> trace */
 	struct buffer text;
+	regex_t allocation; /* functions that are left out */
 	size_t reading; /* the next of the report's resident readings */
 	bool failed;
 };
@@ -91,7 +92,7 @@ static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uin
 	return id;
 }
 
-/* Write the process, then the frames, outermost first. */
+/* Write the process, then the frames, outermost first. The summary names the innermost one. */
 static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *part)
 {
 	const struct mmt_report *report = heaptrack->export->report;
@@ -106,7 +107,7 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 	trace = put_trace(heaptrack, put_instruction(heaptrack, text, NULL), 0);
 	if (!group->frame_count)
 		trace = put_trace(heaptrack, put_instruction(heaptrack, export_no_frames(group), NULL), trace);
-	for (size_t i = group->frame_count; i; i--) {
+	for (size_t i = group->frame_count, first = export_first_frame(group, &heaptrack->allocation); i > first; i--) {
 		const struct mmt_frame *frame = group->frames[i - 1];
 
 		trace = put_trace(heaptrack, put_instruction(heaptrack, export_frame_name(frame, text), frame), trace);
@@ -222,8 +223,12 @@ struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 	if (!heaptrack.stream)
 		return &error_no_memory;
 	error = export_events_create(export->report, &heaptrack.events);
-	if (!error)
+	if (!error && !export_allocation_compile(&heaptrack.allocation))
+		error = &error_no_memory;
+	else if (!error) {
 		error = put_file(&heaptrack);
+		regfree(&heaptrack.allocation);
+	}
 	closed = export_close_gzip(heaptrack.stream, stream);
 	if (error)
 		mmt_error_destroy(closed);

@@ -10,6 +10,7 @@
 
 #include "base/compression.h"
 #include "base/map.h"
+#include "base/strings.h"
 #include "output/export/export-report.h"
 
 enum pprof_field {
@@ -32,7 +33,7 @@ enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
 
 enum pprof_sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
 
-enum label_field { LABEL_KEY = 1, LABEL_STR = 2 };
+enum label_field { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
 
 enum pprof_mapping_field {
 	MAPPING_ID = 1,
@@ -51,13 +52,6 @@ enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
 
-/* Functions that viewers leave out at the inner end of a stack: the callers of these are what maps memory. Viewers put
- * the expression between "^(" and ")$", and compare it with names without arguments. */
-#define DROPPED_FUNCTIONS                                                                                              \
-	"_*(GI_|libc_)?_*(mmap(64)?|mremap|s?brk|shmat|mprotect|syscall|(m|c|re|v|pv)alloc|memalign|aligned_alloc|"    \
-	"posix_memalign)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|__(default|glibc)_morecore|"   \
-	"operator new(\\[\\])?"
-
 #define MEMORY_LIMIT (1ull << 47) /* addresses are those of the file, so all mappings are one as large */
 
 struct pprof {
@@ -68,6 +62,7 @@ struct pprof {
 	struct intern functions; /* struct pprof_function */
 	struct intern locations; /* a mapping, an address, then pairs of function and line */
 	struct map build_ids;	 /* string id of a path -> place in the report's modules */
+	struct map unnamed;	 /* mappings with a frame that has no name */
 	struct buffer message, inner, key, names;
 	bool failed;
 };
@@ -99,32 +94,50 @@ static void put_number(struct pprof *pprof, enum pprof_field field, uint64_t val
 	buffer_clear(&pprof->names);
 }
 
-static uint64_t put_mapping(struct pprof *pprof, const struct mmt_frame *frame)
+static uint64_t mapping_id(struct pprof *pprof, const char *path)
+{
+	uint32_t name = (uint32_t)string_id(pprof, path);
+	bool is_new;
+
+	return export_number(&pprof->mappings, &name, sizeof(name), &is_new, &pprof->failed);
+}
+
+/* The mapping of a frame, or 0. */
+static uint64_t find_mapping(struct pprof *pprof, const struct mmt_frame *frame)
 {
 	const char *path = frame->module_path ? frame->module_path : frame->module;
-	struct buffer *message = &pprof->inner;
-	const uint64_t *module;
-	uint32_t name;
 	uint64_t id;
-	bool is_new;
 
 	if (!path)
 		return 0;
-	name = (uint32_t)string_id(pprof, path);
-	id = export_number(&pprof->mappings, &name, sizeof(name), &is_new, &pprof->failed);
-	if (!is_new)
-		return id;
-	module = map_get(&pprof->build_ids, name);
-	protobuf_number(message, MAPPING_ID, id);
-	protobuf_number(message, MAPPING_MEMORY_LIMIT, MEMORY_LIMIT);
-	protobuf_number(message, MAPPING_FILENAME, name);
-	if (module)
-		protobuf_number(message, MAPPING_BUILD_ID,
-				string_id(pprof, pprof->export->report->modules[*module].build_id));
-	for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
-		protobuf_number(message, has, 1);
-	put_field(pprof, PROFILE_MAPPING, message);
+	id = mapping_id(pprof, path);
+	if (!frame->function)
+		pprof->failed |= !map_put(&pprof->unnamed, id, true);
 	return id;
+}
+
+/* Write the mappings in the order of their numbers. Viewers that have the modules symbolize those with unnamed frames
+ * by their build-ids. */
+static void put_mappings(struct pprof *pprof)
+{
+	struct buffer *message = &pprof->inner;
+
+	for (uint32_t i = 0; i < pprof->mappings.count; i++) {
+		uint32_t name;
+		const uint64_t *module;
+
+		memcpy(&name, intern_get(&pprof->mappings, i, NULL), sizeof(name));
+		module = map_get(&pprof->build_ids, name);
+		protobuf_number(message, MAPPING_ID, i + 1);
+		protobuf_number(message, MAPPING_MEMORY_LIMIT, MEMORY_LIMIT);
+		protobuf_number(message, MAPPING_FILENAME, name);
+		if (module)
+			protobuf_number(message, MAPPING_BUILD_ID,
+					string_id(pprof, pprof->export->report->modules[*module].build_id));
+		for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
+			protobuf_number(message, has, !map_get(&pprof->unnamed, i + 1));
+		put_field(pprof, PROFILE_MAPPING, message);
+	}
 }
 
 static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
@@ -181,9 +194,12 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 	bool is_new;
 
 	buffer_clear(&pprof->key);
-	buffer_put_u64(&pprof->key, put_mapping(pprof, first));
+	buffer_put_u64(&pprof->key, find_mapping(pprof, first));
 	buffer_put_u64(&pprof->key, first->kind == MMT_FRAME_NATIVE ? first->module_offset : first->address);
 	do {
+		/* A viewer can symbolize a native frame, but nobody the address of JIT code. */
+		if (!frames[used]->function && first->kind == MMT_FRAME_NATIVE)
+			continue;
 		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));
 		buffer_put_u64(&pprof->key, frames[used]->source_line);
 	} while (frames[used++]->inlined && used < count);
@@ -239,7 +255,7 @@ static void put_program(struct pprof *pprof)
 
 		if (!is_start_of_program(group))
 			continue;
-		(void)put_mapping(pprof, group->frames[group->frame_count - 1]);
+		(void)find_mapping(pprof, group->frames[group->frame_count - 1]);
 		return;
 	}
 }
@@ -251,6 +267,31 @@ static void put_label(struct pprof *pprof, const char *key, const char *value)
 	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
+static void put_number_label(struct pprof *pprof, const char *key, int64_t value)
+{
+	protobuf_number(&pprof->inner, LABEL_KEY, string_id(pprof, key));
+	protobuf_number(&pprof->inner, LABEL_NUM, (uint64_t)value);
+	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+}
+
+/* PIDs are numbers, so that viewers which make a series of each text do not make one of each process. */
+static void put_labels(struct pprof *pprof, const struct mmt_part *part)
+{
+	const struct mmt_report *report = pprof->export->report;
+	const struct mmt_process *process = &report->processes[part->process];
+
+	put_label(pprof, "comm", process->name ? process->name : "");
+	put_number_label(pprof, "pid", process->pid);
+	if (part->thread.tid) {
+		put_label(pprof, "thread", part->thread.name);
+		put_number_label(pprof, "tid", part->thread.tid);
+	}
+	put_label(pprof, "class", mmt_class_name(part->memory_class));
+	put_label(pprof, "verdict", mmt_lifetime_verdict_name(report->groups[part->group].verdict));
+	if (part->file)
+		put_label(pprof, "file", part->file);
+}
+
 static void put_value(struct buffer *values, uint64_t value)
 {
 	protobuf_varint(values, value < INT64_MAX ? value : INT64_MAX);
@@ -260,7 +301,6 @@ static void put_sample(struct pprof *pprof, const struct mmt_part *part, const s
 {
 	const struct mmt_report *report = pprof->export->report;
 	struct buffer *values = &pprof->inner;
-	char text[EXPORT_NAME_BYTES];
 
 	protobuf_bytes(&pprof->message, SAMPLE_LOCATION_ID, locations->data, locations->size);
 	put_value(values, part->allocated_count);
@@ -271,12 +311,7 @@ static void put_sample(struct pprof *pprof, const struct mmt_part *part, const s
 	put_value(values, part->unfreed_count);
 	put_value(values, part->unfreed_bytes);
 	protobuf_message(&pprof->message, SAMPLE_VALUE, values);
-	put_label(pprof, "process", export_process_name(&report->processes[part->process], text));
-	if (part->thread.tid)
-		put_label(pprof, "thread", export_thread_name(&part->thread, text));
-	put_label(pprof, "class", mmt_class_name(part->memory_class));
-	if (part->file)
-		put_label(pprof, "file", part->file);
+	put_labels(pprof, part);
 	put_field(pprof, PROFILE_SAMPLE, &pprof->message);
 }
 
@@ -342,7 +377,7 @@ static void put_head(struct pprof *pprof)
 	/* What reports are sorted by: unfreed bytes include address space that is only reserved. */
 	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
 		   string_id(pprof, report->resident_bytes != MMT_UNKNOWN ? "resident_space" : "committed_space"));
-	put_number(pprof, PROFILE_DROP_FRAMES, string_id(pprof, DROPPED_FUNCTIONS));
+	put_number(pprof, PROFILE_DROP_FRAMES, string_id(pprof, EXPORT_ALLOCATION_FUNCTIONS));
 	put_type(pprof, PROFILE_PERIOD_TYPE, "space", "bytes");
 	put_number(pprof, PROFILE_PERIOD, 1);
 	if (report->start_realtime_ns)
@@ -370,6 +405,7 @@ static struct mmt_error *write_profile(struct pprof *pprof)
 	put_head(pprof);
 	put_program(pprof);
 	put_samples(pprof);
+	put_mappings(pprof);
 	put_strings(pprof);
 	error = export_end_buffers(buffers, count, NULL);
 	return error || !pprof->failed ? error : &error_no_memory;
@@ -393,5 +429,6 @@ struct mmt_error *export_pprof(const struct export *export, FILE *stream)
 	intern_deinit(&pprof.functions);
 	intern_deinit(&pprof.locations);
 	map_deinit(&pprof.build_ids);
+	map_deinit(&pprof.unnamed);
 	return error;
 }

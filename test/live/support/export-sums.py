@@ -89,8 +89,8 @@ def read_speedscope(path):
     return sums
 
 
-# As drop_frames of a profile has them, in the recordings that the tests export.
-PPROF_DROPPED = {'mmap', 'mmap64', '__mmap', '__mmap64', '__GI___mmap64', 'mremap', '__mremap', 'brk', '__brk', 'sbrk',
+# What exports for pprof and heaptrack leave out, in the recordings that the tests export.
+ALLOCATION_FUNCTIONS = {'mmap', 'mmap64', '__mmap', '__mmap64', '__GI___mmap64', 'mremap', '__mremap', 'brk', '__brk', 'sbrk',
                  '__sbrk', 'mprotect', '__mprotect', 'shmat', 'syscall', 'malloc', '__libc_malloc', '__libc_calloc',
                  'calloc', 'realloc', 'sysmalloc', 'sysmalloc_mmap', '_int_malloc', '__default_morecore',
                  '__glibc_morecore', 'operator new'}
@@ -101,7 +101,7 @@ def without_dropped(sums):
     shown = Sums()
     for measure, values in sums.of.items():
         for stack, value in values.items():
-            dropped = [i for i, name in enumerate(stack) if i and name.split('(')[0] in PPROF_DROPPED]
+            dropped = [i for i, name in enumerate(stack) if i and name.split('(')[0] in ALLOCATION_FUNCTIONS]
             shown.add(measure, stack[:dropped[0]] if dropped else stack, value)
     return shown
 
@@ -113,7 +113,7 @@ PPROF_TYPES = {
 
 
 def read_pprof(path):
-    sums, samples, locations, part, types = Sums(), [], {}, None, None
+    sums, samples, locations, unnamed, part, types = Sums(), [], {}, {}, None, None
     with open(path) as file:
         for line in file:
             line = line.rstrip('\n')
@@ -126,6 +126,16 @@ def read_pprof(path):
             elif part == 'Samples:' and re.fullmatch(r'[ \d]+:[ \d]+', line):
                 values, numbers = line.split(':')
                 samples.append(([int(v) for v in values.split()], [int(n) for n in numbers.split()]))
+            elif part == 'Locations' and re.fullmatch(r' *\d+: 0x\w+ M=\d+ ', line):
+                number, address, mapping = re.fullmatch(r' *(\d+): (0x\w+) M=(\d+) ', line).groups()
+                unnamed[int(number)] = (int(mapping), int(address, 16))
+            elif part == 'Mappings':
+                number, path, flags = re.fullmatch(r'(\d+): \S+ (\S*) \S* ?(.*)', line).groups()
+                # Viewers symbolize a mapping without these flags.
+                assert ('[FN]' in flags) == (int(number) not in {mapping for mapping, _ in unnamed.values()}), line
+                for location, (mapping, address) in unnamed.items():
+                    if mapping == int(number):
+                        locations[location] = ['%s+0x%x' % (path.rsplit('/', 1)[-1], address)]
             elif part == 'Locations':
                 number, name = re.fullmatch(r'(?: *(\d+): 0x\w+ (?:M=\d+ )?| +)(.*) \S*:\d+(?::\d+)? s=.*', line).groups()
                 if number:
@@ -355,7 +365,7 @@ def main():
         found = read_folded(path, kind.partition('=')[2])
     else:
         found = READERS[kind](path)
-    if kind == 'pprof':
+    if kind in ('pprof', 'heaptrack'):
         expected = without_dropped(expected)
     if not found.of:
         sys.exit('%s: nothing in it' % path)
