@@ -289,8 +289,9 @@ struct mmt_group {
 	uint32_t joined_to;	 /* id of the largest group that made accessible what this one only reserved; 0: none */
 	uint64_t resident_bytes; /* of committed_bytes; MMT_UNKNOWN if residency was not recorded */
 	uint64_t resident_before_bytes; /* of committed_before_bytes; or MMT_UNKNOWN */
-	/* Memory of the group: resident_bytes + resident_before_bytes, or committed_bytes + committed_before_bytes if
-	 * residency is unknown. */
+	uint64_t swapped_bytes;		/* of both, swapped out when recording ended; 0 if that is not known */
+	/* Memory of the group: resident_bytes + resident_before_bytes + swapped_bytes, or committed_bytes +
+	 * committed_before_bytes if residency is unknown. */
 	uint64_t memory_bytes;
 	uint64_t peak_bytes, peak_ns;		   /* maximum of the unfreed bytes, and when it was first reached */
 	uint64_t allocated_bytes, allocated_count; /* all mappings of the window */
@@ -548,6 +549,8 @@ enum mmt_growth_place {
 	MMT_GROWTH_BEFORE,    /* memory that was accessible before the recording */
 	MMT_GROWTH_KERNEL,    /* mapped by the kernel: programs, stacks */
 	MMT_GROWTH_UNMAPPED,  /* an older mapping that was unmapped */
+	MMT_GROWTH_ENDED,     /* a process that ended: all of its RSS */
+	MMT_GROWTH_UNREAD,    /* a process whose pages were not read: the change of its RSS */
 	MMT_GROWTH_PLACES,
 };
 
@@ -623,6 +626,7 @@ struct mmt_growth {
 	 * compared with these. */
 	bool pages_at_ends;
 	int64_t changing_bytes; /* what the process gained or lost between the readings of its size and of its pages */
+	int64_t hugetlb_bytes;	/* change of huge pages of hugetlbfs, which are neither in RSS nor in the parts */
 	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
@@ -665,6 +669,24 @@ struct mmt_step {
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes;	 /* of the pages read in this step; MMT_UNKNOWN: none were read */
 	uint64_t process_resident_bytes; /* from the last resident reading before to_ns; MMT_UNKNOWN: there is none */
+};
+
+/* Memory counters of a control group. Files include those on tmpfs and shared memory, which SHMEM has alone. */
+enum mmt_group_figure {
+	MMT_GROUP_CURRENT,
+	MMT_GROUP_ANON,
+	MMT_GROUP_FILE,
+	MMT_GROUP_SHMEM,
+	MMT_GROUP_KERNEL,
+	MMT_GROUP_LIMIT, /* MMT_UNKNOWN: none */
+	MMT_GROUP_FIGURES
+};
+
+/* At the first and the last reading in the window; MMT_UNKNOWN: the kernel does not have this counter. */
+struct mmt_control_group {
+	uint64_t start_ns, end_ns;
+	uint64_t start_bytes[MMT_GROUP_FIGURES], end_bytes[MMT_GROUP_FIGURES];
+	uint64_t peak_bytes; /* the largest MMT_GROUP_CURRENT */
 };
 
 struct mmt_report {
@@ -710,6 +732,9 @@ struct mmt_report {
 	uint64_t before_bytes;	   /* mapped before the window and still mapped */
 	uint64_t kernel_bytes;	   /* mapped by the kernel and still mapped */
 	uint64_t too_recent_bytes; /* mapped in [allocations_to_ns, to_ns) and still mapped */
+	const struct mmt_control_group *control_group; /* NULL: none was recorded, or it has no counters */
+	bool swapped_known;		 /* which pages are swapped out; false: not read, or the window ends earlier */
+	uint64_t resident_hugetlb_bytes; /* of resident_bytes: huge pages of hugetlbfs, which are not in RSS */
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t peak_bytes, peak_ns;

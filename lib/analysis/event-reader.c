@@ -73,6 +73,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_SWAPPED] = MMT_EVENT_OTHER,
     [EVENT_BREAK] = MMT_EVENT_OTHER,
     [EVENT_PSS] = MMT_EVENT_OTHER,
+    [EVENT_GROUP_MEMORY] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
@@ -418,6 +419,7 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_SWAPPED:
 	case EVENT_BREAK:
 	case EVENT_PSS:
+	case EVENT_GROUP_MEMORY:
 	case EVENT_OTHER:
 		break;
 	}

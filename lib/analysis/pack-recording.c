@@ -417,13 +417,14 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 }
 
 /* Records of the recorder that hold only numbers and marks: marks of the user, RSS, swap, Pss, addresses of resident
- * pages, which dumps a call waits for, missing children, process start times, and breaks. */
+ * pages, which dumps a call waits for, missing children, process start times, breaks, and memory counters of a group.
+ */
 static bool is_note(const struct event *event)
 {
 	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_RESIDENT_PAGES ||
 	       event->kind == EVENT_LARGE_DUMPS || event->kind == EVENT_UNRECORDED_CHILDREN ||
 	       event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_SWAPPED || event->kind == EVENT_BREAK ||
-	       event->kind == EVENT_PSS;
+	       event->kind == EVENT_PSS || event->kind == EVENT_GROUP_MEMORY;
 }
 
 /*
@@ -482,7 +483,7 @@ static void report_second_pass(const struct pack *pack, const struct event *even
 static struct mmt_error *write_all(struct pack *pack)
 {
 	static const enum format_feature late[] = {FEATURE_SAMPLE_TIME, FEATURE_MMTRACE_LOSS, FEATURE_MMTRACE_RESIDENCY,
-						   FEATURE_MMTRACE_HUGE_PAGES};
+						   FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED};
 	struct mmt_error *error = add_head(pack);
 	bool end = false;
 

@@ -3,10 +3,13 @@
  * incremental metadata between them. */
 #include "capture/recorder.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +24,13 @@
 #include "capture/ring-reader.h"
 #include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
+
+/* log2 of the sizes of huge pages on any architecture */
+#define HUGETLB_SHIFT_MIN 14
+#define HUGETLB_SHIFT_MAX 34
+#ifndef MFD_HUGE_SHIFT
+#define MFD_HUGE_SHIFT 26
+#endif
 
 /* Adds a section to the file. Takes the content of the buffer. */
 static struct mmt_error *add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
@@ -68,6 +78,42 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));
 }
 
+/* The kernel's own hugetlbfs, one for each size of huge pages, has MAP_HUGETLB mappings, SHM_HUGETLB segments and
+ * memfds. */
+static struct mmt_error *find_own_hugetlbfs(struct recording_info *info)
+{
+	for (unsigned shift = HUGETLB_SHIFT_MIN; shift <= HUGETLB_SHIFT_MAX; shift++) {
+		CLEANUP(close) int fd = memfd_create("", MFD_CLOEXEC | MFD_HUGETLB | shift << MFD_HUGE_SHIFT);
+		struct stat state;
+
+		if (fd >= 0 && fstat(fd, &state) == 0 &&
+		    !vector_push(&info->hugetlb_devices,
+				 ((struct device_number){major(state.st_dev), minor(state.st_dev)})))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* Huge pages of hugetlbfs are not in RSS, and only the device of a mapping shows that it has such pages. */
+static struct mmt_error *find_hugetlbfs(struct recording_info *info)
+{
+	struct mmt_error *error = find_own_hugetlbfs(info);
+	CLEANUP(free) char *text = NULL;
+	char *rest, *line;
+
+	if (error || text_file_read(-1, "/proc/self/mountinfo", &text) < 0)
+		return error;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		struct device_number device;
+
+		if (strstr(line, " - hugetlbfs ") &&
+		    sscanf(line, "%*u %*u %" SCNu32 ":%" SCNu32, &device.major, &device.minor) == 2 &&
+		    info->hugetlb_devices.count < LIMIT_HUGETLB_DEVICES && !vector_push(&info->hugetlb_devices, device))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
 static struct mmt_error *fill_info(const struct recorder *recorder, struct recording_info *info)
 {
 	info->recorder_version = strdup(mmt_version());
@@ -92,7 +138,7 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 		if (!vector_push(&info->roles, recorder->reader.events.items.items[i].role))
 			return &error_no_memory;
 	}
-	return vector_push(&info->roles, ROLE_SNAPSHOT) ? NULL : &error_no_memory;
+	return vector_push(&info->roles, ROLE_SNAPSHOT) ? find_hugetlbfs(info) : &error_no_memory;
 }
 
 static struct mmt_error *add_string(struct recorder *recorder, enum format_feature feature, const char *text,
@@ -257,24 +303,42 @@ static struct mmt_error *add_huge_pages(struct recorder *recorder, struct record
 	return error;
 }
 
+/* Takes the pages. */
+static struct mmt_error *add_pages(struct recorder *recorder, enum format_feature feature,
+				   process_residencies *processes, process_residencies *at_start, struct buffer *buffer)
+{
+	struct recording_residency residency = {.processes = *processes};
+	struct mmt_error *error = NULL;
+
+	*processes = (process_residencies){0};
+	if (at_start) {
+		residency.at_start = *at_start;
+		*at_start = (process_residencies){0};
+	}
+	if (residency.processes.count) {
+		error = recording_residency_encode(&residency, buffer);
+		if (!error)
+			error = add_section(recorder, feature, buffer);
+	}
+	recording_residency_deinit(&residency);
+	return error;
+}
+
 static struct mmt_error *add_residency(struct recorder *recorder, struct buffer *buffer)
 {
-	struct recording_residency residency = {0};
-	struct recording_huge_pages huge = {0};
-	struct mmt_error *error = read_final_residency(recorder, &residency.processes, &huge);
+	struct final_residency pages = {0};
+	struct mmt_error *error = read_final_residency(recorder, &pages);
 
-	if (!error) {
-		residency.at_start = recorder->jobs.start_residency;
-		recorder->jobs.start_residency = (process_residencies){0};
-	}
-	if (!error && residency.processes.count)
-		error = recording_residency_encode(&residency, buffer);
-	if (!error && residency.processes.count)
-		error = add_section(recorder, FEATURE_MMTRACE_RESIDENCY, buffer);
-	if (!error && huge.processes.count)
-		error = add_huge_pages(recorder, &huge, buffer);
-	recording_residency_deinit(&residency);
-	recording_huge_pages_deinit(&huge);
+	if (!error)
+		error = add_pages(recorder, FEATURE_MMTRACE_RESIDENCY, &pages.resident, &recorder->jobs.start_residency,
+				  buffer);
+	if (!error)
+		error = add_pages(recorder, FEATURE_MMTRACE_SWAPPED, &pages.swapped, NULL, buffer);
+	if (!error && pages.huge.processes.count)
+		error = add_huge_pages(recorder, &pages.huge, buffer);
+	process_residencies_deinit(&pages.resident);
+	process_residencies_deinit(&pages.swapped);
+	recording_huge_pages_deinit(&pages.huge);
 	return error;
 }
 

@@ -214,6 +214,12 @@ struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, ui
 	return append_note(recorder, NOTE_SWAPPED, pid, time_ns, bytes, reading);
 }
 
+struct mmt_error *recorder_note_group(struct recorder *recorder, enum note_kind kind, uint64_t time_ns, uint64_t bytes,
+				      uint64_t reading)
+{
+	return append_note(recorder, kind, 0, time_ns, bytes, reading);
+}
+
 struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns)
 {
 	return append_note(recorder, NOTE_STARTED, pid, time_ns, boot_ns, 0);

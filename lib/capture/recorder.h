@@ -15,6 +15,7 @@
 #include "capture/jit-code/jit-code.h"
 #include "capture/build-id-notes.h"
 #include "capture/perf/clock.h"
+#include "capture/procfs/group-memory.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/pss.h"
 #include "capture/procfs/residency.h"
@@ -71,9 +72,11 @@ struct jobs {
 	process_ranges_list
 	    interval_ranges; /* ranges of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
 
+	struct group_memory group_memory; /* of the recorded control group */
 	struct resident_series resident_series;
 	uint64_t pss_next_ns; /* when Pss is read again */
 	process_residencies start_residency;
+	bool start_pages_read;	/* or left out: processes that are found later do not get there */
 	uint64_t huge_spent_ns; /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */
 	uint32_t page_readings; /* how often resident pages were read since the start */
 	bool residency_reported;
@@ -205,6 +208,10 @@ struct mmt_error *recorder_note_resident(struct recorder *recorder, pid_t pid, u
 /* Notes how much of a process is swapped, after its RSS in the same reading. Without this note, nothing is swapped. */
 struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
 					uint64_t reading) MMT_MUST_CHECK;
+
+/* Notes one counter of the control group, NOTE_GROUP_*. */
+struct mmt_error *recorder_note_group(struct recorder *recorder, enum note_kind kind, uint64_t time_ns, uint64_t bytes,
+				      uint64_t reading) MMT_MUST_CHECK;
 
 /* Notes when a process started, in nanoseconds since boot. */
 struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,

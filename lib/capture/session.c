@@ -91,6 +91,7 @@ static void recorder_deinit(struct recorder *recorder)
 	vector_deinit(&recorder->unrecorded_children);
 	map_deinit(&recorder->left_out_children);
 	process_events_deinit(&recorder->process_events);
+	group_memory_close(&recorder->jobs.group_memory);
 	resident_series_deinit(&recorder->jobs.resident_series);
 	jitdumps_deinit(&recorder->jobs.jitdumps);
 	build_id_notes_deinit(&recorder->jobs.build_ids);
@@ -518,7 +519,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 			     struct mmt_error **write_error_ret)
 {
 	struct mmt_record_options options;
-	struct recorder recorder = {.options = &options, .cgroup = -1};
+	struct recorder recorder = {.options = &options, .cgroup = -1, .jobs.group_memory.directory = -1};
 	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_record_options");
 	uint64_t cpu_before_ns = cpu_used_ns();
 

@@ -195,18 +195,25 @@ static void leave_space(struct process *process)
 	process->named_by_ended = false;
 }
 
+static struct process *find_space_owner(struct process *process)
+{
+	struct process *owner = process;
+
+	while (owner->borrows_space && owner->next_sharer != process)
+		owner = owner->next_sharer;
+	return owner->borrows_space ? process : owner;
+}
+
+const struct process *processes_space_owner(const struct processes *processes, const struct process *process)
+{
+	return process == processes->undecided ? process : find_space_owner(processes->all.items[process->index]);
+}
+
 /* An ended process still refers to the space that it shared. */
 static void note_former(struct process *process)
 {
-	struct process *owner = process->next_sharer;
-
-	if (owner == process)
-		return;
-	while (owner->borrows_space && owner->next_sharer != process)
-		owner = owner->next_sharer;
-	if (owner->borrows_space)
-		owner = process;
-	owner->named_by_ended = true;
+	if (process->next_sharer != process)
+		find_space_owner(process->next_sharer)->named_by_ended = true;
 }
 
 void processes_release_space(struct processes *processes, struct process *process)

@@ -70,6 +70,8 @@ size_t processes_count(const struct processes *processes);
 /* Index of the process that holds what this process maps: itself. A child of vfork, until it executes a program, maps
  * for its parent, which gets the space back. */
 uint32_t processes_holder(const struct processes *processes, const struct process *process);
+/* The process whose space this live process uses: itself, unless it borrows one. */
+const struct process *processes_space_owner(const struct processes *processes, const struct process *process);
 /* The live process with this PID, or the last one that ended; NULL: none. */
 struct process *processes_find(const struct processes *processes, int32_t pid);
 

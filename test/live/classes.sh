@@ -6,18 +6,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-# Three huge pages of 2 MiB, if the system provides them.
-pool=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
-borrowed=0
-return_pages() {
-	[ $borrowed -gt 0 ] && echo $(($(cat $pool) - borrowed)) >$pool
-	end_everything
-}
-borrow_pages() {
-	local before
-	before=$(cat $pool) && trap return_pages EXIT && echo $((before + 3)) >$pool && borrowed=$(($(cat $pool) - before))
-}
-borrow_pages 2>/dev/null
+borrow_huge_pages 3
 start_workload classes
 record_work -p "$pid"
 expect_true_report

@@ -49,6 +49,11 @@ expect_part '.place == "made"'
 record_growth protect
 expect_part '.place == "committed"'
 
+# Its pages stay: no part is large.
+record_growth forbid
+expect_part 'true'
+$attributed && expect_json "[.growth.parts[].bytes | fabs] | max // 0 | . <= $allowance"
+
 record_growth file
 expect_part '.place == "before" and .class == "file" and (.name | contains("libc") | not)'
 
@@ -71,6 +76,15 @@ expect_json '.processes | length == 4'
 
 record_growth give-back
 expect_part '.place == "unmapped"'
+
+# The kernel does not count these huge pages in RSS. The machine may have none.
+if borrow_huge_pages 4; then
+	record_growth hugetlb
+	expect_part 'true'
+	$attributed && expect_json '.growth.hugetlb_bytes == 8 * 1048576'
+	$attributed && expect_json ".processes[0].resident_bytes - .growth.end_bytes | fabs <= $allowance"
+	$attributed && { grep -qE '^ +\+8.00 MiB  in huge pages of hugetlbfs' report.txt || fail "no line: $(cat report.txt)"; }
+fi
 
 record_growth idle
 $attributed && expect_json ".growth | .unexplained_bytes | fabs <= $allowance"

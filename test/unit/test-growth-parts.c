@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Where RSS grew, in a recording with page readings at its start, in between and at its end. */
 #include <check.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "analysis/replay/replay.h"
@@ -110,6 +111,21 @@ static const struct mmt_growth_part *find_part(const struct mmt_growth *growth, 
 	return NULL;
 }
 
+static void assert_kind(const struct mmt_growth *growth, enum mmt_class memory_class, bool arena, uint64_t start_pages,
+			uint64_t end_pages)
+{
+	for (size_t i = 0; i < growth->kind_count; i++) {
+		const struct mmt_resident_kind *held = &growth->kinds[i];
+
+		if (held->memory_class != memory_class || held->arena != arena)
+			continue;
+		ck_assert_uint_eq(held->start_bytes, start_pages * PAGE);
+		ck_assert_uint_eq(held->end_bytes, end_pages * PAGE);
+		return;
+	}
+	ck_abort_msg("no memory of class %s", mmt_class_name(memory_class));
+}
+
 static void move(struct recording_builder *builder, uint64_t time_ns, uint64_t from, uint64_t old_bytes, uint64_t to,
 		 uint64_t new_bytes)
 {
@@ -170,6 +186,268 @@ START_TEST(moved_memory_is_not_new)
 }
 END_TEST
 
+/* MREMAP_DONTUNMAP takes the 5 pages of a mapping from before to a new one: the old mapping has given them back, and
+ * nothing is unmapped. */
+START_TEST(pages_taken_from_a_mapping_that_stays)
+{
+	const struct event_mapping lines[] = {line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
+	const struct resident_run start = {BUFFER_START, BUFFER_START + 5 * PAGE};
+	const struct resident_run end = {BUFFER_NEXT, BUFFER_NEXT + 5 * PAGE};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0};
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 1);
+	builder_call(builder, &(struct builder_call){
+				  .call = CALL_MREMAP,
+				  .time_ns = 2000,
+				  .pid = PID,
+				  .tid = PID,
+				  .arguments = {BUFFER_START, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP},
+				  .result = (int64_t)BUFFER_NEXT});
+	add_pages(&residency.at_start, 5 * PAGE, &start, 1);
+	add_pages(&residency.processes, 5 * PAGE, &end, 1);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert(report->growth.parts_known);
+	ck_assert_uint_eq(report->growth.part_count, 2);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->bytes, -5 * (int64_t)PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_MADE, MMT_CLASS_ANON)->bytes, 5 * PAGE);
+	ck_assert_uint_eq(report->resident_bytes, 5 * PAGE);
+	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+#define HUGE 0x600000000000ull
+#define HUGE_PAGE (2ull << 20)
+
+/* RSS does not include huge pages of hugetlbfs: 3 that were there before, of a file and of a segment whose device alone
+ * shows it, and 1 that is unmapped, are in no part, nor are 2 that are mapped in the recording. */
+START_TEST(hugetlb_is_apart)
+{
+	struct event_mapping lines[] = {line(HUGE, HUGE_PAGE, PRIVATE_RW, "/anon_hugepage (deleted)", 5),
+					line(HUGE + 2 * HUGE_PAGE, 2 * HUGE_PAGE, PRIVATE_RW, "/mnt/huge/file", 6),
+					line(HUGE + 8 * HUGE_PAGE, HUGE_PAGE, PRIVATE_RW, "/SYSV00000000 (deleted)", 7),
+					line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
+	const struct resident_run start[] = {{HUGE, HUGE + HUGE_PAGE},
+					     {HUGE + 2 * HUGE_PAGE, HUGE + 4 * HUGE_PAGE},
+					     {HUGE + 8 * HUGE_PAGE, HUGE + 9 * HUGE_PAGE},
+					     {BUFFER_START, BUFFER_START + 2 * PAGE}};
+	const struct resident_run end[] = {{HUGE + 2 * HUGE_PAGE, HUGE + 4 * HUGE_PAGE},
+					   {HUGE + 8 * HUGE_PAGE, HUGE + 9 * HUGE_PAGE},
+					   {HUGE + 16 * HUGE_PAGE, HUGE + 18 * HUGE_PAGE},
+					   {BUFFER_START, BUFFER_START + 5 * PAGE}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0};
+	struct mmt_report *report;
+
+	for (size_t i = 0; i < 3; i++)
+		lines[i].device_minor = BUILDER_HUGETLB_MINOR;
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 4);
+	builder_munmap_exit(builder, 1500, PID, PID, HUGE, HUGE_PAGE);
+	builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+						     .time_ns = 2000,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {0, 2 * HUGE_PAGE, PRIVATE_RW,
+								   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB},
+						     .result = (int64_t)(HUGE + 16 * HUGE_PAGE)});
+	add_pages(&residency.at_start, 2 * PAGE, start, 4);
+	add_pages(&residency.processes, 5 * PAGE, end, 4);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert(report->growth.parts_known);
+	ck_assert_uint_eq(report->growth.part_count, 1);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->bytes, 3 * PAGE);
+	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
+	ck_assert_int_eq(report->growth.hugetlb_bytes, HUGE_PAGE);
+	ck_assert_uint_eq(report->processes[0].resident_bytes, 5 * PAGE);
+	ck_assert_uint_eq(report->resident_bytes, 2 * HUGE_PAGE);
+	ck_assert_uint_eq(report->resident_hugetlb_bytes, 2 * HUGE_PAGE);
+	/* Only what is in RSS has a kind. */
+	ck_assert_uint_eq(report->growth.kind_count, 1);
+	assert_kind(&report->growth, MMT_CLASS_ANON, false, 2, 5);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+#define SWAPPED 0x710000000000ull
+
+/* Of two mappings, 6 pages of one are swapped out and 1 is resident, and 5 of the other are resident: the first holds
+ * more memory. So does what is swapped out of memory from before that was made accessible. */
+START_TEST(swapped_memory_belongs_to_rows)
+{
+	const struct event_mapping lines[] = {line(RESERVED, 16 * PAGE, PROT_NONE, "", 0)};
+	const struct resident_run resident[] = {{SWAPPED, SWAPPED + PAGE}, {MADE, MADE + 5 * PAGE}};
+	const struct resident_run out[] = {{SWAPPED + PAGE, SWAPPED + 7 * PAGE}, {RESERVED, RESERVED + 4 * PAGE}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0}, swapped = {0};
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 1);
+	builder_mmap_exit(builder, 2000, PID, PID, SWAPPED, 16 * PAGE, 0x1111);
+	builder_mmap_exit(builder, 2001, PID, PID, MADE, 16 * PAGE, 0x2222);
+	builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
+						     .time_ns = 2200,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {RESERVED, 16 * PAGE, PRIVATE_RW}});
+	builder_note(builder, 2900, PID, NOTE_RESIDENT, 6 * PAGE, 1);
+	builder_note(builder, 2900, PID, NOTE_SWAPPED, 10 * PAGE, 1);
+	add_pages(&residency.processes, 6 * PAGE, resident, 2);
+	add_pages(&swapped.processes, 10 * PAGE, out, 2);
+	report_file_add_residency(builder, &residency);
+	report_file_add_swapped(builder, &swapped);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert(report->swapped_known);
+	ck_assert_uint_eq(report->group_count, 3);
+	ck_assert_uint_eq(report->groups[0].swapped_bytes, 6 * PAGE);
+	ck_assert_uint_eq(report->groups[0].resident_bytes, PAGE);
+	ck_assert_uint_eq(report->groups[0].memory_bytes, 7 * PAGE);
+	ck_assert_uint_eq(report->groups[1].swapped_bytes, 0);
+	ck_assert_uint_eq(report->groups[1].memory_bytes, 5 * PAGE);
+	ck_assert_uint_eq(report->groups[2].swapped_bytes, 4 * PAGE);
+	ck_assert_uint_eq(report->groups[2].memory_bytes, 4 * PAGE);
+	ck_assert_uint_eq(report->resident_bytes, 6 * PAGE);
+	mmt_report_destroy(report);
+	/* It is known at the end only. */
+	mmt_report_options_init(&options);
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 2950};
+	report = report_file_report(&options);
+	ck_assert(!report->swapped_known);
+	ck_assert_uint_eq(report->groups[0].swapped_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+#define ENDED (PID + 1)
+#define UNREAD (PID + 2)
+
+/* Of several processes, one has ended, with what it had at the start, and one has only readings of RSS: they are parts
+ * of the sum. A child that began and ended in the recording is none. */
+START_TEST(ended_and_unread_processes)
+{
+	const struct event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct resident_run start = {HEAP, HEAP + 6 * PAGE}, end = {HEAP, HEAP + 8 * PAGE};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0};
+	struct mmt_report *report;
+
+	for (int32_t pid = PID; pid <= UNREAD; pid++)
+		builder_snapshot(builder, SNAPSHOT_START, 1000, pid, lines, 1);
+	for (int32_t pid = PID; pid <= UNREAD; pid++)
+		builder_note(builder, 1001, pid, NOTE_RESIDENT, 6 * PAGE, 1);
+	builder_fork(builder, 1500, UNREAD + 1, UNREAD + 1, PID, PID);
+	builder_note(builder, 1600, UNREAD + 1, NOTE_RESIDENT, 50 * PAGE, 2);
+	builder_exit(builder, 1700, UNREAD + 1, UNREAD + 1);
+	builder_exit(builder, 2000, ENDED, ENDED);
+	builder_note(builder, 2900, PID, NOTE_RESIDENT, 8 * PAGE, 3);
+	builder_note(builder, 2900, UNREAD, NOTE_RESIDENT, 9 * PAGE, 3);
+	add_pages(&residency.at_start, 6 * PAGE, &start, 1);
+	add_pages(&residency.at_start, 6 * PAGE, &start, 1);
+	residency.at_start.items[1].pid = ENDED;
+	add_pages(&residency.processes, 8 * PAGE, &end, 1);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert(report->growth.parts_known);
+	ck_assert_uint_eq(report->growth.part_count, 3);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_HEAP)->bytes, 2 * PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_ENDED, 0)->bytes, -6 * (int64_t)PAGE);
+	ck_assert_int_eq(find_part(&report->growth, MMT_GROWTH_UNREAD, 0)->bytes, 3 * PAGE);
+	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
+	ck_assert_int_eq(report->growth.changing_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* The counters of a control group have the first and the last reading, and the largest. */
+START_TEST(counters_of_a_control_group)
+{
+	static const uint64_t sizes[] = {100, 900, 300};
+	struct recording_builder *builder = builder_create(report_file_path());
+	const struct mmt_control_group *group;
+	struct mmt_report *report;
+
+	builder_mmap_exit(builder, 1000, PID, PID, MADE, 16 * PAGE, 0x1234);
+	for (uint64_t i = 0; i < 3; i++) {
+		for (uint32_t kind = NOTE_GROUP_CURRENT; kind < NOTE_GROUP_LIMIT; kind++)
+			builder_note(builder, 1100 + i, 0, (enum note_kind)kind, sizes[i] + kind, i);
+		builder_note(builder, 1100 + i, 0, NOTE_GROUP_LIMIT, i ? 5000 : UINT64_MAX, i);
+	}
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	group = report->control_group;
+	ck_assert_ptr_nonnull(group);
+	ck_assert_uint_eq(group->start_ns, 1100);
+	ck_assert_uint_eq(group->end_ns, 1102);
+	ck_assert_uint_eq(group->start_bytes[MMT_GROUP_CURRENT], 100 + NOTE_GROUP_CURRENT);
+	ck_assert_uint_eq(group->end_bytes[MMT_GROUP_SHMEM], 300 + NOTE_GROUP_SHMEM);
+	ck_assert_uint_eq(group->end_bytes[MMT_GROUP_KERNEL], 300 + NOTE_GROUP_KERNEL);
+	ck_assert_uint_eq(group->start_bytes[MMT_GROUP_LIMIT], MMT_UNKNOWN);
+	ck_assert_uint_eq(group->end_bytes[MMT_GROUP_LIMIT], 5000);
+	ck_assert_uint_eq(group->peak_bytes, 900 + NOTE_GROUP_CURRENT);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+#define CHILD (PID + 1)
+
+/* A child of clone(CLONE_VM) moves memory of the space that it shares. The memory of both counts once: 5 pages. A
+ * report of the child alone shows its readings. */
+START_TEST(child_in_the_same_space)
+{
+	const struct event_mapping lines[] = {line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
+	const struct resident_run start = {BUFFER_START, BUFFER_START + 5 * PAGE};
+	const struct resident_run end = {BUFFER_NEXT, BUFFER_NEXT + 5 * PAGE};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0};
+	struct mmt_report_options options;
+	const int32_t child = CHILD;
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 1);
+	builder_note(builder, 1001, PID, NOTE_RESIDENT, 5 * PAGE, 1);
+	builder_fork(builder, 1500, CHILD, CHILD, PID, PID);
+	builder_new_task(builder, 1500, PID, PID, CHILD, CLONE_VM);
+	builder_call(builder, &(struct builder_call){.call = CALL_MREMAP,
+						     .time_ns = 2000,
+						     .pid = CHILD,
+						     .tid = CHILD,
+						     .arguments = {BUFFER_START, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE},
+						     .result = (int64_t)BUFFER_NEXT});
+	builder_note(builder, 2900, PID, NOTE_RESIDENT, 5 * PAGE, 2);
+	builder_note(builder, 2900, CHILD, NOTE_RESIDENT, 5 * PAGE, 2);
+	builder_note(builder, 2900, CHILD, NOTE_SWAPPED, PAGE, 2);
+	add_pages(&residency.at_start, 5 * PAGE, &start, 1);
+	add_pages(&residency.processes, 5 * PAGE, &end, 1);
+	add_pages(&residency.processes, 5 * PAGE, &end, 1);
+	residency.processes.items[1].pid = CHILD;
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert_uint_eq(report->process_count, 2);
+	ck_assert(report->growth.parts_known);
+	ck_assert_uint_eq(report->growth.part_count, 0);
+	ck_assert_uint_eq(report->growth.end_bytes, 5 * PAGE);
+	ck_assert_uint_eq(report->growth.end_swap_bytes, 0);
+	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
+	mmt_report_destroy(report);
+	mmt_report_options_init(&options);
+	options.pids = &child;
+	options.pid_count = 1;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->growth.end_bytes, 5 * PAGE);
+	ck_assert_uint_eq(report->growth.end_swap_bytes, PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* The ranges may be any values: what is replaced where memory is moved to is gone, and nothing counts twice. */
 START_TEST(pages_that_move)
 {
@@ -216,21 +494,6 @@ START_TEST(too_many_moves)
 	ck_assert_ptr_eq(pages.start.items, runs);
 }
 END_TEST
-
-static void assert_kind(const struct mmt_growth *growth, enum mmt_class memory_class, bool arena, uint64_t start_pages,
-			uint64_t end_pages)
-{
-	for (size_t i = 0; i < growth->kind_count; i++) {
-		const struct mmt_resident_kind *held = &growth->kinds[i];
-
-		if (held->memory_class != memory_class || held->arena != arena)
-			continue;
-		ck_assert_uint_eq(held->start_bytes, start_pages * PAGE);
-		ck_assert_uint_eq(held->end_bytes, end_pages * PAGE);
-		return;
-	}
-	ck_abort_msg("no memory of class %s", mmt_class_name(memory_class));
-}
 
 START_TEST(every_page_has_a_part)
 {
@@ -1032,9 +1295,11 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "growth-parts");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(tests, every_page_has_a_part, aligned_memory_without_glibc_is_no_arena, parts_add_up_while_the_process_runs,
-			no_parts_without_the_first_reading, window_ends_with_its_last_reading,
-			window_starts_with_the_nearest_reading,
+	tcase_add_tests(tests, every_page_has_a_part, aligned_memory_without_glibc_is_no_arena,
+			pages_taken_from_a_mapping_that_stays, child_in_the_same_space, hugetlb_is_apart,
+			swapped_memory_belongs_to_rows, ended_and_unread_processes, counters_of_a_control_group,
+			parts_add_up_while_the_process_runs, no_parts_without_the_first_reading,
+			window_ends_with_its_last_reading, window_starts_with_the_nearest_reading,
 			mapping_between_start_and_nearest_reading_keeps_its_pages, no_parts_without_two_readings,
 			steps_have_their_readings, impossible_readings_are_ignored, one_reading_for_each_snapshot,
 			runs_are_counted_once, window_without_readings_has_no_parts, absurd_sizes_do_not_overflow,

@@ -100,8 +100,8 @@ START_TEST(huge_pages_are_found_and_sampled)
 	ck_assert(residency_open(&reader, NULL, getpid()));
 	if (!reader.scan)
 		SKIP_TEST(NO_HUGE_PAGES);
-	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true};
-	ranges[1] = (struct mapped_range){start + 40 * HUGE_BYTES, start + 48 * HUGE_BYTES, false};
+	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true, false};
+	ranges[1] = (struct mapped_range){start + 40 * HUGE_BYTES, start + 48 * HUGE_BYTES, false, false};
 	read_huge(&reader, ranges, 2, &huge);
 	ck_assert_uint_eq(huge.runs.count, 1);
 	ck_assert_uint_eq(huge.runs.items[0].start, start);
@@ -150,7 +150,7 @@ START_TEST(a_process_with_userfaultfd_is_not_sampled)
 		SKIP_TEST("userfaultfd is not permitted here");
 	if (!open_full_huge(8, &memory, &reader))
 		SKIP_TEST(NO_HUGE_PAGES);
-	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
+	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};
 	read_huge(&reader, &range, 1, &huge);
 	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
 	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAFE);
@@ -178,7 +178,7 @@ START_TEST(sampling_causes_no_page_faults)
 
 	if (!open_full_huge(8, &memory, &reader))
 		SKIP_TEST(NO_HUGE_PAGES);
-	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true};
+	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};
 	read_huge(&reader, &range, 1, &huge);
 	ck_assert_int_eq(madvise(memory, 4 * HUGE_BYTES, MADV_DONTNEED), 0);
 	ck_assert_int_eq(((volatile uint8_t *)memory)[HUGE_BYTES], 0);

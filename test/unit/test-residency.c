@@ -175,6 +175,41 @@ START_TEST(steps_are_large_where_little_is_resident)
 }
 END_TEST
 
+/* Memory keeps its pages when it becomes inaccessible, and RSS contains them. Without the ioctl, every page of a
+ * reservation must be checked: one that is too large is left out, and the others still count. */
+START_TEST(protected_pages_are_resident)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *large = mmap(NULL, RESIDENCY_RESERVED_BYTES_MAX + page, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t start = (uint64_t)(uintptr_t)memory, large_start = (uint64_t)(uintptr_t)large;
+	const struct mapped_range written = {start, start + 8 * page, true, true};
+	const struct mapped_range empty = {large_start, large_start + RESIDENCY_RESERVED_BYTES_MAX + page, true, true};
+	struct mapped_range ranges[] = {start < large_start ? written : empty, start < large_start ? empty : written};
+	struct process_residency residency = {0};
+	struct residency_reader reader;
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_ptr_ne(large, MAP_FAILED);
+	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
+	memory[page] = memory[2 * page] = 1;
+	ck_assert_int_eq(mprotect(memory, 8 * page, PROT_NONE), 0);
+	ck_assert(residency_open(&reader, NULL, getpid()));
+	reader.scan = _i == 0;
+	ck_assert_ptr_null(residency_read_ranges(&reader, ranges, 2, &residency));
+	ck_assert(!reader.gave_up);
+	ck_assert_uint_eq(residency.runs.count, 1);
+	ck_assert_uint_eq(residency.runs.items[0].start, start + page);
+	ck_assert_uint_eq(residency.runs.items[0].end, start + 3 * page);
+	if (!reader.scan)
+		ck_assert_uint_eq(reader.bytes, 8 * page);
+	deinit(&reader, &residency);
+	munmap(memory, 8 * page);
+	munmap(large, RESIDENCY_RESERVED_BYTES_MAX + page);
+}
+END_TEST
+
 /* Names of processes may look like other lines. */
 START_TEST(swapped_size_in_status)
 {
@@ -246,6 +281,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, overlapping_ranges_give_each_page_once, 0, 2);
 	tcase_add_loop_test(cases, near_ranges_are_read_together, 0, 2);
 	tcase_add_loop_test(cases, no_pages_of_the_program_after_an_exec, 0, 2);
+	tcase_add_loop_test(cases, protected_pages_are_resident, 0, 2);
 	tcase_add_tests(cases, reading_a_huge_address_space_is_bounded, steps_are_large_where_little_is_resident,
 			swapped_size_in_status);
 	return suite;

@@ -23,6 +23,7 @@ START_TEST(information_round_trips)
 {
 	static const int32_t targets[] = {17, 4711};
 	static const uint32_t roles[] = {ROLE_SYSCALL, ROLE_DUMP, ROLE_SNAPSHOT, ROLE_LARGE_DUMP};
+	static const struct device_number devices[] = {{0, 16}, {8, 1}};
 	const struct recording_info info = {
 	    .recorder_version = "1.2.3",
 	    .start_ns = 5,
@@ -35,6 +36,7 @@ START_TEST(information_round_trips)
 	    .command = true,
 	    .targets = {.items = (int32_t *)targets, .count = 2},
 	    .roles = {.items = (uint32_t *)roles, .count = 4},
+	    .hugetlb_devices = {.items = (struct device_number *)devices, .count = 2},
 	};
 	struct recording_info read;
 	struct bytes bytes;
@@ -55,7 +57,8 @@ START_TEST(information_round_trips)
 	ck_assert_mem_eq(read.targets.items, targets, sizeof(targets));
 	ck_assert_uint_eq(read.roles.count, 4);
 	ck_assert_mem_eq(read.roles.items, roles, sizeof(roles));
-	ck_assert_mem_eq(read.roles.items, roles, sizeof(roles));
+	ck_assert_uint_eq(read.hugetlb_devices.count, 2);
+	ck_assert_mem_eq(read.hugetlb_devices.items, devices, sizeof(devices));
 	recording_info_deinit(&read);
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct mmt_error *error;
@@ -76,16 +79,16 @@ START_TEST(newer_versions_are_refused)
 	struct bytes bytes;
 
 	recording_info_encode(&info, &buffer);
-	buffer_patch_u32(&buffer, 0, 4);
+	buffer_patch_u32(&buffer, 0, 5);
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = recording_info_decode(&bytes, &read);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
-	/* Earlier versions have no limit of mappings at the end. */
-	for (uint32_t version = 1; version < 3; version++) {
+	/* Earlier versions have no devices of hugetlbfs at the end, or no limit of mappings before these either. */
+	for (uint32_t version = 1; version < 4; version++) {
 		buffer_patch_u32(&buffer, 0, version);
-		bytes = bytes_over(buffer.data, buffer.size - sizeof(uint32_t));
+		bytes = bytes_over(buffer.data, buffer.size - (version < 3 ? 2 : 1) * sizeof(uint32_t));
 		ck_assert_ptr_null(recording_info_decode(&bytes, &read));
 		ck_assert_uint_eq(read.mapping_limit, 0);
 		recording_info_deinit(&read);

@@ -783,8 +783,8 @@ START_TEST(counts_of_mappings)
 }
 END_TEST
 
-/* Calls that were refused memory stand above the causes, with the limit that they met; advice for ranges without mappings
- * and wrong arguments do not. */
+/* Calls that were refused memory stand above the causes, with the limit that they met; advice for ranges without
+ * mappings and wrong arguments do not. */
 START_TEST(refused_calls_come_first)
 {
 	static const struct mmt_frame frame = {.function = "grow_pool", .module = "server"};
@@ -817,8 +817,9 @@ START_TEST(refused_calls_come_first)
 	report.processes = &process;
 	process.mapping_count = 65530;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\nFAILED: 60 x mprotect ENOMEM for 4.00 KiB on average, first 2.0 s after the start, in grow_pool\n"
-			 "  The limit of mappings is met: 65,530 of 65,530 (vm.max_map_count). ");
+	ASSERT_HAS(text,
+		   "\nFAILED: 60 x mprotect ENOMEM for 4.00 KiB on average, first 2.0 s after the start, in grow_pool\n"
+		   "  The limit of mappings is met: 65,530 of 65,530 (vm.max_map_count). ");
 	ck_assert(strstr(text, "FAILED:") < strstr(text, "checked against"));
 	free(text);
 	process.mapping_count = 60000;
@@ -896,6 +897,30 @@ START_TEST(verdicts_of_rows)
 }
 END_TEST
 
+/* What grew in a control group, although no process did. */
+START_TEST(line_of_a_control_group)
+{
+	static const struct mmt_control_group group = {
+	    .start_bytes = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, MMT_UNKNOWN},
+	    .end_bytes = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20}};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.control_group = &group;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(
+	    text,
+	    "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB), of it +80.00 MiB files on tmpfs or shared "
+	    "memory, processes ");
+	ASSERT_WARNINGS(text, "page cache");
+	free(text);
+	report.control_group = NULL;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_WARNINGS(text, "control group");
+	free(text);
+}
+END_TEST
+
 /* Rows without memory are last, under their own heading. */
 START_TEST(sorted_by_memory)
 {
@@ -916,6 +941,21 @@ START_TEST(sorted_by_memory)
 	ck_assert(strstr(text, "\n 1  ") < heading);
 	ck_assert(strstr(text, "\n 2  ") > heading);
 	ck_assert_ptr_null(strstr(heading + 3, "address space without"));
+	free(text);
+	/* A row has memory that is swapped out, if it is known which pages are; otherwise any row may have. */
+	report.growth.end_swap_bytes = 1 << 20;
+	groups[0].resident_bytes = 1024;
+	groups[0].swapped_bytes = 3072;
+	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY});
+	ASSERT_HAS(text, "\naddress space without memory (reserved, never touched, or swapped out)\n");
+	ASSERT_HAS(text, "\n 1   4.00 KiB resident or swapped out");
+	ASSERT_HAS(text, "   swapped out 3.00 KiB");
+	free(text);
+	report.swapped_known = true;
+	groups[0].swapped_bytes = 4096;
+	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY});
+	ASSERT_HAS(text, "\naddress space without memory (reserved, or never touched)\n");
+	ASSERT_HAS(text, "\n 1   4.00 KiB swapped out");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY, .limit = 1});
 	ASSERT_HAS(text, "2 more stacks with 2.00 GiB of address space");
@@ -1132,7 +1172,7 @@ START_TEST(place_of_growth_with_swap)
 	if (places[_i].place)
 		ASSERT_HAS(text, places[_i].place);
 	ASSERT_WARNINGS(text, " of it is in mappings");
-	ASSERT_HAS(text, "\n    +300.0 MiB  in swap, not in RSS nor in the resident bytes of rows: ");
+	ASSERT_HAS(text, "\n    +300.0 MiB  in swap, not in RSS: ");
 	free(text);
 	report.growth.end_swap_bytes = 0;
 	text = render(&report, &(struct mmt_text_options){.width = 400});
@@ -1243,29 +1283,6 @@ START_TEST(nothing_unfreed_but_growth)
 	ASSERT_HAS(text, ", but that is not certain:\n");
 	ASSERT_HAS(text, growths[_i].doubt);
 	ASSERT_WARNINGS(text, "no leak");
-	free(text);
-}
-END_TEST
-
-/* The parts cover all processes: if one has ended, they are of the others only. */
-START_TEST(ended_process_hides_parts)
-{
-	struct mmt_report report = sample_report();
-	struct mmt_process processes[2] = {report.processes[0], report.processes[0]};
-	char *text;
-
-	report.processes = processes;
-	report.process_count = 2;
-	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING, .end_bytes = 2 << 20};
-	processes[1].ended = true;
-	text = render(&report, &(struct mmt_text_options){.width = 400});
-	ASSERT_HAS(text,
-		   "The report cannot show which memory grew: 1 of the processes that ran at the start ended before");
-	free(text);
-	/* A short-lived child had no pages to compare. */
-	processes[1].parent_pid = 1;
-	text = render(&report, &(struct mmt_text_options){.width = 400});
-	ASSERT_WARNINGS(text, "which memory grew");
 	free(text);
 }
 END_TEST
@@ -1718,7 +1735,7 @@ START_TEST(diff_of_one_process)
 		   "  swap: 0 B when the first ended, 40.00 MiB when the second began, 45.00 MiB at its end: "
 		   "+40.00 MiB between the recordings, +5.00 MiB in the second\n");
 	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
-	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS nor in the resident bytes of rows: ");
+	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
 	free(text);
 	after.ignore_count = before.ignore_count = 1;
 	after.ignore = before.ignore = &(const char *const){"x"};
@@ -1745,13 +1762,14 @@ Suite *test_suite(void)
 			checks_of_many_processes, stacks_are_complete_doubtful_or_truncated,
 			runs_of_unnamed_runtime_frames, unnamed_frames_are_counted_by_kind, discarded_parts);
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
-	tcase_add_tests(cases, selection, sorted_by_memory, sorted_by_resident_and_committed, table_of_causes,
-			counts_of_mappings, refused_calls_come_first, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
+	tcase_add_tests(cases, selection, sorted_by_memory, line_of_a_control_group, sorted_by_resident_and_committed,
+			table_of_causes, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
+			verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
 			huge_pages_that_are_mostly_empty);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
-	tcase_add_tests(cases, unfreed_grows_while_rss_is_level, ended_process_hides_parts);
+	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_tests(cases, rows_fit_the_terminal, notes_fit_the_terminal,
 			notes_on_missing_names_precede_the_figures, commits_elsewhere_and_lost_calls,

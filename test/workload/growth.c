@@ -2,13 +2,16 @@
 /*
  * Memory that grows in different places; the operand selects the kind. `arena` touches what malloc reserved and made
  * accessible before, in an arena of a thread; `mmap` maps and touches; `brk` grows the heap; `protect` makes memory
- * accessible that was reserved before, and touches it; `file` reads a file that was mapped before; `memfd` maps and
- * touches one; `shared` touches shared memory that was mapped before; `huge` touches a byte of each huge page;
- * `dontneed` releases what it had touched, without unmapping it; `give-back` unmaps it; `children` forks children that
- * touch what they inherited; `kinds` pauses, and then grows in each kind of memory that a process has; `idle` does
- * nothing. Prints the change of the resident size in bytes. `phases` maps and touches, releases without unmapping and
- * touches again, in four phases; it prints what is resident in each, and when each has ended. `steadily` maps and
- * touches 64 KiB a hundred times a second for two minutes.
+ * accessible that was reserved before, and touches it; `forbid` makes memory inaccessible that was touched before,
+ * which keeps its pages; `file` reads a file that was mapped before; `memfd` maps and touches one; `shared` touches
+ * shared memory that was mapped before; `huge` touches a byte of each huge page; `hugetlb` touches huge pages of
+ * hugetlbfs, in a segment that was attached before and in a mapping; `dontneed` releases what it had touched, without
+ * unmapping it; `swap` touches three mappings, has one of
+ * them swapped out and makes another a guard; `give-back` unmaps it; `children` forks children that touch what they
+ * inherited; `kinds` pauses, and then grows in each kind of memory that a process has; `idle` does nothing. Prints the
+ * change of the resident size in bytes. `phases` maps and touches, releases without unmapping and touches again, in
+ * four phases; it prints what is resident in each, and when each has ended. `steadily` maps and touches 64 KiB a
+ * hundred times a second for two minutes.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -16,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,6 +158,17 @@ static void grow_protected(const struct stage *stage)
 	touch_and_end(stage, block);
 }
 
+static void forbid(const struct stage *stage)
+{
+	void *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+	stage_touch(block, BYTES);
+	stage_begin(stage);
+	stage_need_call(mprotect(block, BYTES, PROT_NONE), "mprotect");
+	printf("touched 0\n");
+	stage_end(stage);
+}
+
 /* The pages are in the page cache, and the kernel maps several at each fault. */
 static void grow_file(const struct stage *stage)
 {
@@ -208,6 +223,77 @@ static void grow_huge(const struct stage *stage)
 	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
 		block[i] = 1;
 	printf("touched %zd\n", (ssize_t)(resident_bytes() - before));
+	stage_end(stage);
+}
+
+/* Four huge pages must be free. */
+static void grow_hugetlb(const struct stage *stage)
+{
+	int id = stage_need_call(shmget(IPC_PRIVATE, 2 * HUGE_BYTES, IPC_CREAT | SHM_HUGETLB | 0600), "shmget");
+	char *segment = shmat(id, NULL, 0), *block;
+
+	stage_need(segment == (char *)-1 ? NULL : segment, "shmat");
+	stage_need_call(shmctl(id, IPC_RMID, NULL), "shmctl");
+	stage_begin(stage);
+	block = stage_need(
+	    mmap(NULL, 2 * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0),
+	    "mmap");
+	stage_touch(segment, 2 * HUGE_BYTES);
+	stage_touch(block, 2 * HUGE_BYTES);
+	printf("touched 0\n");
+	stage_end(stage);
+}
+
+static size_t swapped_bytes(void)
+{
+	FILE *file = stage_need(fopen("/proc/self/status", "r"), "status");
+	size_t kilobytes = 0;
+	char line[256];
+
+	while (fgets(line, sizeof(line), file) && sscanf(line, "VmSwap: %zu", &kilobytes) != 1)
+		;
+	fclose(file);
+	return kilobytes << 10;
+}
+
+VISIBLE char *map_swapped(void)
+{
+	char *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+	KEEP_FRAME();
+	return block;
+}
+
+VISIBLE char *map_guarded(void)
+{
+	char *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+	KEEP_FRAME();
+	return block;
+}
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+/* The kernel swaps out pages that it can lock, so ask it again for the others. It may have no guards. */
+static void swap_out(const struct stage *stage)
+{
+	char *swapped, *guarded;
+	size_t bytes = 0;
+
+	stage_begin(stage);
+	swapped = map_swapped();
+	stage_touch(swapped, BYTES);
+	guarded = map_guarded();
+	stage_touch(guarded, BYTES / 4);
+	(void)madvise(guarded + BYTES / 2, BYTES / 2, MADV_GUARD_INSTALL);
+	for (int i = 0; i < 1000 && (bytes = swapped_bytes()) < BYTES; i++) {
+		stage_need_call(madvise(swapped, BYTES, MADV_PAGEOUT), "madvise");
+		usleep(STEP_MICROSECONDS);
+	}
+	printf("swapped %zu\n", bytes);
+	printf("touched %zd\n", (ssize_t)(BYTES + BYTES / 4 - bytes));
 	stage_end(stage);
 }
 
@@ -374,10 +460,22 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(const struct stage *stage);
 	} kinds[] = {
-	    {"arena", grow_arena},	 {"protect", grow_protected}, {"file", grow_file},   {"memfd", grow_memfd},
-	    {"shared", grow_shared},	 {"huge", grow_huge},	      {"dontneed", discard}, {"give-back", give_back},
-	    {"children", grow_children}, {"steadily", grow_steadily}, {"idle", idle},	     {"phases", run_phases},
+	    {"arena", grow_arena},
+	    {"protect", grow_protected},
+	    {"file", grow_file},
+	    {"memfd", grow_memfd},
+	    {"shared", grow_shared},
+	    {"huge", grow_huge},
+	    {"dontneed", discard},
+	    {"give-back", give_back},
+	    {"children", grow_children},
+	    {"steadily", grow_steadily},
+	    {"idle", idle},
+	    {"phases", run_phases},
 	    {"kinds", grow_kinds},
+	    {"forbid", forbid},
+	    {"hugetlb", grow_hugetlb},
+	    {"swap", swap_out},
 	};
 	struct stage stage = stage_open(argc, argv);
 	/* With huge pages, touching the headers would touch all. */

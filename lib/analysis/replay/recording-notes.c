@@ -18,7 +18,7 @@ void notes_deinit(struct notes *notes)
 	vector_deinit(&notes->starts);
 }
 
-static bool counts(const struct notes *notes, int32_t pid)
+bool notes_count(const struct notes *notes, int32_t pid)
 {
 	for (size_t i = 0; i < notes->pid_count; i++) {
 		if (notes->pids[i] == pid)
@@ -47,7 +47,7 @@ static struct mmt_error *take_children(struct notes *notes, const struct event *
 {
 	const struct missing_children children = {event->pid, event->children.count};
 
-	if (!counts(notes, event->pid) || notes->unrecorded_children.count == CHILDREN_MAX)
+	if (!notes_count(notes, event->pid) || notes->unrecorded_children.count == CHILDREN_MAX)
 		return NULL;
 	return vector_push(&notes->unrecorded_children, children) ? NULL : &error_no_memory;
 }
@@ -72,16 +72,39 @@ uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid)
 	return 0;
 }
 
+/* The records of one reading have the same time. */
+static void take_group_memory(struct notes *notes, const struct event *event)
+{
+	struct mmt_control_group *group = &notes->control_group;
+	uint64_t bytes = event->group_memory.bytes;
+
+	if (event->time_ns < notes->memory.from_ns || event->group_memory.figure >= MMT_GROUP_FIGURES)
+		return;
+	/* The limit may be missing. */
+	if (bytes > MMT_BYTES_MAX)
+		bytes = MMT_UNKNOWN;
+	if (!group->start_ns)
+		group->start_ns = event->time_ns;
+	if (event->time_ns == group->start_ns)
+		group->start_bytes[event->group_memory.figure] = bytes;
+	group->end_ns = event->time_ns;
+	group->end_bytes[event->group_memory.figure] = bytes;
+	if (event->group_memory.figure == MMT_GROUP_CURRENT && bytes != MMT_UNKNOWN && bytes > group->peak_bytes)
+		group->peak_bytes = bytes;
+}
+
 static struct mmt_error *take_in_order(struct notes *notes, const struct event *event)
 {
 	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
 
 	if (event->kind == EVENT_RESIDENT || event->kind == EVENT_SWAPPED || event->kind == EVENT_PSS)
-		return counts(notes, event->pid) ? memory_readings_take(&notes->memory, event) : NULL;
+		return notes_count(notes, event->pid) ? memory_readings_take(&notes->memory, event) : NULL;
 	if (event->kind == EVENT_UNRECORDED_CHILDREN)
 		return take_children(notes, event);
 	if (event->kind == EVENT_PROCESS_STARTED)
 		return take_start(notes, event);
+	if (event->kind == EVENT_GROUP_MEMORY)
+		take_group_memory(notes, event);
 	if (event->kind == EVENT_LARGE_DUMPS)
 		take_large_dumps(notes, event);
 	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)
@@ -136,7 +159,9 @@ struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, st
 	if (report->mark_count)
 		memcpy(marks, notes->marks.items, report->mark_count * sizeof(*marks));
 	if (report->resident_reading_count)
-		memcpy(readings, notes->memory.readings.items + first, report->resident_reading_count * sizeof(*readings));
+		memcpy(readings, notes->memory.readings.items + first,
+		       report->resident_reading_count * sizeof(*readings));
+	report->control_group = notes->control_group.end_ns ? &notes->control_group : NULL;
 	report->marks = marks;
 	report->resident_readings = readings;
 	return NULL;

@@ -35,16 +35,20 @@ struct notes {
 	struct memory_readings memory; /* of these processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
-	uint64_t latest_ns; /* time of the last note */
+	uint64_t latest_ns;			/* time of the last note */
+	struct mmt_control_group control_group; /* end_ns 0: not recorded */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
 };
 
 void notes_deinit(struct notes *notes);
 
-/* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN and EVENT_PROCESS_STARTED, and ignores
- * other events. */
+/* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN, EVENT_PROCESS_STARTED and
+ * EVENT_GROUP_MEMORY, and ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
+
+/* Whether the readings of this process count. */
+bool notes_count(const struct notes *notes, int32_t pid);
 
 /* Start time of the latest process with this PID, in nanoseconds since boot; 0: unknown. */
 uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid);

@@ -428,6 +428,18 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 			      event->task.parent_tid, event->time_ns);
 }
 
+static bool is_on_hugetlbfs(const struct replay *replay, const struct event_mapping *mapping)
+{
+	const struct recording_info *info = &replay->metadata->info;
+
+	for (size_t i = 0; mapping->inode && i < info->hugetlb_devices.count; i++) {
+		if (info->hugetlb_devices.items[i].major == mapping->device_major &&
+		    info->hugetlb_devices.items[i].minor == mapping->device_minor)
+			return true;
+	}
+	return false;
+}
+
 /* Convert a mapping record to the model's attributes. */
 static struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
 					       struct space_attributes *attributes_ret)
@@ -444,6 +456,7 @@ static struct mmt_error *replay_mmap2_describe(struct replay *replay, const stru
 	    .stack = !strcmp(mapping->path, "[stack]"),
 	    .shm = starts_with(mapping->path, "/SYSV"),
 	    .ring = starts_with(mapping->path, "/[aio]"),
+	    .hugetlbfs = is_on_hugetlbfs(replay, mapping),
 	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
 	    .device_major = mapping->device_major,
 	    .device_minor = mapping->device_minor,
@@ -522,6 +535,19 @@ static struct mmt_error *replay_lost(struct replay *replay, const struct event *
 	return lost_events_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 }
 
+/* The RSS and the swapped memory of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses.
+ */
+static bool is_counted_already(const struct replay *replay, const struct event *event)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+	const struct process *owner;
+
+	if (!process || process->ended)
+		return false;
+	owner = processes_space_owner(replay->processes, process);
+	return owner != process && notes_count(&replay->notes, owner->pid);
+}
+
 static COLD struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	*done_ret = true;
@@ -545,10 +571,12 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 		return notes_take(&replay->notes, event);
 	case EVENT_RESIDENT_PAGES:
 		return replay->watch.pages ? replay->watch.pages(replay->watch.pages_context, replay, event) : NULL;
-	case EVENT_MARK:
 	case EVENT_RESIDENT:
 	case EVENT_SWAPPED:
 	case EVENT_PSS:
+		return is_counted_already(replay, event) ? NULL : notes_take(&replay->notes, event);
+	case EVENT_MARK:
+	case EVENT_GROUP_MEMORY:
 	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_PROCESS_STARTED:
 		return notes_take(&replay->notes, event);

@@ -64,6 +64,11 @@ static bool is_range(const struct space_interval *interval)
 	       interval->end - interval->start >= RESERVATION_BYTES;
 }
 
+bool classes_is_hugetlb(const struct space_attributes *attributes, const char *path)
+{
+	return attributes->hugetlb || attributes->hugetlbfs || starts_with(path, "/anon_hugepage");
+}
+
 enum mmt_class classes_of_interval(const struct space_interval *interval, const char *path)
 {
 	const struct space_attributes *attributes = &interval->attributes;
@@ -75,7 +80,7 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 		return MMT_CLASS_HEAP;
 	if (is_stack(attributes, path))
 		return MMT_CLASS_THREAD_STACK;
-	if (attributes->hugetlb || starts_with(path, "/anon_hugepage"))
+	if (classes_is_hugetlb(attributes, path))
 		return MMT_CLASS_HUGETLB;
 	/* The .NET runtime maps its code twice: here to write it, there to run it. */
 	if (starts_with(path, "/memfd:doublemapper") || (executable && starts_with(path, "/memfd:")))
@@ -415,8 +420,7 @@ static void look_at(struct range_search *search, const struct space *space, cons
 	if (!can_be_heap(interval))
 		return;
 	if (interval->attributes.protection) {
-		bool other = is_arena_shaped(space, interval) ||
-			     classes_is_above_guard(space, interval) ||
+		bool other = is_arena_shaped(space, interval) || classes_is_above_guard(space, interval) ||
 			     (interval->start % REGION_BYTES && bytes < FIRST_PART_BYTES);
 
 		if (other)

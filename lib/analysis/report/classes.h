@@ -17,6 +17,9 @@
 /* `path`: the name of interval->attributes.path, "" for none. */
 enum mmt_class classes_of_interval(const struct space_interval *interval, const char *path);
 
+/* Whether its pages are huge pages of hugetlbfs, which RSS does not include. */
+bool classes_is_hugetlb(const struct space_attributes *attributes, const char *path);
+
 /* The class, knowing the pattern of the stack that mapped it. */
 enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern);
 

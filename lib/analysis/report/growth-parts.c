@@ -22,7 +22,8 @@ const char *mmt_growth_place_name(enum mmt_growth_place place)
 {
 	static const char *const names[MMT_GROWTH_PLACES] = {
 	    [MMT_GROWTH_MADE] = "made",	    [MMT_GROWTH_COMMITTED] = "committed", [MMT_GROWTH_BEFORE] = "before",
-	    [MMT_GROWTH_KERNEL] = "kernel", [MMT_GROWTH_UNMAPPED] = "unmapped",
+	    [MMT_GROWTH_KERNEL] = "kernel", [MMT_GROWTH_UNMAPPED] = "unmapped",	  [MMT_GROWTH_ENDED] = "ended",
+	    [MMT_GROWTH_UNREAD] = "unread",
 	};
 
 	return place < MMT_GROWTH_PLACES ? names[place] : "unknown";
@@ -85,6 +86,7 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	struct page_cursor start = {.runs = pages->start}, end = {.runs = end_pages};
 	const struct space_interval *interval;
+	uint64_t hugetlb_bytes = 0;
 	struct mmt_error *error = NULL;
 
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
@@ -95,11 +97,13 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
 				      : 0;
 		uint64_t after = page_cursor_count(&end, interval->start, interval->end);
 
-		/* The kernel does not count huge pages of hugetlbfs. */
-		if (!interval->attributes.hugetlb)
+		if (pages_are_hugetlb(replay, interval))
+			hugetlb_bytes += after;
+		else
 			error =
 			    add(&pages->parts, make_key(replay, interval, &heaps, place), (int64_t)(after - before));
 	}
+	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
 	return error ? error
 		     : add(&pages->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
 			   (int64_t)(start.counted_bytes - page_runs_bytes(pages->start) - pages->displaced_bytes));
@@ -123,6 +127,52 @@ static bool append_runs(run_vector *list, struct page_runs runs, uint64_t start,
 			return false;
 	}
 	return true;
+}
+
+uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process, struct page_runs runs)
+{
+	struct page_cursor cursor = {.runs = runs};
+	const struct space_interval *interval;
+
+	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+		if (pages_are_hugetlb(replay, interval))
+			(void)page_cursor_count(&cursor, interval->start, interval->end);
+	}
+	return cursor.counted_bytes;
+}
+
+static void set_start(struct process_pages *pages, const run_vector *runs)
+{
+	vector_deinit(&pages->own_start);
+	pages->own_start.items = runs->items;
+	pages->own_start.count = runs->count;
+	pages->own_start.capacity = runs->capacity;
+	pages->start = (struct page_runs){runs->items, runs->count};
+}
+
+struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
+						 const struct process *process)
+{
+	uint64_t bytes = growth_parts_hugetlb_bytes(replay, process, pages->start), kept_to = 0;
+	const struct space_interval *interval;
+	run_vector kept = {0};
+	bool ok = true;
+
+	pages->start_hugetlb_bytes += bytes;
+	if (!bytes)
+		return NULL;
+	for (uint64_t address = 0; ok && (interval = space_next(process->space, address)); address = interval->end) {
+		if (!pages_are_hugetlb(replay, interval))
+			continue;
+		ok = append_runs(&kept, pages->start, kept_to, interval->start, 0);
+		kept_to = interval->end;
+	}
+	if (!ok || !append_runs(&kept, pages->start, kept_to, UINT64_MAX, 0)) {
+		vector_deinit(&kept);
+		return &error_no_memory;
+	}
+	set_start(pages, &kept);
+	return NULL;
 }
 
 bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length)
@@ -150,11 +200,7 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 		return false;
 	}
 	pages->displaced_bytes += page_cursor_count(&cursor, to, to + length);
-	vector_deinit(&pages->own_start);
-	pages->own_start.items = moved.items;
-	pages->own_start.count = moved.count;
-	pages->own_start.capacity = moved.capacity;
-	pages->start = (struct page_runs){moved.items, moved.count};
+	set_start(pages, &moved);
 	return true;
 }
 
@@ -164,6 +210,7 @@ struct sums {
 	const struct replay *replay;
 	struct map bytes; /* of a place and what is mapped there: int64_t as uint64_t */
 	uint64_t start_bytes, end_bytes;
+	int64_t hugetlb_bytes;
 	uint64_t start_ns, end_ns; /* of the earliest reading of each; 0: not known */
 	bool at_end;		   /* the pages of all processes were read when recording ended */
 };
@@ -181,6 +228,7 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 
 	sums->start_bytes += pages->start_bytes;
 	sums->end_bytes += pages->end_bytes;
+	sums->hugetlb_bytes += pages->hugetlb_change_bytes;
 	sums->start_ns = earlier(sums->start_ns, pages->start_ns);
 	sums->end_ns = earlier(sums->end_ns, pages->resident.time_ns);
 	sums->at_end &= pages->resident.at_end;
@@ -189,8 +237,22 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 	return error;
 }
 
-/* A process that began and ended during the recording, or began after the last reading, has no pages at either time; a
- * child of vfork shares those of its parent. */
+/* A process of which only the RSS is known, or that ended: its pages are gone. */
+static struct mmt_error *add_unread_process(struct sums *sums, const struct process *process)
+{
+	const struct process_readings *readings = growth_process_readings(sums->replay, process);
+	bool existed = process->started_ns <= sums->replay->window.from_ns;
+	uint64_t start_bytes = readings && existed ? readings->of.start_resident_bytes : 0;
+	uint64_t end_bytes = readings && !process->ended ? readings->of.end_resident_bytes : 0;
+	enum mmt_growth_place place = process->ended ? MMT_GROWTH_ENDED : MMT_GROWTH_UNREAD;
+
+	sums->start_bytes += start_bytes;
+	sums->end_bytes += end_bytes;
+	return add(&sums->bytes, (uint64_t)place << PLACE_SHIFT, (int64_t)(end_bytes - start_bytes));
+}
+
+/* A process that ended before the window, or began after the last reading, has no pages at either time; a child of
+ * vfork shares those of its parent. */
 static bool is_nothing(const struct page_readings *readings, const struct replay *replay, const struct process *process,
 		       const struct process_pages *pages)
 {
@@ -199,12 +261,11 @@ static bool is_nothing(const struct page_readings *readings, const struct replay
 	if (process->borrows_space || (sizes && sizes->of.brief))
 		return true;
 	if (process->ended)
-		return process->ended_ns <= replay->window.from_ns ||
-		       !(pages ? pages->start.count != 0
-			       : recording_residency_at_start(&replay->metadata->residency, process->pid) != NULL);
+		return process->ended_ns <= replay->window.from_ns;
 	return replay->window.ends_early && !pages && process->started_ns > readings->latest_ns;
 }
 
+/* *known_ret: the pages of any process are known. */
 static struct mmt_error *add_processes(struct sums *sums, const struct page_readings *readings, bool *known_ret)
 {
 	struct mmt_error *error = NULL;
@@ -214,13 +275,12 @@ static struct mmt_error *add_processes(struct sums *sums, const struct page_read
 		const struct process *process = processes_at(sums->replay->processes, (uint32_t)i);
 		const uint64_t *place = map_get(&readings->places, process->index);
 		const struct process_pages *pages = place ? &readings->items.items[*place] : NULL;
+		bool known = !process->ended && pages && pages->parts_known;
 
 		if (!rows_selects(readings->rows, process) || is_nothing(readings, sums->replay, process, pages))
 			continue;
-		*known_ret = !process->ended && pages && pages->parts_known;
-		if (!*known_ret)
-			break;
-		error = add_process(sums, pages);
+		*known_ret |= known;
+		error = known ? add_process(sums, pages) : add_unread_process(sums, process);
 	}
 	return error;
 }
@@ -313,6 +373,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 		return &error_no_memory;
 	growth->pages_start_bytes = sums->start_bytes;
 	growth->pages_end_bytes = sums->end_bytes;
+	growth->hugetlb_bytes = sums->hugetlb_bytes;
 	growth->pages_start_ns = sums->start_ns;
 	growth->pages_end_ns = sums->end_ns;
 	growth->pages_at_ends = !windowed && sums->at_end;

@@ -318,7 +318,15 @@ static uint64_t sum_residency(const struct report *report, const struct process 
 {
 	const struct resident_sums *sums = page_readings_of_process(&report->readings, process);
 
-	return sums ? sums->pages_bytes : MMT_UNKNOWN;
+	return sums ? sums->pages_bytes - sums->hugetlb_bytes : MMT_UNKNOWN;
+}
+
+static struct mmt_error *take_start(void *context, const struct replay *replay, const struct process *process)
+{
+	struct report *report = context;
+	struct mmt_error *error = page_readings_start(&report->readings, replay, process);
+
+	return error ? error : resident_kinds_start(&report->kinds, replay, process);
 }
 
 /* The time when the checked program ended. */
@@ -633,8 +641,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.replay = &report->replay;
 	page_readings_watch(&report->readings, &report->rows, &report->replay);
 	steps_watch(&report->steps, &report->readings, &report->replay);
-	report->replay.watch.started = resident_kinds_start;
-	report->replay.watch.started_context = &report->kinds;
+	report->replay.watch.started = take_start;
+	report->replay.watch.started_context = report;
 	error = replay_run(&report->replay);
 	if (!error)
 		error = page_readings_end(&report->readings, &report->replay);

@@ -27,6 +27,9 @@ struct page_runs {
 
 uint64_t page_runs_bytes(struct page_runs runs);
 
+/* Whether the pages of the interval are huge pages of hugetlbfs, which RSS does not include. */
+bool pages_are_hugetlb(const struct replay *replay, const struct space_interval *interval);
+
 /* Counts the resident bytes of address ranges in ascending order. */
 struct page_cursor {
 	struct page_runs runs;
@@ -40,20 +43,23 @@ uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t 
 struct resident_sums {
 	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. */
 	struct map owned, before;
+	struct map swapped;    /* the same for pages that were swapped out, of both; empty before the end */
 	struct map unresolved; /* allocation whose stack was not known yet -> bytes */
 	uint64_t owned_bytes;  /* sum of `owned` */
 	uint64_t pages_bytes;  /* of the processes, in any memory */
 	uint64_t time_ns;      /* when the pages were read; 0: not known */
 	bool at_end;	       /* they were read when recording ended: no event is later */
+	/* Those of pages_bytes, and of owned_bytes, that RSS does not include. */
+	uint64_t hugetlb_bytes, owned_hugetlb_bytes;
 };
 
 /* An allocation in `unresolved`. NULL: it was unmapped, and its number may be used again. */
 const struct allocation *resident_sums_unresolved(const struct resident_sums *sums, const struct replay *replay,
 						  uint64_t number);
 
-/* Limit resident bytes to committed bytes: pages that were read before the end may have been unmapped since. Call these
- * when committed bytes are complete. */
-void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes);
+/* Limit resident bytes to mapped bytes: pages that were read before the end may have been unmapped since. Call these
+ * when mapped bytes are complete. */
+void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes);
 void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes);
 
 /* The readings of one process that the report needs. */
@@ -72,6 +78,7 @@ struct process_pages {
 	struct page_runs start; /* in the metadata, or in own_start */
 	VECTOR(struct resident_run) own_start;
 	uint64_t start_ns, start_bytes; /* time, and RSS in statm */
+	uint64_t start_hugetlb_bytes;	/* not in `start`, because RSS does not include them */
 	uint64_t displaced_bytes;	/* of the start: replaced by memory that was moved there */
 	uint64_t move_steps;		/* runs that were looked at for moved memory */
 	bool moves_unknown;		/* too many moves: the pages of the start are no longer at their addresses */
@@ -81,6 +88,8 @@ struct process_pages {
 	uint64_t end_bytes;
 	struct resident_sums resident;
 	struct map parts; /* since the start: place and what is mapped there -> int64_t as uint64_t */
+	/* since the start, not in `parts` */
+	int64_t hugetlb_change_bytes;
 };
 
 struct page_readings {
@@ -99,6 +108,10 @@ struct page_readings {
 
 /* Have the replay report readings. The rows must be initialised before the pass. */
 void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay);
+
+/* For struct replay_watch: the pages of the start belong to the mappings that the process has now. */
+struct mmt_error *page_readings_start(struct page_readings *readings, const struct replay *replay,
+				      const struct process *process) MMT_MUST_CHECK;
 void page_readings_deinit(struct page_readings *readings);
 
 /* What the rows have of the latest readings during the recording, of the processes that are alive, as far as their
@@ -121,8 +134,8 @@ struct resident_kinds {
 
 void resident_kinds_deinit(struct resident_kinds *kinds);
 
-/* For struct replay_watch. */
-struct mmt_error *resident_kinds_start(void *kinds, const struct replay *replay, const struct process *process);
+struct mmt_error *resident_kinds_start(struct resident_kinds *kinds, const struct replay *replay,
+				       const struct process *process);
 
 /* Into report->growth, with the huge pages of each kind. `kinds` must live as long as the report. */
 struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
@@ -149,6 +162,14 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 
 /* Where the process has heaps of a runtime and arenas, from what it has mapped. */
 struct heap_finder growth_parts_find_heaps(const struct replay *replay, const struct process *process);
+
+/* How much of the pages is in huge pages of hugetlbfs. */
+uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process, struct page_runs runs);
+
+/* Take the huge pages of hugetlbfs out of the pages of the start, which are those of the process as the model has it
+ * now. */
+struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
+						 const struct process *process) MMT_MUST_CHECK;
 
 /* Fill in pages->parts: the change from the pages of the start to those of the end, by what they belong to in the model
  * as it is now. */

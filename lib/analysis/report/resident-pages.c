@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "analysis/report/classes.h"
 #include "analysis/report/hints.h"
@@ -41,12 +42,20 @@ uint64_t page_runs_bytes(struct page_runs runs)
 	return bytes;
 }
 
+bool pages_are_hugetlb(const struct replay *replay, const struct space_interval *interval)
+{
+	uint32_t path = interval->attributes.path;
+
+	return classes_is_hugetlb(&interval->attributes, path ? code_view_path_name(replay->code, path) : "");
+}
+
 /* Per row */
 
 static void resident_sums_deinit(struct resident_sums *sums)
 {
 	map_deinit(&sums->owned);
 	map_deinit(&sums->before);
+	map_deinit(&sums->swapped);
 	map_deinit(&sums->unresolved);
 	*sums = (struct resident_sums){0};
 }
@@ -76,6 +85,10 @@ static bool add_resident(struct resident_sums *sums, const struct replay *replay
 	const struct account *owner = process_totals_owner(replay, interval);
 	const struct account *committer;
 
+	if (pages_are_hugetlb(replay, interval)) {
+		sums->hugetlb_bytes += bytes;
+		sums->owned_hugetlb_bytes += owner ? bytes : 0;
+	}
 	if (owner) {
 		sums->owned_bytes += bytes;
 		return add_to_map(&sums->owned,
@@ -122,10 +135,12 @@ static bool merge_maps(struct map *map, const struct map *other)
 static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
 {
 	if (!merge_maps(&sums->owned, &other->owned) || !merge_maps(&sums->before, &other->before) ||
-	    !merge_maps(&sums->unresolved, &other->unresolved))
+	    !merge_maps(&sums->swapped, &other->swapped) || !merge_maps(&sums->unresolved, &other->unresolved))
 		return &error_no_memory;
 	sums->owned_bytes += other->owned_bytes;
 	sums->pages_bytes += other->pages_bytes;
+	sums->hugetlb_bytes += other->hugetlb_bytes;
+	sums->owned_hugetlb_bytes += other->owned_hugetlb_bytes;
 	if (!sums->time_ns || other->time_ns < sums->time_ns)
 		sums->time_ns = other->time_ns;
 	return NULL;
@@ -155,10 +170,10 @@ static uint64_t resident_sums_bytes(const struct resident_sums *sums, const stru
 	return total;
 }
 
-void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t committed_bytes)
+void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes)
 {
-	if (sums && !sums->at_end && *resident_bytes > committed_bytes)
-		*resident_bytes = committed_bytes;
+	if (sums && !sums->at_end && *resident_bytes > mapped_bytes)
+		*resident_bytes = mapped_bytes;
 }
 
 void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes)
@@ -166,7 +181,7 @@ void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetime
 	for (size_t i = 0; i < lifetimes->parts.count; i++) {
 		struct lifetime_part *part = &lifetimes->parts.items[i];
 
-		resident_sums_limit(sums, &part->resident_bytes, part->committed_bytes);
+		resident_sums_limit(sums, &part->resident_bytes, part->committed_bytes + part->reserved_bytes);
 		resident_sums_limit(sums, &part->resident_before_bytes, part->committed_before_bytes);
 	}
 }
@@ -252,9 +267,33 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	return error;
 }
 
+/* The kernel does not count the huge pages of hugetlbfs in RSS, which the parts are compared with. */
+static struct mmt_error *leave_out_hugetlb(struct page_readings *readings, struct process_pages *pages,
+					   const struct replay *replay)
+{
+	struct mmt_error *error;
+
+	readings->run_count -= pages->own_start.count;
+	error = growth_parts_leave_out_hugetlb(pages, replay, processes_at(replay->processes, pages->process));
+	readings->run_count += pages->own_start.count;
+	return error;
+}
+
+struct mmt_error *page_readings_start(struct page_readings *readings, const struct replay *replay,
+				      const struct process *process)
+{
+	struct process_pages *pages;
+	struct mmt_error *error;
+
+	if (process->borrows_space || !recording_residency_at_start(&replay->metadata->residency, process->pid))
+		return NULL;
+	error = find_pages(readings, replay, process, &pages);
+	return error || !pages->start_known ? error : leave_out_hugetlb(readings, pages, replay);
+}
+
 /* Use the runs just received as the start of the window. */
-static void use_as_start(struct page_readings *readings, struct process_pages *pages, uint64_t time_ns,
-			 uint64_t resident_bytes)
+static struct mmt_error *use_as_start(struct page_readings *readings, struct process_pages *pages,
+				      const struct replay *replay, uint64_t time_ns, uint64_t resident_bytes)
 {
 	readings->run_count -= pages->own_start.count;
 	vector_deinit(&pages->own_start);
@@ -268,10 +307,11 @@ static void use_as_start(struct page_readings *readings, struct process_pages *p
 	pages->start_bytes = resident_bytes;
 	pages->start_ns = time_ns;
 	pages->start_known = true;
-	pages->displaced_bytes = 0;
+	pages->displaced_bytes = pages->start_hugetlb_bytes = 0;
 	pages->moves_unknown = false;
 	map_deinit(&pages->parts);
 	pages->parts_known = false;
+	return leave_out_hugetlb(readings, pages, replay);
 }
 
 /* The records are untrusted: ignore a reading whose runs do not ascend or exceed the limit. */
@@ -300,8 +340,8 @@ static bool receive(struct page_readings *readings, struct process_pages *pages,
 	return true;
 }
 
-/* The reading of the end; NULL: none. Older recorders read the ranges of an earlier program if an exec followed the last
- * maps: those pages say nothing. */
+/* The reading of the end; NULL: none. Older recorders read the ranges of an earlier program if an exec followed the
+ * last maps: those pages say nothing. */
 static const struct process_residency *find_final(const struct replay *replay, const struct process *process)
 {
 	if (!replay->metadata->has_residency || replay->window.ends_early || process->ended ||
@@ -345,8 +385,8 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 		error = take_reading(readings, pages, replay,
 				     (struct page_runs){pages->incoming.items, pages->incoming.count}, pages->time_ns,
 				     bytes, find_final(replay, process) != NULL);
-		if (is_nearer_start(readings, replay, pages, pages->time_ns))
-			use_as_start(readings, pages, pages->time_ns, bytes);
+		if (!error && is_nearer_start(readings, replay, pages, pages->time_ns))
+			error = use_as_start(readings, pages, replay, pages->time_ns, bytes);
 		readings->latest_ns = pages->time_ns;
 	}
 	readings->run_count -= pages->incoming.count;
@@ -355,10 +395,12 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 	return error;
 }
 
-/* The pages of the start move with their memory, or they would seem to be unmapped, and those at the end new. */
-static struct mmt_error *take_move(void *context, const struct replay *replay, const struct process *process,
+/* The pages of the start move with their memory, or they would seem to be unmapped, and those at the end new. With
+ * MREMAP_DONTUNMAP the memory stays, without its pages, which are those of a new mapping. */
+static struct mmt_error *take_move(void *context, const struct replay *replay, const struct process *caller,
 				   const struct event *event)
 {
+	const struct process *process = processes_space_owner(replay->processes, caller);
 	const uint64_t *arguments = event->call.arguments;
 	uint64_t last = replay->metadata->info.page_bytes - 1;
 	uint64_t length = ((arguments[1] < arguments[2] ? arguments[1] : arguments[2]) + last) & ~last;
@@ -366,7 +408,7 @@ static struct mmt_error *take_move(void *context, const struct replay *replay, c
 	struct process_pages *pages;
 	struct mmt_error *error;
 
-	if (process->borrows_space)
+	if (arguments[3] & MREMAP_DONTUNMAP)
 		return NULL;
 	error = find_pages(readings, replay, process, &pages);
 	if (error || !pages->start_known || event->time_ns < pages->start_ns)
@@ -413,6 +455,24 @@ void page_readings_deinit(struct page_readings *readings)
 	resident_sums_deinit(&readings->resident);
 }
 
+/* Add the pages that were swapped out when recording ended. */
+static struct mmt_error *add_swapped(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
+				     const struct process *process)
+{
+	const struct process_residency *swapped = recording_residency_at_end(&replay->metadata->swapped, process->pid);
+	struct resident_sums pages = {0};
+	struct mmt_error *error;
+
+	if (!swapped)
+		return NULL;
+	error = resident_sums_add(&pages, replay, rows, process,
+				  (struct page_runs){swapped->runs.items, swapped->runs.count});
+	if (!error && (!merge_maps(&sums->swapped, &pages.owned) || !merge_maps(&sums->swapped, &pages.before)))
+		error = &error_no_memory;
+	resident_sums_deinit(&pages);
+	return error;
+}
+
 /* The readings at the end of the recording are in a separate section. */
 static struct mmt_error *take_final(struct page_readings *readings, const struct replay *replay)
 {
@@ -431,12 +491,16 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 		if (process->borrows_space) {
 			pages->resident.pages_bytes =
 			    page_runs_bytes((struct page_runs){final->runs.items, final->runs.count});
+			pages->resident.hugetlb_bytes = growth_parts_hugetlb_bytes(
+			    replay, process, (struct page_runs){final->runs.items, final->runs.count});
 			pages->resident.time_ns = final->time_ns;
 			pages->resident.at_end = pages->end_known = true;
 			continue;
 		}
 		error = take_reading(readings, pages, replay, (struct page_runs){final->runs.items, final->runs.count},
 				     final->time_ns, final->resident_bytes, false);
+		if (!error)
+			error = add_swapped(&pages->resident, replay, readings->rows, process);
 		pages->resident.at_end = true;
 	}
 	return error;
@@ -694,7 +758,7 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		uint64_t bytes = page_cursor_count(&pages, interval->start, arena);
 		uint64_t arena_bytes = page_cursor_count(&pages, arena, interval->end);
 
-		if (interval->attributes.hugetlb)
+		if (pages_are_hugetlb(replay, interval))
 			continue;
 		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, interval, kind.memory_class, path));
 		error = hold_piece(kinds, &kind, path, bytes, !huge);
@@ -711,11 +775,11 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 	return error;
 }
 
-struct mmt_error *resident_kinds_start(void *context, const struct replay *replay, const struct process *process)
+struct mmt_error *resident_kinds_start(struct resident_kinds *kinds, const struct replay *replay,
+				       const struct process *process)
 {
 	const struct process_residency *residency =
 	    recording_residency_at_start(&replay->metadata->residency, process->pid);
-	struct resident_kinds *kinds = context;
 
 	if (!residency || map_get(&kinds->started, (uint32_t)process->pid))
 		return NULL;

@@ -624,10 +624,12 @@ static struct mmt_error *complete_groups(struct grouping *grouping)
 		error = groups_verify(group);
 		if (error)
 			return error;
-		resident_sums_limit(grouping->resident, &group->resident_bytes, group->committed_bytes);
+		resident_sums_limit(grouping->resident, &group->resident_bytes,
+				    group->committed_bytes + group->reserved_bytes);
 		resident_sums_limit(grouping->resident, &group->resident_before_bytes, group->committed_before_bytes);
 		if (grouping->sums.resident_known[i])
-			group->memory_bytes = group->resident_bytes + group->resident_before_bytes;
+			group->memory_bytes =
+			    group->resident_bytes + group->resident_before_bytes + group->swapped_bytes;
 		else
 			set_residency_unknown(group);
 		if (!group->unfreed_count)
@@ -696,6 +698,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 
 	/* No pages are known of processes that ended, or called exec before they could be read. */
 	report->resident_bytes = grouping->resident && some_pages_are_known(report) ? 0 : MMT_UNKNOWN;
+	report->swapped_known = grouping->replay->metadata->has_swapped && !grouping->replay->window.ends_early;
+	report->resident_hugetlb_bytes = grouping->resident ? grouping->resident->owned_hugetlb_bytes : 0;
 	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;
 	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
 	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;
@@ -863,6 +867,14 @@ static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t b
 	return true;
 }
 
+static void publish_swapped(struct grouping *grouping, uint64_t key, uint64_t bytes)
+{
+	const struct account *account = ledger_counted(&grouping->replay->ledger, (uint32_t)(key >> 32));
+
+	if (account)
+		add_bytes(&grouping->groups[rows_shown(grouping->rows, account) - 1].swapped_bytes, bytes);
+}
+
 static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint64_t bytes)
 {
 	const struct allocation *allocation = resident_sums_unresolved(grouping->resident, grouping->replay, number);
@@ -874,7 +886,7 @@ static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint6
 
 static struct mmt_error *publish_residents(struct grouping *grouping)
 {
-	size_t owned = 0, before = 0, unresolved = 0;
+	size_t owned = 0, before = 0, swapped = 0, unresolved = 0;
 	bool ok = true;
 	uint64_t key, bytes;
 
@@ -884,6 +896,8 @@ static struct mmt_error *publish_residents(struct grouping *grouping)
 		ok = publish_resident(grouping, key, bytes, false);
 	while (ok && map_next(&grouping->resident->before, &before, &key, &bytes))
 		ok = publish_resident(grouping, key, bytes, true);
+	while (ok && map_next(&grouping->resident->swapped, &swapped, &key, &bytes))
+		publish_swapped(grouping, key, bytes);
 	while (ok && map_next(&grouping->resident->unresolved, &unresolved, &key, &bytes))
 		ok = publish_unresolved(grouping, key, bytes);
 	resident_sums_limit_parts(grouping->resident, &grouping->replay->ledger.lifetimes);

@@ -765,7 +765,7 @@ static void find_unfreed_growth(struct causes *causes)
 		uint64_t at_end = group->trend[MMT_TREND_POINTS - 1];
 
 		if (!cause || cause->verdict != MMT_LIFETIME_LEAK || cause->resident_bytes == MMT_UNKNOWN ||
-		    cause->resident_bytes > cause->unfreed_bytes / 2)
+		    cause->memory_bytes > cause->unfreed_bytes / 2)
 			continue;
 		if (at_end > group->trend[first])
 			grown = saturating_add(grown, at_end - group->trend[first], MMT_BYTES_MAX);

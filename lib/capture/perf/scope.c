@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 #include "capture/procfs/proc.h"
@@ -135,13 +137,24 @@ static bool is_usable(int directory)
 	return usable || !known;
 }
 
+/* Any directory may have a file of this name. */
+static bool is_on_cgroupfs(int directory)
+{
+	struct statfs state;
+
+	return fstatfs(directory, &state) == 0 &&
+	       (state.f_type == CGROUP2_SUPER_MAGIC || state.f_type == CGROUP_SUPER_MAGIC);
+}
+
 static void try_group(struct cgroup_search *search, const char *path)
 {
 	size_t used = strlen(search->tried);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool foreign = fd >= 0 && !is_on_cgroupfs(fd);
 
-	snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s", used ? ", " : "", path);
-	if (fd >= 0 && faccessat(fd, PROCESSES_FILE, F_OK, 0) == 0) {
+	snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s%s", used ? ", " : "", path,
+		 foreign ? " (not in a cgroup file system)" : "");
+	if (fd >= 0 && !foreign && faccessat(fd, PROCESSES_FILE, F_OK, 0) == 0) {
 		if (is_usable(fd)) {
 			search->fd = fd;
 			return;

@@ -27,14 +27,18 @@
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
-#define ENTRY_FILE (1ull << 61) /* a page of a file or, in anonymous memory, the zero page */
-#define SLICE_NS 100000		/* after this much work the target gets a pause */
+#define ENTRY_SWAPPED (1ull << 62)
+#define ENTRY_GUARD (1ull << 58) /* a guard page, for which ENTRY_SWAPPED is set, too */
+#define ENTRY_FILE (1ull << 61)	 /* a page of a file or, in anonymous memory, the zero page */
+#define SLICE_NS 100000		 /* after this much work the target gets a pause */
 #define PAUSE_NS 300000
 
 /* From linux/fs.h of Linux 6.7, for older headers. */
 #define SCAN_PRESENT (1ull << 3)
+#define SCAN_SWAPPED (1ull << 4)
 #define SCAN_ZERO_PAGE (1ull << 5)
 #define SCAN_HUGE (1ull << 6)
+#define SCAN_GUARD (1ull << 8) /* Linux 6.15; guard pages are also SCAN_SWAPPED */
 
 struct scan_region {
 	uint64_t start, end;
@@ -76,10 +80,11 @@ void residency_take(struct residency_reader *reader, struct blocking_calls *call
 	reader->fd = pagemap;
 	reader->scan = true;
 	reader->gave_up = false;
-	reader->bytes = reader->begin_ns = reader->waited_ns = 0;
+	reader->bytes = reader->reserved_bytes = reader->begin_ns = reader->waited_ns = 0;
 	reader->slice_ns = reader->paused_ns = 0;
-	reader->wants_huge = false;
+	reader->wants_huge = reader->wants_swapped = reader->no_guards = false;
 	reader->scanned_huge = reader->huge = (struct process_residency){0};
+	reader->scanned_swapped = reader->swapped = (struct process_residency){0};
 }
 
 bool residency_is_valid(const struct residency_reader *reader)
@@ -95,6 +100,8 @@ void residency_close(struct residency_reader *reader)
 	reader->fd = -1;
 	vector_deinit(&reader->scanned_huge.runs);
 	vector_deinit(&reader->huge.runs);
+	vector_deinit(&reader->scanned_swapped.runs);
+	vector_deinit(&reader->swapped.runs);
 }
 
 static uint64_t work_clock_ns(const struct residency_reader *reader)
@@ -159,15 +166,18 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
 				   struct process_residency *residency, uint64_t *end_ret)
 {
+	const uint64_t excluded = SCAN_ZERO_PAGE | (reader->wants_swapped && !reader->no_guards ? SCAN_GUARD : 0);
+	const uint64_t wanted = SCAN_PRESENT | (reader->wants_swapped ? SCAN_SWAPPED : 0);
 	struct scan_argument argument = {
 	    .size = sizeof(argument),
 	    .start = start,
 	    .end = end,
 	    .region_count = REGIONS_PER_CALL,
 	    .page_count_max = page_max,
-	    .category_inverted = SCAN_ZERO_PAGE,
-	    .category_mask = SCAN_PRESENT | SCAN_ZERO_PAGE,
-	    .return_mask = SCAN_PRESENT | (reader->wants_huge ? SCAN_HUGE : 0),
+	    .category_inverted = excluded,
+	    .category_mask = excluded,
+	    .category_anyof_mask = wanted,
+	    .return_mask = wanted | (reader->wants_huge ? SCAN_HUGE : 0),
 	};
 	struct scan_result result = {.argument = argument, .count = -1};
 	struct blocking_call call = {.place = place_of_process(reader->pid),
@@ -190,14 +200,20 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	*end_ret = end;
 	if (!answered)
 		return NULL;
+	if (count < 0 && errno == EINVAL && excluded & SCAN_GUARD) {
+		reader->no_guards = true;
+		*end_ret = start;
+		return NULL;
+	}
 	if (count < 0) {
 		reader->scan = errno != ENOTTY && errno != EINVAL &&
 			       errno != ENOSYS; /* emulators of the kernel fail with ENOSYS */
 		return NULL;
 	}
 	for (int64_t i = 0; !error && i < count; i++) {
-		error = append_run(reader, residency, regions[i].start, regions[i].end);
-		if (!error && regions[i].categories & SCAN_HUGE)
+		error = append_run(reader, regions[i].categories & SCAN_PRESENT ? residency : &reader->scanned_swapped,
+				   regions[i].start, regions[i].end);
+		if (!error && regions[i].categories & SCAN_HUGE && regions[i].categories & SCAN_PRESENT)
 			error = append_run(reader, &reader->scanned_huge, regions[i].start, regions[i].end);
 	}
 	if (result.argument.walk_end > start)
@@ -242,6 +258,8 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 
 			if (entries[i] & ENTRY_PRESENT)
 				error = append_run(reader, residency, start, start + page_bytes);
+			else if (reader->wants_swapped && entries[i] & ENTRY_SWAPPED && !(entries[i] & ENTRY_GUARD))
+				error = append_run(reader, &reader->scanned_swapped, start, start + page_bytes);
 			if (error)
 				return error;
 		}
@@ -335,14 +353,27 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 
 	for (size_t i = 0; i < count; i++)
 		end = ranges[i].end > end ? ranges[i].end : end;
-	reader->scanned_huge.runs.count = 0;
+	reader->scanned_huge.runs.count = reader->scanned_swapped.runs.count = 0;
 	error = residency_read(reader, ranges[0].start, end, &pages);
 	if (!error)
 		error = append_runs_within(reader, &pages, ranges, count, false, residency);
 	if (!error)
 		error = append_runs_within(reader, &reader->scanned_huge, ranges, count, true, &reader->huge);
+	if (!error)
+		error = append_runs_within(reader, &reader->scanned_swapped, ranges, count, false, &reader->swapped);
 	vector_deinit(&pages.runs);
 	return error;
+}
+
+/* Without PAGEMAP_SCAN every page of a reservation would be checked. False: this one is too large. */
+static bool take_from_budget(struct residency_reader *reader, const struct mapped_range *range)
+{
+	uint64_t bytes = range->end - range->start;
+
+	if (bytes > RESIDENCY_RESERVED_BYTES_MAX - reader->reserved_bytes)
+		return false;
+	reader->reserved_bytes += bytes;
+	return true;
 }
 
 struct mmt_error *residency_read_ranges(struct residency_reader *reader, const struct mapped_range *ranges,
@@ -353,7 +384,8 @@ struct mmt_error *residency_read_ranges(struct residency_reader *reader, const s
 
 	for (size_t i = 0; !error && !reader->gave_up && i < count; i += group) {
 		group = reader->scan ? find_group(ranges + i, count - i) : 1;
-		error = read_group(reader, ranges + i, group, residency);
+		if (reader->scan || !ranges[i].reserved || take_from_budget(reader, &ranges[i]))
+			error = read_group(reader, ranges + i, group, residency);
 	}
 	return error;
 }
@@ -437,6 +469,26 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns) : NULL;
 }
 
+/* Notes the counters of the control group. A group may get its first process later. */
+static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, uint64_t reading)
+{
+	struct group_memory *memory = &recorder->jobs.group_memory;
+	uint64_t figures[NOTE_GROUP_FIGURES];
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; memory->directory < 0 && i < recorder->processes.items.count; i++) {
+		if (recorder->processes.items.items[i]->ended)
+			continue;
+		(void)group_memory_open(recorder->cgroup, recorder->processes.items.items[i]->pid, memory);
+		break;
+	}
+	if (!group_memory_read(memory, figures))
+		return NULL;
+	for (unsigned i = 0; !error && i < NOTE_GROUP_FIGURES; i++)
+		error = recorder_note_group(recorder, NOTE_GROUP_FIRST + i, now_ns, figures[i], reading);
+	return error;
+}
+
 static struct mmt_error *read_series(struct recorder *recorder, bool last)
 {
 	struct resident_series *series = &recorder->jobs.resident_series;
@@ -465,6 +517,8 @@ static struct mmt_error *read_series(struct recorder *recorder, bool last)
 			error = recorder_note_swapped(recorder, process->pid, now_ns, swapped, reading);
 		process->resident_bytes = bytes;
 	}
+	if (!error && recorder->cgroup >= 0)
+		error = note_group(recorder, now_ns, reading);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;
 	if (!series->begin_ns)
@@ -485,7 +539,9 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 	return read_series(recorder, true);
 }
 
-#define LIVE_RUNS_MAX (1u << 20) /* limit while recording: runs read at the start stay in memory */
+#define LIVE_RUNS_MAX (1u << 20)  /* limit while recording: runs read at the start stay in memory */
+#define START_RUNS_MAX (4u << 20) /* limit for the first readings of all processes together: 64 MiB */
+#define START_NS_MAX 5000000000ULL
 #define RANGES_AT_ONCE 4096
 
 /* Reads ranges while events are enabled, and lets the ring reader work in between. */
@@ -749,6 +805,22 @@ static bool wants_samples(const struct recorder *recorder)
 	       recorder_stop_requests(recorder) <= recorder->stop_requests;
 }
 
+/* Takes the pages that are swapped out from the reader. */
+static struct mmt_error *take_swapped(struct residency_reader *reader, pid_t pid, uint64_t swapped_bytes,
+				      process_residencies *processes)
+{
+	struct process_residency *swapped = vector_append(processes);
+
+	if (!swapped)
+		return &error_no_memory;
+	*swapped = reader->swapped;
+	swapped->pid = pid;
+	swapped->time_ns = clock_now_ns();
+	swapped->resident_bytes = swapped_bytes;
+	reader->swapped = (struct process_residency){0};
+	return NULL;
+}
+
 static struct mmt_error *take_huge_pages(struct recorder *recorder, struct residency_reader *reader, pid_t pid,
 					 struct recording_huge_pages *huge)
 {
@@ -797,16 +869,16 @@ static void warn_of_unopened(struct recorder *recorder, pid_t pid, int failure)
 		warn_of_unread(recorder, pid, "not in this kernel");
 }
 
-/* `huge`: NULL during the recording, when huge pages are not read. */
+/* `final`: NULL during the recording, when huge and swapped pages are not read. */
 static struct mmt_error *read_process(struct recorder *recorder, struct process_ranges *process,
-				      struct recording_huge_pages *huge, process_residencies *processes)
+				      struct final_residency *final, process_residencies *processes)
 {
-	bool live = !huge;
+	bool live = !final;
 	struct process_residency *pages;
 	struct residency_reader reader;
 	struct mmt_error *error = NULL;
-	size_t huge_count = huge ? huge->processes.count : 0;
-	uint64_t before = 0, after = 0;
+	size_t huge_count = final ? final->huge.processes.count : 0;
+	uint64_t before = 0, after = 0, swapped;
 	bool gone;
 
 	if (process->pagemap < 0) {
@@ -824,11 +896,15 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	pages->time_ns = clock_now_ns();
 	reader.gave_up |= !resident_series_size(process->pid, &before) && live;
 	reader.wants_huge = !live;
+	swapped = live ? 0 : read_swapped(process->pid);
+	reader.wants_swapped = swapped;
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
 		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	if (!error && !live && !reader.gave_up && reader.scan)
-		error = take_huge_pages(recorder, &reader, process->pid, huge);
+		error = take_huge_pages(recorder, &reader, process->pid, &final->huge);
 	gone = !residency_is_valid(&reader);
+	if (!error && reader.wants_swapped && !reader.gave_up && !gone)
+		error = take_swapped(&reader, process->pid, swapped, &final->swapped);
 	residency_close(&reader);
 	/* The process may grow during the reading, so the sum of its pages lies between the RSS before and after. */
 	if (before && resident_series_size(process->pid, &after))
@@ -841,8 +917,8 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 					    : "there are too many, or it takes too long");
 		vector_deinit(&pages->runs);
 		processes->count--;
-		if (huge && huge->processes.count > huge_count)
-			process_huge_pages_deinit(&huge->processes.items[--huge->processes.count]);
+		if (final && final->huge.processes.count > huge_count)
+			process_huge_pages_deinit(&final->huge.processes.items[--final->huge.processes.count]);
 	}
 	return error;
 }
@@ -851,20 +927,30 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.start_ranges.count; i++)
-		error = read_process(recorder, &recorder->jobs.start_ranges.items[i], NULL,
-				     &recorder->jobs.start_residency);
+	const uint64_t end_ns = clock_now_ns() + START_NS_MAX;
+	process_residencies *processes = &recorder->jobs.start_residency;
+	size_t runs = 0;
+
+	for (size_t i = 0; !error && i < recorder->jobs.start_ranges.count; i++) {
+		size_t count = processes->count;
+
+		/* With all processes of a large machine, the others are left out. */
+		if (count && (runs > START_RUNS_MAX || clock_now_ns() > end_ns))
+			break;
+		error = read_process(recorder, &recorder->jobs.start_ranges.items[i], NULL, processes);
+		runs += processes->count > count ? processes->items[count].runs.count : 0;
+	}
 	process_ranges_list_deinit(&recorder->jobs.start_ranges);
+	recorder->jobs.start_pages_read = true;
 	return error;
 }
 
-struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes,
-				       struct recording_huge_pages *huge)
+struct mmt_error *read_final_residency(struct recorder *recorder, struct final_residency *pages)
 {
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++)
-		error = read_process(recorder, &recorder->jobs.final_ranges.items[i], huge, processes);
+		error = read_process(recorder, &recorder->jobs.final_ranges.items[i], pages, &pages->resident);
 	return error;
 }
 

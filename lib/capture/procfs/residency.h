@@ -17,12 +17,16 @@
 #define RESIDENCY_RUNS_MAX (4u << 20)
 #define RESIDENCY_BYTES_MAX (64ULL << 30)
 #define RESIDENCY_NS_MAX 2000000000ULL
+/* Reserved memory (PROT_NONE) that is checked page by page: terabytes of it may be empty. What exceeds this is left
+ * out. */
+#define RESIDENCY_RESERVED_BYTES_MAX (4ULL << 30)
 /* limit for all waits for the target's mmap_lock: threads that hold it may get no CPU for seconds */
 #define RESIDENCY_WAIT_NS_MAX 5000000000ULL
 
 struct mapped_range {
 	uint64_t start, end;
 	bool anonymous; /* private and not of a file */
+	bool reserved;	/* PROT_NONE: empty as a rule, but pages written before an mprotect(2) stay */
 };
 
 /* An open /proc/PID/pagemap. */
@@ -32,15 +36,20 @@ struct residency_reader {
 	struct blocking_calls *calls;
 	pid_t pid;
 	int fd;
-	bool scan;	   /* the kernel supports PAGEMAP_SCAN, so that not every page must be checked */
-	bool gave_up;	   /* a limit of time or size was reached: the result is incomplete */
-	uint64_t bytes;	   /* bytes of address space checked page by page */
-	uint64_t begin_ns; /* when checking page by page began; 0: not yet */
+	bool scan;		 /* the kernel supports PAGEMAP_SCAN, so that not every page must be checked */
+	bool gave_up;		 /* a limit of time or size was reached: the result is incomplete */
+	uint64_t bytes;		 /* bytes of address space checked page by page */
+	uint64_t reserved_bytes; /* those of reserved memory, which `bytes` does not include */
+	uint64_t begin_ns;	 /* when checking page by page began; 0: not yet */
 	uint64_t waited_ns;
 	uint64_t slice_ns, paused_ns;	       /* time worked since the last pause; sum of all pauses */
 	bool wants_huge;		       /* set by the caller: also find huge pages, which needs `scan` */
 	struct process_residency scanned_huge; /* huge pages of any mapping found by the last scan */
-	struct process_residency huge;	       /* huge pages in the anonymous ranges of residency_read_ranges() */
+	bool wants_swapped;		       /* set by the caller: also find pages that are swapped out */
+	bool no_guards; /* the kernel's PAGEMAP_SCAN does not know guard pages: the other kernels have none */
+	struct process_residency scanned_swapped; /* by the last reading of the pagemap, in any mapping */
+	struct process_residency swapped;	  /* in the ranges of residency_read_ranges() */
+	struct process_residency huge;		  /* huge pages in the anonymous ranges of residency_read_ranges() */
 };
 
 /* Opens /proc/PID/pagemap. `calls`: how it is read; NULL: directly. False: it cannot be read. */
@@ -104,6 +113,12 @@ struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;
 /* Resident pages of the recorded processes: read when recording starts, at each interval snapshot, and when it has
  * stopped. */
 
+/* What is read when recording has stopped. */
+struct final_residency {
+	process_residencies resident, swapped;
+	struct recording_huge_pages huge;
+};
+
 /*
  * Reads which pages of the START snapshots are resident into start_residency, and discards the ranges of these
  * snapshots. Lets the ring reader work in between. A process whose pages cannot be read, or are too many, is left out.
@@ -114,10 +129,9 @@ struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK
  * ranges. Lets the ring reader work in between. */
 struct mmt_error *record_residency(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads which pages of the STOP snapshots are resident, their huge pages, and a sample of these. Call this when all
- * events are disabled. */
-struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes,
-				       struct recording_huge_pages *huge) MMT_MUST_CHECK;
+/* Reads which pages of the STOP snapshots are resident, or swapped out, their huge pages, and a sample of these. Call
+ * this when all events are disabled. */
+struct mmt_error *read_final_residency(struct recorder *recorder, struct final_residency *pages) MMT_MUST_CHECK;
 
 /*
  * Samples of huge pages: how much of them contains only zeros. The kernel counts each huge page as 2 MiB of RSS,

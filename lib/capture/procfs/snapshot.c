@@ -78,8 +78,9 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		reading->unreadable = true;
 		return NULL;
 	}
-	if (reading->ranges && line.protection != PROT_NONE) {
-		struct mapped_range range = {line.start, line.end, !line.shared && !line.inode};
+	if (reading->ranges) {
+		struct mapped_range range = {line.start, line.end, !line.shared && !line.inode,
+					     line.protection == PROT_NONE};
 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;
@@ -299,7 +300,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	/* A snapshot that only checks the maps does not describe the process, so an exec still requires another one. */
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
-	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && process && process->target) ||
+	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && !recorder->jobs.start_pages_read) ||
 	    (kind == SNAPSHOT_INTERVAL && recorder->options->snapshot_interval_ns)) {
 		if (!begin_ranges(&reading))
 			return &error_no_memory;

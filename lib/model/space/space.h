@@ -46,6 +46,8 @@ struct space_attributes {
 	bool thread_stack : 1; /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
 	bool shm : 1;	       /* shmat; snapshots and MMAP2 records: set it for "/SYSV..." */
 	bool ring : 1;	       /* of an aio context; snapshots and MMAP2 records: set it for "/[aio]" */
+	bool hugetlbfs : 1; /* snapshots and MMAP2 records: the device is that of hugetlbfs; not compared, as the device
+			       is */
 	bool zero : 1;	 /* a private mapping of "/dev/zero": anonymous memory that has a file. A move before the first
 			    page fault changes its offset without an event, so offsets are not compared */
 	bool sealed : 1; /* mseal: protected from changes; not compared */

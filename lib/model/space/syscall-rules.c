@@ -67,6 +67,7 @@ void space_calls_take_mmap2(struct space_attributes *attributes, const struct sp
 	attributes->file_offset = seen.file_offset;
 	attributes->path = seen.path;
 	attributes->zero = seen.zero;
+	attributes->hugetlbfs = seen.hugetlbfs;
 	attributes->ring = seen.ring;
 }
 
@@ -169,8 +170,7 @@ static uint8_t learn_huge_pages(const struct space *space, const struct space_ca
 	struct space_attributes continued, held;
 
 	if (!mmap2_record || (call->arguments[3] & MAP_ANONYMOUS) || mmap2_record->start != range->start ||
-	    mmap2_record->end == range->end ||
-	    intervals_within(&space->unknown, range->end, mmap2_record->end))
+	    mmap2_record->end == range->end || intervals_within(&space->unknown, range->end, mmap2_record->end))
 		return 0;
 	above = space_find(space, range->end);
 	continued = space_edit_advance(&mmap2_record->attributes, range->end - range->start);

@@ -256,6 +256,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "joined_to", group->joined_to ? group->joined_to : MMT_UNKNOWN);
 	document_unsigned(document, "resident_bytes", group->resident_bytes);
 	document_unsigned(document, "resident_before_bytes", group->resident_before_bytes);
+	document_unsigned(document, "swapped_bytes", group->swapped_bytes);
 	document_unsigned(document, "memory_bytes", group->memory_bytes);
 	document_unsigned(document, "peak_bytes", group->peak_bytes);
 	document_unsigned(document, "peak_ns", group->peak_bytes ? group->peak_ns : MMT_UNKNOWN);
@@ -430,6 +431,7 @@ static void put_growth_parts(struct document *document, const struct mmt_growth 
 			  growth->parts_known && growth->pages_end_ns ? growth->pages_end_ns : MMT_UNKNOWN);
 	put_signed(document, "changing_bytes", growth->changing_bytes, growth->parts_known);
 	put_signed(document, "unexplained_bytes", growth->unexplained_bytes, growth->parts_known);
+	put_signed(document, "hugetlb_bytes", growth->hugetlb_bytes, growth->parts_known);
 	put_part_array(document, "parts", growth->parts, growth->part_count);
 }
 
@@ -464,8 +466,35 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 	document_unsigned(document, "settled_ns", growth->settled_ns ? growth->settled_ns : MMT_UNKNOWN);
 	document_unsigned(document, "advised_ns",
 			  growth->verdict == MMT_VERDICT_TOO_SHORT && growth->advised_ns ? growth->advised_ns
-										: MMT_UNKNOWN);
+											 : MMT_UNKNOWN);
 	put_growth_parts(document, growth);
+	document_close(document);
+}
+
+static void put_counters(struct document *document, const char *name, uint64_t time_ns,
+			 const uint64_t bytes[MMT_GROUP_FIGURES])
+{
+	document_open_object(document, name);
+	document_unsigned(document, "time_ns", time_ns);
+	document_unsigned(document, "current_bytes", bytes[MMT_GROUP_CURRENT]);
+	document_unsigned(document, "anon_bytes", bytes[MMT_GROUP_ANON]);
+	document_unsigned(document, "file_bytes", bytes[MMT_GROUP_FILE]);
+	document_unsigned(document, "shmem_bytes", bytes[MMT_GROUP_SHMEM]);
+	document_unsigned(document, "kernel_bytes", bytes[MMT_GROUP_KERNEL]);
+	document_unsigned(document, "limit_bytes", bytes[MMT_GROUP_LIMIT]);
+	document_close(document);
+}
+
+static void put_control_group(struct document *document, const struct mmt_control_group *group)
+{
+	if (!group) {
+		document_null(document, "control_group");
+		return;
+	}
+	document_open_object(document, "control_group");
+	put_counters(document, "start", group->start_ns, group->start_bytes);
+	put_counters(document, "end", group->end_ns, group->end_bytes);
+	document_unsigned(document, "peak_bytes", group->peak_bytes);
 	document_close(document);
 }
 
@@ -566,6 +595,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "failed_calls", report->failed_calls);
 	put_completeness(document, &report->completeness);
 	put_growth(document, &report->growth);
+	put_control_group(document, report->control_group);
 	put_huge_pages(document, report);
 	put_notes(document, report);
 	document_each(document, "processes", i, report->process_count)

@@ -357,7 +357,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	int64_t change = (int64_t)(growth->end_bytes - growth->start_bytes);
-	int64_t made = (int64_t)report->resident_bytes, rest = change - made;
+	int64_t made = (int64_t)(report->resident_bytes - report->resident_hugetlb_bytes), rest = change - made;
 	const char *it = growth->start_swap_bytes || growth->end_swap_bytes ? "the growth of RSS" : "it";
 	const char *shown = report->committed_before_bytes
 				? "rows below that are committed in memory mapped before show part of it"
@@ -426,12 +426,16 @@ static const char *describe_place(enum mmt_growth_place place, bool windowed)
 	    [MMT_GROWTH_COMMITTED] = "in memory mapped before, made accessible in this recording: see the rows below",
 	    [MMT_GROWTH_KERNEL] = "in programs and stacks, which the kernel mapped itself",
 	    [MMT_GROWTH_UNMAPPED] = "by unmapping what was mapped before this recording began",
+	    [MMT_GROWTH_ENDED] = "by processes that ended",
+	    [MMT_GROWTH_UNREAD] = "in processes whose resident pages were not read",
 	};
 	static const char *const window_words[MMT_GROWTH_PLACES] = {
 	    [MMT_GROWTH_MADE] = "in mappings made in this window: see the rows below",
 	    [MMT_GROWTH_COMMITTED] = "in memory mapped before, made accessible in this window: see the rows below",
 	    [MMT_GROWTH_KERNEL] = "in programs and stacks, which the kernel mapped itself",
 	    [MMT_GROWTH_UNMAPPED] = "by unmapping what was mapped before this window began",
+	    [MMT_GROWTH_ENDED] = "by processes that ended",
+	    [MMT_GROWTH_UNREAD] = "in processes whose resident pages were not read",
 	};
 
 	return windowed ? window_words[place] : words[place];
@@ -483,8 +487,7 @@ void text_put_rest(struct text *text, int64_t bytes, const char *what)
 void text_put_swap(struct text *text, int64_t bytes)
 {
 	text_put_rest(text, bytes,
-		      bytes > 0 ? "in swap, not in RSS nor in the resident bytes of rows: the kernel swapped out pages "
-				  "of the process"
+		      bytes > 0 ? "in swap, not in RSS: the kernel swapped out pages of the process"
 				: "in swap: the process used the pages again, or gave them back");
 }
 
@@ -527,6 +530,7 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 			      "changed between the readings of RSS and of the resident pages");
 	if (growth->pages_at_ends)
 		text_put_swap(text, swap_change(growth));
+	text_put_rest(text, growth->hugetlb_bytes, "in huge pages of hugetlbfs, which RSS does not include");
 	text_put_rest(text, growth->unexplained_bytes,
 		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }
@@ -616,32 +620,60 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 	text_put_sentence(text, TEXT_FAINT, pages->hint, PART_INDENT);
 }
 
+static uint64_t magnitude(int64_t bytes)
+{
+	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+}
+
+static int64_t group_change(const struct mmt_control_group *group, enum mmt_group_figure figure)
+{
+	uint64_t start = group->start_bytes[figure], end = group->end_bytes[figure];
+
+	return start == MMT_UNKNOWN || end == MMT_UNKNOWN ? 0 : (int64_t)(end - start);
+}
+
+/* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB), of it +80.00 MiB files on tmpfs ..., processes +0 B" */
+static void put_control_group(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_control_group *group = report->control_group;
+	int64_t shmem, change;
+	const struct {
+		int64_t bytes;
+		const char *what;
+	} parts[] = {
+	    {shmem = group ? group_change(group, MMT_GROUP_SHMEM) : 0, "files on tmpfs or shared memory"},
+	    {group ? group_change(group, MMT_GROUP_FILE) - shmem : 0, "page cache of other files"},
+	    {group ? group_change(group, MMT_GROUP_ANON) : 0, "anonymous memory"},
+	    {group ? group_change(group, MMT_GROUP_KERNEL) : 0, "kernel memory"},
+	};
+	const char *before = ", of it ";
+
+	if (!group)
+		return;
+	change = group_change(group, MMT_GROUP_CURRENT);
+	text_format(text, TEXT_PLAIN, "  control group %s (now %s", text_change(text, change),
+		    text_bytes(text, group->end_bytes[MMT_GROUP_CURRENT]));
+	if (group->end_bytes[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
+		text_format(text, TEXT_PLAIN, " of %s", text_bytes(text, group->end_bytes[MMT_GROUP_LIMIT]));
+	text_put(text, TEXT_PLAIN, ")");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (!is_large(parts[i].bytes) || magnitude(parts[i].bytes) < magnitude(change) / NEGLIGIBLE)
+			continue;
+		text_format(text, TEXT_PLAIN, "%s%s %s", before, text_change(text, parts[i].bytes), parts[i].what);
+		before = ", ";
+	}
+	text_line(text, TEXT_PLAIN, ", processes %s", text_change(text, mmt_growth_change(&report->growth)));
+}
+
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
 	put_headline(text, report);
 	put_verdict(text, report);
 	text_put_measure(text, report);
+	put_control_group(text, report);
 	text_put_shares(text, report);
 	text_put_growth_of_ended(text, report);
-}
-
-/* Say why no parts are shown: a process from before the recording has ended, and its pages with it. */
-static void put_ended(struct text *text, const struct mmt_report *report)
-{
-	char sentence[256];
-	size_t count = 0;
-
-	/* Processes that were there when recording began have no known parent. */
-	for (size_t i = 0; i < report->process_count; i++)
-		count += report->processes[i].ended && !report->processes[i].parent_pid;
-	if (!count || count == report->process_count || report->growth.verdict == MMT_VERDICT_UNKNOWN)
-		return;
-	snprintf(sentence, sizeof(sentence),
-		 "  The report cannot show which memory grew: %zu of the processes that ran at the start ended before "
-		 "all pages were read. --pid PID shows it for a process that was alive at the end.",
-		 count);
-	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 }
 
 /* Divide the change of Pss: the pages of one process alone, and those of several. */
@@ -668,7 +700,6 @@ void text_growth(struct text *text, const struct mmt_report *report)
 		put_place(text, report);
 		if (text_growth_is_of_all(report))
 			text_put_swap(text, swap_change(&report->growth));
-		put_ended(text, report);
 	}
 	put_huge_pages(text, report);
 }

@@ -357,7 +357,10 @@ static void put_share(struct text *text, const struct mmt_group *group, uint64_t
 /* "24.00 KiB resident": the memory of the row or, if it has none, its address space. */
 static void put_lead(struct text *text, const struct mmt_group *group, const char *number)
 {
-	const char *what = group->resident_bytes == MMT_UNKNOWN ? "committed" : "resident";
+	const char *what = group->resident_bytes == MMT_UNKNOWN		? "committed"
+			   : !group->swapped_bytes			? "resident"
+			   : group->swapped_bytes < group->memory_bytes ? "resident or swapped out"
+									: "swapped out";
 	uint64_t bytes = group->memory_bytes;
 
 	if (!bytes) {
@@ -452,6 +455,8 @@ static void put_sizes_of_kinds(struct text *text, const struct mmt_report *repor
 	if (group->unfreed_bytes && group->committed_bytes != group->unfreed_bytes &&
 	    group->committed_bytes != group->memory_bytes)
 		put_part_bytes(text, "committed", group->committed_bytes);
+	if (group->swapped_bytes && group->swapped_bytes < group->memory_bytes)
+		put_part_bytes(text, "swapped out", group->swapped_bytes);
 	if (group->reserved_by)
 		put_reserver(text, group, &report->groups[group->reserved_by - 1], sort);
 	if (group->committed_before_bytes)
@@ -596,13 +601,18 @@ static void put_identity(struct text *text, const struct mmt_report *report, con
 }
 
 /* Print a heading above the first row without memory. */
-static void put_heading(struct text *text, const struct selection *selection, size_t index, enum mmt_sort sort)
+static void put_heading(struct text *text, const struct mmt_report *report, const struct selection *selection,
+			size_t index, enum mmt_sort sort)
 {
+	const char *why = report->growth.end_swap_bytes && !report->swapped_known
+			      ? " (reserved, never touched, or swapped out)"
+			      : " (reserved, or never touched)";
+
 	if (sort != MMT_SORT_MEMORY || selection->groups[index]->memory_bytes ||
 	    (index && !selection->groups[index - 1]->memory_bytes))
 		return;
 	text_put(text, TEXT_STRONG, "address space without memory");
-	text_line(text, TEXT_FAINT, " (reserved, or never touched)");
+	text_line(text, TEXT_FAINT, why);
 	text_end_line(text);
 }
 
@@ -658,7 +668,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		text_threads(&text, report);
 	for (size_t i = 0; !error && i < selection.count; i++) {
 		text_end_line(&text);
-		put_heading(&text, &selection, i, options->sort);
+		put_heading(&text, report, &selection, i, options->sort);
 		put_row(&text, report, selection.groups[i], options->sort, memory_bytes);
 		put_identity(&text, report, selection.groups[i], &explanations);
 		error = put_inner_rows(&text, report, selection.groups[i], freed_too, memory_bytes);

@@ -36,6 +36,7 @@ enum event_kind {
 	EVENT_SWAPPED,		   /* swapped memory of a process */
 	EVENT_BREAK,		   /* break of a process just before the recording */
 	EVENT_PSS,		   /* what a process shares with others */
+	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
 	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
 };
 
@@ -127,6 +128,10 @@ struct event {
 			uint64_t huge_bytes;	/* in anonymous huge pages */
 			uint64_t faults;	/* page faults since the process started */
 		} pss;				/* EVENT_PSS */
+		struct {
+			uint32_t figure; /* below NOTE_GROUP_FIGURES */
+			uint64_t bytes;
+		} group_memory; /* EVENT_GROUP_MEMORY */
 		struct {
 			uint32_t reading;	 /* the same for all processes that were read together */
 			bool last;		 /* the process has no further runs in this reading */

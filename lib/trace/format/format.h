@@ -38,6 +38,7 @@ enum format_feature {
 	FEATURE_MMTRACE_STACKS = 230,
 	FEATURE_MMTRACE_CODE = 231,
 	FEATURE_MMTRACE_HUGE_PAGES = 232,
+	FEATURE_MMTRACE_SWAPPED = 235,
 	FEATURE_BITS = 256,
 };
 
@@ -106,7 +107,8 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * and how often they have been switched so far. Unrecorded children of the record's process that existed when recording
  * began: their number, and 0. Start of the record's process: nanoseconds since boot, and 0. Swapped memory of the
  * record's process: bytes, and the number of the reading, as for RSS. Break of the record's process just before the
- * recording began: its address, and 0.
+ * recording began: its address, and 0. Memory counters of the recorded control group, of no process: bytes, and the
+ * number of the reading.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
@@ -117,8 +119,16 @@ enum note_kind {
 	NOTE_UNRECORDED_CHILDREN = 3,
 	NOTE_STARTED = 4,
 	NOTE_SWAPPED = 5,
-	NOTE_BREAK = 6
+	NOTE_BREAK = 6,
+	NOTE_GROUP_FIRST = 8,
+	NOTE_GROUP_CURRENT = NOTE_GROUP_FIRST,
+	NOTE_GROUP_ANON = 9,
+	NOTE_GROUP_FILE = 10,
+	NOTE_GROUP_SHMEM = 11,
+	NOTE_GROUP_KERNEL = 12,
+	NOTE_GROUP_LIMIT = 13
 };
+#define NOTE_GROUP_FIGURES (NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST + 1)
 
 /*
  * Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the
@@ -144,6 +154,7 @@ enum note_kind {
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of perf's tools are far below this */
 #define LIMIT_ATTRIBUTES 4096
 #define LIMIT_IDS (1u << 24)
+#define LIMIT_HUGETLB_DEVICES 1024
 #define LIMIT_SECTION_BYTES (1u << 30)
 #define LIMIT_UNPACKED_BYTES (1u << 30)	      /* of all sections in total, decompressed */
 #define UNPACKED_ANYWHERE_BYTES (48ULL << 20) /* and this, plus the following times the size of the file */

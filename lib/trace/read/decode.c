@@ -251,6 +251,10 @@ static void decode_note(struct bytes *bytes, struct event *event)
 		event->kind = kind == NOTE_RESIDENT ? EVENT_RESIDENT : EVENT_SWAPPED;
 		event->resident.bytes = value;
 		event->resident.reading = bytes_u64(bytes);
+	} else if (kind >= NOTE_GROUP_FIRST && kind <= NOTE_GROUP_LIMIT) {
+		event->kind = EVENT_GROUP_MEMORY;
+		event->group_memory.figure = kind - NOTE_GROUP_FIRST;
+		event->group_memory.bytes = value;
 	} else if (kind == NOTE_LARGE_DUMPS) {
 		event->kind = EVENT_LARGE_DUMPS;
 		event->large_dumps.on = value;

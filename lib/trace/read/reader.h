@@ -40,6 +40,8 @@ struct reader_metadata {
 	struct code_copies code;
 	bool has_residency;
 	struct recording_residency residency;
+	bool has_swapped;
+	struct recording_residency swapped; /* pages that were swapped out; none at the start */
 	bool has_huge_pages;
 	struct recording_huge_pages huge_pages;
 	struct build_ids build_ids;

@@ -10,7 +10,7 @@
 #include "trace/format/format.h"
 
 /* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
-#define INFO_VERSION 3
+#define INFO_VERSION 4
 #define LOSS_VERSION 3
 #define INFO_FLAG_COMMAND 1u
 #define INFO_FLAG_ON_CPUS 2u
@@ -34,6 +34,7 @@ void recording_info_deinit(struct recording_info *info)
 	free(info->recorder_version);
 	vector_deinit(&info->targets);
 	vector_deinit(&info->roles);
+	vector_deinit(&info->hugetlb_devices);
 	*info = (struct recording_info){0};
 }
 
@@ -58,6 +59,25 @@ void recording_info_encode(const struct recording_info *info, struct buffer *buf
 		buffer_put_u32(buffer, info->roles.items[i]);
 	buffer_put_string(buffer, info->recorder_version ? info->recorder_version : "");
 	buffer_put_u32(buffer, info->mapping_limit);
+	buffer_put_u32(buffer, (uint32_t)info->hugetlb_devices.count);
+	for (size_t i = 0; i < info->hugetlb_devices.count; i++) {
+		buffer_put_u32(buffer, info->hugetlb_devices.items[i].major);
+		buffer_put_u32(buffer, info->hugetlb_devices.items[i].minor);
+	}
+}
+
+static struct mmt_error *decode_hugetlb_devices(struct bytes *bytes, struct recording_info *info)
+{
+	uint64_t count = bytes_count(bytes, bytes_u32(bytes), 2 * sizeof(uint32_t), LIMIT_HUGETLB_DEVICES);
+
+	for (uint64_t i = 0; i < count; i++) {
+		struct device_number device = {.major = bytes_u32(bytes)};
+
+		device.minor = bytes_u32(bytes);
+		if (!vector_push(&info->hugetlb_devices, device))
+			return &error_no_memory;
+	}
+	return NULL;
 }
 
 static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording_info *info)
@@ -106,6 +126,8 @@ struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_in
 	error = decode_info_lists(bytes, &info);
 	if (!error && version >= 3)
 		info.mapping_limit = bytes_u32(bytes);
+	if (!error && version >= 4)
+		error = decode_hugetlb_devices(bytes, &info);
 	if (!error)
 		error = bytes_finish(bytes, "information section");
 	if (error)

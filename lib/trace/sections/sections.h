@@ -31,6 +31,10 @@ static inline bool role_is_dump(enum attribute_role role)
 	return role == ROLE_DUMP || role == ROLE_LARGE_DUMP;
 }
 
+struct device_number {
+	uint32_t major, minor;
+};
+
 /* FEATURE_MMTRACE_INFO, in the preamble. */
 struct recording_info {
 	char *recorder_version; /* "0.1.0"; owned */
@@ -46,6 +50,8 @@ struct recording_info {
 	bool all_processes;	   /* all processes, or all of a control group: no targets */
 	VECTOR(int32_t) targets;   /* requested processes */
 	VECTOR(uint32_t) roles;	   /* enum attribute_role */
+	/* of hugetlbfs; empty before version 4 */
+	VECTOR(struct device_number) hugetlb_devices;
 };
 
 /* FEATURE_MMTRACE_LOSS, written when recording stops: if it is missing in mmtrace's own file, the recorder did not

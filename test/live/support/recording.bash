@@ -70,6 +70,19 @@ wait_for_end() {
 	done
 }
 
+huge_page_pool=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+borrowed_huge_pages=0
+change_huge_pages() {
+	echo $(($(cat $huge_page_pool) + $1)) >$huge_page_pool
+}
+
+# borrow_huge_pages COUNT: adds pages of 2 MiB to the pool of hugetlbfs until the test ends, if the system has them.
+borrow_huge_pages() {
+	local before
+	before=$(cat $huge_page_pool) && change_huge_pages "$1" && borrowed_huge_pages=$(($(cat $huge_page_pool) - before)) &&
+		[ "$borrowed_huge_pages" = "$1" ]
+} 2>/dev/null
+
 # The command of a recorder ends with it.
 end_everything() {
 	local process children
@@ -83,6 +96,7 @@ end_everything() {
 		fi 2>/dev/null
 		remove_traces "$process" "${children[@]}"
 	done
+	[ "$borrowed_huge_pages" -gt 0 ] && change_huge_pages -"$borrowed_huge_pages"
 	rm -rf "$directory"
 }
 export XDG_CACHE_HOME=$directory/names-kept # names of functions kept from one report to the next

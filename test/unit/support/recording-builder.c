@@ -163,7 +163,8 @@ static void add_snapshot_attribute(struct writer *writer, struct recording_info 
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = RESIDENT_PAGES_ID;
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3] = PSS_ID;
 	require(writer_add_attribute(writer, &attr, "dummy:u", ids, sizeof(ids) / sizeof(ids[0])));
-	if (!vector_push(&info->roles, ROLE_SNAPSHOT))
+	if (!vector_push(&info->roles, ROLE_SNAPSHOT) ||
+	    !vector_push(&info->hugetlb_devices, ((struct device_number){0, BUILDER_HUGETLB_MINOR})))
 		abort();
 }
 

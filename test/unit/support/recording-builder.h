@@ -26,7 +26,8 @@ struct writer;
 #define BUILDER_LOCK_ID 302
 #define BUILDER_LARGE_DUMP_ID 400
 #define BUILDER_SECOND_ROOT 1000
-#define BUILDER_STACK_BYTES 64 /* in every sample of a call, at least, where samples have any */
+#define BUILDER_HUGETLB_MINOR 250 /* of the device 0:250, which is that of hugetlbfs in all recordings */
+#define BUILDER_STACK_BYTES 64	  /* in every sample of a call, at least, where samples have any */
 
 struct builder_call {
 	enum call call;

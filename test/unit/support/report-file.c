@@ -31,15 +31,26 @@ const char *report_file_path(void)
 	return path;
 }
 
-void report_file_add_residency(struct recording_builder *builder, struct recording_residency *residency)
+static void add_pages(struct recording_builder *builder, enum format_feature feature,
+		      struct recording_residency *residency)
 {
 	struct buffer buffer;
 
 	buffer_init(&buffer, 1 << 16);
 	ck_assert_ptr_null(recording_residency_encode(residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	builder_section(builder, feature, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 	recording_residency_deinit(residency);
+}
+
+void report_file_add_residency(struct recording_builder *builder, struct recording_residency *residency)
+{
+	add_pages(builder, FEATURE_MMTRACE_RESIDENCY, residency);
+}
+
+void report_file_add_swapped(struct recording_builder *builder, struct recording_residency *swapped)
+{
+	add_pages(builder, FEATURE_MMTRACE_SWAPPED, swapped);
 }
 
 void report_file_add_huge_pages(struct recording_builder *builder, struct recording_huge_pages *huge)

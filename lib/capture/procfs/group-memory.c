@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/procfs/group-memory.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/procfs/proc.h"
+
+#define LIMIT_BYTES_NONE (1ULL << 62) /* version 1 has a number near 2^63 where there is no limit */
+
+/* Returns the number of a file that contains only a number; GROUP_MEMORY_NONE: none, or "max". */
+static uint64_t read_number(int directory, const char *name)
+{
+	CLEANUP(free) char *text = NULL;
+	char *end;
+	uint64_t number;
+
+	if (text_file_read(directory, name, &text) < 0)
+		return GROUP_MEMORY_NONE;
+	number = strtoull(text, &end, 10);
+	return end != text ? number : GROUP_MEMORY_NONE;
+}
+
+/* Returns the number in the line "KEY NUMBER". */
+static uint64_t find_number(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, key, length) && line[length] == ' ')
+			return strtoull(line + length, NULL, 10);
+	}
+	return GROUP_MEMORY_NONE;
+}
+
+bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES])
+{
+	static const struct {
+		const char *current, *anon, *file, *shmem, *kernel, *limit;
+	} names[] = {{"memory.current", "anon", "file", "shmem", "kernel", "memory.max"},
+		     {"memory.usage_in_bytes", "total_rss", "total_cache", "total_shmem", "memory.kmem.usage_in_bytes",
+		      "memory.limit_in_bytes"}};
+	CLEANUP(free) char *text = NULL;
+	int directory = memory->directory, v = memory->version_1;
+
+	if (directory < 0 || text_file_read(directory, "memory.stat", &text) < 0)
+		return false;
+	figures[NOTE_GROUP_CURRENT - NOTE_GROUP_FIRST] = read_number(directory, names[v].current);
+	figures[NOTE_GROUP_ANON - NOTE_GROUP_FIRST] = find_number(text, names[v].anon);
+	figures[NOTE_GROUP_FILE - NOTE_GROUP_FIRST] = find_number(text, names[v].file);
+	figures[NOTE_GROUP_SHMEM - NOTE_GROUP_FIRST] = find_number(text, names[v].shmem);
+	figures[NOTE_GROUP_KERNEL - NOTE_GROUP_FIRST] =
+	    v ? read_number(directory, names[v].kernel) : find_number(text, names[v].kernel);
+	figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] = read_number(directory, names[v].limit);
+	if (figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] > LIMIT_BYTES_NONE)
+		figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] = GROUP_MEMORY_NONE;
+	return figures[0] != GROUP_MEMORY_NONE;
+}
+
+const char *group_memory_find(char *text)
+{
+	char *rest = text, *line, *controller, *path, *next;
+
+	while ((line = strsep(&rest, "\n"))) {
+		controller = strchr(line, ':');
+		path = controller ? strchr(controller + 1, ':') : NULL;
+		if (!path)
+			continue;
+		*path++ = '\0';
+		for (controller++; controller; controller = next) {
+			next = strchr(controller, ',');
+			if (next)
+				*next++ = '\0';
+			if (!strcmp(controller, "memory"))
+				return path;
+		}
+	}
+	return NULL;
+}
+
+/* The mount of the version 1 hierarchy may show only a part of it, as in a container: its root is then the group. */
+static int open_version_1(const char *path)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	const struct mntent *mount;
+	int directory = -1;
+
+	while (mounts && directory < 0 && (mount = getmntent(mounts))) {
+		char full_path[PATH_MAX];
+
+		if (strcmp(mount->mnt_type, "cgroup") != 0 || !hasmntopt(mount, "memory") ||
+		    snprintf(full_path, sizeof(full_path), "%s%s", mount->mnt_dir, path) >= (int)sizeof(full_path))
+			continue;
+		directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (directory < 0)
+			directory = open(mount->mnt_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return directory;
+}
+
+bool group_memory_open(int group, pid_t member, struct group_memory *memory)
+{
+	CLEANUP(free) char *text = NULL;
+	const char *path;
+	char name[64];
+
+	*memory = (struct group_memory){.directory = -1};
+	if (faccessat(group, "memory.current", F_OK, 0) == 0) {
+		memory->directory = openat(group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		return memory->directory >= 0;
+	}
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", member);
+	path = text_file_read(-1, name, &text) >= 0 ? group_memory_find(text) : NULL;
+	if (!path || !strcmp(path, "/"))
+		return false;
+	memory->directory = open_version_1(path);
+	memory->version_1 = true;
+	return memory->directory >= 0;
+}
+
+void group_memory_close(struct group_memory *memory)
+{
+	if (memory->directory >= 0)
+		close(memory->directory);
+	memory->directory = -1;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The memory counters of a control group: also of what no process maps, such as files on tmpfs. */
+#ifndef CAPTURE_PROCFS_GROUP_MEMORY_H
+#define CAPTURE_PROCFS_GROUP_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/format/format.h"
+
+/* The memory controller's directory of a group. */
+struct group_memory {
+	int directory; /* -1: not found */
+	bool version_1;
+};
+
+/* Not known, or no limit. */
+#define GROUP_MEMORY_NONE UINT64_MAX
+
+/*
+ * Opens the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
+ * the controller has a hierarchy of version 1, in which the group of the process `member` is used. False: there is no
+ * controller, or the group is the root, whose counters are those of the machine.
+ */
+bool group_memory_open(int group, pid_t member, struct group_memory *memory);
+void group_memory_close(struct group_memory *memory);
+
+/* Reads the counters, by NOTE_GROUP_* - NOTE_GROUP_FIRST. False: the group is gone. */
+bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES]);
+
+/* Finds the path of the group in `text`, which is /proc/PID/cgroup, in the version 1 hierarchy of the memory
+ * controller. NULL: none. Changes the text. */
+const char *group_memory_find(char *text);
+
+#endif

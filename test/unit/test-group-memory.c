@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The memory counters of control groups of both versions, in directories with such files. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "capture/procfs/group-memory.h"
+#include "support/suite.h"
+#include "support/temporary.h"
+
+static void write_file(const char *directory, const char *name, const char *text)
+{
+	char path[2 * TEMPORARY_PATH_SIZE];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(text, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static uint64_t figure(const uint64_t *figures, enum note_kind kind)
+{
+	return figures[kind - NOTE_GROUP_FIRST];
+}
+
+/* The directory of the recorded group has the counters. */
+START_TEST(version_2)
+{
+	char directory[TEMPORARY_PATH_SIZE];
+	uint64_t figures[NOTE_GROUP_FIGURES];
+	struct group_memory memory;
+	int fd;
+
+	temporary_directory(directory);
+	write_file(directory, "memory.current", "126000\n");
+	write_file(directory, "memory.max", _i ? "max\n" : "512000\n");
+	/* Linux before 5.18 has no sum of kernel memory. */
+	write_file(directory, "memory.stat",
+		   _i ? "anon 1000\nfile 90000\nshmem 80000\nfile_mapped 7\n"
+		      : "anon 1000\nfile 90000\nkernel 5000\nkernel_stack 16\nshmem 80000\n");
+	fd = open(directory, O_RDONLY | O_DIRECTORY);
+	ck_assert(group_memory_open(fd, getpid(), &memory));
+	ck_assert(!memory.version_1);
+	ck_assert(group_memory_read(&memory, figures));
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_CURRENT), 126000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_ANON), 1000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_FILE), 90000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_SHMEM), 80000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_KERNEL), _i ? GROUP_MEMORY_NONE : 5000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_LIMIT), _i ? GROUP_MEMORY_NONE : 512000);
+	group_memory_close(&memory);
+	close(fd);
+}
+END_TEST
+
+START_TEST(version_1)
+{
+	char directory[TEMPORARY_PATH_SIZE];
+	uint64_t figures[NOTE_GROUP_FIGURES];
+	struct group_memory memory = {.version_1 = true};
+
+	temporary_directory(directory);
+	write_file(directory, "memory.usage_in_bytes", "126000\n");
+	write_file(directory, "memory.limit_in_bytes", _i ? "9223372036854771712\n" : "512000\n");
+	write_file(directory, "memory.kmem.usage_in_bytes", "5000\n");
+	/* Those of the group alone come first, then those with the groups below. */
+	write_file(directory, "memory.stat",
+		   "cache 1\nrss 2\nshmem 3\ntotal_cache 90000\ntotal_rss 1000\ntotal_rss_huge 4\ntotal_shmem 80000\n");
+	memory.directory = open(directory, O_RDONLY | O_DIRECTORY);
+	ck_assert(group_memory_read(&memory, figures));
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_CURRENT), 126000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_ANON), 1000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_FILE), 90000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_SHMEM), 80000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_KERNEL), 5000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_LIMIT), _i ? GROUP_MEMORY_NONE : 512000);
+	group_memory_close(&memory);
+}
+END_TEST
+
+/* Each controller of version 1 has a path of its own; controllers may share a hierarchy. */
+START_TEST(paths)
+{
+	static const struct {
+		const char *text, *path;
+	} cases[] = {
+	    {"9:name=systemd:/a\n5:cpu,cpuacct:/b\n4:memory:/c/d:e\n0::/f\n", "/c/d:e"},
+	    {"3:cpuset,memory,pids:/x\n0::/\n", "/x"},
+	    {"2:kmemory:/x\n1:name=memory:/y\n0::/z\n", NULL},
+	    {"0::/user.slice\n", NULL},
+	    {"", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[128];
+		const char *path;
+
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		path = group_memory_find(text);
+		ck_assert_int_eq(!path, !cases[i].path);
+		if (path)
+			ck_assert_str_eq(path, cases[i].path);
+	}
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("group-memory");
+	TCase *cases = add_tcase(suite, "counters");
+
+	tcase_add_loop_test(cases, version_2, 0, 2);
+	tcase_add_loop_test(cases, version_1, 0, 2);
+	tcase_add_tests(cases, paths);
+	return suite;
+}
