@@ -333,11 +333,13 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
 	struct mmt_error *error;
 	pid_t pid = process->pid;
+	bool alive;
 
 	process->snapshot_wanted = false;
 	perf_maps_watch(recorder, process, 0, recorder->start_ns);
-	error = snapshot_name_threads(recorder, pid);
-	if (!error && process->break_before)
+	error = snapshot_name_threads(recorder, pid, &alive);
+	/* No event shows the end of a process that ended before recording began: the report would show it alive. */
+	if (!error && alive && process->break_before)
 		error = recorder_note_break(recorder, pid, process->break_before);
 	if (!error)
 		error = snapshot_take(recorder, pid, kind, NULL);

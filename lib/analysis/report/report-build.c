@@ -9,8 +9,8 @@
 #include <mmtrace/record.h>
 
 #include "analysis/report/report-build.h"
-#include "analysis/report/stack-origin.h"
 #include "analysis/report/row-verdicts.h"
+#include "analysis/report/stack-origin.h"
 #include "analysis/resolver/code-view.h"
 #include "base/api.h"
 #include "base/cleanup.h"

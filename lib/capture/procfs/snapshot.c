@@ -325,12 +325,13 @@ static bool is_exiting(pid_t pid, pid_t tid)
 	return !proc_read_thread(pid, tid, &state) || state.exiting;
 }
 
-struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
+struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bool *alive_ret)
 {
 	struct mmt_error *error = NULL;
 	proc_pids threads = {0};
 	struct buffer record;
 
+	*alive_ret = false;
 	buffer_init(&record, UINT16_MAX);
 	if (!proc_list_threads(pid, &threads, NULL))
 		threads.count = 0;
@@ -340,9 +341,11 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 
 		/* A name recorded after the thread's EXIT record would add the thread again. So take the time first,
 		 * then check whether the thread is exiting. */
-		if (proc_name(pid, threads.items[i], name) && !is_exiting(pid, threads.items[i]))
+		if (proc_name(pid, threads.items[i], name) && !is_exiting(pid, threads.items[i])) {
+			*alive_ret = true;
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
+		}
 		if (!error)
 			error = ring_reader_give_way(recorder);
 	}

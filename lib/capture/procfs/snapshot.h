@@ -22,7 +22,8 @@ uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid);
 /*
  * Writes the names of the threads as COMM records. Their identifier is not that of a real event: otherwise the reader
  * would treat them as the first record of that thread's events, and drop the thread's own records as duplicates.
+ * *alive_ret: at least one thread has a name and does not exit.
  */
-struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;
+struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bool *alive_ret) MMT_MUST_CHECK;
 
 #endif
