@@ -83,20 +83,20 @@ if [ "$room" = 2048 ]; then
 	rm "$directory/ended100000" "$directory/ended200000"
 
 	"$BUILD/test/generate-recording" --events 300000 --live 100000 --stacks 10000 --depth 30 "$directory/live" >/dev/null
-	kibibytes=$(peak_below 125000 report "$directory/live")
+	kibibytes=$(peak_below 127000 report "$directory/live")
 	echo "100000 live mappings and 10000 stacks of 30 frames: $kibibytes KiB"
-	[ "$kibibytes" -lt 125000 ] || {
+	[ "$kibibytes" -lt 127000 ] || {
 		echo "what lives takes too much memory"
 		failed=1
 	}
 	rm "$directory/live"
 
-	# In code with names, inlined functions and lines.
+	# In code with names, inlined functions and lines. The debug information of mmtrace itself counts: it grows with the code.
 	"$BUILD/test/generate-recording" --events 300000 --live 100000 --stacks 10000 --depth 30 --program "$MMTRACE" \
 		"$directory/named" >/dev/null
-	kibibytes=$(peak_below 141600 report --no-cache "$directory/named")
+	kibibytes=$(peak_below 148500 report --no-cache "$directory/named")
 	echo "the same, all over $MMTRACE: $kibibytes KiB"
-	[ "$kibibytes" -lt 141600 ] || {
+	[ "$kibibytes" -lt 148500 ] || {
 		echo "what lives takes too much memory where frames have names"
 		failed=1
 	}
