@@ -533,8 +533,6 @@ struct mmt_failure {
 	size_t pid_count;
 };
 
-/* Whether the kernel refused memory: the process can get no more of it. */
-MMT_PUBLIC bool mmt_failure_is_refusal(const struct mmt_failure *failure);
 
 /* Set while recording: see mmt_record_options.mark_fd. */
 struct mmt_mark {
@@ -815,6 +813,12 @@ MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, cons
 						 size_t around, struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
 
 /* What to call a row or a cause of this report. Other rows of its cause count too. */
+/* Whether a process has as many mappings as vm.max_map_count allows, at the end of the window. */
+MMT_PUBLIC bool mmt_report_at_mapping_limit(const struct mmt_report *report);
+
+/* Whether the kernel refused memory, rather than arguments: the process can get no more of it. */
+MMT_PUBLIC bool mmt_failure_is_refusal(const struct mmt_report *report, const struct mmt_failure *failure);
+
 MMT_PUBLIC enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const struct mmt_group *group);
 MMT_PUBLIC enum mmt_row_verdict mmt_cause_verdict(const struct mmt_report *report, const struct mmt_cause *cause);
 

@@ -11,13 +11,13 @@ const struct call_description call_descriptions[CALL_KINDS] = {
 #undef CALL
 };
 
-bool call_counter_changes_maps(enum mmt_event_count counter)
+const struct call_description *call_of_counter(enum mmt_event_count counter)
 {
 	for (unsigned i = 0; i < CALL_KINDS; i++) {
-		if (call_descriptions[i].counter == counter && call_descriptions[i].effect != CALL_MARKS)
-			return true;
+		if (call_descriptions[i].counter == counter)
+			return &call_descriptions[i];
 	}
-	return false;
+	return NULL;
 }
 
 unsigned call_arguments_used(enum call call, const uint64_t arguments[6])
@@ -81,11 +81,10 @@ bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *ent
 /* A counter has the name of its first call. Only MMT_COUNT_OTHER_CALLS counts several different calls. */
 const char *mmt_event_count_name(enum mmt_event_count kind)
 {
+	const struct call_description *call;
+
 	if (kind == MMT_COUNT_OTHER_CALLS)
 		return "other";
-	for (unsigned i = 0; i < CALL_KINDS; i++) {
-		if (call_descriptions[i].counter == kind)
-			return call_descriptions[i].name;
-	}
-	return "";
+	call = call_of_counter(kind);
+	return call ? call->name : "";
 }

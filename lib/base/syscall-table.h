@@ -109,8 +109,8 @@ static inline bool call_has_stack(enum call call)
 	return call_describe(call)->effect == CALL_MAPS || call_describe(call)->effect == CALL_PROTECTS;
 }
 
-/* Whether the counter is one of calls that map, unmap or protect memory. */
-bool call_counter_changes_maps(enum mmt_event_count counter);
+/* The first call with this counter; NULL: none. */
+const struct call_description *call_of_counter(enum mmt_event_count counter);
 
 /* A bit for each argument that the call reads. The registers of other arguments hold unrelated values. */
 unsigned call_arguments_used(enum call call, const uint64_t arguments[6]);

@@ -792,6 +792,8 @@ START_TEST(refused_calls_come_first)
 	static const struct mmt_failure harmless[] = {
 	    {.call = MMT_COUNT_MADVISE, .error = ENOMEM, .count = 9},
 	    {.call = MMT_COUNT_MMAP, .error = EEXIST, .count = 9},
+	    {.call = MMT_COUNT_MPROTECT, .error = ENOMEM, .count = 9}, /* of a range with a hole */
+	    {.call = MMT_COUNT_BRK, .error = ENOMEM, .count = 9},      /* malloc maps memory then */
 	};
 	static const struct mmt_failure refused[] = {
 	    {.call = MMT_COUNT_MMAP, .error = EEXIST, .count = 90},
@@ -803,16 +805,18 @@ START_TEST(refused_calls_come_first)
 	     .frames = growing,
 	     .frame_count = 1},
 	};
+	static const struct mmt_failure mapping[] = {{.call = MMT_COUNT_MMAP, .error = ENOMEM, .count = 1}};
 	struct mmt_report report = sample_report();
 	struct mmt_process process = report.processes[0];
 	char *text;
 
 	report.failures = harmless;
-	report.failure_count = 2;
+	report.failure_count = 4;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_WARNINGS(text, "FAILED:");
 	free(text);
 	report.failures = refused;
+	report.failure_count = 2;
 	report.start_ns = 1000000000;
 	report.processes = &process;
 	process.mapping_count = 65530;
@@ -823,6 +827,11 @@ START_TEST(refused_calls_come_first)
 	ck_assert(strstr(text, "FAILED:") < strstr(text, "checked against"));
 	free(text);
 	process.mapping_count = 60000;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_WARNINGS(text, "FAILED:");
+	free(text);
+	report.failures = mapping;
+	report.failure_count = 1;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n  Compare \"Max address space\" and ");
 	free(text);
@@ -910,7 +919,7 @@ START_TEST(line_of_a_control_group)
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(
 	    text,
-	    "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB), of it +80.00 MiB files on tmpfs or shared "
+	    "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on tmpfs or shared "
 	    "memory, processes ");
 	ASSERT_WARNINGS(text, "page cache");
 	free(text);

@@ -83,8 +83,11 @@ static void take_group_memory(struct notes *notes, const struct event *event)
 	/* The limit may be missing. */
 	if (bytes > MMT_BYTES_MAX)
 		bytes = MMT_UNKNOWN;
-	if (!group->start_ns)
+	if (!group->end_ns) {
 		group->start_ns = event->time_ns;
+		for (size_t i = 0; i < MMT_GROUP_FIGURES; i++)
+			group->start_bytes[i] = group->end_bytes[i] = MMT_UNKNOWN;
+	}
 	if (event->time_ns == group->start_ns)
 		group->start_bytes[event->group_memory.figure] = bytes;
 	group->end_ns = event->time_ns;

@@ -231,10 +231,26 @@ static struct mmt_error *describe_failure(const struct replay *replay, struct ro
 	return error;
 }
 
-bool mmt_failure_is_refusal(const struct mmt_failure *failure)
+/* A call may need two mappings more than it makes. */
+#define MAPPINGS_NEEDED 2
+
+bool mmt_report_at_mapping_limit(const struct mmt_report *report)
 {
-	/* Of advice, these errors mean that the range has no mappings. */
-	return (failure->error == ENOMEM || failure->error == EAGAIN) && call_counter_changes_maps(failure->call);
+	for (size_t i = 0; report->mapping_limit && i < report->process_count; i++) {
+		if (report->processes[i].mapping_count + MAPPINGS_NEEDED >= report->mapping_limit)
+			return true;
+	}
+	return false;
+}
+
+bool mmt_failure_is_refusal(const struct mmt_report *report, const struct mmt_failure *failure)
+{
+	const struct call_description *call = call_of_counter(failure->call);
+
+	if ((failure->error != ENOMEM && failure->error != EAGAIN) || !call || call->effect == CALL_MARKS)
+		return false;
+	/* malloc maps memory when brk fails. A range with a hole gives the error of a limit. */
+	return call->effect == CALL_MAPS ? call->place != CALL_BELOW_RESULT : mmt_report_at_mapping_limit(report);
 }
 
 static struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *rows, struct arena *arena,

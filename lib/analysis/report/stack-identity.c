@@ -196,9 +196,12 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 	return add_number(add_text(sum, module, strlen(module)), place_of(true, frame));
 }
 
+/* A stack without frames of lost calls differs from one that was not recorded, which has 1. */
+#define LOST_CALLS 2
+
 uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group)
 {
-	uint64_t sum = group->lost;
+	uint64_t sum = group->lost ? LOST_CALLS : 0;
 
 	for (size_t i = 0; i < group->frame_count; i++)
 		sum = add_frame(sum, paths, group->frames[i]);

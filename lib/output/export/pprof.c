@@ -197,7 +197,7 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 	buffer_put_u64(&pprof->key, find_mapping(pprof, first));
 	buffer_put_u64(&pprof->key, first->kind == MMT_FRAME_NATIVE ? first->module_offset : first->address);
 	do {
-		/* A viewer can symbolize a native frame, but nobody the address of JIT code. */
+		/* Viewers symbolize native frames. The address of JIT code means nothing to them: name the frame by it. */
 		if (!frames[used]->function && first->kind == MMT_FRAME_NATIVE)
 			continue;
 		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));
@@ -241,7 +241,7 @@ static bool is_start_of_program(const struct mmt_group *group)
 	const struct mmt_frame *outermost = group->frame_count ? group->frames[group->frame_count - 1] : NULL;
 
 	return outermost && group->stack_end == MMT_STACK_END_ENTRY && outermost->kind == MMT_FRAME_NATIVE &&
-	       outermost->module_path && strncmp(outermost->module, "libc", 4) != 0 &&
+	       outermost->module_path && outermost->module && strncmp(outermost->module, "libc", 4) != 0 &&
 	       strncmp(outermost->module, "ld-", 3) != 0;
 }
 

@@ -636,19 +636,20 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 static void put_control_group(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_control_group *group = report->control_group;
-	int64_t shmem, change;
+	int64_t shmem = group ? group_change(group, MMT_GROUP_SHMEM) : 0;
 	const struct {
 		int64_t bytes;
 		const char *what;
 	} parts[] = {
-	    {shmem = group ? group_change(group, MMT_GROUP_SHMEM) : 0, "files on tmpfs or shared memory"},
+	    {shmem, "files on tmpfs or shared memory"},
 	    {group ? group_change(group, MMT_GROUP_FILE) - shmem : 0, "page cache of other files"},
 	    {group ? group_change(group, MMT_GROUP_ANON) : 0, "anonymous memory"},
 	    {group ? group_change(group, MMT_GROUP_KERNEL) : 0, "kernel memory"},
 	};
-	const char *before = ", of it ";
+	const char *before = ": ";
+	int64_t change;
 
-	if (!group)
+	if (!group || group->end_bytes[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
 		return;
 	change = group_change(group, MMT_GROUP_CURRENT);
 	text_format(text, TEXT_PLAIN, "  control group %s (now %s", text_change(text, change),
@@ -662,7 +663,10 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 		text_format(text, TEXT_PLAIN, "%s%s %s", before, text_change(text, parts[i].bytes), parts[i].what);
 		before = ", ";
 	}
-	text_line(text, TEXT_PLAIN, ", processes %s", text_change(text, mmt_growth_change(&report->growth)));
+	if (report->growth.verdict != MMT_VERDICT_UNKNOWN)
+		text_format(text, TEXT_PLAIN, "%sprocesses %s", before,
+			    text_change(text, mmt_growth_change(&report->growth)));
+	text_end_line(text);
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)

@@ -299,16 +299,13 @@ const struct mmt_process *text_most_mappings(const struct mmt_report *report)
 	return most;
 }
 
-/* The limit of mappings is met from this many before it: a call may need two more. */
-#define MAPPINGS_NEEDED 2
-
 static void put_limit(struct text *text, const struct mmt_report *report, const struct mmt_failure *failure)
 {
 	const struct mmt_process *most = text_most_mappings(report);
 	char sentence[512];
 
 	text_put(text, TEXT_PLAIN, "  ");
-	if (most && report->mapping_limit && most->mapping_count + MAPPINGS_NEEDED >= report->mapping_limit)
+	if (mmt_report_at_mapping_limit(report))
 		snprintf(sentence, sizeof(sentence),
 			 "The limit of mappings is met: %s of %s (vm.max_map_count). Look for mappings that are not "
 			 "unmapped, or that mprotect or madvise split; `sysctl vm.max_map_count=%" PRIu64
@@ -332,7 +329,7 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	char since[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < report->failure_count && !failure; i++) {
-		if (mmt_failure_is_refusal(&report->failures[i]))
+		if (mmt_failure_is_refusal(report, &report->failures[i]))
 			failure = &report->failures[i];
 	}
 	if (!failure)
