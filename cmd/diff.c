@@ -24,21 +24,30 @@ static uint64_t resident_noise(const struct mmt_growth *growth)
 }
 
 /* Swapped memory has not been given back. */
-static double end_in_use(const struct mmt_growth *growth)
+static double end_in_use(const struct mmt_growth *growth, bool by_pss)
 {
-	return (double)growth->end_bytes + (double)growth->end_swap_bytes;
+	return (double)(by_pss ? growth->end_pss_bytes : growth->end_bytes) + (double)growth->end_swap_bytes;
 }
 
-/* How much more RSS and swap grew in the second recording than in the first or, of one process, since the end of the
- * first; beyond noise. 0 if RSS is unknown in either recording. */
+static double growth_in_use(const struct mmt_growth *growth, bool by_pss)
+{
+	double start = (double)(by_pss ? growth->start_pss_bytes : growth->start_bytes);
+
+	return end_in_use(growth, by_pss) - start - (double)growth->start_swap_bytes -
+	       (by_pss ? (double)growth->outside_bytes : 0);
+}
+
+/* How much more memory was in use in the second recording than in the first or, of one process, since the end of the
+ * first; beyond noise. By Pss only if both recordings have it. 0 if RSS is unknown in either recording. */
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 	uint64_t noise =
 	    resident_noise(before) > resident_noise(after) ? resident_noise(before) : resident_noise(after);
-	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
-	double growth = same ? end_in_use(after) - end_in_use(before)
-			     : (double)mmt_growth_change(after) - (double)mmt_growth_change(before);
+	bool by_pss = before->by_pss && after->by_pss;
+	double growth = diff->relation == MMT_DIFF_SAME_PROCESS
+			    ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
+			    : growth_in_use(after, by_pss) - growth_in_use(before, by_pss);
 
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
 		return 0;

@@ -220,9 +220,9 @@ static void put_notes(struct text *text, const struct mmt_completeness *complete
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
 {
 	text_verdict(text, report);
+	text_refused(text, report);
 	put_notes(text, &report->completeness, true);
 	text_growth(text, report);
-	text_refused(text, report);
 	if (!one_line_of_checks)
 		text_causes(text, report);
 	text_source(text, report);
