@@ -406,7 +406,7 @@ struct mmt_process_readings {
 	uint64_t start_resident_bytes, end_resident_bytes;
 	uint64_t start_swapped_bytes, end_swapped_bytes;
 	/* What the process has alone, if the verdict on all processes goes by Pss (private_known). Changes of it by
-	 * processes that began or ceased to share its memory are not growth. */
+	 * processes that began or stopped sharing its memory are not growth. */
 	bool private_known;
 	uint64_t start_private_bytes, end_private_bytes;
 	/* Of private memory, or of resident and swapped memory, in the window; known of several processes only. */
@@ -593,7 +593,7 @@ struct mmt_growth {
 	uint64_t start_pss_bytes, end_pss_bytes, peak_pss_bytes; /* if by_pss, as the next three */
 	uint64_t start_private_bytes, end_private_bytes;	 /* part of Pss: in pages that only one process maps */
 	uint64_t sharers;					 /* processes that count, at the end */
-	/* Change of Pss because processes outside the recording began (negative) or ceased to share memory with
+	/* Change of Pss because processes outside the recording began (negative) or stopped sharing memory with
 	 * recorded ones: no growth. */
 	int64_t outside_bytes;
 	/* The verdict is MMT_VERDICT_GROWING because some processes grow (see `grows` in struct mmt_process_readings),

@@ -75,6 +75,7 @@ struct jobs {
 	struct group_memory group_memory; /* of the recorded control group */
 	struct resident_series resident_series;
 	uint64_t pss_next_ns; /* when Pss is read again */
+	size_t pss_processes; /* in the latest reading of Pss; 0: there was none */
 	process_residencies start_residency;
 	bool start_pages_read;	/* or left out: processes that are found later do not get there */
 	uint64_t huge_spent_ns; /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */

@@ -19,7 +19,7 @@
 /* What a process has in one reading. */
 struct size {
 	bool ended;
-	uint64_t resident, pss, private, faults;
+	uint64_t resident, pss, private, faults, swapped;
 };
 
 static uint64_t time_of(unsigned reading)
@@ -43,12 +43,15 @@ static void put_size(struct recording_builder *builder, unsigned reading, int32_
 	const struct builder_pss pss = {.reading = reading + 1,
 					.resident_bytes = size->resident,
 					.pss_bytes = size->pss,
+					.swap_pss_bytes = size->swapped,
 					.private_bytes = size->private,
 					.faults = size->faults};
 
 	if (size->ended)
 		return;
 	builder_note(builder, time_of(reading), pid, NOTE_RESIDENT, size->resident, reading + 1);
+	if (size->swapped)
+		builder_note(builder, time_of(reading), pid, NOTE_SWAPPED, size->swapped, reading + 1);
 	if (size->pss)
 		builder_pss(builder, time_of(reading), pid, &pss);
 }
@@ -163,9 +166,11 @@ START_TEST(copies_on_write_are_growth)
 	ck_assert_int_eq(report->growth.outside_bytes, 0);
 	for (size_t i = 0; i < report->process_count; i++)
 		ck_assert_int_eq(report->processes[i].readings->grows, report->processes[i].pid != PARENT);
-	/* What the parent has alone at last, others have ceased to share. */
+	/* What the parent has alone at last, others have stopped sharing. */
 	ck_assert_int_le(mmt_process_growth(&report->processes[0]), MEBIBYTE);
 	expect_no_text(report, "idle");
+	expect_text(report, ", shared pages and others +");
+	expect_text(report, " MiB  private\n");
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -190,7 +195,7 @@ START_TEST(end_of_an_outsider_is_no_growth)
 	ck_assert_int_le(llabs(report->growth.outside_bytes - moved), 16 * (int64_t)PAGE);
 	ck_assert_int_le(llabs(mmt_growth_change(&report->growth)), 16 * (int64_t)PAGE);
 	ck_assert_uint_eq(report->growth.end_pss_bytes - report->growth.start_pss_bytes, (uint64_t)moved);
-	expect_text(report, "ceased to share memory with these: Pss changed by +21.33 MiB");
+	expect_text(report, "stopped sharing memory with these: Pss changed by +21.33 MiB");
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -302,6 +307,219 @@ START_TEST(pss_is_estimated_between_its_readings)
 }
 END_TEST
 
+/* A server forks a child that ends. Pss is not read again, or at the end. */
+static struct size last_one(int process, unsigned reading)
+{
+	bool alone = reading >= READINGS / 4;
+
+	return (struct size){.ended = process && alone,
+			     .resident = MEBIBYTE + POOL,
+			     .pss = alone ? 0 : MEBIBYTE + POOL / 2,
+			     .private = MEBIBYTE,
+			     .faults = 1000};
+}
+
+static struct size last_one_read_at_end(int process, unsigned reading)
+{
+	struct size size = last_one(process, reading);
+
+	if (reading == READINGS - 1) {
+		size.pss = MEBIBYTE + POOL - 8 * PAGE;
+		size.private = size.pss;
+	}
+	return size;
+}
+
+START_TEST(last_process_shares_nothing)
+{
+	struct mmt_report *report = report_of(2, last_one);
+
+	ck_assert(report->growth.by_pss);
+	ck_assert_uint_eq(report->growth.end_pss_bytes, MEBIBYTE + POOL);
+	ck_assert_uint_eq(report->growth.end_private_bytes, MEBIBYTE + POOL);
+	ck_assert_int_eq(mmt_growth_change(&report->growth), -(int64_t)MEBIBYTE);
+	expect_text(report, "  shared with other processes\n");
+	mmt_report_destroy(report);
+	report = report_of(2, last_one_read_at_end);
+	ck_assert_int_eq(mmt_growth_change(&report->growth), -(int64_t)(MEBIBYTE + 8 * PAGE));
+	for (size_t i = 0; i < report->judged_reading_count; i++)
+		ck_assert_uint_ge(report->judged_readings[i].resident_bytes, POOL);
+	ck_assert(!report->processes[0].readings->grows);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Pss was not read until the eighth reading, nor ever of the third process; all have memory in swap. */
+static struct size swapped(int process, unsigned reading)
+{
+	struct size size = with_a_stranger(process, reading);
+
+	size.swapped = 8 * MEBIBYTE;
+	size.pss = reading % 8 == 7 ? size.pss : 0;
+	return size;
+}
+
+START_TEST(swap_counts_before_pss_is_read)
+{
+	struct mmt_report *report = report_of(3, swapped);
+
+	ck_assert(report->growth.by_pss);
+	ck_assert_uint_eq(report->growth.start_swap_bytes, 24 * MEBIBYTE);
+	ck_assert_uint_eq(report->growth.end_swap_bytes, 24 * MEBIBYTE);
+	for (size_t i = 0; i < report->judged_reading_count; i++)
+		ck_assert_uint_eq(report->judged_readings[i].swapped_bytes, 24 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* The third process starts after Pss was first read, and before it is read again. */
+static struct size late(int process, unsigned reading)
+{
+	uint64_t read = reading % 8 == 0 || reading == READINGS - 1 ? MEBIBYTE : 0;
+
+	if (process == 2)
+		return (struct size){.ended = reading < 20,
+				     .resident = 40 * MEBIBYTE,
+				     .pss = 30 * read,
+				     .private = 25 * read,
+				     .faults = 1000};
+	return (struct size){.resident = POOL, .pss = POOL / MEBIBYTE / 2 * read, .private = read, .faults = 1000};
+}
+
+START_TEST(late_process_counts_before_its_pss_is_read)
+{
+	struct mmt_report *report = report_of(3, late);
+
+	ck_assert(report->growth.by_pss);
+	ck_assert_uint_eq(report->judged_reading_count, READINGS);
+	for (size_t i = 20; i < READINGS; i++)
+		ck_assert_uint_eq(report->judged_readings[i].resident_bytes, POOL + 30 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A parent whose children, of these sizes, live for two readings each, one after the other. */
+static struct mmt_report *report_of_children(const unsigned *mebibytes, unsigned count, bool select)
+{
+	const int32_t pids[] = {PARENT + 1, PARENT + (int32_t)count};
+	struct recording_builder *builder = begin(1);
+	struct mmt_report_options options;
+
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		struct size size = {.resident = 10 * MEBIBYTE};
+		unsigned child = reading / 2 - 10;
+
+		put_size(builder, reading, PARENT, &size);
+		if (reading >= 20 && child < count) {
+			int32_t pid = PARENT + 1 + (int32_t)child;
+
+			if (reading % 2 == 0)
+				builder_fork(builder, time_of(reading) - SECOND_NS / 4, pid, pid, PARENT, PARENT);
+			size.resident = mebibytes[child] * MEBIBYTE;
+			put_size(builder, reading, pid, &size);
+			if (reading % 2)
+				builder_exit(builder, time_of(reading) + SECOND_NS / 4, pid, pid);
+		}
+		builder_round(builder);
+	}
+	builder_finish(builder, time_of(READINGS));
+	mmt_report_options_init(&options);
+	options.pids = select ? pids : NULL;
+	options.pid_count = select ? 2 : 0;
+	return report_file_report(&options);
+}
+
+static void expect_brief(const unsigned *mebibytes, unsigned count, const bool *brief)
+{
+	struct mmt_report *report = report_of_children(mebibytes, count, false);
+	unsigned found = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (process->pid == PARENT)
+			continue;
+		found++;
+		ck_assert_int_eq(process->readings->brief, brief[process->pid - PARENT - 1]);
+	}
+	ck_assert_uint_eq(found, count);
+	mmt_report_destroy(report);
+}
+
+START_TEST(brief_process_has_others_like_it)
+{
+	expect_brief((unsigned[]){4, 4}, 2, (bool[]){false, false});
+	expect_brief((unsigned[]){4, 5, 6}, 3, (bool[]){true, true, true});
+	expect_brief((unsigned[]){4, 64, 4}, 3, (bool[]){true, false, true});
+}
+END_TEST
+
+START_TEST(selected_processes_count)
+{
+	struct mmt_report *report;
+	unsigned mebibytes[30];
+
+	for (unsigned i = 0; i < 30; i++)
+		mebibytes[i] = 4;
+	report = report_of_children(mebibytes, 30, true);
+	ck_assert_uint_eq(report->process_count, 2);
+	ck_assert_uint_eq(report->growth.start_bytes, 4 * MEBIBYTE);
+	ck_assert_uint_eq(report->growth.end_bytes, 4 * MEBIBYTE);
+	ck_assert(!report->processes[0].readings->brief && !report->processes[1].readings->brief);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* The second process grows, and an outsider stops sharing memory with it. */
+static struct size grows_and_inherits(int process, unsigned reading)
+{
+	uint64_t grown = reading * MEBIBYTE / 4, inherited = POOL / 2;
+	bool over = reading >= READINGS / 2;
+	struct size size = {.resident = MEBIBYTE + POOL, .pss = MEBIBYTE + POOL / 2, .private = MEBIBYTE};
+
+	size.faults = 1000;
+	if (!process)
+		return size;
+	size.resident += grown + inherited;
+	size.pss += grown + (over ? inherited : inherited / 2);
+	size.private += grown + (over ? inherited : 0);
+	size.faults += grown / PAGE;
+	return size;
+}
+
+START_TEST(share_of_a_process_is_its_growth)
+{
+	struct mmt_report *report = report_of(2, grows_and_inherits);
+
+	ck_assert(report->growth.by_pss);
+	ck_assert_uint_gt(report->processes[1].readings->end_private_bytes,
+			  report->processes[1].readings->start_private_bytes + POOL / 2);
+	expect_text(report, "  by process: worker (pid 101) +20.00 MiB (+15");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* The second process fills a cache, and then gives back as much as the first one gains. */
+static struct size plateau_of_two(int process, unsigned reading)
+{
+	uint64_t filled = reading < 20 ? reading : 20;
+
+	return (struct size){.resident = process ? (20 + 20 * filled - (reading < 20 ? 0 : reading - 20)) * MEBIBYTE
+						 : (20 + (reading < 20 ? 0 : reading - 20)) * MEBIBYTE};
+}
+
+START_TEST(plateau_of_all_is_not_that_of_the_verdict)
+{
+	struct mmt_report *report = report_of(2, plateau_of_two);
+
+	ck_assert(report->growth.by_process);
+	ck_assert_str_eq(mmt_verdict_name(report->growth.sum_verdict), "plateau");
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "growing");
+	ck_assert_uint_eq(report->growth.settled_ns, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* Of a hostile file: no sum overflows. */
 static struct size absurd(int process, unsigned reading)
 {
@@ -325,6 +543,9 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
 			missing_pss_is_said, small_process_without_pss_counts_with_rss,
-			pss_is_estimated_between_its_readings, absurd_sizes_do_no_harm);
+			pss_is_estimated_between_its_readings, last_process_shares_nothing,
+			swap_counts_before_pss_is_read, late_process_counts_before_its_pss_is_read,
+			brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
+			plateau_of_all_is_not_that_of_the_verdict, absurd_sizes_do_no_harm);
 	return suite;
 }

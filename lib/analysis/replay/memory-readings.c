@@ -78,7 +78,6 @@ static struct mmt_error *add_point(struct memory_readings *memory, struct proces
 	if (last) {
 		point.pss_bytes = subtract(resident, subtract(last->resident_bytes, last->pss_bytes));
 		point.private_bytes = subtract(resident, subtract(last->resident_bytes, last->private_bytes));
-		point.swap_pss_bytes = last->swap_pss_bytes;
 		point.gained_bytes = last->gained_bytes;
 		point.lost_bytes = last->lost_bytes;
 	} else if (!memory->has_pss) {
@@ -151,8 +150,13 @@ static void take_swapped(struct memory_readings *memory, const struct event *eve
 	process->of.end_swapped_bytes = limit_size(event->resident.bytes);
 	if (process->of.start_ns == process->of.end_ns)
 		process->of.start_swapped_bytes = process->of.end_swapped_bytes;
-	if (point)
-		point->swapped_bytes = process->of.end_swapped_bytes;
+	if (!point || point->has_pss)
+		return;
+	point->swapped_bytes = process->of.end_swapped_bytes;
+	point->swap_pss_bytes = point->swapped_bytes;
+	if (point > process->points.items)
+		point->swap_pss_bytes =
+		    subtract(point->swapped_bytes, subtract(point[-1].swapped_bytes, point[-1].swap_pss_bytes));
 }
 
 /* What the process can have added or given back itself since Pss was last read: a page that it stopped to share is
@@ -179,6 +183,20 @@ static uint64_t blend(uint64_t from, uint64_t to, double share)
 	return (uint64_t)((double)from + ((double)to - (double)from) * share);
 }
 
+/* A process that started after Pss was first read shared as much before its own first reading as in it. */
+static void estimate_before(struct memory_point *first, const struct memory_point *point)
+{
+	uint64_t shared = subtract(point->resident_bytes, point->pss_bytes);
+	uint64_t not_alone = subtract(point->resident_bytes, point->private_bytes);
+
+	if (first->pss_bytes == first->resident_bytes)
+		return;
+	for (; first < point; first++) {
+		first->pss_bytes = subtract(first->resident_bytes, shared);
+		first->private_bytes = subtract(first->resident_bytes, not_alone);
+	}
+}
+
 /* Between two readings of Pss, what the process shared changed evenly. */
 static void estimate_between(const struct memory_readings *memory, struct memory_point *first,
 			     struct memory_point *point)
@@ -188,8 +206,10 @@ static void estimate_between(const struct memory_readings *memory, struct memory
 
 	while (before > first && !before[-1].has_pss)
 		before--;
-	if (before == first)
+	if (before == first) {
+		estimate_before(first, point);
 		return;
+	}
 	before--;
 	start_ns = memory->readings.items[before->reading].time_ns;
 	span_ns = memory->readings.items[point->reading].time_ns - start_ns;

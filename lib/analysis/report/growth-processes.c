@@ -29,6 +29,7 @@ struct sum {
 	double unread;	     /* of `resident`: in processes whose Pss was never read */
 	double gained, lost; /* since the reading before; see struct memory_point */
 	uint32_t processes, with_pss;
+	bool sole; /* no other process has memory */
 };
 
 struct judgement {
@@ -91,52 +92,108 @@ static bool lived_briefly(const struct judgement *judgement, const struct proces
 
 /* Children of one process that ended in the recording. */
 struct ended_children {
-	struct map counts, sizes; /* by index of the parent: how many; the largest size of one */
+	struct map counts, sizes, second_sizes; /* by index of the parent: how many; the two largest sizes */
 };
+
+static uint64_t value_of(const struct map *map, uint32_t index)
+{
+	const uint64_t *value = map_get(map, index);
+
+	return value ? *value : 0;
+}
 
 static struct mmt_error *count_ended(const struct judgement *judgement, struct ended_children *children)
 {
 	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
 		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
 		uint64_t size = largest_size(find_readings(judgement, process));
-		const uint64_t *largest = map_get(&children->sizes, process->forked_from);
+		uint64_t largest = value_of(&children->sizes, process->forked_from);
+		uint64_t second = value_of(&children->second_sizes, process->forked_from);
 
 		if (!process->ended || process->forked_from == process->index || process->borrows_space)
 			continue;
-		if (largest && *largest > size)
-			size = *largest;
+		if (size > largest) {
+			second = largest;
+			largest = size;
+		} else if (size > second) {
+			second = size;
+		}
 		if (!map_add(&children->counts, process->forked_from, 1) ||
-		    !map_put(&children->sizes, process->forked_from, size))
+		    !map_put(&children->sizes, process->forked_from, largest) ||
+		    !map_put(&children->second_sizes, process->forked_from, second))
 			return &error_no_memory;
 	}
 	return NULL;
 }
 
+/* Whether the parent has had other children that ended, and this one is not much larger. */
+static bool is_one_of_many(const struct ended_children *children, const struct process *process, uint64_t size)
+{
+	uint64_t others = value_of(&children->counts, process->forked_from) - process->ended;
+	uint64_t largest = value_of(&children->sizes, process->forked_from);
+
+	if (process->ended && size == largest)
+		largest = value_of(&children->second_sizes, process->forked_from);
+	return others >= BRIEF_SIBLINGS_MIN && size <= 2 * largest + BRIEF_BYTES;
+}
+
 /*
  * A server may fork a process for each request. One that runs at the start or at the end stands in for the many between
- * them: leave it out if it is not much larger than those that ended.
+ * them: leave it out if it is not much larger than those that ended. Leave none out that the user asked for.
  */
 static struct mmt_error *leave_out_brief(struct judgement *judgement)
 {
 	struct ended_children children = {0};
-	struct mmt_error *error = count_ended(judgement, &children);
+	struct mmt_error *error;
 
+	if (judgement->rows->options->pids)
+		return NULL;
+	error = count_ended(judgement, &children);
 	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
 		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
 		struct process_readings *readings = find_readings(judgement, process);
-		const uint64_t *count = map_get(&children.counts, process->forked_from);
-		const uint64_t *largest = map_get(&children.sizes, process->forked_from);
 
 		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->replay, process->pid))
 			continue;
-		readings->of.brief =
-		    process->forked_from == process->index
-			? process->ended
-			: count && *count >= BRIEF_SIBLINGS_MIN && largest_size(readings) <= 2 * *largest + BRIEF_BYTES;
+		readings->of.brief = process->forked_from == process->index
+					 ? process->ended
+					 : is_one_of_many(&children, process, largest_size(readings));
 	}
 	map_deinit(&children.counts);
 	map_deinit(&children.sizes);
+	map_deinit(&children.second_sizes);
 	return error;
+}
+
+/* Whether no other process has memory in the reading. */
+static bool is_sole(const struct judgement *judgement, const struct memory_point *point)
+{
+	return point->resident_bytes == judgement->memory->readings.items[point->reading].resident_bytes;
+}
+
+/* The first of these readings with Pss, as long as the process is the only one; NULL: none. */
+static const struct memory_point *find_sole_pss(const struct judgement *judgement, const struct memory_point *points,
+						size_t count)
+{
+	for (size_t i = 0; i < count && is_sole(judgement, &points[i]); i++) {
+		if (points[i].has_pss)
+			return &points[i];
+	}
+	return NULL;
+}
+
+/* The only process shares nothing with others of the recording, whatever it shared before: leave out what it shares
+ * with processes outside of it, which a reading of Pss tells. */
+static void estimate_sole(struct memory_point *point, const struct memory_point *read)
+{
+	uint64_t resident = point->resident_bytes;
+	uint64_t shared = read && read->resident_bytes > read->pss_bytes ? read->resident_bytes - read->pss_bytes : 0;
+	uint64_t not_alone =
+	    read && read->resident_bytes > read->private_bytes ? read->resident_bytes - read->private_bytes : 0;
+
+	point->pss_bytes = resident > shared ? resident - shared : 0;
+	point->private_bytes = resident > not_alone ? resident - not_alone : 0;
+	point->swap_pss_bytes = point->swapped_bytes;
 }
 
 /* Add a process to the sums. Memory that comes and goes with it is not the doing of others. */
@@ -145,20 +202,28 @@ static void add_process(struct judgement *judgement, const struct process *proce
 {
 	/* A process that ended may have been too short-lived; of any other, RSS is all that is known. */
 	bool unread = !readings->has_pss && !process->ended;
-	const struct memory_point *points = readings->points.items;
+	const struct memory_point *points = readings->points.items, *sole_pss = NULL;
 
 	for (size_t i = 0; i < readings->points.count; i++) {
+		struct memory_point point = points[i];
+		bool sole = is_sole(judgement, &point);
 		struct sum *sum;
 
-		if (points[i].reading < judgement->first)
+		if (sole && point.has_pss)
+			sole_pss = &points[i];
+		else if (sole && (!i || !is_sole(judgement, &points[i - 1])))
+			sole_pss = find_sole_pss(judgement, &points[i], readings->points.count - i);
+		if (unread || (sole && !point.has_pss))
+			estimate_sole(&point, sole_pss);
+		if (point.reading < judgement->first)
 			continue;
 		sum = &judgement->sums[points[i].reading - judgement->first];
-		sum->resident += (double)points[i].resident_bytes;
-		sum->swapped += (double)points[i].swapped_bytes;
-		sum->pss += unread ? (double)points[i].resident_bytes : (double)points[i].pss_bytes;
-		sum->alone += unread ? (double)points[i].resident_bytes : (double)points[i].private_bytes;
-		sum->unread += unread ? (double)points[i].resident_bytes : 0;
-		sum->swap_pss += (double)points[i].swap_pss_bytes;
+		sum->resident += (double)point.resident_bytes;
+		sum->swapped += (double)point.swapped_bytes;
+		sum->pss += (double)point.pss_bytes;
+		sum->alone += (double)point.private_bytes;
+		sum->unread += unread ? (double)point.resident_bytes : 0;
+		sum->swap_pss += (double)point.swap_pss_bytes;
 		sum->gained += i ? (double)points[i].gained_bytes - (double)points[i - 1].gained_bytes
 				 : (double)points[i].resident_bytes;
 		sum->lost += i ? (double)points[i].lost_bytes - (double)points[i - 1].lost_bytes : 0;
@@ -167,16 +232,17 @@ static void add_process(struct judgement *judgement, const struct process *proce
 		else if (unread && i)
 			sum->lost += (double)(points[i - 1].resident_bytes - points[i].resident_bytes);
 		sum->processes++;
+		sum->sole |= sole;
 		sum->with_pss += points[i].has_pss || unread;
 		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count)
 			sum[1].lost += (double)points[i].resident_bytes;
 	}
 }
 
-/* Whether the Pss of all processes was read. A single process shares nothing with others of the recording. */
+/* Whether the Pss of all processes is known. */
 static bool is_complete(const struct sum *sum)
 {
-	return sum->with_pss == sum->processes || sum->processes == 1;
+	return sum->with_pss == sum->processes || sum->sole;
 }
 
 /* Decide whether RSS or Pss shows what the processes have. */
@@ -334,25 +400,42 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 			growth->by_process = true;
 			growth->sum_verdict = growth->verdict;
 			growth->verdict = MMT_VERDICT_GROWING;
+			growth->settled_ns = growth->advised_ns = 0; /* of the sum */
 		}
 	}
+}
+
+/* NULL: the process is not selected, or has no readings. */
+static struct process_readings *find_selected(const struct judgement *judgement, uint32_t index)
+{
+	const struct process *process = processes_at(judgement->replay->processes, index);
+	struct process_readings *readings = find_readings(judgement, process);
+
+	return readings && readings->points.count && rows_selects(judgement->rows, process) ? readings : NULL;
 }
 
 static struct mmt_error *sum_up(struct judgement *judgement)
 {
 	struct mmt_error *error = leave_out_brief(judgement);
+	bool all_brief;
 
 	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
-		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
-		const struct process_readings *readings = find_readings(judgement, process);
+		const struct process_readings *readings = find_selected(judgement, (uint32_t)i);
 
-		if (!readings || !rows_selects(judgement->rows, process) || !readings->points.count)
-			continue;
-		judgement->processes++;
-		judgement->brief += readings->of.brief;
-		if (!readings->of.brief)
-			add_process(judgement, process, readings);
+		judgement->processes += readings != NULL;
+		judgement->brief += readings && readings->of.brief;
 	}
+	all_brief = judgement->brief == judgement->processes;
+	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
+		struct process_readings *readings = find_selected(judgement, (uint32_t)i);
+
+		if (!readings)
+			continue;
+		readings->of.brief &= !all_brief;
+		if (!readings->of.brief)
+			add_process(judgement, processes_at(judgement->replay->processes, (uint32_t)i), readings);
+	}
+	judgement->brief = all_brief ? 0 : judgement->brief;
 	return error;
 }
 

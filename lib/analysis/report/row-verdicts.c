@@ -814,7 +814,8 @@ static int compare_causes(const void *left, const void *right)
 static struct mmt_error *judge_causes(struct causes *causes, const struct ledger *ledger, const struct rows *rows,
 				      struct arena *arena)
 {
-	enum mmt_verdict growth = causes->report->growth.verdict;
+	const struct mmt_growth *growth = &causes->report->growth;
+	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
 	struct mmt_error *error = find_functions(causes);
 
 	if (!error && ledger)
@@ -829,7 +830,7 @@ static struct mmt_error *judge_causes(struct causes *causes, const struct ledger
 	error = set_leaking_functions(causes);
 	if (!error && ledger)
 		error = judge_commits_together(causes, ledger, rows);
-	if (growth == MMT_VERDICT_PLATEAU || growth == MMT_VERDICT_STEADY)
+	if (verdict == MMT_VERDICT_PLATEAU || verdict == MMT_VERDICT_STEADY)
 		find_unfreed_growth(causes);
 	return error;
 }

@@ -122,8 +122,12 @@ struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, u
 
 	for (size_t i = 0; i < processes->items.count; i++)
 		count += !processes->items.items[i]->ended && processes->items.items[i]->resident_bytes;
-	if (count < 2 || (!last && clock_now_ns() < recorder->jobs.pss_next_ns))
+	/* Once one process is left, it shares less than the latest reading says. */
+	if (count < 2 && recorder->jobs.pss_processes < 2 && !(last && recorder->jobs.pss_processes))
 		return NULL;
+	if (!last && clock_now_ns() < recorder->jobs.pss_next_ns)
+		return NULL;
+	recorder->jobs.pss_processes = count;
 	for (size_t i = 0; !error && i < processes->items.count; i++) {
 		struct traced_process *process = processes->items.items[i];
 

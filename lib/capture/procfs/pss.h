@@ -36,9 +36,10 @@ uint64_t pss_parse_faults(const char *text);
 uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, uint64_t last_took_ns);
 
 /*
- * Follows a reading of RSS, whose time and number it takes. Reads nothing if only one process is recorded, or another
- * reading would be too expensive now. `last`: recording ends, so that only the limit for each process applies. Lets the
- * ring reader work in between.
+ * Follows a reading of RSS, whose time and number it takes. Reads nothing if another reading would be too expensive
+ * now, or only one process is recorded, unless it was one of several in the reading before. `last`: recording ends, so
+ * that only the limit for each process applies, and the only process left is read. Lets the ring reader work in
+ * between.
  */
 struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t reading,
 				  bool last) MMT_MUST_CHECK;

@@ -331,7 +331,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	char sentence[5 * MMT_SIZE_TEXT + 384];
 	uint64_t mapped = report->growth.unfreed_growth_bytes;
 
-	text_put(text, mapped ? TEXT_STRONG : words[report->growth.verdict].style, words[report->growth.verdict].word);
+	text_put(text, mapped && !report->growth.by_process ? TEXT_STRONG : words[report->growth.verdict].style,
+		 words[report->growth.verdict].word);
 	text_put(text, TEXT_PLAIN, ": ");
 	if (report->growth.by_process) {
 		text_put_growers(text, report);
@@ -680,7 +681,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	text_put_growth_of_ended(text, report);
 }
 
-/* Divide the change of Pss: the pages of one process alone, and those of several. */
+/* Divide the change of Pss: private pages, and those of several processes. */
 static void put_shared(struct text *text, const struct mmt_growth *growth)
 {
 	uint64_t alone = growth->end_private_bytes - growth->start_private_bytes;
@@ -689,8 +690,11 @@ static void put_shared(struct text *text, const struct mmt_growth *growth)
 
 	if (!growth->by_pss)
 		return;
-	snprintf(what, sizeof(what), "shared by %" PRIu64 " processes", growth->sharers);
-	text_put_rest(text, (int64_t)alone, "in pages that one process has alone");
+	if (growth->sharers > 1)
+		snprintf(what, sizeof(what), "shared by %" PRIu64 " processes", growth->sharers);
+	else
+		snprintf(what, sizeof(what), "shared with other processes");
+	text_put_rest(text, (int64_t)alone, "private");
 	text_put_rest(text, (int64_t)(all - alone), what);
 }
 

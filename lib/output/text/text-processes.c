@@ -98,7 +98,7 @@ void text_put_measure(struct text *text, const struct mmt_report *report)
 		snprintf(sentence, sizeof(sentence),
 			 "  Processes outside of this recording %s memory with these: Pss changed by %s, which is not "
 			 "counted as growth.",
-			 growth->outside_bytes > 0 ? "ceased to share" : "began to share",
+			 growth->outside_bytes > 0 ? "stopped sharing" : "began sharing",
 			 text_change(text, growth->outside_bytes));
 		text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 	}
@@ -162,21 +162,28 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-/* What a process adds to the change of all of them: all of its memory if it started in the window or ended in it. */
+/* What a process adds to the change of all of them: its growth, or all of its memory if it started in the window or
+ * ended in it. */
 static int64_t share_of_change(const struct mmt_report *report, const struct mmt_process *process)
 {
 	const struct mmt_process_readings *readings = process->readings;
-	uint64_t start = 0, end = 0;
+	bool started, ended;
 
-	if (readings && readings->brief)
+	if (!readings || readings->brief)
 		return 0;
-	if (readings && readings->start_ns <= report->growth.start_ns)
-		start = readings->private_known ? readings->start_private_bytes
-						: readings->start_resident_bytes + readings->start_swapped_bytes;
-	if (readings && readings->end_ns >= report->growth.end_ns)
-		end = readings->private_known ? readings->end_private_bytes
-					      : readings->end_resident_bytes + readings->end_swapped_bytes;
-	return (int64_t)(end - start);
+	started = readings->start_ns > report->growth.start_ns;
+	ended = readings->end_ns < report->growth.end_ns;
+	if (started && ended)
+		return 0;
+	if (started)
+		return (int64_t)(readings->end_swapped_bytes + (readings->private_known
+								    ? readings->end_private_bytes
+								    : readings->end_resident_bytes));
+	if (ended)
+		return -(int64_t)(readings->start_swapped_bytes + (readings->private_known
+								       ? readings->start_private_bytes
+								       : readings->start_resident_bytes));
+	return mmt_process_growth(process);
 }
 
 static const struct mmt_process *find_next_share(const struct mmt_report *report, const struct mmt_process *previous)
@@ -225,7 +232,8 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 		rest -= share;
 	}
 	if (named && rest)
-		text_format(text, TEXT_PLAIN, ", others %s", text_change(text, rest));
+		text_format(text, TEXT_PLAIN, ", %s %s", report->growth.by_pss ? "shared pages and others" : "others",
+			    text_change(text, rest));
 	if (named)
 		text_end_line(text);
 }
