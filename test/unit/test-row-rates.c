@@ -132,8 +132,7 @@ START_TEST(reserved_memory_is_no_growth)
 }
 END_TEST
 
-/* When recording ends, these pages are resident. */
-static void add_pages(struct recording_builder *builder, const struct resident_run *runs, size_t count)
+static struct recording_residency pages_of(const struct resident_run *runs, size_t count)
 {
 	struct recording_residency residency = {0};
 	struct process_residency *process = vector_append(&residency.processes);
@@ -145,6 +144,14 @@ static void add_pages(struct recording_builder *builder, const struct resident_r
 		process->resident_bytes += runs[i].end - runs[i].start;
 		ck_assert(vector_push(&process->runs, runs[i]));
 	}
+	return residency;
+}
+
+/* When recording ends, these pages are resident. */
+static void add_pages(struct recording_builder *builder, const struct resident_run *runs, size_t count)
+{
+	struct recording_residency residency = pages_of(runs, count);
+
 	report_file_add_residency(builder, &residency);
 }
 
@@ -197,6 +204,61 @@ START_TEST(rates_of_a_selection_do_not_add_up)
 }
 END_TEST
 
+/* Of 1 MiB in each second, an eighth is resident at the end and the rest is swapped out. */
+START_TEST(swapped_memory_counts)
+{
+	struct resident_run resident[60], out[60];
+	struct recording_builder *builder = start_recording();
+	struct recording_residency swapped;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		uint64_t start = ADDRESS + i * 2 * MEBIBYTE;
+
+		builder_mmap_exit(builder, START + i * SECOND + 2, PID, PID, start, MEBIBYTE, CODE + 1);
+		resident[i] = (struct resident_run){start, start + MEBIBYTE / 8};
+		out[i] = (struct resident_run){start + MEBIBYTE / 8, start + MEBIBYTE};
+	}
+	add_readings(builder, MEBIBYTE);
+	add_pages(builder, resident, 60);
+	swapped = pages_of(out, 60);
+	report_file_add_swapped(builder, &swapped);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->group_count, 1);
+	ck_assert_uint_eq(report->groups[0].memory_bytes, 60 * MEBIBYTE);
+	assert_mib_per_minute(report->groups[0].bytes_per_minute, 58, 62);
+	assert_mib_per_minute(report->growth.older_bytes_per_minute, -2, 2);
+}
+END_TEST
+
+/* Rows count what two processes share once for each of them, but Pss counts it once. */
+START_TEST(rates_of_rows_and_pss_do_not_add_up)
+{
+	const struct resident_run run = {ADDRESS, ADDRESS + 4096};
+	struct recording_builder *builder = start_recording();
+
+	builder_snapshot(builder, SNAPSHOT_START, START, PID + 1, NULL, 0);
+	builder_mmap_exit(builder, START + 1, PID, PID, ADDRESS, MEBIBYTE, CODE + 1);
+	for (uint64_t i = 0; i < READINGS; i++) {
+		for (int32_t pid = PID; pid <= PID + 1; pid++) {
+			uint64_t time_ns = START + i * SECOND / 2 + 9, bytes = (100 + i) * MEBIBYTE;
+
+			builder_note(builder, time_ns, pid, NOTE_RESIDENT, bytes, i + 1);
+			builder_pss(builder, time_ns, pid,
+				    &(struct builder_pss){.reading = i + 1,
+							  .resident_bytes = bytes,
+							  .pss_bytes = bytes / 2,
+							  .faults = bytes / 4096});
+		}
+		builder_round(builder);
+	}
+	add_pages(builder, &run, 1);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert(report_by(MMT_BY_STACK)->growth.by_pss);
+	ck_assert_uint_ne(report->resident_bytes, MMT_UNKNOWN);
+	ck_assert_int_eq(report->growth.older_bytes_per_minute, MMT_RATE_UNKNOWN);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("row-rates");
@@ -204,6 +266,6 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
-			rates_of_a_selection_do_not_add_up);
+			rates_of_a_selection_do_not_add_up, swapped_memory_counts, rates_of_rows_and_pss_do_not_add_up);
 	return suite;
 }

@@ -202,7 +202,8 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const s
 
 /* What an account holds at the end. */
 struct account_memory {
-	uint64_t committed_bytes, resident_bytes;
+	uint64_t committed_bytes;
+	uint64_t used_bytes;   /* resident or swapped out */
 	uint64_t recent_bytes; /* set by row_rates_add() */
 	bool resident_known;
 };

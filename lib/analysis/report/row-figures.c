@@ -855,7 +855,7 @@ static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t b
 	group = &grouping->groups[row - 1];
 	grouping->sums.resident_known[row - 1] = true;
 	grouping->sums.accounts[key >> 32].resident_known = true;
-	add_bytes(&grouping->sums.accounts[key >> 32].resident_bytes, bytes);
+	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
 	add_bytes(before ? &group->resident_before_bytes : &group->resident_bytes, bytes);
 	if (!lifetimes->steps_max || grouping->is_inner)
 		return true;
@@ -871,8 +871,10 @@ static void publish_swapped(struct grouping *grouping, uint64_t key, uint64_t by
 {
 	const struct account *account = ledger_counted(&grouping->replay->ledger, (uint32_t)(key >> 32));
 
-	if (account)
-		add_bytes(&grouping->groups[rows_shown(grouping->rows, account) - 1].swapped_bytes, bytes);
+	if (!account)
+		return;
+	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
+	add_bytes(&grouping->groups[rows_shown(grouping->rows, account) - 1].swapped_bytes, bytes);
 }
 
 static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint64_t bytes)

@@ -56,10 +56,10 @@ static int64_t find_rate(const struct mmt_report *report, const struct mmt_group
 	return bytes_per_minute(slope_of(times + first, values + first, end - first) * share, step_ns);
 }
 
-/* Of what an account or a row made accessible. */
-static double resident_share(uint64_t resident_bytes, uint64_t committed_bytes)
+/* What is resident or swapped out, as in the rate of RSS, of what an account or a row made accessible. */
+static double used_share(uint64_t used_bytes, uint64_t committed_bytes)
 {
-	return resident_bytes < committed_bytes ? (double)resident_bytes / (double)committed_bytes : 1;
+	return used_bytes < committed_bytes ? (double)used_bytes / (double)committed_bytes : 1;
 }
 
 /* Add what each account made accessible since rates count, as far as it is still mapped. */
@@ -88,9 +88,9 @@ static void find_recent(const struct ledger *ledger, const struct mmt_report *re
 	}
 }
 
-/* What of a row is new decides how much of its growth is resident: it may also hold memory that was never touched. */
+/* What of a row is new decides how much of its growth is in use: it may also hold memory that was never touched. */
 struct recent {
-	double bytes, resident_bytes;
+	double bytes, used_bytes;
 };
 
 struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
@@ -110,26 +110,28 @@ struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *
 			continue;
 		recent = &recents[rows_shown(rows, account) - 1];
 		recent->bytes += bytes;
-		recent->resident_bytes += bytes * (memory[i].resident_known ? resident_share(memory[i].resident_bytes,
-											     memory[i].committed_bytes)
-									    : 1);
+		recent->used_bytes +=
+		    bytes *
+		    (memory[i].resident_known ? used_share(memory[i].used_bytes, memory[i].committed_bytes) : 1);
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
 		struct mmt_group *group = &groups[i];
 		uint64_t committed =
 		    saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
-		double share = recents[i].bytes > 0 ? recents[i].resident_bytes / recents[i].bytes
-						    : resident_share(group->memory_bytes, committed);
+		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes
+						    : used_share(group->memory_bytes, committed);
 
 		group->bytes_per_minute = find_rate(report, group, share);
 	}
 	return NULL;
 }
 
-/* RSS counts all memory of the processes, but rows may show only a part of it. */
+/* RSS counts all memory of the processes, but rows may show only a part of it, and the verdict may go by another
+ * measure or by a part of the processes. */
 static bool are_complete(const struct mmt_report *report)
 {
-	return report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes != MMT_UNKNOWN &&
+	return !report->growth.by_pss && !report->judged_reading_count &&
+	       report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes != MMT_UNKNOWN &&
 	       !report->classes && !report->focus_count && !report->ignore_count && !report->ended_bytes &&
 	       report->allocations_to_ns >= report->to_ns;
 }
