@@ -96,6 +96,9 @@ START_TEST(threads_that_run_or_finished)
 	/* 20 small stacks, which glibc may all cache */
 	assert_hint(&cached, 1, "glibc caches");
 	ck_assert_ptr_null(hints_of_group(&few, 1));
+	/* The mappings of a function are not all stacks. */
+	group.name = "start (server)";
+	assert_hint(&group, 1, "glibc caches");
 }
 END_TEST
 

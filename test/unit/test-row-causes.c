@@ -3,6 +3,7 @@
 #include <check.h>
 #include <mmtrace/report.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -328,6 +329,89 @@ START_TEST(one_verdict_in_every_grouping)
 }
 END_TEST
 
+#define NAMED 0x80000 /* in the code: an allocator, and functions that are one, compiled again at other lines */
+
+static void name_code(struct recording_builder *builder, const char *allocator, unsigned count)
+{
+	struct perf_map_copies copies = {0};
+	struct perf_map_copy *copy = vector_append(&copies.maps);
+	struct buffer buffer;
+	char *text = NULL;
+	FILE *stream;
+
+	ck_assert_ptr_nonnull(copy);
+	stream = open_memstream(&text, &copy->text_size);
+	ck_assert_ptr_nonnull(stream);
+	fprintf(stream, "%llx 1000 %s\n", CODE + NAMED, allocator);
+	for (unsigned i = 1; i <= count; i++)
+		fprintf(stream, "%llx 1000 JS:serve /server.js:%u:5\n", CODE + NAMED + 0x1000 * i, 10 + i);
+	fclose(stream);
+	copy->text = (uint8_t *)text;
+	copy->pid = copy->namespace_pid = PID;
+	ck_assert(vector_push(&copy->growth, ((struct perf_map_growth){.time_ns = START, .length = copy->text_size})));
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_PERF_MAPS, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	perf_map_copies_deinit(&copies);
+}
+
+/* Code without names is between the allocator and one function at three lines: these do not make other paths. */
+START_TEST(lines_make_no_other_path)
+{
+	struct recording_builder *builder = start_recording(true);
+	const struct mmt_report *whole;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		uint64_t place = 0x1000 * (i / 20) + 1;
+		uint64_t callers[] = {CODE + NAMED + 1, CODE + place, CODE + NAMED + 0x1000 + place};
+
+		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+							     .time_ns = START + i * SECOND + 1,
+							     .pid = PID,
+							     .tid = PID,
+							     .result = (int64_t)(ADDRESS + 2 * i * MEBIBYTE),
+							     .arguments = {0, MEBIBYTE, PROT_READ | PROT_WRITE,
+									   MAP_PRIVATE | MAP_ANONYMOUS, -1ULL, 0},
+							     .callchain = callers,
+							     .callchain_count = 3});
+	}
+	name_code(builder, "JS:allocate /server.js:1:1", 3);
+	whole = end_recording(builder);
+	ck_assert_uint_eq(whole->group_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(whole->groups[i].frame_count, 3);
+		ck_assert_ptr_null(whole->groups[i].frames[1]->function);
+		ck_assert_ptr_nonnull(whole->groups[i].frames[2]->function);
+	}
+	ck_assert_uint_eq(whole->cause_count, 1);
+	ck_assert_int_eq(mmt_cause_verdict(whole, &whole->causes[0]), MMT_ROW_LEAK);
+}
+END_TEST
+
+/* Rows other than stacks have the hint of the pattern that most of their memory has. */
+START_TEST(every_pattern_has_its_hint)
+{
+	struct recording_builder *builder = start_recording(true);
+	struct mmt_report_options options;
+
+	for (uint64_t i = 0; i < 16; i++)
+		builder_mmap_exit(builder, START + i * SECOND + 1, PID, PID, ADDRESS + 2 * i * MEBIBYTE, MEBIBYTE,
+				  CODE + NAMED + 1);
+	name_code(builder, "_PyObject_ArenaMmap", 0);
+	builder_finish(builder, START + 60 * SECOND);
+	mmt_report_options_init(&options);
+	for (int by = MMT_BY_STACK; by <= MMT_BY_PROCESS; by++) {
+		options.by = (enum mmt_group_by)by;
+		mmt_report_destroy(made);
+		made = report_file_report(&options);
+		ck_assert_uint_eq(made->group_count, 1);
+		ck_assert_int_eq(made->groups[0].pattern, MMT_PATTERN_HEAP);
+		ck_assert_ptr_nonnull(made->groups[0].hint);
+	}
+}
+END_TEST
+
 /* One page is resident when recording ends. */
 static void add_final_residency(struct recording_builder *builder)
 {
@@ -516,6 +600,32 @@ START_TEST(stacks_that_make_memory_accessible_leak_together)
 }
 END_TEST
 
+/* One of the places also reserved memory for most of the time, which hides neither its own nor the others' growth. */
+START_TEST(freed_reservation_hides_no_leak)
+{
+	struct recording_builder *builder = start_recording(true);
+	const uint64_t caller = CODE + 1;
+	const struct mmt_report *whole;
+
+	builder_call(builder, &(struct builder_call){
+				  .call = CALL_MMAP,
+				  .time_ns = START + SECOND / 2,
+				  .pid = PID,
+				  .tid = PID,
+				  .result = (int64_t)ADDRESS,
+				  .arguments = {0, 1024 * MEBIBYTE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1ULL, 0},
+				  .callchain = &caller,
+				  .callchain_count = 1});
+	builder_munmap_exit(builder, START + 50 * SECOND, PID, PID, ADDRESS, 1024 * MEBIBYTE);
+	make_accessible(builder, MEBIBYTE, 14, 14, 1, 60);
+	whole = end_recording(builder);
+	ck_assert_uint_eq(whole->group_count, 14);
+	ck_assert_uint_eq(whole->cause_count, 1);
+	ck_assert(whole->causes[0].leaks_together);
+	ck_assert_uint_eq(whole->causes[0].memory_bytes, 14 * MEBIBYTE);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("row-causes");
@@ -530,10 +640,10 @@ Suite *test_suite(void)
 	tcase = add_tcase(suite, "together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, one_verdict_in_every_grouping,
-			mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
-			memory_made_accessible_throughout_is_a_leak);
+			lines_make_no_other_path, every_pattern_has_its_hint, mappings_leak_while_rss_is_level,
+			freed_stacks_show_lifetimes, memory_made_accessible_throughout_is_a_leak);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
 	tcase_add_tests(tcase, memory_made_accessible_in_turns_is_no_leak,
-			stacks_that_make_memory_accessible_leak_together);
+			stacks_that_make_memory_accessible_leak_together, freed_reservation_hides_no_leak);
 	return suite;
 }

@@ -183,6 +183,9 @@ static const char *hint_of_stacks(const struct mmt_group *group, uint64_t live_t
 
 	if (group->unfreed_count < MAPPINGS_MIN)
 		return NULL;
+	/* Rows other than stacks have other mappings, too, so that their number is not that of threads. */
+	if (group->name)
+		return mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK);
 	finished = group->unfreed_count > live_threads ? group->unfreed_count - live_threads : 0;
 	if (finished > group->unfreed_count / 2 &&
 	    group->unfreed_bytes / group->unfreed_count * finished > STACK_CACHE_BYTES)

@@ -127,7 +127,7 @@ static struct mmt_error *identify_stacks(struct grouping *grouping)
 
 	for (size_t i = 0; complete && i < grouping->row_count; i++)
 		if (!grouping->groups[i].name)
-			grouping->groups[i].identity = identity_checksum(&paths, &grouping->groups[i]);
+			grouping->groups[i].identity = identity_checksum(&paths, &grouping->groups[i], 0);
 	build_id_paths_deinit(&paths);
 	return complete ? NULL : &error_no_memory;
 }
@@ -586,7 +586,7 @@ static uint64_t count_live_threads(const struct replay *replay, const struct mmt
 }
 
 /* Rows other than stacks have the pattern that most of their memory has, so that an allocator's memory is not called a
- * leak of the function that called it. */
+ * leak of the function that called it. All rows have the hint of their pattern. */
 static struct mmt_error *find_patterns(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -609,6 +609,8 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 			if (group->name && bytes[i][pattern] > committed / 2)
 				group->pattern = (enum mmt_pattern)pattern;
 		}
+		if (group->pattern)
+			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group));
 	}
 	return NULL;
 }
@@ -634,8 +636,6 @@ static struct mmt_error *complete_groups(struct grouping *grouping)
 			set_residency_unknown(group);
 		if (!group->unfreed_count)
 			group->smallest_bytes = 0;
-		if (group->pattern)
-			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group));
 	}
 	error = find_patterns(grouping);
 	if (error)

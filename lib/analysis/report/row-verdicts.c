@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/row-verdicts.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/report/classes.h"
+#include "analysis/report/stack-identity.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/wide-sum.h"
@@ -225,11 +225,21 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 
 _Static_assert(COMMIT_POINTS % MMT_TREND_POINTS == 0, "a point of the trend is one of the series");
 
-/* Adds up the committed bytes until `end_ns` of the rows of each set. `sets` has the set of each row, by row number -
- * 1, or GROUP_DETAILS_NO_SET. */
-static void add_commit_trends(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns, uint64_t bucket_ns,
-			      const uint32_t *sets, uint64_t (*points)[COMMIT_POINTS])
+/* Add up the committed bytes until `end_ns` of the rows of each set: what they mapped, with the changes of what is
+ * accessible of it, which alone may be negative. `sets` has the set of each row, by row number - 1, or
+ * GROUP_DETAILS_NO_SET; `points` has that of each set, and is 0. */
+static void add_committed_points(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns,
+				 const uint32_t *sets, uint64_t (*points)[COMMIT_POINTS])
 {
+	for (size_t i = 0; i < rows->items.count; i++) {
+		uint64_t mapped[COMMIT_POINTS];
+
+		if (sets[i] == GROUP_DETAILS_NO_SET || i + 1 >= ledger->trends.count)
+			continue;
+		ledger_trend(ledger, (uint32_t)i + 1, end_ns, mapped, COMMIT_POINTS);
+		for (unsigned point = 0; point < COMMIT_POINTS; point++)
+			points[sets[i]][point] += mapped[point];
+	}
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		uint32_t set;
@@ -238,23 +248,20 @@ static void add_commit_trends(const struct ledger *ledger, const struct rows *ro
 			continue;
 		set = sets[rows_shown(rows, account) - 1];
 		if (set != GROUP_DETAILS_NO_SET)
-			commit_trends_sum(&ledger->commit_trends, account->trend, end_ns, bucket_ns, points[set],
-					  COMMIT_POINTS);
+			commit_trends_sum(&ledger->commit_trends, account->trend, end_ns, ledger->bucket_ns,
+					  points[set], COMMIT_POINTS);
 	}
 }
 
-/* The committed bytes of the rows that have a set: what they mapped, and what add_commit_trends() adds to it. */
+/* The committed bytes of the rows of each of `count` sets. */
 static void find_committed(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns, const uint32_t *sets,
-			   uint64_t (*points)[COMMIT_POINTS])
+			   uint64_t (*points)[COMMIT_POINTS], size_t count)
 {
-	for (size_t i = 0; i < rows->items.count; i++) {
-		if (sets[i] != GROUP_DETAILS_NO_SET)
-			ledger_trend(ledger, (uint32_t)i + 1, end_ns, points[sets[i]], COMMIT_POINTS);
-	}
-	add_commit_trends(ledger, rows, end_ns, ledger->bucket_ns, sets, points);
-	for (size_t i = 0; i < rows->items.count; i++) {
-		for (unsigned point = 0; sets[i] != GROUP_DETAILS_NO_SET && point < COMMIT_POINTS; point++)
-			points[sets[i]][point] = (int64_t)points[sets[i]][point] > 0 ? points[sets[i]][point] : 0;
+	memset(points, 0, count * sizeof(*points));
+	add_committed_points(ledger, rows, end_ns, sets, points);
+	for (size_t i = 0; i < count; i++) {
+		for (unsigned point = 0; point < COMMIT_POINTS; point++)
+			points[i][point] = (int64_t)points[i][point] > 0 ? points[i][point] : 0;
 	}
 }
 
@@ -341,7 +348,7 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 		if (row != LEDGER_NO_ROW && account->trend && sets[row - 1] == GROUP_DETAILS_NO_SET)
 			sets[row - 1] = count++;
 	}
-	find_committed(ledger, rows, report->allocations_to_ns, sets, points);
+	find_committed(ledger, rows, report->allocations_to_ns, sets, points, count);
 	for (size_t i = 0; i < row_count; i++) {
 		struct mmt_group *group = &groups[i];
 
@@ -350,7 +357,7 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 		else if (sets[i] != GROUP_DETAILS_NO_SET && (group->committed_bytes || group->committed_before_bytes))
 			group->verdict = judge_committed(report, &window, points[sets[i]], &group->advised_ns);
 	}
-	find_committed(ledger, rows, report->to_ns, sets, points);
+	find_committed(ledger, rows, report->to_ns, sets, points, count);
 	for (size_t i = 0; i < row_count; i++) {
 		uint64_t *trend;
 
@@ -429,7 +436,8 @@ struct causes {
 	struct intern function_names;
 	uint32_t *functions;		     /* by place of the group: id in function_names */
 	enum mmt_lifetime_verdict *together; /* by id: on the mappings of all groups of the function */
-	struct intern path_names, paths;
+	struct build_id_paths build_ids;
+	struct intern paths;
 	uint32_t *group_paths;		     /* by place of the group: id in `paths` */
 	enum mmt_lifetime_verdict *of_paths; /* by id */
 	uint32_t *of_groups;		     /* by place of the group: its cause */
@@ -482,26 +490,16 @@ static char *name_function(const struct mmt_group *origin)
  */
 static bool number_path(struct causes *causes, const struct mmt_group *group, uint32_t function, uint32_t *path_ret)
 {
-	uint32_t number = function;
+	uint64_t path[] = {function, 0};
 	bool is_unnamed = false;
 
 	*path_ret = GROUP_DETAILS_NO_SET;
 	for (size_t i = group->origin; i < group->frame_count && !is_unnamed; i++)
 		is_unnamed = group->frames[i]->kind == MMT_FRAME_JIT && !group->frames[i]->function;
-	for (size_t i = group->origin; i < group->frame_count && is_unnamed; i++) {
-		CLEANUP(free) char *name = rows_function_name(group->frames[i]), *key = NULL;
-
-		if (!name || asprintf(&key, "%" PRIu32 " %s", number, name) < 0) {
-			key = NULL;
-			return false;
-		}
-		number = intern_put_string(&causes->path_names, key);
-		if (number == INTERN_NONE)
-			return false;
-	}
 	if (!is_unnamed)
 		return true;
-	*path_ret = intern_put(&causes->paths, &number, sizeof(number));
+	path[1] = identity_checksum(&causes->build_ids, group, group->origin);
+	*path_ret = intern_put(&causes->paths, path, sizeof(path));
 	return *path_ret != INTERN_NONE;
 }
 
@@ -733,7 +731,7 @@ static struct mmt_error *judge_commits_together(struct causes *causes, const str
 		if (sets[i] != GROUP_DETAILS_NO_SET)
 			add(&memory_bytes[sets[i]], group->memory_bytes);
 	}
-	add_commit_trends(ledger, rows, causes->report->allocations_to_ns, 1, sets, points);
+	find_committed(ledger, rows, causes->report->allocations_to_ns, sets, points, causes->count);
 	for (size_t i = 0; !error && i < causes->count; i++) {
 		uint64_t advised_ns;
 
@@ -866,10 +864,11 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 	    !of_paths)
 		return &error_no_memory;
 	join_halves(groups, count);
-	error = judge_causes(&causes, ledger, rows, arena);
+	error = build_id_paths_init(&causes.build_ids, report) ? judge_causes(&causes, ledger, rows, arena)
+							       : &error_no_memory;
 	intern_deinit(&causes.names);
 	intern_deinit(&causes.function_names);
-	intern_deinit(&causes.path_names);
+	build_id_paths_deinit(&causes.build_ids);
 	intern_deinit(&causes.paths);
 	if (error)
 		return error;

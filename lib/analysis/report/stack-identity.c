@@ -199,11 +199,11 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 /* A stack without frames of lost calls differs from one that was not recorded, which has 1. */
 #define LOST_CALLS 2
 
-uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group)
+uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group, size_t first)
 {
 	uint64_t sum = group->lost ? LOST_CALLS : 0;
 
-	for (size_t i = 0; i < group->frame_count; i++)
+	for (size_t i = first; i < group->frame_count; i++)
 		sum = add_frame(sum, paths, group->frames[i]);
 	return sum ? sum : 1;
 }
