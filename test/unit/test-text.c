@@ -33,7 +33,7 @@ START_TEST(first_screen)
 	ASSERT_HAS(text,
 		   "MyConsoleApp (pid 3074), 62.1 s   RSS 100.0 MiB at start, 100.0 MiB at end   0 B per minute   "
 		   "peak 101.0 MiB   ");
-	ASSERT_HAS(text, "\nSTEADY: RSS has no trend (0 B at the end; ");
+	ASSERT_HAS(text, "\nSTEADY: RSS has no steady trend: 0 B from start to end, noise ");
 	ASSERT_HAS(text, "\n  mmtrace.data\n");
 	ASSERT_HAS(text, "1,338 events: 1,333 mmap, 5 munmap; 0 lost\n");
 	ASSERT_HAS(text, "256 of 258 call stacks complete; 2 truncated (no unwind data)\n");
@@ -1054,7 +1054,7 @@ static const struct {
       .bytes_per_minute = 640 << 20},
      0,
      "\nGROWING: RSS +44.00 MiB, and still rising at the end: +640.0 MiB per minute in the second half (noise 512.0 "
-     "KiB).\n",
+     "KiB per minute).\n",
      "  RSS grew by 44.00 MiB: the growth is in memory that was mapped before, "},
     {{.verdict = MMT_VERDICT_GROWING,
       .start_bytes = 50 << 20,
@@ -1074,8 +1074,8 @@ static const struct {
       .rate_from_ns = 31000000000,
       .bytes_per_minute = 40 << 20},
      0,
-     "\nGROWING: RSS +44.00 MiB: +40.00 MiB per minute in the second half (noise 512.0 KiB), but level for the last "
-     "5.0 s.\n",
+     "\nGROWING: RSS +44.00 MiB: +40.00 MiB per minute in the second half (noise 512.0 KiB per minute), but level "
+     "for the last 5.0 s.\n",
      "  RSS grew by 44.00 MiB: "},
     /* At the limit of its control group, all growth of a process is swapped out. */
     {{.verdict = MMT_VERDICT_GROWING,
@@ -1094,7 +1094,7 @@ static const struct {
       .end_swap_bytes = 500 << 20,
       .floor_bytes = 262144},
      0,
-     "\nSTEADY: RSS and swap have no trend (+500.0 MiB",
+     "\nSTEADY: RSS and swap have no steady trend: +500.0 MiB",
      "  RSS and swap grew by 500.0 MiB: "},
     {{.verdict = MMT_VERDICT_GROWING,
       .start_bytes = 50 << 20,
@@ -1152,7 +1152,7 @@ static const struct {
       .floor_bytes = 262144},
      1 << 20,
      "   swap 0 B at start, 10.00 MiB at end   ",
-     "\nSTEADY: RSS and swap have no trend (0 B at the end; "},
+     "\nSTEADY: RSS and swap have no steady trend: 0 B from start to end, noise "},
 };
 
 /* Without readings of pages: what the rows hold is compared with the growth of RSS, and swap has a line of its own. */

@@ -278,7 +278,7 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 			 growth->settled_ns ? "" : ", and still rising at the end",
 			 mmt_format_change(growth->bytes_per_minute, rate));
 		if (mmt_growth_rate_noise(growth))
-			append(sentence, size, " (noise %s)",
+			append(sentence, size, " (noise %s per minute)",
 			       mmt_format_bytes((uint64_t)mmt_growth_rate_noise(growth), level));
 		if (growth->settled_ns)
 			append(sentence, size, ", but level for the last %s",
@@ -294,7 +294,7 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
 	case MMT_VERDICT_STEADY:
-		snprintf(sentence, size, "%s %s no trend (%s at the end; changes up to %s do not count).", what,
+		snprintf(sentence, size, "%s %s no steady trend: %s from start to end, noise %s.", what,
 			 swaps ? "have" : "has", change, mmt_format_bytes(growth->floor_bytes, level));
 		break;
 	case MMT_VERDICT_SHRINKING:
