@@ -21,6 +21,20 @@ uint64_t recorder_end_ns(const struct recorder *recorder)
 									    : UINT64_MAX;
 }
 
+bool recorder_has_helper(const struct recorder *recorder, pid_t pid)
+{
+	bool found = pid == recorder->calls.child;
+
+	for (size_t i = 0; !found && i < recorder->calls.blocked.count; i++)
+		found = pid == recorder->calls.blocked.items[i].child;
+	for (size_t i = 0; !found && i < recorder->processes.items.count; i++) {
+		const struct helper *helper = &recorder->processes.items.items[i]->helper;
+
+		found = pid == helper->child || pid == helper->dying;
+	}
+	return found;
+}
+
 bool recorder_is_stopped(const struct recorder *recorder)
 {
 	struct pollfd stop = {.fd = recorder->options->stop_fd, .events = POLLIN};

@@ -132,6 +132,9 @@ struct recorder {
 /* Returns when options->duration_ns is over; UINT64_MAX: there is no limit. */
 uint64_t recorder_end_ns(const struct recorder *recorder);
 
+/* Is this a helper process of the recorder, which is not recorded? */
+bool recorder_has_helper(const struct recorder *recorder, pid_t pid);
+
 /* Was a stop requested? */
 bool recorder_is_stopped(const struct recorder *recorder);
 /* Returns the number of stop requests, or 1 if the descriptor does not count them. */

@@ -176,8 +176,7 @@ static struct mmt_error *add_unknown_process(struct recorder *recorder, pid_t pi
 {
 	const struct process_event seen = {.kind = PROCESS_SEEN, .pid = pid, .time_ns = time_ns};
 
-	/* Children of the recorder, except the command, which is known, are its helpers. */
-	*recorded_ret = !proc_is_kernel_thread(pid) && proc_parent_of(pid) != recorder->reader.scope.recorder;
+	*recorded_ret = !recorder_has_helper(recorder, pid) && !proc_is_kernel_thread(pid);
 	if (!*recorded_ret)
 		return NULL;
 	return scope_follow(&recorder->reader.scope, pid, 0) ? process_events_push(recorder, &seen, NULL)

@@ -33,6 +33,15 @@ report_json
 expect_json ".processes | (map(.pid == $pid) | any) and (map(.name == \"bash\" and .ended) | any)"
 kill -9 "$pid"
 
+# A process that the shell started before it became the recorder is not a helper of the recorder.
+bash -c '"$0" 600 >/dev/null 2>&1 & echo "$!"; exec "$1" record -a -m 64M -o "$2" --duration 200ms 2>record.log' \
+	"$(command -v sleep)" "$MMTRACE" "$recording" >child.out || fail "record -a failed: $(cat record.log)"
+pid=$(cat child.out)
+processes+=("$pid")
+report_json
+expect_json ".processes | map(.pid == $pid) | any"
+kill -9 "$pid"
+
 # A control group: one process in it that forks, one that joins later and executes a program there, and one outside.
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 group=mmtrace-test-$$

@@ -629,7 +629,7 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 		pid_t pid = pids.items[i];
 
 		if (pid == getpid() || process_table_find(&recorder->processes, pid) || proc_has_ended(pid) ||
-		    proc_is_kernel_thread(pid) || proc_parent_of(pid) == getpid())
+		    proc_is_kernel_thread(pid) || recorder_has_helper(recorder, pid))
 			continue;
 		foreign += proc_runs_32_bit_program(&recorder->calls, pid);
 		if (!process_table_add(&recorder->processes, pid, false))
