@@ -497,11 +497,10 @@ static struct mmt_error *write_perf_map(struct recorder *recorder, struct traced
 	uint64_t end;
 	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
 
-	if (fd < 0)
+	if (fd < 0 || !file_mark_check(recorder, process, &process->map_pieces_mark, fd, &status, &piece.offset))
 		return NULL;
-	piece.offset = file_mark_check(recorder, process, &process->map_pieces_mark, fd, &status);
 	error = append_file(recorder, piece, process->tmp_place, fd, (uint64_t)status.st_size, tick_end, &end);
-	file_mark_set(recorder, process, &process->map_pieces_mark, fd, status.st_ino, end);
+	(void)file_mark_set(recorder, process, &process->map_pieces_mark, fd, status.st_ino, end);
 	process->map_pieces_ns = piece.now_ns;
 	return error;
 }

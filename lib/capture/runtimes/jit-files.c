@@ -81,33 +81,43 @@ static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t lengt
 	(void)vector_push(&map->growth, step);
 }
 
-static size_t read_last(struct recorder *recorder, const struct traced_process *process, int fd, uint64_t length,
-			uint8_t last[FILE_MARK_BYTES])
+/* *size_ret: 0 if the file has become shorter. False: the file system does not answer. */
+static bool read_last(struct recorder *recorder, const struct traced_process *process, int fd, uint64_t length,
+		      uint8_t last[FILE_MARK_BYTES], size_t *size_ret)
 {
 	size_t size = length < FILE_MARK_BYTES ? (size_t)length : FILE_MARK_BYTES;
 	ssize_t count =
 	    size ? target_file_read(&recorder->calls, process->tmp_place, fd, last, size, length - size) : 0;
 
-	return count == (ssize_t)size ? size : 0;
+	*size_ret = count == (ssize_t)size ? size : 0;
+	return count >= 0 || errno != ETIMEDOUT;
 }
 
-uint64_t file_mark_check(struct recorder *recorder, const struct traced_process *process, const struct file_mark *mark,
-			 int fd, const struct stat *status)
+bool file_mark_check(struct recorder *recorder, const struct traced_process *process, const struct file_mark *mark,
+		     int fd, const struct stat *status, uint64_t *length_ret)
 {
 	uint8_t last[FILE_MARK_BYTES];
 	size_t size;
 
+	*length_ret = 0;
 	if (status->st_ino != mark->inode || (uint64_t)status->st_size < mark->length)
-		return 0;
-	size = read_last(recorder, process, fd, mark->length, last);
-	return size && !memcmp(last, mark->last, size) ? mark->length : 0;
+		return true;
+	if (!read_last(recorder, process, fd, mark->length, last, &size))
+		return false;
+	*length_ret = size && !memcmp(last, mark->last, size) ? mark->length : 0;
+	return true;
 }
 
-void file_mark_set(struct recorder *recorder, const struct traced_process *process, struct file_mark *mark, int fd,
+bool file_mark_set(struct recorder *recorder, const struct traced_process *process, struct file_mark *mark, int fd,
 		   uint64_t inode, uint64_t length)
 {
+	size_t size;
+
+	if (!read_last(recorder, process, fd, length, mark->last, &size))
+		return false;
 	mark->inode = inode;
-	mark->length = read_last(recorder, process, fd, length, mark->last) ? length : 0;
+	mark->length = size ? length : 0;
+	return true;
 }
 
 /* Adds two readings each time that the map has grown: the last one before the growth, and the first one that shows
@@ -116,17 +126,19 @@ static void add_growth(struct recorder *recorder, struct traced_process *process
 		       const struct stat *status)
 {
 	struct perf_map_copy *map = &process->perf_map;
-	uint64_t length = (uint64_t)status->st_size;
-	uint64_t known = file_mark_check(recorder, process, &process->map_growth_mark, fd, status);
-	size_t count = known ? map->growth.count : begins_empty(map);
+	uint64_t length = (uint64_t)status->st_size, known;
+	size_t count;
 
-	/* The file was rewritten: its content appeared at this length or later. */
+	if (!file_mark_check(recorder, process, &process->map_growth_mark, fd, status, &known) ||
+	    !file_mark_set(recorder, process, &process->map_growth_mark, fd, status->st_ino, length))
+		return;
+	/* If the file was rewritten, its content appeared at this length or later. */
+	count = known ? map->growth.count : begins_empty(map);
 	map->growth.count = count;
 	if (length > known && count && process->map_checked_ns > map->growth.items[count - 1].time_ns)
 		add_step(map, process->map_checked_ns, known);
 	if (length && (!count || length > known))
 		add_step(map, now_ns, length);
-	file_mark_set(recorder, process, &process->map_growth_mark, fd, status->st_ino, length);
 	process->map_checked_ns = now_ns;
 }
 
@@ -293,8 +305,9 @@ static bool is_of_earlier_program(struct recorder *recorder, const struct traced
 {
 	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
 	uint64_t exec_realtime_ns = recorder->start_realtime_ns + (exec_ns - recorder->start_ns);
-	uint64_t known = file_mark_check(recorder, process, &process->map_growth_mark, fd, status);
+	uint64_t known;
 
+	(void)file_mark_check(recorder, process, &process->map_growth_mark, fd, status, &known);
 	if (changed_ns >= exec_realtime_ns)
 		return false;
 	return changed_ns + EXEC_SLACK_NS < exec_realtime_ns || (known && known == (uint64_t)status->st_size);

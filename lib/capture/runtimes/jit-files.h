@@ -27,10 +27,12 @@ struct traced_process;
 int perf_maps_open(struct recorder *recorder, const struct traced_process *process, struct stat *status,
 		   const char **refused_ret);
 
-/* Returns the length of the mark if the perf map still begins with the marked content; 0: the file was rewritten. */
-uint64_t file_mark_check(struct recorder *recorder, const struct traced_process *process, const struct file_mark *mark,
-			 int fd, const struct stat *status);
-void file_mark_set(struct recorder *recorder, const struct traced_process *process, struct file_mark *mark, int fd,
+/* *length_ret: the length of the mark if the perf map still begins with the marked content; 0: the file was rewritten.
+ * False: the file system does not answer, so nothing is known. */
+bool file_mark_check(struct recorder *recorder, const struct traced_process *process, const struct file_mark *mark,
+		     int fd, const struct stat *status, uint64_t *length_ret);
+/* False: the file system does not answer, and the mark is unchanged. */
+bool file_mark_set(struct recorder *recorder, const struct traced_process *process, struct file_mark *mark, int fd,
 		   uint64_t inode, uint64_t length);
 
 /* Opens the process's /tmp, so that it remains accessible after the process has ended, and notes the current length of
