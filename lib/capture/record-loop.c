@@ -25,6 +25,7 @@
 #define RETURN_NS 30000000ULL	      /* a munmap() whose effect is in the last snapshot returns within this time */
 #define RETURN_NS_MAX (2 * SECOND_NS) /* limit for calls that free gigabytes or wait for a CPU */
 #define END_NS_MAX (3 * SECOND_NS)    /* limit for processes that are exiting */
+#define SLEEP_NS_MAX 700000000ULL     /* limit for both waits while all sleep, once the user stops the recording */
 #define IN_FLIGHT_NS 1000000ULL	      /* longest time from a record's timestamp until the record is in the ring */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
@@ -315,8 +316,8 @@ static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_
 }
 
 /* Returns when the next snapshots are due. The interval begins at the end of the last snapshots, so that snapshots that
- * take longer than the interval leave time for other work. Their cost is processor time: one snapshot that waited for the
- * kernel must not postpone the next one by minutes. */
+ * take longer than the interval leave time for other work. Their cost is processor time: one snapshot that waited for
+ * the kernel must not postpone the next one by minutes. */
 static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_ns)
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
@@ -354,10 +355,10 @@ static struct mmt_error *serve_exits(struct recorder *recorder)
 
 static struct mmt_error *serve_interval(struct recorder *recorder, uint64_t *snapshot_ns)
 {
-	uint64_t began_ns = clock_thread_ns();
+	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls);
 	struct mmt_error *error = take_interval_snapshots(recorder);
 
-	*snapshot_ns = next_snapshot_ns(recorder, clock_thread_ns() - began_ns);
+	*snapshot_ns = next_snapshot_ns(recorder, blocking_calls_clock_ns(&recorder->calls) - began_ns);
 	return error;
 }
 
@@ -479,13 +480,10 @@ static void sample_user_space(struct recorder *recorder)
 
 /* Returns the end of a wait for processes. If they all sleep, they may wait for a file system that does not answer, and
  * the user who stops the recording should not wait with them. */
-static uint64_t end_of_wait_ns(const struct recorder *recorder, uint64_t began_ns, uint64_t limit_ns, bool sleeping)
+static uint64_t end_of_wait_ns(const struct recorder *recorder, uint64_t end_ns, uint64_t sleep_end_ns, bool sleeping)
 {
-	uint64_t left_ns = blocking_calls_left_ns(&recorder->calls);
-
-	if (sleeping && recorder->summary.end == MMT_RECORD_END_STOPPED && left_ns < limit_ns)
-		limit_ns = left_ns;
-	return began_ns + limit_ns;
+	return sleeping && recorder->summary.end == MMT_RECORD_END_STOPPED && sleep_end_ns < end_ns ? sleep_end_ns
+												    : end_ns;
 }
 
 static bool all_sleep(const struct in_flight *in_flight)
@@ -503,10 +501,10 @@ static bool all_sleep(const struct in_flight *in_flight)
 
 /* A call is recorded when it returns. A final snapshot may show the effect of calls that have not returned yet, so wait
  * for them. */
-static struct mmt_error *wait_for_returns(struct recorder *recorder)
+static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sleep_end_ns)
 {
 	struct in_flight *in_flight = &recorder->reader.in_flight;
-	uint64_t began_ns = clock_now_ns();
+	uint64_t end_ns = clock_now_ns() + RETURN_NS_MAX;
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++) {
@@ -521,7 +519,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	if (!error)
 		sample_user_space(recorder);
 	while (!error && in_flight->threads.count && !recorder->write_error &&
-	       clock_now_ns() < end_of_wait_ns(recorder, began_ns, RETURN_NS_MAX, all_sleep(in_flight))) {
+	       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, all_sleep(in_flight))) {
 		usleep(MILLISECOND_MICROSECONDS);
 		error = process_events_drain(recorder);
 		if (!error)
@@ -529,8 +527,6 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 		in_flight_remove_returned(in_flight);
 	}
 	attach_close_coverage_events(&recorder->reader.attachment);
-	if (in_flight->threads.count)
-		recorder->calls.lost_ns += clock_now_ns() - began_ns;
 	if (in_flight->threads.count)
 		recorder_message(
 		    recorder, true,
@@ -543,9 +539,9 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 
 /* Waits for processes that were exiting during the final snapshots: they have no snapshot, or a partial one, so their
  * exit must be recorded. */
-static struct mmt_error *wait_for_ends(struct recorder *recorder)
+static struct mmt_error *wait_for_ends(struct recorder *recorder, uint64_t sleep_end_ns)
 {
-	uint64_t began_ns = clock_now_ns();
+	uint64_t end_ns = clock_now_ns() + END_NS_MAX;
 	struct mmt_error *error = NULL;
 	size_t late = 0;
 
@@ -555,12 +551,10 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 		if (recorder->processes.items.items[i]->ended)
 			continue;
 		while (!error && !recorder->write_error && proc_is_ending(pid) && !proc_has_ended(pid) &&
-		       clock_now_ns() < end_of_wait_ns(recorder, began_ns, END_NS_MAX, proc_sleeps(pid)))
+		       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, proc_sleeps(pid)))
 			error = drain_for(recorder, MILLISECOND_NS);
 		late += !proc_has_ended(pid) && proc_is_ending(pid);
 	}
-	if (late)
-		recorder->calls.lost_ns += clock_now_ns() - began_ns;
 	if (late)
 		recorder_message(
 		    recorder, true,
@@ -590,6 +584,8 @@ static void cut_off(struct recorder *recorder)
 
 void loop_stop(struct recorder *recorder)
 {
+	uint64_t sleep_end_ns;
+
 	exit_watch_stop(recorder->exit_watch);
 	recorder->exit_watch = NULL;
 	priority_enter_realtime(&recorder->priority);
@@ -604,8 +600,9 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, process_events_apply(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);
-	recorder_keep_failure(recorder, wait_for_returns(recorder));
-	recorder_keep_failure(recorder, wait_for_ends(recorder));
+	sleep_end_ns = clock_now_ns() + SLEEP_NS_MAX;
+	recorder_keep_failure(recorder, wait_for_returns(recorder, sleep_end_ns));
+	recorder_keep_failure(recorder, wait_for_ends(recorder, sleep_end_ns));
 	cut_off(recorder);
 	recorder_keep_failure(recorder, targets_check_unrecorded(recorder));
 	/* The events are disabled: no record can be lost any more. */

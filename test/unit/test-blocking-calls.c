@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <string.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "capture/recorder.h"
+#include "capture/runtimes/jit-files.h"
 #include "support/suite.h"
 
 #define PLACE 12345
@@ -146,7 +148,7 @@ START_TEST(silence_is_survived)
 	ck_assert(is_silent(place_of_process(1)));
 	ck_assert_uint_eq(warnings, 2);
 	expect_answer();
-	ck_assert_uint_lt(blocking_calls_left_ns(calls), 500000000);
+	ck_assert_uint_gt(calls->lost_ns, 500000000);
 	/* The killed helpers return from their calls at once, and their places can be used again. */
 	while (blocking_calls_are_stuck(calls, PLACE))
 		usleep(1000);
@@ -171,8 +173,14 @@ START_TEST(stuck_places_get_no_helper)
 			expect_answer();
 		}
 	}
+	ck_assert_uint_eq(warnings, 0);
 	ck_assert(is_silent(PLACE));
+	ck_assert(is_silent(PLACE));
+	ck_assert_uint_eq(warnings, 1);
 	ck_assert_int_eq(calls->child, child);
+	ck_assert(recorder_has_helper(recorder, child));
+	ck_assert(recorder_has_helper(recorder, calls->blocked.items[39].child));
+	ck_assert(!recorder_has_helper(recorder, getpid()));
 	for (size_t i = 0; i < calls->blocked.count; i++)
 		kill(calls->blocked.items[i].child, SIGKILL);
 	while (blocking_calls_are_stuck(calls, PLACE))
@@ -188,6 +196,98 @@ START_TEST(dead_helper_is_replaced)
 	ck_assert(!blocking_call(calls, &call));
 	ck_assert(!blocking_calls_are_stuck(calls, PLACE));
 	expect_answer();
+	ck_assert(!blocking_call(calls, &call));
+	ck_assert_uint_eq(warnings, 1);
+}
+END_TEST
+
+static size_t sleep_a_while(const void *argument, int given, void *result, int *opened_ret)
+{
+	(void)argument;
+	(void)given;
+	(void)result;
+	(void)opened_ret;
+	usleep(20000);
+	return 0;
+}
+
+START_TEST(waiting_is_measured)
+{
+	struct blocking_call call = {.place = PLACE, .run = sleep_a_while, .given = -1};
+
+	ck_assert(blocking_call(_i ? calls : NULL, &call));
+	ck_assert_uint_ge(call.waited_ns, 10000000);
+	ck_assert_uint_lt(calls->spent_ns, call.waited_ns);
+}
+END_TEST
+
+/* Only time spent on calls shortens later ones, and even then a call may wait for a CPU. */
+START_TEST(a_stop_leaves_time_for_calls)
+{
+	ck_assert_int_eq(write(stop_ends[1], "x", 1), 1);
+	calls->lost_ns = 990000000;
+	ck_assert(is_silent(PLACE));
+	ck_assert_uint_ge(calls->lost_ns, 990000000 + 200000000);
+}
+END_TEST
+
+static size_t become_nobody(const void *argument, int given, void *result, int *opened_ret)
+{
+	(void)argument;
+	(void)given;
+	(void)opened_ret;
+	*(int *)result = setuid(65534);
+	return sizeof(int);
+}
+
+/* As with the security module Yama, the helper may not open memory that the recorder may open. */
+START_TEST(the_recorder_opens_memory)
+{
+	int failed = 1;
+	struct blocking_call call = {
+	    .place = PLACE, .run = become_nobody, .given = -1, .result = &failed, .result_bytes = sizeof(failed)};
+	char text[] = "memory", copy[sizeof(text)];
+	int memory, maps;
+
+	if (getuid() != 0)
+		SKIP_TEST("only root can give the helper fewer rights");
+	ck_assert(blocking_call(calls, &call) && !failed);
+	maps = process_file_open(calls, getpid(), "maps");
+	ck_assert_int_eq(maps, -1);
+	ck_assert_int_eq(errno, EACCES);
+	memory = process_file_open(calls, getpid(), "mem");
+	ck_assert_int_ge(memory, 0);
+	ck_assert_int_eq(process_file_read(calls, getpid(), memory, copy, sizeof(copy), (int64_t)(uintptr_t)text),
+			 sizeof(copy));
+	ck_assert_str_eq(copy, text);
+	close(memory);
+}
+END_TEST
+
+/* A file that cannot be read now was not rewritten. */
+START_TEST(silence_does_not_change_a_mark)
+{
+	struct traced_process process = {.tmp_place = PLACE};
+	struct file_mark mark = {.inode = 1, .length = 4, .last = "text"}, before = mark;
+	const struct stat status = {.st_ino = 1, .st_size = 4};
+	struct blocked_place blocked = {PLACE, 0};
+	FILE *file = tmpfile();
+	uint64_t length;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fputs("text", file), 1);
+	ck_assert_int_eq(fflush(file), 0);
+	ck_assert(file_mark_check(recorder, &process, &mark, fileno(file), &status, &length));
+	ck_assert_uint_eq(length, 4);
+	blocked.child = fork();
+	if (blocked.child == 0)
+		(void)say_nothing(NULL, -1, NULL, NULL);
+	ck_assert(vector_push(&calls->blocked, blocked));
+	ck_assert(!file_mark_check(recorder, &process, &mark, fileno(file), &status, &length));
+	ck_assert(!file_mark_set(recorder, &process, &mark, fileno(file), 1, 3));
+	ck_assert_mem_eq(&mark, &before, sizeof(mark));
+	kill(blocked.child, SIGKILL);
+	fclose(file);
 }
 END_TEST
 
@@ -231,5 +331,9 @@ Suite *test_suite(void)
 	tcase_add_test(tests, stuck_places_get_no_helper);
 	tcase_add_test(tests, dead_helper_is_replaced);
 	tcase_add_test(tests, helper_has_no_descriptors);
+	tcase_add_loop_test(tests, waiting_is_measured, 0, 2);
+	tcase_add_test(tests, a_stop_leaves_time_for_calls);
+	tcase_add_test(tests, the_recorder_opens_memory);
+	tcase_add_test(tests, silence_does_not_change_a_mark);
 	return suite;
 }

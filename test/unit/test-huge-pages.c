@@ -2,12 +2,13 @@
 /* Transparent huge pages: which memory has them, and samples of their contents. Skipped if the system has none. */
 #include <check.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/procfs/residency.h"
+#include "capture/recorder.h"
 #include "support/suite.h"
 
 #ifndef MADV_COLLAPSE
@@ -193,12 +194,59 @@ START_TEST(sampling_causes_no_page_faults)
 }
 END_TEST
 
+static size_t become_nobody(const void *argument, int given, void *result, int *opened_ret)
+{
+	(void)argument;
+	(void)given;
+	(void)opened_ret;
+	*(int *)result = setuid(65534);
+	return sizeof(int);
+}
+
+/* As with the security module Yama, the helper may not read this memory, but the recorder may open it. */
+START_TEST(the_recorder_opens_memory)
+{
+	const struct mmt_record_options options = {.stop_fd = -1};
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	struct process_huge_pages huge = {0};
+	struct residency_reader reader;
+	struct mapped_range range;
+	uint8_t *memory;
+	int failed = 1;
+	struct blocking_call call = {
+	    .place = 1, .run = become_nobody, .given = -1, .result = &failed, .result_bytes = sizeof(failed)};
+
+	ck_assert_ptr_nonnull(recorder);
+	if (getuid() != 0)
+		SKIP_TEST("only root can give the helper fewer rights");
+	if (!open_full_huge(8, &memory, &reader))
+		SKIP_TEST(NO_HUGE_PAGES);
+	memset(memory, 0, HUGE_BYTES); /* a fork of the helper would divide the huge page if it were written later */
+	recorder->options = &options;
+	ck_assert_ptr_null(blocking_calls_start(&recorder->calls, recorder));
+	ck_assert(blocking_call(&recorder->calls, &call) && !failed);
+	reader.calls = &recorder->calls;
+	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};
+	read_huge(&reader, &range, 1, &huge);
+	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
+	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
+	ck_assert_uint_eq(huge.samples.count, 8);
+	ck_assert_uint_eq(sum_samples(&huge, range.start, range.end).read_bytes, 8 * 32 * 4096);
+	ck_assert_uint_eq(sum_samples(&huge, range.start, range.end).zero_bytes, 32 * 4096);
+	process_huge_pages_deinit(&huge);
+	residency_close(&reader);
+	blocking_calls_end(&recorder->calls);
+	free(recorder);
+	munmap(memory, 8 * HUGE_BYTES);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("huge-pages");
 	TCase *cases = add_tcase(suite, "huge pages");
 
 	tcase_add_tests(cases, huge_pages_are_found_and_sampled, a_process_with_userfaultfd_is_not_sampled,
-			sampling_causes_no_page_faults);
+			sampling_causes_no_page_faults, the_recorder_opens_memory);
 	return suite;
 }

@@ -2,6 +2,7 @@
 /* Which pages of this process are resident. */
 #include <check.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -210,6 +211,34 @@ START_TEST(protected_pages_are_resident)
 }
 END_TEST
 
+/* A kernel without PAGEMAP_SCAN is found at the first group of ranges: of its reservations, too, those that are too
+ * large are left out. The file is not a pagemap but has the same entries. */
+START_TEST(ranges_are_read_one_by_one_without_the_ioctl)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = 1ull << 32, entry = 1ull << 63;
+	const struct mapped_range ranges[] = {
+	    {start, start + 8 * page, true, false},
+	    {start + 8 * page, start + 8 * page + RESIDENCY_RESERVED_BYTES_MAX + page, true, true}};
+	struct process_residency residency = {0};
+	struct residency_reader reader;
+	FILE *file = tmpfile();
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(pwrite(fileno(file), &entry, sizeof(entry), (off_t)((start / page + 2) * sizeof(entry))),
+			 sizeof(entry));
+	ck_assert_int_eq(ftruncate(fileno(file), (off_t)((1ull << 40) / page * sizeof(entry))), 0);
+	residency_take(&reader, NULL, getpid(), dup(fileno(file)));
+	ck_assert_ptr_null(residency_read_ranges(&reader, ranges, 2, &residency));
+	ck_assert(!reader.scan && !reader.gave_up);
+	ck_assert_uint_eq(residency.runs.count, 1);
+	ck_assert_uint_eq(residency.runs.items[0].start, start + 2 * page);
+	ck_assert_uint_eq(residency.runs.items[0].end, start + 3 * page);
+	ck_assert_uint_eq(reader.bytes, 8 * page);
+	deinit(&reader, &residency);
+	fclose(file);
+}
+END_TEST
+
 /* Names of processes may look like other lines. */
 START_TEST(swapped_size_in_status)
 {
@@ -283,6 +312,6 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, no_pages_of_the_program_after_an_exec, 0, 2);
 	tcase_add_loop_test(cases, protected_pages_are_resident, 0, 2);
 	tcase_add_tests(cases, reading_a_huge_address_space_is_bounded, steps_are_large_where_little_is_resident,
-			swapped_size_in_status);
+			ranges_are_read_one_by_one_without_the_ioctl, swapped_size_in_status);
 	return suite;
 }

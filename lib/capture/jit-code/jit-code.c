@@ -293,13 +293,18 @@ static int spare(int fd, bool at_end, bool *short_ret)
  * are. */
 static void jit_program_open(struct jit_program *program, bool at_end)
 {
+	bool denied;
+
 	program->opened = true;
 	program->opened_ns = clock_now_ns();
 	program->descriptors_short = false;
-	program->memory =
-	    spare(process_file_open(program->calls, program->pid, "mem"), at_end, &program->descriptors_short);
+	program->memory = process_file_open(program->calls, program->pid, "mem");
+	denied = program->memory < 0 && (errno == EACCES || errno == EPERM);
+	program->memory = spare(program->memory, at_end, &program->descriptors_short);
 	program->maps =
 	    spare(process_file_open(program->calls, program->pid, "maps"), at_end, &program->descriptors_short);
+	/* If not even the mappings can be read, the recorder warns of those. */
+	program->denied = denied && program->maps >= 0;
 	if (!residency_open(&program->pagemap, program->calls, program->pid))
 		program->pagemap.fd = -1;
 	program->pagemap.fd = spare(program->pagemap.fd, at_end, &program->descriptors_short);
@@ -316,7 +321,7 @@ static struct mmt_error *read_program(struct code_pass *pass, struct jit_program
 		jit_program_open(program, pass->at_end);
 	jit_code->reading = program;
 	program->pagemap.gave_up = false;
-	program->pagemap.bytes = program->pagemap.begin_ns = 0;
+	program->pagemap.bytes = program->pagemap.begin_ns = program->pagemap.waited_ns = 0;
 	if (program->memory < 0)
 		return NULL;
 	error = read_ranges(pass, program);
@@ -634,6 +639,7 @@ static void drop_programs(struct recorder *recorder)
 				map_remove(&jit_code->program_of_pid, (uint64_t)program->pid);
 			jit_code->full |= program->evicted;
 			jit_code->unopened += program->descriptors_short;
+			jit_code->denied += program->denied;
 			jit_program_deinit(program);
 			continue;
 		}
@@ -723,7 +729,7 @@ static void report_missing_code(struct recorder *recorder)
 	static const char consequence[] = "callers of code without frame pointers may be missing";
 	const struct jit_code *jit_code = &recorder->jobs.jit_code;
 	bool full = jit_code->full || jit_code->store.full, cut = jit_code->cut;
-	size_t unopened = jit_code->unopened;
+	size_t unopened = jit_code->unopened, denied = jit_code->denied;
 
 	for (size_t i = 0; i < jit_code->programs.count; i++) {
 		const struct jit_program *program = &jit_code->programs.items[i];
@@ -731,6 +737,7 @@ static void report_missing_code(struct recorder *recorder)
 		full |= program->evicted || program->pages.items.count >= CODE_PAGES_MAX;
 		cut |= program->ranges.cut;
 		unopened += program->descriptors_short;
+		denied += program->denied;
 	}
 	if (full)
 		recorder_message(
@@ -750,6 +757,11 @@ static void report_missing_code(struct recorder *recorder)
 		    recorder, true,
 		    "JIT code of %zu %s is not copied: too many files were open; %s; raise the limit with `ulimit -n`",
 		    unopened, unopened == 1 ? "program" : "programs", consequence);
+	if (denied)
+		recorder_message(recorder, true,
+				 "JIT code of %zu %s is not copied: permission denied to read memory; %s; run as root "
+				 "or with CAP_SYS_PTRACE (/proc/sys/kernel/yama/ptrace_scope)",
+				 denied, denied == 1 ? "program" : "programs", consequence);
 }
 
 struct mmt_error *jit_code_finish(struct recorder *recorder)

@@ -39,6 +39,7 @@ struct jit_program {
 	bool opened;	   /* opening its memory was tried */
 	uint64_t opened_ns;
 	bool descriptors_short; /* its memory could not be opened because too many files were open */
+	bool denied;		/* ... because the recorder may not read it */
 	bool ended;
 	bool evicted;	  /* its stored code was evicted */
 	int memory, maps; /* of its address space, valid even after an exec; -1: not open */
@@ -64,9 +65,9 @@ struct jit_code {
 	uint64_t reckoned_ns;
 	size_t turns[2]; /* index of the program that is read next, among the other and among the requested ones */
 	bool others_first;
-	bool full, cut;	  /* a limit prevented a complete copy for a program that has ended */
-	size_t unopened;  /* programs whose memory was never opened, and that are no longer in the list */
-	bool out_of_time; /* at the end of the recording the time was not enough to read all code */
+	bool full, cut;		 /* a limit prevented a complete copy for a program that has ended */
+	size_t unopened, denied; /* programs whose memory was never opened, and that are no longer in the list */
+	bool out_of_time;	 /* at the end of the recording the time was not enough to read all code */
 };
 
 /* Accepts a zeroed value. */

@@ -26,12 +26,13 @@
 
 #define PROCESS_BIT (1ull << 63)
 #define PATHS_BIT (1ull << 62)
-#define BLOCKED_MAX 32		    /* helpers that do not answer; with more, no calls are made */
-#define MEMORY_NS 5000000000ULL	    /* deadline of a call: a process may hold its mmap_lock for seconds */
-#define FILES_NS 1000000000ULL	    /* ... on a file system */
-#define STOPPED_NS 1000000000ULL    /* time for all calls that are not answered, once the user stops the recording */
-#define STOPPED_CALL_NS 20000000ULL /* shortest deadline then */
-#define END_NS 200000000ULL	    /* for a helper that makes no call to exit */
+#define BLOCKED_MAX 32		     /* helpers that do not answer; with more, no calls are made */
+#define MEMORY_NS 5000000000ULL	     /* deadline of a call: a process may hold its mmap_lock for seconds */
+#define FILES_NS 1000000000ULL	     /* ... on a file system */
+#define STOPPED_NS 1000000000ULL     /* time for all calls that are not answered, once the user stops the recording */
+#define STOPPED_CALL_NS 200000000ULL /* shortest deadline then: a call that answers may wait for a CPU */
+#define STOPPED_LATE_NS 20000000ULL  /* ... once that time is used up */
+#define END_NS 200000000ULL	     /* for a helper that makes no call to exit */
 #define MILLISECOND_NS 1000000ULL
 
 #define NO_ROOM (-2) /* a descriptor was sent, but too many are open */
@@ -42,7 +43,7 @@ struct request {
 };
 
 struct answer {
-	uint64_t spent_ns;
+	uint64_t spent_ns, waited_ns;
 	int failure; /* errno */
 };
 
@@ -99,6 +100,23 @@ static ssize_t exchange(int socket, struct iovec parts[2], int *fd, bool receive
 	return size;
 }
 
+/* Returns the size of the result. */
+static size_t make_call(blocking_function *run, const void *argument, int given, void *result, int *opened_ret,
+			struct answer *answer)
+{
+	uint64_t began_ns = clock_now_ns(), work_began_ns = clock_thread_ns(), took_ns;
+	size_t size;
+
+	errno = 0;
+	size = run(argument, given, result, opened_ret);
+	answer->failure = errno;
+	answer->spent_ns = clock_thread_ns() - work_began_ns;
+	took_ns = clock_now_ns() - began_ns;
+	/* The two clocks differ slightly. */
+	answer->waited_ns = took_ns > answer->spent_ns ? took_ns - answer->spent_ns : 0;
+	return size;
+}
+
 /* The helper makes one call after the other, until the recorder closes its end of the socket. */
 _Noreturn static void serve(int socket, const struct priority *priority, pid_t recorder)
 {
@@ -115,15 +133,10 @@ _Noreturn static void serve(int socket, const struct priority *priority, pid_t r
 		struct answer answer = {0};
 		struct iovec sent[2] = {{&answer, sizeof(answer)}, {result, 0}};
 		int given, opened = -1;
-		uint64_t began_ns;
 
 		if (exchange(socket, received, &given, true) < (ssize_t)sizeof(request))
 			_exit(0);
-		began_ns = clock_thread_ns();
-		errno = 0;
-		sent[1].iov_len = request.run(argument, given, result, &opened);
-		answer.failure = errno;
-		answer.spent_ns = clock_thread_ns() - began_ns;
+		sent[1].iov_len = make_call(request.run, argument, given, result, &opened, &answer);
 		if (exchange(socket, sent, &opened, false) < 0)
 			_exit(0);
 		if (given >= 0)
@@ -175,6 +188,25 @@ static void reap(struct blocking_calls *calls)
 	calls->blocked.count = kept;
 }
 
+static void report_helper(struct blocking_calls *calls, const char *fault)
+{
+	if (!calls->reported_helper)
+		recorder_message(calls->recorder, true,
+				 "a helper process that reads the mappings and files of recorded processes %s: some of "
+				 "these are missing",
+				 fault);
+	calls->reported_helper = true;
+}
+
+/* Starts a helper if there is none. */
+static bool can_ask(struct blocking_calls *calls)
+{
+	if (calls->child || start(calls))
+		return true;
+	report_helper(calls, "cannot be created (ulimit -u, pids.max)");
+	return false;
+}
+
 bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 {
 	if (!calls->blocked.count)
@@ -184,7 +216,10 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 		if (calls->blocked.items[i].place == place)
 			return true;
 	}
-	return calls->blocked.count >= BLOCKED_MAX;
+	if (calls->blocked.count < BLOCKED_MAX)
+		return false;
+	report_helper(calls, "cannot be created: too many others wait for file systems that do not answer");
+	return true;
 }
 
 void blocking_calls_end(struct blocking_calls *calls)
@@ -234,20 +269,16 @@ static void abandon(struct blocking_calls *calls, uint64_t place)
 	report(calls, place);
 }
 
-uint64_t blocking_calls_left_ns(const struct blocking_calls *calls)
-{
-	return calls->lost_ns < STOPPED_NS ? STOPPED_NS - calls->lost_ns : 0;
-}
-
 /* How long to wait for an answer. With each helper that does not answer, the patience gets smaller. */
 static uint64_t patience_ns(const struct blocking_calls *calls, uint64_t place, bool stopped)
 {
 	uint64_t wait_ns = (place & PROCESS_BIT ? MEMORY_NS : FILES_NS) / (calls->blocked.count + 1);
-	uint64_t left_ns = blocking_calls_left_ns(calls) / 3 * 2; /* each call leaves time for the next */
+	uint64_t left_ns = calls->lost_ns < STOPPED_NS ? STOPPED_NS - calls->lost_ns : 0;
+	uint64_t least_ns = left_ns ? STOPPED_CALL_NS : STOPPED_LATE_NS;
 
-	if (stopped && wait_ns > left_ns)
-		wait_ns = left_ns;
-	return wait_ns > STOPPED_CALL_NS ? wait_ns : STOPPED_CALL_NS;
+	if (stopped && wait_ns > left_ns / 3 * 2)
+		wait_ns = left_ns / 3 * 2; /* each call leaves time for the next */
+	return wait_ns > least_ns ? wait_ns : least_ns;
 }
 
 /* Waits for the answer. A stop of the recording shortens the wait. */
@@ -294,6 +325,7 @@ static bool ask(struct blocking_calls *calls, struct blocking_call *call, bool *
 	*dead_ret = size < (ssize_t)sizeof(answer);
 	call->result_bytes = *dead_ret ? 0 : (size_t)size - sizeof(answer);
 	calls->spent_ns += answer.spent_ns;
+	call->waited_ns = answer.waited_ns;
 	errno = call->opened == NO_ROOM ? EMFILE : answer.failure;
 	call->opened = call->opened == NO_ROOM ? -1 : call->opened;
 	return !*dead_ret;
@@ -304,12 +336,17 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 	bool answered, dead;
 
 	call->opened = -1;
+	call->waited_ns = 0;
 	if (!calls || !calls->recorder) {
-		errno = 0;
-		call->result_bytes = call->run(call->argument, call->given, call->result, &call->opened);
+		struct answer answer;
+
+		call->result_bytes =
+		    make_call(call->run, call->argument, call->given, call->result, &call->opened, &answer);
+		call->waited_ns = answer.waited_ns;
+		errno = answer.failure;
 		return true;
 	}
-	if (blocking_calls_are_stuck(calls, call->place) || (!calls->child && !start(calls))) {
+	if (blocking_calls_are_stuck(calls, call->place) || !can_ask(calls)) {
 		errno = ETIMEDOUT;
 		return false;
 	}
@@ -323,6 +360,7 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 		kill(calls->child, SIGKILL);
 		(void)waitpid(calls->child, NULL, 0);
 		calls->child = 0;
+		report_helper(calls, "was killed, perhaps because memory is short");
 	} else {
 		abandon(calls, call->place);
 	}
@@ -610,5 +648,11 @@ int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
 				     .given = -1};
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", proc_living_thread(pid), name);
-	return blocking_call(calls, &call) ? call.opened : -1;
+	if (!blocking_call(calls, &call))
+		return -1;
+	/* The Yama security module may let only ancestors of a process open its memory, and the helper is none. The
+	 * kernel refuses this as the last step, so opening does not block here either. */
+	if (call.opened < 0 && (errno == EACCES || errno == EPERM) && !strcmp(name, "mem"))
+		(void)open_process_file(path, -1, NULL, &call.opened);
+	return call.opened;
 }

@@ -44,9 +44,9 @@ struct blocking_calls {
 	pid_t child;	   /* 0: none */
 	int socket;	   /* to the child */
 	uint64_t spent_ns; /* processor time of the helpers */
-	uint64_t lost_ns;  /* time spent on waiting in vain since the user stopped the recording */
+	uint64_t lost_ns;  /* time spent on calls without an answer since the user stopped the recording */
 	VECTOR(struct blocked_place) blocked;
-	bool reported_memory, reported_files;
+	bool reported_memory, reported_files, reported_helper;
 };
 
 /*
@@ -65,6 +65,7 @@ struct blocking_call {
 	void *result;	       /* unchanged if there is no answer */
 	size_t result_bytes;   /* its room, at most BLOCKING_RESULT_BYTES; then the size of the result */
 	int opened;	       /* set by the call; -1: nothing was opened */
+	uint64_t waited_ns;    /* set by the call: elapsed time minus processor time */
 };
 
 /* Starts the helper, which stays until blocking_calls_end(). Call this after the scheduling priority was raised. */
@@ -77,9 +78,6 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call);
 
 /* Is a helper stuck there? Then a call would fail at once. */
 bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place);
-
-/* Returns how long the user may still wait in vain since stopping the recording. */
-uint64_t blocking_calls_left_ns(const struct blocking_calls *calls);
 
 /* Returns the processor time of this thread and of the helpers. */
 uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/procfs/residency.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sysinfo.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,6 +92,16 @@ bool residency_is_valid(const struct residency_reader *reader)
 	return process_file_read(reader->calls, reader->pid, reader->fd, &entry, sizeof(entry), 0) == sizeof(entry);
 }
 
+bool residency_has_page(const struct residency_reader *reader, uint64_t address)
+{
+	uint64_t entry;
+
+	return process_file_read(reader->calls, reader->pid, reader->fd, &entry, sizeof(entry),
+				 (int64_t)(address / (uint64_t)sysconf(_SC_PAGESIZE) * sizeof(entry))) ==
+		   sizeof(entry) &&
+	       entry & ENTRY_PRESENT && !(entry & ENTRY_FILE);
+}
+
 void residency_close(struct residency_reader *reader)
 {
 	close(reader->fd);
@@ -123,11 +131,7 @@ static size_t scan_pages(const void *argument, int given, void *result, int *ope
 	       (found->count > 0 ? (size_t)found->count : 0) * sizeof(*found->regions);
 }
 
-/*
- * Pauses if the reader has worked for SLICE_NS. Each read holds the target's mmap_lock. Without a pause, the next read
- * would take the lock again before a call of the target that waits for it gets a CPU.
- */
-static void pause_for_target(struct residency_reader *reader, uint64_t worked_ns)
+void residency_pause(struct residency_reader *reader, uint64_t worked_ns)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
@@ -189,13 +193,12 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 				     .result_bytes = sizeof(result)};
 	const struct scan_region *regions = result.regions;
 	struct mmt_error *error = NULL;
-	uint64_t began_ns = clock_now_ns(), work_began_ns = work_clock_ns(reader), took_ns, worked_ns;
+	uint64_t work_began_ns = work_clock_ns(reader), worked_ns;
 	bool answered = blocking_call(reader->calls, &call);
 	int64_t count = result.count;
 
 	worked_ns = work_clock_ns(reader) - work_began_ns;
-	took_ns = clock_now_ns() - began_ns;
-	reader->waited_ns += took_ns > worked_ns ? took_ns - worked_ns : 0; /* the two clocks differ slightly */
+	reader->waited_ns += call.waited_ns;
 	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX || !answered;
 	*end_ret = end;
 	if (!answered)
@@ -218,7 +221,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	}
 	if (result.argument.walk_end > start)
 		*end_ret = result.argument.walk_end;
-	pause_for_target(reader, worked_ns);
+	residency_pause(reader, worked_ns);
 	return error;
 }
 
@@ -263,7 +266,7 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 			if (error)
 				return error;
 		}
-		pause_for_target(reader, work_clock_ns(reader) - began_ns);
+		residency_pause(reader, work_clock_ns(reader) - began_ns);
 	}
 	return NULL;
 }
@@ -354,7 +357,8 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 	for (size_t i = 0; i < count; i++)
 		end = ranges[i].end > end ? ranges[i].end : end;
 	reader->scanned_huge.runs.count = reader->scanned_swapped.runs.count = 0;
-	error = residency_read(reader, ranges[0].start, end, &pages);
+	error = reader->scan ? scan_range(reader, ranges[0].start, end, &pages)
+			     : residency_read(reader, ranges[0].start, end, &pages);
 	if (!error)
 		error = append_runs_within(reader, &pages, ranges, count, false, residency);
 	if (!error)
@@ -383,9 +387,14 @@ struct mmt_error *residency_read_ranges(struct residency_reader *reader, const s
 	size_t group;
 
 	for (size_t i = 0; !error && !reader->gave_up && i < count; i += group) {
-		group = reader->scan ? find_group(ranges + i, count - i) : 1;
-		if (reader->scan || !ranges[i].reserved || take_from_budget(reader, &ranges[i]))
+		bool scan = reader->scan;
+
+		group = scan ? find_group(ranges + i, count - i) : 1;
+		if (scan || !ranges[i].reserved || take_from_budget(reader, &ranges[i]))
 			error = read_group(reader, ranges + i, group, residency);
+		/* The kernel has no PAGEMAP_SCAN: read the ranges of this group one by one. */
+		if (scan && !reader->scan)
+			group = 0;
 	}
 	return error;
 }
@@ -553,249 +562,13 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 	for (size_t i = 0; !error && i < process->ranges.count && !reader->gave_up; i += RANGES_AT_ONCE) {
 		size_t left = process->ranges.count - i;
 
-		ring_reader_begin_wait(recorder);
 		error = residency_read_ranges(reader, &process->ranges.items[i],
 					      left < RANGES_AT_ONCE ? left : RANGES_AT_ONCE, pages);
-		ring_reader_end_wait(recorder);
 		if (!error)
 			error = ring_reader_give_way(recorder);
 		reader->gave_up |= pages->runs.count > LIVE_RUNS_MAX;
 	}
 	return error;
-}
-
-/* descriptors that are checked; a process with more is treated as unsafe */
-#define DESCRIPTORS_MAX 65536
-
-/* Has the process a userfaultfd? Then reading memory that it discards at the same time could wait for its fault
- * handler. */
-static enum huge_sampling check_userfaultfd(pid_t pid)
-{
-	char path[64], target[64];
-	const struct dirent *entry;
-	size_t count = 0;
-	bool found = false;
-	DIR *directory;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	directory = opendir(path);
-	if (!directory)
-		return errno == EACCES || errno == EPERM ? HUGE_NOT_PERMITTED : HUGE_NOT_SAMPLED;
-	while (!found && (entry = readdir(directory))) {
-		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
-
-		target[length > 0 ? length : 0] = '\0';
-		found = ++count > DESCRIPTORS_MAX || strstr(target, "[userfaultfd]");
-	}
-	closedir(directory);
-	return found ? HUGE_NOT_SAFE : HUGE_SAMPLED;
-}
-
-static uint64_t huge_page_bytes(void)
-{
-	CLEANUP(free) char *text = NULL;
-	uint64_t bytes;
-
-	if (text_file_read(-1, "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", &text) < 0)
-		return 0;
-	bytes = strtoull(text, NULL, 10);
-	return bytes & (bytes - 1) ? 0 : bytes;
-}
-
-enum huge_setting huge_pages_setting(void)
-{
-	CLEANUP(free) char *text = NULL;
-
-	if (text_file_read(-1, "/sys/kernel/mm/transparent_hugepage/enabled", &text) < 0)
-		return HUGE_SETTING_UNKNOWN;
-	return strstr(text, "[always]")	   ? HUGE_ALWAYS
-	       : strstr(text, "[madvise]") ? HUGE_MADVISE
-	       : strstr(text, "[never]")   ? HUGE_NEVER
-					   : HUGE_SETTING_UNKNOWN;
-}
-
-static uint64_t align_up(uint64_t address, uint64_t alignment)
-{
-	return (address + alignment - 1) & ~(alignment - 1);
-}
-
-static uint64_t count_huge_pages(const struct resident_run *run, uint64_t huge_bytes)
-{
-	uint64_t start = align_up(run->start, huge_bytes);
-
-	return start < run->end ? (run->end - start) / huge_bytes : 0;
-}
-
-/* Mixes the bits of a number as splitmix64 does. Programs use memory in regular patterns, so positions at equal
- * distances could all fall on the same part of a pattern. */
-static uint64_t scatter(uint64_t number)
-{
-	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
-	number = (number ^ number >> 27) * 0x94d049bb133111eb;
-	return number ^ number >> 31;
-}
-
-/* Returns a random position in part `i` of `parts` equal parts of `count`. */
-static uint64_t place_in_part(uint64_t count, uint64_t parts, uint64_t i, uint64_t seed)
-{
-	uint64_t first = count * i / parts, end = count * (i + 1) / parts;
-
-	return first + scatter(seed + i) % (end > first ? end - first : 1);
-}
-
-struct huge_reading {
-	struct residency_reader *reader;
-	pid_t tid;
-	uint64_t huge_bytes, page_bytes;
-	struct process_huge_pages *huge;
-};
-
-/* Is the huge page at this address resident now? Its flags are those of each page in it. */
-static bool is_resident_now(const struct huge_reading *reading, uint64_t address)
-{
-	uint64_t entry;
-
-	return process_file_read(reading->reader->calls, reading->reader->pid, reading->reader->fd, &entry,
-				 sizeof(entry),
-				 (int64_t)(address / reading->page_bytes * sizeof(entry))) == sizeof(entry) &&
-	       entry & ENTRY_PRESENT && !(entry & ENTRY_FILE);
-}
-
-static bool is_zero(const uint8_t *page, uint64_t bytes)
-{
-	return !page[0] && !memcmp(page, page + 1, bytes - 1);
-}
-
-struct sample_argument {
-	pid_t tid;
-	uint64_t page_bytes;
-	struct iovec pages[HUGE_PAGES_PER_SAMPLE];
-};
-
-/* Reads the pages one by one, compares them with zero, and overwrites the copies. */
-static size_t sample_pages(const void *argument, int given, void *result, int *opened_ret)
-{
-	const struct sample_argument *wanted = argument;
-	CLEANUP(free) uint8_t *contents = malloc(HUGE_PAGES_PER_SAMPLE * wanted->page_bytes);
-	struct iovec local = {contents, HUGE_PAGES_PER_SAMPLE * wanted->page_bytes};
-	struct huge_sample sample = {0};
-	ssize_t count = 0;
-	int failure;
-
-	(void)given;
-	(void)opened_ret;
-	if (contents)
-		count = process_vm_readv(wanted->tid, &local, 1, wanted->pages, HUGE_PAGES_PER_SAMPLE, 0);
-	failure = errno;
-	for (ssize_t i = 0; i < count / (ssize_t)wanted->page_bytes; i++) {
-		sample.read_bytes += (uint32_t)wanted->page_bytes;
-		if (is_zero(contents + (size_t)i * wanted->page_bytes, wanted->page_bytes))
-			sample.zero_bytes += (uint32_t)wanted->page_bytes;
-	}
-	if (contents)
-		explicit_bzero(contents, HUGE_PAGES_PER_SAMPLE * wanted->page_bytes);
-	memcpy(result, &sample, sizeof(sample));
-	errno = count < 0 ? failure : 0;
-	return sizeof(sample);
-}
-
-static struct mmt_error *sample_huge_page(struct huge_reading *reading, uint64_t address)
-{
-	struct residency_reader *reader = reading->reader;
-	uint64_t pages = reading->huge_bytes / reading->page_bytes, began_ns = work_clock_ns(reader);
-	struct sample_argument argument = {.tid = reading->tid, .page_bytes = reading->page_bytes};
-	struct huge_sample sample = {0};
-	struct blocking_call call = {.place = place_of_process(reader->pid),
-				     .run = sample_pages,
-				     .argument = &argument,
-				     .argument_bytes = sizeof(argument),
-				     .given = -1,
-				     .result = &sample,
-				     .result_bytes = sizeof(sample)};
-
-	for (uint64_t i = 0; i < HUGE_PAGES_PER_SAMPLE; i++) {
-		uint64_t page = address + place_in_part(pages, HUGE_PAGES_PER_SAMPLE, i, address) * reading->page_bytes;
-
-		argument.pages[i] = (struct iovec){(void *)(uintptr_t)page, reading->page_bytes};
-	}
-	errno = 0;
-	if (is_resident_now(reading, address) && blocking_call(reader->calls, &call) &&
-	    (errno == EPERM || errno == ENOSYS))
-		reading->huge->sampling = HUGE_NOT_PERMITTED;
-	sample.address = address;
-	pause_for_target(reader, work_clock_ns(reader) - began_ns);
-	return !sample.read_bytes || vector_push(&reading->huge->samples, sample) ? NULL : &error_no_memory;
-}
-
-/* Chooses huge pages, evenly spread over all of them. Returns their number. */
-static size_t choose_huge_pages(const struct huge_reading *reading, uint64_t total,
-				uint64_t addresses[HUGE_SAMPLES_MAX])
-{
-	size_t count = total < HUGE_SAMPLES_MAX ? (size_t)total : HUGE_SAMPLES_MAX;
-	const struct resident_run *run = reading->huge->runs.items;
-	uint64_t before = 0; /* number of huge pages in earlier runs */
-
-	for (size_t i = 0; i < count; i++) {
-		uint64_t number = place_in_part(total, count, i, total), pages;
-
-		for (; number - before >= (pages = count_huge_pages(run, reading->huge_bytes)); run++)
-			before += pages;
-		addresses[i] = align_up(run->start, reading->huge_bytes) + (number - before) * reading->huge_bytes;
-	}
-	return count;
-}
-
-static int compare_samples(const void *left, const void *right)
-{
-	const struct huge_sample *a = left, *b = right;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-#define PASSES 16 /* number of passes, so that the pages read until the time is over are evenly spread, too */
-
-static struct mmt_error *sample_all(struct huge_reading *reading, uint64_t total, uint64_t end_ns)
-{
-	struct process_huge_pages *huge = reading->huge;
-	uint64_t addresses[HUGE_SAMPLES_MAX];
-	size_t count = choose_huge_pages(reading, total, addresses);
-	struct mmt_error *error = NULL;
-
-	for (size_t pass = 0; pass < PASSES; pass++) {
-		for (size_t i = pass; !error && i < count && huge->sampling == HUGE_SAMPLED; i += PASSES) {
-			if (clock_now_ns() < end_ns)
-				error = sample_huge_page(reading, addresses[i]);
-			else if (!pass)
-				huge->sampling = HUGE_NOT_SAMPLED;
-		}
-	}
-	if (huge->sampling != HUGE_SAMPLED)
-		vector_deinit(&huge->samples);
-	else if (huge->samples.count)
-		qsort(huge->samples.items, huge->samples.count, sizeof(*huge->samples.items), compare_samples);
-	return error;
-}
-
-struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, uint64_t end_ns,
-				    struct process_huge_pages *huge)
-{
-	struct huge_reading reading = {.reader = reader,
-				       .tid = proc_living_thread(pid),
-				       .huge_bytes = huge_page_bytes(),
-				       .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
-				       .huge = huge};
-	uint64_t total = 0;
-
-	huge->sampling = HUGE_NOT_SAMPLED;
-	if (reading.huge_bytes < HUGE_PAGES_PER_SAMPLE * reading.page_bytes)
-		return NULL;
-	for (size_t i = 0; i < huge->runs.count; i++)
-		total += count_huge_pages(&huge->runs.items[i], reading.huge_bytes);
-	huge->sampling =
-	    total * reading.huge_bytes < HUGE_SAMPLED_BYTES_MIN ? HUGE_TOO_LITTLE : check_userfaultfd(reading.tid);
-	if (huge->sampling != HUGE_SAMPLED)
-		return NULL;
-	return sample_all(&reading, total, end_ns);
 }
 
 /* Does the user want the details that samples give? Not without stacks, or with --lean. */

@@ -62,6 +62,15 @@ void residency_close(struct residency_reader *reader);
  * missing. */
 bool residency_is_valid(const struct residency_reader *reader);
 
+/* Is the page at this address resident now, in anonymous memory? */
+bool residency_has_page(const struct residency_reader *reader, uint64_t address);
+
+/*
+ * Pauses if the reader has worked for some time, now for `worked_ns` more. Each read holds the target's mmap_lock.
+ * Without a pause, the next read would take the lock again before a call of the target that waits for it gets a CPU.
+ */
+void residency_pause(struct residency_reader *reader, uint64_t worked_ns);
+
 /*
  * Appends the runs of resident pages from START to END. The range may overlap ranges read before but must end above
  * them. Reads in bounded steps, so that the process is not blocked for long. Does nothing if the reader has given up.
@@ -142,7 +151,8 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
  * zero page where no page was, and wait for the handler of a userfaultfd(2), maybe forever. So a huge page is read only
  * if it is resident at that moment, and a process that has a userfaultfd is not read. A race remains with calls that
  * discard the page. process_vm_readv(2) fails where the target may not read its own memory, and where a device is
- * mapped; /proc/PID/mem does not. The contents are only compared with zero, and then overwritten.
+ * mapped; /proc/PID/mem does not, so it is read only if the helper process is not permitted to call
+ * process_vm_readv(2). The contents are only compared with zero, and then overwritten.
  */
 
 #define HUGE_SAMPLED_BYTES_MIN (8ull << 20) /* with less memory in huge pages than this, take no samples */

@@ -243,6 +243,7 @@ static process_ranges_list *list_of_ranges(struct recorder *recorder, enum snaps
 static bool begin_ranges(struct reading *reading)
 {
 	process_ranges_list *list = list_of_ranges(reading->recorder, reading->kind);
+	int pagemap;
 
 	if (reading->kind == SNAPSHOT_INTERVAL)
 		process_ranges_list_deinit(list);
@@ -252,9 +253,11 @@ static bool begin_ranges(struct reading *reading)
 	if (!reading->ranges)
 		return false;
 	reading->ranges->pid = reading->pid;
-	reading->ranges->pagemap = process_file_open(&reading->recorder->calls, reading->pid, "pagemap");
-	if (reading->ranges->pagemap < 0)
+	pagemap = process_file_open(&reading->recorder->calls, reading->pid, "pagemap");
+	if (pagemap < 0)
 		reading->ranges->pagemap = -errno;
+	else if ((reading->ranges->pagemap = process_table_spare(pagemap)) < 0)
+		reading->ranges->pagemap = -EMFILE;
 	return true;
 }
 
