@@ -307,10 +307,10 @@ START_TEST(pss_is_estimated_between_its_readings)
 }
 END_TEST
 
-/* A server forks a child that ends. Pss is not read again, or at the end. */
+/* A server forks a child, which ends. Pss is not read again, or at the end. */
 static struct size last_one(int process, unsigned reading)
 {
-	bool alone = reading >= READINGS / 4;
+	bool alone = reading >= READINGS / 2;
 
 	return (struct size){.ended = process && alone,
 			     .resident = MEBIBYTE + POOL,
@@ -321,7 +321,7 @@ static struct size last_one(int process, unsigned reading)
 
 static struct size last_one_read_at_end(int process, unsigned reading)
 {
-	struct size size = last_one(process, reading);
+	struct size size = last_one(process, reading < 10 ? READINGS : reading);
 
 	if (reading == READINGS - 1) {
 		size.pss = MEBIBYTE + POOL - 8 * PAGE;
@@ -341,9 +341,9 @@ START_TEST(last_process_shares_nothing)
 	expect_text(report, "  shared with other processes\n");
 	mmt_report_destroy(report);
 	report = report_of(2, last_one_read_at_end);
-	ck_assert_int_eq(mmt_growth_change(&report->growth), -(int64_t)(MEBIBYTE + 8 * PAGE));
+	ck_assert_int_eq(mmt_growth_change(&report->growth), 0);
 	for (size_t i = 0; i < report->judged_reading_count; i++)
-		ck_assert_uint_ge(report->judged_readings[i].resident_bytes, POOL);
+		ck_assert_uint_ge(report->judged_readings[i].resident_bytes, MEBIBYTE + POOL - 8 * PAGE);
 	ck_assert(!report->processes[0].readings->grows);
 	mmt_report_destroy(report);
 }

@@ -171,13 +171,15 @@ static bool is_sole(const struct judgement *judgement, const struct memory_point
 	return point->resident_bytes == judgement->memory->readings.items[point->reading].resident_bytes;
 }
 
-/* The first of these readings with Pss, as long as the process is the only one; NULL: none. */
-static const struct memory_point *find_sole_pss(const struct judgement *judgement, const struct memory_point *points,
-						size_t count)
+/* The first reading of Pss with no other process; NULL: none. */
+static const struct memory_point *find_sole_pss(const struct judgement *judgement,
+						const struct process_readings *readings)
 {
-	for (size_t i = 0; i < count && is_sole(judgement, &points[i]); i++) {
-		if (points[i].has_pss)
-			return &points[i];
+	for (size_t i = 0; i < readings->points.count; i++) {
+		const struct memory_point *point = &readings->points.items[i];
+
+		if (point->has_pss && is_sole(judgement, point))
+			return point;
 	}
 	return NULL;
 }
@@ -202,7 +204,8 @@ static void add_process(struct judgement *judgement, const struct process *proce
 {
 	/* A process that ended may have been too short-lived; of any other, RSS is all that is known. */
 	bool unread = !readings->has_pss && !process->ended;
-	const struct memory_point *points = readings->points.items, *sole_pss = NULL;
+	const struct memory_point *points = readings->points.items;
+	const struct memory_point *sole_pss = find_sole_pss(judgement, readings);
 
 	for (size_t i = 0; i < readings->points.count; i++) {
 		struct memory_point point = points[i];
@@ -211,8 +214,6 @@ static void add_process(struct judgement *judgement, const struct process *proce
 
 		if (sole && point.has_pss)
 			sole_pss = &points[i];
-		else if (sole && (!i || !is_sole(judgement, &points[i - 1])))
-			sole_pss = find_sole_pss(judgement, &points[i], readings->points.count - i);
 		if (unread || (sole && !point.has_pss))
 			estimate_sole(&point, sole_pss);
 		if (point.reading < judgement->first)
