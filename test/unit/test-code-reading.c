@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* JIT code of living processes (this one and its children): what is read of it, and what is evicted for what. */
 #include <check.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,15 +25,24 @@ static struct recorder recorder;
 static size_t page_bytes;
 static char messages[1024];
 static uint64_t thread_ns;
-static bool kernel_is_old;
+static bool kernel_is_old, memory_is_denied;
 
 __typeof__(clock_thread_ns) __real_clock_thread_ns, __wrap_clock_thread_ns;
 __typeof__(mapping_query) __real_mapping_query, __wrap_mapping_query;
+__typeof__(process_file_open) __real_process_file_open, __wrap_process_file_open;
 
 /* However slow the machine, no pass takes longer than its limit. */
 uint64_t __wrap_clock_thread_ns(void)
 {
 	return thread_ns += 1000;
+}
+
+int __wrap_process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
+{
+	if (!memory_is_denied || strcmp(name, "mem") != 0)
+		return __real_process_file_open(calls, pid, name);
+	errno = EACCES;
+	return -1;
 }
 
 enum mapped_kind __wrap_mapping_query(int maps, uint64_t address, uint64_t *end_ret)
@@ -547,6 +557,41 @@ START_TEST(missing_descriptors_are_reported)
 }
 END_TEST
 
+/* Each pass may wait for the target's mmap_lock, however often earlier ones did. */
+START_TEST(waits_of_earlier_passes_do_not_count)
+{
+	uint8_t *code = map_pages(2, ANY);
+
+	note(getpid(), code, 1);
+	look();
+	expect_pages(0, 1);
+	recorder.jobs.jit_code.programs.items[0].pagemap.waited_ns = RESIDENCY_WAIT_NS_MAX;
+	note(getpid(), code + page_bytes, 1);
+	look();
+	expect_pages(0, 2);
+}
+END_TEST
+
+/* The kernel shows the mappings of a process whose memory may not be read. */
+START_TEST(unreadable_memory_is_reported)
+{
+	note(getpid(), map_pages(1, ANY), 1);
+	memory_is_denied = true;
+	look();
+	memory_is_denied = false;
+	expect_pages(0, 0);
+	ck_assert_ptr_null(jit_code_finish(&recorder));
+	expect_pages(0, 1);
+	ck_assert_str_eq(messages, "");
+
+	note(getppid(), map_pages(1, ANY), 1);
+	memory_is_denied = true;
+	ck_assert_ptr_null(jit_code_finish(&recorder));
+	memory_is_denied = false;
+	ck_assert_ptr_nonnull(strstr(messages, "JIT code of 1 program is not copied: permission denied"));
+}
+END_TEST
+
 /* While it waits for its share of the time, it does not claim to have read anything. */
 START_TEST(read_times_are_honest)
 {
@@ -581,7 +626,8 @@ static void add_reading(TCase *tests, TCase *old)
 	tcase_add_tests(tests, ended_children_are_evicted_first, requested_processes_evict_others,
 			requested_processes_are_not_evicted, earlier_programs_of_a_process_are_evicted,
 			ended_programs_are_forgotten, child_without_code_is_kept_while_known,
-			processes_are_read_in_turn, missing_descriptors_are_reported);
+			processes_are_read_in_turn, missing_descriptors_are_reported,
+			waits_of_earlier_passes_do_not_count, unreadable_memory_is_reported);
 	if (kernel_answers_queries()) {
 		tcase_add_tests(tests, neighbouring_data_takes_no_room, unmapped_code_is_forgotten);
 	} else {
