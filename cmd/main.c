@@ -126,6 +126,24 @@ static void keep_memory_whole(void)
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 }
 
+#define STACK_ROOM_BYTES (1u << 20)
+
+/* A stack that cannot grow ends the program without a message. libdw needs some of this. */
+static __attribute__((noinline)) void grow_stack(void)
+{
+	volatile char room[STACK_ROOM_BYTES];
+
+	room[0] = 0;
+	(void)room[0];
+}
+
+static bool has_room(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory != MAP_FAILED && munmap(memory, bytes) == 0;
+}
+
 #define STACK_BYTES (8u << 20)
 #define GUARD_BYTES (64u << 10) /* at its end; larger than any page */
 
@@ -148,8 +166,11 @@ static int run_on_large_stack(int argc, char **argv)
 	pthread_attr_t attributes;
 	void *stack;
 
-	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES)
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES) {
+		if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && has_room(STACK_ROOM_BYTES))
+			grow_stack();
 		return run(argc, argv);
+	}
 	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
 		     -1, 0);
 	if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) || getcontext(&own_stack.commands) ||

@@ -55,8 +55,12 @@ code_bytes() {
 		code && $1 == "Rss:" { bytes += $2 * 1024 }
 		END { print bytes + 0 }' "/proc/$1/smaps"
 }
+# bytes_read: by the recorder and its helper processes, which read the memory of targets.
 bytes_read() {
-	awk '$1 == "rchar:" { print $2 }' "/proc/$recorder/io"
+	local children
+	children=$(cat "/proc/$recorder"/task/*/children)
+	# shellcheck disable=SC2086 # one word for each process
+	awk '$1 == "rchar:" { bytes += $2 } END { print bytes + 0 }' $(printf '/proc/%s/io ' $recorder $children) 2>/dev/null
 }
 recorder_read() {
 	[ "$(bytes_read)" -ge "$1" ]
