@@ -323,16 +323,19 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 	struct copied_code *copied = find_copied_code(lookup);
 	struct jit_name name = {0};
 	const struct runtime *runtime;
-	bool keeps, method;
+	bool keeps, method, *omits = &view->processes.items[lookup->process->index].omits_frame_pointers;
 
 	if (number)
 		name = jit_names_describe(code_view_jit_names(view, lookup->process->index), number);
 	keeps = copied_code_keeps_frame_pointer(copied, name.start, address);
 	method = number && is_method(name.name);
+	/* Code that was replaced or freed before it was copied has no prologue: whether the runtime was told to keep frame
+	 * pointers shows in other methods. */
+	*omits |= method && copied_code_omits_frame_pointer(copied, name.start, address);
 	place->row = copied_code_row(copied, view->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
-	else if (!place->row && method && !keeps && copied_code_follows_call(copied, address) >= 0 &&
+	else if (!place->row && method && !keeps && *omits && copied_code_follows_call(copied, address) >= 0 &&
 		 (runtime = note_runtime(view, lookup->process)) && runtime->frame_pointers)
 		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }

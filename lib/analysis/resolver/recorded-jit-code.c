@@ -583,23 +583,40 @@ size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t e
 	return code_copies_at(copied->copies, copied->process, *start_ret, (size_t)(end - *start_ret), code_ret);
 }
 
-bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address)
+/* The first bytes of the function at `start`, before `address`. */
+static size_t prologue_of(struct copied_code *copied, uint64_t start, uint64_t address, const uint8_t **code_ret)
 {
-	/* push %rbp; mov %rsp,%rbp, which has two encodings */
-	static const uint8_t prologues[][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
-	const uint8_t *code;
 	size_t size;
 
 	if (!is_known(copied) || address < start)
-		return false;
+		return 0;
 	size = address - start < PROLOGUE_BYTES ? (size_t)(address - start) : PROLOGUE_BYTES;
-	size = code_copies_at(copied->copies, copied->process, start, size, &code);
-	for (size_t i = 0; i + sizeof(prologues[0]) <= size; i++) {
-		if (!memcmp(code + i, prologues[0], sizeof(prologues[0])) ||
-		    !memcmp(code + i, prologues[1], sizeof(prologues[1])))
-			return true;
-	}
-	return false;
+	return code_copies_at(copied->copies, copied->process, start, size, code_ret);
+}
+
+/* Whether the code has one of two byte sequences. */
+static bool has_either(const uint8_t *code, size_t size, const void *first, const void *second, size_t length)
+{
+	return size && (memmem(code, size, first, length) || memmem(code, size, second, length));
+}
+
+bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address)
+{
+	const uint8_t *code = NULL;
+	size_t size = prologue_of(copied, start, address, &code);
+
+	/* push %rbp; mov %rsp,%rbp, which has two encodings */
+	return has_either(code, size, "\x55\x48\x89\xe5", "\x55\x48\x8b\xec", 4);
+}
+
+bool copied_code_omits_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address)
+{
+	const uint8_t *code = NULL;
+	size_t size = prologue_of(copied, start, address, &code);
+
+	/* sub $SIZE,%rsp, of 8 or 32 bits */
+	return !copied_code_keeps_frame_pointer(copied, start, address) &&
+	       has_either(code, size, "\x48\x83\xec", "\x48\x81\xec", 3);
 }
 
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address)
