@@ -297,8 +297,8 @@ START_TEST(rates_are_slopes)
 	}
 	growth = mmt_growth_judge(readings, 121);
 	ck_assert_str_eq(mmt_verdict_name(growth.verdict), mmt_verdict_name(cases[_i].verdict));
-	ck_assert_int_ge(growth.bytes_per_minute, cases[_i].least << 20);
-	ck_assert_int_le(growth.bytes_per_minute, cases[_i].most << 20);
+	ck_assert_int_ge(growth.bytes_per_minute, cases[_i].least * (1 << 20));
+	ck_assert_int_le(growth.bytes_per_minute, cases[_i].most * (1 << 20));
 	if (growth.verdict == MMT_VERDICT_GROWING)
 		ck_assert_int_eq(growth.settled_ns != 0, cases[_i].is_level);
 }
