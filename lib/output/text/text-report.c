@@ -612,7 +612,7 @@ static void put_heading(struct text *text, const struct mmt_report *report, cons
 	    (index && !selection->groups[index - 1]->memory_bytes))
 		return;
 	text_put(text, TEXT_STRONG, "address space without memory");
-	text_line(text, TEXT_FAINT, why);
+	text_line(text, TEXT_FAINT, "%s", why);
 	text_end_line(text);
 }
 
