@@ -74,12 +74,15 @@ def is_same(frames, true):
 def is_same_in_part(call, reference):
     """Whether one of them is shorter because its stack continues elsewhere, and both are the same as far as it goes."""
     (end, frames), (reference_end, true) = call, reference
+    if reference_end not in COMPLETE:
+        # gdb reads the frames beyond a switch from the wrong stack.
+        switch = next((place for place, name in enumerate(true) if name in STACK_SWITCHES), len(true) - 1)
+        true = true[:switch + 1]
     common = min(len(frames), len(true))
     if not common or not is_same(frames[:common], true[:common]):
         return False
     if reference_end in COMPLETE:
         return end == "other_stack" and len(frames) < len(true) and SIGNAL_RETURN in frames
-    # gdb has read the frames beyond it from the wrong stack.
     return end in ("entry", "other_stack") and true[common - 1] in STACK_SWITCHES and (end == "entry" or len(frames) == common)
 
 
