@@ -135,7 +135,7 @@ struct space_check {
 	bool done;
 	uint64_t mappings;	 /* lines of the kernel's maps */
 	uint64_t mismatch_bytes; /* pages that differ in presence, protection, shared, device, inode or file offset; and
-				    those of the first snapshot that a call is said to have mapped, but did not */
+				    those of the first snapshot that the model credits to a call, wrongly */
 	uint64_t unverifiable_bytes; /* pages changed by a call after the kernel's maps were read: the maps may already
 					show its effect; and heap growth that may be older than the recording */
 	uint64_t unread_bytes;	     /* part of these: moved while the first snapshot was read, and in no later
