@@ -60,7 +60,7 @@ else
 	expect_json '.control_group | .end.shmem_bytes - .start.shmem_bytes - 70 * 1048576 | fabs <= 4194304'
 	expect_json '.control_group | .peak_bytes >= .end.current_bytes and .end.limit_bytes == null'
 	"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
-	grep -qE '^  control group \+[67][0-9.]+ MiB \(now [0-9.]+ MiB\), of it \+[67][0-9.]+ MiB files on tmpfs or shared memory.*, processes \+[34][0-9.]+ MiB$' report.txt ||
+	grep -qE '^  control group \+[67][0-9.]+ MiB \(now [0-9.]+ MiB\): \+[67][0-9.]+ MiB files on tmpfs or shared memory.*, processes \+[34][0-9.]+ MiB$' report.txt ||
 		fail "no line of the group: $(cat report.txt)"
 	"$MMTRACE" pack -q -o packed.data "$recording" || fail "pack failed"
 	"$MMTRACE" report --json -i packed.data >packed.json || fail "the packed recording has no report"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Forks one child after the other without a pause, and has so much mapped that it is inside fork() nearly all the time.
- * Each child makes numbered calls for two seconds. A numbered call is a munmap() of pages that were never mapped, whose
- * length is the number. The first operand names a file with the PID of each child and the number of its calls, four
- * bytes each; the second is the number of inherited mappings.
+ * Each child makes numbered calls for two seconds. A numbered call is a munmap() of pages that were never mapped; its
+ * length is the number, and its address tells the child (PIDs may be used again). The first operand names a file with
+ * the PID of each child and the number of its calls, four bytes each; the second is the number of inherited mappings.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,18 +19,19 @@
 #define CALLS 200
 #define CALL_MICROSECONDS 10000
 #define ADDRESS 0x100000000000ULL
+#define CHILD_BYTES 0x1000000ULL
 
 struct child {
 	uint32_t pid;
 	_Atomic uint32_t calls;
 };
 
-static void live(struct child *child, void *area, size_t area_bytes)
+static void live(struct child *child, uintptr_t address, void *area, size_t area_bytes)
 {
 	munmap(area, area_bytes);
 	child->pid = (uint32_t)getpid();
 	for (uint32_t call = 1; call <= CALLS; call++) {
-		munmap((void *)(uintptr_t)ADDRESS, call * stage_page_bytes());
+		munmap((void *)address, call * stage_page_bytes());
 		atomic_store(&child->calls, call);
 		usleep(CALL_MICROSECONDS);
 	}
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	for (size_t i = 0; i < CHILDREN; i++) {
 		if (fork() == 0)
-			live(&children[i], area, mappings * page_bytes);
+			live(&children[i], (uintptr_t)(ADDRESS + i * CHILD_BYTES), area, mappings * page_bytes);
 	}
 	pause();
 	return 0;

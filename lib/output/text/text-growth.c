@@ -633,7 +633,7 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 	return start == MMT_UNKNOWN || end == MMT_UNKNOWN ? 0 : (int64_t)(end - start);
 }
 
-/* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB), of it +80.00 MiB files on tmpfs ..., processes +0 B" */
+/* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB): +80.00 MiB files on tmpfs ..., processes +0 B" */
 static void put_control_group(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_control_group *group = report->control_group;
