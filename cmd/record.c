@@ -758,9 +758,6 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",
 		   "stop after TIME: 10s, 500ms, 2m, 1h"),
 	    OPTION(0, "max-size", SIZE, &arguments->options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
-	    OPTION(0, "exact-order", FLAG, &arguments->options.exact_order, NULL,
-		   "also record when each call takes effect, so that the order of racing calls is known; costs a "
-		   "quarter more"),
 	    OPTION(
 		0, "lean", FLAG, &arguments->options.lean, NULL,
 		"record only a small stack dump with each call: cheap, for programs that map and unmap all the time"),

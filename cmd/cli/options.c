@@ -465,6 +465,13 @@ static const char *suggest(const struct option_entry *table, const char *name)
 	return suggestion;
 }
 
+/* Options of earlier versions, and what to do without them. */
+static const struct {
+	const char *name, *instead;
+} gone[] = {
+    {"exact-order", "leave it out: the report orders racing calls by itself"},
+};
+
 static int refuse_long(const struct command *command, const struct option_entry *table, const char *word)
 {
 	char name[64] = "";
@@ -477,6 +484,9 @@ static int refuse_long(const struct command *command, const struct option_entry 
 	for (const struct option_entry *entry = table; length && entry->name; entry++)
 		if (strncmp(entry->name, name, length) == 0)
 			return message_usage(command, "option --%s is ambiguous; write it out", name);
+	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++)
+		if (strcmp(gone[i].name, name) == 0)
+			return message_usage(command, "option --%s was removed; %s", name, gone[i].instead);
 	suggestion = suggest(table, name);
 	if (suggestion)
 		return message_usage(command, "unknown option --%s; did you mean --%s?", name, suggestion);

@@ -96,7 +96,7 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--pid --comm --tree --tid --all-cpus --cgroup --output --ring-size --call-graph --check-exit --ask-runtime --duration --max-size --exact-order --lean --madvise --no-compress --no-madvise --no-inherit --scope --snapshot-interval --images --code --pack --no-code --quiet --verbose --help"
+			_mmtrace_words "--pid --comm --tree --tid --all-cpus --cgroup --output --ring-size --call-graph --check-exit --ask-runtime --duration --max-size --lean --madvise --no-compress --no-madvise --no-inherit --scope --snapshot-interval --images --code --pack --no-code --quiet --verbose --help"
 		else
 			_mmtrace_programs
 		fi

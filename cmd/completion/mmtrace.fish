@@ -37,7 +37,6 @@ complete -c mmtrace -n '__mmtrace_command record' -l check-exit -d 'hold the com
 complete -c mmtrace -n '__mmtrace_command record' -l ask-runtime -d 'ask .NET and Java processes that were started without a perf map to write one'
 complete -c mmtrace -n '__mmtrace_command record' -l duration -x -d 'stop after TIME: 10s, 500ms, 2m, 1h'
 complete -c mmtrace -n '__mmtrace_command record' -l max-size -x -d 'stop when SIZE is written: 100M, 2G'
-complete -c mmtrace -n '__mmtrace_command record' -l exact-order -d 'also record when each call takes effect, so that the order of racing calls is known; costs a quarter more'
 complete -c mmtrace -n '__mmtrace_command record' -l lean -d 'record only a small stack dump with each call: cheap, for programs that map and unmap all the time'
 complete -c mmtrace -n '__mmtrace_command record' -l madvise -d 'also record calls of madvise that fail, and process_madvise'
 complete -c mmtrace -n '__mmtrace_command record' -l no-compress -d 'write uncompressed records: a much larger file, which older tools can read'

@@ -49,7 +49,6 @@ enum mmt_event_kind {
 	MMT_EVENT_COMM,		  /* a thread changed its name or executed a program: `task` */
 	MMT_EVENT_FORK,		  /* a thread or process started: `task` */
 	MMT_EVENT_EXIT,		  /* a thread ended: `task` */
-	MMT_EVENT_LOCK,		  /* a thread locked its address space for writing: `address_space` */
 	MMT_EVENT_LOST,		  /* system calls were lost: `count` */
 	MMT_EVENT_LOST_DUMPS,	  /* stack dumps were lost: `count` */
 	MMT_EVENT_SNAPSHOT_BEGIN, /* reading of /proc/PID/maps started: `snapshot`, `task` */
@@ -130,7 +129,6 @@ struct mmt_event {
 	const struct mmt_event_task *task;
 	const char *snapshot; /* reason: "start", "first", "exec", "interval", "stop". Static */
 	/* 0 unless listed at the value of `kind`. */
-	uint64_t address_space; /* identifier; equal for all threads that share the address space */
 	uint64_t count;
 	uint64_t mark; /* number, from 1 */
 	uint64_t resident_bytes;

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* The "version" field of JSON documents. It increases when a field is removed or changes its meaning. */
-#define MMT_JSON_VERSION 4
+#define MMT_JSON_VERSION 5
 
 enum mmt_sort {
 	MMT_SORT_UNFREED,

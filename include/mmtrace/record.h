@@ -113,9 +113,6 @@ struct mmt_record_options {
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: a multiple of 8, from 8 to MMT_STACK_DUMP_BYTES_MAX */
 	uint64_t duration_ns;	   /* 0: no limit */
 	uint64_t max_bytes; /* stop when this much is written; data written at the end is not counted. 0: no limit */
-	/* Record when each call locks its address space, so that the order of racing calls is known. Costs about a
-	   quarter more. */
-	bool exact_order;
 	/* Record less: no callchains, so that stacks end with the dump, and no MMAP2 records of data mappings. Not with
 	   MMT_CALL_GRAPH_FP. */
 	bool lean;

@@ -706,7 +706,6 @@ struct mmt_report {
 	size_t ignore_count;
 	/* What the sums below would be without classes, focus and ignore; committed: with committed_before_bytes. */
 	uint64_t unfiltered_unfreed_bytes, unfiltered_committed_bytes;
-	bool exact_order;		  /* the order of racing calls was recorded */
 	bool stacks_recorded;		  /* for every call; false: not, or unknown */
 	uint32_t mapping_limit;		  /* vm.max_map_count when it was recorded; 0: not known */
 	uint32_t stack_dump_bytes;	  /* requested size for every call; 0: none, or unknown */

@@ -58,7 +58,6 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_COMM] = MMT_EVENT_COMM,
     [EVENT_FORK] = MMT_EVENT_FORK,
     [EVENT_EXIT] = MMT_EVENT_EXIT,
-    [EVENT_LOCK] = MMT_EVENT_LOCK,
     [EVENT_LOST] = MMT_EVENT_LOST,
     [EVENT_LOST_DUMPS] = MMT_EVENT_LOST_DUMPS,
     [EVENT_SNAPSHOT_BEGIN] = MMT_EVENT_SNAPSHOT_BEGIN,
@@ -88,7 +87,6 @@ const char *mmt_event_kind_name(enum mmt_event_kind kind)
 	    [MMT_EVENT_COMM] = "comm",
 	    [MMT_EVENT_FORK] = "fork",
 	    [MMT_EVENT_EXIT] = "exit",
-	    [MMT_EVENT_LOCK] = "lock",
 	    [MMT_EVENT_LOST] = "lost",
 	    [MMT_EVENT_LOST_DUMPS] = "lost-dumps",
 	    [MMT_EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
@@ -391,9 +389,6 @@ static void convert_details(struct mmt_events *events)
 							     .parent_pid = event->task.parent_pid,
 							     .parent_tid = event->task.parent_tid,
 							     .name = ""});
-		break;
-	case EVENT_LOCK:
-		converted->address_space = event->lock.space;
 		break;
 	case EVENT_LOST:
 	case EVENT_LOST_DUMPS:

@@ -132,7 +132,7 @@ static void check_permissions(struct check *check, const struct tracepoint_sourc
 	else if (paranoid <= 2)
 		add(check, MMT_CHECK_LIMITED, "permissions",
 		    in_first_user_namespace() ? "run as root, or once: " SETCAP : LEAVE_NAMESPACE,
-		    "own processes, without --exact-order (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
+		    "own processes (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
 	else
 		add(check, MMT_CHECK_MISSING, "permissions", "sudo sysctl kernel.perf_event_paranoid=2",
 		    "none (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);

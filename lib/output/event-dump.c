@@ -152,9 +152,6 @@ static void print_fields(FILE *stream, const struct mmt_event *event)
 		fprintf(stream, " pid=%d tid=%d parent_pid=%d parent_tid=%d", event->task->pid, event->task->tid,
 			event->task->parent_pid, event->task->parent_tid);
 		break;
-	case MMT_EVENT_LOCK:
-		fprintf(stream, " space=%#" PRIx64, event->address_space);
-		break;
 	case MMT_EVENT_LOST:
 	case MMT_EVENT_LOST_DUMPS:
 		fprintf(stream, " count=%" PRIu64, event->count);

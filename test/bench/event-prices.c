@@ -41,13 +41,12 @@
 #define TWO_REGISTERS 0x30ULL	     /* si di */
 #define DUMP_REGISTERS 0xf001c2ULL   /* bx bp sp ip r12-r15 */
 
-enum trace { EXIT_MMAP, ENTER_MMAP, EXIT_MUNMAP, ENTER_MUNMAP, ENTER_MADVISE, EXIT_SHMAT, LOCK, SIDE_BAND, TRACES };
+enum trace { EXIT_MMAP, ENTER_MMAP, EXIT_MUNMAP, ENTER_MUNMAP, ENTER_MADVISE, EXIT_SHMAT, SIDE_BAND, TRACES };
 
 static const char *const trace_names[TRACES] = {
     [EXIT_MMAP] = "syscalls/sys_exit_mmap",	     [ENTER_MMAP] = "syscalls/sys_enter_mmap",
     [EXIT_MUNMAP] = "syscalls/sys_exit_munmap",	     [ENTER_MUNMAP] = "syscalls/sys_enter_munmap",
     [ENTER_MADVISE] = "syscalls/sys_enter_madvise",  [EXIT_SHMAT] = "syscalls/sys_exit_shmat",
-    [LOCK] = "mmap_lock/mmap_lock_acquire_returned",
 };
 
 struct part {
@@ -137,10 +136,6 @@ static const struct set sets[] = {
     {.name = "  + 64 idle events", PARTS(MMAP_DATA, IDLE(64, false))},
     {.name = "  + 256 idle events", PARTS(MMAP_DATA, IDLE(256, false))},
     {.name = "  + 8 idle events of all processes", PARTS(MMAP_DATA, IDLE(8, true))},
-    {.name = "lock, write == 1", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 1 && success == 1"))},
-    {.name = "lock, write == 1 only", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 1"))},
-    {.name = "lock, identity, w == 1", PARTS(FILTERED(LOCK, IDENTITY, "write == 1"))},
-    {.name = "lock, all filtered", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 2"))},
     {.name = "truth, chain, twin 8 KiB, MMAP2",
      PARTS(MMAP_DATA, SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192), SYSCALL_MUNMAP)},
     {.name = "truth, chain, twin 2 KiB, MMAP2",

@@ -146,7 +146,7 @@ END
 expect "$bench/record-cost" <<'END'
 may (perf|strace|bpftrace) is not installed: left out
 must <n> stacks ns/pair added of perf -g bytes/pair lost recorder's CPU
-must (untraced|mmtrace|fp|dwarf,2048|lean|none|exact-order) <n> <s> (<s>|-) <n> (<n> lost)? *(<d> % of one)?
+must (untraced|mmtrace|fp|dwarf,2048|lean|none) <n> <s> (<s>|-) <n> (<n> lost)? *(<d> % of one)?
 perf perf-(g|minimal|dwarf) <n> <s> (<s>|-) <n>
 strace strace <n> <s> (<s>|-) <n>
 bpftrace bpftrace <n> <s> (<s>|-) <n>

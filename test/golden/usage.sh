@@ -26,6 +26,7 @@ refuse 2 ": unknown command 'zzzzzzzz'" zzzzzzzz
 refuse 2 ": unknown option -x" -x
 refuse 2 ": unknown command 'dmup'; did you mean 'dump'?" help dmup
 refuse 2 " report: unknown option --inptu; did you mean --input?" report --inptu leak.data
+refuse 2 " record: option --exact-order was removed; leave it out: the report orders racing calls by itself" record --exact-order true
 for command in report dump pack; do
 	refuse 2 " $command: unexpected argument 'more.data': pass only one recording" $command leak.data more.data
 	refuse 2 " $command: two recordings: --input leak.data and more.data; pass only one" $command -i leak.data more.data

@@ -50,7 +50,7 @@ unharmed() {
 	let_end
 }
 unharmed leak-thread
-unharmed leak-thread --scope cpus --exact-order
+unharmed leak-thread --scope cpus
 unharmed jit-code --snapshot-interval 100ms --code all
 
 # The system calls of the recorder. It creates its file without a name in the output directory.

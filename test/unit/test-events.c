@@ -215,41 +215,6 @@ START_TEST(successful_mseal_is_recorded)
 }
 END_TEST
 
-START_TEST(exact_order_adds_the_lock_to_the_syscall)
-{
-	struct mmt_record_options options;
-	const struct event_description *event;
-
-	add_tracepoint("mmap_lock", "mmap_lock_acquire_returned", 2);
-	mmt_record_options_init(&options);
-	options.exact_order = true;
-	make_set(&options);
-	ck_assert_uint_eq(count_role(ROLE_LOCK), 1);
-	event = find("mmap_lock:mmap_lock_acquire_returned");
-	ck_assert_int_eq(event->ring, RING_SYSCALL);
-	ck_assert_str_eq(event->filter, "write == 1");
-	ck_assert(event->attribute.sample_type & PERF_SAMPLE_RAW);
-	ck_assert_uint_eq(event->attribute.inherit, 1);
-}
-END_TEST
-
-START_TEST(a_kernel_without_the_lock_event_is_reported)
-{
-	struct mmt_record_options options;
-	struct mmt_error *error;
-
-	mmt_record_options_init(&options);
-	options.exact_order = true;
-	error = events_create(&options, &(struct tracepoint_source){.directory = tracefs}, false, &architecture_x86_64,
-			      &set);
-	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "mmap_lock:mmap_lock_acquire_returned"));
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "CONFIG_TRACING"));
-	mmt_error_destroy(error);
-}
-END_TEST
-
 START_TEST(threads_are_inherited_even_without_children)
 {
 	struct mmt_record_options options;
@@ -401,7 +366,6 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, every_call_has_its_syscall, successful_madvise_is_recorded,
 			madvise_is_recorded_at_entry_and_filtered, every_madvise_is_recorded_on_request,
 			a_kernel_without_madvise_exits_is_reported, successful_mseal_is_recorded,
-			exact_order_adds_the_lock_to_the_syscall, a_kernel_without_the_lock_event_is_reported,
 			threads_are_inherited_even_without_children, calls_carry_their_arguments_and_no_more,
 			rare_calls_have_their_dump_with_them, large_dumps_come_last,
 			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call,

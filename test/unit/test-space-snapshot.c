@@ -382,79 +382,6 @@ START_TEST(call_long_after_the_line_explains_nothing)
 }
 END_TEST
 
-/* Its thread took its lock, was preempted and returned after the reading: maps are read without that lock. */
-START_TEST(call_that_holds_its_lock_while_a_line_is_read)
-{
-	uint32_t released, replaced, kept;
-
-	released = driver_map(&driver, 10, 4, RW, 0);
-	replaced = driver_map(&driver, 20, 4, RW, 0);
-	kept = driver_map(&driver, 30, 4, RW, 0);
-	driver.in_flight_ns = 50000;
-	driver_unmap(&driver, 10, 4);
-	driver_protect(&driver, 21, 2, PROT_READ);
-	driver_remap(&driver, 30, 4, 4, MREMAP_MAYMOVE, 40);
-	driver.in_flight_ns = 0;
-	driver_map(&driver, 50, 1, RW, 0);
-	begin(SPACE_SNAPSHOT_CHECK, 0);
-	driver_line(&driver, 10, 4, anonymous);
-	driver_line(&driver, 20, 4, anonymous);
-	driver_line(&driver, 30, 4, anonymous);
-	driver_line(&driver, 60, 1,
-		    anonymous); /* a difference that no call explains is a mismatch, and so is the missing page 50 */
-	end();
-	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 2 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, (4 + 2 + 4 + 4) * PAGE);
-	space_finish(driver.space);
-	ck_assert_str_eq(driver_show(&driver), "20-21 rw #4, 21-23 r #4, 23-24 rw #4, 40-44 rw #5, 60-61 rw u");
-	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 2 * PAGE);
-	ck_assert_uint_eq(released, 3);
-	ck_assert_uint_eq(replaced, 4);
-	ck_assert_uint_eq(kept, 5);
-}
-END_TEST
-
-/* A first reading that is older than the calls in flight does not undo them. */
-START_TEST(first_snapshot_while_calls_hold_their_locks)
-{
-	driver.in_flight_ns = 50000;
-	driver_unmap(&driver, 11, 2);
-	driver_map(&driver, 20, 4, RW, MAP_FIXED);
-	driver_remap(&driver, 30, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
-	driver.in_flight_ns = 0;
-	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
-	driver_line(&driver, 10, 4, anonymous);
-	driver_line(&driver, 20, 4, (struct space_attributes){.protection = PROT_READ});
-	driver_line(&driver, 30, 2, anonymous);
-	end();
-	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 13-14 rw b, 20-24 rw #4, 40-42 -? b");
-	driver.now_ns += 100000;
-	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
-	driver_line(&driver, 10, 1, anonymous);
-	driver_line(&driver, 13, 1, anonymous);
-	driver_line(&driver, 20, 4, anonymous);
-	driver_line(&driver, 40, 2, anonymous);
-	end();
-	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 13-14 rw b, 20-24 rw #4, 40-42 rw b");
-	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
-}
-END_TEST
-
-/* They are forgotten when they have returned. */
-START_TEST(returned_calls_explain_nothing)
-{
-	for (int i = 0; i < 200; i++) {
-		driver.in_flight_ns = 500;
-		driver_map(&driver, 1000 + 2 * i, 1, RW, 0);
-	}
-	driver.in_flight_ns = 0;
-	begin(SPACE_SNAPSHOT_CHECK, 0);
-	end();
-	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 200 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, 0);
-}
-END_TEST
-
 START_TEST(stack_grows_unseen)
 {
 	const struct space_attributes stack = {.protection = RW, .stack = true};
@@ -653,9 +580,7 @@ Suite *test_suite(void)
 	tcase_add_tests(known, exec_snapshot_removes_what_the_loader_unmapped, reconcile_is_counted,
 			snapshot_names_a_file_without_an_mmap2_record, check_finds_missing_extra_and_different_pages,
 			check_compares_pages, call_after_the_line_makes_a_difference_unverifiable,
-			call_long_after_the_line_explains_nothing, call_that_holds_its_lock_while_a_line_is_read);
-	tcase_add_test(attached, first_snapshot_while_calls_hold_their_locks);
-	tcase_add_tests(known, returned_calls_explain_nothing, stack_grows_unseen);
+			call_long_after_the_line_explains_nothing, stack_grows_unseen);
 	tcase_add_tests(attached, overlapping_lines, heap_line_shows_the_break);
 	tcase_add_loop_test(attached, growth_of_a_break_shown_by_a_line_belongs_to_its_call, 0, 2);
 	tcase_add_loop_test(attached, heap_that_grows_before_its_line_is_older, 0, 2);

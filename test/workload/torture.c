@@ -7,7 +7,6 @@
  * single   one thread
  * threads  each range belongs to one thread at a time; the kernel may give one thread what another has released
  * forks    one thread that forks at random moments; children continue alone, and fork too
- * races    threads that change the same addresses without synchronization
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -172,13 +171,13 @@ static void *run_worker(void *argument)
 	return NULL;
 }
 
-static void torture_together(uint64_t seed, bool same_arena)
+static void torture_together(uint64_t seed)
 {
 	pthread_t threads[TORTURE_THREADS];
 
 	for (size_t i = 0; i < TORTURE_THREADS; i++) {
 		torture_worker_open(&workers[i], seed * TORTURE_THREADS + i,
-				    ARENAS + (same_arena ? 0 : i * ARENA_DISTANCE));
+				    ARENAS + i * ARENA_DISTANCE);
 		workers[i].exact = workers[i].hands_over = true;
 	}
 	workers[0].moves_break = true;
@@ -199,10 +198,10 @@ static void torture_seed(const char *mode, uint64_t seed)
 		torture_alone(seed);
 	else if (!strcmp(mode, "forks"))
 		torture_forks(seed);
-	else if (!strcmp(mode, "threads") || !strcmp(mode, "races"))
-		torture_together(seed, !strcmp(mode, "races"));
+	else if (!strcmp(mode, "threads"))
+		torture_together(seed);
 	else
-		stage_need_call(-1, "MODE is none of single, threads, forks, races");
+		stage_need_call(-1, "MODE is none of single, threads, forks");
 }
 
 static void exclude_operations(const struct stage *stage)

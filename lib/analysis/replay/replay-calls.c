@@ -350,7 +350,6 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	    .arguments = {arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]},
 	    .result = event->call.result,
 	    .time_ns = event->time_ns,
-	    .returned_ns = event->call.returned_ns,
 	    .thread = event->tid,
 	    .allocation = ALLOCATION_BEFORE,
 	    .commit = COMMIT_NONE,

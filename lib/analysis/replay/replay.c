@@ -226,7 +226,6 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 					  .context = options->context,
 					  .by_thread = options->by_thread,
 					  .lifetime_steps = options->report->lifetime_steps};
-	bool locks = false;
 	struct mmt_error *error;
 
 	spaces.processes_max = PROCESSES_ANYWHERE + (size_t)(reader_file_bytes(replay->reader) / PROCESS_BYTES);
@@ -237,7 +236,6 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	for (size_t i = 0; i < replay->metadata->attribute_count; i++) {
 		replay->has_dumps |= role_is_dump(replay->metadata->attributes[i].role);
 		replay->large_dumps |= replay->metadata->attributes[i].role == ROLE_LARGE_DUMP;
-		locks |= replay->metadata->attributes[i].role == ROLE_LOCK;
 	}
 	replay->classes = options->report->classes;
 	replay->notes.pids = options->report->pids;
@@ -259,8 +257,6 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 					 options->report->cache_directory, &replay->code);
 	if (!error)
 		error = code_view_lost_stack(replay->code, &replay->lost_stack);
-	if (!error && locks)
-		error = effect_order_create(&replay->order);
 	return error;
 }
 
@@ -306,7 +302,6 @@ void replay_deinit(struct replay *replay)
 	vector_deinit(&replay->mmap2_counts);
 	vector_deinit(&replay->thread_states);
 	vector_deinit(&replay->threads);
-	effect_order_destroy(replay->order);
 	mmt_error_destroy(replay->observer_error);
 	ledger_deinit(&replay->ledger);
 	notes_deinit(&replay->notes);
@@ -712,33 +707,6 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 	return error ? error : replay_take_error(replay);
 }
 
-/* The next event: ordered by effect if the recording has lock events, else by time. */
-static struct mmt_error *next_event(struct replay *replay, struct event *event, bool *end)
-{
-	*end = false;
-	if (!replay->order)
-		return reader_next(replay->reader, event, end);
-	while (!effect_order_next(replay->order, event)) {
-		struct mmt_error *error;
-
-		if (replay->input_ended) {
-			*end = true;
-			return NULL;
-		}
-		error = reader_next(replay->reader, event, &replay->input_ended);
-		if (error)
-			return error;
-		if (replay->input_ended) {
-			effect_order_end(replay->order);
-			continue;
-		}
-		error = effect_order_push(replay->order, event);
-		if (error)
-			return error;
-	}
-	return NULL;
-}
-
 static COLD void report_progress(const struct replay *replay, const struct event *event)
 {
 	if (replay->progress)
@@ -750,7 +718,7 @@ struct mmt_error *replay_run(struct replay *replay)
 	for (uint32_t count = 1;; count++) {
 		struct event event;
 		bool end;
-		struct mmt_error *error = next_event(replay, &event, &end);
+		struct mmt_error *error = reader_next(replay->reader, &event, &end);
 
 		if (!error && !end)
 			error = take_event(replay, &event, &end);

@@ -9,7 +9,6 @@
 
 #include <mmtrace/report.h>
 
-#include "analysis/replay/effect-order.h"
 #include "analysis/replay/ledger.h"
 #include "analysis/replay/lost-events.h"
 #include "analysis/replay/process-totals.h"
@@ -78,8 +77,6 @@ struct replay {
 	struct window window;			     /* to_ns UINT64_MAX: to the end of the recording */
 	uint32_t classes;			     /* of struct mmt_report_options */
 	uint32_t lost_stack;			     /* number of the stack of lost calls, see ledger_found() */
-	struct effect_order *order;		     /* NULL: the recording has no lock events */
-	bool input_ended;			     /* `order` has all events */
 	uint32_t applying_thread;		     /* number of the thread whose call is being applied */
 	struct mmt_error *observer_error;	     /* the first error: observers cannot return errors */
 	VECTOR(struct replay_thread) threads;	     /* indexed by allocation.thread */

@@ -557,7 +557,6 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->ignore = copy_texts(&report->arena, options->ignore, options->ignore_count);
 	if (!result->hide || !result->focus || !result->ignore)
 		return &error_no_memory;
-	result->exact_order = report->replay.order != NULL;
 	result->stacks_recorded = metadata->ours && metadata->info.call_graph != WIRE_CALL_GRAPH_NONE;
 	result->mapping_limit = metadata->info.mapping_limit;
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;

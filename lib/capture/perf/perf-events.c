@@ -16,7 +16,6 @@
 #define COVERAGE_PERIOD_NS 1000000
 
 /* A filter with one comparison is cheap. Failed attempts to take the lock are rare and are recognised by the sample. */
-#define LOCK_FILTER "write == 1"
 
 static void describe_common(struct perf_event_attr *attribute)
 {
@@ -199,24 +198,6 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 	return NULL;
 }
 
-static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint_source *source)
-{
-	struct event_description *event;
-	struct mmt_error *error;
-
-	error = add_tracepoint(set, source, "mmap_lock", "mmap_lock_acquire_returned", &event);
-	if (error)
-		return error;
-	if (!event)
-		return error_create(
-		    MMT_ERROR_UNSUPPORTED,
-		    "this kernel has no tracepoint mmap_lock:mmap_lock_acquire_returned; the exact order "
-		    "needs Linux 5.11 or later with CONFIG_TRACING");
-	event->role = ROLE_LOCK;
-	event->filter = LOCK_FILTER;
-	return NULL;
-}
-
 /* Adds the stack dumps of calls that map memory and whose syscall events have none: a second event on the same
  * tracepoint, with a ring of its own. */
 static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture,
@@ -298,16 +279,11 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 	struct mmt_error *error;
 
 	memset(set, 0, sizeof(*set));
-	if (restricted && options->exact_order)
-		return error_create(MMT_ERROR_PERMISSION,
-				    "the exact order needs more permissions: run as root or with CAP_PERFMON");
 	error = tracefs_add_headers(source, &set->tracepoints);
 	if (!error)
 		error = add_side_band(options, set);
 	if (!error && !restricted)
 		error = add_new_task(set, source);
-	if (!error && options->exact_order)
-		error = add_lock(set, source);
 	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
 		error = add_call(set, source, options, architecture, (enum call)call);
 	if (!error && dump_bytes && !options->lean)

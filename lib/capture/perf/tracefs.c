@@ -232,11 +232,9 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 		snprintf(name, sizeof(name), "sys_exit_%s", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
 	}
-	/* Users with CAP_PERFMON but no access to tracefs need these, too. */
+	/* Users with CAP_PERFMON but no access to tracefs need it, too. */
 	if (!error)
 		error = tracefs_add_tracepoint(&source, "task", "task_newtask", tracepoints, &found);
-	if (!error)
-		error = tracefs_add_tracepoint(&source, "mmap_lock", "mmap_lock_acquire_returned", tracepoints, &found);
 	tracefs_close(&source);
 	return error;
 }

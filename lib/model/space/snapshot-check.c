@@ -318,7 +318,6 @@ bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end)
 
 #define KERNEL_ADDRESSES (1ULL << 63)
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
-#define IN_FLIGHT_MIN 64
 
 /* A part of a line; NULL attributes: no mapping. */
 struct stretch {
@@ -327,58 +326,9 @@ struct stretch {
 	const struct space_attributes *attributes; /* of `start` */
 };
 
-/* All later lines were read after these calls had returned. */
-static void forget_returned(struct space *space)
-{
-	struct changed_range *items = space->in_flight.items;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < space->in_flight.count; i++) {
-		if (items[i].returned_ns > space->now_ns)
-			items[kept++] = items[i];
-	}
-	space->in_flight.count = kept;
-	space->in_flight_limit = IN_FLIGHT_MIN + 2 * kept;
-}
-
-static bool note_in_flight(struct space *space, uint64_t start, uint64_t end)
-{
-	struct changed_range changed = {{start, end}, space->returned_ns};
-
-	if (space->returned_ns <= space->now_ns || start >= end)
-		return true;
-	if (space->in_flight.count >= space->in_flight_limit)
-		forget_returned(space);
-	return vector_push(&space->in_flight, changed);
-}
-
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	return !space->now_ns || (note_in_flight(space, start, end) && reconcile_excuse(space, start, end));
-}
-
-/*
- * Find whether a call that was in flight when the line was read, at `time_ns`, has changed the pages from `position`
- * on. Returns the end, at most `end`, of the range with the same answer. Such a call acquired its lock before the read
- * and returned after it.
- */
-static uint64_t find_in_flight(const struct space *space, uint64_t time_ns, uint64_t position, uint64_t end,
-			       bool *in_flight_ret)
-{
-	*in_flight_ret = false;
-	for (size_t i = 0; i < space->in_flight.count; i++) {
-		const struct changed_range *changed = &space->in_flight.items[i];
-
-		if (changed->returned_ns <= time_ns || changed->range.end <= position || changed->range.start >= end)
-			continue;
-		if (changed->range.start > position) {
-			end = changed->range.start;
-			continue;
-		}
-		*in_flight_ret = true;
-		return changed->range.end < end ? changed->range.end : end;
-	}
-	return end;
+	return !space->now_ns || reconcile_excuse(space, start, end);
 }
 
 /* Attributes of the model's interval at `address`, which it contains. */
@@ -410,21 +360,6 @@ static bool mark(struct space *space, const struct stretch *stretch, uint64_t st
 		return reconcile_mark(space, start, end, NULL, stretch->time_ns, wrong);
 	listed = space_edit_advance(stretch->attributes, start - stretch->start);
 	return reconcile_mark(space, start, end, &listed, stretch->time_ns, wrong);
-}
-
-/* If a call was in flight, the line may be older than the model: it proves nothing and is not reconciled. */
-static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
-{
-	for (uint64_t position = start, stop; position < end; position = stop) {
-		bool in_flight;
-
-		stop = find_in_flight(space, stretch->time_ns, position, end, &in_flight);
-		if (in_flight && wrong)
-			space->snapshot.check.unverifiable_bytes += stop - position;
-		else if (!in_flight && !mark(space, stretch, position, stop, wrong))
-			return false;
-	}
-	return true;
 }
 
 /* Insert the kernel's mapping into [start, end), which is free in the model. */
@@ -517,7 +452,7 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 		return space_edit_change(space, start, end, complete, &kernel);
 	}
 	if (before.allocation >= ALLOCATION_UNKNOWN || before.attributes.ring)
-		return differ(space, stretch, start, end, false);
+		return mark(space, stretch, start, end, false);
 	return snapshot_race_add(space, RACE_HELD, start, end, &before) &&
 	       space_edit_release(space, start, end, NULL) && define_missing(space, stretch, start, end);
 }
@@ -564,25 +499,6 @@ static bool define_stretch(struct space *space, const struct stretch *stretch)
 	return true;
 }
 
-/* Keep the model's state where a call in flight has changed it. */
-static bool keep_model_state(struct space *space, const struct stretch *stretch)
-{
-	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
-		struct stretch part = {.time_ns = stretch->time_ns, .start = position};
-		struct space_attributes listed;
-		bool in_flight;
-
-		stop = part.end = find_in_flight(space, stretch->time_ns, position, stretch->end, &in_flight);
-		if (stretch->attributes) {
-			listed = space_edit_advance(stretch->attributes, position - stretch->start);
-			part.attributes = &listed;
-		}
-		if (!in_flight && !define_stretch(space, &part))
-			return false;
-	}
-	return true;
-}
-
 /* Whether a stack may have grown from the model's interval at `end` down to `start` without an event. */
 static bool stack_growth(const struct space *space, const struct stretch *stretch, uint64_t end)
 {
@@ -608,14 +524,14 @@ static bool check_missing(struct space *space, const struct stretch *stretch, ui
 	if (!stretch->attributes || start >= KERNEL_ADDRESSES)
 		return true;
 	if (stack_growth(space, stretch, end))
-		return differ(space, stretch, start, end, false);
+		return mark(space, stretch, start, end, false);
 	for (; intervals_next_part(&space->unknown, &position, end, &part); checked = position) {
-		if (!differ(space, stretch, checked, part.start, true) ||
-		    !differ(space, stretch, part.start, part.end, false))
+		if (!mark(space, stretch, checked, part.start, true) ||
+		    !mark(space, stretch, part.start, part.end, false))
 			return false;
 		leave_undecided(space, part.end - part.start);
 	}
-	return differ(space, stretch, checked, end, true);
+	return mark(space, stretch, checked, end, true);
 }
 
 /* [start, end) lies within the model's `interval`. */
@@ -625,9 +541,9 @@ static bool check_held(struct space *space, const struct stretch *stretch, const
 	if (interval->attributes.unknown && stretch->attributes)
 		leave_undecided(space, end - start);
 	else if (!agrees(interval, stretch))
-		return differ(space, stretch, start, end, true);
+		return mark(space, stretch, start, end, true);
 	if (interval->attributes.unknown || interval->attributes.inode == SPACE_INODE_UNKNOWN)
-		return differ(space, stretch, start, end, false);
+		return mark(space, stretch, start, end, false);
 	return true;
 }
 
@@ -659,7 +575,7 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 		return true;
 	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
 		return check_stretch(space, stretch);
-	return keep_model_state(space, stretch);
+	return define_stretch(space, stretch);
 }
 
 /* The reading of [start, end) ended by `time_ns`. */

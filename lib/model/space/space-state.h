@@ -42,12 +42,6 @@ struct findings {
 	struct intervals unrecorded; /* differences that the model could not know of */
 };
 
-/* A range changed by a call that had acquired its lock some time before it returned. */
-struct changed_range {
-	struct range range;
-	uint64_t returned_ns;
-};
-
 struct snapshot {
 	bool open;
 	enum space_snapshot_mode mode;
@@ -101,9 +95,6 @@ struct space {
 	uint64_t reconciled_ns;		/* time of the last reconciliation */
 	struct space_check check;
 	uint64_t now_ns;			/* time of the call being applied; 0: none */
-	uint64_t returned_ns;			/* return time of that call if now_ns is the time of its lock, else 0 */
-	VECTOR(struct changed_range) in_flight; /* calls that have returned are pruned now and then */
-	size_t in_flight_limit;			/* ... at this size */
 	pieces released;			/* by the call being applied; empty between calls, but keeps its
 						   memory */
 };
@@ -175,9 +166,8 @@ bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end);
 
 static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	/* Fast path: long after a snapshot nothing is left to resolve. Changes by a call in flight must be noted for
-	   the next snapshot. */
-	return !(space->returned_ns | space->unknown.count | space->snapshot_races.count |
+	/* Fast path: long after a snapshot nothing is left to resolve. */
+	return !(space->unknown.count | space->snapshot_races.count |
 		 space->found.differing.count | space->found.unrecorded.count | space->finding.differing.count |
 		 space->finding.unrecorded.count) ||
 	       space_edit_touch_some(space, start, end);

@@ -43,7 +43,6 @@ static void release_everything(struct space *space)
 	intervals_deinit(&space->unknown);
 	snapshot_race_forget(space);
 	reconcile_forget(space);
-	vector_deinit(&space->in_flight);
 }
 
 void space_destroy(struct space *space)

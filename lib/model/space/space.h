@@ -89,8 +89,6 @@ struct space_call {
 	uint64_t arguments[6];
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
-	uint64_t returned_ns; /* return time if time_ns is the time of its lock, else 0. A line read in between may show
-				 either state */
 	int32_t thread;
 	uint32_t allocation; /* number for what this call creates; >= ALLOCATION_FIRST */
 	uint32_t commit;     /* number for the PROT_NONE memory that this call makes accessible (mprotect); 0 is

@@ -813,7 +813,6 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 	bool done = true;
 
 	space->now_ns = call->time_ns;
-	space->returned_ns = call->returned_ns;
 	if (!reconcile_late(space, call->time_ns))
 		return &error_no_memory;
 	pending_unmaps_expire(space, call->time_ns);
@@ -827,7 +826,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 			done = add_missing(space, mmap2_record);
 	}
 	done = done && apply_rule(space, call) && pending_unmaps_note(space, call);
-	space->now_ns = space->returned_ns = 0;
+	space->now_ns = 0;
 	return done ? NULL : &error_no_memory;
 }
 

@@ -576,7 +576,6 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "to_ns", report->to_ns);
 	document_unsigned(document, "allocations_to_ns", report->allocations_to_ns);
 	document_bool(document, "windowed", report->windowed);
-	document_bool(document, "exact_order", report->exact_order);
 	document_bool(document, "stacks_recorded", report->stacks_recorded);
 	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
 	document_unsigned(document, "mapping_limit", report->mapping_limit ? report->mapping_limit : MMT_UNKNOWN);

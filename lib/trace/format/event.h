@@ -21,7 +21,6 @@ enum event_kind {
 	EVENT_COMM,
 	EVENT_FORK,	      /* a thread or a process */
 	EVENT_EXIT,	      /* a thread */
-	EVENT_LOCK,	      /* a thread has taken an mmap_lock for writing: when its call takes effect */
 	EVENT_LOST,	      /* syscall events were lost, on this CPU */
 	EVENT_LOST_DUMPS,     /* stack dumps were lost, on this CPU */
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
@@ -95,8 +94,6 @@ struct event {
 			uint64_t arguments[6];
 			bool at_entry;	/* EVENT_CALL: recorded at its entry, so it has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
-			uint64_t
-			    returned_ns; /* return time if time_ns is the time of its lock; 0: it returned at time_ns */
 			struct event_stack stack;
 		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
 		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
@@ -111,9 +108,6 @@ struct event {
 			int32_t tid;
 			uint64_t clone_flags;
 		} new_task;
-		struct {
-			uint64_t space; /* the kernel's address of the mm, the same for all threads of a process */
-		} lock;
 		struct {
 			uint64_t number;
 		} mark; /* EVENT_MARK */

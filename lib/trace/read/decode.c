@@ -34,10 +34,6 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 	} else if (attribute->role == ROLE_NEW_TASK) {
 		fields->complete = tracepoint_field(tracepoint, "pid", &fields->task) &&
 				   tracepoint_field(tracepoint, "clone_flags", &fields->clone_flags);
-	} else if (attribute->role == ROLE_LOCK) {
-		fields->complete = tracepoint_field(tracepoint, "mm", &fields->space) &&
-				   tracepoint_field(tracepoint, "write", &fields->write) &&
-				   tracepoint_field(tracepoint, "success", &fields->success);
 	}
 }
 
@@ -544,20 +540,6 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 		read_callchain(decoder, parts, stack);
 }
 
-static void fill_lock(const struct decode_fields *fields, struct bytes *raw, struct bytes *bytes, struct event *event)
-{
-	if (!holds_field(raw, &fields->space) || !holds_field(raw, &fields->write) ||
-	    !holds_field(raw, &fields->success)) {
-		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
-		return;
-	}
-	/* Our files are filtered, those of plain perf need not be. */
-	if (!read_field(*raw, &fields->write) || !read_field(*raw, &fields->success))
-		return;
-	event->kind = EVENT_LOCK;
-	event->lock.space = read_field(*raw, &fields->space);
-}
-
 static void fill_new_task(const struct decode_fields *fields, struct bytes *raw, struct bytes *bytes,
 			  struct event *event)
 {
@@ -590,10 +572,7 @@ static void decode_sample(struct decoder *decoder, const struct record_identity 
 	raw = bytes_over(parts.raw, parts.raw_bytes);
 	if (!fields->complete)
 		return;
-	if (attribute->role == ROLE_LOCK)
-		fill_lock(fields, &raw, bytes, event);
-	else
-		fill_new_task(fields, &raw, bytes, event);
+	fill_new_task(fields, &raw, bytes, event);
 }
 
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,

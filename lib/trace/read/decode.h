@@ -22,7 +22,6 @@ struct decode_fields {
 	struct tracepoint_field arguments[6]; /* entries */
 	size_t argument_count;
 	struct tracepoint_field task, clone_flags;     /* new tasks */
-	struct tracepoint_field space, write, success; /* locks */
 	bool complete;				       /* all fields required by the attribute's role exist */
 
 	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: not used */

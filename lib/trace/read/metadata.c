@@ -210,8 +210,6 @@ static enum attribute_role infer_role(const struct perf_event_attr *attr, const 
 		return ROLE_SYSCALL;
 	if (tracepoint && strcmp(tracepoint->name, "task_newtask") == 0)
 		return ROLE_NEW_TASK;
-	if (tracepoint && strcmp(tracepoint->name, "mmap_lock_acquire_returned") == 0)
-		return ROLE_LOCK;
 	if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY && (attr->mmap || attr->task))
 		return ROLE_SIDE_BAND;
 	return ROLE_OTHER;

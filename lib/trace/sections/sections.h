@@ -21,7 +21,7 @@ enum attribute_role {
 	ROLE_NEW_TASK = 3,
 	ROLE_SIDE_BAND = 4, /* mappings, names, forks, exits */
 	ROLE_SNAPSHOT = 5,
-	ROLE_LOCK = 6, /* mmap_lock taken for writing (--exact-order) */
+	ROLE_LOCK = 6, /* mmap_lock events of old recordings, which are ignored */
 	ROLE_LARGE_DUMP =
 	    7, /* a larger stack dump of a call that also has a ROLE_DUMP; enabled while the call rate is low */
 };

@@ -6,7 +6,7 @@ torture_start=attach
 
 record_command() {
 	local status
-	"$MMTRACE" record -q -g none -m 64M "${options[@]}" -o "$recording" -- \
+	"$MMTRACE" record -q -g none -m 64M -o "$recording" -- \
 		"$workloads/torture" --exit "$1" "$directory" "${@:2}" >"$directory/workload.out" 2>"$directory/record.log"
 	status=$?
 	[ $status = 0 ] || {
@@ -17,7 +17,7 @@ record_command() {
 
 record_attached() {
 	start_workload torture "$1" "$directory" "${@:2}"
-	start_recording -q -g none -m 64M "${options[@]}" -p "$pid"
+	start_recording -q -g none -m 64M -p "$pid"
 	let_work
 	stop_recording
 	let_end
@@ -25,8 +25,6 @@ record_attached() {
 
 # torture_record MODE FIRST-SEED SEEDS OPERATIONS [without=NAME]...: into $recording and $directory/maps.*
 torture_record() {
-	local options=()
-	[ "$1" != races ] || options=(--exact-order)
 	rm -f "$directory"/maps.*
 	if [ $torture_start = command ]; then
 		record_command "$@"

@@ -99,8 +99,6 @@ void driver_call(struct driver *driver, enum call kind, int64_t result, uint64_t
 					.arguments = {a0, a1, a2, a3, a4, a5},
 					.result = result,
 					.time_ns = driver->now_ns + 1000,
-					.returned_ns =
-					    driver->in_flight_ns ? driver->now_ns + 1000 + driver->in_flight_ns : 0,
 					.thread = driver->thread,
 					.allocation = ++driver->allocation,
 					.commit = driver->allocation,

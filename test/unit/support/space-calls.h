@@ -21,7 +21,6 @@ struct driver {
 	struct space *space;
 	struct observed observed;
 	uint64_t now_ns;
-	uint64_t in_flight_ns; /* the next calls return so much later; 0: their time is that of their exit */
 	int32_t thread;
 	uint32_t allocation; /* of the last call */
 	struct space_mmap2 mmap2_records[4];
