@@ -602,8 +602,8 @@ struct mmt_growth {
 	enum mmt_verdict sum_verdict;
 	/* Of resident and swapped memory together, as the verdict. */
 	int64_t bytes_per_minute; /* slope of the lowest readings since rate_from_ns; 0 if it is noise */
-	/* Those of the groups that are not in any group: in memory that was mapped or made accessible earlier, and
-	 * touched or given back since; or MMT_RATE_UNKNOWN, also if judged_readings are given. */
+	/* What the rates of the groups leave of it: memory that was touched, or given back, later than it was mapped or
+	 * made accessible; or MMT_RATE_UNKNOWN, also if judged_readings are given. */
 	int64_t older_bytes_per_minute;
 	uint64_t rate_from_ns; /* the second half, or when a plateau was reached if that is later */
 	uint64_t floor_bytes;  /* smaller changes are noise; 0: unknown */

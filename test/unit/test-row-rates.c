@@ -184,6 +184,44 @@ START_TEST(only_resident_memory_counts)
 }
 END_TEST
 
+/* Of each 2 MiB that another call makes accessible, half is touched: the same growth in every grouping. */
+START_TEST(only_resident_memory_of_reservations_counts)
+{
+	struct resident_run runs[60];
+	struct recording_builder *builder = start_recording();
+
+	builder_call(builder, &(struct builder_call){
+				  .call = CALL_MMAP,
+				  .time_ns = START + 1,
+				  .pid = PID,
+				  .tid = PID,
+				  .result = (int64_t)ADDRESS,
+				  .arguments = {0, 1024 * MEBIBYTE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1ULL, 0},
+				  .callchain = &(const uint64_t){CODE + 0x2001},
+				  .callchain_count = 1});
+	for (uint64_t i = 0; i < 60; i++) {
+		uint64_t start = ADDRESS + i * 2 * MEBIBYTE;
+
+		builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
+							     .time_ns = START + i * SECOND + SECOND / 2,
+							     .pid = PID,
+							     .tid = PID,
+							     .arguments = {start, 2 * MEBIBYTE, PROT_READ | PROT_WRITE},
+							     .callchain = &(const uint64_t){CODE + 1},
+							     .callchain_count = 1});
+		runs[i] = (struct resident_run){start, start + MEBIBYTE};
+	}
+	add_readings(builder, MEBIBYTE);
+	add_pages(builder, runs, 60);
+	builder_finish(builder, START + 60 * SECOND);
+	for (int by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
+		report_by((enum mmt_group_by)by);
+		ck_assert_uint_eq(report->groups[0].memory_bytes, 60 * MEBIBYTE);
+		assert_mib_per_minute(report->groups[0].bytes_per_minute, 58, 62);
+	}
+}
+END_TEST
+
 /* A report of a part of the memory says nothing about the rest. */
 START_TEST(rates_of_a_selection_do_not_add_up)
 {
@@ -266,6 +304,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
-			rates_of_a_selection_do_not_add_up, swapped_memory_counts, rates_of_rows_and_pss_do_not_add_up);
+			only_resident_memory_of_reservations_counts, rates_of_a_selection_do_not_add_up,
+			swapped_memory_counts, rates_of_rows_and_pss_do_not_add_up);
 	return suite;
 }

@@ -740,6 +740,7 @@ START_TEST(table_of_causes)
 
 	report.causes = causes;
 	report.cause_count = 2;
+	report.group_count = 0;
 	report.growth.rate_from_ns = 3000000000;
 	text = render(&report, &(struct mmt_text_options){.width = 100});
 	ASSERT_HAS(text,
@@ -750,12 +751,74 @@ START_TEST(table_of_causes)
 	free(text);
 	report.growth.older_bytes_per_minute = -(3 << 20);
 	text = render(&report, &(struct mmt_text_options){.width = 100});
-	ASSERT_HAS(text, "  #1 and 2 more\n                 -3.00 MiB  given back or unmapped, of earlier memory\n\n");
+	ASSERT_HAS(text,
+		   "  #1 and 2 more\n"
+		   "                 -3.00 MiB  given back in rows above, or of memory that was mapped before\n\n");
 	free(text);
 	report.cause_count = 1;
 	report.growth.older_bytes_per_minute = MMT_RATE_UNKNOWN;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_WARNINGS(text, "mapped by");
+	free(text);
+}
+END_TEST
+
+#define TABLE_CAUSES 8
+
+/* Causes whose rate is noise, those without a line, mappings that are gone and what no row has: each has a line, so
+ * that the rates of the table are that of the process. */
+START_TEST(rates_of_the_table_add_up)
+{
+	const int64_t mib = 1 << 20;
+	const struct mmt_growth_part parts[] = {{.place = MMT_GROWTH_MADE, .bytes = 200 * mib},
+						{.place = MMT_GROWTH_BEFORE, .bytes = 10 * mib}};
+	struct mmt_report report = sample_report();
+	struct mmt_cause causes[TABLE_CAUSES];
+	struct mmt_group groups[TABLE_CAUSES + 1];
+	char *text;
+
+	for (size_t i = 0; i < TABLE_CAUSES; i++) {
+		groups[i] = report.groups[0];
+		groups[i].bytes_per_minute = i ? (int64_t)i % 4 * mib : 64 * mib;
+		groups[i].cause = (uint32_t)i + 1;
+		causes[i] = (struct mmt_cause){.name = "f",
+					       .verdict = i ? MMT_LIFETIME_CACHE : MMT_LIFETIME_LEAK,
+					       .memory_bytes = 64 << 20,
+					       .bytes_per_minute = groups[i].bytes_per_minute,
+					       .groups = first_groups,
+					       .group_count = 1};
+	}
+	groups[TABLE_CAUSES] = report.groups[0];
+	groups[TABLE_CAUSES].bytes_per_minute = -20 * mib;
+	report.causes = causes;
+	report.cause_count = TABLE_CAUSES;
+	report.groups = groups;
+	report.group_count = TABLE_CAUSES + 1;
+	report.growth.end_ns = 60000000000;
+	report.growth.rate_from_ns = 0;
+	report.growth.floor_bytes = 4 << 20;
+	report.growth.bytes_per_minute = 75 * mib;
+	report.growth.older_bytes_per_minute = 19 * mib;
+	report.growth.parts_known = true;
+	report.growth.parts = parts;
+	report.growth.part_count = 1;
+	text = render(&report, &(struct mmt_text_options){.width = 100, .limit = 1});
+	ASSERT_HAS(text, "  64.00 MiB    +64.00 MiB  LEAK");
+	ASSERT_HAS(text, "  64.00 MiB             -  made early");
+	ASSERT_HAS(text, "  128.0 MiB     +5.00 MiB  in 2 other places\n"
+			 "                 +7.00 MiB  in rows above whose own rate is noise (-)\n"
+			 "                -20.00 MiB  in mappings of this recording that are unmapped again\n"
+			 "                +19.00 MiB  touched in rows above, after they were mapped\n\n");
+	free(text);
+	report.growth.part_count = 2;
+	text = render(&report, &(struct mmt_text_options){.width = 100, .limit = 1});
+	ASSERT_HAS(text, "+19.00 MiB  touched in rows above, or in memory that was mapped before\n");
+	free(text);
+	/* All that the rows hold is as new as their rates. */
+	for (size_t i = 0; i < TABLE_CAUSES; i++)
+		causes[i].memory_bytes = (uint64_t)(causes[i].bytes_per_minute + 1);
+	text = render(&report, &(struct mmt_text_options){.width = 100, .limit = 1});
+	ASSERT_HAS(text, "+19.00 MiB  touched in memory that was mapped before\n");
 	free(text);
 }
 END_TEST
@@ -917,10 +980,9 @@ START_TEST(line_of_a_control_group)
 
 	report.control_group = &group;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(
-	    text,
-	    "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on tmpfs or shared "
-	    "memory, processes ");
+	ASSERT_HAS(text,
+		   "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on tmpfs or shared "
+		   "memory, processes ");
 	ASSERT_WARNINGS(text, "page cache");
 	free(text);
 	report.control_group = NULL;
@@ -1772,8 +1834,8 @@ Suite *test_suite(void)
 			runs_of_unnamed_runtime_frames, unnamed_frames_are_counted_by_kind, discarded_parts);
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_tests(cases, selection, sorted_by_memory, line_of_a_control_group, sorted_by_resident_and_committed,
-			table_of_causes, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
-			verdicts_of_rows, nothing_unfreed);
+			table_of_causes, rates_of_the_table_add_up, counts_of_mappings, refused_calls_come_first,
+			trend_of_survivors, verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
 			huge_pages_that_are_mostly_empty);

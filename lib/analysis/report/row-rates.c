@@ -62,6 +62,12 @@ static double used_share(uint64_t used_bytes, uint64_t committed_bytes)
 	return used_bytes < committed_bytes ? (double)used_bytes / (double)committed_bytes : 1;
 }
 
+static double share_of_group(const struct mmt_group *group)
+{
+	return used_share(group->memory_bytes,
+			  saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX));
+}
+
 /* Add what each account made accessible since rates count, as far as it is still mapped. */
 static void find_recent(const struct ledger *ledger, const struct mmt_report *report, struct account_memory *memory)
 {
@@ -93,6 +99,12 @@ struct recent {
 	double bytes, used_bytes;
 };
 
+/* In rows of files and classes, what an account made accessible counts for the account that mapped it. */
+static double share_of_account(const struct account_memory *memory, const struct mmt_group *group)
+{
+	return memory->resident_known ? used_share(memory->used_bytes, memory->committed_bytes) : share_of_group(group);
+}
+
 struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
 				struct account_memory *memory, struct mmt_group *groups)
 {
@@ -110,16 +122,11 @@ struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *
 			continue;
 		recent = &recents[rows_shown(rows, account) - 1];
 		recent->bytes += bytes;
-		recent->used_bytes +=
-		    bytes *
-		    (memory[i].resident_known ? used_share(memory[i].used_bytes, memory[i].committed_bytes) : 1);
+		recent->used_bytes += bytes * share_of_account(&memory[i], &groups[rows_shown(rows, account) - 1]);
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
 		struct mmt_group *group = &groups[i];
-		uint64_t committed =
-		    saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
-		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes
-						    : used_share(group->memory_bytes, committed);
+		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_group(group);
 
 		group->bytes_per_minute = find_rate(report, group, share);
 	}

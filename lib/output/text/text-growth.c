@@ -36,6 +36,12 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 	}
 }
 
+/* Of the table of causes: rates that are not beside a cause, and what its rows hold that is older than these. */
+struct table_rates {
+	int64_t small, hidden, gone;
+	double older_row_bytes;
+};
+
 #define CAUSES_SHOWN 6
 #define KIND_COLUMNS 14
 #define NAME_COLUMNS_MIN 16
@@ -53,6 +59,11 @@ static const char *describe_pattern(enum mmt_pattern pattern)
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
 }
 
+static uint64_t magnitude(int64_t bytes)
+{
+	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+}
+
 static bool is_noise(const struct mmt_growth *growth, int64_t bytes_per_minute)
 {
 	int64_t noise = mmt_growth_rate_noise(growth);
@@ -61,25 +72,61 @@ static bool is_noise(const struct mmt_growth *growth, int64_t bytes_per_minute)
 }
 
 /* Small rates that are not a leak are noise. */
-static void put_rate(struct text *text, const struct mmt_growth *growth, const struct mmt_cause *cause)
+static bool shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
 {
 	bool grows = cause->verdict == MMT_LIFETIME_LEAK && cause->bytes_per_minute != MMT_RATE_UNKNOWN;
 
-	text_format(text, TEXT_PLAIN, "  %12s  ",
-		    grows || !is_noise(growth, cause->bytes_per_minute) ? text_change(text, cause->bytes_per_minute)
-									: "-");
+	return grows || !is_noise(growth, cause->bytes_per_minute);
 }
 
-/* With this row, the rates add up to that of RSS. */
-static void put_older(struct text *text, const struct mmt_growth *growth)
+/* A line of the table that is no cause. */
+static void put_rest_of_rates(struct text *text, const char *size, int64_t rate, const char *what)
 {
-	int64_t rate = growth->older_bytes_per_minute;
+	text_format(text, TEXT_PLAIN, "  %10s  %12s  ", size, rate ? text_change(text, rate) : "");
+	text_line(text, TEXT_PLAIN, "%s", what);
+}
 
-	if (is_noise(growth, rate))
-		return;
-	text_format(text, TEXT_PLAIN, "  %10s  %12s  ", "", text_change(text, rate));
-	text_line(text, TEXT_PLAIN, "%s",
-		  rate > 0 ? "touched in memory that was mapped earlier" : "given back or unmapped, of earlier memory");
+/* Whether memory that no row of the recording mapped can explain that the size changes: it changed in that direction,
+ * or that is not known. */
+static bool is_in_older(const struct mmt_growth *growth, bool grows)
+{
+	for (size_t i = 0; growth->parts_known && i < growth->part_count; i++) {
+		const struct mmt_growth_part *part = &growth->parts[i];
+		bool in_row = part->place == MMT_GROWTH_MADE || part->place == MMT_GROWTH_COMMITTED;
+
+		if (!in_row && grows == (part->bytes > 0) && magnitude(part->bytes) > growth->floor_bytes)
+			return true;
+	}
+	return !growth->parts_known;
+}
+
+/* The rate that no row has. Rows have the rates at which memory is mapped and made accessible, so what is touched later
+ * can be theirs. */
+static const char *describe_older(const struct mmt_report *report, const struct table_rates *rates)
+{
+	const struct mmt_growth *growth = &report->growth;
+	bool grows = growth->older_bytes_per_minute > 0, in_older = is_in_older(growth, grows);
+	bool in_rows = rates->older_row_bytes > (double)growth->floor_bytes;
+
+	if (in_older && in_rows)
+		return grows ? "touched in rows above, or in memory that was mapped before"
+			     : "given back in rows above, or of memory that was mapped before";
+	if (in_rows)
+		return grows ? "touched in rows above, after they were mapped" : "given back in rows above";
+	return grows ? "touched in memory that was mapped before" : "given back or unmapped, of memory mapped before";
+}
+
+/* With these lines, the rates add up to that of RSS. */
+static void put_other_rates(struct text *text, const struct mmt_report *report, const struct table_rates *rates)
+{
+	const struct mmt_growth *growth = &report->growth;
+
+	if (!is_noise(growth, rates->small))
+		put_rest_of_rates(text, "", rates->small, "in rows above whose own rate is noise (-)");
+	if (!is_noise(growth, rates->gone))
+		put_rest_of_rates(text, "", rates->gone, "in mappings of this recording that are unmapped again");
+	if (!is_noise(growth, growth->older_bytes_per_minute))
+		put_rest_of_rates(text, "", growth->older_bytes_per_minute, describe_older(report, rates));
 }
 
 static void put_name(struct text *text, const struct mmt_cause *cause)
@@ -106,7 +153,8 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	struct verdict_word verdict = text_verdict_word(report, mmt_cause_verdict(report, cause));
 
 	text_format(text, TEXT_STRONG, "  %10s", text_bytes(text, cause->memory_bytes));
-	put_rate(text, &report->growth, cause);
+	text_format(text, TEXT_PLAIN, "  %12s  ",
+		    shows_rate(&report->growth, cause) ? text_change(text, cause->bytes_per_minute) : "-");
 	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
 	text_pad_to(text, KIND_COLUMN);
 	if (cause->file)
@@ -127,10 +175,46 @@ static void put_heads(struct text *text)
 	text_line(text, TEXT_FAINT, "mapped by");
 }
 
+static void add_rate(int64_t *sum, int64_t rate)
+{
+	if (rate != MMT_RATE_UNKNOWN)
+		*sum = (int64_t)((uint64_t)*sum + (uint64_t)rate);
+}
+
+/* `shown` of `count` causes have a line each. */
+static struct table_rates sum_rates(const struct mmt_report *report, size_t shown, size_t count)
+{
+	const struct mmt_growth *growth = &report->growth;
+	double minutes =
+	    growth->end_ns > growth->rate_from_ns ? (double)(growth->end_ns - growth->rate_from_ns) / 60e9 : 0;
+	struct table_rates rates = {0};
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+
+		if (!group->cause || group->cause > count)
+			add_rate(&rates.gone, group->bytes_per_minute);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_cause *cause = &report->causes[i];
+		double older = (double)cause->memory_bytes - (double)cause->bytes_per_minute * minutes;
+
+		if (i >= shown)
+			add_rate(&rates.hidden, cause->bytes_per_minute);
+		else if (!shows_rate(growth, cause))
+			add_rate(&rates.small, cause->bytes_per_minute);
+		if (cause->bytes_per_minute != MMT_RATE_UNKNOWN && older > 0)
+			rates.older_row_bytes += older;
+	}
+	return rates;
+}
+
 void text_causes(struct text *text, const struct mmt_report *report)
 {
+	struct table_rates rates;
 	uint64_t rest_bytes = 0;
-	size_t count = 0;
+	size_t count = 0, shown;
+	char what[64];
 
 	while (count < report->cause_count && report->causes[count].memory_bytes)
 		count++;
@@ -139,17 +223,19 @@ void text_causes(struct text *text, const struct mmt_report *report)
 		return;
 	text_end_line(text);
 	put_heads(text);
-	for (size_t i = 0; i < count; i++) {
-		if (i < CAUSES_SHOWN)
-			put_cause(text, report, &report->causes[i]);
-		else
-			rest_bytes = saturating_add(rest_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
+	shown = count < CAUSES_SHOWN ? count : CAUSES_SHOWN;
+	rates = sum_rates(report, shown, count);
+	for (size_t i = 0; i < shown; i++)
+		put_cause(text, report, &report->causes[i]);
+	for (size_t i = shown; i < count; i++)
+		rest_bytes = saturating_add(rest_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
+	if (count > shown) {
+		snprintf(what, sizeof(what), "in %zu other %s", count - shown,
+			 text_plural(count - shown, "place", "places"));
+		put_rest_of_rates(text, text_bytes(text, rest_bytes),
+				  is_noise(&report->growth, rates.hidden) ? 0 : rates.hidden, what);
 	}
-	if (count > CAUSES_SHOWN) {
-		text_line(text, TEXT_PLAIN, "  %10s  in %zu other places", text_bytes(text, rest_bytes),
-			  count - CAUSES_SHOWN);
-	}
-	put_older(text, &report->growth);
+	put_other_rates(text, report, &rates);
 	text_end_line(text);
 }
 
@@ -619,11 +705,6 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	text_pad_to(text, PART_INDENT);
 	text_put_sentence(text, TEXT_FAINT, pages->hint, PART_INDENT);
-}
-
-static uint64_t magnitude(int64_t bytes)
-{
-	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
 }
 
 static int64_t group_change(const struct mmt_control_group *group, enum mmt_group_figure figure)
