@@ -227,7 +227,7 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	if (status < 0 && !display_check(command, &settings.display))
 		status = EXIT_UNUSABLE;
 	if (status < 0) {
-		report_selection_apply(&settings.selection, settings.display.no_cache);
+		report_selection_apply(&settings.selection);
 		if (settings.display.html)
 			settings.selection.report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
 		settings.selection.report.merge_lines = true;

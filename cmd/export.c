@@ -21,7 +21,7 @@ struct export_settings {
 	const char *output; /* NULL: standard output */
 	int format_place, weight;
 	uint64_t every_ns;
-	bool format_given, weight_given, no_cache;
+	bool format_given, weight_given;
 	const char *format_names[FORMATS_MAX + 1];
 	const char *weight_names[MMT_WEIGHT_KINDS + 1];
 	char format_words[256]; /* for --help: "folded|pprof" */
@@ -159,7 +159,7 @@ static bool has_right_suffix(const struct export_settings *settings)
 /* Returns the exit status; negative: continue. */
 static int take_arguments(const struct command *command, struct export_settings *settings, char **arguments)
 {
-	int status = report_selection_finish(command, &settings->selection, settings->no_cache, arguments);
+	int status = report_selection_finish(command, &settings->selection, arguments);
 
 	if (status >= 0)
 		return status;
@@ -219,7 +219,6 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
 		   "pprof: write a numbered file for the state after each TIME (10s, 5m)"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
-	    OPTION(0, "no-cache", FLAG, &settings.no_cache, NULL, "do not use the name cache (~/.cache/mmtrace)"),
 	    OPTIONS_END,
 	};
 

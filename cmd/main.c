@@ -197,8 +197,7 @@ int main(int argc, char **argv)
 	stop_signals_note_inherited();
 	/* A script may send the signal for marks to every process named mmtrace; reports ignore it. */
 	stop_signals_survive(SIGUSR1);
-	/* Writing beyond RLIMIT_FSIZE then fails like any other write: the name cache then stores nothing, and other
-	 * commands report the error. */
+	/* Writing beyond RLIMIT_FSIZE then fails like any other write. */
 	stop_signals_survive(SIGXFSZ);
 	setlocale(LC_ALL, "");
 	status = run_on_large_stack(argc, argv);

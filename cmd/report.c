@@ -212,7 +212,7 @@ static int run_report(const struct command *command, struct report_settings *set
 /* Returns the exit status; negative: continue. */
 static int take_arguments(const struct command *command, struct report_settings *settings, char **arguments)
 {
-	int status = report_selection_finish(command, &settings->selection, settings->display.no_cache, arguments);
+	int status = report_selection_finish(command, &settings->selection, arguments);
 
 	if (status >= 0)
 		return status;

@@ -469,6 +469,7 @@ static const char *suggest(const struct option_entry *table, const char *name)
 static const struct {
 	const char *name, *instead;
 } gone[] = {
+    {"no-cache", "leave it out: names are not kept between reports"},
     {"exact-order", "leave it out: the report orders racing calls by itself"},
 };
 

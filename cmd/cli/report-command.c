@@ -46,22 +46,6 @@ void truncated_files_report(const struct command *command)
 				 "stacks may end early");
 }
 
-char *cache_directory(void)
-{
-	const char *base = getenv("XDG_CACHE_HOME");
-	const char *below = "/mmtrace";
-	char *directory = NULL;
-
-	/* The XDG specification requires ignoring relative paths. */
-	if (!base || *base != '/') {
-		base = getenv("HOME");
-		below = "/.cache/mmtrace";
-	}
-	if (!base || *base != '/' || asprintf(&directory, "%s%s", base, below) < 0)
-		return NULL;
-	return directory;
-}
-
 const char *report_selection_parse_classes(const char *text, void *value)
 {
 	return value_classes(text, value);
@@ -91,14 +75,13 @@ void report_selection_init(struct report_selection *selection)
 
 void report_selection_deinit(struct report_selection *selection)
 {
-	free(selection->cache);
 	value_pids_deinit(&selection->pids);
 	value_words_deinit(&selection->focus);
 	value_words_deinit(&selection->ignore);
 	value_words_deinit(&selection->hide);
 }
 
-void report_selection_apply(struct report_selection *selection, bool no_cache)
+void report_selection_apply(struct report_selection *selection)
 {
 	struct mmt_report_options *report = &selection->report;
 
@@ -112,12 +95,9 @@ void report_selection_apply(struct report_selection *selection, bool no_cache)
 	report->ignore_count = selection->ignore.count;
 	report->hide = selection->hide.items;
 	report->hide_count = selection->hide.count;
-	selection->cache = no_cache ? NULL : cache_directory();
-	report->cache_directory = selection->cache;
 }
 
-int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
-			    char **arguments)
+int report_selection_finish(const struct command *command, struct report_selection *selection, char **arguments)
 {
 	int status = options_take_recording(command, arguments, &selection->input);
 
@@ -126,7 +106,7 @@ int report_selection_finish(const struct command *command, struct report_selecti
 	if (selection->to_given && selection->at_given)
 		return message_usage(command, "--at and --to are the same option: pass only one");
 	selection->report.input = selection->input;
-	report_selection_apply(selection, no_cache);
+	report_selection_apply(selection);
 	return -1;
 }
 

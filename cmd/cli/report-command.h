@@ -19,11 +19,6 @@ void truncated_files_ignore(void);
 /* Print a warning if that has happened. */
 void truncated_files_report(const struct command *command);
 
-/* The directory of the name cache. */
-
-/* $XDG_CACHE_HOME/mmtrace, or ~/.cache/mmtrace; NULL: neither is set. The caller frees it. */
-char *cache_directory(void);
-
 /* The options that select a part of the recording, which all commands that make reports share. */
 
 struct report_selection {
@@ -34,7 +29,6 @@ struct report_selection {
 	enum mmt_group_by by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
 	const char *class_words[MMT_CLASS_KINDS + 1];
 	bool to_given, at_given;
-	char *cache;
 };
 
 /* The entries of an option table; more may stand before and after. */
@@ -87,14 +81,12 @@ extern const char *const report_by_choices[];
 void report_selection_init(struct report_selection *selection);
 void report_selection_deinit(struct report_selection *selection);
 
-/* Call this after parsing: fills in `report` except for its input. It is valid until report_selection_deinit().
- * `no_cache`: do not use the name cache. */
-void report_selection_apply(struct report_selection *selection, bool no_cache);
+/* Call this after parsing: fills in `report` except for its input. It is valid until report_selection_deinit(). */
+void report_selection_apply(struct report_selection *selection);
 
 /* The same with the arguments after the options: at most one, the recording. Returns a negative number to continue;
  * otherwise the exit status, after a message. */
-int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
-			    char **arguments);
+int report_selection_finish(const struct command *command, struct report_selection *selection, char **arguments);
 
 /* mmt_report_create() with a progress line. `options` are those of one report. */
 struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret);

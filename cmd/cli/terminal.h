@@ -31,7 +31,7 @@ extern const char *const colour_choices[]; /* in that order */
 /* Options that report and diff share, and how their result reaches standard output. */
 
 struct display {
-	bool json, no_pager, no_cache, limit_given;
+	bool json, no_pager, limit_given;
 	const char *html; /* file for a page; NULL: not asked for */
 	int colour;	  /* enum colour_choice */
 	struct mmt_text_options text;
@@ -49,7 +49,6 @@ struct display {
 		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too",         \
 		   .parse = display_parse_stacks),                                                                     \
 	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
-	    OPTION(0, "no-cache", FLAG, &(display)->no_cache, NULL, "do not use the name cache (~/.cache/mmtrace)"),   \
 	    OPTION(0, "colour", CHOICE, &(display)->colour, COLOUR_ARGUMENT,                                           \
 		   "colour: auto (on a terminal, unless NO_COLOR is set), always or never", .alias = "color",          \
 		   .choices = colour_choices)

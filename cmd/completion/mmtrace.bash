@@ -140,7 +140,7 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --by --every --sort --csv --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
+			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --by --every --sort --csv --json --html --limit --min-bytes --stacks --no-pager --colour --annotate --check --help"
 		else
 			_mmtrace_paths -f
 		fi
@@ -176,7 +176,7 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--format --output --weight --every --input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --no-cache --help"
+			_mmtrace_words "--format --output --weight --every --input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --help"
 		else
 			_mmtrace_paths -f
 		fi
@@ -204,7 +204,7 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--fail-above --by --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --focus --ignore --hide --no-demangle --help"
+			_mmtrace_words "--fail-above --by --json --html --limit --min-bytes --stacks --no-pager --colour --focus --ignore --hide --no-demangle --help"
 		else
 			_mmtrace_paths -f
 		fi

@@ -75,7 +75,6 @@ complete -c mmtrace -n '__mmtrace_command report' -l limit -s n -x -d 'show the 
 complete -c mmtrace -n '__mmtrace_command report' -l min-bytes -x -d 'hide stacks with less than SIZE'
 complete -c mmtrace -n '__mmtrace_command report' -l stacks -x -a 'all' -d 'show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too'
 complete -c mmtrace -n '__mmtrace_command report' -l no-pager -d 'write straight to the terminal'
-complete -c mmtrace -n '__mmtrace_command report' -l no-cache -d 'do not use the name cache (~/.cache/mmtrace)'
 complete -c mmtrace -n '__mmtrace_command report' -l colour -x -a 'auto always never' -d 'colour: auto (on a terminal, unless NO_COLOR is set), always or never'
 complete -c mmtrace -n '__mmtrace_command report' -l annotate -x -d 'show the instructions around the calls in this function (* and ? match any name)'
 complete -c mmtrace -n '__mmtrace_command report' -l check -d 'exit 1 when the result differs from the kernel\'s final maps or calls are missing, 2 when it cannot be checked'
@@ -98,7 +97,6 @@ complete -c mmtrace -n '__mmtrace_command export' -l focus -x -d 'report only me
 complete -c mmtrace -n '__mmtrace_command export' -l ignore -x -d 'exclude memory that matches, as with --focus; may be repeated'
 complete -c mmtrace -n '__mmtrace_command export' -l hide -x -d 'hide frames of this function or module, which may be a pattern (malloc, \'libc.so*\'); may be repeated'
 complete -c mmtrace -n '__mmtrace_command export' -l no-demangle -d 'show mangled C++ and Rust names'
-complete -c mmtrace -n '__mmtrace_command export' -l no-cache -d 'do not use the name cache (~/.cache/mmtrace)'
 complete -c mmtrace -n '__mmtrace_command export' -l help -s h -d 'show this list'
 complete -c mmtrace -n '__mmtrace_command export' -F
 
@@ -110,7 +108,6 @@ complete -c mmtrace -n '__mmtrace_command diff' -l limit -s n -x -d 'show the fi
 complete -c mmtrace -n '__mmtrace_command diff' -l min-bytes -x -d 'hide stacks with less than SIZE'
 complete -c mmtrace -n '__mmtrace_command diff' -l stacks -x -a 'all' -d 'show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too'
 complete -c mmtrace -n '__mmtrace_command diff' -l no-pager -d 'write straight to the terminal'
-complete -c mmtrace -n '__mmtrace_command diff' -l no-cache -d 'do not use the name cache (~/.cache/mmtrace)'
 complete -c mmtrace -n '__mmtrace_command diff' -l colour -x -a 'auto always never' -d 'colour: auto (on a terminal, unless NO_COLOR is set), always or never'
 complete -c mmtrace -n '__mmtrace_command diff' -l focus -x -d 'report only memory mapped through this function or module (\'std::*\'), or whose KEY (function, module, file, class, thread) matches; may be repeated'
 complete -c mmtrace -n '__mmtrace_command diff' -l ignore -x -d 'exclude memory that matches, as with --focus; may be repeated'

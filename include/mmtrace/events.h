@@ -170,7 +170,6 @@ struct mmt_events_state {
 struct mmt_events_options {
 	size_t size;
 	const struct mmt_progress *progress; /* NULL: none */
-	const char *cache_directory;	     /* as in struct mmt_report_options; NULL: none */
 	bool no_demangle;
 };
 

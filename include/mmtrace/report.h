@@ -78,9 +78,6 @@ struct mmt_report_options {
 	const int32_t *pids; /* only these processes; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
-	/* Directory in which names of functions are cached between reports. Created if missing; ignored if other users
-	   can write to it. NULL: no cache. */
-	const char *cache_directory;
 	const struct mmt_progress *progress; /* NULL: none */
 	/* Shell patterns. Frames whose function, or base name of the module, matches one are removed from all stacks;
 	   stacks that are then equal are merged. */

@@ -34,7 +34,6 @@ struct mmt_events {
 	const struct mmt_progress *progress; /* NULL: do not report progress */
 	struct mmt_progress progress_copy;
 	struct mmt_report_options report; /* for the stacks */
-	char *cache_directory;
 	uint32_t until_progress; /* events */
 	bool ended;
 	struct event_stacks stacks;
@@ -173,12 +172,6 @@ static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_eve
 		events->progress_copy = *options->progress;
 		events->progress = &events->progress_copy;
 	}
-	if (options->cache_directory) {
-		events->cache_directory = strdup(options->cache_directory);
-		if (!events->cache_directory)
-			return &error_no_memory;
-		events->report.cache_directory = events->cache_directory;
-	}
 	events->report.progress = events->progress;
 	events->until_progress = PROGRESS_EVENTS;
 	return describe_attributes(events);
@@ -234,7 +227,6 @@ void mmt_events_close(struct mmt_events *events)
 	forget_stacks(&events->stacks);
 	reader_close(events->reader);
 	free(events->attributes);
-	free(events->cache_directory);
 	free(events);
 }
 

@@ -67,7 +67,7 @@ must mmtrace report <d> ms, at most <d> ms
 perf perf report --stdio <d> ms, at most <d> ms
 must <n> events, in JIT code, <n> frames deep, the same file for all:
 must <n> events, in /.*, the same file for all:
-must mmtrace report(, names not known|, again)? <d> s
+must mmtrace report <d> s
 perf perf (script|report --stdio) <d> s: <d> times as long
 perf its text: <n> bytes
 $recorded <n> events of a program as it ran, <n> frames deep, the same file for all:
@@ -82,7 +82,7 @@ END
 
 expect "$bench/symbol-cost" "$BUILD/mmtrace" <<'END'
 must /.*: <n> bytes, 20 addresses
-must mmtrace(-report|-report-again)? <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
+must mmtrace(-report)? <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
 addr2line addr2line <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
 eu-addr2line eu-addr2line <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
 llvm-symbolizer llvm-symbolizer <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name

@@ -46,10 +46,10 @@ try_all() {
 	done
 }
 
-try_all 61 report --no-cache --json -i leak.data
-try_all 61 report --no-cache --no-pager '--annotate=*' -i leak.data
+try_all 61 report --json -i leak.data
+try_all 61 report --no-pager '--annotate=*' -i leak.data
 try_all 97 report --no-pager --every 100ms -i more.data
-try_all 97 diff --json --no-cache leak.data more.data
+try_all 97 diff --json leak.data more.data
 try_all 61 dump -i leak.data
 try_all 61 pack -q -o "$directory/written/packed" leak.data
 [ $failures -gt $((runs * 9 / 10)) ] || { echo "FAILED: only $failures of $runs runs failed" >&2 && exit 1; }

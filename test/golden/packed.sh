@@ -33,7 +33,7 @@ for_each_golden compare
 	"$directory/many" >/dev/null
 "$MMTRACE" pack -q -o "$directory/many-packed" "$directory/many"
 for input in many many-packed; do
-	"$MMTRACE" report --json --no-cache "$directory/$input" | sed -n '/^  "groups": \[$/,/^  \]/p' >"$directory/$input.json"
+	"$MMTRACE" report --json "$directory/$input" | sed -n '/^  "groups": \[$/,/^  \]/p' >"$directory/$input.json"
 done
 read -r groups different < <(python3 -c 'import json, sys
 groups = json.loads("{" + sys.stdin.read().rstrip().rstrip(",") + "}")["groups"]

@@ -17,4 +17,5 @@ count=0
 put_program
 for_each_golden compare
 [ $count -gt 0 ] || failed=1
+[ ! -e "$XDG_CACHE_HOME" ] || failed=1 # reports keep nothing
 exit $failed

@@ -29,7 +29,6 @@ record_library() {
 
 # expect_bounded_report KIND WARNINGS: this many lines of it name the library.
 expect_bounded_report() {
-	export XDG_CACHE_HOME=$directory/names-$1
 	(
 		ulimit -t $seconds_at_most
 		exec "$MMTRACE" report --json --limit 0 -i "$recording" >report.json 2>report.log

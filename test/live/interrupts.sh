@@ -123,9 +123,8 @@ for command in "report" "diff $DATA"; do
 	grep -A99 'pager ends' terminal | grep -q 'status 130' || fail "it ended before its pager: $(cat -v terminal)"
 done
 
-# At random moments, also while names are looked up: a command is killed or finishes, its output is never partial, and the
-# name cache stays valid.
-"$MMTRACE" report --no-pager --no-cache -n 0 "$DATA" >right.txt 2>&1 || fail "report failed"
+# At random moments, also while names are looked up: a command is killed or finishes, and its output is never partial.
+"$MMTRACE" report --no-pager -n 0 "$DATA" >right.txt 2>&1 || fail "report failed"
 "$MMTRACE" pack -q -o expected.data "$DATA" || fail "pack failed"
 sum=$(sha256sum <"$DATA")
 packed_sum=$(sha256sum <expected.data)
@@ -135,14 +134,12 @@ packed_sum=$(sha256sum <expected.data)
 interrupt_anytime() {
 	local what=$1 start took delay i killed=0
 	shift
-	rm -rf "$XDG_CACHE_HOME"
 	start=${EPOCHREALTIME/./}
 	prepare
 	in_terminal "" ./tell "$@" || fail "$what failed: $(cat -v terminal)"
 	expect_end 0 "$what"
 	took=$((${EPOCHREALTIME/./} - start))
 	for i in {1..5}; do
-		rm -rf "$XDG_CACHE_HOME"
 		prepare
 		delay=$((took * (killed + 1) / 6))
 		in_terminal "begins:

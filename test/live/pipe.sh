@@ -13,8 +13,8 @@ mkdir kept
 # same WHAT FILE: the pipe's report equals the file's except for its name.
 same() {
 	local what=$1 file=$2
-	"$MMTRACE" report --json --no-cache -i "$file" | jq 'del(.input)' >from-file.json || fail "$what: the file has no report"
-	"$MMTRACE" report --json --no-cache -i - < <(cat "$file") | jq 'del(.input)' >from-pipe.json || fail "$what: no report"
+	"$MMTRACE" report --json -i "$file" | jq 'del(.input)' >from-file.json || fail "$what: the file has no report"
+	"$MMTRACE" report --json -i - < <(cat "$file") | jq 'del(.input)' >from-pipe.json || fail "$what: no report"
 	cmp from-file.json from-pipe.json || fail "$what: the pipe's report is another one"
 	[ "$(jq '.unfreed_bytes > 0' from-pipe.json)" = true ] || fail "$what: nothing was found"
 	"$MMTRACE" dump -i "$file" >from-file.txt || fail "$what: the file cannot be dumped"
@@ -29,10 +29,10 @@ same "our file" "$recording"
 	fail "a recording differs from itself"
 
 # A pipe made by the shell, and a named one whose writer comes later.
-"$MMTRACE" report --json --no-cache -i <(cat "$recording") | jq 'del(.input)' >from-shell.json
+"$MMTRACE" report --json -i <(cat "$recording") | jq 'del(.input)' >from-shell.json
 mkfifo named
 { sleep 0.2 && cat "$recording" >named; } &
-"$MMTRACE" report --json --no-cache -i named | jq 'del(.input)' >from-named.json
+"$MMTRACE" report --json -i named | jq 'del(.input)' >from-named.json
 wait
 for pipe in shell named; do
 	cmp from-pipe.json from-$pipe.json || fail "a pipe is not read as standard input is: $pipe"

@@ -189,7 +189,7 @@ START_TEST(programs_that_share_a_copy)
 
 	metadata.architecture = architecture_find("x86_64");
 	metadata.code.processes.items[0].until_ns = 1000;
-	ck_assert_ptr_null(code_view_create(&metadata, false, NULL, &view));
+	ck_assert_ptr_null(code_view_create(&metadata, false, &view));
 	ck_assert(vector_push(&view->processes, state));
 	shared = code_view_copied_code(view, 0, 0);
 	ck_assert_ptr_nonnull(shared);

@@ -253,8 +253,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	if (!error)
 		error = processes_create(&spaces, &replay->processes);
 	if (!error)
-		error = code_view_create(replay->metadata, !options->report->no_demangle,
-					 options->report->cache_directory, &replay->code);
+		error = code_view_create(replay->metadata, !options->report->no_demangle, &replay->code);
 	if (!error)
 		error = code_view_lost_stack(replay->code, &replay->lost_stack);
 	return error;

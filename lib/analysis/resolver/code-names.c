@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT; return addresses minus one.
- * code-view.c unwinds the stacks that the frames are in; code/names/name-cache.c keeps names between reports. */
+ * code-view.c unwinds the stacks that the frames are in. */
 #include <string.h>
 
 #include "analysis/resolver/code-view-state.h"

@@ -62,8 +62,7 @@ struct lookup {
 	uint64_t time_ns;
 };
 
-struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, const char *cache_directory,
-				   struct code_view **view_ret)
+struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, struct code_view **view_ret)
 {
 	struct code_view *view = calloc(1, sizeof(*view));
 	struct mmt_error *error;
@@ -73,8 +72,6 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 	view->metadata = metadata;
 	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_modules_init(&view->mapped, metadata, demangle);
-	if (!error)
-		modules_use_cache(view->mapped.modules, cache_directory);
 	if (!error)
 		error = unwind_cache_create(UNWIND_CACHE_ENTRIES, &view->unwind_cache);
 	if (!error)

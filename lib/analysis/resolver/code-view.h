@@ -18,7 +18,7 @@
 struct code_view;
 
 /* Borrows the metadata, which must outlive the view. */
-struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, const char *cache_directory,
+struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle,
 				   struct code_view **view_ret) MMT_MUST_CHECK;
 void code_view_destroy(struct code_view *view);
 

@@ -18,7 +18,6 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "base/vector.h"
-#include "code/names/name-cache.h"
 #include "code/names/symbols.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/go-functions.h"
@@ -269,18 +268,6 @@ static void elf_file_close(struct elf_file *file)
 	*file = (struct elf_file){.state = MODULE_MISSING};
 }
 
-/* Returns the size of the build-id; 0: none, or too long. */
-static size_t elf_file_build_id(const struct elf_file *file, uint8_t id_ret[20])
-{
-	const void *id;
-	size_t size = file->elf ? find_build_id(file->elf, &id) : 0;
-
-	if (!size || size > 20)
-		return 0;
-	memcpy(id_ret, id, size);
-	return size;
-}
-
 /* Open the same file again. Returns a descriptor, or -1 if another file has replaced it. */
 static int elf_file_reopen(const struct elf_file *file, const char *path)
 {
@@ -416,7 +403,6 @@ struct modules {
 	uint64_t recorded_until_ns; /* 0: unknown */
 	bool other_kernel;	    /* recorded on a different kernel from the running one */
 	struct disassembly *disassembly;
-	struct name_cache *cache; /* NULL: none */
 	struct intern keys;	  /* path and build-id, or inode */
 	struct map by_key;	  /* id -> module */
 	struct known_call *calls; /* CALLS_KEPT slots; NULL: not used yet */
@@ -469,14 +455,7 @@ void modules_destroy(struct modules *modules)
 	map_deinit(&modules->by_key);
 	free(modules->calls);
 	disassembly_destroy(modules->disassembly);
-	name_cache_close(modules->cache);
 	free(modules);
-}
-
-void modules_use_cache(struct modules *modules, const char *directory)
-{
-	name_cache_close(modules->cache);
-	modules->cache = directory ? name_cache_open(directory, NAME_CACHE_BYTES) : NULL;
 }
 
 void modules_recorded_until(struct modules *modules, uint64_t realtime_ns)
@@ -666,17 +645,6 @@ static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 	return described ? end : function_range_find(module->modules->disassembly, &code, start, end);
 }
 
-/* Never cache names of a copy in the recording: it could claim the build-id of any module. */
-static void use_cache(struct module *module)
-{
-	const struct elf_file *file = &module->file;
-	struct name_cache_key key = {.demangled = module->modules->demangle, .module = file->identity};
-
-	key.build_id_size = elf_file_build_id(file, key.build_id);
-	if (key.build_id_size)
-		symbols_use_cache(module->symbols, module->modules->cache, &key);
-}
-
 /* Load symbols on first use; a file whose symbols cannot be read has no names. */
 static void open_symbols(struct module *module)
 {
@@ -695,8 +663,6 @@ static void open_symbols(struct module *module)
 
 		if (fd >= 0)
 			error = symbols_create(module->path, fd, demangle_names, &module->symbols);
-		if (module->symbols)
-			use_cache(module);
 	}
 	mmt_error_destroy(error);
 	if (module->symbols) {

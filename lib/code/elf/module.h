@@ -19,8 +19,6 @@ struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct mod
 void modules_recorded_until(struct modules *modules, uint64_t realtime_ns);
 /* Set the release of the recorded kernel, to find its vdso; "", the initial value: unknown. */
 void modules_recorded_on(struct modules *modules, const char *kernel);
-/* Cache names between reports in this directory; see code/names/name-cache.h. NULL, the initial value: do not. */
-void modules_use_cache(struct modules *modules, const char *directory);
 void modules_destroy(struct modules *modules);
 
 enum module_state {

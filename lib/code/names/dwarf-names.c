@@ -471,11 +471,6 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwar
 	return NULL;
 }
 
-bool dwarf_names_complete(const struct dwarf_names *names)
-{
-	return !names->warnings_parts && !names->damaged && !names->limited;
-}
-
 enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names)
 {
 	if (names->damaged)

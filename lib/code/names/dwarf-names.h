@@ -17,9 +17,6 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwar
 
 void dwarf_names_destroy(struct dwarf_names *names);
 
-/* False: some files with parts of it (split DWARF, a supplementary file) are missing. */
-bool dwarf_names_complete(const struct dwarf_names *names);
-
 /* The worst problem found so far. */
 enum dwarf_names_state {
 	DWARF_NAMES_SOUND,

@@ -50,14 +50,7 @@ struct symbols {
 	struct dwarf_names *dwarf_names;
 	bool debug_unreadable; /* there is debug information, but it is unreadable */
 	Dwarf_Addr debug_bias;
-	struct stat debug_file; /* separate debug file as of when it was opened */
 	struct synthesized_names made;
-	struct known_names known;
-	struct name_cache *cache; /* NULL: none */
-	struct name_cache_key key;
-	bool cache_read;
-	uint8_t *kept;	   /* data read from the cache, with the texts of `known` */
-	size_t kept_count; /* number of answers in `known` that came from the cache */
 };
 
 static bool has_build_id(Dwfl_Module *module, bool *blocks_ret)
@@ -169,33 +162,10 @@ struct mmt_error *symbols_create_from_memory(const char *name, void *image, size
 	return NULL;
 }
 
-/* ---- names cached by earlier reports ---- */
-
-void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key)
-{
-	symbols->cache = cache;
-	symbols->key = *key;
-}
-
 void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context)
 {
 	symbols->measure = measure;
 	symbols->measure_context = context;
-}
-
-/* Sources of the names: the library and a separate debug file; zeros if the module has its own debug information. */
-static void put_origin(const char *path, const struct stat *file, struct buffer *buffer)
-{
-	buffer_put_string(buffer, path);
-	buffer_put_string(buffer, symbols_library_version());
-	name_cache_put_file(file, buffer);
-}
-
-static struct stat look_at(const char *path)
-{
-	struct stat status;
-
-	return *path && stat(path, &status) == 0 ? status : (struct stat){0};
 }
 
 static const char *debug_path(const struct symbols *symbols)
@@ -217,56 +187,6 @@ static const char *debug_origin(const struct symbols *symbols)
 	return path ? path : "";
 }
 
-/* The file must not have changed. */
-static bool check_origin(struct bytes *bytes)
-{
-	const uint8_t *start = bytes->position;
-	const char *path = bytes_string(bytes);
-	struct stat file = look_at(path);
-	struct buffer buffer;
-	const void *found;
-	bool same;
-
-	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
-	put_origin(path, &file, &buffer);
-	found = bytes_take(bytes, buffer.size - (size_t)(bytes->position - start));
-	same = found && !buffer.error && !memcmp(start, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	return same;
-}
-
-static void read_cache(struct symbols *symbols)
-{
-	const uint8_t *content;
-	struct bytes bytes;
-	size_t size;
-
-	if (symbols->cache_read)
-		return;
-	symbols->cache_read = true;
-	content = name_cache_read(symbols->cache, &symbols->key, &symbols->kept, &size);
-	if (!content)
-		return;
-	bytes = bytes_over(content, size);
-	if (check_origin(&bytes) && known_names_decode(&bytes, &symbols->known))
-		symbols->kept_count = symbols->known.found.count;
-}
-
-/* Cache the names looked up, unless a later report may find better ones. */
-static void write_cache(struct symbols *symbols)
-{
-	struct buffer buffer;
-
-	if (!symbols->cache || symbols->known.found.count == symbols->kept_count || !symbols->dwarf_names ||
-	    !dwarf_names_complete(symbols->dwarf_names))
-		return;
-	name_cache_begin(symbols->cache, &symbols->key, &buffer);
-	put_origin(debug_path(symbols), &symbols->debug_file, &buffer);
-	if (known_names_encode(&symbols->known, &buffer))
-		name_cache_write(symbols->cache, &symbols->key, &buffer);
-	buffer_deinit(&buffer);
-}
-
 void symbols_use_go(struct symbols *symbols, const struct go_functions *functions)
 {
 	symbols->go = functions;
@@ -276,11 +196,8 @@ void symbols_destroy(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
-	write_cache(symbols);
 	synthesized_names_deinit(&symbols->made);
 	vector_deinit(&symbols->table);
-	known_names_deinit(&symbols->known);
-	free(symbols->kept);
 	dwarf_names_destroy(symbols->dwarf_names);
 	debug_image_close(symbols->image);
 	free(symbols->image_path);
@@ -494,7 +411,6 @@ static void load_debug(struct symbols *symbols)
 		symbols->debug_unreadable = dwarf_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
 	if (symbols->image) /* all units were read */
 		debug_image_release(symbols->image);
-	symbols->debug_file = look_at(debug_path(symbols));
 }
 
 /* Release pages already read. Strings stay valid, because the file does. */
@@ -690,15 +606,9 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_fra
 {
 	size_t count;
 
-	read_cache(symbols);
-	count = known_names_get(&symbols->known, address, frames_ret);
-	if (count)
-		return count;
 	load_debug(symbols);
 	load(symbols);
 	count = find_names(symbols, address, frames_ret);
-	if (symbols->cache)
-		known_names_put(&symbols->known, address, frames_ret, count);
 	release_read(symbols);
 	return count;
 }

@@ -11,7 +11,6 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "code/names/name-cache.h"
 #include "code/elf/go-functions.h"
 #include "code/elf/module.h"
 
@@ -22,12 +21,6 @@ struct mmt_error *symbols_create(const char *path, int fd, bool demangle, struct
 /* The same for an image in memory, which must outlive the result. */
 struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle,
 					     struct symbols **symbols_ret) MMT_MUST_CHECK;
-
-/*
- * Look up names in `cache` first, and write new ones to it in symbols_destroy(), if the module has debug information:
- * without, the next report may find better names. Borrows `cache`.
- */
-void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key);
 
 /*
  * Returns the end of a function whose symbol has no size, at most `end`: the start of the next symbol or the end of the

@@ -99,7 +99,6 @@ end_everything() {
 	[ "$borrowed_huge_pages" -gt 0 ] && change_huge_pages -"$borrowed_huge_pages"
 	rm -rf "$directory"
 }
-export XDG_CACHE_HOME=$directory/names-kept # names of functions kept from one report to the next
 trap end_everything EXIT
 trap 'exit 1' INT TERM
 cd "$directory" || exit 1
