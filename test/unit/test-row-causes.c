@@ -329,9 +329,9 @@ START_TEST(one_verdict_in_every_grouping)
 }
 END_TEST
 
-#define NAMED 0x80000 /* in the code: an allocator, and functions that are one, compiled again at other lines */
+#define NAMED 0x80000 /* in the code: functions with names, 0x1000 bytes each */
 
-static void name_code(struct recording_builder *builder, const char *allocator, unsigned count)
+static void name_code(struct recording_builder *builder, const char *const *names, size_t count)
 {
 	struct perf_map_copies copies = {0};
 	struct perf_map_copy *copy = vector_append(&copies.maps);
@@ -342,9 +342,8 @@ static void name_code(struct recording_builder *builder, const char *allocator, 
 	ck_assert_ptr_nonnull(copy);
 	stream = open_memstream(&text, &copy->text_size);
 	ck_assert_ptr_nonnull(stream);
-	fprintf(stream, "%llx 1000 %s\n", CODE + NAMED, allocator);
-	for (unsigned i = 1; i <= count; i++)
-		fprintf(stream, "%llx 1000 JS:serve /server.js:%u:5\n", CODE + NAMED + 0x1000 * i, 10 + i);
+	for (size_t i = 0; i < count; i++)
+		fprintf(stream, "%llx 1000 %s\n", CODE + NAMED + 0x1000 * i, names[i]);
 	fclose(stream);
 	copy->text = (uint8_t *)text;
 	copy->pid = copy->namespace_pid = PID;
@@ -356,27 +355,47 @@ static void name_code(struct recording_builder *builder, const char *allocator, 
 	perf_map_copies_deinit(&copies);
 }
 
+/* In each second from `from` to `to`, a mapping of 1 MiB. `callers`: places in the code. */
+static void allocate_by(struct recording_builder *builder, const uint64_t *callers, size_t count, unsigned from,
+			unsigned to)
+{
+	uint64_t addresses[8];
+
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = CODE + callers[i] + 1;
+	for (uint64_t i = from; i < to; i++)
+		builder_call(builder,
+			     &(struct builder_call){.call = CALL_MMAP,
+						    .time_ns = START + i * SECOND + count,
+						    .pid = PID,
+						    .tid = PID,
+						    .result = (int64_t)(ADDRESS + (20 * i + 2 * count) * MEBIBYTE),
+						    .arguments = {0, MEBIBYTE, PROT_READ | PROT_WRITE,
+								  MAP_PRIVATE | MAP_ANONYMOUS, -1ULL, 0},
+						    .callchain = addresses,
+						    .callchain_count = count});
+}
+
+#define ALLOCATE_BY(builder, from, to, ...)                                                                            \
+	allocate_by(builder, (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t),    \
+		    from, to)
+
+enum { ALLOCATE = NAMED, PARSE = NAMED + 0x1000, SERVE = NAMED + 0x2000, MAIN = NAMED + 0x3000, LOAD = NAMED + 0x4000 };
+
+static const char *const named[] = {"JS:allocate /a.js:1:1", "JS:parse /a.js:2:1", "JS:serve /a.js:3:1",
+				    "JS:main /a.js:4:1", "JS:load /a.js:5:1"};
+
 /* Code without names is between the allocator and one function at three lines: these do not make other paths. */
 START_TEST(lines_make_no_other_path)
 {
+	static const char *const lines[] = {"JS:allocate /server.js:1:1", "JS:serve /server.js:11:5",
+					    "JS:serve /server.js:12:5", "JS:serve /server.js:13:5"};
 	struct recording_builder *builder = start_recording(true);
 	const struct mmt_report *whole;
 
-	for (uint64_t i = 0; i < 60; i++) {
-		uint64_t place = 0x1000 * (i / 20) + 1;
-		uint64_t callers[] = {CODE + NAMED + 1, CODE + place, CODE + NAMED + 0x1000 + place};
-
-		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
-							     .time_ns = START + i * SECOND + 1,
-							     .pid = PID,
-							     .tid = PID,
-							     .result = (int64_t)(ADDRESS + 2 * i * MEBIBYTE),
-							     .arguments = {0, MEBIBYTE, PROT_READ | PROT_WRITE,
-									   MAP_PRIVATE | MAP_ANONYMOUS, -1ULL, 0},
-							     .callchain = callers,
-							     .callchain_count = 3});
-	}
-	name_code(builder, "JS:allocate /server.js:1:1", 3);
+	for (unsigned i = 0; i < 3; i++)
+		ALLOCATE_BY(builder, 20 * i, 20 * i + 20, NAMED, 0x1000 * i, NAMED + 0x1000 * (i + 1));
+	name_code(builder, lines, 4);
 	whole = end_recording(builder);
 	ck_assert_uint_eq(whole->group_count, 3);
 	for (size_t i = 0; i < 3; i++) {
@@ -389,6 +408,66 @@ START_TEST(lines_make_no_other_path)
 }
 END_TEST
 
+/* Each time the code is compiled again, one more function is inlined. Another caller fills a cache, and stays one. */
+START_TEST(inlining_makes_no_other_path)
+{
+	struct recording_builder *builder = start_recording(true);
+	struct mmt_report_options options;
+	const struct mmt_report *whole;
+
+	ALLOCATE_BY(builder, 0, 12, ALLOCATE, LOAD, 0x1000, 0x2000, 0x3000, MAIN);
+	ALLOCATE_BY(builder, 12, 25, ALLOCATE, PARSE, SERVE, MAIN);
+	ALLOCATE_BY(builder, 25, 42, ALLOCATE, SERVE, MAIN);
+	ALLOCATE_BY(builder, 42, 60, ALLOCATE, MAIN);
+	name_code(builder, named, 5);
+	whole = end_recording(builder);
+	ck_assert_uint_eq(whole->group_count, 4);
+	ck_assert_uint_eq(whole->cause_count, 2);
+	ck_assert_uint_eq(whole->causes[0].group_count, 3);
+	ck_assert_int_eq(mmt_cause_verdict(whole, &whole->causes[0]), MMT_ROW_LEAK);
+	for (size_t i = 0; i < whole->group_count; i++) {
+		const struct mmt_group *group = &whole->groups[i];
+		bool is_cache = group->frame_count == 6, leaks = mmt_group_verdict(whole, group) == MMT_ROW_LEAK;
+
+		ck_assert_int_eq(group->cause, is_cache ? 2 : 1);
+		if (is_cache)
+			ck_assert_int_eq(mmt_group_verdict(whole, group), MMT_ROW_CACHE);
+		else
+			ck_assert(leaks || mmt_group_verdict(whole, group) == MMT_ROW_PART_OF_LEAK);
+	}
+	mmt_report_options_init(&options);
+	options.by = MMT_BY_FUNCTION;
+	mmt_report_destroy(made);
+	made = report_file_report(&options);
+	ck_assert_uint_eq(made->group_count, 1);
+	ck_assert_int_eq(mmt_group_verdict(made, &made->groups[0]), MMT_ROW_LEAK);
+}
+END_TEST
+
+/* Which caller makes a heap grow is chance: each of them has the verdict that the function has. */
+START_TEST(callers_of_a_heap_have_one_verdict)
+{
+	static const char *const in_heap[] = {"_PyObject_ArenaMmap", "JS:parse /a.js:2:1", "JS:serve /a.js:3:1",
+					      "JS:main /a.js:4:1"};
+	struct recording_builder *builder = start_recording(true);
+	struct mmt_report_options options;
+
+	for (unsigned i = 0; i < 3; i++)
+		ALLOCATE_BY(builder, 20 * i, 20 * i + 20, NAMED, NAMED + 0x1000 * (i + 1));
+	name_code(builder, in_heap, 4);
+	builder_finish(builder, START + 60 * SECOND);
+	mmt_report_options_init(&options);
+	for (int by = MMT_BY_STACK; by <= MMT_BY_PROCESS; by++) {
+		options.by = (enum mmt_group_by)by;
+		mmt_report_destroy(made);
+		made = report_file_report(&options);
+		ck_assert_uint_eq(made->group_count, by == MMT_BY_STACK ? 3 : 1);
+		for (size_t i = 0; i < made->group_count; i++)
+			ck_assert_int_eq(mmt_group_verdict(made, &made->groups[i]), MMT_ROW_KEEPS_GROWING);
+	}
+}
+END_TEST
+
 /* Rows other than stacks have the hint of the pattern that most of their memory has. */
 START_TEST(every_pattern_has_its_hint)
 {
@@ -398,7 +477,7 @@ START_TEST(every_pattern_has_its_hint)
 	for (uint64_t i = 0; i < 16; i++)
 		builder_mmap_exit(builder, START + i * SECOND + 1, PID, PID, ADDRESS + 2 * i * MEBIBYTE, MEBIBYTE,
 				  CODE + NAMED + 1);
-	name_code(builder, "_PyObject_ArenaMmap", 0);
+	name_code(builder, &(const char *){"_PyObject_ArenaMmap"}, 1);
 	builder_finish(builder, START + 60 * SECOND);
 	mmt_report_options_init(&options);
 	for (int by = MMT_BY_STACK; by <= MMT_BY_PROCESS; by++) {
@@ -640,8 +719,9 @@ Suite *test_suite(void)
 	tcase = add_tcase(suite, "together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, one_verdict_in_every_grouping,
-			lines_make_no_other_path, every_pattern_has_its_hint, mappings_leak_while_rss_is_level,
-			freed_stacks_show_lifetimes, memory_made_accessible_throughout_is_a_leak);
+			lines_make_no_other_path, inlining_makes_no_other_path, callers_of_a_heap_have_one_verdict,
+			every_pattern_has_its_hint, mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
+			memory_made_accessible_throughout_is_a_leak);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
 	tcase_add_tests(tcase, memory_made_accessible_in_turns_is_no_leak,
 			stacks_that_make_memory_accessible_leak_together, freed_reservation_hides_no_leak);

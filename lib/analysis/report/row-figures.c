@@ -127,7 +127,7 @@ static struct mmt_error *identify_stacks(struct grouping *grouping)
 
 	for (size_t i = 0; complete && i < grouping->row_count; i++)
 		if (!grouping->groups[i].name)
-			grouping->groups[i].identity = identity_checksum(&paths, &grouping->groups[i], 0);
+			grouping->groups[i].identity = identity_checksum(&paths, &grouping->groups[i]);
 	build_id_paths_deinit(&paths);
 	return complete ? NULL : &error_no_memory;
 }

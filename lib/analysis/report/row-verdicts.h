@@ -65,6 +65,12 @@ uint64_t survivors_advise(const struct survivors *survivors, const struct surviv
 
 /* The unfreed mappings of each group: class and file, when they were mapped, and the verdict on their lifetimes. */
 
+/* Whether memory in the same place can still make it a leak. */
+static inline bool verdict_is_open(enum mmt_lifetime_verdict verdict)
+{
+	return verdict == MMT_LIFETIME_TOO_SHORT || verdict == MMT_LIFETIME_CACHE;
+}
+
 /* Whether the kernel counts `right`, the next interval after `left`, as a part of the same mapping. */
 bool continues_mapping(const struct space_interval *left, const struct space_interval *right);
 
@@ -72,7 +78,17 @@ bool continues_mapping(const struct space_interval *left, const struct space_int
 struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
 				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;
 
-/* The causes of a report: each combines the rows of one function or one pattern. A row that only committed what another
+#define ROW_NO_SET UINT32_MAX
+
+/*
+ * Judge all rows of a set together: the lifetimes of their mappings, and what they make accessible. `sets` has the set
+ * of each row, by row number - 1, or ROW_NO_SET; `verdicts_ret` has room for `set_count`.
+ */
+struct mmt_error *row_verdicts_judge_sets(const struct ledger *ledger, const struct rows *rows,
+					  const struct mmt_report *report, const uint32_t *sets, size_t set_count,
+					  enum mmt_lifetime_verdict *verdicts_ret) MMT_MUST_CHECK;
+
+/* row-causes.c. The causes of a report: each combines the rows of one function or one pattern. A row that only committed what another
  * row reserved has the cause of that row. */
 
 /* Call this after sorting. `groups` are those of the report; this sets their joined_to. Without stacks there are no

@@ -196,14 +196,19 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 	return add_number(add_text(sum, module, strlen(module)), place_of(true, frame));
 }
 
+uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame)
+{
+	return add_frame(0, paths, frame);
+}
+
 /* A stack without frames of lost calls differs from one that was not recorded, which has 1. */
 #define LOST_CALLS 2
 
-uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group, size_t first)
+uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group)
 {
 	uint64_t sum = group->lost ? LOST_CALLS : 0;
 
-	for (size_t i = first; i < group->frame_count; i++)
+	for (size_t i = 0; i < group->frame_count; i++)
 		sum = add_frame(sum, paths, group->frames[i]);
 	return sum ? sum : 1;
 }

@@ -55,8 +55,11 @@ uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames
 /* The function's name without what differs between builds; it begins where the name does. */
 size_t identity_name_length(const struct mmt_frame *frame);
 
-/* A number that a stack has in every recording, never 0; of its frames from `first` on. */
-uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group, size_t first);
+/* A number that a frame has in every recording. */
+uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame);
+
+/* A number that a stack has in every recording, never 0. */
+uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group);
 
 /* Checksum of what the identity of a stack ignores: its lines, files and inlining. */
 uint64_t identity_lines(const struct mmt_frame *const *frames, size_t count);

@@ -379,7 +379,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 
 	if (!verdict.word)
 		return;
-	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_RATE_UNKNOWN && group->memory_bytes)
+	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_RATE_UNKNOWN &&
+	    group->bytes_per_minute && group->memory_bytes)
 		text_part(text, verdict.style, "%s %s per minute", verdict.word,
 			  text_change(text, group->bytes_per_minute));
 	else if (group->advised_ns && code == MMT_ROW_UNDECIDED)

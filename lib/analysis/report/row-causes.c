@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The causes of a report: which rows have one cause, and which of them leak together. */
+#include "analysis/report/row-verdicts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/stack-identity.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/wide-sum.h"
+
+#define LEAK_PREFIX "leak "
+#define LOST_NAME "[lost calls]"
+#define LEAK_SHARE 16	  /* a cause is a leak if at least 1/16 of its memory leaks */
+#define PATHS_COMPARED 64 /* of one function */
+
+/* The functions of a stack that tell its path from others. */
+struct named_stack {
+	uint32_t place;	     /* of the group */
+	size_t first, count; /* in `path_names` */
+};
+
+/* Stacks of one function that get one verdict. */
+struct call_path {
+	size_t first, count;	    /* of its stack with most functions */
+	uint64_t first_ns, last_ns; /* of their unfreed mappings */
+	uint32_t next;		    /* path of the same function, plus 1; 0: none */
+};
+
+struct causes {
+	struct mmt_report *report;
+	struct mmt_group *groups;
+	struct intern names; /* its ids are those of causes */
+	struct intern function_names;
+	uint32_t *functions;		     /* by place of the group: id in function_names */
+	enum mmt_lifetime_verdict *together; /* by id: on the mappings of all groups of the function */
+	struct build_id_paths build_ids;
+	VECTOR(struct named_stack) named_stacks;
+	VECTOR(struct call_path) paths;
+	VECTOR(uint64_t) path_names;
+	struct map function_paths;	     /* id in function_names -> its first path, plus 1 */
+	uint32_t *group_paths;		     /* by place of the group: place in `paths`; or ROW_NO_SET */
+	enum mmt_lifetime_verdict *of_paths; /* by id */
+	uint32_t *of_groups;		     /* by place of the group: its cause */
+	struct mmt_cause *items;
+	size_t count;
+	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
+};
+
+/* Show a row that only reserved memory together with the row that committed most of it. */
+static void join_halves(struct mmt_group *groups, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_group *reserver = groups[i].reserved_by ? &groups[groups[i].reserved_by - 1] : NULL;
+
+		if (!reserver || !groups[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
+			continue;
+		reserver->joined_to = groups[i].id;
+		/* Only the reserving row has the number of mappings. */
+		if (!groups[i].hint)
+			groups[i].hint = reserver->hint;
+	}
+}
+
+static const struct mmt_group *find_cause_group(const struct causes *causes, const struct mmt_group *group)
+{
+	if (group->unfreed_bytes || !group->reserved_by)
+		return group;
+	return &causes->groups[group->reserved_by - 1];
+}
+
+static char *function_of_group(const struct mmt_group *group)
+{
+	return rows_function_name(group->origin < group->frame_count ? group->frames[group->origin] : NULL);
+}
+
+/* NULL: out of memory. The caller frees it. */
+static char *name_function(const struct mmt_group *origin)
+{
+	const char pattern[] = {(char)origin->pattern, 0};
+
+	if (mmt_pattern_is_by_design(origin->pattern))
+		return strdup(pattern);
+	return origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
+}
+
+/* Append the functions of the program that the stack has from its origin on. Those of a runtime depend on how the code
+ * is run. *jit_ret: some of the code is JIT code. False: out of memory. */
+static bool list_names(struct causes *causes, const struct mmt_group *group, bool *jit_ret)
+{
+	*jit_ret = false;
+	for (size_t i = group->origin; i < group->frame_count; i++) {
+		const struct mmt_frame *frame = group->frames[i];
+		bool jit = frame->kind == MMT_FRAME_JIT;
+
+		*jit_ret |= jit;
+		if ((jit && (!frame->function || !strcmp(frame->function, "Interpreter"))) ||
+		    mmt_frame_is_runtime(frame))
+			continue;
+		if (!vector_push(&causes->path_names, identity_frame_checksum(&causes->build_ids, frame)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * JIT code that is compiled again has other addresses, and functions that were inlined have no frame: such a path has
+ * several stacks one after another, each of which looks like a cache by itself. And which of its callers makes a heap
+ * grow is chance. So stacks that differ only in that have one path; others have none. False: out of memory.
+ */
+static bool name_stack(struct causes *causes, size_t place)
+{
+	const struct mmt_group *group = &causes->groups[place], *origin = find_cause_group(causes, group);
+	struct named_stack stack = {.place = (uint32_t)place, .first = causes->path_names.count};
+	bool has_path = true;
+
+	causes->group_paths[place] = ROW_NO_SET;
+	if (mmt_pattern_is_by_design(origin->pattern)) {
+		CLEANUP(free) char *name = function_of_group(group);
+
+		if (!name || !vector_push(&causes->path_names, map_checksum(name, strlen(name))))
+			return false;
+	} else if (!list_names(causes, group, &has_path)) {
+		return false;
+	}
+	stack.count = causes->path_names.count - stack.first;
+	return !has_path || vector_push(&causes->named_stacks, stack);
+}
+
+static int compare_named_stacks(const void *left, const void *right)
+{
+	const struct named_stack *a = left, *b = right;
+
+	if (a->count != b->count)
+		return a->count < b->count ? 1 : -1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Whether the path is what remains of the functions of the other if some are inlined. */
+static bool is_part_of(const struct causes *causes, const struct named_stack *stack, const struct call_path *path)
+{
+	const uint64_t *names = causes->path_names.items;
+	size_t found = 0;
+
+	for (size_t i = 0; i < path->count && found < stack->count; i++)
+		found += names[stack->first + found] == names[path->first + i];
+	return found == stack->count;
+}
+
+/* The time between the mappings of a path and of a group. Code that was compiled again runs from then on. */
+static uint64_t find_gap(const struct call_path *path, const struct mmt_group *group)
+{
+	if (!group->unfreed_count || group->first_ns > path->last_ns)
+		return group->unfreed_count ? group->first_ns - path->last_ns : 0;
+	return path->first_ns > group->last_ns ? path->first_ns - group->last_ns : 0;
+}
+
+/* Add the stack to the path of its function that it can be a part of, or start one. False: out of memory. */
+static bool add_to_path(struct causes *causes, const struct named_stack *stack)
+{
+	const struct mmt_group *group = &causes->groups[stack->place];
+	const uint64_t *first = map_get(&causes->function_paths, causes->functions[stack->place]);
+	struct call_path path = {stack->first, stack->count, group->first_ns, group->last_ns,
+				 first ? (uint32_t)*first : 0};
+	struct call_path *best = NULL;
+	unsigned compared = 0;
+
+	for (uint32_t next = path.next; next && compared < PATHS_COMPARED; compared++) {
+		struct call_path *other = &causes->paths.items[next - 1];
+
+		if (is_part_of(causes, stack, other) && (!best || find_gap(other, group) <= find_gap(best, group)))
+			best = other;
+		next = other->next;
+	}
+	if (!best) {
+		causes->group_paths[stack->place] = (uint32_t)causes->paths.count;
+		return vector_push(&causes->paths, path) &&
+		       map_put(&causes->function_paths, causes->functions[stack->place], causes->paths.count);
+	}
+	causes->group_paths[stack->place] = (uint32_t)(best - causes->paths.items);
+	if (group->unfreed_count) {
+		best->first_ns = group->first_ns < best->first_ns ? group->first_ns : best->first_ns;
+		best->last_ns = group->last_ns > best->last_ns ? group->last_ns : best->last_ns;
+	}
+	return true;
+}
+
+/* Number the function or the pattern of each group, and its path. */
+static struct mmt_error *find_functions(struct causes *causes)
+{
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		CLEANUP(free) char *name = name_function(find_cause_group(causes, &causes->groups[i]));
+
+		causes->functions[i] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
+		if (causes->functions[i] == INTERN_NONE || !name_stack(causes, i))
+			return &error_no_memory;
+	}
+	vector_sort(&causes->named_stacks, compare_named_stacks);
+	for (size_t i = 0; i < causes->named_stacks.count; i++) {
+		if (!add_to_path(causes, &causes->named_stacks.items[i]))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* Judge the mappings of all groups with the same number together. Stacks that have freed everything show how long these
+ * mappings live. */
+static struct mmt_error *judge_numbered(const struct causes *causes, const struct ledger *ledger,
+					const struct rows *rows, const uint32_t *numbers, size_t count,
+					enum mmt_lifetime_verdict *verdicts_ret)
+{
+	CLEANUP(free) uint32_t *sets = calloc(rows->items.count + 1, sizeof(*sets));
+
+	if (!sets)
+		return &error_no_memory;
+	for (size_t i = 0; i < rows->items.count; i++)
+		sets[i] = rows->group_ids[i] ? numbers[rows->group_ids[i] - 1] : ROW_NO_SET;
+	return row_verdicts_judge_sets(ledger, rows, causes->report, sets, count, verdicts_ret);
+}
+
+static struct mmt_error *judge_functions(struct causes *causes, const struct ledger *ledger, const struct rows *rows)
+{
+	struct mmt_error *error =
+	    judge_numbered(causes, ledger, rows, causes->functions, causes->function_names.count, causes->together);
+
+	return error ? error
+		     : judge_numbered(causes, ledger, rows, causes->group_paths, causes->paths.count, causes->of_paths);
+}
+
+static bool path_leaks(const struct causes *causes, size_t place)
+{
+	uint32_t path = causes->group_paths[place];
+
+	return path != ROW_NO_SET && causes->of_paths[path] == MMT_LIFETIME_LEAK;
+}
+
+/* Memory of allocators and runtimes has one cause, whatever function needed it, so each row of it has its own verdict.
+ */
+static void judge_by_design(struct causes *causes)
+{
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		struct mmt_group *group = &causes->groups[i];
+
+		if (!path_leaks(causes, i) || !mmt_pattern_is_by_design(find_cause_group(causes, group)->pattern) ||
+		    !verdict_is_open(group->verdict))
+			continue;
+		group->verdict = MMT_LIFETIME_LEAK;
+		group->advised_ns = group->outlived_count = group->outlived_ns = 0;
+	}
+}
+
+/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. */
+static uint32_t find_cause(struct causes *causes, size_t place)
+{
+	const struct mmt_group *origin = find_cause_group(causes, &causes->groups[place]);
+	const char *function = intern_get(&causes->function_names, causes->functions[place], NULL);
+	bool leaks = (origin->verdict == MMT_LIFETIME_LEAK || path_leaks(causes, place)) &&
+		     !mmt_pattern_is_by_design(origin->pattern) && !origin->lost;
+	CLEANUP(free) char *key = NULL;
+
+	if (asprintf(&key, "%s%s", leaks ? LEAK_PREFIX : "", function) < 0) {
+		key = NULL;
+		return INTERN_NONE;
+	}
+	return intern_put_string(&causes->names, key);
+}
+
+/* Start a cause with its first group, which is the largest. */
+static struct mmt_error *start_cause(struct causes *causes, const struct mmt_group *group, struct arena *arena)
+{
+	const struct mmt_group *origin = find_cause_group(causes, group);
+	struct mmt_cause *cause = &causes->items[causes->count++];
+	CLEANUP(free) char *name = NULL;
+
+	*cause = (struct mmt_cause){.pattern =
+					mmt_pattern_is_by_design(origin->pattern) ? origin->pattern : MMT_PATTERN_NONE,
+				    .memory_class = group->memory_class,
+				    .file = group->file,
+				    .resident_bytes = MMT_UNKNOWN,
+				    .first_ns = UINT64_MAX};
+	if (mmt_pattern_is_by_design(origin->pattern))
+		return NULL;
+	name = origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
+	cause->name = name ? arena_string(arena, name) : NULL;
+	return cause->name ? NULL : &error_no_memory;
+}
+
+static void add(uint64_t *sum, uint64_t bytes)
+{
+	if (bytes != MMT_UNKNOWN)
+		*sum = saturating_add(*sum == MMT_UNKNOWN ? 0 : *sum, bytes, MMT_BYTES_MAX);
+}
+
+static void add_group(struct causes *causes, uint32_t number, const struct mmt_group *group)
+{
+	struct mmt_cause *cause = &causes->items[number];
+	uint64_t size = group->memory_bytes ? group->memory_bytes : group->unfreed_bytes;
+
+	add(&cause->memory_bytes, group->memory_bytes);
+	add(&cause->unfreed_bytes, group->unfreed_bytes);
+	add(&cause->committed_bytes, group->committed_bytes);
+	add(&cause->committed_bytes, group->committed_before_bytes);
+	add(&cause->reserved_bytes, group->reserved_bytes);
+	add(&cause->resident_bytes, group->resident_bytes);
+	add(&cause->resident_bytes, group->resident_before_bytes);
+	cause->unfreed_count += group->unfreed_count;
+	cause->mapping_count += group->mapping_count;
+	cause->group_count++;
+	if (group->bytes_per_minute == MMT_RATE_UNKNOWN || cause->bytes_per_minute == MMT_RATE_UNKNOWN)
+		cause->bytes_per_minute = MMT_RATE_UNKNOWN;
+	else
+		cause->bytes_per_minute =
+		    bytes_per_minute((double)cause->bytes_per_minute + (double)group->bytes_per_minute, 60e9);
+	if (group->unfreed_count) {
+		cause->first_ns = group->first_ns < cause->first_ns ? group->first_ns : cause->first_ns;
+		cause->last_ns = group->last_ns > cause->last_ns ? group->last_ns : cause->last_ns;
+	}
+	if (group->verdict == MMT_LIFETIME_LEAK)
+		add(&causes->leaking_bytes[number], size);
+	if (group->verdict && size >= causes->largest_bytes[number]) {
+		causes->largest_bytes[number] = size;
+		cause->verdict = group->verdict;
+	}
+}
+
+/* A leak decides unless it is a small part; otherwise the largest row with a verdict does. */
+static void decide(struct causes *causes)
+{
+	for (size_t i = 0; i < causes->count; i++) {
+		struct mmt_cause *cause = &causes->items[i];
+		uint64_t size = cause->memory_bytes ? cause->memory_bytes : cause->unfreed_bytes;
+
+		if (causes->leaking_bytes[i] && causes->leaking_bytes[i] >= size / LEAK_SHARE)
+			cause->verdict = MMT_LIFETIME_LEAK;
+		if (!cause->unfreed_count)
+			cause->first_ns = cause->last_ns = MMT_UNKNOWN;
+	}
+}
+
+static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
+{
+	size_t count = causes->report->group_count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_group *group = &causes->groups[i];
+		struct mmt_error *error = NULL;
+
+		causes->of_groups[i] = INTERN_NONE;
+		if (!group->unfreed_bytes && !group->memory_bytes)
+			continue;
+		causes->of_groups[i] = find_cause(causes, i);
+		if (causes->of_groups[i] == INTERN_NONE)
+			return &error_no_memory;
+		if (causes->of_groups[i] == causes->count)
+			error = start_cause(causes, group, arena);
+		if (error)
+			return error;
+		add_group(causes, causes->of_groups[i], group);
+	}
+	return NULL;
+}
+
+/* True if a leak of the same function is a separate cause. */
+static int has_leaking_sibling(const struct causes *causes, const struct mmt_cause *cause)
+{
+	CLEANUP(free) char *key = NULL;
+
+	if (!cause->name)
+		return false;
+	if (asprintf(&key, LEAK_PREFIX "%s", cause->name) < 0) {
+		key = NULL;
+		return -1;
+	}
+	return intern_find(&causes->names, key, strlen(key) + 1) != INTERN_NONE;
+}
+
+/* The groups of a cause are a leak together; not if the leaks of the same function are a separate cause. */
+static struct mmt_error *set_leaks_together(const struct causes *causes, struct mmt_cause *cause)
+{
+	int leaking_sibling = has_leaking_sibling(causes, cause);
+
+	if (leaking_sibling < 0)
+		return &error_no_memory;
+	if (!leaking_sibling && cause->verdict != MMT_LIFETIME_LEAK) {
+		cause->verdict = MMT_LIFETIME_LEAK;
+		cause->leaks_together = true;
+	}
+	return NULL;
+}
+
+/* A function leaks if all of its memory together does and no stack of it leaks by itself, or if a path does. */
+static struct mmt_error *set_leaking_functions(struct causes *causes)
+{
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		struct mmt_cause *cause =
+		    causes->of_groups[i] == INTERN_NONE ? NULL : &causes->items[causes->of_groups[i]];
+		struct mmt_error *error = NULL;
+
+		if (!cause)
+			continue;
+		if (causes->together[causes->functions[i]] == MMT_LIFETIME_LEAK)
+			error = set_leaks_together(causes, cause);
+		if (error)
+			return error;
+		if (path_leaks(causes, i) && verdict_is_open(causes->groups[i].verdict)) {
+			cause->verdict = MMT_LIFETIME_LEAK;
+			cause->leaks_together = true;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * RSS is level, but mappings that are hardly touched can leak, for instance the stacks of threads: find how much the
+ * unfreed bytes of such causes grew since then.
+ */
+static void find_unfreed_growth(struct causes *causes)
+{
+	struct mmt_report *report = causes->report;
+	uint64_t length_ns = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
+	uint64_t level_ns =
+	    report->growth.settled_ns > report->from_ns ? report->growth.settled_ns - report->from_ns : 0;
+	double point = length_ns ? (double)level_ns / (double)length_ns * MMT_TREND_POINTS : 0;
+	unsigned first = point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1;
+	uint64_t grown = 0;
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &causes->groups[i];
+		uint32_t number = causes->of_groups[i];
+		const struct mmt_cause *cause = number == INTERN_NONE ? NULL : &causes->items[number];
+		uint64_t at_end = group->trend[MMT_TREND_POINTS - 1];
+
+		if (!cause || cause->verdict != MMT_LIFETIME_LEAK || cause->resident_bytes == MMT_UNKNOWN ||
+		    cause->memory_bytes > cause->unfreed_bytes / 2)
+			continue;
+		if (at_end > group->trend[first])
+			grown = saturating_add(grown, at_end - group->trend[first], MMT_BYTES_MAX);
+	}
+	if (grown > report->growth.floor_bytes)
+		report->growth.unfreed_growth_bytes = grown;
+}
+
+/* List the IDs of the groups of each cause. */
+static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
+{
+	for (size_t i = 0; i < causes->count; i++) {
+		causes->items[i].groups = arena_alloc(arena, causes->items[i].group_count, sizeof(uint32_t));
+		if (!causes->items[i].groups)
+			return &error_no_memory;
+		causes->items[i].group_count = 0;
+	}
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		struct mmt_cause *cause;
+
+		if (causes->of_groups[i] == INTERN_NONE)
+			continue;
+		cause = &causes->items[causes->of_groups[i]];
+		((uint32_t *)cause->groups)[cause->group_count++] = causes->groups[i].id;
+	}
+	return NULL;
+}
+
+static int compare_causes(const void *left, const void *right)
+{
+	const struct mmt_cause *a = left, *b = right;
+
+	bool a_leaks = a->verdict == MMT_LIFETIME_LEAK && a->memory_bytes,
+	     b_leaks = b->verdict == MMT_LIFETIME_LEAK && b->memory_bytes;
+
+	if (a_leaks != b_leaks)
+		return a_leaks ? -1 : 1;
+	if (a->memory_bytes != b->memory_bytes)
+		return a->memory_bytes < b->memory_bytes ? 1 : -1;
+	if (a->unfreed_bytes != b->unfreed_bytes)
+		return a->unfreed_bytes < b->unfreed_bytes ? 1 : -1;
+	return a->groups[0] < b->groups[0] ? -1 : a->groups[0] > b->groups[0];
+}
+
+/* `ledger` NULL: there are no mappings to judge. */
+static struct mmt_error *judge_causes(struct causes *causes, const struct ledger *ledger, const struct rows *rows,
+				      struct arena *arena)
+{
+	const struct mmt_growth *growth = &causes->report->growth;
+	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
+	struct mmt_error *error = find_functions(causes);
+
+	if (!error && ledger)
+		error = judge_functions(causes, ledger, rows);
+	if (!error)
+		judge_by_design(causes);
+	if (!error)
+		error = add_groups(causes, arena);
+	if (!error)
+		error = list_groups(causes, arena);
+	if (error)
+		return error;
+	decide(causes);
+	error = set_leaking_functions(causes);
+	if (verdict == MMT_VERDICT_PLATEAU || verdict == MMT_VERDICT_STEADY)
+		find_unfreed_growth(causes);
+	return error;
+}
+
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
+				   const struct rows *rows, struct arena *arena)
+{
+	size_t count = report->group_count;
+	CLEANUP(free) uint32_t *of_groups = calloc(count + 1, sizeof(*of_groups));
+	CLEANUP(free) uint64_t *leaking_bytes = calloc(count + 1, sizeof(*leaking_bytes));
+	CLEANUP(free) uint64_t *largest_bytes = calloc(count + 1, sizeof(*largest_bytes));
+	CLEANUP(free) struct mmt_cause *items = calloc(count + 1, sizeof(*items));
+	CLEANUP(free) uint32_t *functions = calloc(count + 1, sizeof(*functions));
+	CLEANUP(free) enum mmt_lifetime_verdict *together = calloc(count + 1, sizeof(*together));
+	CLEANUP(free) uint32_t *group_paths = calloc(count + 1, sizeof(*group_paths));
+	CLEANUP(free) enum mmt_lifetime_verdict *of_paths = calloc(count + 1, sizeof(*of_paths));
+	struct causes causes = {.report = report,
+				.groups = groups,
+				.of_groups = of_groups,
+				.items = items,
+				.functions = functions,
+				.together = together,
+				.group_paths = group_paths,
+				.of_paths = of_paths,
+				.leaking_bytes = leaking_bytes,
+				.largest_bytes = largest_bytes};
+	struct mmt_cause *kept;
+	struct mmt_error *error;
+
+	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
+		return NULL;
+	if (!of_groups || !leaking_bytes || !largest_bytes || !items || !functions || !together || !group_paths ||
+	    !of_paths)
+		return &error_no_memory;
+	join_halves(groups, count);
+	error = build_id_paths_init(&causes.build_ids, report) ? judge_causes(&causes, ledger, rows, arena)
+							       : &error_no_memory;
+	intern_deinit(&causes.names);
+	intern_deinit(&causes.function_names);
+	build_id_paths_deinit(&causes.build_ids);
+	vector_deinit(&causes.named_stacks);
+	vector_deinit(&causes.paths);
+	vector_deinit(&causes.path_names);
+	map_deinit(&causes.function_paths);
+	if (error)
+		return error;
+	kept = arena_alloc(arena, causes.count, sizeof(*kept));
+	if (!kept)
+		return &error_no_memory;
+	qsort(items, causes.count, sizeof(*items), compare_causes);
+	if (causes.count)
+		memcpy(kept, items, causes.count * sizeof(*items));
+	for (size_t i = 0; i < causes.count; i++) {
+		for (size_t j = 0; j < kept[i].group_count; j++)
+			groups[kept[i].groups[j] - 1].cause = (uint32_t)i + 1;
+	}
+	report->causes = kept;
+	report->cause_count = causes.count;
+	return NULL;
+}
