@@ -163,6 +163,10 @@ struct mmt_frame {
 /* True if the frame is in a module of a language runtime, unless it is a main function that only starts the runtime. */
 MMT_PUBLIC bool mmt_frame_is_runtime(const struct mmt_frame *frame);
 
+/* True if the frame is in a file of an interpreter (Python, PHP, Ruby), or an extension module of Python's library.
+ * is_loop_ret: whether it is in the function that interprets the program's code; may be NULL. */
+MMT_PUBLIC bool mmt_frame_is_interpreter(const struct mmt_frame *frame, bool *is_loop_ret);
+
 /* Of an ELF file that was mapped. */
 struct mmt_module {
 	const char *path;     /* as in mmt_frame.module_path */
@@ -529,7 +533,6 @@ struct mmt_failure {
 	const int32_t *pids;
 	size_t pid_count;
 };
-
 
 /* Set while recording: see mmt_record_options.mark_fd. */
 struct mmt_mark {

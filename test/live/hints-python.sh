@@ -19,6 +19,8 @@ expect_no_function leak_map
 record_stacks "$interpreter" -X perf "${program[@]}"
 expect_no_hint '(Python) have no names'
 expect_function '^py::leak_map:'
+"$MMTRACE" report --no-pager -n 0 --min-bytes 0 -i "$recording" | grep -A1 '^ *py::leak_native:' |
+	grep -q '^ *py::by_sort\.<locals>\.key:' || fail "other lines stand between the functions of Python"
 record_stacks PYTHONPERFSUPPORT=1 "$interpreter" "${program[@]}"
 expect_no_hint '(Python) have no names'
 expect_function '^py::leak_map:'

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/report/stack-origin.h"
@@ -204,16 +205,28 @@ START_TEST(function_of_the_program)
 	    /* Of a program without symbols it is the best one available. */
 	    {1, true, {"libc.so.6:mmap", "app:", "app:main"}},
 	    {2, false, {"libc.so.6:mmap", "libc.so.6:malloc"}},
+	    /* Interpreters: the function that is interpreted, or else what it calls; other libraries count themselves.
+	     */
+	    {4,
+	     true,
+	     {"libc.so.6:mmap", "python3.12:resize", "python3.12:", "libpython3.12.so.1.0:", "[jit]:py::leak"}},
+	    {1, false, {"libc.so.6:mmap", "python3.12:resize", "python3.12:_PyEval_EvalFrameDefault"}},
+	    {2, true, {"libc.so.6:malloc", "libruby-3.1.so.3.1.2:", "ruby3.1:rb_str_times", "ruby3.1:", "libc.so.6:x"}},
+	    {1, true, {"libc.so.6:malloc", "php8.2:zend_malloc", "php8.2:", "[jit]:", "php8.2:execute_ex"}},
+	    {1, true, {"libc.so.6:mmap", "numpy.so:alloc", "python3.12:call", "[jit]:py::leak"}},
 	};
 
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
 		struct stack stack;
 		size_t count = make_frames(stacks[i].frames, &stack);
 		size_t first = origin_find(stack.frames, count), looked = 0, place;
+		char paths[FRAMES_MAX][64];
 
 		for (size_t j = 0; j < count; j++) {
 			if (stack.frames[j]->module && !strcmp(stack.frames[j]->module, "[jit]"))
 				stack.room[j].kind = MMT_FRAME_JIT;
+			(void)snprintf(paths[j], sizeof(paths[j]), "/usr/bin/%s", stack.frames[j]->module);
+			stack.room[j].module_path = paths[j];
 		}
 		ck_assert_int_eq(origin_find_function(stack.frames, count, first, &looked, &place), stacks[i].found);
 		ck_assert_uint_eq(place, stacks[i].place);

@@ -572,6 +572,98 @@ START_TEST(runs_of_unnamed_runtime_frames)
 }
 END_TEST
 
+#define PYTHON .module = "python3.12", .module_path = "/usr/bin/python3.12"
+#define RUBY .module = "libruby-3.1.so", .module_path = "/usr/lib/libruby-3.1.so"
+
+static char *render_frames(const struct mmt_frame *lines, size_t count, size_t stack_frames)
+{
+	const struct mmt_frame *pointers[32];
+	struct mmt_report report = sample_report();
+	struct mmt_group group = sample_groups[0];
+
+	for (size_t i = 0; i < count; i++)
+		pointers[i] = &lines[i];
+	group.frames = pointers;
+	group.frame_count = count;
+	report.groups = &group;
+	report.group_count = 1;
+	return render(&report, &(struct mmt_text_options){.stack_frames = stack_frames});
+}
+
+/* Only what a function calls, and its callers, are shown of an interpreter. */
+START_TEST(frames_of_interpreters)
+{
+	static const struct mmt_frame python[] = {
+	    {.function = "mmap", .module = "libc.so.6"},
+	    {.function = "new_mmap_object", .module = "mmap.so", .module_path = "/usr/lib/lib-dynload/mmap.so"},
+	    {.function = "type_call", PYTHON},
+	    {.function = "_PyObject_MakeTpCall", PYTHON},
+	    {.function = "_PyEval_EvalFrameDefault", PYTHON},
+	    {.kind = MMT_FRAME_JIT, .function = "py::leak", .module = "[jit]"},
+	    {.function = "py_trampoline_evaluator", PYTHON},
+	    {.function = "_PyEval_EvalFrameDefault", PYTHON},
+	    {.kind = MMT_FRAME_JIT, .function = "py::by_callback", .module = "[jit]"},
+	    {.function = "_PyEval_EvalFrameDefault", PYTHON},
+	    {.function = "call_back", .module = "plugin.so", .module_path = "/opt/plugin.so"},
+	    {.function = "_PyEval_EvalFrameDefault", PYTHON},
+	    {.kind = MMT_FRAME_JIT, .function = "py::main", .module = "[jit]"},
+	    {.function = "_PyEval_EvalFrameDefault", PYTHON},
+	    {.function = "Py_RunMain", PYTHON},
+	    {.function = "__libc_start_main", .module = "libc.so.6"},
+	    {.function = "_start", PYTHON},
+	};
+	static const char shown[] = "      mmap                       libc.so.6\n"
+				    "      new_mmap_object            mmap.so\n"
+				    "      type_call                  python3.12\n"
+				    "      ... 2 interpreter frames\n"
+				    "      py::leak                   [jit]\n"
+				    "      py::by_callback            [jit]\n"
+				    "      _PyEval_EvalFrameDefault   python3.12\n"
+				    "      call_back                  plugin.so\n"
+				    "      _PyEval_EvalFrameDefault   python3.12\n"
+				    "      py::main                   [jit]\n"
+				    "      ... 2 interpreter frames\n"
+				    "      __libc_start_main          libc.so.6\n"
+				    "      _start                     python3.12\n";
+	/* Without names, where the interpreter's loop begins shows in its name or, without that, in a missing one. */
+	static const struct mmt_frame unnamed[] = {
+	    {.function = "mmap", .module = "libc.so.6"},
+	    {.function = "PyByteArray_Resize", PYTHON},
+	    {.function = "type_call", PYTHON},
+	    {.function = "call", PYTHON},
+	    {.function = "_PyEval_EvalFrameDefault.cold", PYTHON},
+	    {.function = "Py_RunMain", PYTHON},
+	};
+	static const struct mmt_frame stripped[] = {
+	    {.function = "mmap", .module = "libc.so.6"},
+	    {.module_offset = 0x10, RUBY},
+	    {.function = "rb_str_times", RUBY},
+	    {.module_offset = 0x20, RUBY},
+	    {.function = "rb_yield", RUBY},
+	    {.module_offset = 0x30, RUBY},
+	};
+	char *text = render_frames(python, sizeof(python) / sizeof(*python), 13);
+
+	ASSERT_HAS(text, shown);
+	ASSERT_HAS(text, "frames of the interpreter between two functions are omitted; --stacks all shows them.\n");
+	free(text);
+	text = render_frames(python, sizeof(python) / sizeof(*python), 9);
+	ASSERT_HAS(text, "      _PyEval_EvalFrameDefault   python3.12\n      ... 5 more frames\n");
+	free(text);
+	text = render_frames(python, sizeof(python) / sizeof(*python), 0);
+	ASSERT_HAS(text, "py_trampoline_evaluator");
+	ASSERT_WARNINGS(text, "of the interpreter");
+	free(text);
+	text = render_frames(unnamed, sizeof(unnamed) / sizeof(*unnamed), 12);
+	ASSERT_HAS(text, "      call                 python3.12\n      ... 2 interpreter frames\n");
+	ASSERT_WARNINGS(text, "between two functions");
+	free(text);
+	text = render_frames(stripped, sizeof(stripped) / sizeof(*stripped), 12);
+	ASSERT_HAS(text, "      rb_str_times          libruby-3.1.so\n      ... 3 interpreter frames\n");
+	free(text);
+}
+END_TEST
+
 START_TEST(unnamed_frames_are_counted_by_kind)
 {
 	struct mmt_completeness completeness = {.complete_stacks = 1, .frames = 1408, .frames_without_name = 36};
@@ -1831,7 +1923,8 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, dump_of_hostile_names, warnings_come_first, differences_from_the_kernel,
 			table_of_processes, growth_of_processes, requested_figures, checks_before_the_exit,
 			checks_of_many_processes, stacks_are_complete_doubtful_or_truncated,
-			runs_of_unnamed_runtime_frames, unnamed_frames_are_counted_by_kind, discarded_parts);
+			runs_of_unnamed_runtime_frames, frames_of_interpreters, unnamed_frames_are_counted_by_kind,
+			discarded_parts);
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_tests(cases, selection, sorted_by_memory, line_of_a_control_group, sorted_by_resident_and_committed,
 			table_of_causes, rates_of_the_table_add_up, counts_of_mappings, refused_calls_come_first,

@@ -127,17 +127,44 @@ static bool is_host(const struct mmt_frame *frame)
 	return frame->module && runtimes_start_in(frame->module);
 }
 
+bool mmt_frame_is_interpreter(const struct mmt_frame *frame, bool *is_loop_ret)
+{
+	const char *loop = NULL;
+	bool is =
+	    frame->kind == MMT_FRAME_NATIVE && frame->module_path && runtimes_interpret_in(frame->module_path, &loop);
+
+	if (is_loop_ret)
+		*is_loop_ret = loop && frame->function && starts_with(frame->function, loop);
+	return is;
+}
+
 bool mmt_frame_is_runtime(const struct mmt_frame *frame)
 {
 	if (frame->kind != MMT_FRAME_NATIVE || !frame->module)
 		return false;
-	return runtimes_own_library(frame->module) ||
+	return runtimes_own_library(frame->module) || mmt_frame_is_interpreter(frame, NULL) ||
 	       (is_host(frame) && (!frame->function || strcmp(frame->function, "main") != 0));
 }
 
 static bool is_function_of_program(const struct mmt_frame *frame)
 {
 	return frame->function && !mmt_frame_is_runtime(frame) && !is_host(frame) && !origin_is_library(frame);
+}
+
+/* An interpreter's frames stand for the function that they interpret, if it has a name, or else for what that calls. */
+static bool find_interpreted(const struct mmt_frame *const *frames, size_t frame_count, size_t *looked, size_t *place)
+{
+	for (size_t i = *looked > *place ? *looked : *place; i < frame_count; i++) {
+		if (!mmt_frame_is_interpreter(frames[i], NULL)) {
+			if (frames[i]->kind == MMT_FRAME_JIT && frames[i]->function)
+				*place = i;
+			return true;
+		}
+		if (!frames[*place]->function && frames[i]->function)
+			*place = i;
+		*looked = i + 1;
+	}
+	return false;
 }
 
 bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
@@ -148,6 +175,8 @@ bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_co
 	*place = origin;
 	if (!frame)
 		return false;
+	if (mmt_frame_is_interpreter(frame, NULL))
+		return find_interpreted(frames, frame_count, looked, place);
 	if (frame->function || (frame->kind != MMT_FRAME_JIT && !mmt_frame_is_runtime(frame)))
 		return true;
 	for (size_t i = *looked > origin ? *looked : origin + 1; i < frame_count; i++) {

@@ -19,9 +19,9 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 /*
  * The same for --by function: if that frame has no name, and is in a runtime or in JIT code, the innermost named
- * function of the program. False: no named function found yet, and `*place` is the frame itself; the next call can skip
- * the first
- * `*looked` frames.
+ * function of the program; if it is in an interpreter, the function that is interpreted. False: more frames are needed;
+ * `*place` is the best so far, and the next call can skip the first `*looked` frames to learn whether the frames
+ * suffice.
  */
 bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
 			  size_t *place);

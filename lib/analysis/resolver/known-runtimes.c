@@ -31,6 +31,7 @@ static const struct runtime runtimes[] = {
      .advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)",
      .interpreted = "",
      .interpreted_named = "py::",
+     .loop = "_PyEval_EvalFrameDefault",
      .interpreted_advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)"},
     {.name = "mono",
      .label = "Mono",
@@ -46,6 +47,7 @@ static const struct runtime runtimes[] = {
 	 "start it with -d opcache.jit=off to have them interpreted",
      .interpreted = "",
      .interpreted_named = "",
+     .loop = "execute_ex",
      .interpreted_advice = "start it with -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=1205 "
 			   "-d opcache.jit_debug=0x10, which names the innermost of nested functions"},
     {.name = "erlang",
@@ -67,6 +69,7 @@ static const struct runtime runtimes[] = {
 	 "frame pointers, or without --yjit",
      .interpreted = "",
      .interpreted_named = "",
+     .loop = "vm_exec_core",
      .interpreted_advice = "start it with --yjit --yjit-call-threshold=1 --yjit-perf (Ruby 3.3 and later), which "
 			   "names the functions that it compiles"},
 };
@@ -147,6 +150,15 @@ const struct runtime *runtimes_of_file(const char *path)
 			return runtimes_find(files[i].runtime);
 	}
 	return NULL;
+}
+
+bool runtimes_interpret_in(const char *path, const char **loop_ret)
+{
+	const struct runtime *runtime = runtimes_of_file(path);
+
+	*loop_ret = runtime ? runtime->loop : NULL;
+	/* Extension modules of Python's own library. */
+	return *loop_ret || strstr(path, "/lib-dynload/");
 }
 
 bool runtimes_own_library(const char *module)

@@ -28,10 +28,14 @@ struct runtime {
 	 * names for these frames. `interpreted_named`: prefix of these names in the perf map; "" for any name.
 	 */
 	const char *interpreted, *interpreted_named, *interpreted_advice;
+	const char *loop; /* prefix of the name of the function that interprets code; NULL: none, or not known */
 };
 
 /* The runtime that a file belongs to; NULL: none of the known ones. */
 const struct runtime *runtimes_of_file(const char *path);
+
+/* Whether the file belongs to an interpreter written in C; loop_ret: struct runtime's `loop`. */
+bool runtimes_interpret_in(const char *path, const char **loop_ret);
 
 /* Whether every function in the module (a file name) is a runtime's own. */
 bool runtimes_own_library(const char *module);

@@ -19,9 +19,23 @@ struct gap {
 	size_t first, last;
 };
 
+enum line_kind { LINE_FRAME, LINE_RUNTIME, LINE_LIBRARY, LINE_INTERPRETER };
+
+/* A line shows the first of its frames, or replaces all of them. */
+struct line {
+	enum line_kind kind;
+	size_t frames;
+};
+
+/* Consecutive frames of an interpreter; those from `folded` on are folded. */
+struct interpreter_run {
+	size_t first, folded, last;
+};
+
 struct layout {
 	unsigned indent, function_columns, module_columns;
 	bool folds;
+	struct interpreter_run run; /* the one that was looked at last */
 	struct gap outer;	    /* runtime frames that are folded although they have names */
 	struct gap inner;	    /* frames of libraries below the program's own; only in stacks that are cut */
 	struct gap middle;	    /* likewise, of other libraries or of the runtime that JIT code calls */
@@ -54,34 +68,100 @@ static struct gap find_outer_run(const struct mmt_group *group)
 	return longest.last - longest.first >= FOLD_MIN ? longest : (struct gap){0};
 }
 
-/* How many frames, from this one on, are folded into one line; 0: this frame is shown. Runtime frames without a name
- * are always folded. */
-static size_t folded_from(const struct mmt_group *group, const struct layout *layout, size_t first)
+#define INTERPRETER_KEPT                                                                                               \
+	2 /* frames of a run that calls a function of the program, which show what that function does */
+
+/*
+ * Fold what runs the program's functions, and keep what they call. Without symbols, where that begins is only known
+ * from the names of what they call.
+ */
+static size_t find_interpreter_fold(const struct mmt_group *group, const struct interpreter_run *run)
 {
+	bool is_called = run->last < group->frame_count && group->frames[run->last]->kind == MMT_FRAME_JIT;
+	bool is_loop = false, named = false;
+	size_t place = run->first;
+
+	if (place && group->frames[place - 1]->kind == MMT_FRAME_JIT)
+		return place;
+	for (; place < run->last; place++) {
+		(void)mmt_frame_is_interpreter(group->frames[place], &is_loop);
+		if (is_loop || (named && !group->frames[place]->function))
+			break;
+		named |= group->frames[place]->function != NULL;
+	}
+	return is_called && place > run->first + INTERPRETER_KEPT ? run->first + INTERPRETER_KEPT : place;
+}
+
+/* The run that a frame is in; empty: it is not the interpreter's. */
+static const struct interpreter_run *find_interpreter_run(const struct mmt_group *group, struct layout *layout,
+							  size_t place)
+{
+	struct interpreter_run *run = &layout->run;
+
+	if (place >= run->first && place < run->last)
+		return run;
+	*run = (struct interpreter_run){.first = place, .last = place};
+	while (run->last < group->frame_count && mmt_frame_is_interpreter(group->frames[run->last], NULL))
+		run->last++;
+	while (run->first && run->last > place && mmt_frame_is_interpreter(group->frames[run->first - 1], NULL))
+		run->first--;
+	run->folded = find_interpreter_fold(group, run);
+	return run;
+}
+
+/* A frame, and those of the interpreter between two functions of the program, which only show that it runs them. */
+static struct line line_of_frame(const struct mmt_group *group, struct layout *layout, size_t first)
+{
+	struct line line = {.kind = LINE_FRAME, .frames = 1};
+	const struct interpreter_run *run;
+
+	if (!layout->folds || group->frames[first]->kind != MMT_FRAME_JIT || first + 1 >= group->frame_count)
+		return line;
+	run = find_interpreter_run(group, layout, first + 1);
+	if (run->last < group->frame_count && group->frames[run->last]->kind == MMT_FRAME_JIT)
+		line.frames += run->last - run->first;
+	return line;
+}
+
+/* The line that begins with this frame. Runtime frames without a name are always folded. */
+static struct line line_at(const struct mmt_group *group, struct layout *layout, size_t first)
+{
+	const struct interpreter_run *run;
 	size_t last = first;
 
 	if (!layout->folds)
-		return 0;
-	if (first == layout->outer.first && layout->outer.last > first)
-		return layout->outer.last - first;
+		return line_of_frame(group, layout, first);
 	if (first == layout->inner.first && layout->inner.last > first)
-		return layout->inner.last - first;
+		return (struct line){.kind = LINE_LIBRARY, .frames = layout->inner.last - first};
 	if (first == layout->middle.first && layout->middle.last > first)
-		return layout->middle.last - first;
+		return (struct line){.kind = LINE_LIBRARY, .frames = layout->middle.last - first};
+	run = find_interpreter_run(group, layout, first);
+	if (run->last > first)
+		return first >= run->folded && first + 1 < run->last
+			   ? (struct line){.kind = LINE_INTERPRETER, .frames = run->last - first}
+			   : line_of_frame(group, layout, first);
+	if (first == layout->outer.first && layout->outer.last > first)
+		return (struct line){.kind = LINE_RUNTIME, .frames = layout->outer.last - first};
 	while (last < group->frame_count && last != layout->outer.first && last != layout->inner.first &&
 	       (last != layout->middle.first || !last) && !group->frames[last]->function &&
 	       mmt_frame_is_runtime(group->frames[last]))
 		last++;
-	return last - first >= FOLD_MIN ? last - first : 0;
+	return last - first >= FOLD_MIN ? (struct line){.kind = LINE_RUNTIME, .frames = last - first}
+					: line_of_frame(group, layout, first);
 }
 
-static size_t count_lines(const struct mmt_group *group, const struct layout *layout)
+static size_t count_lines_from(const struct mmt_group *group, struct layout *layout, size_t frame)
 {
-	size_t lines = 0, folded;
+	size_t lines = 0;
 
-	for (size_t i = 0; i < group->frame_count; i += folded ? folded : 1, lines++)
-		folded = folded_from(group, layout, i);
+	for (; frame < group->frame_count; lines++)
+		frame += line_at(group, layout, frame).frames;
 	return lines;
+}
+
+static size_t count_lines(const struct mmt_group *group, struct layout *layout)
+{
+	return count_lines_from(group, layout, 0);
 }
 
 /*
@@ -138,15 +218,12 @@ static size_t find_own(const struct mmt_group *group)
 }
 
 /* The frame at which line `line` begins. */
-static size_t frame_at_line(const struct mmt_group *group, const struct layout *layout, size_t line)
+static size_t frame_at_line(const struct mmt_group *group, struct layout *layout, size_t line)
 {
 	size_t frame = 0;
 
-	while (line-- && frame < group->frame_count) {
-		size_t folded = folded_from(group, layout, frame);
-
-		frame += folded ? folded : 1;
-	}
+	while (line-- && frame < group->frame_count)
+		frame += line_at(group, layout, frame).frames;
 	return frame;
 }
 
@@ -156,7 +233,7 @@ static size_t frame_at_line(const struct mmt_group *group, const struct layout *
  */
 static void fold_before_own(const struct mmt_group *group, size_t limit, struct layout *layout)
 {
-	size_t own = find_own(group), shown = limit / 2 + 1, rest = 0, first;
+	size_t own = find_own(group), shown = limit / 2 + 1, rest, first;
 
 	if (limit <= 4 * OUTERMOST_KEPT || own == group->frame_count || count_lines(group, layout) <= limit ||
 	    own < frame_at_line(group, layout, limit - OUTERMOST_KEPT - 1))
@@ -164,8 +241,7 @@ static void fold_before_own(const struct mmt_group *group, size_t limit, struct 
 	/* The entry of the library. */
 	if (group->frames[own]->kind == MMT_FRAME_NATIVE && group->frames[own - 1]->function)
 		own--;
-	for (size_t i = own, folded; i < group->frame_count; i += folded ? folded : 1, rest++)
-		folded = folded_from(group, layout, i);
+	rest = count_lines_from(group, layout, own);
 	first = frame_at_line(group, layout, limit - 1 - (rest < shown ? rest : shown));
 	if (first < own)
 		layout->middle = (struct gap){.first = first, .last = own};
@@ -228,13 +304,14 @@ static struct layout make_layout(const struct text *text, const struct mmt_group
 		fold_before_own(group, text->options->stack_frames, &layout);
 		cut_lines(group, text->options->stack_frames, &layout);
 	}
-	for (size_t i = 0, folded; i < group->frame_count; i += folded ? folded : 1) {
+	for (size_t i = 0, frames; i < group->frame_count; i += frames) {
 		const struct mmt_frame *frame = group->frames[i];
+		struct line line = line_at(group, &layout, i);
 		unsigned name = name_columns(text, frame);
 		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
 
-		folded = folded_from(group, &layout, i);
-		if (folded)
+		frames = line.frames;
+		if (line.kind != LINE_FRAME)
 			continue;
 		if (name > layout.function_columns && name <= FUNCTION_COLUMNS)
 			layout.function_columns = name;
@@ -294,12 +371,6 @@ static void put_gap(struct text *text, size_t count, const char *what, unsigned 
 	text_line(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
 }
 
-static bool is_gap_of_library(const struct layout *layout, size_t first)
-{
-	return (first == layout->inner.first && layout->inner.last) ||
-	       (first == layout->middle.first && layout->middle.last);
-}
-
 static void mark_frame(const struct mmt_frame *frame, struct text_stack_marks *marks)
 {
 	marks->doubtful |= frame->doubtful;
@@ -322,22 +393,24 @@ static void put_end(struct text *text, const struct mmt_group *group, unsigned i
 void text_stack(struct text *text, const struct mmt_group *group, unsigned indent, struct text_stack_marks *marks)
 {
 	struct layout layout = make_layout(text, group, indent);
-	size_t line = 0, cut = 0, step;
+	static const char *const folded[] = {
+	    [LINE_RUNTIME] = "runtime ", [LINE_LIBRARY] = "library ", [LINE_INTERPRETER] = "interpreter "};
+	struct line line;
+	size_t number = 0, cut = 0;
 
-	for (size_t i = 0; i < group->frame_count; i += step, line++) {
-		size_t folded = folded_from(group, &layout, i);
-
-		step = folded ? folded : 1;
-		if (line >= layout.cut_first && line < layout.cut_last) {
-			cut += step;
-			if (line + 1 == layout.cut_last)
+	for (size_t i = 0; i < group->frame_count; i += line.frames, number++) {
+		line = line_at(group, &layout, i);
+		if (number >= layout.cut_first && number < layout.cut_last) {
+			cut += line.frames;
+			if (number + 1 == layout.cut_last)
 				put_gap(text, cut, "more ", indent);
-		} else if (folded) {
-			put_gap(text, step, is_gap_of_library(&layout, i) ? "library " : "runtime ", indent);
+		} else if (line.kind != LINE_FRAME) {
+			put_gap(text, line.frames, folded[line.kind], indent);
 			marks->folded = true;
 		} else {
 			put_frame(text, group->frames[i], &layout);
 			mark_frame(group->frames[i], marks);
+			marks->between |= line.frames > 1;
 		}
 	}
 	marks->hidden |= group->hidden_frame_count > 0;
@@ -450,8 +523,8 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 {
 	const struct text_stack_marks *marks = &explanations->marks;
 
-	if (!explanations->reserved && !marks->doubtful && !marks->unnamed && !marks->folded && !marks->cut &&
-	    !marks->hidden && !any_truncated(marks))
+	if (!explanations->reserved && !marks->doubtful && !marks->unnamed && !marks->folded && !marks->between &&
+	    !marks->cut && !marks->hidden && !any_truncated(marks))
 		return;
 	text_end_line(text);
 	if (explanations->reserved)
@@ -464,6 +537,8 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 			       "gives names.");
 	if (marks->folded || marks->cut)
 		put_line(text, "...: frames omitted; --stacks all shows every frame.");
+	if (marks->between)
+		put_line(text, "frames of the interpreter between two functions are omitted; --stacks all shows them.");
 	if (marks->hidden)
 		put_line(text, "frames hidden by --hide are omitted.");
 	put_ends(text, explanations);

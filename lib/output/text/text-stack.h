@@ -8,6 +8,7 @@
 /* Marks in the stacks printed so far that are explained below them. */
 struct text_stack_marks {
 	bool doubtful, unnamed, folded, cut, hidden;
+	bool between; /* frames between two functions are folded without a line */
 	bool ends[MMT_STACK_END_KINDS];
 };
 
