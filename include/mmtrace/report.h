@@ -195,7 +195,8 @@ enum mmt_pattern {
 	MMT_PATTERN_FILE,
 	MMT_PATTERN_MEMFD,
 	MMT_PATTERN_SHM,
-	MMT_PATTERN_AIO, /* contexts of io_setup() */
+	MMT_PATTERN_AIO,       /* contexts of io_setup() */
+	MMT_PATTERN_METASPACE, /* what HotSpot knows of Java's classes */
 	MMT_PATTERN_KINDS,
 };
 
@@ -376,6 +377,11 @@ struct mmt_cause {
 	enum mmt_pattern pattern;    /* MMT_PATTERN_NONE: see name */
 	enum mmt_class memory_class; /* of the first group, as is the file */
 	const char *file;
+	/* Of memory that malloc keeps, and of thread stacks: the function in whose calls most of it was mapped or made
+	 * accessible, which need not keep it. Of a function that several others call: that of these with most. NULL:
+	 * not known, or none has a quarter. caller_bytes: memory_bytes of its groups. */
+	const char *caller;
+	uint64_t caller_bytes;
 	enum mmt_lifetime_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest group */
 	bool leaks_together; /* the groups are a leak together, although some or all are none by themselves */
 	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */

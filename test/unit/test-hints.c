@@ -21,7 +21,7 @@ static struct mmt_group make_group(enum mmt_pattern pattern, uint64_t bytes, uin
 
 static void assert_hint(const struct mmt_group *group, uint64_t live_threads, const char *words)
 {
-	const char *hint = hints_of_group(group, live_threads);
+	const char *hint = hints_of_group(group, live_threads, false);
 
 	ck_assert_ptr_nonnull(hint);
 	ck_assert_msg(strstr(hint, words), "\"%s\" is not in: %s", words, hint);
@@ -31,7 +31,7 @@ START_TEST(no_hint_without_a_cause)
 {
 	struct mmt_group group = make_group(MMT_PATTERN_NONE, 64 * MIB, 64);
 
-	ck_assert_ptr_null(hints_of_group(&group, 1));
+	ck_assert_ptr_null(hints_of_group(&group, 1, false));
 }
 END_TEST
 
@@ -44,10 +44,21 @@ START_TEST(small_rows_get_no_hint)
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		struct mmt_group group = make_group(patterns[i], MIB - 1, 1);
 
-		ck_assert_ptr_null(hints_of_group(&group, 1));
+		ck_assert_ptr_null(hints_of_group(&group, 1, false));
 		group.committed_before_bytes = 1;
-		ck_assert_ptr_nonnull(hints_of_group(&group, 1));
+		ck_assert_ptr_nonnull(hints_of_group(&group, 1, false));
 	}
+}
+END_TEST
+
+/* A limit of arenas does not help against the memory of one. */
+START_TEST(one_arena_has_other_advice)
+{
+	struct mmt_group group = make_group(MMT_PATTERN_ARENA, 64 * MIB, 1);
+
+	ck_assert_ptr_nonnull(strstr(hints_of_group(&group, 1, false), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_null(strstr(hints_of_group(&group, 1, true), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_nonnull(strstr(hints_of_group(&group, 1, true), "heap profiler"));
 }
 END_TEST
 
@@ -59,14 +70,14 @@ START_TEST(few_mappings_get_no_hint)
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		struct mmt_group group = make_group(patterns[i], 32 * MIB, 8), few = group, busy = group, other = group;
 
-		ck_assert_ptr_nonnull(hints_of_group(&group, 1));
+		ck_assert_ptr_nonnull(hints_of_group(&group, 1, false));
 		few.unfreed_count = 7;
-		ck_assert_ptr_null(hints_of_group(&few, 1));
+		ck_assert_ptr_null(hints_of_group(&few, 1, false));
 		busy.freed_count = 8;
-		ck_assert_ptr_null(hints_of_group(&busy, 1));
+		ck_assert_ptr_null(hints_of_group(&busy, 1, false));
 		/* The stack's other mappings are most of it. */
 		other.unfreed_bytes = 64 * MIB;
-		ck_assert_ptr_null(hints_of_group(&other, 1));
+		ck_assert_ptr_null(hints_of_group(&other, 1, false));
 	}
 }
 END_TEST
@@ -76,11 +87,11 @@ START_TEST(little_code_gets_no_hint)
 {
 	struct mmt_group few = make_group(MMT_PATTERN_CODE, 31 * MIB, 31), many = few, large = few;
 
-	ck_assert_ptr_null(hints_of_group(&few, 1));
+	ck_assert_ptr_null(hints_of_group(&few, 1, false));
 	many.unfreed_count = 32;
-	ck_assert_ptr_nonnull(hints_of_group(&many, 1));
+	ck_assert_ptr_nonnull(hints_of_group(&many, 1, false));
 	large.committed_bytes = 32 * MIB;
-	ck_assert_ptr_nonnull(hints_of_group(&large, 1));
+	ck_assert_ptr_nonnull(hints_of_group(&large, 1, false));
 }
 END_TEST
 
@@ -95,7 +106,7 @@ START_TEST(threads_that_run_or_finished)
 	assert_hint(&group, 40, "glibc caches");
 	/* 20 small stacks, which glibc may all cache */
 	assert_hint(&cached, 1, "glibc caches");
-	ck_assert_ptr_null(hints_of_group(&few, 1));
+	ck_assert_ptr_null(hints_of_group(&few, 1, false));
 	/* The mappings of a function are not all stacks. */
 	group.name = "start (server)";
 	assert_hint(&group, 1, "glibc caches");
@@ -224,8 +235,8 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("hints");
 	TCase *tests = add_tcase(suite, "hints");
 
-	tcase_add_tests(tests, no_hint_without_a_cause, small_rows_get_no_hint, few_mappings_get_no_hint,
-			little_code_gets_no_hint, threads_that_run_or_finished, tools_of_the_runtime, growth_before,
-			huge_pages_that_are_mostly_empty, source_of_huge_pages);
+	tcase_add_tests(tests, no_hint_without_a_cause, small_rows_get_no_hint, one_arena_has_other_advice,
+			few_mappings_get_no_hint, little_code_gets_no_hint, threads_that_run_or_finished,
+			tools_of_the_runtime, growth_before, huge_pages_that_are_mostly_empty, source_of_huge_pages);
 	return suite;
 }

@@ -63,7 +63,7 @@ static const struct {
     {MMT_PATTERN_HEAP,
      MMT_CLASS_HEAP,
      {"libc.so.6:brk", "libc.so.6:malloc", "node:v8::internal::BackingStore::Allocate"}},
-    {MMT_PATTERN_CODE,
+    {MMT_PATTERN_METASPACE,
      MMT_CLASS_ANON,
      {"libc.so.6:mmap", "libjvm.so:os::commit_memory", "libjvm.so:metaspace::VirtualSpaceNode::commit_range"}},
     {MMT_PATTERN_NONE, MMT_CLASS_GC_RESERVE, {"libc.so.6:mmap", "leak.so:map", "libcoreclr.so:"}},

@@ -23,6 +23,10 @@ static const struct mmt_frame *const load[] = {FRAME("mmap", "libc.so.6"), FRAME
 static const struct mmt_frame *const load_deeper[] = {FRAME("mmap", "libc.so.6"), FRAME("load", "server"),
 						      FRAME("main", "server")};
 static const struct mmt_frame *const load_of_plugin[] = {FRAME("mmap", "libc.so.6"), FRAME("load", "plugin.so")};
+static const struct mmt_frame *const wrapped_load[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
+						       FRAME("new_page", "server"), FRAME("load", "server")};
+static const struct mmt_frame *const wrapped_parse[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
+							FRAME("new_page", "server"), FRAME("parse", "server")};
 static const struct mmt_frame *const parse[] = {FRAME("mmap", "libc.so.6"), FRAME("parse", "server")};
 
 #define STACK(list) .frames = list, .frame_count = sizeof(list) / sizeof(*(list)), .origin = 1
@@ -114,6 +118,42 @@ START_TEST(patterns_by_design_are_one_cause)
 		assert_cause(0, "parse (server)", MMT_PATTERN_NONE, 5000, 2);
 		assert_cause(1, "load (server)", MMT_PATTERN_NONE, 4000, 1);
 	}
+}
+END_TEST
+
+static void assert_caller(size_t place, const char *caller, uint64_t bytes)
+{
+	ck_assert_pstr_eq(report.causes[place].caller, caller);
+	ck_assert_uint_eq(report.causes[place].caller_bytes, bytes);
+}
+
+/* The memory of a heap is not of the function in whose calls it grew, which is named nevertheless. */
+START_TEST(heaps_name_their_callers)
+{
+	BUILD({STACK(load), .memory_bytes = 7000, .pattern = MMT_PATTERN_ARENA},
+	      {STACK(parse), .memory_bytes = 500, .pattern = MMT_PATTERN_ARENA},
+	      {STACK(load_deeper), .memory_bytes = 400, .pattern = MMT_PATTERN_ARENA},
+	      {STACK(parse), .memory_bytes = 300, .pattern = MMT_PATTERN_GC_HEAP});
+	assert_cause(0, NULL, MMT_PATTERN_ARENA, 7900, 3);
+	assert_caller(0, "load (server)", 7400);
+	assert_caller(1, NULL, 0);
+}
+END_TEST
+
+/* Several functions call a wrapper, in one cause or in two. */
+START_TEST(wrappers_name_their_callers)
+{
+	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_parse), .memory_bytes = 3000});
+	assert_cause(0, "buffer_new (server)", MMT_PATTERN_NONE, 10000, 2);
+	assert_caller(0, "load (server)", 7000);
+	BUILD({STACK(wrapped_load), .memory_bytes = 7000, .verdict = MMT_LIFETIME_CACHE},
+	      {STACK(wrapped_parse), .memory_bytes = 3000, .verdict = MMT_LIFETIME_LEAK});
+	assert_cause(0, "buffer_new (server)", MMT_PATTERN_NONE, 3000, 1);
+	assert_caller(0, "parse (server)", 3000);
+	assert_caller(1, "load (server)", 7000);
+	/* The name says all. */
+	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_load), .memory_bytes = 3000});
+	assert_caller(0, NULL, 0);
 }
 END_TEST
 
@@ -491,6 +531,49 @@ START_TEST(every_pattern_has_its_hint)
 }
 END_TEST
 
+/* Threads, each of which makes 8 MiB of its malloc arena accessible. */
+static const char *hint_of_arenas(unsigned threads)
+{
+	const uint64_t caller = CODE + NAMED + 1;
+	struct recording_builder *builder = start_recording(true);
+
+	for (unsigned i = 0; i < threads; i++) {
+		uint64_t address = ADDRESS + 64 * i * MEBIBYTE;
+		struct builder_call map = {
+		    .call = CALL_MMAP,
+		    .time_ns = START + i * SECOND + 1,
+		    .pid = PID,
+		    .tid = PID + (int32_t)i,
+		    .result = (int64_t)address,
+		    .arguments = {0, 64 * MEBIBYTE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1ULL, 0},
+		    .callchain = &caller,
+		    .callchain_count = 1};
+		struct builder_call grow = map;
+
+		grow.call = CALL_MPROTECT;
+		grow.time_ns++;
+		grow.result = 0;
+		memcpy(grow.arguments, (uint64_t[]){address, 8 * MEBIBYTE, PROT_READ | PROT_WRITE}, 24);
+		builder_call(builder, &map);
+		builder_call(builder, &grow);
+	}
+	name_code(builder, &(const char *){"new_heap"}, 1);
+	(void)end_recording(builder);
+	ck_assert_uint_eq(made->group_count, 1);
+	ck_assert_int_eq(made->groups[0].pattern, MMT_PATTERN_ARENA);
+	ck_assert_ptr_nonnull(made->groups[0].hint);
+	return made->groups[0].hint;
+}
+
+START_TEST(limits_of_arenas_help_against_several)
+{
+	ck_assert_ptr_nonnull(strstr(hint_of_arenas(3), "MALLOC_ARENA_MAX"));
+	report_file_teardown();
+	report_file_setup();
+	ck_assert_ptr_null(strstr(hint_of_arenas(1), "MALLOC_ARENA_MAX"));
+}
+END_TEST
+
 /* One page is resident when recording ends. */
 static void add_final_residency(struct recording_builder *builder)
 {
@@ -713,14 +796,16 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_tests(tcase, one_cause_for_each_function, leaks_of_a_function_are_separate);
 	tcase_add_loop_test(tcase, patterns_by_design_are_one_cause, MMT_PATTERN_ARENA, MMT_PATTERN_KINDS);
-	tcase_add_tests(tcase, lost_calls_have_no_function, commits_belong_to_the_reservation,
-			reservations_with_memory_are_not_joined, a_leak_of_a_sixteenth_decides, figures_are_sums);
+	tcase_add_tests(tcase, heaps_name_their_callers, wrappers_name_their_callers, lost_calls_have_no_function,
+			commits_belong_to_the_reservation, reservations_with_memory_are_not_joined,
+			a_leak_of_a_sixteenth_decides, figures_are_sums);
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
 	tcase = add_tcase(suite, "together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, one_verdict_in_every_grouping,
 			lines_make_no_other_path, inlining_makes_no_other_path, callers_of_a_heap_have_one_verdict,
-			every_pattern_has_its_hint, mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
+			every_pattern_has_its_hint, limits_of_arenas_help_against_several,
+			mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
 			memory_made_accessible_throughout_is_a_leak);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
 	tcase_add_tests(tcase, memory_made_accessible_in_turns_is_no_leak,

@@ -824,6 +824,8 @@ START_TEST(table_of_causes)
 	     .unfreed_bytes = 64 << 20,
 	     .unfreed_count = 8,
 	     .reserved_bytes = 61 << 20,
+	     .caller = "parse (b.so)",
+	     .caller_bytes = 2 << 20,
 	     .bytes_per_minute = 3 << 10,
 	     .groups = second_groups,
 	     .group_count = 3},
@@ -834,15 +836,16 @@ START_TEST(table_of_causes)
 	report.cause_count = 2;
 	report.group_count = 0;
 	report.growth.rate_from_ns = 3000000000;
-	text = render(&report, &(struct mmt_text_options){.width = 100});
-	ASSERT_HAS(text,
-		   "\n      memory    per minute  verdict           what            mapped by\n"
-		   "    1.00 MiB     +2.00 MiB  LEAK              cache-of-th...  evil\\x1b (a.so)  #2\n"
-		   "    3.00 MiB             -  cache             anon            malloc arenas, of 64.00 MiB mapped"
-		   "  #1 and 2 more\n\n");
+	text = render(&report, &(struct mmt_text_options){.width = 150});
+	ASSERT_HAS(
+	    text,
+	    "\n      memory    per minute  verdict           what            mapped by\n"
+	    "    1.00 MiB     +2.00 MiB  LEAK              cache-of-th...  evil\\x1b (a.so)  #2\n"
+	    "    3.00 MiB             -  cache             anon            malloc arenas, 66 % in calls from parse "
+	    "(b.so), of 64.00 MiB mapped  #1 and 2 more\n\n");
 	free(text);
 	report.growth.older_bytes_per_minute = -(3 << 20);
-	text = render(&report, &(struct mmt_text_options){.width = 100});
+	text = render(&report, &(struct mmt_text_options){.width = 150});
 	ASSERT_HAS(text,
 		   "  #1 and 2 more\n"
 		   "                 -3.00 MiB  given back in rows above, or of memory that was mapped before\n\n");

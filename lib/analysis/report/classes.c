@@ -180,7 +180,9 @@ static const struct rule {
     /* HotSpot uses the same functions to map memory for code and for the heap. */
     {"libjvm.so", "CodeHeap::", ALL_CLASSES, MMT_PATTERN_CODE},
     {"libjvm.so", "CodeCache::", ALL_CLASSES, MMT_PATTERN_CODE},
-    {"libjvm.so", "metaspace::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libjvm.so", "metaspace::", PRIVATE_MEMORY, MMT_PATTERN_METASPACE},
+    {"libjvm.so", "Metaspace::", PRIVATE_MEMORY, MMT_PATTERN_METASPACE},
+    {"libjvm.so", "VirtualSpaceNode::", PRIVATE_MEMORY, MMT_PATTERN_METASPACE},
     {"libjvm.so", "os::reserve_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {"libjvm.so", "os::commit_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {"libjvm.so", "os::pd_", ALL_CLASSES, MMT_PATTERN_GC_HEAP},

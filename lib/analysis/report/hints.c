@@ -26,6 +26,7 @@ const char *mmt_pattern_name(enum mmt_pattern pattern)
 	    [MMT_PATTERN_MEMFD] = "memfd",
 	    [MMT_PATTERN_SHM] = "shm",
 	    [MMT_PATTERN_AIO] = "aio",
+	    [MMT_PATTERN_METASPACE] = "metaspace",
 	};
 
 	return pattern < MMT_PATTERN_KINDS ? names[pattern] : NULL;
@@ -40,6 +41,7 @@ bool mmt_pattern_is_by_design(enum mmt_pattern pattern)
 	case MMT_PATTERN_GC_HEAP:
 	case MMT_PATTERN_CODE:
 	case MMT_PATTERN_JVM_NATIVE:
+	case MMT_PATTERN_METASPACE:
 		return true;
 	default:
 		return false;
@@ -49,9 +51,11 @@ bool mmt_pattern_is_by_design(enum mmt_pattern pattern)
 const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 {
 	static const char *const explanations[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "malloc arena: glibc gives threads their own arenas and keeps freed memory in them. "
-				  "Often not a leak: try MALLOC_ARENA_MAX=2 in its environment, or malloc_trim(0). If "
-				  "it still grows, a heap profiler such as heaptrack shows which blocks are not freed",
+	    [MMT_PATTERN_ARENA] =
+		"malloc arena: glibc gives threads their own arenas and keeps freed memory in them. If "
+		"those of several threads grow, try MALLOC_ARENA_MAX=2 in its environment, or "
+		"malloc_trim(0). If it still grows, a heap profiler such as heaptrack shows which "
+		"blocks are not freed",
 	    [MMT_PATTERN_THREAD_STACK] =
 		"thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more belongs to threads that "
 		"still run, or that finished and were never joined or detached",
@@ -86,10 +90,19 @@ const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 	    [MMT_PATTERN_AIO] =
 		"contexts of io_setup() that were not destroyed: a leak if their number keeps growing; io_destroy() "
 		"ends it. They also count against fs.aio-max-nr",
+	    [MMT_PATTERN_METASPACE] =
+		"Metaspace of Java: its classes, which stay until their class loader is collected. If it keeps "
+		"growing, "
+		"classes are loaded again and again: `jcmd PID VM.classloader_stats` shows by which class loaders; "
+		"-XX:MaxMetaspaceSize limits it",
 	};
 
 	return pattern < MMT_PATTERN_KINDS ? explanations[pattern] : NULL;
 }
+
+static const char arena_of_one_thread[] =
+    "malloc arena of one thread, in which freed blocks stay: the stack is only a caller that needed more. A heap "
+    "profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) gives free pages back";
 
 static const char stacks_of_finished[] =
     "stacks of threads that finished and were never joined or detached: a leak. Call pthread_join() or "
@@ -204,7 +217,7 @@ static bool is_hoard(const struct mmt_group *group)
 	       group->class_bytes[memory_class] > group->unfreed_bytes / 2;
 }
 
-const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads)
+const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads, bool one_arena)
 {
 	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
 	bool large = group->unfreed_bytes >= FLOOR_BYTES || committed >= FLOOR_BYTES;
@@ -216,6 +229,10 @@ const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads)
 		return group->unfreed_count >= CODE_MAPPINGS_MIN || committed >= CODE_BYTES_MIN
 			   ? mmt_pattern_explanation(MMT_PATTERN_CODE)
 			   : NULL;
+	case MMT_PATTERN_ARENA:
+		if (!large)
+			return NULL;
+		return one_arena ? arena_of_one_thread : mmt_pattern_explanation(MMT_PATTERN_ARENA);
 	case MMT_PATTERN_AIO:
 		return is_hoard(group) ? mmt_pattern_explanation(MMT_PATTERN_AIO) : NULL;
 	case MMT_PATTERN_FILE:

@@ -8,8 +8,8 @@
 #include <mmtrace/report.h>
 
 /* The hint of a group whose figures are complete; NULL: none. `live_threads`: number of threads of its processes at the
- * end. */
-const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads);
+ * end. `one_arena`: most memory in malloc arenas belongs to one thread. */
+const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads, bool one_arena);
 
 /* The hint for memory that was mapped before the recording; NULL: none. */
 const char *hints_of_growth(const struct mmt_growth_part *part);

@@ -462,6 +462,119 @@ static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
 	return NULL;
 }
 
+/* Which caller made a heap grow, or a function map memory. */
+struct callers {
+	size_t *depths; /* by id in function_names: how many frames all stacks have in common, from their origin on */
+	const struct mmt_group **firsts; /* likewise: the first of its groups */
+	struct map bytes;		 /* of one cause: checksum of a caller -> memory */
+};
+
+static bool names_caller(enum mmt_pattern pattern)
+{
+	return pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_JVM_NATIVE ||
+	       pattern == MMT_PATTERN_THREAD_STACK;
+}
+
+static bool has_same_name(const struct mmt_frame *left, const struct mmt_frame *right)
+{
+	return left->function && right->function && !strcmp(left->function, right->function);
+}
+
+/* How many frames the stacks have in common from their origin on. */
+static size_t common_depth(const struct mmt_group *left, const struct mmt_group *right)
+{
+	size_t depth = 0;
+
+	while (left->origin + depth < left->frame_count && right->origin + depth < right->frame_count &&
+	       has_same_name(left->frames[left->origin + depth], right->frames[right->origin + depth]))
+		depth++;
+	return depth;
+}
+
+static void find_depths(const struct causes *causes, struct callers *callers)
+{
+	for (size_t i = 0; i < causes->report->group_count; i++) {
+		uint32_t function = causes->functions[i];
+		const struct mmt_group *group = &causes->groups[i];
+
+		if (causes->of_groups[i] == INTERN_NONE)
+			continue;
+		if (!callers->firsts[function]) {
+			callers->firsts[function] = group;
+			callers->depths[function] = SIZE_MAX;
+		} else {
+			size_t depth = common_depth(callers->firsts[function], group);
+
+			if (depth < callers->depths[function])
+				callers->depths[function] = depth;
+		}
+	}
+}
+
+/* NULL: all stacks have the same callers, or the caller has no name. */
+static const struct mmt_frame *find_caller(const struct causes *causes, const struct callers *callers, size_t place)
+{
+	const struct mmt_group *group = &causes->groups[place];
+	enum mmt_pattern pattern = find_cause_group(causes, group)->pattern;
+	size_t depth = mmt_pattern_is_by_design(pattern) ? 0 : callers->depths[causes->functions[place]];
+
+	if (mmt_pattern_is_by_design(pattern) ? !names_caller(pattern) : !depth)
+		return NULL;
+	if (depth >= group->frame_count || group->origin + depth >= group->frame_count ||
+	    !group->frames[group->origin + depth]->function)
+		return NULL;
+	return group->frames[group->origin + depth];
+}
+
+#define CALLER_SHARE 4 /* of the memory: a caller with less than 1/CALLER_SHARE explains little */
+
+static struct mmt_error *name_caller(const struct causes *causes, struct callers *callers, struct arena *arena,
+				     struct mmt_cause *cause)
+{
+	const struct mmt_frame *most = NULL;
+	CLEANUP(free) char *name = NULL;
+
+	map_deinit(&callers->bytes);
+	for (size_t i = 0; i < cause->group_count; i++) {
+		const struct mmt_group *group = &causes->groups[cause->groups[i] - 1];
+		const struct mmt_frame *caller = find_caller(causes, callers, cause->groups[i] - 1);
+		uint64_t checksum = caller ? identity_frame_checksum(&causes->build_ids, caller) : 0, bytes;
+
+		if (!caller || !group->memory_bytes)
+			continue;
+		if (!map_add(&callers->bytes, checksum, group->memory_bytes))
+			return &error_no_memory;
+		bytes = *map_get(&callers->bytes, checksum);
+		if (bytes > cause->caller_bytes) {
+			cause->caller_bytes = bytes;
+			most = caller;
+		}
+	}
+	if (!most || cause->caller_bytes < cause->memory_bytes / CALLER_SHARE) {
+		cause->caller_bytes = 0;
+		return NULL;
+	}
+	name = rows_function_name(most);
+	cause->caller = name ? arena_string(arena, name) : NULL;
+	return cause->caller ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *name_callers(struct causes *causes, struct arena *arena)
+{
+	CLEANUP(free) size_t *depths = calloc(causes->function_names.count + 1, sizeof(*depths));
+	CLEANUP(free) const struct mmt_group **firsts = calloc(causes->function_names.count + 1, sizeof(*firsts));
+	struct callers callers = {.depths = depths, .firsts = firsts};
+	struct mmt_error *error = NULL;
+
+	if (!depths || !firsts)
+		return &error_no_memory;
+	find_depths(causes, &callers);
+	for (size_t i = 0; !error && i < causes->count; i++)
+		error = name_caller(causes, &callers, arena, &causes->items[i]);
+	map_deinit(&callers.bytes);
+	return error;
+}
+
 static int compare_causes(const void *left, const void *right)
 {
 	const struct mmt_cause *a = left, *b = right;
@@ -494,6 +607,8 @@ static struct mmt_error *judge_causes(struct causes *causes, const struct ledger
 		error = add_groups(causes, arena);
 	if (!error)
 		error = list_groups(causes, arena);
+	if (!error)
+		error = name_callers(causes, arena);
 	if (error)
 		return error;
 	decide(causes);

@@ -591,8 +591,9 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
+	bool one_arena;
 
-	if (!bytes)
+	if (!bytes || !row_details_arenas(grouping->replay, grouping->rows, &one_arena))
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
@@ -610,7 +611,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 				group->pattern = (enum mmt_pattern)pattern;
 		}
 		if (group->pattern)
-			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group));
+			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group), one_arena);
 	}
 	return NULL;
 }

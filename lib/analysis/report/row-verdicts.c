@@ -122,6 +122,43 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 	return NULL;
 }
 
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+	return left > right ? left : right;
+}
+
+#define ONE_ARENA_PERCENT 75
+
+bool row_details_arenas(const struct replay *replay, const struct rows *rows, bool *one_ret)
+{
+	struct map threads = {0}; /* -> bytes */
+	uint64_t most = 0, sum = 0, thread, bytes;
+	size_t position = 0;
+	bool ok = true;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct space_interval *interval;
+
+		for (uint64_t address = 0; ok && (interval = space_next(process->space, address));
+		     address = interval->end) {
+			const struct account *owner = process_totals_owner(replay, interval);
+			bool is_used = interval->attributes.noreserve && interval->attributes.protection;
+
+			if (is_used && owner && rows_pattern(rows, owner) == MMT_PATTERN_ARENA)
+				ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
+					     interval->end - interval->start);
+		}
+	}
+	while (map_next(&threads, &position, &thread, &bytes)) {
+		most = larger(most, bytes);
+		sum += bytes;
+	}
+	map_deinit(&threads);
+	*one_ret = sum && most >= sum / 100 * ONE_ARENA_PERCENT;
+	return ok;
+}
+
 /* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
 static uint32_t row_of(const struct ledger *ledger, const struct rows *rows, const struct allocation *allocation)
 {
@@ -147,11 +184,6 @@ static void add_to_trend(struct mmt_group *group, const struct mmt_report *repor
 static uint64_t smaller(uint64_t left, uint64_t right)
 {
 	return left < right ? left : right;
-}
-
-static uint64_t larger(uint64_t left, uint64_t right)
-{
-	return left > right ? left : right;
 }
 
 /* The part of the window in which a selected process lived. A worker that leaked until it ended maps nothing later,

@@ -78,6 +78,9 @@ bool continues_mapping(const struct space_interval *left, const struct space_int
 struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
 				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;
 
+/* *one_ret: one thread has most of what is accessible in malloc arenas. False: out of memory. */
+bool row_details_arenas(const struct replay *replay, const struct rows *rows, bool *one_ret);
+
 #define ROW_NO_SET UINT32_MAX
 
 /*

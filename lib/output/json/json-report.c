@@ -613,6 +613,8 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 		document_string(document, "pattern", mmt_pattern_name(cause->pattern));
 		document_string(document, "memory_class", mmt_class_name(cause->memory_class));
 		document_string(document, "file", cause->file);
+		document_string(document, "caller", cause->caller);
+		document_unsigned(document, "caller_bytes", cause->caller ? cause->caller_bytes : MMT_UNKNOWN);
 		document_string(document, "verdict", mmt_lifetime_verdict_name(cause->verdict));
 		document_bool(document, "leaks_together", cause->leaks_together);
 		document_unsigned(document, "memory_bytes", cause->memory_bytes);

@@ -51,9 +51,13 @@ struct table_rates {
 static const char *describe_pattern(enum mmt_pattern pattern)
 {
 	static const char *const words[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "malloc arenas",   [MMT_PATTERN_THREAD_STACK] = "thread stacks",
-	    [MMT_PATTERN_HEAP] = "malloc heap",	     [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
-	    [MMT_PATTERN_CODE] = "code of programs", [MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
+	    [MMT_PATTERN_ARENA] = "malloc arenas",
+	    [MMT_PATTERN_THREAD_STACK] = "thread stacks",
+	    [MMT_PATTERN_HEAP] = "malloc heap",
+	    [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
+	    [MMT_PATTERN_CODE] = "code of programs",
+	    [MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
+	    [MMT_PATTERN_METASPACE] = "Metaspace of Java (classes)",
 	};
 
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
@@ -129,9 +133,34 @@ static void put_other_rates(struct text *text, const struct mmt_report *report, 
 		put_rest_of_rates(text, "", growth->older_bytes_per_minute, describe_older(report, rates));
 }
 
+static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t size, const char *format, ...)
+{
+	size_t length = strlen(sentence);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(sentence + length, size - length, format, arguments);
+	va_end(arguments);
+}
+
+#define CAUSE_NAME_BYTES 1024
+
+/* "malloc arenas, 95 % in calls from deflateInit2_ (libz.so.1)" */
+static void write_name(const struct mmt_cause *cause, char *name, size_t size)
+{
+	unsigned percent =
+	    cause->memory_bytes ? (unsigned)((double)cause->caller_bytes / (double)cause->memory_bytes * 100) : 0;
+
+	snprintf(name, size, "%s", cause->name ? cause->name : describe_pattern(cause->pattern));
+	if (cause->caller && cause->caller_bytes < cause->memory_bytes)
+		append(name, size, ", %u %% in calls from %s", percent, cause->caller);
+	else if (cause->caller)
+		append(name, size, ", in calls from %s", cause->caller);
+}
+
 static void put_name(struct text *text, const struct mmt_cause *cause)
 {
-	char rest[3 * MMT_SIZE_TEXT] = "";
+	char rest[3 * MMT_SIZE_TEXT] = "", name[CAUSE_NAME_BYTES];
 	unsigned width = text->options->width, room;
 
 	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes)
@@ -143,8 +172,8 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 	room = width > text->column + (unsigned)strlen(rest) + NAME_COLUMNS_MIN
 		   ? width - text->column - (unsigned)strlen(rest)
 		   : NAME_COLUMNS_MIN;
-	text_put_name(text, TEXT_STRONG, cause->name ? cause->name : describe_pattern(cause->pattern),
-		      width ? room : 0);
+	write_name(cause, name, sizeof(name));
+	text_put_name(text, TEXT_STRONG, name, width ? room : 0);
 	text_put(text, TEXT_PLAIN, rest);
 }
 
@@ -336,16 +365,6 @@ static bool has_leak(const struct mmt_report *report)
 			return true;
 	}
 	return false;
-}
-
-static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t size, const char *format, ...)
-{
-	size_t length = strlen(sentence);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(sentence + length, size - length, format, arguments);
-	va_end(arguments);
 }
 
 /* Print the verdict and its reason. */
