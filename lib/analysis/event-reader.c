@@ -470,9 +470,9 @@ const struct mmt_events_state *mmt_events_get_state(struct mmt_events *events)
 	return &events->state;
 }
 
-static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack)
+static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack, uint32_t delay)
 {
-	return stack_numbers_put_stack(context, sequence, stack);
+	return stack_numbers_put(context, sequence, (struct stack_number){.number = stack + 1, .delay = delay});
 }
 
 /* Replay the recording from its start, as a report does. */
@@ -527,9 +527,9 @@ struct mmt_error *mmt_events_symbolize(struct mmt_events *events, const struct m
 	if (error)
 		return error;
 	stacks->frames.count = 0;
-	stacks->stack = (struct mmt_stack){.end = MMT_STACK_END_NOT_RECORDED, .number = number.stack};
-	if (number.stack)
-		error = name_frames(stacks, number.stack - 1);
+	stacks->stack = (struct mmt_stack){.end = MMT_STACK_END_NOT_RECORDED, .number = number.number};
+	if (number.number)
+		error = name_frames(stacks, number.number - 1);
 	if (error)
 		return error;
 	stacks->stack.frames = stacks->frames.items;

@@ -28,7 +28,8 @@
 
 struct pack_stacks {
 	struct stack_numbers numbers;
-	struct intern callchains;      /* only the entries that are code addresses */
+	struct code_view *code;	       /* during the pass; NULL: the input is a packed recording */
+	struct intern callchains;      /* as code_view_keep_callchains() makes them; stack number 0: none */
 	struct packed_stacks resolved; /* has no code if `code_left_out` is set */
 };
 
@@ -104,9 +105,17 @@ static void pack_stacks_deinit(struct pack_stacks *stacks)
 	*stacks = (struct pack_stacks){0};
 }
 
-static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack)
+static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack, uint32_t delay)
 {
-	return stack_numbers_put_stack(&((struct pack_stacks *)context)->numbers, sequence, stack);
+	struct pack_stacks *stacks = context;
+	const uint64_t packed[] = {stack + 1}; /* the sample keeps its callchain */
+	uint32_t number =
+	    stacks->code ? code_view_callchain(stacks->code) : intern_put(&stacks->callchains, packed, sizeof(packed));
+
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	return stack_numbers_put(&stacks->numbers, sequence,
+				 (struct stack_number){.number = number + 1, .delay = delay});
 }
 
 /* Drop callchain entries that are not in mapped code: without frame pointers, the kernel's walk reads arbitrary words
@@ -124,34 +133,29 @@ static size_t keep_code(const struct space *space, const struct event_stack *sta
 	return count;
 }
 
-static struct mmt_error *note_callchain(struct pack_stacks *stacks, const struct process *process,
+/* Keep the kernel's callchain of a call that is not unwound. */
+static struct mmt_error *note_callchain(void *context, struct replay *replay, const struct process *process,
 					const struct event *event)
 {
-	uint64_t *kept = malloc(LIMIT_CALLCHAIN * sizeof(*kept));
-	uint32_t number = INTERN_NONE;
+	struct pack_stacks *stacks = context;
+	CLEANUP(free) uint64_t *words = NULL;
+	uint32_t number;
 	size_t count;
 
-	if (!kept)
+	/* A sample that was packed before keeps its callchain. */
+	if (!event->call.stack.callchain || replay->metadata->packed)
+		return NULL;
+	words = malloc((LIMIT_CALLCHAIN + 1) * sizeof(*words));
+	if (!words)
 		return &error_no_memory;
-	count = event->call.stack.callchain ? keep_code(process->space, &event->call.stack, kept) : 0;
-	if (count)
-		number = intern_put(&stacks->callchains, kept, count * sizeof(*kept));
-	free(kept);
+	words[0] = 0; /* no stack */
+	count = keep_code(process->space, &event->call.stack, words + 1);
 	if (!count)
 		return NULL;
+	number = intern_put(&stacks->callchains, words, (count + 1) * sizeof(*words));
 	if (number == INTERN_NONE)
 		return &error_no_memory;
-	return stack_numbers_put_callchain(&stacks->numbers, event->sequence, number);
-}
-
-static void note_call(void *context, struct replay *replay, struct process *process, const struct event *event)
-{
-	struct mmt_error *error = note_callchain(context, process, event);
-
-	if (replay->observer_error)
-		mmt_error_destroy(error);
-	else
-		replay->observer_error = error;
+	return stack_numbers_put(&stacks->numbers, event->sequence, (struct stack_number){.number = number + 1});
 }
 
 static bool resolve_name(struct packed_stacks *resolved, const struct mmt_frame *frame)
@@ -262,7 +266,11 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 {
 	struct mmt_error *error;
 
-	replay->watch = (struct replay_watch){.call = note_call, .stack = note_stack, .context = stacks};
+	replay->watch = (struct replay_watch){.no_stack = note_callchain, .stack = note_stack, .context = stacks};
+	if (!replay->metadata->packed) {
+		stacks->code = replay->code;
+		code_view_keep_callchains(replay->code, &stacks->callchains);
+	}
 	error = replay_run(replay);
 	for (size_t i = 0; !error && i < code_view_stack_count(replay->code); i++)
 		error = resolve_stack(stacks, replay, (uint32_t)i);
@@ -297,19 +305,22 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	return error;
 }
 
-/* Stack of an event: its number plus 1; 0: none. The callchain is valid as long as `stacks`. */
-static struct mmt_error *pack_stacks_get(const struct pack_stacks *stacks, uint64_t sequence, uint32_t *number_ret,
-					 const uint64_t **callchain_ret, size_t *callchain_count_ret)
+/* What the sample of an event gets. The callchain is valid as long as `stacks`. */
+static struct mmt_error *pack_stacks_get(struct pack_stacks *stacks, uint64_t sequence,
+					 struct stripped_stack *stack_ret)
 {
-	struct stack_number number;
+	struct stack_number number = {0};
 	struct mmt_error *error = stack_numbers_get(&stacks->numbers, sequence, &number);
-	size_t size = 0;
+	const uint64_t *words;
+	size_t size;
 
-	if (error)
+	*stack_ret = (struct stripped_stack){.delay = number.delay};
+	if (error || !number.number)
 		return error;
-	*number_ret = number.stack;
-	*callchain_ret = number.callchain ? intern_get(&stacks->callchains, number.callchain - 1, &size) : NULL;
-	*callchain_count_ret = size / sizeof(**callchain_ret);
+	words = intern_get(&stacks->callchains, number.number - 1, &size);
+	stack_ret->number = (uint32_t)words[0];
+	stack_ret->callchain = words + 1;
+	stack_ret->callchain_count = size / sizeof(*words) - 1;
 	return NULL;
 }
 
@@ -399,13 +410,15 @@ static struct mmt_error *append(struct pack *pack, const void *record, size_t si
 static struct mmt_error *write_sample(struct pack *pack, const struct event *event)
 {
 	const struct perf_event_attr *attr = &pack->file->attributes.items[event->attribute].attr;
-	struct stripped_stack stack = {0};
 	bool numbered = is_numbered(&pack->metadata->attributes[event->attribute]);
+	struct stripped_stack stack;
 	struct mmt_error *error = NULL;
 
+	if (role_is_dump(pack->metadata->attributes[event->attribute].role))
+		return NULL;
 	if (numbered)
-		error = pack_stacks_get(&pack->stacks, event->sequence, &stack.number, &stack.callchain,
-					&stack.callchain_count);
+		error = pack_stacks_get(&pack->stacks, event->sequence, &stack);
+	stack.keep_callchain = pack->metadata->packed;
 	buffer_clear(&pack->sample);
 	if (!error)
 		error = strip_sample(attr, pack->metadata->architecture, event->record,
@@ -429,8 +442,7 @@ static bool is_note(const struct event *event)
 
 /*
  * Keep records of mappings, tasks and losses, and notes, unchanged, and drop the rest: other records, now or of a later
- * recorder, may contain memory contents (chunks of perf maps and jitdumps do). Of stack dumps, keep the timestamp and
- * the call's result: a call counts from the time of its stack, so that peaks are identical to the byte.
+ * recorder, may contain memory contents (stack dumps and chunks of perf maps and jitdumps do).
  */
 static struct mmt_error *write_event(struct pack *pack, const struct event *event)
 {

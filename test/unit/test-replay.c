@@ -2,6 +2,7 @@
 /* A call's MMAP2 record or its stack dump, separated from the call by other events. */
 #include <check.h>
 #include <errno.h>
+#include <mmtrace/pack.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -558,12 +559,13 @@ static void add_mprotect(bool dump, uint64_t time_ns, int64_t result)
 						.result = result});
 }
 
-static struct mmt_error *count_stack(void *context, uint64_t sequence, uint32_t stack)
+static struct mmt_error *count_stack(void *context, uint64_t sequence, uint32_t stack, uint32_t delay)
 {
 	size_t *count = context;
 
 	(void)sequence;
 	(void)stack;
+	(void)delay;
 	++*count;
 	return NULL;
 }
@@ -730,6 +732,111 @@ START_TEST(early_calls_are_their_process_own)
 }
 END_TEST
 
+#define CREDITS 16
+
+/* When calls got their stacks, and how many accounts existed then. */
+struct credits {
+	const struct replay *replay;
+	size_t count;
+	uint64_t turn[CREDITS];
+	uint32_t delay[CREDITS], stack[CREDITS];
+	size_t accounts[CREDITS];
+};
+
+static struct mmt_error *note_credit(void *context, uint64_t sequence, uint32_t stack, uint32_t delay)
+{
+	struct credits *credits = context;
+
+	(void)sequence;
+	ck_assert_uint_lt(credits->count, CREDITS);
+	credits->turn[credits->count] = credits->replay->turn;
+	credits->delay[credits->count] = delay;
+	credits->stack[credits->count] = stack;
+	credits->accounts[credits->count++] = credits->replay->ledger.accounts.count;
+	return NULL;
+}
+
+static struct credits find_credits(void)
+{
+	struct mmt_report_options report;
+	const struct replay_options options = {.report = &report};
+	struct credits credits = {0};
+	struct replay replay;
+
+	mmt_report_options_init(&report);
+	report.input = path;
+	ck_assert_ptr_null(replay_init(&replay, &options));
+	credits.replay = &replay;
+	replay.watch = (struct replay_watch){.stack = note_credit, .context = &credits};
+	ck_assert_ptr_null(replay_run(&replay));
+	ck_assert_uint_eq(replay.waiting_calls.count, 0);
+	replay_deinit(&replay);
+	return credits;
+}
+
+static void add_early_mmap(bool dump, uint64_t time_ns, uint64_t place)
+{
+	call_from(0x401000 + 0x1000 * place,
+		  (struct builder_call){.call = CALL_MMAP,
+					.dump = dump,
+					.time_ns = time_ns,
+					.pid = CHILD,
+					.tid = CHILD,
+					.arguments = {0, MEBIBYTE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
+					.result = (int64_t)(ADDRESS + place * MEBIBYTE)});
+}
+
+/* Without its dumps, a packed recording gives each call its stack after the same events, and in the same order. */
+START_TEST(packed_calls_get_their_stacks_when_they_did)
+{
+	const struct mmt_pack_options options = {.input = path};
+	struct mmt_pack_summary summary;
+	struct credits recorded, packed;
+
+	/* Two threads, whose dumps come in the other order. */
+	add_mmap(false, 2000, PID, 0);
+	add_mmap(false, 2010, OTHER, 1);
+	add_mmap(true, 2020, OTHER, 1);
+	add_mmap(true, 2030, PID, 0);
+	/* A dump that is lost, and one that comes first. */
+	add_mmap(false, 2100, OTHER, 2);
+	builder_comm(builder, 2110, PID, PID, "renamed");
+	add_mmap(true, 2190, PID, 3);
+	add_mmap(false, 2200, PID, 3);
+	add_mmap(false, 2210, OTHER, 4);
+	builder_comm(builder, 2220, PID, PID, "again");
+	add_mmap(true, 2230, OTHER, 4);
+	/* A process whose code is not known until its first snapshot. */
+	builder_fork(builder, 2300, CHILD, CHILD, PID, PID);
+	builder_exec(builder, 2305, CHILD, CHILD, "child");
+	add_early_mmap(false, 2310, 5);
+	add_early_mmap(true, 2320, 5);
+	add_early_mmap(false, 2330, 6);
+	add_early_mmap(true, 2340, 6);
+	add_mmap(false, 2350, PID, 7);
+	add_mmap(true, 2360, PID, 7);
+	builder_snapshot(builder, SNAPSHOT_EXEC, 2400, CHILD, NULL, 0);
+	/* Its dump never comes. */
+	add_mmap(false, 2500, OTHER, 8);
+	builder_comm(builder, 2510, PID, PID, "last");
+	builder_round(builder);
+	builder_finish(builder, 100000);
+
+	recorded = find_credits();
+	ck_assert_uint_eq(recorded.count, 9);
+	ck_assert_uint_gt(recorded.delay[0] + recorded.delay[1], 0);
+	ck_assert_ptr_null(mmt_pack(&options, &summary));
+	packed = find_credits();
+	recorded.replay = packed.replay = NULL;
+	ck_assert_mem_eq(&recorded, &packed, sizeof(recorded));
+	/* Packed again. */
+	ck_assert_ptr_null(mmt_pack(&options, &summary));
+	packed = find_credits();
+	packed.replay = NULL;
+	ck_assert_mem_eq(&recorded, &packed, sizeof(recorded));
+}
+END_TEST
+
 /* NULL: they are not a window. */
 static struct mmt_report *report_between(struct mmt_timestamp from, struct mmt_timestamp to)
 {
@@ -824,7 +931,7 @@ Suite *test_suite(void)
 			dump_of_another_call_is_distinguished, losses_between_two_samples_separate_them,
 			failed_mprotect_is_unwound_once, late_commits_are_joined, late_commits_have_their_stacks);
 	tcase_add_checked_fixture(early, create, destroy);
-	tcase_add_test(early, early_calls_are_their_process_own);
+	tcase_add_tests(early, early_calls_are_their_process_own, packed_calls_get_their_stacks_when_they_did);
 	tcase_add_checked_fixture(windows, create, destroy);
 	tcase_add_tests(windows, marks_are_timestamps, more_processes_than_the_file_can_have);
 	return suite;

@@ -66,7 +66,7 @@ static bool holds_secret(const struct buffer *buffer)
 START_TEST(arguments_of_a_call_are_kept)
 {
 	const uint64_t chain[] = {0x401000, 0x402000};
-	const struct stripped_stack stack = {.number = 9, .callchain = chain, .callchain_count = 2};
+	const struct stripped_stack stack = {.number = 9, .delay = 3, .callchain = chain, .callchain_count = 2};
 	const struct perf_event_attr attr = make_attribute();
 	const struct perf_event_attr stripped = strip_attribute(&attr, &architecture_x86_64, true);
 	struct buffer sample, buffer;
@@ -104,7 +104,8 @@ START_TEST(arguments_of_a_call_are_kept)
 	ck_assert_uint_eq(bytes_u64(&bytes), 1);
 	for (int i = 0; i < 3; i++)
 		ck_assert_uint_eq(bytes_u64(&bytes), 0);
-	ck_assert_uint_eq(bytes_u64(&bytes), 9);
+	ck_assert_uint_eq(bytes_u32(&bytes), 9);
+	ck_assert_uint_eq(bytes_u32(&bytes), 3);
 	ck_assert(bytes_ok(&bytes));
 	ck_assert_uint_eq(bytes_left(&bytes), 0);
 	buffer_deinit(&buffer);
@@ -168,13 +169,14 @@ START_TEST(stripping_twice_changes_nothing)
 	const struct perf_event_attr attr = make_attribute();
 	const struct perf_event_attr once = strip_attribute(&attr, &architecture_x86_64, true);
 	const struct perf_event_attr twice_stripped = strip_attribute(&once, &architecture_x86_64, true);
+	const struct stripped_stack kept = {.number = 9, .keep_callchain = true};
 	struct buffer sample, first, second;
 
 	make_sample(&attr, &sample);
 	buffer_init(&first, 65536);
 	buffer_init(&second, 65536);
 	ck_assert_ptr_null(strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MMAP, &stack, &first));
-	ck_assert_ptr_null(strip_sample(&once, &architecture_x86_64, first.data, CALL_MMAP, &stack, &second));
+	ck_assert_ptr_null(strip_sample(&once, &architecture_x86_64, first.data, CALL_MMAP, &kept, &second));
 	ck_assert_uint_eq(first.size, second.size);
 	ck_assert_mem_eq(first.data, second.data, first.size);
 	ck_assert_mem_eq(&once, &twice_stripped, sizeof(once));

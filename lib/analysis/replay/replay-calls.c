@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/report/classes.h"
+#include "base/cleanup.h"
 #include "base/syscall-table.h"
 
 #define EARLY_SAMPLES_MAX 20000
@@ -17,9 +18,15 @@
 #define FETCH_PLACE_AHEAD 6
 #define FETCH_INTERVAL_AHEAD 3
 
-static struct mmt_error *notify_stack(struct replay *replay, uint64_t sequence, uint32_t stack)
+/* The call gets its stack. */
+static struct mmt_error *notify_stack(struct replay *replay, const struct outcome *outcome, uint32_t stack)
 {
-	return replay->watch.stack ? replay->watch.stack(replay->watch.context, sequence, stack) : NULL;
+	uint64_t delay = replay->turn++ - outcome->turn;
+
+	if (!replay->watch.stack)
+		return NULL;
+	return replay->watch.stack(replay->watch.context, outcome->sequence, stack,
+				   delay < UINT32_MAX ? (uint32_t)delay : UINT32_MAX);
 }
 
 static struct mmt_error *fail(struct replay *replay, const struct failure *described, uint32_t stack)
@@ -32,7 +39,7 @@ static struct mmt_error *fail(struct replay *replay, const struct failure *descr
 
 static struct mmt_error *credit(struct replay *replay, const struct outcome *outcome, uint32_t stack)
 {
-	struct mmt_error *error = outcome->unwound ? NULL : notify_stack(replay, outcome->sequence, stack);
+	struct mmt_error *error = outcome->unwound ? NULL : notify_stack(replay, outcome, stack);
 
 	if (!error && outcome->allocation)
 		error = ledger_resolve(&replay->ledger, outcome->allocation, stack);
@@ -109,7 +116,7 @@ void replay_calls_forget_early(struct replay *replay, uint32_t process)
 /* Whether the code of a process is known, or no more samples can wait for it. */
 static bool can_unwind(const struct replay *replay, const struct process *process)
 {
-	return !replay->metadata->ours || space_is_described(process->space) ||
+	return !replay->metadata->ours || replay->without_dumps || space_is_described(process->space) ||
 	       replay->early_count >= EARLY_SAMPLES_MAX || replay->early_bytes >= EARLY_BYTES_MAX;
 }
 
@@ -143,15 +150,92 @@ static bool has_outcome(const struct outcome *outcome)
 	return outcome->allocation || outcome->commit || outcome->failure.count;
 }
 
+/* Memory is bounded as in the recording that was packed: one call for each thread, and those of processes whose code
+ * was not known yet. */
+static bool may_wait(const struct replay *replay, uint64_t turn)
+{
+	return replay->waiting_calls.count < EARLY_SAMPLES_MAX + replay->threads.count &&
+	       !map_get(&replay->waiting_calls, turn);
+}
+
+/* The call of a packed recording: its stack is known, but counts from a later turn. */
+static struct mmt_error *credit_in_turn(struct replay *replay, const struct outcome *outcome,
+					const struct event_stack *stack)
+{
+	uint64_t turn = outcome->turn + stack->delay + 1;
+	struct outcome *waiting;
+	struct mmt_error *error;
+	uint32_t number;
+
+	if (!stack->delay || !may_wait(replay, turn))
+		return unwind_and_credit(replay, outcome, stack);
+	error = code_view_unwind(replay->code, processes_at(replay->processes, outcome->process), stack, &number);
+	if (error)
+		return error;
+	waiting = malloc(sizeof(*waiting));
+	if (!waiting || !map_put_pointer(&replay->waiting_calls, turn, waiting)) {
+		free(waiting);
+		return &error_no_memory;
+	}
+	*waiting = *outcome;
+	waiting->stack = number;
+	return NULL;
+}
+
+struct mmt_error *replay_calls_credit_due(struct replay *replay)
+{
+	struct mmt_error *error = NULL;
+	struct outcome *waiting;
+
+	while (!error && replay->waiting_calls.count &&
+	       (waiting = map_get_pointer(&replay->waiting_calls, replay->turn + 1))) {
+		map_remove(&replay->waiting_calls, replay->turn + 1);
+		error = credit(replay, waiting, waiting->stack);
+		free(waiting);
+	}
+	return error;
+}
+
+static int compare_turns(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+struct mmt_error *replay_calls_credit_rest(struct replay *replay)
+{
+	size_t count = 0, room = replay->waiting_calls.count;
+	CLEANUP(free) uint64_t *turns = calloc(room + 1, sizeof(*turns));
+	struct mmt_error *error = turns ? NULL : &error_no_memory;
+	uint64_t turn, waiting;
+
+	for (size_t position = 0; !error && map_next(&replay->waiting_calls, &position, &turn, &waiting);)
+		turns[count++] = turn;
+	if (count)
+		qsort(turns, count, sizeof(*turns), compare_turns);
+	for (size_t i = 0; !error && i < count; i++) {
+		replay->turn = turns[i] - 1;
+		error = replay_calls_credit_due(replay);
+	}
+	return error;
+}
+
 static struct mmt_error *resolve_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
 					 const struct outcome *outcome)
 {
 	bool dumped = kept_sample_is_of(&state->dump, event, &replay->lost_calls);
 
-	if (!has_outcome(outcome))
-		return NULL;
 	if (outcome->unwound)
 		return credit(replay, outcome, outcome->stack);
+	/* The stack has its turn even if this window of the recording does not need it. */
+	if (replay->without_dumps && event->call.stack.resolved)
+		return credit_in_turn(replay, outcome, &event->call.stack);
+	if (!has_outcome(outcome))
+		return replay->watch.no_stack
+			   ? replay->watch.no_stack(replay->watch.context, replay,
+						    processes_at(replay->processes, outcome->process), event)
+			   : NULL;
 	if (dumped)
 		return unwind_or_keep(replay, outcome, &event->call.stack, &state->dump.stack);
 	if (!replay->has_dumps || !call_has_stack(event->call.call))
@@ -259,7 +343,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		return NULL;
 	allocation = ledger_allocation(&replay->ledger, reserved->allocation);
 	outcome->commit_kind = kind_after(replay, reserved, allocation, event);
-	if (!can_unwind(replay, process) ||
+	if (event->call.stack.delay || !can_unwind(replay, process) ||
 	    (replay->has_dumps && !kept_sample_is_of(&state->dump, event, &replay->lost_calls))) {
 		error = ledger_wants_sweep(&replay->ledger) ? sweep_commits(replay) : NULL;
 		if (!error)
@@ -270,7 +354,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	joined = event_stack_join(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
 	error = code_view_unwind(replay->code, process, &joined, &stack);
 	if (!error)
-		error = notify_stack(replay, event->sequence, stack);
+		error = notify_stack(replay, outcome, stack);
 	outcome->unwound = true;
 	outcome->stack = stack;
 	if (error)
@@ -343,7 +427,8 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	struct outcome outcome = {.process = process->index,
 				  .holder = processes_holder(replay->processes, process),
 				  .thread = state->number,
-				  .sequence = event->sequence};
+				  .sequence = event->sequence,
+				  .turn = replay->turn};
 	const uint64_t *arguments = event->call.arguments;
 	struct space_call call = {
 	    .kind = event->call.call,
@@ -458,8 +543,20 @@ struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *
 	return kept_sample_set(&state->dump, event);
 }
 
+#define PAGE_NUMBERS 512
+#define PAGES 64 /* more than calls usually wait for their stack */
+
+struct stack_numbers_page {
+	uint64_t number; /* plus 1; 0: none */
+	bool changed;
+	struct stack_number items[PAGE_NUMBERS];
+};
+
 struct mmt_error *stack_numbers_create(struct stack_numbers *numbers)
 {
+	numbers->pages = calloc(PAGES, sizeof(*numbers->pages));
+	if (!numbers->pages)
+		return &error_no_memory;
 	numbers->file = tmpfile();
 	return numbers->file ? NULL : error_system(errno, "cannot create a temporary file");
 }
@@ -468,36 +565,55 @@ void stack_numbers_deinit(struct stack_numbers *numbers)
 {
 	if (numbers->file)
 		fclose(numbers->file);
-	numbers->file = NULL;
+	free(numbers->pages);
+	*numbers = (struct stack_numbers){0};
 }
 
-static struct mmt_error *put(struct stack_numbers *numbers, uint64_t sequence, size_t place, uint32_t number)
+/* Bring the page of an event into memory. */
+static struct mmt_error *find_number(struct stack_numbers *numbers, uint64_t sequence,
+				     struct stack_numbers_page **page_ret, struct stack_number **number_ret)
 {
-	off_t offset = (off_t)(sequence * sizeof(struct stack_number) + place);
+	uint64_t number = sequence / PAGE_NUMBERS;
+	struct stack_numbers_page *page = &numbers->pages[number % PAGES];
+	const size_t size = sizeof(page->items);
 
-	if (pwrite(fileno(numbers->file), &number, sizeof(number), offset) == sizeof(number))
+	*page_ret = page;
+	*number_ret = &page->items[sequence % PAGE_NUMBERS];
+	if (page->number == number + 1)
 		return NULL;
-	return error_system(errno ? errno : ENOSPC, "cannot write a temporary file");
-}
-
-struct mmt_error *stack_numbers_put_stack(struct stack_numbers *numbers, uint64_t sequence, uint32_t stack)
-{
-	return put(numbers, sequence, offsetof(struct stack_number, stack), stack + 1);
-}
-
-struct mmt_error *stack_numbers_put_callchain(struct stack_numbers *numbers, uint64_t sequence, uint32_t callchain)
-{
-	return put(numbers, sequence, offsetof(struct stack_number, callchain), callchain + 1);
-}
-
-struct mmt_error *stack_numbers_get(const struct stack_numbers *numbers, uint64_t sequence,
-				    struct stack_number *number_ret)
-{
-	off_t offset = (off_t)(sequence * sizeof(*number_ret));
-
+	errno = ENOSPC; /* if only a part is written */
+	if (page->changed &&
+	    pwrite(fileno(numbers->file), page->items, size, (off_t)((page->number - 1) * size)) != (ssize_t)size)
+		return error_system(errno, "cannot write a temporary file");
 	/* Events after the end of the file have no number. */
-	*number_ret = (struct stack_number){0};
-	if (pread(fileno(numbers->file), number_ret, sizeof(*number_ret), offset) < 0)
+	memset(page->items, 0, size);
+	if (pread(fileno(numbers->file), page->items, size, (off_t)(number * size)) < 0)
 		return error_system(errno, "cannot read a temporary file");
+	page->number = number + 1;
+	page->changed = false;
 	return NULL;
+}
+
+struct mmt_error *stack_numbers_put(struct stack_numbers *numbers, uint64_t sequence, struct stack_number number)
+{
+	struct stack_numbers_page *page;
+	struct stack_number *place;
+	struct mmt_error *error = find_number(numbers, sequence, &page, &place);
+
+	if (error)
+		return error;
+	*place = number;
+	page->changed = true;
+	return NULL;
+}
+
+struct mmt_error *stack_numbers_get(struct stack_numbers *numbers, uint64_t sequence, struct stack_number *number_ret)
+{
+	struct stack_numbers_page *page;
+	struct stack_number *place;
+	struct mmt_error *error = find_number(numbers, sequence, &page, &place);
+
+	if (!error)
+		*number_ret = *place;
+	return error;
 }

@@ -26,6 +26,12 @@ struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t proc
 /* Drop the calls that wait for the code of the process, without crediting them. */
 void replay_calls_forget_early(struct replay *replay, uint32_t process);
 
+/* In a packed recording, give their stacks to the calls whose turn it is. */
+struct mmt_error *replay_calls_credit_due(struct replay *replay) MMT_MUST_CHECK;
+
+/* At the end of a truncated or damaged packed recording: give their stacks to the calls that still wait. */
+struct mmt_error *replay_calls_credit_rest(struct replay *replay) MMT_MUST_CHECK;
+
 /* Class and file of an interval: the ledger's `kind`. */
 uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval);
 
@@ -34,13 +40,17 @@ uint32_t replay_calls_kind(const struct replay *replay, const struct space_inter
  * makes two passes. The numbers are in a temporary file, so memory use depends only on the number of distinct stacks.
  */
 
-struct stack_numbers {
-	FILE *file; /* NULL: not created */
+/* What a call got. */
+struct stack_number {
+	uint32_t number; /* 0: nothing */
+	uint32_t delay;	 /* turns: see struct replay */
 };
 
-/* The stack and the callchain of an event: their numbers plus 1; 0: none. */
-struct stack_number {
-	uint32_t stack, callchain;
+struct stack_numbers_page;
+
+struct stack_numbers {
+	FILE *file;			  /* NULL: not created */
+	struct stack_numbers_page *pages; /* the parts in use, by number modulo their count */
 };
 
 struct mmt_error *stack_numbers_create(struct stack_numbers *numbers) MMT_MUST_CHECK;
@@ -48,12 +58,10 @@ struct mmt_error *stack_numbers_create(struct stack_numbers *numbers) MMT_MUST_C
 /* Accepts an uncreated value. */
 void stack_numbers_deinit(struct stack_numbers *numbers);
 
-struct mmt_error *stack_numbers_put_stack(struct stack_numbers *numbers, uint64_t sequence,
-					  uint32_t stack) MMT_MUST_CHECK;
-struct mmt_error *stack_numbers_put_callchain(struct stack_numbers *numbers, uint64_t sequence,
-					      uint32_t callchain) MMT_MUST_CHECK;
+struct mmt_error *stack_numbers_put(struct stack_numbers *numbers, uint64_t sequence,
+				    struct stack_number number) MMT_MUST_CHECK;
 
-struct mmt_error *stack_numbers_get(const struct stack_numbers *numbers, uint64_t sequence,
+struct mmt_error *stack_numbers_get(struct stack_numbers *numbers, uint64_t sequence,
 				    struct stack_number *number_ret) MMT_MUST_CHECK;
 
 #endif

@@ -233,8 +233,9 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 		replay->first_ns = replay->metadata->info.start_ns;
 		spaces.page_bytes = replay->metadata->info.page_bytes;
 	}
+	replay->without_dumps = replay->metadata->packed && replay->metadata->stacks.without_dumps;
 	for (size_t i = 0; i < replay->metadata->attribute_count; i++) {
-		replay->has_dumps |= role_is_dump(replay->metadata->attributes[i].role);
+		replay->has_dumps |= !replay->without_dumps && role_is_dump(replay->metadata->attributes[i].role);
 		replay->large_dumps |= replay->metadata->attributes[i].role == ROLE_LARGE_DUMP;
 	}
 	replay->classes = options->report->classes;
@@ -288,7 +289,7 @@ static void thread_state_deinit(struct thread_state *state)
 
 void replay_deinit(struct replay *replay)
 {
-	uint64_t process, early;
+	uint64_t process, early, turn, waiting;
 
 	processes_destroy(replay->processes);
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
@@ -298,6 +299,9 @@ void replay_deinit(struct replay *replay)
 	for (size_t i = 0; map_next(&replay->early_samples, &i, &process, &early);)
 		replay_calls_forget_early(replay, (uint32_t)process);
 	map_deinit(&replay->early_samples);
+	for (size_t i = 0; map_next(&replay->waiting_calls, &i, &turn, &waiting);)
+		free((void *)(uintptr_t)waiting);
+	map_deinit(&replay->waiting_calls);
 	vector_deinit(&replay->mmap2_counts);
 	vector_deinit(&replay->thread_states);
 	vector_deinit(&replay->threads);
@@ -635,6 +639,10 @@ struct mmt_error *replay_take_error(struct replay *replay)
 
 static struct mmt_error *finish(struct replay *replay)
 {
+	struct mmt_error *rest_error = replay_calls_credit_rest(replay);
+
+	if (rest_error)
+		return rest_error;
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		struct thread_state *state = replay->thread_states.items[i];
 		struct mmt_error *error = replay_calls_resolve_waiting(replay, state);
@@ -677,6 +685,22 @@ static uint64_t time_of_event(const struct replay *replay, const struct event *e
 	return event->time_ns;
 }
 
+/* Calls get the stacks that they wait for before the event that ends their wait, or after the snapshot that does. */
+static struct mmt_error *take_turn(struct replay *replay, struct event *event)
+{
+	struct mmt_error *error = NULL;
+
+	if (event->kind != EVENT_STACK_DUMP && event->kind != EVENT_OTHER)
+		replay->turn++;
+	if (replay->waiting_calls.count && event->kind != EVENT_SNAPSHOT_END)
+		error = replay_calls_credit_due(replay);
+	if (!error)
+		error = replay_event(replay, event);
+	if (!error && replay->waiting_calls.count)
+		error = replay_calls_credit_due(replay);
+	return error;
+}
+
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
 {
 	struct mmt_error *error;
@@ -702,7 +726,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (error)
 			return error;
 	}
-	error = replay_event(replay, event);
+	error = take_turn(replay, event);
 	return error ? error : replay_take_error(replay);
 }
 

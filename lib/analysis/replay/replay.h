@@ -35,8 +35,12 @@ struct replay_thread {
 struct replay_watch {
 	/* Called after each call has been applied. */
 	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
-	/* Called once the stack of a call is known; `sequence` is that of the call's event. */
-	struct mmt_error *(*stack)(void *context, uint64_t sequence, uint32_t stack);
+	/* Called after a call has been applied that needs no stack. */
+	struct mmt_error *(*no_stack)(void *context, struct replay *replay, const struct process *process,
+				      const struct event *event);
+	/* Called once the stack of a call is known; `sequence` is that of the call's event, `delay` the turns that it
+	 * has waited for its stack. */
+	struct mmt_error *(*stack)(void *context, uint64_t sequence, uint32_t stack, uint32_t delay);
 	/* Called before the first event at or after `timestamp_ns`, which it sets again. 0, the initial value: before
 	 * any event. */
 	struct mmt_error *(*timestamp)(void *context, struct replay *replay, uint64_t time_ns);
@@ -84,6 +88,13 @@ struct replay {
 	VECTOR(uint32_t) mmap2_counts;		     /* by process: pending MMAP2 records */
 	struct map early_samples;	 /* process whose code is not known yet -> its last call, struct early_sample */
 	size_t early_count, early_bytes; /* totals: samples, and bytes of their stack dumps */
+	/*
+	 * Events and the stacks that calls get take turns, in the order of the replay: a stack dump that arrives later
+	 * gives its call a stack then, and is no event itself. Packed recordings have no dumps but the turns that each
+	 * call waits for its stack, so that their replay goes through the same states.
+	 */
+	uint64_t turn;		  /* number of turns so far */
+	struct map waiting_calls; /* packed recordings: turn -> the call that then gets its stack, struct outcome */
 
 	uint64_t first_ns, last_ns;
 	uint64_t call_counts[MMT_COUNT_KINDS]; /* in the window, of the selected processes */
@@ -97,6 +108,7 @@ struct replay {
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: do not report progress */
 	bool has_dumps;			     /* stack dumps are separate records */
+	bool without_dumps;		     /* calls say when they get their stack: see packed_stacks */
 	bool large_dumps;		     /* large stack dumps are on */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process is still alive */
@@ -131,6 +143,7 @@ struct outcome {
 	uint32_t commit, commit_kind; /* COMMIT_NONE: no commit needs its stack */
 	struct failure failure;	      /* count 0: none */
 	uint64_t sequence;	      /* of the call's event */
+	uint64_t turn;		      /* the last one before the call was applied */
 	bool unwound;		      /* `stack` is known and was reported */
 	uint32_t stack;
 };

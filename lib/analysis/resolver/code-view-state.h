@@ -91,8 +91,10 @@ struct code_view {
 	struct id_table frames_by_key; /* IDs are frame numbers */
 	VECTOR(struct frame_record) frames;
 	struct stacks stacks;
-	VECTOR(uint32_t) resolved;   /* packed recordings: number in their table -> number here */
-	struct arena arena;	     /* names of frames */
+	VECTOR(uint32_t) resolved; /* packed recordings: number in their table -> number here */
+	struct intern *callchains; /* NULL: not wanted; else the cached values are their numbers, not those of stacks */
+	uint32_t callchain;	   /* of the last stack */
+	struct arena arena;	   /* names of frames */
 	struct unwind_result result; /* scratch buffers, too large for the C stack */
 };
 

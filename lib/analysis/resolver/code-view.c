@@ -326,8 +326,8 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 		name = jit_names_describe(code_view_jit_names(view, lookup->process->index), number);
 	keeps = copied_code_keeps_frame_pointer(copied, name.start, address);
 	method = number && is_method(name.name);
-	/* Code that was replaced or freed before it was copied has no prologue: whether the runtime was told to keep frame
-	 * pointers shows in other methods. */
+	/* Code that was replaced or freed before it was copied has no prologue: whether the runtime was told to keep
+	 * frame pointers shows in other methods. */
 	*omits |= method && copied_code_omits_frame_pointer(copied, name.start, address);
 	place->row = copied_code_row(copied, view->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
@@ -565,9 +565,38 @@ static const uint8_t *copied_stack(const struct event_stack *stack)
 	return stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing;
 }
 
+void code_view_keep_callchains(struct code_view *view, struct intern *callchains)
+{
+	view->callchains = callchains;
+}
+
+uint32_t code_view_callchain(const struct code_view *view)
+{
+	return view->callchain;
+}
+
+/* Its number; INTERN_NONE: out of memory. */
+static uint32_t put_callchain(struct code_view *view, uint32_t stack, size_t frame_count)
+{
+	uint64_t words[UNWIND_FRAMES_MAX + 1] = {stack + 1};
+
+	for (size_t i = 0; i < frame_count; i++)
+		words[i + 1] = view->result.frames[i].address;
+	return intern_put(view->callchains, words, (frame_count + 1) * sizeof(*words));
+}
+
+/* The stack of a number in the cache. */
+static uint32_t take_cached(struct code_view *view, uint32_t value)
+{
+	if (!view->callchains)
+		return value;
+	view->callchain = value;
+	return (uint32_t)(*(const uint64_t *)intern_get(view->callchains, value, NULL) - 1);
+}
+
 /* Unwind a stack that is not in the cache. */
 static struct mmt_error *unwind_again(struct code_view *view, const struct process *process, uint32_t generation,
-				      uint64_t time_ns, const struct unwind_input *input, uint32_t *stack_ret)
+				      uint64_t time_ns, const struct unwind_input *input, uint32_t *value_ret)
 {
 	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns};
 	struct unwind_callbacks callbacks = {.find = find_code,
@@ -583,10 +612,28 @@ static struct mmt_error *unwind_again(struct code_view *view, const struct proce
 	unwind(view->rules, input, &callbacks, &view->result);
 	if (!input->stack_size)
 		doubt_caller_of_leaf(&view->result);
-	error = put_stack(&lookup, process, stack_ret);
+	error = put_stack(&lookup, process, value_ret);
+	if (!error && view->callchains)
+		*value_ret = put_callchain(view, *value_ret, view->result.frame_count);
+	if (!error && *value_ret == INTERN_NONE)
+		return &error_no_memory;
 	if (!error)
-		unwind_cache_put(view->unwind_cache, generation, input, &view->result, *stack_ret);
+		unwind_cache_put(view->unwind_cache, generation, input, &view->result, *value_ret);
 	return error;
+}
+
+/* A stack that need not be unwound. */
+static struct mmt_error *take_unwound(struct code_view *view, const struct event_stack *stack, uint32_t *stack_ret)
+{
+	struct mmt_error *error = NULL;
+
+	if (stack->resolved && stack->resolved <= view->resolved.count)
+		*stack_ret = view->resolved.items[stack->resolved - 1];
+	else
+		error = code_view_no_stack(view, stack_ret);
+	if (!error && view->callchains)
+		view->callchain = put_callchain(view, *stack_ret, 0);
+	return !error && view->callchain == INTERN_NONE ? &error_no_memory : error;
 }
 
 struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
@@ -599,23 +646,17 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 					   .callchain_count = stack->callchain ? stack->callchain_count : 0,
 					   .callchain_number = stack->callchain_number,
 					   .callchain_full = stack->callchain_full};
-	uint32_t generation;
+	uint32_t generation, value;
 	struct mmt_error *error;
 
-	if (view->metadata->packed) {
-		if (!stack->resolved || stack->resolved > view->resolved.count)
-			return code_view_no_stack(view, stack_ret);
-		*stack_ret = view->resolved.items[stack->resolved - 1];
-		return NULL;
-	}
-	if (!input.callchain_count && (!stack->registers.known || !input.stack_size))
-		return code_view_no_stack(view, stack_ret);
+	if (view->metadata->packed || (!input.callchain_count && (!stack->registers.known || !input.stack_size)))
+		return take_unwound(view, stack, stack_ret);
 	error = find_generation(view, process, stack->time_ns, &generation);
-	if (error)
-		return error;
-	if (unwind_cache_get(view->unwind_cache, generation, &input, stack_ret))
-		return NULL;
-	return unwind_again(view, process, generation, stack->time_ns, &input, stack_ret);
+	if (!error && !unwind_cache_get(view->unwind_cache, generation, &input, &value))
+		error = unwind_again(view, process, generation, stack->time_ns, &input, &value);
+	if (!error)
+		*stack_ret = take_cached(view, value);
+	return error;
 }
 
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,

@@ -8,6 +8,7 @@
 
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/recorded-jit-code.h"
+#include "base/map.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/module.h"
 #include "model/processes.h"
@@ -29,6 +30,15 @@ struct mmt_error *code_view_path(struct code_view *view, const char *path, uint3
 struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
 				   const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
 
+/*
+ * Also intern the callchain of each stack that is unwound from now on: an array of u64 that has the stack's number plus
+ * 1, and its instruction pointer and return addresses in the process. Borrowed.
+ */
+void code_view_keep_callchains(struct code_view *view, struct intern *callchains);
+
+/* Number of the callchain of the last stack that was unwound. */
+uint32_t code_view_callchain(const struct code_view *view);
+
 /* The stack of a call whose sample has none. */
 struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret) MMT_MUST_CHECK;
 
@@ -41,7 +51,8 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path);
 /* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
 const struct runtime *code_view_runtime(const struct code_view *view, const struct space *space);
 
-/* Whether its program is written in Go: its ELF file shows that or, in a packed recording, some function of any stack. */
+/* Whether its program is written in Go: its ELF file shows that or, in a packed recording, some function of any stack.
+ */
 bool code_view_is_go(struct code_view *view, const struct space *space);
 
 /* Whether the space maps the C library of glibc. */

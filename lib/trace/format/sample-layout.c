@@ -315,9 +315,9 @@ static int find_argument(const struct architecture *architecture, unsigned numbe
 
 static uint64_t argument_mask(const struct architecture *architecture, uint64_t mask)
 {
-	for (unsigned i = 0; i < 64; i++) {
-		if (mask >> i & 1 && find_argument(architecture, i) < 0)
-			mask &= ~(1ULL << i);
+	for (uint64_t left = mask; left; left &= left - 1) {
+		if (find_argument(architecture, (unsigned)__builtin_ctzll(left)) < 0)
+			mask &= ~(left & -left);
 	}
 	return mask;
 }
@@ -339,19 +339,23 @@ struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const
 	return stripped;
 }
 
-static void put_callchain(const struct stripped_stack *stack, struct buffer *buffer)
+static void put_callchain(const struct stripped_stack *stack, const struct sample_parts *parts, struct buffer *buffer)
 {
+	if (stack->keep_callchain) {
+		buffer_put_u64(buffer, parts->callchain_count);
+		buffer_put(buffer, parts->callchain, parts->callchain_count * sizeof(uint64_t));
+		return;
+	}
 	buffer_put_u64(buffer, stack->callchain_count ? stack->callchain_count + 1 : 0);
 	if (stack->callchain_count)
 		buffer_put_u64(buffer, (uint64_t)PERF_CONTEXT_USER);
-	for (size_t i = 0; i < stack->callchain_count; i++)
-		buffer_put_u64(buffer, stack->callchain[i]);
+	buffer_put(buffer, stack->callchain, stack->callchain_count * sizeof(uint64_t));
 }
 
 static void put_arguments(const struct perf_event_attr *attr, const struct architecture *architecture, enum call call,
 			  const struct sample_parts *parts, struct buffer *buffer)
 {
-	int count = __builtin_popcountll(attr->sample_regs_user);
+	int count = __builtin_popcountll(attr->sample_regs_user), kept[64], kept_count = 0;
 	struct bytes values = bytes_over(parts->registers, parts->registers ? (size_t)count * sizeof(uint64_t) : 0);
 	uint64_t arguments[6] = {0};
 	unsigned used;
@@ -359,20 +363,18 @@ static void put_arguments(const struct perf_event_attr *attr, const struct archi
 	buffer_put_u64(buffer, parts->abi);
 	if (!parts->registers)
 		return;
-	for (unsigned i = 0; i < 64; i++) {
-		int argument = find_argument(architecture, i);
-		uint64_t value = attr->sample_regs_user >> i & 1 ? bytes_u64(&values) : 0;
+	for (uint64_t left = attr->sample_regs_user; left; left &= left - 1) {
+		int argument = find_argument(architecture, (unsigned)__builtin_ctzll(left));
+		uint64_t value = bytes_u64(&values);
 
-		if (argument >= 0)
-			arguments[argument] = value;
+		if (argument < 0)
+			continue;
+		arguments[argument] = value;
+		kept[kept_count++] = argument;
 	}
 	used = call_arguments_used(call, arguments);
-	for (unsigned i = 0; i < 64; i++) {
-		int argument = find_argument(architecture, i);
-
-		if (argument >= 0 && attr->sample_regs_user >> i & 1)
-			buffer_put_u64(buffer, used >> argument & 1 ? arguments[argument] : 0);
-	}
+	for (int i = 0; i < kept_count; i++)
+		buffer_put_u64(buffer, used >> kept[i] & 1 ? arguments[kept[i]] : 0);
 }
 
 struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct architecture *architecture,
@@ -402,7 +404,7 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	buffer_put_u16(buffer, 0);
 	buffer_put(buffer, (const uint8_t *)record + sizeof(header), shape.fixed_bytes);
 	if (stack)
-		put_callchain(stack, buffer);
+		put_callchain(stack, &parts, buffer);
 	if (attr->sample_type & PERF_SAMPLE_RAW) {
 		buffer_put_u32(buffer, (uint32_t)parts.raw_bytes);
 		buffer_put(buffer, parts.raw, parts.raw_bytes);
@@ -410,7 +412,7 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER && registers)
 		put_arguments(attr, architecture, call, &parts, buffer);
 	if (stack)
-		buffer_put_u64(buffer, stack->number);
+		buffer_put_u64(buffer, (uint64_t)stack->delay << 32 | stack->number);
 	buffer_align(buffer, sizeof(uint64_t));
 	if (buffer->size - start > UINT16_MAX)
 		return error_create(MMT_ERROR_FORMAT, "sample too large");

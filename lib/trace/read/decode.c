@@ -329,6 +329,7 @@ static void empty_call(struct event *event)
 	event->call.result = 0;
 	stack->time_ns = 0;
 	stack->resolved = 0;
+	stack->delay = 0;
 	stack->callchain = NULL;
 	stack->callchain_count = 0;
 	stack->callchain_number = 0;
@@ -530,8 +531,10 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 	stack->bytes = parts->copied_bytes ? parts->stack : NULL;
 	stack->byte_count = parts->copied_bytes;
 	stack->bytes_wanted = parts->stack_bytes;
-	if (decoder->metadata->packed)
+	if (decoder->metadata->packed) {
 		stack->resolved = (uint32_t)parts->weight;
+		stack->delay = (uint32_t)(parts->weight >> 32);
+	}
 	if (!fields->complete)
 		return;
 	stack->time_ns = event->time_ns;
@@ -685,8 +688,13 @@ static bool decode_body(const struct decoder *decoder, struct callchain_numbers 
 	call->bytes = parts.copied_bytes ? parts.stack : NULL;
 	call->byte_count = (uint32_t)parts.copied_bytes;
 	call->bytes_wanted = (uint32_t)parts.stack_bytes;
-	if (decoder->metadata->packed)
+	if (decoder->metadata->packed) {
 		call->resolved = (uint32_t)parts.weight;
+		call->delay = (uint32_t)(parts.weight >> 32);
+		/* The number stands for it in a report. */
+		if (decoder->only_used_stacks)
+			parts.callchain_count = 0;
+	}
 	/* Registers are needed to unwind a copied stack, and to check whether a dump belongs to this call. */
 	if (decoder->only_used_stacks && !call->bytes_wanted && !decoder->has_dumps)
 		call->registers = NULL;
@@ -727,6 +735,7 @@ static void expand_stack(const struct decode_fields *fields, const struct ahead_
 {
 	stack->time_ns = time_ns;
 	stack->resolved = call->resolved;
+	stack->delay = call->delay;
 	stack->callchain = call->callchain;
 	stack->callchain_count = call->callchain_count;
 	stack->callchain_number = call->callchain_number;

@@ -21,8 +21,8 @@ struct decode_fields {
 	struct tracepoint_field result;	      /* exits */
 	struct tracepoint_field arguments[6]; /* entries */
 	size_t argument_count;
-	struct tracepoint_field task, clone_flags;     /* new tasks */
-	bool complete;				       /* all fields required by the attribute's role exist */
+	struct tracepoint_field task, clone_flags; /* new tasks */
+	bool complete;				   /* all fields required by the attribute's role exist */
 
 	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: not used */
 	size_t register_count;	  /* in the sample */
@@ -100,7 +100,7 @@ uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t
 struct ahead_call {
 	bool ready; /* false: the other members are invalid */
 	bool callchain_full;
-	uint32_t callchain_count, resolved;
+	uint32_t callchain_count, resolved, delay;
 	int32_t pid, tid, cpu;
 	uint64_t id;
 	int64_t result;

@@ -25,6 +25,7 @@
 #define PROCESS_STACKS_END_THERE 16u
 #define PROCESS_CHANGED_TOO_OFTEN 32u
 #define STACKS_CODE_LEFT_OUT 1u
+#define STACKS_WITHOUT_DUMPS 2u
 #define LIMIT_ITEMS (1u << 28)
 
 static void packed_codes_deinit(struct packed_codes *codes)
@@ -134,7 +135,7 @@ static void encode_facts(const struct packed_stacks *stacks, struct buffer *plai
 		buffer_put_u32(plain, stacks->modules.items[i].missing);
 	}
 	buffer_put_u32(plain, stacks->damage);
-	buffer_put_u32(plain, stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0);
+	buffer_put_u32(plain, (stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0) | STACKS_WITHOUT_DUMPS);
 	buffer_put_u64(plain, stacks->unfinished_records);
 	buffer_put_u64(plain, stacks->unfinished_ns);
 }
@@ -304,7 +305,10 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 	}
 	stacks->damage = read_text_number(bytes, stacks);
 	if (version >= 4) {
-		stacks->code_left_out = bytes_u32(bytes) & STACKS_CODE_LEFT_OUT;
+		uint32_t flags = bytes_u32(bytes);
+
+		stacks->code_left_out = flags & STACKS_CODE_LEFT_OUT;
+		stacks->without_dumps = flags & STACKS_WITHOUT_DUMPS;
 		stacks->unfinished_records = bytes_u64(bytes);
 		stacks->unfinished_ns = bytes_u64(bytes);
 	}

@@ -112,8 +112,10 @@ struct packed_stacks {
 	VECTOR(struct packed_stack) stacks;
 	VECTOR(struct packed_process) processes;
 	VECTOR(struct packed_module) modules;
-	uint32_t damage;			    /* text: damage of the recording that was packed */
-	bool code_left_out;			    /* on request: no frame has code */
+	uint32_t damage;    /* text: damage of the recording that was packed */
+	bool code_left_out; /* on request: no frame has code */
+	bool without_dumps; /* of a decoded value: calls say when they got their stack, and no samples of stack dumps
+			       exist; recordings packed by older versions have these instead */
 	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
 };
 
