@@ -335,6 +335,7 @@ struct pack {
 	struct recording_file *file;
 	struct writer *writer;
 	struct buffer sample;
+	bool held; /* `sample` is a dump that may be the last record of an incomplete recording */
 	size_t round_bytes;
 	const struct mmt_progress *progress; /* NULL: do not report progress */
 };
@@ -400,6 +401,7 @@ static struct mmt_error *append(struct pack *pack, const void *record, size_t si
 {
 	struct mmt_error *error = writer_append(pack->writer, STREAM_OTHERS, record, size);
 
+	pack->held = false;
 	pack->round_bytes += size;
 	if (error || pack->round_bytes < ROUND_BYTES)
 		return error;
@@ -414,7 +416,8 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	struct stripped_stack stack;
 	struct mmt_error *error = NULL;
 
-	if (role_is_dump(pack->metadata->attributes[event->attribute].role))
+	pack->held = role_is_dump(pack->metadata->attributes[event->attribute].role);
+	if (pack->held && pack->metadata->has_loss)
 		return NULL;
 	if (numbered)
 		error = pack_stacks_get(&pack->stacks, event->sequence, &stack);
@@ -426,7 +429,7 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 				     numbered ? &stack : NULL, &pack->sample);
 	if (!error)
 		error = buffer_finish(&pack->sample);
-	return error ? error : append(pack, pack->sample.data, pack->sample.size);
+	return error || pack->held ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 
 /* Records of the recorder that hold only numbers and marks: marks of the user, RSS, swap, Pss, addresses of resident
@@ -510,6 +513,9 @@ static struct mmt_error *write_all(struct pack *pack)
 		if (!error && !end && count % PROGRESS_EVENTS == 0)
 			report_second_pass(pack, &event);
 	}
+	/* Without a loss section, the time of the last record is when the recording ends. */
+	if (!error && pack->held && !pack->metadata->has_loss)
+		error = append(pack, pack->sample.data, pack->sample.size);
 	if (!error)
 		error = writer_end_round(pack->writer);
 	if (!error)

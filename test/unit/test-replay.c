@@ -741,6 +741,7 @@ struct credits {
 	uint64_t turn[CREDITS];
 	uint32_t delay[CREDITS], stack[CREDITS];
 	size_t accounts[CREDITS];
+	uint64_t end_ns; /* of the recording */
 };
 
 static struct mmt_error *note_credit(void *context, uint64_t sequence, uint32_t stack, uint32_t delay)
@@ -770,6 +771,7 @@ static struct credits find_credits(void)
 	replay.watch = (struct replay_watch){.stack = note_credit, .context = &credits};
 	ck_assert_ptr_null(replay_run(&replay));
 	ck_assert_uint_eq(replay.waiting_calls.count, 0);
+	credits.end_ns = replay.last_ns;
 	replay_deinit(&replay);
 	return credits;
 }
@@ -834,6 +836,31 @@ START_TEST(packed_calls_get_their_stacks_when_they_did)
 	packed = find_credits();
 	packed.replay = NULL;
 	ck_assert_mem_eq(&recorded, &packed, sizeof(recorded));
+}
+END_TEST
+
+/* The dump is left out of the middle of the packed recording, but not of the end that it shows. */
+START_TEST(packed_recording_of_a_killed_recorder_ends_when_it_did)
+{
+	const struct mmt_pack_options options = {.input = path};
+	struct mmt_pack_summary summary;
+
+	add_mmap(false, 2000, PID, 0);
+	add_mmap(true, 2010, PID, 0);
+	add_mmap(false, 2100, PID, 1);
+	add_mmap(true, 2110, PID, 1);
+	builder_round(builder);
+	/* What is not younger than the round before is complete. */
+	builder_comm(builder, 2105, PID, OTHER, "other");
+	builder_round(builder);
+	builder_abandon(builder);
+	for (int packed = 0; packed < 3; packed++) {
+		struct credits credits = find_credits();
+
+		ck_assert_uint_eq(credits.count, 2);
+		ck_assert_uint_eq(credits.end_ns, 2110);
+		ck_assert_ptr_null(mmt_pack(&options, &summary));
+	}
 }
 END_TEST
 
@@ -931,7 +958,8 @@ Suite *test_suite(void)
 			dump_of_another_call_is_distinguished, losses_between_two_samples_separate_them,
 			failed_mprotect_is_unwound_once, late_commits_are_joined, late_commits_have_their_stacks);
 	tcase_add_checked_fixture(early, create, destroy);
-	tcase_add_tests(early, early_calls_are_their_process_own, packed_calls_get_their_stacks_when_they_did);
+	tcase_add_tests(early, early_calls_are_their_process_own, packed_calls_get_their_stacks_when_they_did,
+			packed_recording_of_a_killed_recorder_ends_when_it_did);
 	tcase_add_checked_fixture(windows, create, destroy);
 	tcase_add_tests(windows, marks_are_timestamps, more_processes_than_the_file_can_have);
 	return suite;
