@@ -130,6 +130,7 @@ static int run_export(const struct command *command, struct export_settings *set
 {
 	struct mmt_report *report = NULL;
 	struct mmt_error *error;
+	char text[MMT_SIZE_TEXT];
 	int status;
 
 	truncated_files_ignore();
@@ -139,6 +140,12 @@ static int run_export(const struct command *command, struct export_settings *set
 	truncated_files_report(command);
 	if (settings->options.weight == MMT_WEIGHT_RESIDENT && report->resident_bytes == MMT_UNKNOWN)
 		message(command, "warning: the recording has no resident sizes of this time: every weight is 0");
+	if (settings->format->only_made && report->committed_before_bytes)
+		message(
+		    command,
+		    "warning: %s shows only what was mapped in the window: it leaves out %s that was mapped earlier "
+		    "and made accessible in it, which folded, pprof, speedscope and html show",
+		    settings->format->name, mmt_format_bytes(report->committed_before_bytes, text));
 	status = write_export(command, settings, report);
 	mmt_report_destroy(report);
 	return status;

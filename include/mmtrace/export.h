@@ -33,6 +33,7 @@ struct mmt_export_format {
 	bool binary;		 /* not for terminals */
 	const char *suffix;	 /* of the file's name, without which its viewer does not open it; NULL: any */
 	bool weighted;		 /* uses mmt_export_options.weight */
+	bool only_made;		 /* leaves out memory mapped before the window and made accessible in it */
 	uint32_t lifetime_steps; /* minimum for mmt_report_options.lifetime_steps */
 };
 

@@ -430,6 +430,8 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid; /* 0: unknown */
 	const char *name;
+	const char *program;	   /* path of the executed file, as the kernel's maps name it; NULL: unknown */
+	const char *control_group; /* path in its hierarchy, as in /proc/PID/cgroup; "": unknown, or the root */
 	const char *runtime; /* that produced the JIT code: "dotnet", "java", "node" ...; NULL: none, or unknown */
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in struct mmt_group */
 	uint64_t resident_bytes;				 /* of the whole process; or MMT_UNKNOWN */

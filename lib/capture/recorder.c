@@ -174,15 +174,20 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 	return error;
 }
 
+static void begin_note(struct buffer *record, enum note_kind kind, uint64_t value, uint64_t number)
+{
+	own_record_begin_bytes(record);
+	buffer_put_u32(record, kind);
+	buffer_put_u64(record, value);
+	buffer_put_u64(record, number);
+}
+
 static struct mmt_error *append_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				     uint64_t value, uint64_t number)
 {
 	struct buffer record;
 
-	own_record_begin_bytes(&record);
-	buffer_put_u32(&record, kind);
-	buffer_put_u64(&record, value);
-	buffer_put_u64(&record, number);
+	begin_note(&record, kind, value, number);
 	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
 }
 
@@ -234,9 +239,15 @@ struct mmt_error *recorder_note_group(struct recorder *recorder, enum note_kind 
 	return append_note(recorder, kind, 0, time_ns, bytes, reading);
 }
 
-struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns)
+struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns,
+					const char *control_group)
 {
-	return append_note(recorder, NOTE_STARTED, pid, time_ns, boot_ns, 0);
+	struct buffer record;
+
+	begin_note(&record, NOTE_STARTED, boot_ns, 0);
+	if (control_group)
+		buffer_put(&record, control_group, strlen(control_group) + 1);
+	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
 }
 
 struct mmt_error *recorder_note_break(struct recorder *recorder, pid_t pid, uint64_t address)

@@ -217,9 +217,9 @@ struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, ui
 struct mmt_error *recorder_note_group(struct recorder *recorder, enum note_kind kind, uint64_t time_ns, uint64_t bytes,
 				      uint64_t reading) MMT_MUST_CHECK;
 
-/* Notes when a process started, in nanoseconds since boot. */
-struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns,
-					uint64_t boot_ns) MMT_MUST_CHECK;
+/* Notes when a process started, in nanoseconds since boot, and the path of its control group; NULL: unknown. */
+struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns,
+					const char *control_group) MMT_MUST_CHECK;
 
 /* Notes the break that a process had just before recording began. */
 struct mmt_error *recorder_note_break(struct recorder *recorder, pid_t pid, uint64_t address) MMT_MUST_CHECK;

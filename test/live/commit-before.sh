@@ -15,3 +15,11 @@ expect_json '(.groups[] | select(any(.frames[]; .function == "reserve_area")) | 
 # It maps nothing itself, so it has no threads, but it names its process.
 expect_json "[.groups[] | select(.committed_bytes + .committed_before_bytes > 0 and .unfreed_count == 0)] |
 	length > 0 and all(.threads == [] and .pids == [$pid])"
+# Formats that show only what was mapped in the recording name the bytes that they leave out.
+left_out=$(jq .committed_before_bytes "$directory/report.json")
+for format in firefox heaptrack perfetto; do
+	"$MMTRACE" export -f "$format" -o "$directory/export.gz" "$recording" 2>"$directory/export.log" || fail "export -f $format"
+	grep -q "leaves out $((left_out >> 20)).00 MiB" "$directory/export.log" || { cat "$directory/export.log"; fail "export -f $format does not say that it leaves out $left_out bytes"; }
+done
+"$MMTRACE" export -f pprof -o "$directory/export.gz" "$recording" 2>"$directory/export.log"
+[ ! -s "$directory/export.log" ] || fail "export -f pprof warns"

@@ -57,6 +57,9 @@ check_pprof() {
 	go tool pprof -symbolize=none -top "$directory/pprof" 2>/dev/null >"$directory/pprof.top"
 	grep -qx "File: leak-static" "$directory/pprof.top" || fail "pprof's file"
 	! grep -qE ' (__)?mmap(64)?$' "$directory/pprof.top" || fail "pprof -top names mmap"
+	# The program is the first mapping even if no stack reaches it.
+	export_as pprof --hide leak-static
+	go tool pprof -symbolize=none -top "$directory/pprof" 2>/dev/null | grep -qx "File: leak-static" || fail "pprof's hidden file"
 }
 
 check_firefox() {

@@ -8,7 +8,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 memory=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts)
-name=mmtrace-test-$$
+name=mmtrace-test-$$.service
 groups=("$unified/$name")
 mkdir "$unified/$name" 2>/dev/null || skip "no control group can be made here"
 if [ -n "$memory" ]; then
@@ -76,6 +76,13 @@ let_end
 report_json
 expect_older
 expect_json '.control_group == null'
+
+# A profile labels what each process mapped with the service that it belongs to.
+start_workload leak-anon
+join "$pid"
+record_work -p "$pid"
+"$MMTRACE" export -f pprof -o heap.pb.gz "$recording" && zcat heap.pb.gz >heap.pb || fail "export -f pprof"
+grep -aqF "$name" heap.pb || fail "the profile has no label with the control group"
 
 # A directory is not a control group because it has such a file.
 mkdir no-group && touch no-group/cgroup.procs

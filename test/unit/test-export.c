@@ -582,6 +582,46 @@ START_TEST(long_name)
 }
 END_TEST
 
+/* Containers and services have a label; what names users, sessions and PIDs has none. */
+START_TEST(control_groups)
+{
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	static const struct {
+		const char *path, *label;
+	} cases[] = {
+	    {"/system.slice/docker-" ID ".scope", ID},
+	    {"/kubepods/burstable/podc0ffee/" ID, ID},
+	    {"/docker/" ID "/system.slice/nginx.service", "nginx.service"},
+	    {"/system.slice/nginx.service/workers", "nginx.service"},
+	    {"/system.slice/system-postgresql.slice/postgresql@15-main.service", "postgresql@.service"},
+	    {"/user.slice/user-1000.slice/user@1000.service/app.slice/run-4711.service", "user@.service"},
+	    {"/user.slice/user-1000.slice/session-3.scope", NULL},
+	    {"/run-p4711.service", NULL},
+	    {"", NULL},
+	};
+	struct mmt_process in_group = {.pid = 7, .name = "p", .control_group = cases[_i].path};
+	struct mmt_report report = hostile_report();
+	size_t size, plain_size;
+	char *text, *plain, *key;
+
+	report.processes = &in_group;
+	text = export_report(&report, "pprof", MMT_WEIGHT_UNFREED, &size);
+	plain = inflate_all(text, size, &plain_size);
+	key = memmem(plain, plain_size,
+		     "\x06"
+		     "cgroup",
+		     7);
+	ck_assert_int_eq(!key, !cases[_i].label);
+	if (key)
+		ck_assert_uint_eq((uint8_t)key[8], strlen(cases[_i].label));
+	if (key)
+		ck_assert_mem_eq(key + 9, cases[_i].label, strlen(cases[_i].label));
+	ck_assert_ptr_null(memmem(plain, plain_size, "4711", 4));
+	free(plain);
+	free(text);
+}
+END_TEST
+
 START_TEST(invalid_requests_are_refused)
 {
 	struct mmt_report report = hostile_report();
@@ -618,6 +658,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);
+	tcase_add_loop_test(tests, control_groups, 0, 9);
 	tcase_add_test(tests, invalid_requests_are_refused);
 	return suite;
 }

@@ -85,13 +85,13 @@ END_TEST
 START_TEST(paths)
 {
 	static const struct {
-		const char *text, *path;
+		const char *text, *path, *unified;
 	} cases[] = {
-	    {"9:name=systemd:/a\n5:cpu,cpuacct:/b\n4:memory:/c/d:e\n0::/f\n", "/c/d:e"},
-	    {"3:cpuset,memory,pids:/x\n0::/\n", "/x"},
-	    {"2:kmemory:/x\n1:name=memory:/y\n0::/z\n", NULL},
-	    {"0::/user.slice\n", NULL},
-	    {"", NULL},
+	    {"9:name=systemd:/a\n5:cpu,cpuacct:/b\n4:memory:/c/d:e\n0::/f\n", "/c/d:e", "/f"},
+	    {"3:cpuset,memory,pids:/x\n0::/\n", "/x", "/"},
+	    {"2:kmemory:/x\n1:name=memory:/y\n0::/z\n", NULL, "/z"},
+	    {"0::/user.slice\n", NULL, "/user.slice"},
+	    {"", NULL, NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -99,10 +99,15 @@ START_TEST(paths)
 		const char *path;
 
 		snprintf(text, sizeof(text), "%s", cases[i].text);
-		path = group_memory_find(text);
+		path = group_memory_find(text, "memory");
 		ck_assert_int_eq(!path, !cases[i].path);
 		if (path)
 			ck_assert_str_eq(path, cases[i].path);
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		path = group_memory_find(text, "");
+		ck_assert_int_eq(!path, !cases[i].unified);
+		if (path)
+			ck_assert_str_eq(path, cases[i].unified);
 	}
 }
 END_TEST

@@ -16,6 +16,7 @@ void notes_deinit(struct notes *notes)
 	memory_readings_deinit(&notes->memory);
 	vector_deinit(&notes->unrecorded_children);
 	vector_deinit(&notes->starts);
+	intern_deinit(&notes->control_groups);
 }
 
 bool notes_count(const struct notes *notes, int32_t pid)
@@ -54,22 +55,24 @@ static struct mmt_error *take_children(struct notes *notes, const struct event *
 
 static struct mmt_error *take_start(struct notes *notes, const struct event *event)
 {
-	const struct process_start start = {event->pid, event->started.boot_ns};
+	const char *path = event->started.control_group;
+	struct process_start start = {event->pid, event->started.boot_ns, 0};
 
 	/* The note precedes the first reading of a process. */
 	memory_readings_end_process(&notes->memory, event->pid);
 	if (notes->starts.count == STARTS_MAX)
 		return NULL;
-	return vector_push(&notes->starts, start) ? NULL : &error_no_memory;
+	start.control_group = intern_put_string(&notes->control_groups, strlen(path) < LIMIT_PATH_BYTES ? path : "");
+	return start.control_group != INTERN_NONE && vector_push(&notes->starts, start) ? NULL : &error_no_memory;
 }
 
-uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid)
+const struct process_start *notes_start(const struct notes *notes, int32_t pid)
 {
 	for (size_t i = notes->starts.count; i-- > 0;) {
 		if (notes->starts.items[i].pid == pid)
-			return notes->starts.items[i].boot_ns;
+			return &notes->starts.items[i];
 	}
-	return 0;
+	return NULL;
 }
 
 /* The records of one reading have the same time. */

@@ -25,6 +25,7 @@ struct missing_children {
 struct process_start {
 	int32_t pid;
 	uint64_t boot_ns;
+	uint32_t control_group; /* in notes->control_groups */
 };
 
 /* All-zero notes are empty. Whatever the recording contains, the times of marks and readings ascend. */
@@ -35,6 +36,7 @@ struct notes {
 	struct memory_readings memory; /* of these processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
+	struct intern control_groups;		/* paths */
 	uint64_t latest_ns;			/* time of the last note */
 	struct mmt_control_group control_group; /* end_ns 0: not recorded */
 	bool large_dumps_off;
@@ -50,8 +52,8 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT
 /* Whether the readings of this process count. */
 bool notes_count(const struct notes *notes, int32_t pid);
 
-/* Start time of the latest process with this PID, in nanoseconds since boot; 0: unknown. */
-uint64_t notes_start_boot_ns(const struct notes *notes, int32_t pid);
+/* Start of the latest process with this PID; NULL: unknown. */
+const struct process_start *notes_start(const struct notes *notes, int32_t pid);
 
 /* How long large stack dumps were off, up to `end_ns`. */
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <mmtrace/record.h>
 
@@ -389,12 +390,30 @@ static uint64_t count_mappings(const struct process *process)
 	return count;
 }
 
+/* The lowest executable mapping of a file: the kernel maps programs below their libraries. */
+static const char *find_program(const struct report *report, const struct process *process)
+{
+	const struct space_interval *interval;
+
+	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+		const struct space_attributes *attributes = &interval->attributes;
+		const char *path = attributes->path ? code_view_path_name(report->replay.code, attributes->path) : "";
+
+		if ((attributes->protection & PROT_EXEC) && attributes->inode && *path == '/' &&
+		    !code_copies_is_jit(path))
+			return path;
+	}
+	return NULL;
+}
+
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
 	const struct process_totals process_totals = process_totals_of(&report->replay, process);
 	const struct held_bytes *now = &process_totals.now, *ended = &process_totals.ended;
 	const struct process_readings *readings = growth_process_readings(&report->replay, process);
+	const struct notes *notes = &report->replay.notes;
+	const struct process_start *start = notes_start(notes, process->pid);
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -402,7 +421,9 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .name = arena_string(&report->arena, process_name(report->replay.processes, process)),
 	    .ended = process->ended,
 	    .threads = process->thread_count,
-	    .start_boot_ns = notes_start_boot_ns(&report->replay.notes, process->pid),
+	    .start_boot_ns = start ? start->boot_ns : 0,
+	    .control_group = start ? intern_get(&notes->control_groups, start->control_group, NULL) : "",
+	    .program = find_program(report, process),
 	    .resident_bytes = sum_residency(report, process),
 	    .readings = readings ? &readings->of : NULL,
 	    .unfreed_bytes = now->unfreed + ended->unfreed,

@@ -64,23 +64,40 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 	return figures[0] != GROUP_MEMORY_NONE;
 }
 
-const char *group_memory_find(char *text)
+const char *group_memory_find(char *text, const char *controller)
 {
-	char *rest = text, *line, *controller, *path, *next;
+	char *rest = text, *line, *name, *path, *next;
 
 	while ((line = strsep(&rest, "\n"))) {
-		controller = strchr(line, ':');
-		path = controller ? strchr(controller + 1, ':') : NULL;
+		name = strchr(line, ':');
+		path = name ? strchr(name + 1, ':') : NULL;
 		if (!path)
 			continue;
 		*path++ = '\0';
-		for (controller++; controller; controller = next) {
-			next = strchr(controller, ',');
+		for (name++; name; name = next) {
+			next = strchr(name, ',');
 			if (next)
 				*next++ = '\0';
-			if (!strcmp(controller, "memory"))
+			if (!strcmp(name, controller))
 				return path;
 		}
+	}
+	return NULL;
+}
+
+char *group_memory_path(pid_t pid)
+{
+	static const char *const controllers[] = {"", "memory"};
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+	for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
+		CLEANUP(free) char *text = NULL;
+		const char *path =
+		    text_file_read(-1, name, &text) >= 0 ? group_memory_find(text, controllers[i]) : NULL;
+
+		if (path && strcmp(path, "/") != 0)
+			return strdup(path);
 	}
 	return NULL;
 }
@@ -119,7 +136,7 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 		return memory->directory >= 0;
 	}
 	snprintf(name, sizeof(name), "/proc/%d/cgroup", member);
-	path = text_file_read(-1, name, &text) >= 0 ? group_memory_find(text) : NULL;
+	path = text_file_read(-1, name, &text) >= 0 ? group_memory_find(text, "memory") : NULL;
 	if (!path || !strcmp(path, "/"))
 		return false;
 	memory->directory = open_version_1(path);

@@ -469,13 +469,14 @@ void resident_series_deinit(struct resident_series *series)
 	vector_deinit(&series->sums);
 }
 
-/* Notes the start time of a process once. PID and start time identify a process. */
+/* Notes the start time of a process and its control group once. PID and start time identify a process. */
 static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
 {
 	uint64_t boot_ns = proc_start_boot_ns(process->pid);
+	CLEANUP(free) char *control_group = group_memory_path(process->pid);
 
 	process->start_noted = true;
-	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns) : NULL;
+	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns, control_group) : NULL;
 }
 
 /* Notes the counters of the control group. A group may get its first process later. */

@@ -26,10 +26,11 @@ static struct mmt_error *export_html(const struct export *export, FILE *stream)
 	FORMAT(folded, "one line per stack, as flamegraph.pl reads it", .weighted = true, .lifetime_steps = SUMS_ONLY) \
 	FORMAT(pprof, "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY)   \
 	FORMAT(speedscope, "speedscope.app", .lifetime_steps = SUMS_ONLY)                                              \
-	FORMAT(firefox, "profiler.firefox.com", .lifetime_steps = TIMES)                                               \
-	FORMAT(heaptrack, "heaptrack_gui", .binary = true, .suffix = ".gz", .lifetime_steps = TIMES)                   \
+	FORMAT(firefox, "profiler.firefox.com", .only_made = true, .lifetime_steps = TIMES)                            \
+	FORMAT(heaptrack, "heaptrack_gui", .binary = true, .suffix = ".gz", .only_made = true,                         \
+	       .lifetime_steps = TIMES)                                                                                \
 	FORMAT(massif, "ms_print, massif-visualizer", .lifetime_steps = TIMES)                                         \
-	FORMAT(perfetto, "ui.perfetto.dev", .binary = true, .lifetime_steps = TIMES)                                   \
+	FORMAT(perfetto, "ui.perfetto.dev", .binary = true, .only_made = true, .lifetime_steps = TIMES)                \
 	FORMAT(html, "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
 
 #define DESCRIBE(name_, opens_, ...) {#name_, opens_, __VA_ARGS__},

@@ -5,6 +5,7 @@
  * and bytes. The default value is the last one, because some viewers show that. Field 15 (doc_url) makes Perfetto
  * reject a file.
  */
+#include <limits.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -52,6 +53,8 @@ enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
 
+#define SERVICE ".service"
+#define CONTAINER_ID_BYTES 64
 #define MEMORY_LIMIT (1ull << 47) /* addresses are those of the file, so all mappings are one as large */
 
 struct pprof {
@@ -197,7 +200,8 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 	buffer_put_u64(&pprof->key, find_mapping(pprof, first));
 	buffer_put_u64(&pprof->key, first->kind == MMT_FRAME_NATIVE ? first->module_offset : first->address);
 	do {
-		/* Viewers symbolize native frames. The address of JIT code means nothing to them: name the frame by it. */
+		/* Viewers symbolize native frames. The address of JIT code means nothing to them: name the frame by it.
+		 */
 		if (!frames[used]->function && first->kind == MMT_FRAME_NATIVE)
 			continue;
 		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));
@@ -235,27 +239,17 @@ static void put_locations(struct pprof *pprof, const struct mmt_group *group, st
 	}
 }
 
-/* The outermost frame of the main thread is in the program, those of other threads in the C library. */
-static bool is_start_of_program(const struct mmt_group *group)
-{
-	const struct mmt_frame *outermost = group->frame_count ? group->frames[group->frame_count - 1] : NULL;
-
-	return outermost && group->stack_end == MMT_STACK_END_ENTRY && outermost->kind == MMT_FRAME_NATIVE &&
-	       outermost->module_path && outermost->module && strncmp(outermost->module, "libc", 4) != 0 &&
-	       strncmp(outermost->module, "ld-", 3) != 0;
-}
-
-/* Viewers take the first mapping for the program: the one in which the main thread starts. */
+/* Viewers take the first mapping for the program: that of the process with the largest stack. */
 static void put_program(struct pprof *pprof)
 {
 	const struct mmt_report *report = pprof->export->report;
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	for (size_t i = 0; i < report->part_count; i++) {
+		const char *path = report->processes[report->parts[i].process].program;
 
-		if (!is_start_of_program(group))
+		if (!path)
 			continue;
-		(void)find_mapping(pprof, group->frames[group->frame_count - 1]);
+		(void)mapping_id(pprof, path);
 		return;
 	}
 }
@@ -274,6 +268,34 @@ static void put_number_label(struct pprof *pprof, const char *key, int64_t value
 	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
+/*
+ * The control group as a service: the ID of a container, or the unit of a systemd service, without its instance. Other
+ * groups have no label, because viewers make a series of each: sessions and transient units have users and PIDs in
+ * their names.
+ */
+static void put_control_group(struct pprof *pprof, const char *path)
+{
+	char label[NAME_MAX + sizeof(SERVICE)] = "";
+	size_t length;
+
+	for (const char *name = path; *name; name += length + (name[length] == '/')) {
+		size_t stem, id = 0;
+
+		length = strcspn(name, "/");
+		stem = strcspn(name, "@/");
+		while (id < length && strspn(name + id, "0123456789abcdef") < CONTAINER_ID_BYTES)
+			id++;
+		if (id < length)
+			snprintf(label, sizeof(label), "%.*s", CONTAINER_ID_BYTES, name + id);
+		else if (length > strlen(SERVICE) && length <= NAME_MAX && strncmp(name, "run-", 4) != 0 &&
+			 !memcmp(name + length - strlen(SERVICE), SERVICE, strlen(SERVICE)))
+			snprintf(label, sizeof(label), "%.*s%s", (int)(stem < length ? stem + 1 : length), name,
+				 stem < length ? SERVICE : "");
+	}
+	if (*label)
+		put_label(pprof, "cgroup", label);
+}
+
 /* PIDs are numbers, so that viewers which make a series of each text do not make one of each process. */
 static void put_labels(struct pprof *pprof, const struct mmt_part *part)
 {
@@ -282,6 +304,8 @@ static void put_labels(struct pprof *pprof, const struct mmt_part *part)
 
 	put_label(pprof, "comm", process->name ? process->name : "");
 	put_number_label(pprof, "pid", process->pid);
+	if (process->control_group)
+		put_control_group(pprof, process->control_group);
 	if (part->thread.tid) {
 		put_label(pprof, "thread", part->thread.name);
 		put_number_label(pprof, "tid", part->thread.tid);

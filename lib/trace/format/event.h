@@ -141,8 +141,9 @@ struct event {
 			uint64_t count;
 		} children; /* EVENT_UNRECORDED_CHILDREN */
 		struct {
-			uint64_t boot_ns; /* nanoseconds since boot */
-		} started;		  /* EVENT_PROCESS_STARTED */
+			uint64_t boot_ns;	   /* nanoseconds since boot */
+			const char *control_group; /* path; "": not recorded */
+		} started;			   /* EVENT_PROCESS_STARTED */
 		struct {
 			uint64_t address;
 		} program_break; /* EVENT_BREAK */

@@ -260,6 +260,8 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	} else if (kind == NOTE_STARTED) {
 		event->kind = EVENT_PROCESS_STARTED;
 		event->started.boot_ns = value;
+		bytes_u64(bytes); /* number */
+		event->started.control_group = bytes_left(bytes) ? bytes_string(bytes) : "";
 	} else if (kind == NOTE_BREAK) {
 		event->kind = EVENT_BREAK;
 		event->program_break.address = value;
