@@ -34,7 +34,7 @@ struct mmt_events {
 	const struct mmt_progress *progress; /* NULL: do not report progress */
 	struct mmt_progress progress_copy;
 	struct mmt_report_options report; /* for the stacks */
-	uint32_t until_progress; /* events */
+	uint32_t until_progress;	  /* events */
 	bool ended;
 	struct event_stacks stacks;
 
@@ -70,6 +70,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_PROCESS_STARTED] = MMT_EVENT_OTHER,
     [EVENT_SWAPPED] = MMT_EVENT_OTHER,
     [EVENT_BREAK] = MMT_EVENT_OTHER,
+    [EVENT_LAZY_FREE] = MMT_EVENT_OTHER,
     [EVENT_PSS] = MMT_EVENT_OTHER,
     [EVENT_GROUP_MEMORY] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
@@ -405,6 +406,7 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_PROCESS_STARTED:
 	case EVENT_SWAPPED:
 	case EVENT_BREAK:
+	case EVENT_LAZY_FREE:
 	case EVENT_PSS:
 	case EVENT_GROUP_MEMORY:
 	case EVENT_OTHER:

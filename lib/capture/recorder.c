@@ -233,6 +233,12 @@ struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, ui
 	return append_note(recorder, NOTE_SWAPPED, pid, time_ns, bytes, reading);
 }
 
+struct mmt_error *recorder_note_lazy_free(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+					  uint64_t reading)
+{
+	return append_note(recorder, NOTE_LAZY_FREE, pid, time_ns, bytes, reading);
+}
+
 struct mmt_error *recorder_note_group(struct recorder *recorder, enum note_kind kind, uint64_t time_ns, uint64_t bytes,
 				      uint64_t reading)
 {

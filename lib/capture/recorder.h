@@ -210,6 +210,8 @@ struct mmt_error *recorder_note_resident(struct recorder *recorder, pid_t pid, u
 					 uint64_t reading) MMT_MUST_CHECK;
 
 /* Notes how much of a process is swapped, after its RSS in the same reading. Without this note, nothing is swapped. */
+struct mmt_error *recorder_note_lazy_free(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+					  uint64_t reading) MMT_MUST_CHECK;
 struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
 					uint64_t reading) MMT_MUST_CHECK;
 

@@ -138,6 +138,8 @@ static void put_notes(struct recording_builder *builder)
 		builder_note(builder, time_ns, PID, NOTE_RESIDENT, (64 + i) * 1024 * PAGE, i + 1);
 		if (i % 16 == 0)
 			builder_note(builder, time_ns, PID, NOTE_SWAPPED, i * PAGE, i + 1);
+		if (i == READINGS - 1)
+			builder_note(builder, time_ns, PID, NOTE_LAZY_FREE, i * PAGE, i + 1);
 	}
 	builder_note(builder, START + 2 * SECOND, PID, NOTE_MARK, 1, 0);
 	builder_note(builder, START + 3 * SECOND, PID, NOTE_LARGE_DUMPS, 0, 1);

@@ -19,7 +19,7 @@
 /* What a process has in one reading. */
 struct size {
 	bool ended;
-	uint64_t resident, pss, private, faults, swapped;
+	uint64_t resident, pss, private, faults, swapped, lazy_free;
 };
 
 static uint64_t time_of(unsigned reading)
@@ -52,6 +52,8 @@ static void put_size(struct recording_builder *builder, unsigned reading, int32_
 	builder_note(builder, time_of(reading), pid, NOTE_RESIDENT, size->resident, reading + 1);
 	if (size->swapped)
 		builder_note(builder, time_of(reading), pid, NOTE_SWAPPED, size->swapped, reading + 1);
+	if (size->lazy_free)
+		builder_note(builder, time_of(reading), pid, NOTE_LAZY_FREE, size->lazy_free, reading + 1);
 	if (size->pss)
 		builder_pss(builder, time_of(reading), pid, &pss);
 }
@@ -520,12 +522,44 @@ START_TEST(plateau_of_all_is_not_that_of_the_verdict)
 }
 END_TEST
 
+/* A heap grows by 100 MiB; in one reading, 64 MiB of it are given back with MADV_FREE. */
+static unsigned given_back_in;
+
+static struct size lazy(int process, unsigned reading)
+{
+	(void)process;
+	return (struct size){.resident = 100 * MEBIBYTE + reading * 100 * MEBIBYTE / READINGS,
+			     .lazy_free = reading == given_back_in ? 64 * MEBIBYTE : 0};
+}
+
+/* Only what is left of it when recording ends is in RSS for nothing. */
+START_TEST(lazily_freed_memory_is_given_back)
+{
+	static const char line[] = "64.00 MiB of RSS are given back already";
+	struct mmt_report *report;
+
+	given_back_in = READINGS - 1;
+	report = report_of(1, lazy);
+	ck_assert_uint_eq(report->processes[0].readings->lazy_free_bytes, 64 * MEBIBYTE);
+	expect_text(report, line);
+	mmt_report_destroy(report);
+	report_file_teardown();
+	report_file_setup();
+	given_back_in = READINGS / 2;
+	report = report_of(1, lazy);
+	ck_assert_uint_eq(report->processes[0].readings->lazy_free_bytes, 0);
+	expect_no_text(report, line);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* Of a hostile file: no sum overflows. */
 static struct size absurd(int process, unsigned reading)
 {
 	uint64_t value = reading % 3 ? UINT64_MAX - (unsigned)process : reading;
 
-	return (struct size){.resident = value, .pss = value + 1, .private = value, .faults = value};
+	return (struct size){
+	    .resident = value, .pss = value + 1, .private = value, .faults = value, .lazy_free = value};
 }
 
 START_TEST(absurd_sizes_do_no_harm)
@@ -540,12 +574,12 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "growth-processes");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
-			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
-			missing_pss_is_said, small_process_without_pss_counts_with_rss,
-			pss_is_estimated_between_its_readings, last_process_shares_nothing,
-			swap_counts_before_pss_is_read, late_process_counts_before_its_pss_is_read,
-			brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
-			plateau_of_all_is_not_that_of_the_verdict, absurd_sizes_do_no_harm);
+	tcase_add_tests(
+	    tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
+	    ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth, missing_pss_is_said,
+	    small_process_without_pss_counts_with_rss, pss_is_estimated_between_its_readings,
+	    last_process_shares_nothing, swap_counts_before_pss_is_read, late_process_counts_before_its_pss_is_read,
+	    brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
+	    plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back, absurd_sizes_do_no_harm);
 	return suite;
 }

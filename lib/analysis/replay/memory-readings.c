@@ -111,7 +111,7 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 	}
 	process->of.end_ns = event->time_ns;
 	process->of.end_resident_bytes = bytes;
-	process->of.end_swapped_bytes = 0;
+	process->of.end_swapped_bytes = process->of.lazy_free_bytes = 0;
 	return find_point(memory, process) ? NULL : add_point(memory, process, bytes);
 }
 
@@ -244,12 +244,22 @@ static void take_pss(struct memory_readings *memory, const struct event *event)
 	process->last_faults = event->pss.faults;
 }
 
+static void take_lazy_free(struct memory_readings *memory, const struct event *event)
+{
+	struct process_readings *process = find_latest(memory, event->pid);
+
+	if (find_point(memory, process) && event->resident.reading == memory->number)
+		process->of.lazy_free_bytes = limit_size(event->resident.bytes);
+}
+
 struct mmt_error *memory_readings_take(struct memory_readings *memory, const struct event *event)
 {
 	if (event->kind == EVENT_RESIDENT)
 		return take_resident(memory, event);
 	if (event->kind == EVENT_SWAPPED)
 		take_swapped(memory, event);
+	else if (event->kind == EVENT_LAZY_FREE)
+		take_lazy_free(memory, event);
 	else
 		take_pss(memory, event);
 	return NULL;

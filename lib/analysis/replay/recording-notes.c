@@ -103,7 +103,8 @@ static struct mmt_error *take_in_order(struct notes *notes, const struct event *
 {
 	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
 
-	if (event->kind == EVENT_RESIDENT || event->kind == EVENT_SWAPPED || event->kind == EVENT_PSS)
+	if (event->kind == EVENT_RESIDENT || event->kind == EVENT_SWAPPED || event->kind == EVENT_LAZY_FREE ||
+	    event->kind == EVENT_PSS)
 		return notes_count(notes, event->pid) ? memory_readings_take(&notes->memory, event) : NULL;
 	if (event->kind == EVENT_UNRECORDED_CHILDREN)
 		return take_children(notes, event);

@@ -571,6 +571,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 		return replay->watch.pages ? replay->watch.pages(replay->watch.pages_context, replay, event) : NULL;
 	case EVENT_RESIDENT:
 	case EVENT_SWAPPED:
+	case EVENT_LAZY_FREE:
 	case EVENT_PSS:
 		return is_counted_already(replay, event) ? NULL : notes_take(&replay->notes, event);
 	case EVENT_MARK:

@@ -32,6 +32,7 @@ bool pss_parse_rollup(const char *text, struct pss_counts *counts_ret)
 	    .swap_pss_bytes = read_line(text, "\nSwapPss:"),
 	    .private_bytes = read_line(text, "\nPrivate_Clean:") + read_line(text, "\nPrivate_Dirty:"),
 	    .huge_bytes = read_line(text, "\nAnonHugePages:"),
+	    .lazy_free_bytes = read_line(text, "\nLazyFree:"),
 	};
 	return strstr(text, "\nPss:") != NULL;
 }
@@ -94,8 +95,9 @@ static bool is_too_large(const struct traced_process *process)
 	       PSS_WALK_NS_MAX;
 }
 
+/* `shares`: with other processes of the recording, or it did. */
 static struct mmt_error *read_process(struct recorder *recorder, struct traced_process *process, uint64_t time_ns,
-				      uint64_t reading, uint64_t *spent_ns)
+				      uint64_t reading, bool shares, bool last, uint64_t *spent_ns)
 {
 	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls), took_ns;
 	struct pss_counts counts;
@@ -110,7 +112,9 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 		return error;
 	process->pss_resident_bytes = counts.resident_bytes;
 	process->pss_took_ns = took_ns;
-	return append_counts(recorder, process->pid, time_ns, reading, &counts);
+	if (last && counts.lazy_free_bytes)
+		error = recorder_note_lazy_free(recorder, process->pid, time_ns, counts.lazy_free_bytes, reading);
+	return error || !shares ? error : append_counts(recorder, process->pid, time_ns, reading, &counts);
 }
 
 struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t reading, bool last)
@@ -119,20 +123,20 @@ struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, u
 	struct mmt_error *error = NULL;
 	uint64_t spent_ns = 0;
 	size_t count = 0;
+	bool shares;
 
 	for (size_t i = 0; i < processes->items.count; i++)
 		count += !processes->items.items[i]->ended && processes->items.items[i]->resident_bytes;
 	/* Once one process is left, it shares less than the latest reading says. */
-	if (count < 2 && recorder->jobs.pss_processes < 2 && !(last && recorder->jobs.pss_processes))
+	shares = count >= 2 || recorder->jobs.pss_processes >= 2 || (last && recorder->jobs.pss_processes);
+	if (!last && (!shares || clock_now_ns() < recorder->jobs.pss_next_ns))
 		return NULL;
-	if (!last && clock_now_ns() < recorder->jobs.pss_next_ns)
-		return NULL;
-	recorder->jobs.pss_processes = count;
+	recorder->jobs.pss_processes = shares ? count : 0;
 	for (size_t i = 0; !error && i < processes->items.count; i++) {
 		struct traced_process *process = processes->items.items[i];
 
 		if (!process->ended && process->resident_bytes && !is_too_large(process))
-			error = read_process(recorder, process, time_ns, reading, &spent_ns);
+			error = read_process(recorder, process, time_ns, reading, shares, last, &spent_ns);
 	}
 	recorder->jobs.pss_next_ns = clock_now_ns() + PSS_COST_SHARE * spent_ns;
 	return error;

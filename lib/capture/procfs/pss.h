@@ -13,9 +13,10 @@ struct recorder;
 
 struct pss_counts {
 	uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
-	uint64_t private_bytes; /* of pages that no other process maps */
-	uint64_t huge_bytes;	/* in anonymous huge pages */
-	uint64_t faults;	/* page faults since the process started */
+	uint64_t private_bytes;	  /* of pages that no other process maps */
+	uint64_t huge_bytes;	  /* in anonymous huge pages */
+	uint64_t lazy_free_bytes; /* that the process gave back with MADV_FREE, and the kernel did not take yet */
+	uint64_t faults;	  /* page faults since the process started */
 };
 
 /* Fills in everything but the faults from the text of smaps_rollup. False: the kernel gave no Pss. */
@@ -38,8 +39,8 @@ uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, 
 /*
  * Follows a reading of RSS, whose time and number it takes. Reads nothing if another reading would be too expensive
  * now, or only one process is recorded, unless it was one of several in the reading before. `last`: recording ends, so
- * that only the limit for each process applies, and the only process left is read. Lets the ring reader work in
- * between.
+ * that only the limit for each process applies, and all processes are read, for LazyFree, even if there is one. Lets
+ * the ring reader work in between.
  */
 struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t reading,
 				  bool last) MMT_MUST_CHECK;

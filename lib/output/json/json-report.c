@@ -78,6 +78,7 @@ static void put_process_readings(struct document *document, const struct mmt_pro
 	document_unsigned(document, "start_reading_ns", readings ? readings->start_ns : MMT_UNKNOWN);
 	document_unsigned(document, "end_resident_bytes", readings ? readings->end_resident_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "end_swapped_bytes", readings ? readings->end_swapped_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "lazy_free_bytes", readings ? readings->lazy_free_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "end_reading_ns", readings ? readings->end_ns : MMT_UNKNOWN);
 	document_unsigned(document, "start_private_bytes",
 			  readings && readings->private_known ? readings->start_private_bytes : MMT_UNKNOWN);

@@ -798,6 +798,26 @@ static void put_shared(struct text *text, const struct mmt_growth *growth)
 	text_put_rest(text, (int64_t)(all - alone), what);
 }
 
+#define LAZY_FREE_BYTES_MIN (1u << 20)
+
+static void put_lazy_free(struct text *text, const struct mmt_report *report)
+{
+	uint64_t bytes = 0, resident = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (!process->readings || process->ended)
+			continue;
+		bytes = saturating_add(bytes, process->readings->lazy_free_bytes, MMT_BYTES_MAX);
+		resident = saturating_add(resident, process->readings->end_resident_bytes, MMT_BYTES_MAX);
+	}
+	if (bytes >= LAZY_FREE_BYTES_MIN && bytes >= resident / NEGLIGIBLE)
+		text_line(text, TEXT_STRONG,
+			  "  %s of RSS are given back already (MADV_FREE); the kernel takes them when memory is short",
+			  text_bytes(text, bytes));
+}
+
 void text_growth(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
@@ -809,5 +829,6 @@ void text_growth(struct text *text, const struct mmt_report *report)
 		if (text_growth_is_of_all(report))
 			text_put_swap(text, swap_change(&report->growth));
 	}
+	put_lazy_free(text, report);
 	put_huge_pages(text, report);
 }

@@ -34,6 +34,7 @@ enum event_kind {
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
 	EVENT_SWAPPED,		   /* swapped memory of a process */
 	EVENT_BREAK,		   /* break of a process just before the recording */
+	EVENT_LAZY_FREE,	   /* memory of a process that it gave back, but the kernel did not yet take */
 	EVENT_PSS,		   /* what a process shares with others */
 	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
 	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
@@ -115,7 +116,7 @@ struct event {
 		struct {
 			uint64_t bytes;
 			uint64_t reading; /* the same for all processes at one time */
-		} resident;		  /* EVENT_RESIDENT, EVENT_SWAPPED */
+		} resident;		  /* EVENT_RESIDENT, EVENT_SWAPPED, EVENT_LAZY_FREE */
 		struct {
 			uint64_t reading; /* as in `resident`, whose event precedes this one */
 			uint64_t resident_bytes, pss_bytes, swap_pss_bytes;

@@ -108,8 +108,9 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * began: their number, and 0. Start of the record's process: nanoseconds since boot, 0, and if it is known the path of
  * its control group with a NUL. Swapped memory of the
  * record's process: bytes, and the number of the reading, as for RSS. Break of the record's process just before the
- * recording began: its address, and 0. Memory counters of the recorded control group, of no process: bytes, and the
- * number of the reading.
+ * recording began: its address, and 0. Resident memory of the record's process that it gave back with MADV_FREE: bytes,
+ * and the number of the reading, as for RSS. Memory counters of the recorded control group, of no process: bytes, and
+ * the number of the reading.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
@@ -121,6 +122,7 @@ enum note_kind {
 	NOTE_STARTED = 4,
 	NOTE_SWAPPED = 5,
 	NOTE_BREAK = 6,
+	NOTE_LAZY_FREE = 7,
 	NOTE_GROUP_FIRST = 8,
 	NOTE_GROUP_CURRENT = NOTE_GROUP_FIRST,
 	NOTE_GROUP_ANON = 9,

@@ -243,8 +243,10 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	if (kind == NOTE_MARK) {
 		event->kind = EVENT_MARK;
 		event->mark.number = value;
-	} else if (kind == NOTE_RESIDENT || kind == NOTE_SWAPPED) {
-		event->kind = kind == NOTE_RESIDENT ? EVENT_RESIDENT : EVENT_SWAPPED;
+	} else if (kind == NOTE_RESIDENT || kind == NOTE_SWAPPED || kind == NOTE_LAZY_FREE) {
+		event->kind = kind == NOTE_RESIDENT  ? EVENT_RESIDENT
+			      : kind == NOTE_SWAPPED ? EVENT_SWAPPED
+						     : EVENT_LAZY_FREE;
 		event->resident.bytes = value;
 		event->resident.reading = bytes_u64(bytes);
 	} else if (kind >= NOTE_GROUP_FIRST && kind <= NOTE_GROUP_LIMIT) {
