@@ -395,18 +395,18 @@ static void name_code(struct recording_builder *builder, const char *const *name
 	perf_map_copies_deinit(&copies);
 }
 
-/* In each second from `from` to `to`, a mapping of 1 MiB. `callers`: places in the code. */
-static void allocate_by(struct recording_builder *builder, const uint64_t *callers, size_t count, unsigned from,
-			unsigned to)
+/* Mappings of 1 MiB from one second to another. `callers`: places in the code. */
+static void allocate_by(struct recording_builder *builder, const uint64_t *callers, size_t count, unsigned per_second,
+			unsigned from, unsigned to)
 {
 	uint64_t addresses[8];
 
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = CODE + callers[i] + 1;
-	for (uint64_t i = from; i < to; i++)
+	for (uint64_t i = from * per_second; i < to * per_second; i++)
 		builder_call(builder,
 			     &(struct builder_call){.call = CALL_MMAP,
-						    .time_ns = START + i * SECOND + count,
+						    .time_ns = START + i * SECOND / per_second + count,
 						    .pid = PID,
 						    .tid = PID,
 						    .result = (int64_t)(ADDRESS + (20 * i + 2 * count) * MEBIBYTE),
@@ -417,7 +417,7 @@ static void allocate_by(struct recording_builder *builder, const uint64_t *calle
 }
 
 #define ALLOCATE_BY(builder, from, to, ...)                                                                            \
-	allocate_by(builder, (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t),    \
+	allocate_by(builder, (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), 1, \
 		    from, to)
 
 enum { ALLOCATE = NAMED, PARSE = NAMED + 0x1000, SERVE = NAMED + 0x2000, MAIN = NAMED + 0x3000, LOAD = NAMED + 0x4000 };
@@ -481,6 +481,37 @@ START_TEST(inlining_makes_no_other_path)
 	made = report_file_report(&options);
 	ck_assert_uint_eq(made->group_count, 1);
 	ck_assert_int_eq(mmt_group_verdict(made, &made->groups[0]), MMT_ROW_LEAK);
+}
+END_TEST
+
+/* One caller of a function fills a cache, which is larger than what another one leaks. `churn`: a third one frees all
+ * that it maps. */
+START_TEST(leak_beside_a_cache_has_one_verdict)
+{
+	struct recording_builder *builder = start_recording(true);
+	struct mmt_report_options options;
+
+	allocate_by(builder, (const uint64_t[]){ALLOCATE, LOAD, MAIN}, 3, 40, 0, 2);
+	for (unsigned i = 2; i < 60; i++) {
+		ALLOCATE_BY(builder, i, i + 1, ALLOCATE, SERVE);
+		for (unsigned j = 0; _i && j < 20; j++) {
+			uint64_t time_ns = START + i * SECOND + 100 + 2 * j, address = RESERVED + (100 + j) * MEBIBYTE;
+
+			builder_mmap_exit(builder, time_ns, PID, PID, address, MEBIBYTE, CODE + ALLOCATE + 1);
+			builder_munmap_exit(builder, time_ns + 1, PID, PID, address, MEBIBYTE);
+		}
+	}
+	name_code(builder, named, 5);
+	builder_finish(builder, START + 60 * SECOND);
+	mmt_report_options_init(&options);
+	for (int by = MMT_BY_STACK; by <= MMT_BY_PROCESS; by++) {
+		options.by = (enum mmt_group_by)by;
+		mmt_report_destroy(made);
+		made = report_file_report(&options);
+		ck_assert_uint_eq(made->group_count, by == MMT_BY_STACK ? 2 + (unsigned)_i : 1);
+		ck_assert_int_eq(mmt_group_verdict(made, &made->groups[0]),
+				 by == MMT_BY_STACK ? MMT_ROW_CACHE : MMT_ROW_LEAK);
+	}
 }
 END_TEST
 
@@ -807,6 +838,7 @@ Suite *test_suite(void)
 			every_pattern_has_its_hint, limits_of_arenas_help_against_several,
 			mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
 			memory_made_accessible_throughout_is_a_leak);
+	tcase_add_loop_test(tcase, leak_beside_a_cache_has_one_verdict, 0, 2);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
 	tcase_add_tests(tcase, memory_made_accessible_in_turns_is_no_leak,
 			stacks_that_make_memory_accessible_leak_together, freed_reservation_hides_no_leak);

@@ -246,8 +246,7 @@ static void judge_by_design(struct causes *causes)
 		if (!path_leaks(causes, i) || !mmt_pattern_is_by_design(find_cause_group(causes, group)->pattern) ||
 		    !verdict_is_open(group->verdict))
 			continue;
-		group->verdict = MMT_LIFETIME_LEAK;
-		group->advised_ns = group->outlived_count = group->outlived_ns = 0;
+		row_verdicts_set_leak(group);
 	}
 }
 

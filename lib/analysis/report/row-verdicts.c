@@ -339,6 +339,12 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	return MMT_LIFETIME_TOO_SHORT;
 }
 
+void row_verdicts_set_leak(struct mmt_group *group)
+{
+	group->verdict = MMT_LIFETIME_LEAK;
+	group->advised_ns = group->outlived_count = group->outlived_ns = 0;
+}
+
 /* A row that is no single stack, for instance a function, can both reserve memory and make it accessible: the lifetimes
  * of its few mappings then do not show that it grows. */
 static void judge_both_halves(const struct mmt_report *report, const struct survivors_window *window,
@@ -349,11 +355,102 @@ static void judge_both_halves(const struct mmt_report *report, const struct surv
 	if (!verdict_is_open(group->verdict) || !points[COMMIT_POINTS - 1] ||
 	    judge_committed(report, window, points, &advised_ns) != MMT_LIFETIME_LEAK)
 		return;
-	group->verdict = MMT_LIFETIME_LEAK;
-	group->advised_ns = 0;
-	/* The evidence is the committed bytes, not lifetimes. */
-	group->outlived_count = 0;
-	group->outlived_ns = 0;
+	row_verdicts_set_leak(group);
+}
+
+/* A stack that is one of several in a row. */
+struct part_stack {
+	uint32_t row;
+	uint64_t committed_bytes;
+	struct survivors survivors;
+};
+
+/* By row << 32 | stack: the number of its allocations, and then its place in `items`, plus 1. */
+struct part_stacks {
+	struct map numbers;
+	VECTOR(struct part_stack) items;
+};
+
+/* Whether the row has several stacks, and its mappings together do not show what it is. Memory that an allocator keeps
+ * is no leak of another row. Sets the key of the allocation's stack. */
+static bool is_of_open_row(const struct ledger *ledger, const struct rows *rows, const struct mmt_group *groups,
+			   const struct allocation *allocation, uint64_t *key_ret)
+{
+	uint32_t row = row_of(ledger, rows, allocation);
+	const struct account *account = row == LEDGER_NO_ROW ? NULL : &ledger->accounts.items[allocation->account];
+
+	if (!account || (!groups[row - 1].name && !groups[row - 1].lines_differ) ||
+	    !verdict_is_open(groups[row - 1].verdict) ||
+	    (mmt_pattern_is_by_design(rows_pattern(rows, account)) &&
+	     !mmt_pattern_is_by_design(groups[row - 1].pattern)))
+		return false;
+	*key_ret = (uint64_t)row << 32 | account->stack;
+	return true;
+}
+
+static bool begin_part_stacks(const struct ledger *ledger, const struct survivors_window *window,
+			      struct part_stacks *stacks)
+{
+	size_t position = 0;
+	uint64_t key, count;
+
+	while (map_next(&stacks->numbers, &position, &key, &count)) {
+		struct part_stack stack = {.row = (uint32_t)(key >> 32)};
+
+		*map_get(&stacks->numbers, key) = count < SURVIVORS_COUNT_MIN ? 0 : stacks->items.count + 1;
+		survivors_begin(&stack.survivors, window, freed_of(ledger, stack.row - 1), count);
+		if (count >= SURVIVORS_COUNT_MIN && !vector_push(&stacks->items, stack))
+			return false;
+	}
+	return true;
+}
+
+static bool judge_part_stacks(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
+			      struct mmt_group *groups, struct part_stacks *stacks)
+{
+	const struct survivors_window window = window_of(report, rows);
+	bool ok = true;
+	uint64_t key;
+
+	for (size_t i = 0; ok && i < ledger->allocations.count; i++) {
+		if (is_of_open_row(ledger, rows, groups, &ledger->allocations.items[i], &key))
+			ok = map_add(&stacks->numbers, key, 1);
+	}
+	if (!ok || !begin_part_stacks(ledger, &window, stacks))
+		return false;
+	for (size_t i = 0; stacks->items.count && i < ledger->allocations.count; i++) {
+		const struct allocation *allocation = &ledger->allocations.items[i];
+		struct part_stack *stack;
+
+		if (!is_of_open_row(ledger, rows, groups, allocation, &key) || !*map_get(&stacks->numbers, key))
+			continue;
+		stack = &stacks->items.items[*map_get(&stacks->numbers, key) - 1];
+		survivors_add(&stack->survivors, &window, allocation->time_ns);
+		if (allocation->live_bytes > allocation->uncommitted_bytes)
+			stack->committed_bytes += allocation->live_bytes - allocation->uncommitted_bytes;
+	}
+	for (size_t i = 0; i < stacks->items.count; i++) {
+		const struct part_stack *stack = &stacks->items.items[i];
+		struct mmt_group *group = &groups[stack->row - 1];
+
+		if (stack->committed_bytes >= group->committed_bytes / LEAK_SHARE &&
+		    survivors_judge(&stack->survivors, &window) == MMT_LIFETIME_LEAK)
+			row_verdicts_set_leak(group);
+	}
+	return true;
+}
+
+/* A row of several stacks leaks if one of them does. Which of the freed mappings were of that stack is not known,
+ * so that more of them count. */
+static struct mmt_error *add_part_stacks(const struct ledger *ledger, const struct rows *rows,
+					 const struct mmt_report *report, struct mmt_group *groups)
+{
+	struct part_stacks stacks = {0};
+	bool ok = judge_part_stacks(ledger, rows, report, groups, &stacks);
+
+	map_deinit(&stacks.numbers);
+	vector_deinit(&stacks.items);
+	return ok ? NULL : &error_no_memory;
 }
 
 /* Number the sets, or (NULL) rows, with memory that was made accessible after it was mapped. */
@@ -424,6 +521,8 @@ struct mmt_error *group_details_add(const struct replay *replay, const struct ro
 	map_deinit(&sums);
 	if (!error)
 		error = add_survivors(&replay->ledger, rows, report, groups);
+	if (!error)
+		error = add_part_stacks(&replay->ledger, rows, report, groups);
 	return error ? error : add_committed(&replay->ledger, rows, arena, report, groups);
 }
 

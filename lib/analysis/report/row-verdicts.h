@@ -30,6 +30,9 @@ struct survivors_window {
 #define SURVIVORS_SHORTEST_NS 2000000000u /* as for the verdict about RSS */
 #define SURVIVORS_COUNT_MIN 8		  /* fewer mappings are neither a leak nor a cache */
 #define SURVIVOR_PARTS 48
+#define LEAK_SHARE                                                                                                     \
+	16 /* a leak of less than 1/16 of the memory does not decide for a row or cause of several stacks              \
+	    */
 
 static inline uint64_t survivors_length(const struct survivors_window *window)
 {
@@ -81,6 +84,9 @@ struct mmt_error *group_details_add(const struct replay *replay, const struct ro
 /* *one_ret: one thread has most of what is accessible in malloc arenas. False: out of memory. */
 bool row_details_arenas(const struct replay *replay, const struct rows *rows, bool *one_ret);
 
+/* The lifetimes of all its mappings do not show it. */
+void row_verdicts_set_leak(struct mmt_group *group);
+
 #define ROW_NO_SET UINT32_MAX
 
 /*
@@ -91,8 +97,8 @@ struct mmt_error *row_verdicts_judge_sets(const struct ledger *ledger, const str
 					  const struct mmt_report *report, const uint32_t *sets, size_t set_count,
 					  enum mmt_lifetime_verdict *verdicts_ret) MMT_MUST_CHECK;
 
-/* row-causes.c. The causes of a report: each combines the rows of one function or one pattern. A row that only committed what another
- * row reserved has the cause of that row. */
+/* row-causes.c. The causes of a report: each combines the rows of one function or one pattern. A row that only
+ * committed what another row reserved has the cause of that row. */
 
 /* Call this after sorting. `groups` are those of the report; this sets their joined_to. Without stacks there are no
  * causes. */
