@@ -27,6 +27,8 @@ static const struct mmt_frame *const wrapped_load[] = {FRAME("mmap", "libc.so.6"
 						       FRAME("new_page", "server"), FRAME("load", "server")};
 static const struct mmt_frame *const wrapped_parse[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
 							FRAME("new_page", "server"), FRAME("parse", "server")};
+static const struct mmt_frame *const wrapped_unnamed[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
+							  FRAME(NULL, "plugin.so"), FRAME("load", "server")};
 static const struct mmt_frame *const parse[] = {FRAME("mmap", "libc.so.6"), FRAME("parse", "server")};
 
 #define STACK(list) .frames = list, .frame_count = sizeof(list) / sizeof(*(list)), .origin = 1
@@ -151,6 +153,10 @@ START_TEST(wrappers_name_their_callers)
 	assert_cause(0, "buffer_new (server)", MMT_PATTERN_NONE, 3000, 1);
 	assert_caller(0, "parse (server)", 3000);
 	assert_caller(1, "load (server)", 7000);
+	/* Whatever the function without a name is. */
+	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_unnamed), .memory_bytes = 2000},
+	      {STACK(wrapped_parse), .memory_bytes = 1000});
+	assert_caller(0, "load (server)", 9000);
 	/* The name says all. */
 	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_load), .memory_bytes = 3000});
 	assert_caller(0, NULL, 0);

@@ -86,6 +86,12 @@ static char *name_function(const struct mmt_group *origin)
 	return origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
 }
 
+/* All interpreted functions have the same frame. */
+static bool has_name(const struct mmt_frame *frame)
+{
+	return frame->function && (frame->kind != MMT_FRAME_JIT || strcmp(frame->function, "Interpreter") != 0);
+}
+
 /* Append the functions of the program that the stack has from its origin on. Those of a runtime depend on how the code
  * is run. *jit_ret: some of the code is JIT code. False: out of memory. */
 static bool list_names(struct causes *causes, const struct mmt_group *group, bool *jit_ret)
@@ -96,8 +102,7 @@ static bool list_names(struct causes *causes, const struct mmt_group *group, boo
 		bool jit = frame->kind == MMT_FRAME_JIT;
 
 		*jit_ret |= jit;
-		if ((jit && (!frame->function || !strcmp(frame->function, "Interpreter"))) ||
-		    mmt_frame_is_runtime(frame))
+		if ((jit && !has_name(frame)) || mmt_frame_is_runtime(frame))
 			continue;
 		if (!vector_push(&causes->path_names, identity_frame_checksum(&causes->build_ids, frame)))
 			return false;
@@ -474,19 +479,21 @@ static bool names_caller(enum mmt_pattern pattern)
 	       pattern == MMT_PATTERN_THREAD_STACK;
 }
 
-static bool has_same_name(const struct mmt_frame *left, const struct mmt_frame *right)
-{
-	return left->function && right->function && !strcmp(left->function, right->function);
-}
-
-/* How many frames the stacks have in common from their origin on. */
+/* How many frames the stacks have in common from their origin on. A frame without a name can be that of any function.
+ */
 static size_t common_depth(const struct mmt_group *left, const struct mmt_group *right)
 {
 	size_t depth = 0;
 
-	while (left->origin + depth < left->frame_count && right->origin + depth < right->frame_count &&
-	       has_same_name(left->frames[left->origin + depth], right->frames[right->origin + depth]))
-		depth++;
+	for (; left->origin + depth < left->frame_count && right->origin + depth < right->frame_count; depth++) {
+		const struct mmt_frame *a = left->frames[left->origin + depth];
+		const struct mmt_frame *b = right->frames[right->origin + depth];
+
+		if (!has_name(a) || !has_name(b))
+			return SIZE_MAX;
+		if (strcmp(a->function, b->function) != 0)
+			break;
+	}
 	return depth;
 }
 
@@ -520,7 +527,7 @@ static const struct mmt_frame *find_caller(const struct causes *causes, const st
 	if (mmt_pattern_is_by_design(pattern) ? !names_caller(pattern) : !depth)
 		return NULL;
 	if (depth >= group->frame_count || group->origin + depth >= group->frame_count ||
-	    !group->frames[group->origin + depth]->function)
+	    !has_name(group->frames[group->origin + depth]))
 		return NULL;
 	return group->frames[group->origin + depth];
 }
