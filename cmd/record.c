@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include "cmd.h"
 
 #define SHARE_NS_MIN 100000000
+#define NICE_LOWEST 19
 
 static void put_counted(uint64_t count, const char *singular, const char *plural)
 {
@@ -187,26 +190,26 @@ static bool needs_escapes(const char *word)
 }
 
 /* Prints a word quoted for the shell; with $'...' if it has control characters or invalid UTF-8. */
-static void put_shell_word(const char *word)
+static void put_shell_word(const char *word, FILE *stream)
 {
 	bool escape = needs_escapes(word);
 
 	if (is_plain(word)) {
-		fputs(word, stderr);
+		fputs(word, stream);
 		return;
 	}
-	fputs(escape ? "$'" : "'", stderr);
+	fputs(escape ? "$'" : "'", stream);
 	for (; *word; word++) {
 		if (escape && (*word < ' ' || *word > '~'))
-			fprintf(stderr, "\\%03o", (unsigned)(unsigned char)*word);
+			fprintf(stream, "\\%03o", (unsigned)(unsigned char)*word);
 		else if (escape && (*word == '\'' || *word == '\\'))
-			fprintf(stderr, "\\%c", *word);
+			fprintf(stream, "\\%c", *word);
 		else if (*word == '\'')
-			fputs("'\\''", stderr);
+			fputs("'\\''", stream);
 		else
-			putc(*word, stderr);
+			putc(*word, stream);
 	}
-	putc('\'', stderr);
+	putc('\'', stream);
 }
 
 static void put_earlier(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
@@ -228,7 +231,7 @@ static void put_next(const struct mmt_record_options *options, const struct mmt_
 	fputs("next: mmtrace report", stderr);
 	if (strcmp(file, DEFAULT_FILE) != 0) {
 		fputs(" -i ", stderr);
-		put_shell_word(file);
+		put_shell_word(file, stderr);
 	}
 	putc('\n', stderr);
 }
@@ -533,18 +536,48 @@ static const char **make_command_line(char **words)
 	return line;
 }
 
+/* Packing can wait: it must not slow down what was recorded. Keep a policy that the user has chosen. */
+static void lower_priority(void)
+{
+	const struct sched_param none = {0};
+	int policy = sched_getscheduler(0);
+
+	/* The recorder has set this flag, which takes privileges to clear. */
+	if ((policy & ~SCHED_RESET_ON_FORK) == SCHED_OTHER)
+		(void)sched_setscheduler(0, SCHED_BATCH | (policy & SCHED_RESET_ON_FORK), &none);
+	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
+}
+
+/* What to print when a signal ends packing. Never freed: a signal handler uses it. */
+static const char *describe_interruption(const char *file)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return "";
+	fputs("mmtrace record: packing was interrupted: ", stream);
+	mmt_write_escaped(file, stream);
+	fputs(" is complete, but still contains stack memory; `mmtrace pack ", stream);
+	put_shell_word(file, stream);
+	fputs("` packs it\n", stream);
+	return fclose(stream) == 0 ? text : "";
+}
+
 /* Packs the recording. If this fails, the recording stays as it is. */
 static int pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments,
 			 int status)
 {
 	const struct pack_arguments pack = {.input = file, .no_code = arguments->no_code, .quiet = arguments->quiet};
 
-	stop_signals_release(); /* the recording is complete: a further Ctrl-C may interrupt packing */
+	lower_priority();
+	stop_signals_end_with(describe_interruption(file));
 	out_of_memory_ends(
 	    "mmtrace record: out of memory: the recording was not packed and still contains stack memory");
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
-	message(command, "%s was not packed and still contains stack memory", file);
+	message(command, "%s was not packed and still contains stack memory; `mmtrace pack` packs it", file);
 	return EXIT_EXCEEDED;
 }
 

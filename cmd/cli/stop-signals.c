@@ -6,11 +6,15 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/message.h"
+
 static int write_end = -1, mark_end = -1;
 static int ignored[NSIG], blocked[NSIG];
+static const char *last_words;
 
 void stop_signals_note_inherited(void)
 {
@@ -85,13 +89,26 @@ int stop_signals_catch(void)
 	return ends[0];
 }
 
-void stop_signals_release(void)
+static void write_last_words(int number)
 {
-	struct sigaction before;
+	ssize_t written;
 
+	progress_wipe();
+	written = write(STDERR_FILENO, last_words, strlen(last_words));
+	(void)written;
+	signal(number, SIG_DFL);
+	raise(number); /* delivered when this returns */
+}
+
+void stop_signals_end_with(const char *text)
+{
+	struct sigaction action = {.sa_handler = write_last_words}, before;
+
+	last_words = text;
+	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
 		if (sigaction(stop_numbers[i], NULL, &before) == 0 && before.sa_handler == handle_signal)
-			signal(stop_numbers[i], SIG_DFL);
+			(void)sigaction(stop_numbers[i], &action, NULL);
 	}
 }
 

@@ -16,8 +16,8 @@ const int *stop_signals_blocked(void);
  */
 int stop_signals_catch(void);
 
-/* Restore the default: the signals end the process again. */
-void stop_signals_release(void);
+/* The signals end the process again, after writing `text`, which must stay valid, on standard error. */
+void stop_signals_end_with(const char *text);
 
 /* From now on SIGUSR1 writes its time to the returned non-blocking descriptor. -1 and errno on failure. */
 int stop_signals_marks(void);

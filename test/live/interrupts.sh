@@ -87,6 +87,8 @@ if "$workloads/perf-allowed" >/dev/null; then
 	in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" record --pack -o recorded.data -- \
 		env -u LD_PRELOAD true || fail "record --pack: it did not end"
 	expect_end 130 "record --pack, packed"
+	grep -q 'packing was interrupted: recorded.data is complete.*; `mmtrace pack recorded.data` packs it' terminal ||
+		fail "it does not say how to pack the recording: $(cat -v terminal)"
 	"$MMTRACE" report --no-pager -i recorded.data >recorded.txt || fail "what was recorded cannot be read"
 	"$MMTRACE" dump --no-pager -i recorded.data | grep -q stack-dump || fail "it was packed, or nothing was recorded"
 fi

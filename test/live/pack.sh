@@ -224,6 +224,21 @@ expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | 
 "$MMTRACE" record --no-code -o at-once -- true 2>record.log
 [ $? = 2 ] && grep -q 'no-code needs --pack' record.log || fail "record --no-code alone: $(cat record.log)"
 
+# Packing has the lowest priority; a signal during it leaves the complete recording, with a message.
+preload endless-sync
+"${preload[@]}" "$MMTRACE" record --pack -o late -- env -u LD_PRELOAD "$workloads/secret" --exit >/dev/null 2>record.log &
+packing=$!
+processes+=("$packing")
+wait_until "the end of packing" grep -q syncing record.log
+[ "$(ps -o cls=,ni= -p "$packing" | xargs)" = "B 19" ] ||
+	fail "packing runs with priority $(ps -o cls=,ni= -p "$packing")"
+kill -TERM "$packing"
+wait "$packing"
+[ $? = 143 ] || fail "record --pack did not end of the signal"
+grep -q 'packing was interrupted: late is complete' record.log || fail "no message: $(cat record.log)"
+[ "$("$find_bytes" late 'S3cr3t#!')" -gt 20 ] || fail "the recording was changed before it was packed"
+[ -z "$(ls -d late.* 2>/dev/null)" ] || fail "left behind: $(ls -d late.*)"
+
 # A file that cannot be packed is left unchanged.
 cp "$SOURCE/test/data/perf.data" perf.data
 # A failure leaves the recording and the directory unchanged: no room for the packed file.
