@@ -33,7 +33,7 @@ static const char *const help_usage[] = {"[COMMAND]", "--completion SHELL", NULL
 const struct command commands[] = {
     {"record", cmd_record, "record the memory calls of a running process", record_usage,
      "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, each with its call "
-     "stack. mmtrace changes nothing in the process unless --ask-runtime or --check-exit is given. Recording stops on "
+     "stack. mmtrace changes nothing in the process unless --ask-runtime is given. Recording stops on "
      "Ctrl-C or SIGTERM, when the process ends, or after --duration.",
      COMMAND_TAKES_PROGRAM},
     {"report", cmd_report, "show unfreed bytes by stack", report_usage,

@@ -784,8 +784,6 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION('g', "call-graph", OTHER, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .parse = parse_call_graph),
-	    OPTION(0, "check-exit", FLAG, &arguments->options.check_exit, NULL,
-		   "hold the command and its children when they exit (ptrace) and check against their final maps"),
 	    OPTION(0, "ask-runtime", FLAG, &arguments->options.ask_runtime, NULL,
 		   "ask .NET and Java processes that were started without a perf map to write one"),
 	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",
@@ -794,8 +792,6 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(
 		0, "lean", FLAG, &arguments->options.lean, NULL,
 		"record only a small stack dump with each call: cheap, for programs that map and unmap all the time"),
-	    OPTION(0, "madvise", FLAG, &arguments->options.madvise, NULL,
-		   "also record calls of madvise that fail, and process_madvise"),
 	    OPTION(0, "no-compress", FLAG, &arguments->options.no_compress, NULL,
 		   "write uncompressed records: a much larger file, which older tools can read"),
 	    OPTION(0, "no-madvise", FLAG, &arguments->options.no_madvise, NULL,

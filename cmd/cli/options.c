@@ -200,17 +200,6 @@ const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_re
 	return expected;
 }
 
-const char *value_share(const char *text, double *share_ret)
-{
-	uint64_t whole = 0, part, scale;
-
-	if (!parse_digits(&text, &whole) || !parse_fraction(&text, &part, &scale) || strcmp(text, "%") != 0 ||
-	    whole >= 100)
-		return "a percentage such as 10%, below 100%";
-	*share_ret = ((double)whole + (double)part / (double)scale) / 100;
-	return NULL;
-}
-
 static const char *read_class(const char *word, size_t length, uint32_t *classes_ret)
 {
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
@@ -465,13 +454,27 @@ static const char *suggest(const struct option_entry *table, const char *name)
 	return suggestion;
 }
 
-/* Options of earlier versions, and what to do without them. */
+/* Options of earlier versions and their values, and what to do without them. */
 static const struct {
 	const char *name, *instead;
 } gone[] = {
     {"no-cache", "leave it out: names are not kept between reports"},
     {"exact-order", "leave it out: the report orders racing calls by itself"},
+    {"check-exit", "--snapshot-interval checks a command more often"},
+    {"madvise", "calls of madvise that succeed are recorded without it"},
+    {"at", "use --to"},
+    {"tail", "use --min-age"},
+    {"massif", "use heaptrack, whose viewer has the same chart"},
 };
+
+/* What to do without the option or value; NULL: there was none of this name. */
+static const char *find_gone(const char *name)
+{
+	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++)
+		if (strcmp(gone[i].name, name) == 0)
+			return gone[i].instead;
+	return NULL;
+}
 
 static int refuse_long(const struct command *command, const struct option_entry *table, const char *word)
 {
@@ -485,9 +488,8 @@ static int refuse_long(const struct command *command, const struct option_entry 
 	for (const struct option_entry *entry = table; length && entry->name; entry++)
 		if (strncmp(entry->name, name, length) == 0)
 			return message_usage(command, "option --%s is ambiguous; write it out", name);
-	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++)
-		if (strcmp(gone[i].name, name) == 0)
-			return message_usage(command, "option --%s was removed; %s", name, gone[i].instead);
+	if (find_gone(name))
+		return message_usage(command, "option --%s was removed; %s", name, find_gone(name));
 	suggestion = suggest(table, name);
 	if (suggestion)
 		return message_usage(command, "unknown option --%s; did you mean --%s?", name, suggestion);
@@ -613,6 +615,9 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 			return completion_print_command(command, table, optarg);
 		entry = find_entry(table, value);
 		expected = read_value(entry, optarg);
+		if (expected && entry->kind == OPTION_CHOICE && find_gone(optarg))
+			return message_usage(command, "--%s %s was removed; %s", entry->name, optarg,
+					     find_gone(optarg));
 		if (expected)
 			return message_usage(command, "--%s: '%s' is not %s", entry->name, optarg, expected);
 	}

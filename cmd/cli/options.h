@@ -33,8 +33,6 @@ const char *value_duration(const char *text, uint64_t *ns_ret);
  * which the recording began: MMT_TIMESTAMP_TIME_OF_DAY.
  */
 const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret);
-/* "10%", 0 to below 100: a share of 1. */
-const char *value_share(const char *text, double *share_ret);
 /* "anon,heap": adds bits 1 << enum mmt_class. */
 const char *value_classes(const char *text, uint32_t *classes_ret);
 /* The words that the list can contain. */

@@ -56,11 +56,6 @@ const char *report_selection_parse_timestamp(const char *text, void *value)
 	return value_timestamp(text, value);
 }
 
-const char *report_selection_parse_share(const char *text, void *value)
-{
-	return value_share(text, value);
-}
-
 const char *report_selection_parse_word(const char *text, void *value)
 {
 	return value_word(text, value);
@@ -103,8 +98,6 @@ int report_selection_finish(const struct command *command, struct report_selecti
 
 	if (status >= 0)
 		return status;
-	if (selection->to_given && selection->at_given)
-		return message_usage(command, "--at and --to are the same option: pass only one");
 	selection->report.input = selection->input;
 	report_selection_apply(selection);
 	return -1;

@@ -28,7 +28,6 @@ struct report_selection {
 	struct value_words focus, ignore, hide;
 	enum mmt_group_by by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
 	const char *class_words[MMT_CLASS_KINDS + 1];
-	bool to_given, at_given;
 };
 
 /* The entries of an option table; more may stand before and after. */
@@ -43,14 +42,9 @@ struct report_selection {
 		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03",            \
 		   .parse = report_selection_parse_timestamp),                                                         \
 	    OPTION(0, "to", OTHER, &(selection)->report.to, "TIME", "show the state at TIME instead of the end",       \
-		   .parse = report_selection_parse_timestamp, .given = &(selection)->to_given),                        \
-	    OPTION(0, "at", OTHER, &(selection)->report.to, "TIME", "the same as --to",                                \
-		   .parse = report_selection_parse_timestamp, .given = &(selection)->at_given),                        \
+		   .parse = report_selection_parse_timestamp),                                                         \
 	    OPTION(0, "min-age", DURATION, &(selection)->report.min_age_ns, "TIME",                                    \
 		   "ignore mappings younger than TIME at the end (10s, 5m)"),                                          \
-	    OPTION(0, "tail", OTHER, &(selection)->report.tail, "PERCENT",                                             \
-		   "ignore mappings made in the last PERCENT of the time, which are too recent to judge (10%)",        \
-		   .parse = report_selection_parse_share),                                                             \
 	    NAME_OPTIONS(selection)
 
 /* The options among these that select by name, for commands with several recordings. */
@@ -93,7 +87,6 @@ struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_r
 
 const char *report_selection_parse_classes(const char *text, void *value);
 const char *report_selection_parse_timestamp(const char *text, void *value);
-const char *report_selection_parse_share(const char *text, void *value);
 const char *report_selection_parse_by(const char *text, void *value);
 const char *report_selection_parse_word(const char *text, void *value);
 

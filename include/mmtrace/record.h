@@ -116,8 +116,6 @@ struct mmt_record_options {
 	/* Record less: no callchains, so that stacks end with the dump, and no MMAP2 records of data mappings. Not with
 	   MMT_CALL_GRAPH_FP. */
 	bool lean;
-	/* Also record the calls of madvise(2) that fail, and all calls of process_madvise(2). */
-	bool madvise;
 	bool no_compress; /* write uncompressed records, for tools that cannot read compressed ones; the file is much
 			     larger */
 	/* Also record processes below the targets that exist already: their children, the children of these, and so on.
@@ -130,9 +128,6 @@ struct mmt_record_options {
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;
-	/* Stop the command and its children at exit with ptrace(2), and compare them with /proc/PID/maps. Requires a
-	   command; mmtrace-record(1) describes the side effects. */
-	bool check_exit;
 	bool ask_runtime; /* make .NET and Java write perf maps if they have none; mmtrace-record(1) describes the side
 			     effects */
 	/* A nonblocking pipe. Each uint64_t read from it sets a mark at that time, in nanoseconds of CLOCK_MONOTONIC.
@@ -150,7 +145,7 @@ struct mmt_record_options {
 	void (*progress)(void *context, const struct mmt_record_progress *progress);
 	void *context;
 	bool verbose;
-	/* Record only the calls of madvise(2) that affect fork(2). Not with `madvise`. */
+	/* Record only the calls of madvise(2) that affect fork(2). */
 	bool no_madvise;
 };
 

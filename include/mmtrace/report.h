@@ -89,13 +89,12 @@ struct mmt_report_options {
 	enum mmt_group_by then_by;
 	uint32_t classes; /* bits 1 << enum mmt_class of the classes to report; 0: all */
 	/*
-	 * The time window. Mappings count if they were mapped in [from, to - min_age - tail). They count as freed if
+	 * The time window. Mappings count if they were mapped in [from, to - min_age). They count as freed if
 	 * they were unmapped before `to`, so that allocated - freed = unfreed in every window.
 	 */
 	struct mmt_timestamp from, to;
 	uint64_t min_age_ns;
 	uint64_t every_ns; /* interval of `steps` of the report and `step_bytes` of its groups; 0: none */
-	double tail;	   /* last part of the window in which mappings are too recent to count, from 0 to 1 */
 	/*
 	 * Divide the window into at most this many steps, from 16 to MMT_LIFETIME_STEPS_MAX, and report `parts` with
 	 * the lifetimes of the mappings; 0: none. There are fewer and longer steps if there would be more than 262,144

@@ -43,10 +43,10 @@ struct call_description {
 	unsigned advice;	 /* number of the MADV_* argument */
 	uint64_t condition;	 /* the flags with which it reads argument `conditional` */
 	bool rare;		 /* the kernel may not have its tracepoint; its stack needs no separate event */
-	const char *exit_filter; /* of a call with `at_entry`: of its exit, without --madvise */
+	const char *exit_filter; /* of a call with `at_entry`: of its exit */
 	bool at_entry;		 /* with --no-madvise it is recorded at entry: its arguments are sufficient */
-	bool with_madvise; /* every exit is recorded with --madvise; without at_entry, it is not recorded otherwise */
-	bool mmap2;	   /* the kernel writes MMAP2 records about its range */
+	bool unrecorded;	 /* only older recordings have it */
+	bool mmap2;		 /* the kernel writes MMAP2 records about its range */
 };
 
 /* CALL(constant, syscall, rule, fields of struct call_description) */
@@ -80,12 +80,12 @@ struct call_description {
 	/* MADV_DONTFORK, MADV_DOFORK: the int that a syscall takes has no other bits set in its register. ENOMEM: the    \
 	   range has a hole, around which the advice was taken. */                                                        \
 	CALL(MADVISE, madvise, madvise, .effect = CALL_MARKS, .arguments = 3, .length = 2, .advice = 3,                \
-	     .counter = MMT_COUNT_MADVISE, .rare = true, .at_entry = true, .with_madvise = true,                       \
+	     .counter = MMT_COUNT_MADVISE, .rare = true, .at_entry = true,                                             \
 	     .filter = "behavior == 10 || behavior == 11", .exit_filter = "ret == 0 || ret == -12")                                                             \
 	CALL(MSEAL, mseal, mseal, .effect = CALL_MARKS, .arguments = 3, .length = 2,                                   \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .filter = "ret == 0")                                     \
 	CALL(PROCESS_MADVISE, process_madvise, process_madvise, .effect = CALL_MARKS, .arguments = 5, .advice = 4,     \
-	     .counter = MMT_COUNT_PROCESS_MADVISE, .rare = true, .with_madvise = true,                                 \
+	     .counter = MMT_COUNT_PROCESS_MADVISE, .rare = true, .unrecorded = true,                                   \
 	     .unknown = "the ranges that they gave back are not known")
 /* clang-format on */
 

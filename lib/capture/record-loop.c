@@ -183,13 +183,12 @@ struct waiting {
 
 static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct waiting *waiting)
 {
-	size_t capacity = 3 + recorder->reader.rings.items.count + recorder->processes.items.count;
+	size_t capacity = 2 + recorder->reader.rings.items.count + recorder->processes.items.count;
 
 	waiting->items = calloc(capacity, sizeof(*waiting->items));
 	if (!waiting->items)
 		return &error_no_memory;
 	waiting->items[waiting->count++].fd = recorder->options->stop_fd;
-	waiting->items[waiting->count++].fd = exit_watch_descriptor(recorder->exit_watch);
 	for (size_t i = 0; i < recorder->reader.rings.items.count; i++)
 		waiting->items[waiting->count++].fd = recorder->reader.rings.items.items[i].fd;
 	waiting->first_target = waiting->count;
@@ -327,32 +326,6 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
 
-/* Checks a process that is held at its exit: its mappings no longer change. */
-static struct mmt_error *check_at_exit(struct recorder *recorder, pid_t pid)
-{
-	struct mmt_error *error = process_events_drain(recorder);
-	struct traced_process *process = process_table_find(&recorder->processes, pid);
-
-	if (!error && process && !process->ended && process->snapshot_wanted) {
-		error = serve_process(recorder, process);
-		if (!error)
-			error = process_events_drain(recorder);
-	}
-	return error || !process ? error : snapshot_take(recorder, pid, SNAPSHOT_INTERVAL, NULL);
-}
-
-static struct mmt_error *serve_exits(struct recorder *recorder)
-{
-	struct mmt_error *error = NULL;
-	pid_t pid;
-
-	while (!error && !recorder->write_error && (pid = exit_watch_next(recorder->exit_watch)) > 0) {
-		error = check_at_exit(recorder, pid);
-		exit_watch_release(recorder->exit_watch);
-	}
-	return error;
-}
-
 static struct mmt_error *serve_interval(struct recorder *recorder, uint64_t *snapshot_ns)
 {
 	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls);
@@ -392,7 +365,6 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		if (!error && !ended)
 			error = resident_series_read(recorder);
 		if (!error)
-			error = serve_exits(recorder);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
 			error = serve_interval(recorder, &snapshot_ns);
 		note_perf_maps(recorder, &noted_ns);
@@ -586,8 +558,6 @@ void loop_stop(struct recorder *recorder)
 {
 	uint64_t sleep_end_ns;
 
-	exit_watch_stop(recorder->exit_watch);
-	recorder->exit_watch = NULL;
 	priority_enter_realtime(&recorder->priority);
 	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
 	 * recorder sees the stop request; that request still counts as the first one. */

@@ -108,7 +108,6 @@ struct recorder {
 	struct jobs jobs;
 
 	struct traced_command command;
-	struct exit_watch *exit_watch;		      /* NULL: processes are not checked at their exit */
 	int cgroup;				      /* directory of the recorded control group; -1: none */
 	unrecorded_children_list unrecorded_children; /* children of targets that existed when recording began */
 	struct map left_out_children;		      /* with options->tree: PIDs of children that cannot be recorded */

@@ -48,10 +48,6 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 				    "nothing to record: pass processes, a command, all processes, or a control group");
 	if (options->tree && (!options->pid_count || options->no_inherit))
 		return error_create(MMT_ERROR_INVALID, "--tree needs --pid, and cannot be combined with --no-inherit");
-	if (options->madvise && options->no_madvise)
-		return error_create(MMT_ERROR_INVALID, "--madvise cannot be combined with --no-madvise");
-	if (options->check_exit && !has_command)
-		return error_create(MMT_ERROR_INVALID, "--check-exit needs a command");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))
 		return error_create(MMT_ERROR_INVALID, "children cannot be left out when all processes are recorded");
 	if (options->scope == MMT_SCOPE_CPUS && options->tid_count)
@@ -75,7 +71,6 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 
 static void recorder_deinit(struct recorder *recorder)
 {
-	exit_watch_stop(recorder->exit_watch);
 	command_deinit(&recorder->command);
 	writer_destroy(recorder->writer);
 	attach_deinit(&recorder->reader.attachment);
@@ -189,8 +184,6 @@ static struct mmt_error *start_command(struct recorder *recorder)
 	recorder->command.ignores = recorder->options->command_ignores;
 	recorder->command.blocks = recorder->options->command_blocks;
 	error = command_start(&recorder->command, recorder->options->command);
-	if (!error && recorder->options->check_exit)
-		error = exit_watch_start(recorder->command.pid, &recorder->exit_watch);
 	if (!error && recorder->cgroup >= 0)
 		error = targets_find_in_group(recorder, recorder->command.pid, &recorded);
 	if (!error && recorded && !process_table_add(&recorder->processes, recorder->command.pid, true))
@@ -507,9 +500,6 @@ static struct mmt_error *run(struct recorder *recorder)
 		error = NULL;
 		finish(recorder);
 	}
-	/* A command whose exec failed must not be held at its exit. */
-	exit_watch_stop(recorder->exit_watch);
-	recorder->exit_watch = NULL;
 	if (!command_stop(&recorder->command))
 		recorder_message(recorder, true, "%s (process %d) was sent SIGTERM but did not end within a second",
 				 recorder->command.name, (int)recorder->command.pid);

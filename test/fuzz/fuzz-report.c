@@ -131,7 +131,6 @@ static void write_others(struct mmt_report *report, FILE *stream)
 {
 	export(report, "firefox", stream);
 	export(report, "heaptrack", stream);
-	export(report, "massif", stream);
 	write_diff(report, &terminal, stream);
 }
 

@@ -42,9 +42,9 @@ if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 out of order: the c
 	echo "the report does not mention the jump of the clock"
 	failed=1
 fi
-if "$MMTRACE" report --at 1h "$directory/recording" >/dev/null 2>"$directory/messages" ||
+if "$MMTRACE" report --to 1h "$directory/recording" >/dev/null 2>"$directory/messages" ||
 	! grep -q ': --from and --to cannot be used: the recording.s clock went back, ' "$directory/messages"; then
-	echo "--at of a recording whose clock went back: $(cat "$directory/messages")"
+	echo "--to of a recording whose clock went back: $(cat "$directory/messages")"
 	failed=1
 fi
 # Lost events may have belonged to any process: agreement with the final map does not prove that nothing is missing.

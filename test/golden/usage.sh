@@ -64,15 +64,19 @@ refuse 2 " record: nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cg
 refuse 2 " record: -p (or --comm, -t) and a command cannot be combined (at 'true')" record -p 1 -- true
 refuse 2 " record: -p (or --comm, -t), -a and --cgroup cannot be combined" record -t 1 -a
 refuse 2 " check: unexpected argument 'x'" check x
-refuse 2 " report: --tail: '100%' is not a percentage such as 10%, below 100%" report --tail 100%
+refuse 2 " report: option --tail was removed; use --min-age" report --tail 10%
+refuse 2 " report: option --at was removed; use --to" report --at=1h
+refuse 2 " record: option --check-exit was removed; --snapshot-interval checks a command more often" record --check-exit -- true
+refuse 2 " record: option --madvise was removed; calls of madvise that succeed are recorded without it" record --madvise -- true
+refuse 2 " export: --format massif was removed; use heaptrack, whose viewer has the same chart" export -f massif
 moment="a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
 for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:x 1600-01-01T10:00; do
 	refuse 2 " report: --from: '$text' is not $moment" report --from $text leak.data
 done
 where="the recording, which is 0.001 s long (@7900553188001 to @7900554473847)"
 refuse 1 " report: --from lies outside $where" report --from 1h leak.data
-refuse 1 " report: --to or --at lies outside $where" report --at 1h leak.data
-refuse 1 " report: --to or --at: the recording has no marks; send SIGUSR1 to the recorder to set one" report --at mark:1 leak.data
+refuse 1 " report: --to lies outside $where" report --to 1h leak.data
+refuse 1 " report: --to: the recording has no marks; send SIGUSR1 to the recorder to set one" report --to mark:1 leak.data
 [ "$(ls)" = $'README\nerr\nleak.data\nout' ] || {
 	echo "FAILED: something was made: $(ls)" >&2
 	failed=1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# Each step of --every shows what --at that time shows, to the byte, in sums and stacks; the last step is the whole report.
+# Each step of --every shows what --to that time shows, to the byte, in sums and stacks; the last step is the whole report.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -25,15 +25,15 @@ expect_steps() {
 		fail "$*: the last step of a stack is not its figure"
 	while read -r to figures; do
 		[ "$to" = $((start + every * (count + 1))) ] || fail "$*: step $count is at $to"
-		report_json --at "@$to" "$@"
+		report_json --to "@$to" "$@"
 		jq -r '"\(.unfreed_bytes) \(.committed_bytes) \(.reserved_bytes)"' report.json >at.txt
-		[ "$figures" = "$(cat at.txt)" ] || fail "$*: step $count has $figures, --at has $(cat at.txt)"
+		[ "$figures" = "$(cat at.txt)" ] || fail "$*: step $count has $figures, --to has $(cat at.txt)"
 		# A stack is identified by its frames; the same frames have different addresses only in different processes.
 		jq -c '[.groups[] | select(.unfreed_bytes > 0) | [(.frames | map([.function, .module_offset])), .unfreed_bytes]] |
 			sort' report.json >at-groups.json
 		jq -c "[.groups[] | select(.step_bytes[$count] > 0) |
 			[(.frames | map([.function, .module_offset])), .step_bytes[$count]]] | sort" every.json >groups.json
-		cmp -s at-groups.json groups.json || fail "$*: the stacks of step $count: $(cat groups.json), --at: $(cat at-groups.json)"
+		cmp -s at-groups.json groups.json || fail "$*: the stacks of step $count: $(cat groups.json), --to: $(cat at-groups.json)"
 		count=$((count + 1))
 	done < <(jq -r '.steps[:-1][] | "\(.to_ns) \(.unfreed_bytes) \(.committed_bytes) \(.reserved_bytes)"' every.json)
 	[ $count = 13 ] || fail "$*: $count steps"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Other tools read the exports and find the report's bytes and counts for each stack.
-# Packages: go:golang-go heaptrack_print:heaptrack ms_print:valgrind protoc:protobuf-compiler
+# Packages: go:golang-go heaptrack_print:heaptrack protoc:protobuf-compiler
 source "$SOURCE/test/golden/replay.bash" || exit 2
 put_program
 sums=$SOURCE/test/live/support/export-sums.py
@@ -75,14 +75,6 @@ check_heaptrack() {
 	has_sums heaptrack "$directory/leaked"
 }
 
-check_massif() {
-	export_as massif
-	has_sums massif "$directory/massif"
-	has ms_print || return
-	ms_print --threshold=0 "$directory/massif" >"$directory/massif.text" || fail "ms_print"
-	has_sums ms_print "$directory/massif.text"
-}
-
 check_perfetto() {
 	has protoc || return
 	export_as perfetto
@@ -105,7 +97,6 @@ check() {
 	check_pprof
 	check_firefox
 	check_heaptrack
-	check_massif
 	check_perfetto
 }
 

@@ -52,11 +52,6 @@ milliseconds() {
 	awk "BEGIN { printf \"%.6fms\", $1 / 1000000 }"
 }
 
-# share PART WHOLE: in percent, rounded to what must be enough.
-share() {
-	awk "BEGIN { printf \"%.9f%%\", 100 * $1 / $2 }"
-}
-
 windows=0
 while read -r kind from to rest; do
 	windows=$((windows + 1))
@@ -64,12 +59,11 @@ while read -r kind from to rest; do
 	if [ "$kind" = window ]; then
 		expect_window "$rest" --from "@$from" --to "@$to"
 		[ $((windows % 3)) = 0 ] || continue
-		expect_window "$rest" --from "$(milliseconds $((from - start)))" --at "$(milliseconds $((to - start)))"
+		expect_window "$rest" --from "$(milliseconds $((from - start)))" --to "$(milliseconds $((to - start)))"
 		expect_window "$rest" --from="-$(milliseconds $((end - from)))" --to="-$(milliseconds $((end - to)))"
 	else
 		until=${timestamps[${rest%% *}]} rest=${rest#* }
 		expect_window "$rest" --from "@$from" --to "@$to" --min-age "$(milliseconds $((to - until)))"
-		expect_window "$rest" --from "@$from" --to "@$to" --tail "$(share $((to - until)) $((to - from)))"
 	fi
 done < <(grep -E '^(window|young) ' workload.out)
 [ $windows = 35 ] || fail "$windows windows instead of 35"

@@ -289,10 +289,9 @@ static void check_pair(struct mmt_report_options options, enum mmt_group_by by, 
 	mmt_report_destroy(alone);
 }
 
-/* Per mille of the recording: from, to, age, tail. */
-static const unsigned windows[][4] = {
-    {0, 1000, 0, 0},   {0, 500, 0, 0},	 {500, 1000, 0, 0},  {250, 750, 0, 0},	   {0, 1000, 300, 0},
-    {0, 1000, 0, 300}, {0, 700, 0, 200}, {100, 900, 200, 0}, {100, 900, 200, 200}, {990, 1000, 0, 0},
+/* Per mille of the recording: from, to, age. */
+static const unsigned windows[][3] = {
+    {0, 1000, 0}, {0, 500, 0}, {500, 1000, 0}, {250, 750, 0}, {0, 1000, 300}, {0, 700, 140}, {100, 900, 200}, {990, 1000, 0},
 };
 
 enum { WINDOWS = sizeof(windows) / sizeof(*windows), CLASSES = MMT_CLASS_KINDS + 2 };
@@ -313,7 +312,6 @@ static struct mmt_report_options describe(const char *recording, const struct mm
 	if (windows[window][1] < 1000)
 		options.to = (struct mmt_timestamp){MMT_TIMESTAMP_SINCE_START, length / 1000 * windows[window][1]};
 	options.min_age_ns = length / 1000 * windows[window][2];
-	options.tail = windows[window][3] / 1000.0;
 	return options;
 }
 

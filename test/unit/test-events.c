@@ -101,7 +101,7 @@ static size_t count_default_calls(void)
 	size_t count = 0;
 
 	for (unsigned call = 0; call < CALL_KINDS; call++)
-		count += call_describe((enum call)call)->at_entry || !call_describe((enum call)call)->with_madvise;
+		count += !call_describe((enum call)call)->unrecorded;
 	return count;
 }
 
@@ -162,25 +162,6 @@ START_TEST(madvise_is_recorded_at_entry_and_filtered)
 }
 END_TEST
 
-START_TEST(every_madvise_is_recorded_on_request)
-{
-	const struct event_description *event;
-	struct mmt_record_options options;
-
-	mmt_record_options_init(&options);
-	options.madvise = true;
-	make_set(&options);
-	ck_assert_uint_eq(count_role(ROLE_SYSCALL), CALL_KINDS);
-	event = find("syscalls:sys_exit_madvise");
-	ck_assert_int_eq(event->role, ROLE_SYSCALL);
-	ck_assert_ptr_null(event->filter);
-	ck_assert(event->attribute.sample_type & PERF_SAMPLE_REGS_USER);
-	ck_assert(!(event->attribute.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
-	ck_assert_ptr_null(find("syscalls:sys_exit_process_madvise")->filter);
-	ck_assert_str_eq(find("syscalls:sys_exit_mseal")->filter, "ret == 0");
-}
-END_TEST
-
 START_TEST(a_kernel_without_madvise_exits_is_reported)
 {
 	struct mmt_record_options options;
@@ -189,7 +170,6 @@ START_TEST(a_kernel_without_madvise_exits_is_reported)
 	ck_assert_int_eq(
 	    renameat(tracefs, "events/syscalls/sys_exit_madvise", tracefs, "events/syscalls/sys_exit_other"), 0);
 	mmt_record_options_init(&options);
-	options.madvise = true;
 	error = events_create(&options, &(struct tracepoint_source){.directory = tracefs}, false, &architecture_x86_64,
 			      &set);
 	ck_assert_ptr_nonnull(error);
@@ -364,8 +344,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_tests(tests, every_call_has_its_syscall, successful_madvise_is_recorded,
-			madvise_is_recorded_at_entry_and_filtered, every_madvise_is_recorded_on_request,
-			a_kernel_without_madvise_exits_is_reported, successful_mseal_is_recorded,
+			madvise_is_recorded_at_entry_and_filtered, a_kernel_without_madvise_exits_is_reported, successful_mseal_is_recorded,
 			threads_are_inherited_even_without_children, calls_carry_their_arguments_and_no_more,
 			rare_calls_have_their_dump_with_them, large_dumps_come_last,
 			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call,

@@ -307,7 +307,6 @@ static void check_formats(const struct mmt_report *report, const struct mmt_repo
 	check_json(report, "speedscope");
 	check_json(report, "firefox");
 	check_lines(for_lines, "heaptrack", true);
-	check_lines(report, "massif", false);
 	check_protobuf(report, "perfetto", false);
 	check_page(report);
 }

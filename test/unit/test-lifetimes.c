@@ -204,6 +204,7 @@ START_TEST(parts_add_up_to_the_groups)
 	static const char *const inputs[] = {"data/leak.data", "data/more.data", "data/troubled.data",
 					     "data/perf.data"};
 	static const char *const ignored = "thread=nobody";
+	uint64_t age_ns = 0;
 
 	for (enum mmt_group_by by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
 		for (unsigned window = 0; window < 2; window++) {
@@ -214,12 +215,13 @@ START_TEST(parts_add_up_to_the_groups)
 			options.input = inputs[_i];
 			options.by = by;
 			options.lifetime_steps = 64;
-			options.tail = window ? 0.4 : 0;
+			options.min_age_ns = window ? age_ns : 0;
 			options.ignore = &ignored;
 			options.ignore_count = window;
 			ck_assert_ptr_null(mmt_report_create(&options, &report));
 			ck_assert_int_eq(report->part_count > 0, report->group_count > 0);
 			ck_assert_uint_le(report->lifetime_steps, 64);
+			age_ns = (report->end_ns - report->start_ns) * 2 / 5;
 			check_sums(report);
 			mmt_report_destroy(report);
 		}

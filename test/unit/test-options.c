@@ -215,16 +215,10 @@ START_TEST(timestamps_are_refused)
 }
 END_TEST
 
-START_TEST(shares_and_classes)
+START_TEST(lists_of_classes)
 {
 	uint32_t classes = 0;
-	double share = 0;
 
-	ck_assert_ptr_null(value_share("12.5%", &share));
-	ck_assert_double_eq_tol(share, 0.125, 1e-9);
-	ck_assert_ptr_nonnull(value_share("100%", &share));
-	ck_assert_ptr_nonnull(value_share("10", &share));
-	ck_assert_ptr_nonnull(value_share("-1%", &share));
 	ck_assert_ptr_null(value_classes("heap,thread-stack", &classes));
 	ck_assert_uint_eq(classes, 1u << MMT_CLASS_HEAP | 1u << MMT_CLASS_THREAD_STACK);
 	ck_assert_ptr_nonnull(value_classes("heap,", &classes));
@@ -252,6 +246,6 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, sizes, durations);
 	tcase_add_loop_test(cases, timestamps_are_read, 0, (int)(sizeof(timestamps) / sizeof(timestamps[0])));
 	tcase_add_loop_test(cases, timestamps_are_refused, 0, (int)(sizeof(no_timestamps) / sizeof(no_timestamps[0])));
-	tcase_add_tests(cases, shares_and_classes, misspelt_options_get_a_suggestion);
+	tcase_add_tests(cases, lists_of_classes, misspelt_options_get_a_suggestion);
 	return suite;
 }

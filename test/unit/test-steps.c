@@ -242,7 +242,7 @@ START_TEST(resident_sizes_in_text)
 }
 END_TEST
 
-/* What --at resolves at its time, a step cannot. */
+/* What --to resolves at its time, a step cannot. */
 START_TEST(steps_show_the_effect_of_losses)
 {
 	const struct mmt_text_options text_options = {.limit = 1};
@@ -545,7 +545,7 @@ START_TEST(windows_take_one_pass)
 	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_BEFORE_END, 1};
 	ck_assert_uint_eq(count_read(&options), records + rounds);
 	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_SINCE_START, 20000};
-	options.tail = 0.1;
+	options.min_age_ns = 1;
 	ck_assert_uint_le(count_read(&options), records + rounds);
 }
 END_TEST

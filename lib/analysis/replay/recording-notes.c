@@ -308,16 +308,6 @@ static struct mmt_error *check_timestamp(const struct span *span, const char *op
 			    option, seconds, span->start_ns, span->end_ns);
 }
 
-/* Length of the period before the window's end whose mappings are excluded as too recent. */
-static uint64_t young_ns(const struct mmt_report_options *options, const struct window *window)
-{
-	uint64_t length = window->to_ns - window->from_ns;
-	uint64_t tail = (uint64_t)(options->tail * (double)length);
-
-	return options->min_age_ns > length || tail > length - options->min_age_ns ? length
-										   : options->min_age_ns + tail;
-}
-
 struct mmt_error *window_resolve(const struct mmt_report_options *options, uint64_t start_ns, uint64_t end_ns,
 				 uint64_t start_realtime_ns, struct window *window_ret)
 {
@@ -338,22 +328,20 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 	window.to_ns = resolve_timestamp(&span, &options->to, end_ns);
 	error = check_timestamp(&span, "from", window.from_ns);
 	if (!error)
-		error = check_timestamp(&span, "to or --at", window.to_ns);
+		error = check_timestamp(&span, "to", window.to_ns);
 	if (error)
 		return error;
-	window.windowed = options->from.kind || options->to.kind || options->min_age_ns || options->tail > 0;
+	window.windowed = options->from.kind || options->to.kind || options->min_age_ns;
 	window.ends_early = window.to_ns < end_ns;
 	if (window.windowed && window.from_ns >= window.to_ns)
 		return error_create(MMT_ERROR_INVALID, "--from must lie before --to");
-	young = young_ns(options, &window);
-	window.allocations_to_ns = window.to_ns - young;
-	if (young && window.allocations_to_ns <= window.from_ns)
+	young = options->min_age_ns;
+	if (young && young >= window.to_ns - window.from_ns)
 		return error_create(MMT_ERROR_INVALID,
-				    "the window is %.3f s long: --min-age and --tail exclude all of it",
+				    "the window is %.3f s long: --min-age excludes all of it",
 				    (double)(window.to_ns - window.from_ns) / (double)NS_PER_SECOND);
 	/* Events at the very end belong to the recording. */
-	if (!young)
-		window.allocations_to_ns = UINT64_MAX;
+	window.allocations_to_ns = young ? window.to_ns - young : UINT64_MAX;
 	*window_ret = window;
 	return NULL;
 }

@@ -151,7 +151,7 @@ static struct mmt_error *measure(const struct reader *recording, const struct mm
 static bool asks_for_window(const struct mmt_report_options *options)
 {
 	return options->from.kind != MMT_TIMESTAMP_DEFAULT || options->to.kind != MMT_TIMESTAMP_DEFAULT ||
-	       options->min_age_ns || options->tail > 0;
+	       options->min_age_ns;
 }
 
 static bool names_marks(const struct mmt_report_options *options)
@@ -180,7 +180,7 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 		if (!error)
 			error = notes_resolve(&notes, "from", &options.from);
 		if (!error)
-			error = notes_resolve(&notes, "to or --at", &options.to);
+			error = notes_resolve(&notes, "to", &options.to);
 		notes_deinit(&notes);
 	}
 	if (error)

@@ -171,7 +171,7 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 	struct mmt_error *error;
 	char name[64];
 
-	if (description->with_madvise && !description->at_entry && !options->madvise)
+	if (description->unrecorded)
 		return NULL;
 	snprintf(name, sizeof(name), "sys_%s_%s", entry ? "enter" : "exit", description->name);
 	error = add_tracepoint(set, source, "syscalls", name, &event);
@@ -186,9 +186,7 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 		return NULL;
 	event->role = ROLE_SYSCALL;
 	event->call = call;
-	event->filter = entry || !description->at_entry ? description->filter
-			: options->madvise		? NULL
-							: description->exit_filter;
+	event->filter = entry || !description->at_entry ? description->filter : description->exit_filter;
 	if (entry)
 		return NULL;
 	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;

@@ -225,9 +225,11 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 		const struct call_description *description = call_describe((enum call)call);
 		char name[64];
 
+		if (description->unrecorded)
+			continue;
 		snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
-		if (error || !description->at_entry || !description->with_madvise)
+		if (error || !description->at_entry)
 			continue;
 		snprintf(name, sizeof(name), "sys_exit_%s", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);

@@ -4,23 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/api.h"
 #include "base/cleanup.h"
-#include "base/map.h"
 #include "capture/procfs/proc.h"
-#include "capture/scheduling-priority.h"
 
 #define STOP_TIMEOUT_MS 1000
 #define STATUS_CANNOT_RUN 127
@@ -193,9 +188,7 @@ static void reap(struct traced_command *command)
 {
 	int status;
 
-	/* A thread that traces the command may still be exiting. Until then, waitpid() also returns stops of the
-	 * command. */
-	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid && !WIFSTOPPED(status)) {
+	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid) {
 		command->status = status;
 		command->pid = 0;
 	}
@@ -217,195 +210,4 @@ bool command_stop(struct traced_command *command)
 	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
 		command->pid = 0;
 	return command->pid == 0;
-}
-
-#define OPTIONS (PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
-
-struct exit_watch {
-	pid_t pid;
-	pthread_t thread;
-	int ended[2];	     /* pipe: the PIDs of processes that are held at their exit */
-	int release_pipe[2]; /* pipe: one byte for each process that may continue */
-	int started[2];	     /* pipe: the errno value of starting to trace, or 0 */
-	struct map ending;   /* threads that were stopped at their exit and continued */
-};
-
-/* Continues a stopped thread. `tid` may be a PID: the main thread. */
-static void continue_tracee(enum __ptrace_request request, pid_t tid, int number)
-{
-	(void)ptrace(request, tid, NULL, (void *)(intptr_t)number);
-}
-
-/* Have all other threads of the process reached their exit, so that the exit of this one frees the memory? */
-static bool is_last(const struct exit_watch *watch, pid_t pid, pid_t tid)
-{
-	proc_pids threads = {0};
-	bool last = proc_list_threads(pid, &threads, NULL);
-
-	for (size_t i = 0; last && i < threads.count; i++)
-		last = threads.items[i] == tid || map_get(&watch->ending, (uint32_t)threads.items[i]) ||
-		       proc_is_zombie(threads.items[i]);
-	vector_deinit(&threads);
-	return last;
-}
-
-/* Holds the process until the recorder has read its maps, or has stopped reading maps. */
-static void hold(const struct exit_watch *watch, pid_t pid)
-{
-	char byte;
-
-	if (write(watch->ended[1], &pid, sizeof(pid)) == sizeof(pid))
-		while (read(watch->release_pipe[0], &byte, 1) < 0 && errno == EINTR)
-			;
-}
-
-static void end_thread(struct exit_watch *watch, pid_t tid)
-{
-	pid_t pid = proc_process_of(tid);
-
-	if (pid > 0 && is_last(watch, pid, tid))
-		hold(watch, pid);
-	/* Without memory for this entry, the thread seems to be alive, so its process is not checked at its exit. */
-	(void)map_put(&watch->ending, (uint32_t)tid, 1);
-	continue_tracee(PTRACE_DETACH, tid, 0);
-}
-
-static bool stops_group(int number)
-{
-	return number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
-}
-
-/* `status`: the signal number, with the ptrace event in the bits above. */
-static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
-{
-	int number = status & 0xff;
-
-	switch (status >> 8) {
-	case PTRACE_EVENT_EXIT:
-		end_thread(watch, tid);
-		break;
-	case PTRACE_EVENT_STOP:
-		/* A new thread, which may reuse the TID of an ended one, or a group stop of its process. */
-		(void)map_remove(&watch->ending, (uint32_t)tid);
-		continue_tracee(stops_group(number) ? PTRACE_LISTEN : PTRACE_CONT, tid, 0);
-		break;
-	case 0:
-		continue_tracee(PTRACE_CONT, tid, number); /* deliver the signal */
-		break;
-	default:
-		continue_tracee(PTRACE_CONT, tid, 0);
-		break;
-	}
-}
-
-/* The thread that traces. When it ends, the kernel detaches it from every process that it traces. */
-static void *watch_exits(void *context)
-{
-	struct exit_watch *watch = context;
-	int failure, cancel_state;
-	siginfo_t stop = {0};
-
-	/* Traced processes are held at their exit until this thread runs. */
-	priority_raise_nice();
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	failure = ptrace(PTRACE_SEIZE, watch->pid, NULL, (void *)(intptr_t)OPTIONS) < 0 ? errno : 0;
-	if (write(watch->started[1], &failure, sizeof(failure)) != sizeof(failure) || failure)
-		return NULL;
-	for (;;) {
-		int result;
-
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
-		/* Wait only for stops of this thread's tracees. Other threads wait for their exits. WNOWAIT: if this
-		 * thread is cancelled here, the kernel still delivers the signal that the stop announced. */
-		result = waitid(P_ALL, 0, &stop, WSTOPPED | WNOWAIT | __WALL | __WNOTHREAD);
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-		if (result == 0)
-			result = waitid(P_PID, (id_t)stop.si_pid, &stop, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD);
-		if (result == 0 && !stop.si_pid)
-			continue; /* the tracee was killed in the meantime */
-		if (result == 0)
-			handle_stop(watch, stop.si_pid, stop.si_status);
-		else if (errno != EINTR)
-			return NULL; /* no tracee is left */
-	}
-}
-
-static void close_pipe(int pipe[2])
-{
-	for (int i = 0; i < 2; i++) {
-		if (pipe[i] >= 0)
-			close(pipe[i]);
-		pipe[i] = -1;
-	}
-}
-
-static void destroy(struct exit_watch *watch)
-{
-	close_pipe(watch->ended);
-	close_pipe(watch->release_pipe);
-	close_pipe(watch->started);
-	map_deinit(&watch->ending);
-	free(watch);
-}
-
-struct mmt_error *exit_watch_start(pid_t pid, struct exit_watch **watch_ret)
-{
-	struct exit_watch *watch = calloc(1, sizeof(*watch));
-	int failure = 0;
-
-	if (!watch)
-		return &error_no_memory;
-	*watch = (struct exit_watch){.pid = pid, .ended = {-1, -1}, .release_pipe = {-1, -1}, .started = {-1, -1}};
-	if (pipe2(watch->ended, O_CLOEXEC) < 0 || pipe2(watch->release_pipe, O_CLOEXEC) < 0 ||
-	    pipe2(watch->started, O_CLOEXEC) < 0)
-		failure = errno;
-	if (!failure)
-		failure = thread_start(&watch->thread, watch_exits, watch);
-	if (failure) {
-		destroy(watch);
-		return error_create(MMT_ERROR_SYSTEM, "cannot prepare for checks at exit: %s", strerror(failure));
-	}
-	if (read(watch->started[0], &failure, sizeof(failure)) != sizeof(failure))
-		failure = EIO;
-	if (failure) {
-		pthread_join(watch->thread, NULL);
-		destroy(watch);
-		return error_create(MMT_ERROR_SYSTEM, "cannot trace the command, which --check-exit requires: %s",
-				    strerror(failure));
-	}
-	*watch_ret = watch;
-	return NULL;
-}
-
-void exit_watch_stop(struct exit_watch *watch)
-{
-	if (!watch)
-		return;
-	pthread_cancel(watch->thread);
-	/* The thread may be holding a process. Closing the pipe makes it release the process and end. */
-	close(watch->release_pipe[1]);
-	watch->release_pipe[1] = -1;
-	pthread_join(watch->thread, NULL);
-	destroy(watch);
-}
-
-int exit_watch_descriptor(const struct exit_watch *watch)
-{
-	return watch ? watch->ended[0] : -1;
-}
-
-pid_t exit_watch_next(struct exit_watch *watch)
-{
-	struct pollfd ended = {.fd = exit_watch_descriptor(watch), .events = POLLIN};
-	pid_t pid;
-
-	if (ended.fd < 0 || poll(&ended, 1, 0) <= 0 || read(ended.fd, &pid, sizeof(pid)) != sizeof(pid))
-		return 0;
-	return pid;
-}
-
-void exit_watch_release(struct exit_watch *watch)
-{
-	while (write(watch->release_pipe[1], "", 1) < 0 && errno == EINTR)
-		;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The command to record: starts it, holds it before exec() until recording has begun, and holds it and its children at
- * their exit if their maps are to be checked. */
+/* The command to record: starts it and holds it before exec() until recording has begun. */
 #ifndef CAPTURE_PROCESS_COMMAND_H
 #define CAPTURE_PROCESS_COMMAND_H
 
@@ -42,27 +41,5 @@ bool command_has_ended(const struct traced_command *command);
 /* Sends SIGTERM to a running command and waits for its end, at most a second. Its status stays -1. False: the command
  * is still running. */
 bool command_stop(struct traced_command *command);
-
-/*
- * Holds a process and its children at their exit with ptrace, so that their maps can be read after the last change. A
- * separate thread waits for the stops, because the kernel reports them only to the tracing thread. Tracing has side
- * effects: each signal and each new thread stops the traced thread briefly, and set-user-ID programs run without their
- * privileges.
- */
-
-struct exit_watch;
-
-struct mmt_error *exit_watch_start(pid_t pid, struct exit_watch **watch_ret) MMT_MUST_CHECK;
-
-/* Releases all processes. Accepts NULL. */
-void exit_watch_stop(struct exit_watch *watch);
-
-/* A descriptor that is readable when a process is held at its exit; -1 if `watch` is NULL. */
-int exit_watch_descriptor(const struct exit_watch *watch);
-
-/* Returns the PID of the process that is held; 0: none. After it, exit_watch_release() must be called before another
- * process is held. */
-pid_t exit_watch_next(struct exit_watch *watch);
-void exit_watch_release(struct exit_watch *watch);
 
 #endif

@@ -29,7 +29,6 @@ static struct mmt_error *export_html(const struct export *export, FILE *stream)
 	FORMAT(firefox, "profiler.firefox.com", .only_made = true, .lifetime_steps = TIMES)                            \
 	FORMAT(heaptrack, "heaptrack_gui", .binary = true, .suffix = ".gz", .only_made = true,                         \
 	       .lifetime_steps = TIMES)                                                                                \
-	FORMAT(massif, "ms_print, massif-visualizer", .lifetime_steps = TIMES)                                         \
 	FORMAT(perfetto, "ui.perfetto.dev", .binary = true, .only_made = true, .lifetime_steps = TIMES)                \
 	FORMAT(html, "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
 

@@ -166,7 +166,6 @@ void protobuf_message(struct buffer *buffer, uint32_t field, struct buffer *mess
 
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
 
-export_function export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack, export_massif,
-    export_perfetto;
+export_function export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack, export_perfetto;
 
 #endif

@@ -527,6 +527,6 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 	if (!report->completeness.lost_events)
 		return;
 	text_put(text, TEXT_FAINT,
-		 "events were lost: steps lack corrections from the end of the recording, so --at may differ");
+		 "events were lost: steps lack corrections from the end of the recording, so --to may differ");
 	text_end_line(text);
 }

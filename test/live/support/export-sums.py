@@ -7,8 +7,6 @@ REPORT is what `mmtrace report --json` printed. FILE is the export, or what the 
     speedscope         the export
     pprof              go tool pprof -raw
     heaptrack          the flame graph that heaptrack_print writes
-    massif             the export; the tree of its last snapshot
-    ms_print           ms_print --threshold=0
     firefox            the export; what is retained is found as the viewer does, by addresses within a thread
     profiler-cli       profiler-cli thread samples-top-down --json of what is retained
     perfetto           protoc --decode with export.proto
@@ -159,39 +157,6 @@ def read_heaptrack(path):
     return sums
 
 
-MASSIF_LABEL = r'0x[0-9A-F]+: (.*?)(?: \((?:in .*|[^()]*:\d+)\))?'
-
-
-def read_massif(path):
-    """Trees of callers: what a node has beyond its children ends there, but only processes end a stack."""
-    sums, path_down = Sums(), []
-    with open(path) as file:
-        trees = file.read().split('heap_tree=')[1:]
-    for line in trees[-1].splitlines()[1:]:
-        depth, children, value, label = re.fullmatch(r'( *)n(\d+): (\d+) (.*)', line).groups()
-        if not depth:
-            continue
-        name = re.fullmatch(MASSIF_LABEL, label).group(1)
-        path_down[len(depth) - 1:] = [name]
-        if children == '0':
-            sums.add('unfreed', tuple(reversed(path_down[:-1])), int(value))
-    return sums
-
-
-def read_ms_print(path):
-    """The last tree: its leaves are the processes, and ms_print puts the bytes of all others into their callers."""
-    sums, path_down, pending = Sums(), [], None
-    with open(path) as file:
-        text = file.read()
-    tree = text[text.rindex(' (heap allocation functions)'):].splitlines()[1:]
-    lines = [re.fullmatch(r'([ |]*)->\d+\.\d+% \(([\d,]+)B\) ' + MASSIF_LABEL, line) for line in tree]
-    lines = [line for line in lines if line]
-    for line, following in zip(lines, lines[1:] + [None]):
-        depth = len(line.group(1)) // 2
-        path_down[depth:] = [line.group(3)]
-        if not following or len(following.group(1)) <= len(line.group(1)):
-            sums.add('unfreed', tuple(reversed(path_down[:-1])), int(line.group(2).replace(',', '')))
-    return sums
 
 
 def read_firefox(path):
@@ -352,7 +317,7 @@ def read_perfetto(path):
 
 
 READERS = {
-    'speedscope': read_speedscope, 'pprof': read_pprof, 'massif': read_massif, 'ms_print': read_ms_print,
+    'speedscope': read_speedscope, 'pprof': read_pprof,
     'heaptrack': read_heaptrack, 'firefox': read_firefox, 'perfetto': read_perfetto,
     'profiler-cli': read_profiler_cli,
 }
