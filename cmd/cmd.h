@@ -2,7 +2,7 @@
 /*
  * The commands of the tool. To add one: write cmd/NAME.c with its option table, declare it here, add a row to
  * commands[] in main.c, write man/mmtrace-NAME.1 and name it in mmtrace(1). test/lint/options.sh compares table, --help
- * and page; test/lint/completion.sh has the command that updates cmd/completion/.
+ * and page.
  */
 #ifndef CMD_H
 #define CMD_H
@@ -22,14 +22,6 @@ enum {
 
 #define DEFAULT_FILE "mmtrace.data"
 
-/* How shells complete the arguments of a command. */
-enum command_arguments {
-	COMMAND_TAKES_FILES,
-	COMMAND_TAKES_NOTHING,
-	COMMAND_TAKES_PROGRAM, /* and its arguments */
-	COMMAND_TAKES_COMMAND, /* of mmtrace */
-};
-
 struct command {
 	const char *name;
 	int (*run)(const struct command *command, int argc,
@@ -37,7 +29,6 @@ struct command {
 	const char *summary;
 	const char *const *usage; /* what may follow "mmtrace NAME", one form a line; NULL-terminated */
 	const char *about;	  /* a sentence or two for --help */
-	enum command_arguments arguments;
 };
 
 /* NULL-terminated by an entry without name. */

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/completion.h"
 #include "cli/message.h"
 #include "cli/options.h"
 #include "cmd.h"
@@ -67,13 +66,7 @@ static int show_overview(void)
 
 int cmd_help(const struct command *command, int argc, char **argv)
 {
-	bool completion = false;
-	int shell = 0;
-	const struct option_entry table[] = {
-	    OPTION(0, "completion", CHOICE, &shell, COMPLETION_ARGUMENT, "print the completion script of this shell",
-		   .choices = completion_shells, .given = &completion),
-	    OPTIONS_END,
-	};
+	const struct option_entry table[] = {OPTIONS_END};
 	const struct command *subject;
 	const char *suggestion;
 	int first = 0, status;
@@ -81,14 +74,8 @@ int cmd_help(const struct command *command, int argc, char **argv)
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status >= 0)
 		return status;
-	if (completion && argc > first)
-		return message_usage(command, "--completion takes no command (at '%s')", argv[first]);
 	if (argc - first > 1)
 		return message_usage(command, "pass only one command");
-	if (completion) {
-		completion_print(shell);
-		return EXIT_OK;
-	}
 	if (argc == first)
 		return show_overview();
 	subject = command_find(argv[first]);

@@ -28,40 +28,32 @@ static const char *const dump_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const pack_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const check_usage[] = {"", NULL};
 static const char *const setup_usage[] = {"[OPTIONS]", NULL};
-static const char *const help_usage[] = {"[COMMAND]", "--completion SHELL", NULL};
+static const char *const help_usage[] = {"[COMMAND]", NULL};
 
 const struct command commands[] = {
     {"record", cmd_record, "record the memory calls of a running process", record_usage,
      "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, each with its call "
      "stack. mmtrace changes nothing in the process unless --ask-runtime is given. Recording stops on "
-     "Ctrl-C or SIGTERM, when the process ends, or after --duration.",
-     COMMAND_TAKES_PROGRAM},
+     "Ctrl-C or SIGTERM, when the process ends, or after --duration."},
     {"report", cmd_report, "show unfreed bytes by stack", report_usage,
-     "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
-     COMMAND_TAKES_FILES},
+     "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first."},
     {"export", cmd_export, "write a report in the format of another viewer", export_usage,
      "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
-     "Profiler, "
-     "Perfetto, heaptrack and massif.",
-     COMMAND_TAKES_FILES},
+     "Profiler, Perfetto and heaptrack."},
     {"diff", cmd_diff, "show what grew between two recordings", diff_usage,
-     "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",
-     COMMAND_TAKES_FILES},
+     "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk."},
     {"dump", cmd_dump, "show a recording event by event", dump_usage,
-     "Write one line per event in time order, with every field.", COMMAND_TAKES_FILES},
+     "Write one line per event in time order, with every field."},
     {"pack", cmd_pack, "symbolize a recording so that it can be reported elsewhere", pack_usage,
      "Unwind and symbolize every stack of a recording and replace the copied stack memory by the function names. The "
-     "packed recording can be reported on any machine and shared without memory contents.",
-     COMMAND_TAKES_FILES},
+     "packed recording can be reported on any machine and shared without memory contents."},
     {"check", cmd_check, "show what can be recorded here", check_usage,
-     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot.",
-     COMMAND_TAKES_NOTHING},
+     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot."},
     {"setup", cmd_setup, "let users record their own processes", setup_usage,
      "Run by root once after each boot: store in /run/mmtrace the tracepoint numbers that other users may not read, so "
-     "that they can record their own processes.",
-     COMMAND_TAKES_NOTHING},
+     "that they can record their own processes."},
     {"help", cmd_help, "open the manual of a command", help_usage,
-     "Open the manual page of a command, or print the completion script of a shell.", COMMAND_TAKES_COMMAND},
+     "Open the manual page of a command."},
     {.name = NULL},
 };
 

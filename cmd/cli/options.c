@@ -10,7 +10,6 @@
 #include <strings.h>
 #include <time.h>
 
-#include "cli/completion.h"
 #include "cli/message.h"
 
 /* strtoull() takes signs, spaces and other bases: only digits are meant here. */
@@ -225,13 +224,6 @@ const char *value_classes(const char *text, uint32_t *classes_ret)
 	}
 }
 
-void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1])
-{
-	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
-		words_ret[kind] = mmt_class_name((enum mmt_class)kind);
-	words_ret[MMT_CLASS_KINDS] = NULL;
-}
-
 static bool add_pid(struct value_pids *pids, pid_t pid)
 {
 	pid_t *items;
@@ -345,7 +337,6 @@ unsigned value_distance(const char *from, const char *to)
 
 #define VALUE_HELP 0x1000
 #define VALUE_LIST 0x1001
-#define VALUE_COMPLETION 0x1002
 #define VALUE_FIRST 0x2000 /* plus the place in the table */
 
 struct tables {
@@ -373,7 +364,6 @@ static void build_tables(const struct option_entry *table, enum options_order or
 	*letter++ = 'h';
 	add_name(tables, &count, "help", false, VALUE_HELP);
 	add_name(tables, &count, "list-options", false, VALUE_LIST);
-	add_name(tables, &count, "list-completion", true, VALUE_COMPLETION); /* see completion_print() */
 	for (int i = 0; table[i].name; i++) {
 		bool argument = table[i].kind != OPTION_FLAG;
 
@@ -463,6 +453,7 @@ static const struct {
     {"check-exit", "--snapshot-interval checks a command more often"},
     {"madvise", "calls of madvise that succeed are recorded without it"},
     {"at", "use --to"},
+    {"completion", "the completion scripts are installed with mmtrace"},
     {"tail", "use --min-age"},
     {"massif", "use heaptrack, whose viewer has the same chart"},
 };
@@ -501,8 +492,7 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 	const struct option_entry *entry = find_entry(table, optopt);
 
 	if (problem == ':')
-		return message_usage(command, "option %s needs %s", argv[optind - 1],
-				     entry ? entry->argument : COMPLETION_ARGUMENT);
+		return message_usage(command, "option %s needs %s", argv[optind - 1], entry->argument);
 	if (optopt >= VALUE_HELP)
 		return message_usage(command, "option %s takes no value", argv[optind - 1]);
 	if (optopt)
@@ -580,10 +570,10 @@ static void list_entry(const struct option_entry *entry)
 
 	if (entry->letter)
 		snprintf(letter, sizeof(letter), "-%c", entry->letter);
-	printf("--%s %s %s\n", entry->name, letter, entry->argument ? entry->argument : "-");
+	printf("--%s %s %s %s\n", entry->name, letter, entry->argument ? entry->argument : "-", entry->help);
 }
 
-/* One line an option: "--pid -p PID[,PID...]"; "-" stands for no letter or no argument. */
+/* One line an option: "--pid -p PID[,PID...] HELP"; "-" stands for no letter or no argument. */
 static int options_list(const struct option_entry *table)
 {
 	for (; table->name; table++)
@@ -611,8 +601,6 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 			return options_help(command, table);
 		if (value == VALUE_LIST)
 			return options_list(table);
-		if (value == VALUE_COMPLETION)
-			return completion_print_command(command, table, optarg);
 		entry = find_entry(table, value);
 		expected = read_value(entry, optarg);
 		if (expected && entry->kind == OPTION_CHOICE && find_gone(optarg))

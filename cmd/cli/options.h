@@ -35,8 +35,6 @@ const char *value_duration(const char *text, uint64_t *ns_ret);
 const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret);
 /* "anon,heap": adds bits 1 << enum mmt_class. */
 const char *value_classes(const char *text, uint32_t *classes_ret);
-/* The words that the list can contain. */
-void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1]);
 /* "123,456", or "123 456" as pidof(1) and pgrep(1) print them. Adds to `pids`. */
 const char *value_pids(const char *text, struct value_pids *pids);
 const char *value_pids_add(struct value_pids *pids, pid_t pid);
@@ -49,7 +47,7 @@ void value_words_deinit(struct value_words *words);
 /* Edit distance: the number of letters to add, remove, change or swap. */
 unsigned value_distance(const char *from, const char *to);
 
-/* The options of a command as a table: it drives parsing, --help, --list-options and shell completion. Every command
+/* The options of a command as a table: it drives parsing, --help and --list-options, which shell completion reads. Every command
  * also has --help, -h and --list-options, which are not in its table. */
 
 #define OPTIONS_MAX 64 /* of a command */
@@ -72,10 +70,10 @@ struct option_entry {
 	enum option_kind kind;
 	void *value;
 	/* NULL for flags. Shells complete files for "FILE", directories for "PATH", IDs for "PID" and "TID", and the
-	   words of "one|two"; with "[,...]" behind, lists of them. */
+	   words of "one|two"; with "[,...]" at the end, lists of them. */
 	const char *argument;
 	const char *help;
-	const char *const *choices; /* NULL-terminated; OPTION_OTHER: the words of a list, for completion */
+	const char *const *choices; /* NULL-terminated */
 	const char *(*parse)(const char *text, void *value); /* returns NULL, or a description of what is expected */
 	bool *given;					     /* set when the option was used; may be NULL */
 };

@@ -65,7 +65,6 @@ void report_selection_init(struct report_selection *selection)
 {
 	*selection = (struct report_selection){0};
 	mmt_report_options_init(&selection->report);
-	value_class_words(selection->class_words);
 }
 
 void report_selection_deinit(struct report_selection *selection)

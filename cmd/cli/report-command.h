@@ -27,7 +27,6 @@ struct report_selection {
 	struct value_pids pids;
 	struct value_words focus, ignore, hide;
 	enum mmt_group_by by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
-	const char *class_words[MMT_CLASS_KINDS + 1];
 };
 
 /* The entries of an option table; more may stand before and after. */
@@ -35,9 +34,9 @@ struct report_selection {
 	OPTION('i', "input", STRING, &(selection)->input, "FILE",                                                      \
 	       "the recording (default " DEFAULT_FILE "); -: standard input"),                                         \
 	    OPTION('p', "pid", PIDS, &(selection)->pids, "PID[,PID...]", "only these processes"),                      \
-	    OPTION(0, "class", OTHER, &(selection)->report.classes, "CLASS[,CLASS...]",                                \
-		   "only memory of these classes: anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve",      \
-		   .choices = (selection)->class_words, .parse = report_selection_parse_classes),                      \
+	    OPTION(0, "class", OTHER, &(selection)->report.classes,                                                    \
+		   "anon|file|heap|shm|thread-stack|hugetlb|jit|gc-reserve[,...]", "only memory of these classes",     \
+		   .parse = report_selection_parse_classes),                                                           \
 	    OPTION(0, "from", OTHER, &(selection)->report.from, "TIME",                                                \
 		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03",            \
 		   .parse = report_selection_parse_timestamp),                                                         \
@@ -67,7 +66,7 @@ struct report_selection {
 #define BY_OPTION(selection)                                                                                           \
 	OPTION(0, "by", OTHER, (selection)->by, REPORT_BY_ARGUMENT,                                                    \
 	       "group by this key (default stack); with two keys, such as function,thread, rows contain rows",         \
-	       .choices = report_by_choices, .parse = report_selection_parse_by)
+	       .parse = report_selection_parse_by)
 
 extern const char *const report_by_choices[];
 

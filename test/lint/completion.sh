@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages: zsh:zsh fish:fish
-# The completion scripts in cmd/completion/ are what the tool generates, and each works in its shell if that is installed.
+# The completion scripts in cmd/completion/ work in their shells, if these are installed.
 set -u
 cd "${SOURCE:?}" || exit 1
 : "${MMTRACE:?}"
@@ -10,7 +10,8 @@ failed=0
 directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
 unset FPATH XDG_CONFIG_HOME XDG_DATA_HOME
-export HOME=$directory
+export HOME=$directory PATH=${MMTRACE%/*}:$PATH
+cp cmd/completion/_mmtrace "$directory"
 
 complain()
 {
@@ -18,29 +19,17 @@ complain()
 	failed=1
 }
 
-check_script()
-{
-	"$MMTRACE" help --completion "$1" >"$directory/$2" || complain "help --completion $1: status $?"
-	diff "cmd/completion/$2" "$directory/$2" >"$directory/difference" && return
-	cat "$directory/difference" >&2
-	complain "update it: mmtrace help --completion $1 >cmd/completion/$2"
-}
-
-check_script bash mmtrace.bash
-check_script zsh _mmtrace
-check_script fish mmtrace.fish
-
 # The words that each shell offers at the end of a command line, one per line.
 offered_bash()
 {
 	bash --norc -c '
-		source "$1" || exit 2
-		read -ra COMP_WORDS <<<"${2//=/ = }"
-		[[ $2 != *" " ]] || COMP_WORDS+=("")
+		source cmd/completion/mmtrace.bash || exit 2
+		read -ra COMP_WORDS <<<"${1//=/ = }"
+		[[ $1 != *" " ]] || COMP_WORDS+=("")
 		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 		_mmtrace
 		((${#COMPREPLY[@]} == 0)) || printf "%s\n" "${COMPREPLY[@]}"
-	' - "$directory/mmtrace.bash" "$1"
+	' - "$1"
 }
 
 offered_zsh()
@@ -50,7 +39,7 @@ offered_zsh()
 
 offered_fish()
 {
-	fish --no-config -c "source $directory/mmtrace.fish; complete -C '$1'" | cut -f1
+	fish --no-config -c "source cmd/completion/mmtrace.fish; complete -C '$1'" | cut -f1
 }
 
 # offers LINE WORD...: exactly these; of lists and paths only the last part counts, because shells differ in whether they
@@ -87,7 +76,6 @@ for shell in bash zsh fish; do
 	offers 'mmtrace report --from ' ''
 	offers "mmtrace report $directory/so" some.data
 	offers "mmtrace record -o $directory/so" some.data
-	offers 'mmtrace help --completion z' zsh
 	"offered_$shell" "mmtrace record --pid $$" | grep -qx $$ || complain "$shell does not offer process $$"
 	"offered_$shell" "mmtrace record --tid $$" | grep -qx $$ || complain "$shell does not offer thread $$"
 	"offered_$shell" "mmtrace record prin" |

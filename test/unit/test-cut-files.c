@@ -7,7 +7,6 @@
 #include "../../cmd/cli/report-command.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
-#include "support/no-completion.h"
 #include "support/suite.h"
 
 static const struct command report = {.name = "report"};

@@ -6,7 +6,6 @@
 /* The tool is not a library: its parser is compiled in. */
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
-#include "support/no-completion.h"
 #include "support/suite.h"
 
 static const char *const usage[] = {"[OPTIONS] FILE", NULL};

@@ -3,7 +3,6 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "support/no-completion.h"
 #include "support/suite.h"
 #include "support/sample-report.h"
 
