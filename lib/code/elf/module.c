@@ -427,7 +427,7 @@ struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct mod
 	return NULL;
 }
 
-static void program_destroy(struct module *module)
+static void module_destroy(struct module *module)
 {
 	if (!module)
 		return;
@@ -449,7 +449,7 @@ void modules_destroy(struct modules *modules)
 	if (!modules)
 		return;
 	for (size_t i = 0; i < modules->items.count; i++)
-		program_destroy(modules->items.items[i]);
+		module_destroy(modules->items.items[i]);
 	vector_deinit(&modules->items);
 	intern_deinit(&modules->keys);
 	map_deinit(&modules->by_key);
@@ -504,7 +504,7 @@ static struct mmt_error *add_program(struct modules *modules, const char *path, 
 	if (!error && (!module->path || !vector_push(&modules->items, module)))
 		error = &error_no_memory;
 	if (error) {
-		program_destroy(module);
+		module_destroy(module);
 		return error;
 	}
 	module->number = modules->items.count;
