@@ -52,8 +52,7 @@ const struct command commands[] = {
     {"setup", cmd_setup, "let users record their own processes", setup_usage,
      "Run by root once after each boot: store in /run/mmtrace the tracepoint numbers that other users may not read, so "
      "that they can record their own processes."},
-    {"help", cmd_help, "open the manual of a command", help_usage,
-     "Open the manual page of a command."},
+    {"help", cmd_help, "open the manual of a command", help_usage, "Open the manual page of a command."},
     {.name = NULL},
 };
 

@@ -47,8 +47,8 @@ void value_words_deinit(struct value_words *words);
 /* Edit distance: the number of letters to add, remove, change or swap. */
 unsigned value_distance(const char *from, const char *to);
 
-/* The options of a command as a table: it drives parsing, --help and --list-options, which shell completion reads. Every command
- * also has --help, -h and --list-options, which are not in its table. */
+/* The options of a command as a table: it drives parsing, --help and --list-options, which shell completion reads.
+ * Every command also has --help, -h and --list-options, which are not in its table. */
 
 #define OPTIONS_MAX 64 /* of a command */
 
@@ -73,7 +73,7 @@ struct option_entry {
 	   words of "one|two"; with "[,...]" at the end, lists of them. */
 	const char *argument;
 	const char *help;
-	const char *const *choices; /* NULL-terminated */
+	const char *const *choices;			     /* NULL-terminated */
 	const char *(*parse)(const char *text, void *value); /* returns NULL, or a description of what is expected */
 	bool *given;					     /* set when the option was used; may be NULL */
 };

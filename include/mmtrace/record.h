@@ -197,7 +197,7 @@ struct mmt_record_summary {
 	uint64_t ring_bytes;  /* over all CPUs */
 	const char *priority; /* the scheduling priority it had, in words; static */
 	uint64_t marks;
-	bool restricted; /* without CAP_PERFMON, flags of clone(2) are not recorded: see mmtrace(1) */
+	bool restricted;	     /* without CAP_PERFMON, flags of clone(2) are not recorded: see mmtrace(1) */
 	enum mmt_record_place place; /* where the recording is at the end */
 	bool earlier_kept;	     /* an existing file was renamed to OUTPUT.old */
 	bool older_replaced;	     /* ... and replaced an existing OUTPUT.old */

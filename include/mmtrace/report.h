@@ -319,7 +319,6 @@ struct mmt_group {
 	uint64_t mapping_count; /* number of mappings after merging, as the kernel counts them for vm.max_map_count */
 	const uint64_t *step_bytes; /* unfreed bytes at each step of the report */
 	size_t step_count;	    /* as in the report; 0: not requested, or too many for all groups */
-	struct mmt_huge_pages huge_pages;
 
 	uint32_t cause;			  /* place in the report's causes, from 1; 0: none */
 	const struct mmt_thread *threads; /* threads that mapped the unfreed bytes, most bytes first */
@@ -584,7 +583,6 @@ struct mmt_resident_kind {
 	const char *name;
 	const char *runtime;
 	uint64_t start_bytes, end_bytes; /* when recording began and when it ended */
-	struct mmt_huge_pages huge_pages;
 };
 
 struct mmt_growth {
@@ -763,12 +761,8 @@ struct mmt_report {
 	const struct mmt_resident_reading *judged_readings;
 	size_t judged_reading_count;
 	struct mmt_growth growth;
-	bool huge_pages_known;		  /* of all selected processes that were alive when recording ended */
-	struct mmt_huge_pages huge_pages; /* of these processes, in any memory */
-	const char *huge_setting;	  /* "always", "madvise" or "never": which programs the recorded system gives
-					     huge pages; NULL: unknown */
-	const char *huge_sampling; /* "done", where it is worth it; why there is no sample of some process: "not-done",
-				      "not-permitted", or "not-safe" because it uses userfaultfd(2); NULL: not known */
+	bool huge_pages_known;		    /* of all selected processes that were alive when recording ended */
+	struct mmt_huge_pages huge_pages;   /* of these processes, in any memory */
 	const struct mmt_failure *failures; /* in the window, most frequent first */
 	size_t failure_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed bytes first */

@@ -365,8 +365,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		if (!error && !ended)
 			error = resident_series_read(recorder);
 		if (!error)
-		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
-			error = serve_interval(recorder, &snapshot_ns);
+			if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
+				error = serve_interval(recorder, &snapshot_ns);
 		note_perf_maps(recorder, &noted_ns);
 		if (!error)
 			error = jit_code_read(recorder);

@@ -164,9 +164,6 @@ static void put_group(const struct mmt_report *report, const struct mmt_group *o
 	put_number(stream, group->allocated_count);
 	put_number(stream, group->freed_bytes);
 	put_number(stream, group->freed_count);
-	put_number(stream, report->huge_pages_known ? group->huge_pages.bytes : MMT_UNKNOWN);
-	put_number(stream, report->huge_pages_known && group->huge_pages.sampled_bytes ? group->huge_pages.zero_bytes
-										       : MMT_UNKNOWN);
 	put_time(report, any, group->first_ns, stream);
 	put_time(report, any, group->last_ns, stream);
 	put_stack(stream, group);
@@ -202,7 +199,7 @@ static struct mmt_error *put_groups(const struct mmt_report *report, const struc
 	fputs(is_pair ? "id,name,inner_id,inner_name" : "id,name", stream);
 	fputs(",memory_bytes,resident_bytes,resident_before_bytes,committed_bytes,committed_before_bytes,"
 	      "unfreed_bytes,unfreed_count,reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,"
-	      "freed_count,huge_bytes,huge_zero_bytes,first_seconds,last_seconds,stack,identity" END_OF_RECORD,
+	      "freed_count,first_seconds,last_seconds,stack,identity" END_OF_RECORD,
 	      stream);
 	for (size_t i = 0; !error && i < selection->count; i++) {
 		if (is_pair)

@@ -291,7 +291,8 @@ static void check_pair(struct mmt_report_options options, enum mmt_group_by by, 
 
 /* Per mille of the recording: from, to, age. */
 static const unsigned windows[][3] = {
-    {0, 1000, 0}, {0, 500, 0}, {500, 1000, 0}, {250, 750, 0}, {0, 1000, 300}, {0, 700, 140}, {100, 900, 200}, {990, 1000, 0},
+    {0, 1000, 0},   {0, 500, 0},   {500, 1000, 0},  {250, 750, 0},
+    {0, 1000, 300}, {0, 700, 140}, {100, 900, 200}, {990, 1000, 0},
 };
 
 enum { WINDOWS = sizeof(windows) / sizeof(*windows), CLASSES = MMT_CLASS_KINDS + 2 };

@@ -78,38 +78,6 @@ START_TEST(frames_have_names_or_addresses)
 }
 END_TEST
 
-/* Empty cells: without a sample nobody knows what was never written, and old recordings have no huge pages. */
-START_TEST(huge_pages)
-{
-	static const struct {
-		struct mmt_huge_pages pages;
-		bool known;
-		const char *cells;
-	} cases[] = {
-	    {{.bytes = 6291456, .sampled_bytes = 2097152, .zero_bytes = 4194304}, true, ",6291456,4194304,"},
-	    {{.bytes = 6291456}, true, ",6291456,,"},
-	    {{.bytes = 0}, true, ",0,,"},
-	    {{.bytes = 0}, false, ",,,"},
-	};
-	struct mmt_report report = sample_report();
-	struct mmt_group group = sample_groups[0];
-	char *text;
-
-	group.huge_pages = cases[_i].pages;
-	group.freed_bytes = 777;
-	group.freed_count = 55;
-	report.huge_pages_known = cases[_i].known;
-	report.groups = &group;
-	report.group_count = 1;
-	text = render(&report);
-	ck_assert_ptr_nonnull(strstr(text, ",freed_bytes,freed_count,huge_bytes,huge_zero_bytes,first_seconds,"));
-	ck_assert_ptr_nonnull(strstr(text, ",777,55,"));
-	ck_assert_msg(!strncmp(strstr(text, ",777,55,") + strlen(",777,55"), cases[_i].cells, strlen(cases[_i].cells)),
-		      "%s", text);
-	free(text);
-}
-END_TEST
-
 START_TEST(each_step_is_one_record)
 {
 	static const struct mmt_step steps[] = {
@@ -145,7 +113,6 @@ Suite *test_suite(void)
 	TCase *tcase = add_tcase(suite, "csv");
 
 	tcase_add_tests(tcase, hostile_names, frames_have_names_or_addresses);
-	tcase_add_loop_test(tcase, huge_pages, 0, 4);
 	tcase_add_test(tcase, each_step_is_one_record);
 	return suite;
 }

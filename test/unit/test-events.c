@@ -344,10 +344,10 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_tests(tests, every_call_has_its_syscall, successful_madvise_is_recorded,
-			madvise_is_recorded_at_entry_and_filtered, a_kernel_without_madvise_exits_is_reported, successful_mseal_is_recorded,
-			threads_are_inherited_even_without_children, calls_carry_their_arguments_and_no_more,
-			rare_calls_have_their_dump_with_them, large_dumps_come_last,
-			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call,
-			only_x86_64_is_recorded);
+			madvise_is_recorded_at_entry_and_filtered, a_kernel_without_madvise_exits_is_reported,
+			successful_mseal_is_recorded, threads_are_inherited_even_without_children,
+			calls_carry_their_arguments_and_no_more, rare_calls_have_their_dump_with_them,
+			large_dumps_come_last, a_fixed_dump_size_adds_no_large_dumps,
+			a_lean_set_has_one_event_for_each_call, only_x86_64_is_recorded);
 	return suite;
 }

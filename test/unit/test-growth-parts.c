@@ -1137,58 +1137,31 @@ static void write_huge_recording(bool all)
 	builder_finish(builder, 3000);
 }
 
-static const struct mmt_huge_pages *huge_pages_of_kind(const struct mmt_report *report, bool arena)
+/* Whatever the rows are, and also if no row has the memory. */
+START_TEST(huge_pages_of_the_process)
 {
-	for (size_t i = 0; i < report->growth.kind_count; i++) {
-		if (report->growth.kinds[i].arena == arena)
-			return &report->growth.kinds[i].huge_pages;
-	}
-	ck_abort_msg("no such kind");
-	return NULL;
-}
-
-START_TEST(huge_pages_belong_to_rows_and_kinds)
-{
-	static const enum mmt_group_by keys[] = {MMT_BY_STACK, MMT_BY_PROCESS, MMT_BY_CLASS};
-	const uint64_t bytes = HUGE_PAGES * HUGE_BYTES, sampled_bytes = HUGE_PAGES * 32 * PAGE;
+	const uint64_t bytes = HUGE_PAGES * HUGE_BYTES;
 	struct mmt_report_options options;
 	struct mmt_report *report;
 
 	write_huge_recording(true);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		mmt_report_options_init(&options);
-		options.by = keys[i];
+		options.by = i ? MMT_BY_PROCESS : MMT_BY_STACK;
+		options.classes = i ? 1u << MMT_CLASS_HEAP : 0;
 		report = report_file_report(&options);
 		ck_assert(report->huge_pages_known);
-		ck_assert_str_eq(report->huge_setting, "always");
-		ck_assert_str_eq(report->huge_sampling, "done");
 		ck_assert_uint_eq(report->huge_pages.bytes, 2 * bytes);
-		ck_assert_uint_eq(report->huge_pages.sampled_bytes, 2 * sampled_bytes);
+		ck_assert_uint_eq(report->huge_pages.sampled_bytes, 2 * HUGE_PAGES * 32 * PAGE);
 		ck_assert_uint_eq(report->huge_pages.zero_bytes, bytes * 3 / 4);
 		ck_assert_ptr_nonnull(strstr(report->huge_pages.hint, "transparent_hugepage/enabled"));
-		ck_assert_uint_eq(report->group_count, 1);
-		ck_assert_uint_eq(report->groups[0].huge_pages.bytes, bytes);
-		ck_assert_uint_eq(report->groups[0].huge_pages.sampled_bytes, sampled_bytes);
-		ck_assert_uint_eq(report->groups[0].huge_pages.zero_bytes, bytes * 3 / 4);
-		ck_assert_ptr_nonnull(report->groups[0].huge_pages.hint);
-		ck_assert_uint_eq(huge_pages_of_kind(report, false)->zero_bytes, bytes * 3 / 4);
-		ck_assert_uint_eq(huge_pages_of_kind(report, true)->bytes, bytes);
-		ck_assert_uint_eq(huge_pages_of_kind(report, true)->zero_bytes, 0);
 		mmt_report_destroy(report);
 	}
-	/* The bytes missing here belong to no row, but to the process. */
-	mmt_report_options_init(&options);
-	options.classes = 1u << MMT_CLASS_HEAP;
-	report = report_file_report(&options);
-	ck_assert_uint_eq(report->group_count, 0);
-	ck_assert_uint_eq(report->huge_pages.bytes, 2 * bytes);
-	mmt_report_destroy(report);
 	/* It was read when recording ended. */
 	mmt_report_options_init(&options);
 	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 2500};
 	report = report_file_report(&options);
 	ck_assert(!report->huge_pages_known);
-	ck_assert_uint_eq(report->groups[0].huge_pages.bytes, 0);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -1200,18 +1173,14 @@ START_TEST(huge_pages_without_a_sample)
 	write_huge_recording(false);
 	report = report_file_report(NULL);
 	ck_assert(report->huge_pages_known);
-	ck_assert_str_eq(report->huge_sampling, "not-permitted");
 	ck_assert_uint_eq(report->huge_pages.bytes, 2 * HUGE_PAGES * HUGE_BYTES);
 	ck_assert_uint_eq(report->huge_pages.zero_bytes, MMT_UNKNOWN);
 	ck_assert_ptr_null(report->huge_pages.hint);
-	ck_assert_uint_eq(report->groups[0].huge_pages.zero_bytes, MMT_UNKNOWN);
-	ck_assert_ptr_null(report->groups[0].huge_pages.hint);
 	mmt_report_destroy(report);
 	/* Earlier versions did not read them. */
 	write_recording(true, 0, 0);
 	report = report_file_report(NULL);
 	ck_assert(!report->huge_pages_known);
-	ck_assert_ptr_null(report->huge_sampling);
 	ck_assert_ptr_null(report->huge_pages.hint);
 	mmt_report_destroy(report);
 }
@@ -1262,29 +1231,15 @@ static void write_huge_processes(enum huge_sampling of_third)
 
 START_TEST(estimates_of_huge_pages_add_up)
 {
-	static const struct {
-		enum huge_sampling of_third;
-		const char *word;
-	} cases[] = {{HUGE_NOT_PERMITTED, "not-permitted"}, {HUGE_NOT_SAMPLED, "not-done"}, {HUGE_TOO_LITTLE, "done"}};
+	static const enum huge_sampling of_third[] = {HUGE_NOT_PERMITTED, HUGE_NOT_SAMPLED, HUGE_TOO_LITTLE};
 	const uint64_t bytes = HUGE_PAGES * HUGE_BYTES;
-	const struct mmt_huge_pages *of[3];
-	struct mmt_report_options options;
 	struct mmt_report *report;
 
-	write_huge_processes(cases[_i].of_third);
-	mmt_report_options_init(&options);
-	options.by = MMT_BY_CLASS;
-	report = report_file_report(&options);
-	ck_assert_uint_eq(report->group_count, 1);
-	of[0] = &report->huge_pages;
-	of[1] = &report->groups[0].huge_pages;
-	of[2] = huge_pages_of_kind(report, false);
-	for (size_t i = 0; i < 3; i++) {
-		ck_assert_uint_eq(of[i]->bytes, 3 * bytes);
-		ck_assert_uint_eq(of[i]->sampled_bytes, (HUGE_PAGES + HUGE_PAGES / 4) * 32 * PAGE);
-		ck_assert_uint_eq(of[i]->zero_bytes, bytes);
-	}
-	ck_assert_str_eq(report->huge_sampling, cases[_i].word);
+	write_huge_processes(of_third[_i]);
+	report = report_file_report(NULL);
+	ck_assert_uint_eq(report->huge_pages.bytes, 3 * bytes);
+	ck_assert_uint_eq(report->huge_pages.sampled_bytes, (HUGE_PAGES + HUGE_PAGES / 4) * 32 * PAGE);
+	ck_assert_uint_eq(report->huge_pages.zero_bytes, bytes);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -1304,7 +1259,7 @@ Suite *test_suite(void)
 			steps_have_their_readings, impossible_readings_are_ignored, one_reading_for_each_snapshot,
 			runs_are_counted_once, window_without_readings_has_no_parts, absurd_sizes_do_not_overflow,
 			growth_is_attributed_to_runtime_heaps, killed_recorder_has_no_final_parts,
-			memory_unmapped_after_the_last_reading_is_not_held, huge_pages_belong_to_rows_and_kinds,
+			memory_unmapped_after_the_last_reading_is_not_held, huge_pages_of_the_process,
 			huge_pages_without_a_sample, moved_memory_is_not_new, too_many_moves);
 	tcase_add_loop_test(tests, pages_that_move, 0, 6);
 	tcase_add_loop_test(tests, estimates_of_huge_pages_add_up, 0, 3);

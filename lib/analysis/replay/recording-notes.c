@@ -337,8 +337,7 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 		return error_create(MMT_ERROR_INVALID, "--from must lie before --to");
 	young = options->min_age_ns;
 	if (young && young >= window.to_ns - window.from_ns)
-		return error_create(MMT_ERROR_INVALID,
-				    "the window is %.3f s long: --min-age excludes all of it",
+		return error_create(MMT_ERROR_INVALID, "the window is %.3f s long: --min-age excludes all of it",
 				    (double)(window.to_ns - window.from_ns) / (double)NS_PER_SECOND);
 	/* Events at the very end belong to the recording. */
 	window.allocations_to_ns = young ? window.to_ns - young : UINT64_MAX;

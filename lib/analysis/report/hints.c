@@ -287,62 +287,11 @@ static const char huge_on_request[] = "a huge page takes 2 MiB of RSS as soon as
 				      "or its allocator asks for them with madvise(MADV_HUGEPAGE): ask only for memory "
 				      "that is filled soon. prctl(PR_SET_THP_DISABLE) turns them off when it starts";
 
-static const char huge_in_malloc[] =
-    "a huge page takes 2 MiB of RSS as soon as a byte of it is written. glibc asks for them if GLIBC_TUNABLES has "
-    "glibc.malloc.hugetlb=1: remove that. On a system that gives them to every program, `echo madvise "
-    ">/sys/kernel/mm/transparent_hugepage/enabled`, or prctl(PR_SET_THP_DISABLE) for this one alone";
-
-static const char huge_in_stacks[] =
-    "a huge page takes 2 MiB of RSS as soon as a byte of it is written. GLIBC_TUNABLES=glibc.pthread.stack_hugetlb=0 "
-    "keeps them out of thread stacks, and so does a stack size that is not a multiple of 2 MiB";
-
-/* By pattern and frames, like the variants. */
-static const struct {
-	const char *module, *function;
-	enum mmt_pattern pattern;
-	const char *hint;
-} huge_variants[] = {
-    {"libjvm.so", NULL, MMT_PATTERN_GC_HEAP,
-     "a huge page takes 2 MiB of RSS as soon as a byte of it is written. -XX:-UseTransparentHugePages stops Java from "
-     "asking for them; if this system gives them to every program, `echo madvise "
-     ">/sys/kernel/mm/transparent_hugepage/enabled`. With -XX:+AlwaysPreTouch, zeros are memory that was touched but "
-     "not used yet"},
-    {NULL, "runtime.", MMT_PATTERN_GC_HEAP,
-     "a huge page takes 2 MiB of RSS as soon as a byte of it is written. GODEBUG=disablethp=1 keeps them out of the "
-     "heap of Go; or `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`"},
-    {"libjemalloc", NULL, MMT_PATTERN_HEAP,
-     "a huge page takes 2 MiB of RSS as soon as a byte of it is written. MALLOC_CONF=thp:never keeps them out of "
-     "jemalloc's memory"},
-};
-
-static const char *hint_of_huge_group(const struct mmt_group *group)
+const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memory_bytes, bool always)
 {
-	for (size_t i = 0; i < sizeof(huge_variants) / sizeof(*huge_variants); i++) {
-		if (huge_variants[i].pattern == group->pattern &&
-		    has_frame(group, huge_variants[i].module, huge_variants[i].function))
-			return huge_variants[i].hint;
-	}
-	switch (group->pattern) {
-	case MMT_PATTERN_ARENA:
-	case MMT_PATTERN_HEAP:
-		return huge_in_malloc;
-	case MMT_PATTERN_THREAD_STACK:
-		return huge_in_stacks;
-	default:
-		return NULL;
-	}
-}
-
-const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memory_bytes, const struct mmt_group *group,
-				bool always)
-{
-	const char *hint = NULL;
-
 	if (!huge->bytes || huge->zero_bytes == MMT_UNKNOWN || huge->zero_bytes < HUGE_FLOOR_BYTES ||
 	    huge->sampled_bytes < HUGE_SAMPLE_BYTES_MIN || huge->zero_bytes < huge->bytes / HUGE_SHARE ||
 	    huge->zero_bytes < memory_bytes / HUGE_MEMORY_SHARE)
 		return NULL;
-	if (group)
-		hint = hint_of_huge_group(group);
-	return hint ? hint : always ? huge_always : huge_on_request;
+	return always ? huge_always : huge_on_request;
 }

@@ -15,9 +15,7 @@ const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads,
 const char *hints_of_growth(const struct mmt_growth_part *part);
 
 /* The hint for memory in huge pages; NULL: a large part of it was written, or that is not known. `memory_bytes`: all
- * resident memory that it is a part of. `group`: whose memory it is; NULL: that of all processes. `always`: the system
- * gives huge pages to every program. */
-const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memory_bytes, const struct mmt_group *group,
-				bool always);
+ * resident memory that it is a part of. `always`: the system gives huge pages to every program. */
+const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memory_bytes, bool always);
 
 #endif

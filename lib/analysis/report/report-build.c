@@ -628,7 +628,7 @@ static struct mmt_error *add_figures(struct report *report)
 	if (!error)
 		error = resident_kinds_build(&report->kinds, replay, &report->rows, result);
 	if (!error)
-		error = huge_pages_build(replay, &report->rows, result);
+		huge_pages_build(replay, &report->rows, result);
 	if (!error)
 		error = steps_publish(&report->steps, replay, &report->arena, result);
 	if (!error)

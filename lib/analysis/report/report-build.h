@@ -137,13 +137,12 @@ void resident_kinds_deinit(struct resident_kinds *kinds);
 struct mmt_error *resident_kinds_start(struct resident_kinds *kinds, const struct replay *replay,
 				       const struct process *process);
 
-/* Into report->growth, with the huge pages of each kind. `kinds` must live as long as the report. */
+/* Into report->growth. `kinds` must live as long as the report. */
 struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
 				       const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
-/* Into the report and its groups, which must be complete: what is in huge pages, and about how much of that is zero. */
-struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *rows,
-				   struct mmt_report *report) MMT_MUST_CHECK;
+/* Into the report: what is in huge pages, and about how much of that is zero. */
+void huge_pages_build(const struct replay *replay, const struct rows *rows, struct mmt_report *report);
 
 /* growth-processes.c: whether the processes grow. */
 

@@ -618,137 +618,15 @@ static struct mmt_error *hold_piece(struct resident_kinds *kinds, const struct m
 	return NULL;
 }
 
-/* What is in huge pages, what of it was sampled, and what of the sample is zero. */
-enum huge_figure { HUGE_BYTES, HUGE_SAMPLED_BYTES, HUGE_ZERO_BYTES, HUGE_FIGURES };
-
-/* Those of a process as runs of pages, so that they are counted like resident pages. A sample is at the start of its
- * huge page. */
-struct huge_runs {
-	struct page_runs runs[HUGE_FIGURES];
-	resident_runs sampled, zero;
-};
-
-static void huge_runs_deinit(struct huge_runs *huge)
-{
-	vector_deinit(&huge->sampled);
-	vector_deinit(&huge->zero);
-}
-
-static struct mmt_error *list_huge_runs(const struct replay *replay, const struct process *process,
-					struct huge_runs *huge)
-{
-	const struct process_huge_pages *pages = recording_huge_pages_of(&replay->metadata->huge_pages, process->pid);
-
-	for (size_t i = 0; pages && i < pages->samples.count; i++) {
-		const struct huge_sample *sample = &pages->samples.items[i];
-		struct resident_run sampled = {sample->address, sample->address + sample->read_bytes};
-		struct resident_run zero = {sample->address, sample->address + sample->zero_bytes};
-
-		if ((sample->read_bytes && !vector_push(&huge->sampled, sampled)) ||
-		    (sample->zero_bytes && !vector_push(&huge->zero, zero)))
-			return &error_no_memory;
-	}
-	if (pages)
-		huge->runs[HUGE_BYTES] = (struct page_runs){pages->runs.items, pages->runs.count};
-	huge->runs[HUGE_SAMPLED_BYTES] = (struct page_runs){huge->sampled.items, huge->sampled.count};
-	huge->runs[HUGE_ZERO_BYTES] = (struct page_runs){huge->zero.items, huge->zero.count};
-	return NULL;
-}
-
-/* Of each kind or row, by its place, what one process has of it: processes have samples of different density. Until
- * add_estimate(), zero_bytes is that of the sample. */
-struct huge_part {
-	uint32_t place;
-	struct mmt_huge_pages pages;
-};
-
-struct huge_parts {
-	VECTOR(struct huge_part) items;
-	struct map places;
-};
-
-static void huge_parts_deinit(struct huge_parts *parts)
-{
-	vector_deinit(&parts->items);
-	map_deinit(&parts->places);
-}
-
-static void add_huge_bytes(struct mmt_huge_pages *pages, enum huge_figure figure, uint64_t bytes)
-{
-	uint64_t *sum = figure == HUGE_BYTES	    ? &pages->bytes
-			: figure == HUGE_ZERO_BYTES ? &pages->zero_bytes
-						    : &pages->sampled_bytes;
-
-	*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
-}
-
-static bool add_to_part(struct huge_parts *parts, uint32_t place, enum huge_figure figure, uint64_t bytes)
-{
-	const uint64_t *position = map_get(&parts->places, place);
-
-	if (!position) {
-		if (!vector_push(&parts->items, ((struct huge_part){.place = place})) ||
-		    !map_put(&parts->places, place, parts->items.count - 1))
-			return false;
-		position = map_get(&parts->places, place);
-	}
-	add_huge_bytes(&parts->items.items[*position].pages, figure, bytes);
-	return true;
-}
-
-/* Without a sample there is no estimate to add. */
-static void add_estimate(struct mmt_huge_pages *sum, const struct mmt_huge_pages *pages)
-{
-	sum->bytes = saturating_add(sum->bytes, pages->bytes, MMT_BYTES_MAX);
-	if (pages->sampled_bytes) {
-		double share = (double)pages->zero_bytes / (double)pages->sampled_bytes;
-		double estimate = share * (double)pages->bytes;
-		/* A double may be rounded up, above the range of integers, too. */
-		uint64_t zero_bytes = estimate < (double)pages->bytes ? (uint64_t)estimate : pages->bytes;
-
-		sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, zero_bytes, MMT_BYTES_MAX);
-		sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages->sampled_bytes, MMT_BYTES_MAX);
-	}
-}
-
-/* When all estimates are added. */
-static void complete_huge_pages(struct mmt_huge_pages *sum)
-{
-	if (!sum->sampled_bytes)
-		sum->zero_bytes = MMT_UNKNOWN;
-}
-
-static struct mmt_error *hold_huge_pages(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
-					 const char *path, struct page_cursor cursors[HUGE_FIGURES], uint64_t start,
-					 uint64_t end, struct huge_parts *parts)
-{
-	for (int i = 0; i < HUGE_FIGURES; i++) {
-		uint64_t bytes = page_cursor_count(&cursors[i], start, end);
-		const struct mmt_resident_kind *held;
-
-		if (!bytes)
-			continue;
-		held = find_kind(kinds, kind, kind->memory_class == MMT_CLASS_FILE ? path : "");
-		if (!held || !add_to_part(parts, (uint32_t)(held - kinds->items.items), (enum huge_figure)i, bytes))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-/* `huge`: NULL when recording began. */
 static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay *replay, const struct process *process,
-			      const struct process_residency *residency, const struct huge_runs *huge)
+			      const struct process_residency *residency, bool at_start)
 {
 	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	const struct space_interval *interval;
 	struct page_cursor pages = {.runs = {residency->runs.items, residency->runs.count}};
-	struct page_cursor huge_pages[HUGE_FIGURES] = {0};
-	struct huge_parts parts = {0};
 	struct mmt_error *error = NULL;
 
-	for (int i = 0; huge && i < HUGE_FIGURES; i++)
-		huge_pages[i].runs = huge->runs[i];
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
 	     address = interval->end) {
 		const char *path =
@@ -761,17 +639,10 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		if (pages_are_hugetlb(replay, interval))
 			continue;
 		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, interval, kind.memory_class, path));
-		error = hold_piece(kinds, &kind, path, bytes, !huge);
+		error = hold_piece(kinds, &kind, path, bytes, at_start);
 		if (!error)
-			error = hold_piece(kinds, &arenas, path, arena_bytes, !huge);
-		if (!error)
-			error = hold_huge_pages(kinds, &kind, path, huge_pages, interval->start, arena, &parts);
-		if (!error)
-			error = hold_huge_pages(kinds, &arenas, path, huge_pages, arena, interval->end, &parts);
+			error = hold_piece(kinds, &arenas, path, arena_bytes, at_start);
 	}
-	for (size_t i = 0; !error && i < parts.items.count; i++)
-		add_estimate(&kinds->items.items[parts.items.items[i].place].huge_pages, &parts.items.items[i].pages);
-	huge_parts_deinit(&parts);
 	return error;
 }
 
@@ -785,7 +656,7 @@ struct mmt_error *resident_kinds_start(struct resident_kinds *kinds, const struc
 		return NULL;
 	if (!map_put(&kinds->started, (uint32_t)process->pid, 1))
 		return &error_no_memory;
-	return hold(kinds, replay, process, residency, NULL);
+	return hold(kinds, replay, process, residency, true);
 }
 
 /* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
@@ -797,7 +668,6 @@ static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct rep
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 		const struct process_residency *end = find_final(replay, process);
-		struct huge_runs huge = {0};
 		struct mmt_error *error;
 
 		if (!rows_selects(rows, process))
@@ -808,10 +678,7 @@ static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct rep
 		if (process->borrows_space || process->ended || !rows_selects(rows, process))
 			continue;
 		growth->kinds_at_end &= end != NULL;
-		error = list_huge_runs(replay, process, &huge);
-		if (!error && end)
-			error = hold(kinds, replay, process, end, &huge);
-		huge_runs_deinit(&huge);
+		error = end ? hold(kinds, replay, process, end, false) : NULL;
 		if (error)
 			return error;
 	}
@@ -826,125 +693,52 @@ struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struc
 	if (!replay->metadata->has_residency || report->windowed)
 		return NULL;
 	error = hold_end(kinds, replay, rows, &report->growth);
-	for (size_t i = 0; i < kinds->items.count; i++)
-		complete_huge_pages(&kinds->items.items[i].huge_pages);
 	report->growth.kinds_at_start &= kinds->started.count > 0;
 	report->growth.kinds = kinds->items.items;
 	report->growth.kind_count = kinds->items.count;
 	return error;
 }
 
-/* Huge pages per row, and of all processes, when recording ended */
-
-static struct mmt_error *add_huge_of_map(const struct replay *replay, const struct rows *rows, const struct map *map,
-					 enum huge_figure figure, struct huge_parts *parts)
+/* Adds what one process has: processes have samples of different density. */
+static void add_huge_pages(struct mmt_huge_pages *sum, const struct process_huge_pages *pages)
 {
-	uint64_t key, bytes;
+	uint64_t bytes = page_runs_bytes((struct page_runs){pages->runs.items, pages->runs.count});
+	uint64_t sampled_bytes = 0, zero_bytes = 0;
+	double estimate;
 
-	for (size_t position = 0; map_next(map, &position, &key, &bytes);) {
-		const struct account *account = ledger_counted(&replay->ledger, (uint32_t)(key >> 32));
-		uint32_t id = account ? rows->group_ids[rows_shown(rows, account) - 1] : 0;
-
-		if (id && bytes && !add_to_part(parts, id - 1, figure, bytes))
-			return &error_no_memory;
+	sum->bytes = saturating_add(sum->bytes, bytes, MMT_BYTES_MAX);
+	for (size_t i = 0; i < pages->samples.count; i++) {
+		sampled_bytes += pages->samples.items[i].read_bytes;
+		zero_bytes += pages->samples.items[i].zero_bytes;
 	}
-	return NULL;
+	if (!sampled_bytes)
+		return;
+	estimate = (double)zero_bytes / (double)sampled_bytes * (double)bytes;
+	/* A double may be rounded up, above the range of integers, too. */
+	zero_bytes = estimate < (double)bytes ? (uint64_t)estimate : bytes;
+	sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, zero_bytes, MMT_BYTES_MAX);
+	sum->sampled_bytes = saturating_add(sum->sampled_bytes, sampled_bytes, MMT_BYTES_MAX);
 }
 
-static struct mmt_error *add_huge_of_rows(const struct replay *replay, const struct rows *rows,
-					  struct mmt_report *report, const struct process *process,
-					  const struct huge_runs *huge)
+void huge_pages_build(const struct replay *replay, const struct rows *rows, struct mmt_report *report)
 {
-	struct huge_parts parts = {0};
-	struct mmt_error *error = NULL;
-
-	for (int i = 0; !error && i < HUGE_FIGURES; i++) {
-		struct resident_sums sums = {0};
-
-		error = resident_sums_add(&sums, replay, rows, process, huge->runs[i]);
-		if (!error)
-			error = add_huge_of_map(replay, rows, &sums.owned, (enum huge_figure)i, &parts);
-		if (!error)
-			error = add_huge_of_map(replay, rows, &sums.before, (enum huge_figure)i, &parts);
-		resident_sums_deinit(&sums);
-	}
-	for (size_t i = 0; !error && i < parts.items.count; i++) {
-		struct mmt_group *group = (struct mmt_group *)&report->groups[parts.items.items[i].place];
-
-		add_estimate(&group->huge_pages, &parts.items.items[i].pages);
-	}
-	huge_parts_deinit(&parts);
-	return error;
-}
-
-static void add_huge_of_process(struct mmt_report *report, const struct huge_runs *huge)
-{
-	struct mmt_huge_pages pages = {0};
-
-	for (int i = 0; i < HUGE_FIGURES; i++)
-		add_huge_bytes(&pages, (enum huge_figure)i, page_runs_bytes(huge->runs[i]));
-	add_estimate(&report->huge_pages, &pages);
-}
-
-static struct mmt_error *add_huge_pages(const struct replay *replay, const struct rows *rows, struct mmt_report *report,
-					enum huge_sampling *sampling)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		const struct process_huge_pages *pages =
-		    recording_huge_pages_of(&replay->metadata->huge_pages, process->pid);
-		struct huge_runs huge = {0};
-
-		if (process->borrows_space || process->ended)
-			continue;
-		error = pages ? list_huge_runs(replay, process, &huge) : NULL;
-		/* The rows decide which processes are selected. */
-		if (!error)
-			error = add_huge_of_rows(replay, rows, report, process, &huge);
-		if (!error && rows_selects(rows, process)) {
-			add_huge_of_process(report, &huge);
-			report->huge_pages_known &= pages != NULL;
-			if (pages && pages->sampling != HUGE_TOO_LITTLE && pages->sampling > *sampling)
-				*sampling = pages->sampling;
-		}
-		huge_runs_deinit(&huge);
-	}
-	return error;
-}
-
-struct mmt_error *huge_pages_build(const struct replay *replay, struct rows *rows, struct mmt_report *report)
-{
-	static const char *const settings[] = {[HUGE_SETTING_UNKNOWN] = NULL,
-					       [HUGE_ALWAYS] = "always",
-					       [HUGE_MADVISE] = "madvise",
-					       [HUGE_NEVER] = "never"};
-	static const char *const words[] = {[HUGE_SAMPLED] = "done",
-					    [HUGE_NOT_SAMPLED] = "not-done",
-					    [HUGE_NOT_PERMITTED] = "not-permitted",
-					    [HUGE_NOT_SAFE] = "not-safe"}; /* the worst of the processes */
-	enum huge_setting setting = replay->metadata->huge_pages.setting;
 	uint64_t process_bytes = report->growth.end_bytes != MMT_UNKNOWN ? report->growth.end_bytes : 0;
-	enum huge_sampling sampling = HUGE_SAMPLED;
-	struct mmt_error *error;
 
 	report->huge_pages.zero_bytes = MMT_UNKNOWN;
 	if (!replay->metadata->has_huge_pages || replay->window.ends_early)
-		return NULL;
+		return;
 	report->huge_pages_known = true;
-	rows->shows_outer = report->then_by != MMT_BY_STACK;
-	error = add_huge_pages(replay, rows, report, &sampling);
-	rows->shows_outer = false;
-	report->huge_setting = settings[setting];
-	report->huge_sampling = words[sampling];
-	for (size_t i = 0; i < report->group_count; i++) {
-		struct mmt_group *group = (struct mmt_group *)&report->groups[i];
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct process_huge_pages *pages =
+		    recording_huge_pages_of(&replay->metadata->huge_pages, process->pid);
 
-		complete_huge_pages(&group->huge_pages);
-		group->huge_pages.hint =
-		    hints_of_huge_pages(&group->huge_pages, group->memory_bytes, group, setting == HUGE_ALWAYS);
+		if (process->borrows_space || process->ended || !rows_selects(rows, process))
+			continue;
+		report->huge_pages_known &= pages != NULL;
+		if (pages)
+			add_huge_pages(&report->huge_pages, pages);
 	}
-	report->huge_pages.hint = hints_of_huge_pages(&report->huge_pages, process_bytes, NULL, setting == HUGE_ALWAYS);
-	return error;
+	report->huge_pages.hint = hints_of_huge_pages(&report->huge_pages, process_bytes,
+						      replay->metadata->huge_pages.setting == HUGE_ALWAYS);
 }

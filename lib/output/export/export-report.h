@@ -31,8 +31,8 @@ const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NA
 /* The frame that stands for a stack that has frames: its origin, or the first. */
 const struct mmt_frame *export_origin(const struct mmt_group *group);
 
-/* A regular expression of functions whose callers map memory: viewers that show the inner end of a stack leave these out,
- * with all that they call. It matches whole names, without arguments. */
+/* A regular expression of functions whose callers map memory: viewers that show the inner end of a stack leave these
+ * out, with all that they call. It matches whole names, without arguments. */
 #define EXPORT_ALLOCATION_FUNCTIONS                                                                                    \
 	"_*(GI_|libc_)?_*(mmap(64)?|mremap|s?brk|shmat|mprotect|syscall|(m|c|re|v|pv)alloc|memalign|aligned_alloc|"    \
 	"posix_memalign)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|__(default|glibc)_morecore|"   \

@@ -599,17 +599,6 @@ static void put_verdict(struct page *page, const struct page_stack *stack)
 	document_string(page->document, "verdictWord", text_verdict_word(report, verdict).word);
 }
 
-static void put_huge_pages(struct page *page, const struct mmt_group *group)
-{
-	char sentence[TEXT_HUGE_PAGES_BYTES], text[1024];
-
-	if (!group->huge_pages.hint)
-		return;
-	text_write_huge_pages(&group->huge_pages, sentence);
-	snprintf(text, sizeof(text), "%s: %s", sentence, group->huge_pages.hint);
-	document_string(page->document, "hugePages", text);
-}
-
 static void put_stack(struct page *page, const struct page_stack *stack)
 {
 	const struct mmt_group *group =
@@ -630,7 +619,6 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 				  string_number(page, mmt_stack_end_name(group->stack_end)));
 	if (group->hint)
 		document_string(page->document, "pattern", group->hint);
-	put_huge_pages(page, group);
 	if (page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS && stack->groups[0])
 		document_bool(page->document, "inFirst", true);
 	put_verdict(page, stack);

@@ -193,25 +193,6 @@ static void put_classes(struct document *document, const struct mmt_group *group
 	document_close(document);
 }
 
-static void put_huge_figures(struct document *document, const struct mmt_huge_pages *pages)
-{
-	document_unsigned(document, "bytes", pages->bytes);
-	document_unsigned(document, "zero_bytes", pages->zero_bytes);
-	document_unsigned(document, "sampled_bytes", pages->sampled_bytes);
-}
-
-static void put_huge_pages_of_group(struct document *document, const struct mmt_huge_pages *pages)
-{
-	if (!pages->bytes) {
-		document_null(document, "huge_pages");
-		return;
-	}
-	document_open_object(document, "huge_pages");
-	put_huge_figures(document, pages);
-	document_string(document, "hint", pages->hint);
-	document_close(document);
-}
-
 static void put_per_minute(struct document *document, int64_t bytes_per_minute)
 {
 	put_signed(document, "bytes_per_minute", bytes_per_minute, bytes_per_minute != MMT_RATE_UNKNOWN);
@@ -269,7 +250,6 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "largest_bytes", any ? group->largest_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "first_ns", any ? group->first_ns : MMT_UNKNOWN);
 	document_unsigned(document, "last_ns", any ? group->last_ns : MMT_UNKNOWN);
-	put_huge_pages_of_group(document, &group->huge_pages);
 	document_each(document, "trend", point, MMT_TREND_POINTS)
 		document_unsigned(document, NULL, group->trend[point]);
 	document_each(document, "survivor_trend", point, MMT_TREND_POINTS)
@@ -499,23 +479,6 @@ static void put_control_group(struct document *document, const struct mmt_contro
 	document_close(document);
 }
 
-static void put_huge_kinds(struct document *document, const struct mmt_growth *growth)
-{
-	document_each(document, "kinds", i, growth->kind_count) {
-		const struct mmt_resident_kind *kind = &growth->kinds[i];
-
-		if (!kind->huge_pages.bytes)
-			continue;
-		document_open_object(document, NULL);
-		document_string(document, "class", mmt_class_name(kind->memory_class));
-		document_bool(document, "arena", kind->arena);
-		document_string(document, "name", kind->name);
-		document_string(document, "runtime", kind->runtime);
-		put_huge_figures(document, &kind->huge_pages);
-		document_close(document);
-	}
-}
-
 static void put_huge_pages(struct document *document, const struct mmt_report *report)
 {
 	if (!report->huge_pages_known) {
@@ -523,11 +486,9 @@ static void put_huge_pages(struct document *document, const struct mmt_report *r
 		return;
 	}
 	document_open_object(document, "huge_pages");
-	put_huge_figures(document, &report->huge_pages);
-	document_string(document, "sampling", report->huge_sampling);
-	document_string(document, "setting", report->huge_setting);
+	document_unsigned(document, "bytes", report->huge_pages.bytes);
+	document_unsigned(document, "zero_bytes", report->huge_pages.zero_bytes);
 	document_string(document, "hint", report->huge_pages.hint);
-	put_huge_kinds(document, &report->growth);
 	document_close(document);
 }
 

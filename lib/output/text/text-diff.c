@@ -11,7 +11,6 @@
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
-#define HUGE_FLOOR_BYTES (2u << 20) /* one huge page more or less does not count as a change */
 #define PARTS_SHOWN 6
 #define PART_FLOOR_BYTES 65536 /* smaller parts are one line together */
 
@@ -56,32 +55,6 @@ static void put_side(struct text *text, const char *label, const struct mmt_repo
 	text_end_line(text);
 }
 
-static bool differs(uint64_t before, uint64_t after)
-{
-	return (before > after ? before - after : after - before) >= HUGE_FLOOR_BYTES;
-}
-
-/* Print a line if huge pages, or the parts of them that were never written, became more or fewer. */
-static void put_huge_pages(struct text *text, const struct mmt_diff *diff)
-{
-	const struct mmt_huge_pages *before = &diff->before->huge_pages, *after = &diff->after->huge_pages;
-	bool known = diff->before->huge_pages_known && diff->after->huge_pages_known;
-	/* Without huge pages there is nothing to sample. */
-	bool sampled = (before->sampled_bytes || !before->bytes) && (after->sampled_bytes || !after->bytes);
-
-	if (!known ||
-	    (!differs(before->bytes, after->bytes) && !(sampled && differs(before->zero_bytes, after->zero_bytes))))
-		return;
-	text_put(text, TEXT_PLAIN, "huge pages      ");
-	text_format(text, after->bytes > before->bytes ? TEXT_BAD : TEXT_GOOD, "%11s",
-		    text_change(text, (int64_t)(after->bytes - before->bytes)));
-	text_part(text, TEXT_PLAIN, "%s to %s", text_bytes(text, before->bytes), text_bytes(text, after->bytes));
-	if (sampled)
-		text_part(text, TEXT_PLAIN, "never written (all zero): about %s to %s",
-			  text_bytes(text, before->zero_bytes), text_bytes(text, after->zero_bytes));
-	text_end_line(text);
-}
-
 static void put_sums(struct text *text, const struct mmt_diff *diff)
 {
 	size_t counts[MMT_CHANGE_SAME + 1] = {0};
@@ -106,7 +79,6 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 	for (int kind = MMT_CHANGE_NEW; kind <= MMT_CHANGE_SAME; kind++)
 		text_format(text, TEXT_PLAIN, "%s %zu %s", kind ? "," : "", counts[kind], mmt_change_name(kind));
 	text_end_line(text);
-	put_huge_pages(text, diff);
 }
 
 /* Sizes at the end of the first recording, and at the start and the end of the second. */

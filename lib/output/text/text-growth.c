@@ -641,86 +641,16 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 		      "not explained: pages changed while they were read, or the kernel's own count differs");
 }
 
-void text_write_huge_pages(const struct mmt_huge_pages *pages, char sentence[TEXT_HUGE_PAGES_BYTES])
-{
-	char bytes[MMT_SIZE_TEXT], zero[MMT_SIZE_TEXT], sample[MMT_SIZE_TEXT];
-
-	snprintf(sentence, TEXT_HUGE_PAGES_BYTES,
-		 "%s in huge pages, about %s of it never written (all zero; sample: %s)",
-		 mmt_format_bytes(pages->bytes, bytes), mmt_format_bytes(pages->zero_bytes, zero),
-		 mmt_format_bytes(pages->sampled_bytes, sample));
-}
-
-#define HUGE_KINDS_SHOWN 3
-
-static int compare_huge_kinds(const void *left, const void *right)
-{
-	const struct mmt_resident_kind *const *a = left, *const *b = right;
-	uint64_t a_bytes = (*a)->huge_pages.zero_bytes, b_bytes = (*b)->huge_pages.zero_bytes;
-
-	return a_bytes < b_bytes ? 1 : a_bytes > b_bytes ? -1 : 0;
-}
-
-/* ": in malloc arenas (40.00 MiB), anonymous memory (23.00 MiB)" */
-static void put_huge_kinds(struct text *text, const struct mmt_growth *growth)
-{
-	const struct mmt_resident_kind **kinds = calloc(growth->kind_count + 1, sizeof(*kinds));
-	size_t count = 0;
-
-	for (size_t i = 0; kinds && i < growth->kind_count; i++) {
-		if (growth->kinds[i].huge_pages.sampled_bytes && growth->kinds[i].huge_pages.zero_bytes)
-			kinds[count++] = &growth->kinds[i];
-	}
-	if (kinds)
-		qsort(kinds, count, sizeof(*kinds), compare_huge_kinds);
-	for (size_t i = 0; i < count && i < HUGE_KINDS_SHOWN; i++) {
-		const struct mmt_growth_part part = {.memory_class = kinds[i]->memory_class,
-						     .arena = kinds[i]->arena,
-						     .name = kinds[i]->name,
-						     .runtime = kinds[i]->runtime};
-
-		text_put(text, TEXT_PLAIN, i ? ", " : ": in ");
-		text_put_kind(text, &part);
-		if (count > 1)
-			text_format(text, TEXT_PLAIN, " (%s)", text_bytes(text, kinds[i]->huge_pages.zero_bytes));
-	}
-	free(kinds);
-}
-
-#define HUGE_UNKNOWN_SHARE 4 /* of RSS: less is not worth a line */
-#define HUGE_UNKNOWN_BYTES_MIN (64u << 20)
-
-/* What the user can change. */
-static void put_missing_sample(struct text *text, const struct mmt_report *report)
-{
-	const struct mmt_huge_pages *pages = &report->huge_pages;
-	const char *sampling = report->huge_sampling ? report->huge_sampling : "";
-	bool not_permitted = !strcmp(sampling, "not-permitted");
-	char sentence[256];
-
-	if (pages->sampled_bytes || pages->bytes < HUGE_UNKNOWN_BYTES_MIN || report->growth.end_bytes == MMT_UNKNOWN ||
-	    pages->bytes < report->growth.end_bytes / HUGE_UNKNOWN_SHARE ||
-	    (!not_permitted && strcmp(sampling, "not-safe") != 0))
-		return;
-	snprintf(sentence, sizeof(sentence), "  %s in huge pages; how much of it was never written is not known: %s",
-		 text_bytes(text, pages->bytes),
-		 not_permitted ? "mmtrace was not permitted to read the memory of the process (CAP_SYS_PTRACE)"
-			       : "the process uses userfaultfd(2), so mmtrace did not read its memory");
-	text_put_sentence(text, TEXT_PLAIN, sentence, PART_INDENT);
-}
-
 /* Huge pages of which much was never written. */
 static void put_huge_pages(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_huge_pages *pages = &report->huge_pages;
-	char sentence[TEXT_HUGE_PAGES_BYTES];
 
-	put_missing_sample(text, report);
 	if (!pages->hint)
 		return;
-	text_write_huge_pages(pages, sentence);
-	text_format(text, TEXT_STRONG, "  %s", sentence);
-	put_huge_kinds(text, &report->growth);
+	text_format(text, TEXT_STRONG, "  %s in huge pages, about %s of it never written (all zero; sample: %s)",
+		    text_bytes(text, pages->bytes), text_bytes(text, pages->zero_bytes),
+		    text_bytes(text, pages->sampled_bytes));
 	text_end_line(text);
 	text_pad_to(text, PART_INDENT);
 	text_put_sentence(text, TEXT_FAINT, pages->hint, PART_INDENT);

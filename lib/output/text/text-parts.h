@@ -95,10 +95,6 @@ void text_put_kind(struct text *text, const struct mmt_growth_part *part);
 /* Below a part: what explains it, if anything is known. */
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part);
 
-/* How much is in huge pages, and about how much of that was never written. Needs a sample. */
-#define TEXT_HUGE_PAGES_BYTES 160
-void text_write_huge_pages(const struct mmt_huge_pages *pages, char sentence[TEXT_HUGE_PAGES_BYTES]);
-
 /* A line of growth that belongs to no part; nothing if it is 0. */
 void text_put_rest(struct text *text, int64_t bytes, const char *what);
 

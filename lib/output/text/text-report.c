@@ -564,32 +564,14 @@ static void put_line(struct text *text, const char *line)
 	text_put_sentence(text, TEXT_FAINT, line, STACK_INDENT);
 }
 
-/* The header explains huge pages: print only a hint that differs from its own. */
-static void put_huge_pages(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
-			   struct text_explanations *explanations)
-{
-	const struct mmt_huge_pages *pages = &group->huge_pages;
-	char line[TEXT_HUGE_PAGES_BYTES];
-
-	if (!pages->hint)
-		return;
-	text_write_huge_pages(pages, line);
-	put_line(text, line);
-	if (pages->hint != report->huge_pages.hint && pages->hint != explanations->huge_hint)
-		put_line(text, pages->hint);
-	explanations->huge_hint = pages->hint;
-}
-
 /* Print the name of the row, and its hints. */
-static void put_identity(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
-			 struct text_explanations *explanations)
+static void put_identity(struct text *text, const struct mmt_group *group, struct text_explanations *explanations)
 {
 	/* Hints are static texts: print each one once. */
 	if (group->hint && explanations->hints[group->pattern] != group->hint)
 		put_line(text, group->hint);
 	if (group->hint)
 		explanations->hints[group->pattern] = group->hint;
-	put_huge_pages(text, report, group, explanations);
 	if (group->name) {
 		text_pad_to(text, STACK_INDENT);
 		text_put_name(text, TEXT_PLAIN, group->name, 0);
@@ -671,7 +653,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		text_end_line(&text);
 		put_heading(&text, report, &selection, i, options->sort);
 		put_row(&text, report, selection.groups[i], options->sort, memory_bytes);
-		put_identity(&text, report, selection.groups[i], &explanations);
+		put_identity(&text, selection.groups[i], &explanations);
 		error = put_inner_rows(&text, report, selection.groups[i], freed_too, memory_bytes);
 	}
 	if (!report->unfreed_bytes)

@@ -316,12 +316,13 @@ static void put_limit(struct text *text, const struct mmt_report *report, const 
 		snprintf(sentence, sizeof(sentence),
 			 "Locked memory is limited: see \"Max locked memory\" in /proc/PID/limits.");
 	else
-		snprintf(sentence, sizeof(sentence),
-			 "Compare \"Max address space\" and \"Max data size\" in /proc/PID/limits, vm.max_map_count (%s%s%s "
-			 "mappings at the end), CommitLimit in /proc/meminfo if vm.overcommit_memory is 2, and "
-			 "HugePages_Free there for huge pages. The limit of a control group makes no call fail.",
-			 text_count(text, most ? most->mapping_count : 0), report->mapping_limit ? " of " : "",
-			 report->mapping_limit ? text_count(text, report->mapping_limit) : "");
+		snprintf(
+		    sentence, sizeof(sentence),
+		    "Compare \"Max address space\" and \"Max data size\" in /proc/PID/limits, vm.max_map_count (%s%s%s "
+		    "mappings at the end), CommitLimit in /proc/meminfo if vm.overcommit_memory is 2, and "
+		    "HugePages_Free there for huge pages. The limit of a control group makes no call fail.",
+		    text_count(text, most ? most->mapping_count : 0), report->mapping_limit ? " of " : "",
+		    report->mapping_limit ? text_count(text, report->mapping_limit) : "");
 	text_put_sentence(text, TEXT_PLAIN, sentence, 2);
 }
 

@@ -20,7 +20,6 @@ struct text_explanations {
 	struct text_stack_marks marks;	      /* of the stacks shown */
 	bool reserved;			      /* a figure is marked so */
 	const char *hints[MMT_PATTERN_KINDS]; /* hints that have been printed */
-	const char *huge_hint;		      /* the last one about huge pages */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */
 	bool stacks_not_asked_for; /* some recording has no stacks, or that is unknown */

@@ -18,7 +18,7 @@ record_cause() {
 
 # The hints of rows, of growth and of huge pages, one a line.
 list_hints() {
-	jq -r '[.groups[].hint, .growth.parts[].hint, .huge_pages?.hint, .groups[].huge_pages?.hint] | unique[] | select(. != null)' "$directory/report.json"
+	jq -r '[.groups[].hint, .growth.parts[].hint, .huge_pages?.hint] | unique[] | select(. != null)' "$directory/report.json"
 }
 
 # expect_cause WORDS: a hint in the first 60 lines contains them, including a command or setting that helps.

@@ -266,8 +266,6 @@ function framesRow(row) {
 		cell.append(element("p", "", "also calls at other lines of these functions"));
 	if (stacks[row.stack].pattern)
 		cell.append(element("p", "", stacks[row.stack].pattern));
-	if (stacks[row.stack].hugePages)
-		cell.append(element("p", "", stacks[row.stack].hugePages));
 	cell.append(frameList(stacks[row.stack]), factsOf(row));
 	made.append(cell);
 	return made;
