@@ -93,8 +93,8 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 	char size[MMT_SIZE_TEXT];
 
 	if (process->mismatch_bytes)
-		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's maps by %s", process->pid,
-			process_name(process), mmt_format_bytes(process->mismatch_bytes, size));
+		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's maps by %s",
+			process->pid, process_name(process), mmt_format_bytes(process->mismatch_bytes, size));
 	else
 		message(command, "--check: pid %" PRId32 " (%s) was reconciled with the kernel's maps: %s",
 			process->pid, process_name(process), mmt_format_bytes(process->reconciled_bytes, size));

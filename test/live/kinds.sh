@@ -6,7 +6,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-for kind in "" --madvise "--scope cpus"; do
+for kind in "" "--scope cpus"; do
 	read -r -a case_options <<<"$kind"
 	attach_case leak-thread
 	command_case leak-thread
