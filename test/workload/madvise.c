@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Memory released without unmapping, and advice that releases nothing: known numbers of calls and bytes. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
