@@ -147,11 +147,6 @@ size_t compress_expect_content(const void *data, size_t size, size_t maximum)
 	return (size_t)content;
 }
 
-bool decompressor_is_inside(const struct decompressor *decompressor)
-{
-	return decompressor->inside;
-}
-
 /* One call, where the streaming API takes several. */
 bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
 {

@@ -36,8 +36,6 @@ size_t compress_expect_content(const void *data, size_t size, size_t maximum);
  * Appends to `buffer`, whose maximum limits the size. */
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
 				    struct buffer *buffer) MMT_MUST_CHECK;
-/* Whether the stream is inside a frame that the next bytes continue. */
-bool decompressor_is_inside(const struct decompressor *decompressor);
 /* Decompresses exactly one frame with a known content size. False: it is not of this form, or damaged, or out of
  * memory; then nothing is appended, and decompressor_feed() will return the error. Do not call this inside a frame. */
 bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer);

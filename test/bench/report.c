@@ -14,7 +14,7 @@
 
 #include "analysis/resolver/code-view.h"
 #include "analysis/replay/replay.h"
-#include "trace/read/readahead.h"
+#include "trace/read/ordered-records.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"
@@ -116,14 +116,16 @@ static double order_records(const char *path)
 	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	struct recording_file *file;
 	struct layouts layouts;
-	struct readahead *readahead;
+	struct ordered_records *ordered;
+	struct ordered_batch *batch;
 
 	require(recording_file_open(path, &file));
 	require(layouts_create(file, &layouts));
-	require(readahead_create(file, &layouts, NULL, READAHEAD_WHOLE, &readahead));
-	while (!readahead_next(readahead)->last)
-		;
-	readahead_destroy(readahead);
+	require(ordered_records_create(file, &layouts, ORDERED_COMPLETE, &ordered));
+	do
+		require(ordered_records_next(ordered, &batch));
+	while (!batch->last);
+	ordered_records_destroy(ordered);
 	layouts_deinit(&layouts);
 	recording_file_close(file);
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;

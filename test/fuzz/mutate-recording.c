@@ -8,7 +8,7 @@
 #include "base/compression.h"
 #include "base/vector.h"
 #include "trace/format/format.h"
-#include "trace/read/readahead.h"
+#include "trace/read/records.h"
 #include "trace/sections/sections.h"
 
 #define DATA_PLACE 40 /* in the header: offset and size of the data */
@@ -70,7 +70,7 @@ static bool put_compressed(struct recording_parts *parts, const uint8_t *record,
 	bool done = false;
 
 	buffer_init(&plain, LIMIT_FRAME_BYTES);
-	if (frames_ahead_find_stream(record, size, &stream, &stream_size) && !decompressor_create(&decompressor))
+	if (records_find_stream(record, size, &stream, &stream_size) && !decompressor_create(&decompressor))
 		done = decompressor_frame(decompressor, stream, stream_size, &plain);
 	decompressor_destroy(decompressor);
 	if (done)

@@ -64,58 +64,6 @@ START_TEST(a_round_without_a_drain_continues)
 }
 END_TEST
 
-#define AHEAD_EVENTS 3
-#define MANY_CALLS 120000
-#define SPREAD 0x9e3779b97f4a7c15ULL
-#define ADDRESSES 0x7ffffffff000ULL
-
-/* The calls ahead are those that follow, without those that only map. */
-START_TEST(following_calls_are_known)
-{
-	struct recording_builder *builder = builder_create(report_file_path());
-	struct reader_ahead ahead[AHEAD_EVENTS + 1] = {0};
-	bool known[AHEAD_EVENTS + 1] = {0}, end = false;
-	uint64_t seen = 0, told = 0;
-	struct reader *reader;
-	struct event event;
-
-	for (uint64_t i = 1; i <= MANY_CALLS; i++) {
-		const uint64_t callers[] = {i * SPREAD & ADDRESSES, i};
-		const struct builder_call call = {.call = i % 3 ? CALL_MUNMAP : CALL_MMAP,
-						  .time_ns = i * 1000,
-						  .pid = PID + (int32_t)(i % 7),
-						  .tid = PID + (int32_t)(i % 7),
-						  .arguments = {callers[0], 4096},
-						  .callchain = callers,
-						  .callchain_count = 2};
-
-		builder_call(builder, &call);
-	}
-	builder_round(builder);
-	builder_finish(builder, (MANY_CALLS + 1) * 1000);
-	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
-	ck_assert(!reader_look_ahead(reader, 1, &ahead[0]));
-	for (;; seen++) {
-		size_t place = seen % (AHEAD_EVENTS + 1), next = (seen + AHEAD_EVENTS) % (AHEAD_EVENTS + 1);
-
-		ck_assert_ptr_null(reader_next(reader, &event, &end));
-		if (end)
-			break;
-		if (known[place]) {
-			ck_assert_int_eq(event.call.call, CALL_MUNMAP);
-			ck_assert_int_eq(event.pid, ahead[place].pid);
-			ck_assert_uint_eq(event.call.arguments[0], ahead[place].address);
-		}
-		known[next] = reader_look_ahead(reader, AHEAD_EVENTS, &ahead[next]);
-		told += known[next];
-	}
-	ck_assert_uint_eq(seen, MANY_CALLS);
-	ck_assert_uint_gt(told, MANY_CALLS / 3);
-	ck_assert(!reader_look_ahead(reader, 1, &ahead[0]));
-	reader_close(reader);
-}
-END_TEST
-
 /* A recording of calls 10, 20 and, in its second round, 15 and 30 milliseconds after the clock started. */
 static struct recording_builder *begin_second_round(void)
 {
@@ -230,7 +178,7 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "rounds");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(tests, following_calls_are_known, a_round_without_a_drain_continues);
+	tcase_add_tests(tests, a_round_without_a_drain_continues);
 	tcase_add_loop_test(tests, an_unfinished_round_is_discarded, 0, 2);
 	tcase_add_tests(tests, records_of_the_recorder_wait_for_the_next_drain, a_damaged_round_is_discarded);
 	return suite;

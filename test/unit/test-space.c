@@ -40,38 +40,6 @@ START_TEST(mmap_allocates_and_munmap_releases)
 }
 END_TEST
 
-#define MANY_MAPPINGS 300
-
-/* Ranges may be prefetched at any time: only allocations are reported. */
-START_TEST(prefetching_changes_nothing)
-{
-	uint32_t first = driver.allocation + 1;
-
-	ck_assert_uint_eq(space_find_ahead(driver.space, 0), ALLOCATION_BEFORE);
-	space_fetch_place(driver.space, PAGE);
-	space_fetch_interval(driver.space, PAGE);
-	for (uint64_t i = 0; i < MANY_MAPPINGS; i++) {
-		space_fetch_place(driver.space, (i * 7919 % MANY_MAPPINGS) * 10 * PAGE);
-		space_fetch_interval(driver.space, (i * 7919 % MANY_MAPPINGS) * 10 * PAGE);
-		(void)space_find_ahead(driver.space, (i * 7919 % MANY_MAPPINGS) * 10 * PAGE);
-		first = i ? first : driver_map(&driver, 10, 4, RW, 0);
-		if (i)
-			driver_map(&driver, (i + 1) * 10, 4, RW, 0);
-	}
-	for (uint64_t i = 0; i < MANY_MAPPINGS; i++) {
-		uint64_t page = (i * 7919 % MANY_MAPPINGS + 1) * 10;
-
-		ck_assert_uint_eq(space_find_ahead(driver.space, page * PAGE),
-				  first + (uint32_t)(i * 7919 % MANY_MAPPINGS));
-		driver_unmap(&driver, page, 4);
-		space_fetch_place(driver.space, UINT64_MAX);
-		space_fetch_interval(driver.space, UINT64_MAX);
-		ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, (MANY_MAPPINGS - 1 - i) * 4 * PAGE);
-	}
-	ck_assert_str_eq(driver_show(&driver), "");
-}
-END_TEST
-
 START_TEST(munmap_of_head_middle_and_tail_splits_the_mapping)
 {
 	driver_map(&driver, 10, 10, RW, 0);
@@ -873,7 +841,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(calls, setup, teardown);
 	tcase_add_tests(
-	    calls, mmap_allocates_and_munmap_releases, prefetching_changes_nothing,
+	    calls, mmap_allocates_and_munmap_releases,
 	    munmap_of_head_middle_and_tail_splits_the_mapping, munmap_crosses_mappings_and_holes,
 	    fixed_mapping_replaces, failed_calls_change_nothing, refused_fixed_file_mapping_leaves_a_hole,
 	    file_offsets_follow_splits_and_merges, mmap2_after_merging_names_the_file_of_the_range,

@@ -266,49 +266,14 @@ START_TEST(test_no_registers)
 }
 END_TEST
 
-/* A numbered callchain is not compared, but the rest of the stack is; slots of numbers are shared. */
-START_TEST(test_numbered_callchains)
-{
-	uint64_t others = 1ULL << 32;
-
-	input.callchain_number = 7;
-	ck_assert(!recall(1, 0));
-	remember(1, 3);
-	for (unsigned i = 0; i < 2; i++) {
-		ck_assert(recall(1, 3));
-		words[4] = JIT + 6;
-		ck_assert(!recall(1, 3));
-		words[4] = JIT + 2;
-		ck_assert(!recall(2, 3));
-		registers.values[RIP]++;
-		ck_assert(!recall(1, 3));
-		registers.values[RIP]--;
-		chain[2]++;
-		input.callchain_number += others;
-		ck_assert(!recall(1, 3));
-		chain[2]--;
-		ck_assert(recall(1, 3));
-		input.callchain_number -= others;
-	}
-	words[4] = JIT + 6;
-	remember(1, 4);
-	ck_assert(recall(1, 4));
-	words[4] = JIT + 2;
-	ck_assert(recall(1, 3));
-	input.callchain_number = 0;
-	ck_assert(recall(1, 3));
-}
-END_TEST
-
-/* With only a number nothing else is compared, except the code and whether the callchain is complete. */
-START_TEST(test_numbered_callchain_alone)
+/* A callchain alone: the code is compared, and whether the callchain is complete. */
+START_TEST(test_callchain_alone)
 {
 	const struct register_values *taken = input.registers;
 
 	input.registers = NULL;
 	input.stack = NULL;
 	input.stack_size = 0;
-	input.callchain_number = 7;
 	remember(1, 3);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert(recall(1, 3));
@@ -333,7 +298,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_set_timeout(tests, 600);
 	tcase_add_tests(tests, test_equal_stacks_hit, test_whatever_changed_misses,
 			test_missing_inputs_must_stay_missing, test_random_changes_are_exact, test_bounded,
-			test_no_registers, test_numbered_callchains, test_numbered_callchain_alone);
+			test_no_registers, test_callchain_alone);
 }
 
 Suite *test_suite(void)

@@ -531,12 +531,6 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 	return NULL;
 }
 
-void ledger_fetch(const struct ledger *ledger, uint32_t allocation)
-{
-	if (allocation >= ALLOCATION_FIRST && allocation - ALLOCATION_FIRST < ledger->allocations.count)
-		__builtin_prefetch(&ledger->allocations.items[allocation - ALLOCATION_FIRST]);
-}
-
 const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation)
 {
 	return find_allocation(ledger, allocation);

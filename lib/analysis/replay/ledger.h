@@ -263,8 +263,6 @@ static inline uint32_t ledger_outer_row(const struct ledger *ledger, uint32_t ro
 	return outer ? outer : LEDGER_NO_ROW;
 }
 
-/* Prefetch an allocation that is used soon. */
-void ledger_fetch(const struct ledger *ledger, uint32_t allocation);
 
 /* NULL: the number is not in use. */
 const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);

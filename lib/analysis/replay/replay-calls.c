@@ -15,8 +15,6 @@
 
 #define EARLY_SAMPLES_MAX 20000
 #define EARLY_BYTES_MAX (256u << 20) /* bytes of stack dumps */
-#define FETCH_PLACE_AHEAD 6
-#define FETCH_INTERVAL_AHEAD 3
 
 /* The call gets its stack. */
 static struct mmt_error *notify_stack(struct replay *replay, const struct outcome *outcome, uint32_t stack)
@@ -407,19 +405,6 @@ static struct mmt_error *take_allocation(struct replay *replay, uint32_t number,
 	return ledger_resolve(&replay->ledger, number, 0);
 }
 
-/* Prefetch for the next calls of the same process: in a large space each call would take several cache misses. */
-static void look_ahead(const struct replay *replay, const struct process *process)
-{
-	struct reader_ahead ahead;
-
-	if (reader_look_ahead(replay->reader, FETCH_PLACE_AHEAD, &ahead) && ahead.pid == process->pid)
-		space_fetch_place(process->space, ahead.address);
-	if (reader_look_ahead(replay->reader, FETCH_INTERVAL_AHEAD, &ahead) && ahead.pid == process->pid)
-		space_fetch_interval(process->space, ahead.address);
-	if (reader_look_ahead(replay->reader, 1, &ahead) && ahead.pid == process->pid)
-		ledger_fetch(&replay->ledger, space_find_ahead(process->space, ahead.address));
-}
-
 static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
@@ -461,8 +446,6 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	if (!error && replay->watch.moved && event->call.call == CALL_MREMAP && event->call.result > 0 &&
 	    (uint64_t)event->call.result != event->call.arguments[0])
 		error = replay->watch.moved(replay->watch.pages_context, replay, process, event);
-	if (space_is_large(process->space))
-		look_ahead(replay, process);
 	if (!error)
 		error = resolve_or_wait(replay, state, event, &outcome);
 	kept_sample_release(&state->dump);

@@ -644,7 +644,6 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 					   .stack_size = stack->bytes ? stack->byte_count : 0,
 					   .callchain = stack->callchain,
 					   .callchain_count = stack->callchain ? stack->callchain_count : 0,
-					   .callchain_number = stack->callchain_number,
 					   .callchain_full = stack->callchain_full};
 	uint32_t generation, value;
 	struct mmt_error *error;

@@ -16,8 +16,6 @@
 
 #define READS_PER_STACK 64 /* maximum average */
 
-#define NUMBERED_CALLCHAINS 16384
-
 #define NODE_BRANCH (1ULL << 63) /* the other bits: index of the branch, or of an entry if this bit is clear */
 
 struct unwind_cache_entry {
@@ -36,23 +34,11 @@ struct branch {
 	bool is_address; /* see read_again() */
 };
 
-/* A callchain that has a number from the caller. */
-struct cached_callchain {
-	uint64_t number; /* 0: none */
-	uint32_t id;
-	uint32_t entry; /* entry found last for it, plus 1; 0: none yet */
-	/* A result that used only the callchain, and is therefore always the same. */
-	uint64_t generation;
-	uint32_t value;
-	bool has_value, full; /* `full`: see struct unwind_input */
-};
-
 struct unwind_cache {
 	size_t limit;
 	const struct unwind_rules *rules; /* of the cached stacks; NULL: none yet */
 	struct map ways;		  /* hash of a start, or of a branch and a value -> node */
 	struct intern callchains;
-	struct cached_callchain *numbered; /* NUMBERED_CALLCHAINS entries, by number; NULL: not needed yet */
 	VECTOR(struct unwind_cache_entry) entries;
 	VECTOR(struct branch) branches;
 	VECTOR(struct unwind_read) reads;
@@ -80,8 +66,6 @@ static void forget_all(struct unwind_cache *cache)
 {
 	map_deinit(&cache->ways);
 	intern_deinit(&cache->callchains);
-	free(cache->numbered);
-	cache->numbered = NULL;
 	vector_deinit(&cache->entries);
 	vector_deinit(&cache->branches);
 	vector_deinit(&cache->reads);
@@ -100,28 +84,6 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash_number(hash ^ value);
 }
 
-/* Its slot; NULL: it has no number. */
-static struct cached_callchain *find_numbered(const struct unwind_cache *cache, const struct unwind_input *input)
-{
-	return input->callchain_number && cache->numbered
-		   ? &cache->numbered[input->callchain_number % NUMBERED_CALLCHAINS]
-		   : NULL;
-}
-
-/* Its ID; INTERN_NONE: no cached stack has it. */
-static uint32_t find_callchain(const struct unwind_cache *cache, const struct unwind_input *input)
-{
-	struct cached_callchain *numbered = find_numbered(cache, input);
-	uint32_t id;
-
-	if (numbered && numbered->number == input->callchain_number)
-		return numbered->id;
-	id = intern_find(&cache->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
-	if (numbered && id != INTERN_NONE)
-		*numbered = (struct cached_callchain){.number = input->callchain_number, .id = id};
-	return id;
-}
-
 static bool describe_start(const struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 			   struct start *start_ret)
 {
@@ -137,7 +99,8 @@ static bool describe_start(const struct unwind_cache *cache, uint64_t generation
 	start_ret->flags =
 	    (uint8_t)(have_address | have_stack << 1 | (input->stack_size > 0) << 2 | input->callchain_full << 3 |
 		      (start_ret->stack_pointer & 7) << 4 | (input->stack != NULL) << 7);
-	start_ret->callchain = find_callchain(cache, input);
+	start_ret->callchain =
+	    intern_find(&cache->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
 	return start_ret->callchain != INTERN_NONE;
 }
 
@@ -222,40 +185,17 @@ static const struct unwind_cache_entry *follow_way(const struct unwind_cache *ca
 	return node ? &cache->entries.items[*node] : NULL;
 }
 
-static bool is_callchain_alone(const struct unwind_input *input)
-{
-	return !input->stack && !input->stack_size && (!input->registers || !input->registers->known);
-}
-
 bool unwind_cache_get(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 		      uint32_t *value_ret)
 {
-	struct cached_callchain *numbered = find_numbered(cache, input);
-	bool alone = numbered && is_callchain_alone(input);
 	const struct unwind_cache_entry *entry;
 	struct start start;
 
-	if (alone && numbered->has_value && numbered->number == input->callchain_number &&
-	    numbered->generation == generation && numbered->full == input->callchain_full) {
-		*value_ret = numbered->value;
-		return true;
-	}
 	if (!cache->rules || !describe_start(cache, generation, input, &start))
 		return false;
-	entry = numbered && numbered->entry ? &cache->entries.items[numbered->entry - 1] : NULL;
-	if (!entry || !matches(cache, entry, &start, input)) {
-		entry = follow_way(cache, &start, input);
-		if (!entry || !matches(cache, entry, &start, input))
-			return false;
-	}
-	if (numbered)
-		numbered->entry = (uint32_t)(entry - cache->entries.items) + 1;
-	if (alone) {
-		numbered->has_value = true;
-		numbered->value = entry->value;
-		numbered->generation = generation;
-		numbered->full = input->callchain_full;
-	}
+	entry = follow_way(cache, &start, input);
+	if (!entry || !matches(cache, entry, &start, input))
+		return false;
 	*value_ret = entry->value;
 	return true;
 }
@@ -269,8 +209,6 @@ static void make_room(struct unwind_cache *cache, const struct unwind_result *re
 	    cache->reads.count + result->read_count > reads)
 		forget_all(cache);
 	cache->rules = result->rules;
-	if (!cache->numbered)
-		cache->numbered = calloc(NUMBERED_CALLCHAINS, sizeof(*cache->numbered));
 }
 
 /* False: out of memory. */
@@ -358,13 +296,6 @@ static void fork_way(struct unwind_cache *cache, const struct descent *descent, 
 		(void)map_put(&cache->ways, descent->way, NODE_BRANCH | index);
 }
 
-/* Values are read from the entries again. */
-static void forget_values(struct unwind_cache *cache)
-{
-	for (size_t i = 0; cache->numbered && i < NUMBERED_CALLCHAINS; i++)
-		cache->numbered[i].has_value = false;
-}
-
 /* Insert a stack into the tree. */
 static void insert(struct unwind_cache *cache, const struct start *start, const struct unwind_result *result,
 		   uint32_t value)
@@ -379,7 +310,6 @@ static void insert(struct unwind_cache *cache, const struct start *start, const 
 		return;
 	if (depth == entry->read_count && depth == result->read_count) {
 		entry->value = value; /* update the existing stack */
-		forget_values(cache);
 		return;
 	}
 	/* The result is not a function of its reads: one stack has fewer reads, or reads something else after the same

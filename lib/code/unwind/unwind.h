@@ -106,7 +106,6 @@ struct unwind_input {
 	size_t stack_size;			 /* 0: the dump is empty */
 	const uint64_t *callchain;		 /* NULL: none; [0] is the instruction pointer */
 	size_t callchain_count;
-	uint64_t callchain_number; /* the caller's number; equal numbers mean equal callchains; 0: unknown */
 	bool callchain_full;
 };
 

@@ -171,31 +171,6 @@ struct interval_node *intervals_next(const struct intervals *intervals, uint64_t
 	return node->interval.end > address ? node : node_behind(intervals, place);
 }
 
-void intervals_fetch_place(const struct intervals *intervals, uint64_t address)
-{
-	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0;
-	const char *starts = chunk ? (const char *)intervals->chunks[chunk - 1]->starts : NULL;
-
-	for (size_t i = 0; starts && i < sizeof(intervals->chunks[0]->starts); i += CACHE_LINE_BYTES)
-		__builtin_prefetch(starts + i);
-}
-
-void intervals_fetch(const struct intervals *intervals, uint64_t address)
-{
-	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0, index;
-	const struct interval_chunk *found;
-
-	if (!chunk)
-		return;
-	found = intervals->chunks[chunk - 1];
-	index = count_in_chunk(found, address) - 1;
-	__builtin_prefetch(&found->nodes[index]->interval.end);
-	__builtin_prefetch(&found->nodes[index]->interval.allocation);
-	/* Prefetch the range below: inserting a replacement reads its end. */
-	if (index)
-		__builtin_prefetch(&found->nodes[index - 1]->interval.end);
-}
-
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address)
 {
 	struct interval_place place;

@@ -71,10 +71,6 @@ static inline struct interval_node *intervals_next_part(const struct intervals *
 	return node;
 }
 
-/* Prefetch for a coming lookup: first the place and, once that is cached, the range. */
-void intervals_fetch_place(const struct intervals *intervals, uint64_t address);
-void intervals_fetch(const struct intervals *intervals, uint64_t address);
-
 /* The highest range that starts below `address`; NULL: none. */
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address);
 

@@ -9,7 +9,6 @@
 #include "model/space/snapshot-check.h"
 #include "model/space/space-state.h"
 
-#define LARGE_INTERVALS 8192
 
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret)
 {
@@ -254,28 +253,6 @@ const struct space_interval *space_find(const struct space *space, uint64_t addr
 uint64_t space_code_generation(const struct space *space)
 {
 	return space->code_generation;
-}
-
-bool space_is_large(const struct space *space)
-{
-	return space->mapped.count >= LARGE_INTERVALS;
-}
-
-void space_fetch_place(const struct space *space, uint64_t address)
-{
-	intervals_fetch_place(&space->mapped, address);
-}
-
-void space_fetch_interval(const struct space *space, uint64_t address)
-{
-	intervals_fetch(&space->mapped, address);
-}
-
-uint32_t space_find_ahead(const struct space *space, uint64_t address)
-{
-	const struct interval_node *node = intervals_next(&space->mapped, address);
-
-	return node ? node->interval.allocation : (uint32_t)ALLOCATION_BEFORE;
 }
 
 static const char *find_disorder(const struct intervals *intervals, uint64_t page_bytes)

@@ -176,19 +176,6 @@ void space_lost(struct space *space);
  * space; copies inherit it. */
 void space_count_losses(struct space *space, const uint64_t *losses);
 
-/*
- * Prefetch for spaces with too many intervals for the CPU caches. While other calls are applied, fetch what a coming
- * call needs: first the place, then the interval. Just before that call, find the interval and get its allocation
- * (ALLOCATION_BEFORE: none). This affects only speed.
- */
-bool space_is_large(const struct space *space);
-
-void space_fetch_place(const struct space *space, uint64_t address);
-
-void space_fetch_interval(const struct space *space, uint64_t address);
-
-uint32_t space_find_ahead(const struct space *space, uint64_t address);
-
 /* Whether the result is one that the kernel cannot have returned. The kernel maps nothing at address 0 unless the
  * caller requests it: a seccomp filter with errno 0, or a tracer, answered instead. */
 bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t result);

@@ -57,7 +57,6 @@ struct event_stack {
 	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
 				      addresses; NULL: none */
 	size_t callchain_count;
-	uint64_t callchain_number;	  /* numbered by this reader: equal callchains have equal ones; 0: not known */
 	bool callchain_full;		  /* as long as the kernel permits: the outer end may be missing */
 	struct register_values registers; /* known == 0: none */
 	const uint8_t *bytes;		  /* the stack's content from the stack pointer upwards; NULL: none */

@@ -10,35 +10,29 @@
 #include "base/cold.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/decode.h"
-#include "trace/read/dedup.h"
 #include "trace/read/metadata.h"
-#include "trace/read/readahead.h"
+#include "trace/read/event-batches.h"
 #include "trace/read/recording-file.h"
 #include "trace/read/records.h"
-
-#define FETCH_AHEAD_RECORDS 6
 
 struct reader {
 	struct recording_file *file;
 	struct metadata metadata;
 	struct layouts layouts;
-	struct readahead *readahead;   /* NULL: the last event was returned */
-	struct readahead_batch *batch; /* NULL: before the first batch and after the last */
-	size_t position;	       /* of the next record in the batch */
-	struct dedup dedup;
+	struct event_batches *batches; /* NULL: the last event was returned */
+	struct event_batch *batch;     /* NULL: before the first batch and after the last */
+	size_t position;	       /* of the next event in the batch */
 	struct decoder *decoder;
 	struct mmt_error *damage;	      /* first damage */
-	uint64_t sequence;		      /* of the last event */
-	uint64_t out_of_order;		      /* kept when the readahead is destroyed */
+	uint64_t out_of_order;		      /* kept when the batch is gone */
 	struct reorder_unfinished unfinished; /* likewise */
-	bool stopped;			      /* an event could not be decoded */
 };
 
-static enum readahead_end readahead_end_of(const struct reader_metadata *metadata)
+static enum ordered_end end_of(const struct reader_metadata *metadata)
 {
 	if (metadata->packed)
-		return READAHEAD_IN_ORDER;
-	return metadata->incomplete ? READAHEAD_CUT : READAHEAD_WHOLE;
+		return ORDERED_IN_FILE;
+	return metadata->incomplete ? ORDERED_CUT : ORDERED_COMPLETE;
 }
 
 /* Sets what can be derived from the file. Takes `error` and the reader. */
@@ -54,8 +48,8 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)
-		error = readahead_create(reader->file, &reader->layouts, reader->decoder,
-					 readahead_end_of(&reader->metadata.values), &reader->readahead);
+		error = event_batches_create(reader->file, &reader->layouts, reader->decoder,
+					     end_of(&reader->metadata.values), &reader->batches);
 	if (error)
 		reader_close(reader);
 	else
@@ -105,9 +99,8 @@ void reader_close(struct reader *reader)
 {
 	if (!reader)
 		return;
-	readahead_destroy(reader->readahead);
+	event_batches_destroy(reader->batches);
 	decoder_destroy(reader->decoder);
-	dedup_deinit(&reader->dedup);
 	layouts_deinit(&reader->layouts);
 	metadata_deinit(&reader->metadata);
 	recording_file_close(reader->file);
@@ -164,157 +157,42 @@ static void note_damage(struct reader *reader, struct mmt_error *damage)
 		reader->damage = damage;
 }
 
-static struct mmt_error *describe_wrong_record(const struct perf_event_header *header, uint64_t offset,
-					       const char *what, size_t place)
-{
-	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): %s at byte %zu", (unsigned long long)offset,
-			    record_type_name(header->type), what, place);
-}
-
-static inline bool is_copy(struct reader *reader, uint32_t attribute, int32_t tid, int32_t cpu, uint64_t id,
-			   uint64_t time_ns)
-{
-	if (attribute == UINT32_MAX || id == 0 || tid < 0 || cpu < 0)
-		return false;
-	/* The parts of a snapshot have different ids. */
-	if (!reader->layouts.items[attribute].may_come_twice || id >= SNAPSHOT_ID_FIRST)
-		return false;
-	return dedup_check(&reader->dedup, tid, attribute, cpu, id, time_ns);
-}
-
-/* Offset in the file of the record, or of the compressed record that holds it. */
-static uint64_t find_offset(const struct reorder_item *item)
-{
-	const struct record_block *block = item->block;
-
-	return block->compressed ? block->offset : block->offset + (uint64_t)(item->record - block->content.data);
-}
-
-static void number_event(struct reader *reader, const struct reorder_item *item, struct event *event)
-{
-	event->sequence = ++reader->sequence;
-	event->record = item->record;
-	event->file_offset = find_offset(item);
-}
-
-/* False: the record is a copy. */
-static bool expand_item(struct reader *reader, const struct reorder_item *item, const struct ahead_call *call,
-			struct event *event)
-{
-	if (is_copy(reader, item->attribute, call->tid, call->cpu, call->id, item->time_ns))
-		return false;
-	decode_ahead_expand(reader->decoder, item, call, event);
-	number_event(reader, item, event);
-	return true;
-}
-
-/* False: the record is a copy or damaged; there is no event to return. */
-static COLD bool decode_item(struct reader *reader, const struct reorder_item *item, struct event *event)
-{
-	struct record_identity identity;
-	struct perf_event_header header;
-	struct bytes bytes;
-
-	memcpy(&header, item->record, sizeof(header));
-	layouts_read(&reader->layouts, &header, item->record, item->attribute, &identity);
-	if (is_copy(reader, identity.attribute, identity.tid, identity.cpu, identity.id, identity.time_ns))
-		return false;
-	if (!decoder_decode(reader->decoder, &header, item->record, &identity, event, &bytes)) {
-		note_damage(reader,
-			    describe_wrong_record(&header, find_offset(item), bytes.failure, bytes.failure_offset));
-		reader->stopped = true;
-		return false;
-	}
-	number_event(reader, item, event);
-	if (event->kind == EVENT_FORK)
-		dedup_forget(&reader->dedup, event->task.tid, item->time_ns);
-	return true;
-}
-
-static COLD struct mmt_error *take_batch(struct reader *reader)
-{
-	reader->batch = readahead_next(reader->readahead);
-	reader->position = 0;
-	if (reader->batch->damage)
-		note_damage(reader, TAKE(reader->batch->damage));
-	return TAKE(reader->batch->error);
-}
-
-/* Prefetch what another CPU has just written: calls decoded ahead and their registers, or complete records. */
-static void fetch_ahead(const struct reader *reader)
-{
-	const struct readahead_batch *batch = reader->batch;
-	size_t near = reader->position + FETCH_AHEAD_RECORDS, far = near + FETCH_AHEAD_RECORDS;
-
-	if (far >= batch->count)
-		return;
-	if (batch->calls)
-		fetch(&batch->calls[far], sizeof(batch->calls[far]));
-	if (!batch->calls || !batch->calls[near].ready)
-		fetch_record(batch->items[near].record, batch->items[near].size);
-	else if (batch->calls[near].registers)
-		fetch(batch->calls[near].registers,
-		      reader->decoder->fields[batch->items[near].attribute].register_count * sizeof(uint64_t));
-}
-
-/* The next event of the batch. False: the record gives no event. */
-static bool take_item(struct reader *reader, struct event *event)
-{
-	const struct readahead_batch *batch = reader->batch;
-	size_t position = reader->position++;
-
-	fetch_ahead(reader);
-	if (batch->items[position].epoch != reader->dedup.epoch)
-		dedup_begin_epoch(&reader->dedup, batch->items[position].epoch);
-	if (batch->calls && batch->calls[position].ready)
-		return expand_item(reader, &batch->items[position], &batch->calls[position], event);
-	return decode_item(reader, &batch->items[position], event);
-}
-
-/* Free the readahead: the code after the last event needs the memory more. */
+/* Free the batches: the code after the last event needs the memory more. */
 static COLD void end_feed(struct reader *reader)
 {
 	reader->out_of_order = reader_out_of_order(reader);
 	if (reader->batch)
 		reader->unfinished = reader->batch->unfinished;
 	reader->batch = NULL;
-	readahead_destroy(TAKE(reader->readahead));
-	/* Return free memory to the kernel: the allocator keeps the readahead thread's memory for other threads. */
+	event_batches_destroy(TAKE(reader->batches));
+	/* Return free memory to the kernel: the allocator keeps the thread's memory for other threads. */
 	(void)malloc_trim(0);
 }
 
-bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret)
+/* NULL without an error: there are no more. */
+static COLD struct mmt_error *take_batch(struct reader *reader)
 {
-	const struct readahead_batch *batch = reader->batch;
-	size_t position = reader->position - 1 + events;
-	const struct ahead_call *call;
-
-	if (!batch || !batch->calls || position >= batch->count || !batch->calls[position].ready ||
-	    call_describe(reader->metadata.values.attributes[batch->items[position].attribute].call)->place ==
-		CALL_AT_RESULT)
-		return false;
-	call = &batch->calls[position];
-	*ahead_ret = (struct reader_ahead){.pid = call->pid, .address = call->arguments[0]};
-	return true;
+	if (!reader->batches || (reader->batch && reader->batch->last)) {
+		end_feed(reader);
+		return NULL;
+	}
+	reader->batch = event_batches_next(reader->batches);
+	reader->position = 0;
+	if (reader->batch->damage)
+		note_damage(reader, TAKE(reader->batch->damage));
+	return TAKE(reader->batch->error);
 }
 
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
 {
 	*end_ret = false;
-	while (reader->readahead && !reader->stopped) {
-		struct mmt_error *error;
+	while (!reader->batch || reader->position == reader->batch->count) {
+		struct mmt_error *error = take_batch(reader);
 
-		while (reader->batch && reader->position < reader->batch->count && !reader->stopped) {
-			if (take_item(reader, event_ret))
-				return NULL;
-		}
-		if (reader->stopped || (reader->batch && reader->batch->last))
-			break;
-		error = take_batch(reader);
-		if (error)
+		*end_ret = !reader->batch;
+		if (error || *end_ret)
 			return error;
 	}
-	*end_ret = true;
-	end_feed(reader);
+	*event_ret = reader->batch->events[reader->position++];
 	return NULL;
 }

@@ -90,17 +90,6 @@ uint64_t reader_file_bytes(const struct reader *reader);
  */
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret) MMT_MUST_CHECK;
 
-struct reader_ahead {
-	int32_t pid;
-	uint64_t address;
-};
-
-/*
- * Peek at the call `events` records ahead: the address that it unmaps or changes. False if that record is not decoded
- * yet, or if the call only maps memory or takes no address.
- */
-bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret);
-
 /*
  * One line about damage; NULL if there is none. The first undecodable record, such as "record at offset 4711 (MMAP2):
  * ends too early at byte 40", or else a section that was ignored, such as "residency section: version 0 at byte 4".

@@ -461,7 +461,6 @@ struct mmt_error *recording_file_open_again(const struct recording_file *file, s
 #define SPARES_MAX 64 /* the search checks all of them */
 
 struct record_blocks {
-	pthread_mutex_t lock;
 	struct record_block *spare;
 	size_t spare_bytes, spare_count;
 };
@@ -472,7 +471,6 @@ struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret)
 
 	if (!blocks)
 		return &error_no_memory;
-	pthread_mutex_init(&blocks->lock, NULL);
 	*blocks_ret = blocks;
 	return NULL;
 }
@@ -493,7 +491,6 @@ void record_blocks_destroy(struct record_blocks *blocks)
 		blocks->spare = block->next;
 		destroy_block(block);
 	}
-	pthread_mutex_destroy(&blocks->lock);
 	free(blocks);
 }
 
@@ -524,9 +521,7 @@ struct record_block *record_blocks_take(struct record_blocks *blocks, size_t exp
 {
 	struct record_block *block;
 
-	pthread_mutex_lock(&blocks->lock);
 	block = take_spare(blocks, expected);
-	pthread_mutex_unlock(&blocks->lock);
 	if (!block) {
 		block = calloc(1, sizeof(*block));
 		if (!block)
@@ -539,11 +534,21 @@ struct record_block *record_blocks_take(struct record_blocks *blocks, size_t exp
 	return block;
 }
 
+void record_blocks_add(struct record_block **list, struct record_block *more)
+{
+	while (more) {
+		struct record_block *block = more;
+
+		more = block->next;
+		block->next = *list;
+		*list = block;
+	}
+}
+
 void record_blocks_give_back(struct record_blocks *blocks, struct record_block *list)
 {
 	struct record_block *surplus = NULL;
 
-	pthread_mutex_lock(&blocks->lock);
 	while (list) {
 		struct record_block *block = list;
 		bool keep =
@@ -556,7 +561,6 @@ void record_blocks_give_back(struct record_blocks *blocks, struct record_block *
 		blocks->spare_bytes += keep ? block->content.capacity : 0;
 		blocks->spare_count += keep;
 	}
-	pthread_mutex_unlock(&blocks->lock);
 	while (surplus) {
 		struct record_block *block = surplus;
 

@@ -67,8 +67,7 @@ struct mmt_error *recording_file_load(const struct recording_file *file, enum fo
 
 /*
  * Blocks of memory that hold records: a part of the file, or the content of one compressed record. Code that keeps a
- * record keeps its block, so no record is copied; a pool reuses returned blocks. Only the pool may be used by two
- * threads at the same time.
+ * record keeps its block, so no record is copied; a pool reuses returned blocks.
  */
 
 struct record_block {
@@ -92,7 +91,10 @@ void record_blocks_destroy(struct record_blocks *blocks);
  * memory. */
 struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum);
 
-/* Returns a list of blocks, linked by `next`; may be NULL. */
+/* Adds a list of blocks, linked by `next`, to another; both may be NULL. */
+void record_blocks_add(struct record_block **list, struct record_block *more);
+
+/* Returns a list of blocks; may be NULL. */
 void record_blocks_give_back(struct record_blocks *blocks, struct record_block *list);
 
 #endif

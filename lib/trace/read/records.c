@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/compression.h"
-#include "trace/read/readahead.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define WINDOW_BYTES (256u << 10) /* the part of the file in memory, at most; larger than any record */
@@ -18,7 +17,6 @@ struct records {
 	struct record_block *window;	    /* of the file; NULL: none yet */
 	uint64_t offset;		    /* of the next record in the file */
 	struct decompressor *decompressor;
-	struct frames_ahead *ahead; /* NULL: no readahead */
 	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
 				       NULL: none yet */
 	size_t plain_position;
@@ -95,16 +93,6 @@ void records_share_blocks(struct records *records, struct record_blocks *blocks)
 	records->blocks = blocks;
 }
 
-void records_start_readahead(struct records *records)
-{
-	mmt_error_destroy(frames_ahead_create(records->file, records->blocks, &records->ahead));
-}
-
-bool records_decompress_one(struct records *records)
-{
-	return records->ahead && frames_ahead_decompress_one(records->ahead);
-}
-
 struct record_block *records_retired(struct records *records)
 {
 	return TAKE(records->retired);
@@ -119,7 +107,6 @@ void records_destroy(struct records *records)
 {
 	if (!records)
 		return;
-	frames_ahead_destroy(records->ahead);
 	mmt_error_destroy(records->plain_damage);
 	decompressor_destroy(records->decompressor);
 	if (records->own) {
@@ -282,19 +269,16 @@ static struct mmt_error *begin_plain(struct records *records, const struct recor
 	return buffer_finish(&plain->content);
 }
 
-/* False: the frame may depend on earlier ones. */
-static bool take_from_ahead(struct records *records, const struct record *record)
+bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **data_ret, size_t *size_ret)
 {
-	struct record_block *ready = frames_ahead_take(records->ahead, record->offset, records->offset);
+	struct bytes bytes = bytes_over(record + HEADER_BYTES, size - HEADER_BYTES);
+	struct perf_event_header header = read_record_header(record);
+	uint64_t given = header.type == RECORD_COMPRESSED2 ? bytes_u64(&bytes) : bytes_left(&bytes);
 
-	if (!ready)
+	if (!bytes_ok(&bytes) || given > bytes_left(&bytes))
 		return false;
-	if (decompressor_is_inside(records->decompressor) ||
-	    (records->plain && records->plain_position < records->plain->content.size)) {
-		record_blocks_give_back(records->blocks, ready);
-		return false;
-	}
-	set_plain(records, record, ready);
+	*size_ret = given;
+	*data_ret = bytes_take(&bytes, given);
 	return true;
 }
 
@@ -304,13 +288,11 @@ static struct mmt_error *decompress(struct records *records, const struct record
 	struct mmt_error *error;
 	size_t size;
 
-	if (!frames_ahead_find_stream(record->data, record->header.size, &data, &size)) {
+	if (!records_find_stream(record->data, record->header.size, &data, &size)) {
 		records->ended = true;
 		*damage_ret = describe_damage(record->offset, record->header.type, "invalid size inside");
 		return NULL;
 	}
-	if (take_from_ahead(records, record))
-		return NULL;
 	error = begin_plain(records, record, compress_expect_content(data, size, LIMIT_FRAME_BYTES));
 	if (error)
 		return error;

@@ -29,11 +29,6 @@ void records_destroy(struct records *records);
  * records belongs to the code that made them pending, others are returned by records_retired().
  */
 void records_share_blocks(struct records *records, struct record_blocks *blocks);
-/* From now on another thread may call records_decompress_one(), also during records_next(). Requires shared blocks.
- * Does nothing if out of memory. */
-void records_start_readahead(struct records *records);
-/* From that thread: decompress a block ahead. False: nothing to do now. */
-bool records_decompress_one(struct records *records);
 /* Returns a list for record_blocks_give_back(); NULL: none since the last call. */
 struct record_block *records_retired(struct records *records);
 bool records_has_retired(const struct records *records);
@@ -44,6 +39,10 @@ bool records_has_retired(const struct records *records);
  */
 struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
 			       struct mmt_error **damage_ret) MMT_MUST_CHECK;
+
+/* Finds the part of the zstd stream in a RECORD_COMPRESSED or RECORD_COMPRESSED2 of `size` bytes. False: the size
+ * inside is wrong. */
+bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **data_ret, size_t *size_ret);
 
 /* Returns "MMAP2", or "UNKNOWN", because "record type 77" would need a buffer. Static. */
 const char *record_type_name(uint32_t type);

@@ -91,22 +91,4 @@ uint64_t reorder_violations(const struct order *order);
 /* Bytes held, including complete blocks; for the test of bounded memory. */
 size_t reorder_bytes(const struct order *order);
 
-/* Prefetch records that are decoded soon: in time order they are scattered over their blocks. */
-
-#define FETCH_CACHE_LINE_BYTES 64
-#define FETCH_RECORD_BYTES 384 /* the rest is mostly a stack dump, of which little is read */
-
-static inline void fetch(const void *start, size_t size)
-{
-	const uint8_t *line = (const uint8_t *)((uintptr_t)start & ~(uintptr_t)(FETCH_CACHE_LINE_BYTES - 1));
-
-	for (; line < (const uint8_t *)start + size; line += FETCH_CACHE_LINE_BYTES)
-		__builtin_prefetch(line);
-}
-
-static inline void fetch_record(const void *record, size_t size)
-{
-	fetch(record, size < FETCH_RECORD_BYTES ? size : FETCH_RECORD_BYTES);
-}
-
 #endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The events of a recording in time order, in batches. For a large recording a thread reads, decompresses, reorders and
+ * decodes the next batch while the caller replays one. */
+#ifndef TRACE_READ_EVENT_BATCHES_H
+#define TRACE_READ_EVENT_BATCHES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errors.h"
+#include "trace/format/event.h"
+#include "trace/read/decode.h"
+#include "trace/read/ordered-records.h"
+
+#define EVENT_BATCH_EVENTS 256
+
+struct event_batch {
+	struct event events[EVENT_BATCH_EVENTS]; /* borrow from records and from `callchains` */
+	size_t count;
+	uint64_t violations;		      /* number of records out of order so far */
+	struct reorder_unfinished unfinished; /* discarded records at the end */
+	struct mmt_error *damage;	      /* ends the events after this batch; the caller may take it */
+	struct mmt_error *error;	      /* error of this machine; likewise */
+	bool last;			      /* there are no more batches */
+	uint64_t *callchains;
+	struct record_block *done; /* blocks to give back after it */
+};
+
+struct event_batches;
+
+/* Borrows all arguments, which a thread uses from the first call of event_batches_next() on. */
+struct mmt_error *event_batches_create(const struct recording_file *file, const struct layouts *layouts,
+				       struct decoder *decoder, enum ordered_end end,
+				       struct event_batches **batches_ret) MMT_MUST_CHECK;
+
+/* Accepts NULL. */
+void event_batches_destroy(struct event_batches *batches);
+
+/* The next batch, valid until the next call. Not to be called after the last batch. */
+struct event_batch *event_batches_next(struct event_batches *batches);
+
+#endif
