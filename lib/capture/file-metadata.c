@@ -355,6 +355,13 @@ static struct mmt_error *add_jitdumps(struct recorder *recorder, struct buffer *
 	return error || !buffer->size ? error : add_section(recorder, FEATURE_MMTRACE_JITDUMPS, buffer);
 }
 
+static struct mmt_error *add_options(struct recorder *recorder, struct buffer *buffer)
+{
+	struct mmt_error *error = runtime_options_encode(&recorder->jobs.options, buffer);
+
+	return error ? error : add_section(recorder, FEATURE_MMTRACE_OPTIONS, buffer);
+}
+
 static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buffer)
 {
 	struct mmt_error *error;
@@ -425,6 +432,7 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
 	warn_left_out(recorder, "jitdumps", add_jitdumps(recorder, &buffer), &buffer);
 	warn_left_out(recorder, "perf maps", add_perf_maps(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "options of runtimes", add_options(recorder, &buffer), &buffer);
 	warn_left_out(recorder, "JIT code", add_code(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
 	warn_left_out(recorder, "copies of modules", add_images(recorder, &buffer), &buffer);

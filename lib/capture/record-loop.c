@@ -14,6 +14,7 @@
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 #include "capture/runtimes/jit-files.h"
+#include "capture/runtimes/read-options.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/snapshot.h"
 #include "capture/process/targets.h"
@@ -66,8 +67,11 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	if (!process->ended && kind == SNAPSHOT_FIRST && !time_budget_allows(&recorder->jobs.children_budget, begin_ns))
 		return NULL;
 	process->snapshot_wanted = false;
-	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
+	if (process->ended)
 		return NULL;
+	error = read_options(recorder, process);
+	if (error || process->snapshot_ns > process->snapshot_wanted_ns)
+		return error;
 	perf_maps_watch(recorder, process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
 	error = snapshot_take(recorder, process->pid, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)

@@ -29,6 +29,7 @@
 #include "capture/scheduling-priority.h"
 #include "trace/format/architecture.h"
 #include "trace/sections/copies.h"
+#include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
 #include "trace/write/writer.h"
 
@@ -85,6 +86,7 @@ struct jobs {
 	struct unasked unknown_runtimes, ended_runtimes; /* with --ask-runtime: processes whose runtime was not asked */
 	struct unasked old_maps;		   /* processes that started after their perf map had been written */
 	VECTOR(struct perf_map_copy) earlier_maps; /* perf maps of programs that ended with an exec */
+	struct runtime_options options;		   /* of the programs of recorded processes */
 	uint64_t perf_map_bytes;		   /* copied so far; at most PERF_MAPS_BYTES_MAX */
 	uint64_t piece_bytes;			   /* bytes of incremental metadata written so far */
 };

@@ -16,6 +16,7 @@
 #include "capture/recorder.h"
 #include "capture/record-loop.h"
 #include "capture/runtimes/jit-files.h"
+#include "capture/runtimes/read-options.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/residency.h"
 #include "capture/procfs/snapshot.h"
@@ -98,6 +99,7 @@ static void recorder_deinit(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->jobs.earlier_maps.count; i++)
 		perf_map_copy_deinit(&recorder->jobs.earlier_maps.items[i]);
 	vector_deinit(&recorder->jobs.earlier_maps);
+	runtime_options_deinit(&recorder->jobs.options);
 	jit_code_deinit(&recorder->jobs.jit_code);
 	code_copies_deinit(&recorder->jobs.code);
 	vector_deinit(&recorder->reader.lost_before);
@@ -336,6 +338,8 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 		error = recorder_note_break(recorder, pid, process->break_before);
 	if (!error)
 		error = snapshot_take(recorder, pid, kind, NULL);
+	if (!error && kind == SNAPSHOT_START)
+		error = read_options(recorder, process);
 	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
 }
 

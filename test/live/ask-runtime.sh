@@ -77,6 +77,8 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	nothing_left_behind $process
 	! grep -q 'Full thread dump' java.out || fail "Java took the signal for a request of a thread dump"
 	expect_json '[.groups[].frames[] | select(.kind == "jit") | .function] | any(. != null)'
+	# The program has the option, though the command line of the recorder does not.
+	expect_json 'all(.completeness.warnings[]; contains("PreserveFramePointer") | not)'
 	kill -9 $process
 
 	# A Java program that already writes a map keeps it unchanged.
@@ -109,6 +111,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	grep -q "warning: no names for the JIT code of process $process (Java).*SIGQUIT" record.log || fail "no warning: $(cat record.log)"
 	nothing_left_behind $process
 	expect_json '.processes[0].unnamed_code'
+	expect_json 'any(.completeness.warnings[]; contains("-XX:+PreserveFramePointer") and (contains("may have been") | not))'
 	kill -9 $process
 
 	# Another user in a PID namespace, where the process has PID 1.

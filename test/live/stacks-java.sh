@@ -84,6 +84,6 @@ expect_java_by_instructions
 # If no code is copied, the report says so and what to do.
 living_options=(--code none)
 record_living_stacks "${plain_java[@]}" Program $rounds wait
-expect_json 'any(.completeness.warnings[]; contains("may have been started without -XX:+PreserveFramePointer"))'
+expect_json 'any(.completeness.warnings[]; contains("(Java) was started without -XX:+PreserveFramePointer"))'
 expect_json '[.completeness.warnings[] | select(contains("PreserveFramePointer"))] | length == 1'
 "$MMTRACE" report --no-pager -i "$recording" | tr '\n' ' ' | grep -q 'PreserveFramePointer' || fail "the text does not say so"

@@ -175,22 +175,25 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 			    "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
 }
 
-/* Whether the runtime has an option to keep frame pointers that may not have been set. */
-static bool may_lack_frame_pointers(const struct replay *replay, const struct runtime *runtime)
+/* Whether the runtime has an option to keep frame pointers that was not set (0), or may not have been (-1); 1: neither.
+ */
+static int keeps_frame_pointers(const struct replay *replay, const struct process *process,
+				const struct runtime *runtime)
 {
-	const char *command_line = replay->metadata->command_line;
-
-	return runtime && runtime->frame_pointers && !(command_line && strstr(command_line, runtime->frame_pointers));
+	if (!runtime || !runtime->frame_pointers)
+		return 1;
+	return runtimes_started_with(replay->metadata, process->pid, process->program_ns,
+				     runtime->frame_pointers_option, runtime->frame_pointers);
 }
 
 /* Unwinding by frame pointers skips callers that keep none, and the recording does not show where. */
-static void find_skipped_frames(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
+static void find_skipped_frames(int32_t pid, const struct runtime *runtime, bool known, struct warnings *warnings)
 {
 	add_warning(
 	    warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
-	    "process %" PRId32
-	    " (%s) may have been started without %s%s: then callers of compiled methods are missing from its stacks",
-	    pid, runtime->label, runtime->frame_pointers, runtime->in_environment ? " in its environment" : "");
+	    "process %" PRId32 " (%s) %s without %s%s: %scallers of compiled methods %s missing from its stacks", pid,
+	    runtime->label, known ? "was started" : "may have been started", runtime->frame_pointers,
+	    runtime->in_environment ? " in its environment" : "", known ? "" : "then ", known ? "may be" : "are");
 }
 
 static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
@@ -228,12 +231,10 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 			    count.programs, name, lossy ? "their records were lost, or " : "");
 }
 
-/* `frames_told`: an earlier warning has named the option for complete stacks. */
-static void find_missing_names(const struct replay *replay, int32_t pid, const struct jit_code_state *code,
-			       bool frames_told, struct warnings *warnings)
+/* `with_option`: also name the option for complete stacks. */
+static void find_missing_names(int32_t pid, const struct jit_code_state *code, bool with_option,
+			       struct warnings *warnings)
 {
-	bool with_option = !frames_told && may_lack_frame_pointers(replay, code->runtime);
-
 	if (code->names.has_perf_map || code->names.has_jitdump)
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
 			    "some JIT code of process %" PRId32 " has no name: it is missing from the %s", pid,
@@ -252,24 +253,18 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 			    pid);
 }
 
-/* If the recorder started the program, its command line contains that of the program. */
-static bool was_advised(const struct replay *replay, const char *option)
-{
-	const char *command_line = replay->metadata->command_line;
-
-	return command_line && strstr(command_line, option);
-}
-
-static void find_interpreted(const struct replay *replay, int32_t pid, const struct jit_code_state *code,
-			     struct warnings *warnings)
+static void find_interpreted(const struct replay *replay, const struct process *process,
+			     const struct jit_code_state *code, struct warnings *warnings)
 {
 	const struct runtime *runtime = code->interpreter;
 
 	/* With -Xcomp, the frames of compiled methods look the same. */
-	if (!runtime || (!strcmp(runtime->name, "java") && was_advised(replay, "-Xcomp")))
+	if (!runtime || (!strcmp(runtime->name, "java") &&
+			 runtimes_started_with(replay->metadata, process->pid, process->program_ns,
+					       OPTION_JAVA_COMPILED, "-Xcomp") == 1))
 		return;
 	add_warning(warnings, MMT_WARNING_INTERPRETED_CODE_UNNAMED,
-		    "interpreted functions of process %" PRId32 " (%s) have no names: %s", pid, runtime->label,
+		    "interpreted functions of process %" PRId32 " (%s) have no names: %s", process->pid, runtime->label,
 		    runtime->interpreted_advice);
 }
 
@@ -286,13 +281,14 @@ static void find_precompiled(int32_t pid, const struct jit_code_state *code, str
 static void find_unnamed_code(const struct replay *replay, struct warnings *warnings)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		int32_t pid = processes_at(replay->processes, (uint32_t)i)->pid;
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
-		bool skipped = code.unchecked_frames && may_lack_frame_pointers(replay, code.runtime);
+		int keeps = keeps_frame_pointers(replay, process, code.runtime);
+		int32_t pid = process->pid;
 
 		find_poor_names(pid, &code.names, warnings);
-		if (skipped)
-			find_skipped_frames(pid, code.runtime, warnings);
+		if (code.unchecked_frames && keeps != 1)
+			find_skipped_frames(pid, code.runtime, keeps == 0, warnings);
 		if (code.stacks_end_there)
 			find_ends_in_code(pid, code.runtime, warnings);
 		if (code.changed_too_often)
@@ -302,9 +298,9 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 			    " was replaced more often than mmtrace records: callers of some of it may be missing",
 			    pid);
 		if (code.unnamed)
-			find_missing_names(replay, pid, &code, skipped, warnings);
+			find_missing_names(pid, &code, keeps != 1 && !code.unchecked_frames, warnings);
 		find_precompiled(pid, &code, warnings);
-		find_interpreted(replay, pid, &code, warnings);
+		find_interpreted(replay, process, &code, warnings);
 	}
 }
 

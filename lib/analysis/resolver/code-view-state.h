@@ -72,7 +72,6 @@ struct process_state {
 	const struct runtime *interpreter; /* runtime whose interpreter has frames; NULL: none */
 	const struct runtime *runtime;
 	uint64_t looked_at;		       /* code generation in which no runtime was found; 0: none yet */
-	bool omits_frame_pointers;	       /* some JIT-compiled method does */
 	const struct packed_process *resolved; /* of a packed recording, else NULL */
 };
 

@@ -311,6 +311,20 @@ static bool is_method(const char *name)
 	return signature && signature > name && signature[-1] != ' ';
 }
 
+/* Code that was replaced or freed before it was copied has no prologue: only the runtime's option shows whether it kept
+ * frame pointers. If the option is not known, a method whose code was copied since is more likely to omit them. */
+static bool may_omit_frame_pointers(struct lookup *lookup, struct copied_code *copied, uint64_t address)
+{
+	const struct runtime *runtime = note_runtime(lookup->view, lookup->process);
+	int told =
+	    !runtime || !runtime->frame_pointers
+		? 1
+		: runtimes_started_with(lookup->view->metadata, lookup->process->pid, lookup->process->program_ns,
+					runtime->frame_pointers_option, runtime->frame_pointers);
+
+	return told == 0 || (told < 0 && copied_code_follows_call(copied, address) >= 0);
+}
+
 /* The row of a return address in recorded JIT code, and whether the method keeps its frame pointer. The function's
  * prologue is more reliable than an analysis of the code after a call that may not return. */
 static void find_generated_place(struct lookup *lookup, uint64_t address, struct code_place *place)
@@ -319,21 +333,16 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 	uint32_t number = find_jit(lookup, address - 1);
 	struct copied_code *copied = find_copied_code(lookup);
 	struct jit_name name = {0};
-	const struct runtime *runtime;
-	bool keeps, method, *omits = &view->processes.items[lookup->process->index].omits_frame_pointers;
+	bool keeps;
 
 	if (number)
 		name = jit_names_describe(code_view_jit_names(view, lookup->process->index), number);
 	keeps = copied_code_keeps_frame_pointer(copied, name.start, address);
-	method = number && is_method(name.name);
-	/* Code that was replaced or freed before it was copied has no prologue: whether the runtime was told to keep
-	 * frame pointers shows in other methods. */
-	*omits |= method && copied_code_omits_frame_pointer(copied, name.start, address);
 	place->row = copied_code_row(copied, view->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
-	else if (!place->row && method && !keeps && *omits && copied_code_follows_call(copied, address) >= 0 &&
-		 (runtime = note_runtime(view, lookup->process)) && runtime->frame_pointers)
+	else if (!place->row && number && is_method(name.name) && !keeps &&
+		 may_omit_frame_pointers(lookup, copied, address))
 		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }
 

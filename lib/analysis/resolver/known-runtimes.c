@@ -18,6 +18,7 @@ static const struct runtime runtimes[] = {
      .advice = "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
 	       "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
      .frame_pointers = "-XX:+PreserveFramePointer",
+     .frame_pointers_option = OPTION_JAVA_FRAME_POINTERS,
      .interpreted = "Interpreter",
      .interpreted_advice = "start it with -Xcomp, which compiles every method (slow to start)"},
     {.name = "node",
@@ -37,6 +38,7 @@ static const struct runtime runtimes[] = {
      .label = "Mono",
      .advice = "start it with --jitmap",
      .frame_pointers = "MONO_DEBUG=disable_omit_fp",
+     .frame_pointers_option = OPTION_MONO_FRAME_POINTERS,
      .in_environment = true},
     {.name = "php",
      .label = "PHP",
@@ -177,4 +179,14 @@ bool runtimes_start_in(const char *module)
 			return true;
 	}
 	return false;
+}
+
+int runtimes_started_with(const struct reader_metadata *metadata, int32_t pid, uint64_t program_ns,
+			  enum runtime_option option, const char *text)
+{
+	const uint64_t *value = runtime_options_find(&metadata->options, pid, program_ns, option);
+
+	if (value || runtime_options_find(&metadata->options, pid, program_ns, OPTIONS_READ))
+		return value && *value;
+	return metadata->command_line && strstr(metadata->command_line, text) ? 1 : -1;
 }

@@ -10,7 +10,7 @@
 
 #include <mmtrace/report.h>
 
-#include "model/space/space.h"
+#include "trace/read/reader.h"
 
 struct runtime {
 	const char *name;	    /* for machine-readable output: "dotnet" */
@@ -18,8 +18,9 @@ struct runtime {
 	const char *advice;	    /* how to get a perf map from it, as the end of a sentence: "start it with ..." */
 	const char *frame_pointers; /* option that makes its code keep frame pointers; NULL: it always does, or has no
 				       such option */
-	bool in_environment;	    /* that option is an environment variable */
-	const char *interpreter;    /* function in whose frame its code runs; NULL: its code has frames of its own */
+	enum runtime_option frame_pointers_option; /* its number */
+	bool in_environment;			   /* that option is an environment variable */
+	const char *interpreter; /* function in whose frame its code runs; NULL: its code has frames of its own */
 	const char *
 	    complete_stacks; /* how to unwind past its code, or why that is impossible; NULL: stacks do not end there */
 	/*
@@ -42,6 +43,11 @@ bool runtimes_own_library(const char *module);
 
 /* Whether the module is a program whose main function starts a runtime; the rest of its code is the runtime's own. */
 bool runtimes_start_in(const char *module);
+
+/* Whether a program was started with an option: 1 or 0; -1: not known. `text`: the option itself, which the command
+ * line of a recorder that started the program contains. */
+int runtimes_started_with(const struct reader_metadata *metadata, int32_t pid, uint64_t program_ns,
+			  enum runtime_option option, const char *text);
 
 /* The runtime with this `name`; NULL: unknown. */
 const struct runtime *runtimes_find(const char *name);

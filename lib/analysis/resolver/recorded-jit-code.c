@@ -609,16 +609,6 @@ bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start,
 	return has_either(code, size, "\x55\x48\x89\xe5", "\x55\x48\x8b\xec", 4);
 }
 
-bool copied_code_omits_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address)
-{
-	const uint8_t *code = NULL;
-	size_t size = prologue_of(copied, start, address, &code);
-
-	/* sub $SIZE,%rsp, of 8 or 32 bits */
-	return !copied_code_keeps_frame_pointer(copied, start, address) &&
-	       has_either(code, size, "\x48\x83\xec", "\x48\x81\xec", 3);
-}
-
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address)
 {
 	const uint8_t *code;

@@ -96,9 +96,6 @@ size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t e
 /* Whether the function at `start` sets up a frame pointer before `address`. */
 bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address);
 
-/* Whether it makes room on the stack before `address`, and sets up none. False: unknown. */
-bool copied_code_omits_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address);
-
 /* Same result as module_follows_call(). */
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address);
 

@@ -49,11 +49,11 @@ struct traced_process {
 	bool partly; /* only some of its threads are recorded */
 	bool left;   /* the process left the recorded control group */
 	bool ended;
-	uint64_t ended_ns;	 /* when the recorder noticed the end of the process */
-	int pidfd;		 /* -1: the process had already ended, or too many files are open */
-	uint64_t alive_check_ns; /* without a pidfd: when the process was last found alive */
-	bool maps_denied;	 /* the recorder may not read its maps */
-	bool start_noted;	 /* the recording contains its start time */
+	uint64_t ended_ns;			  /* when the recorder noticed the end of the process */
+	int pidfd;				  /* -1: the process had already ended, or too many files are open */
+	uint64_t alive_check_ns;		  /* without a pidfd: when the process was last found alive */
+	bool maps_denied;			  /* the recorder may not read its maps */
+	bool start_noted;			  /* the recording contains its start time */
 	uint64_t resident_bytes;		  /* RSS at the last reading; 0: none */
 	uint64_t pss_resident_bytes, pss_took_ns; /* RSS at the last reading of Pss, and the CPU time that this took */
 	bool snapshot_wanted;
@@ -62,6 +62,8 @@ struct traced_process {
 	uint64_t snapshot_ns;	     /* when the last snapshot began */
 	uint64_t break_before;	     /* its break just before recording began; 0: no heap, or not known */
 	struct program_begins begins;
+	bool options_read; /* for the program that began at options_ns */
+	uint64_t options_ns;
 	uint64_t executing_ns; /* time of an exec after which the process has made no call yet; 0: none */
 
 	/* Its perf map: see jit-files.h. */

@@ -39,6 +39,7 @@ enum format_feature {
 	FEATURE_MMTRACE_CODE = 231,
 	FEATURE_MMTRACE_HUGE_PAGES = 232,
 	FEATURE_MMTRACE_SWAPPED = 235,
+	FEATURE_MMTRACE_OPTIONS = 236,
 	FEATURE_BITS = 256,
 };
 
@@ -172,6 +173,7 @@ enum note_kind {
 #define LIMIT_CODE_BYTES (256u << 20)
 #define LIMIT_CODE_CHANGES 16384 /* of one program */
 #define LIMIT_MARKS 65536
+#define LIMIT_OPTIONS (1u << 20)
 #define LIMIT_RESIDENT_RUNS (1u << 24)	  /* kept at a time, of readings during the recording */
 #define LIMIT_HUGE_SAMPLES (1u << 20)	  /* of a process */
 #define LIMIT_RESIDENT_BYTES (1ULL << 56) /* of a process; also the end of its addresses */

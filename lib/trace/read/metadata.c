@@ -28,6 +28,7 @@ void metadata_deinit(struct metadata *metadata)
 	recording_residency_deinit(&values->residency);
 	recording_residency_deinit(&values->swapped);
 	recording_huge_pages_deinit(&values->huge_pages);
+	runtime_options_deinit(&values->options);
 	build_ids_deinit(&values->build_ids);
 	module_copies_deinit(&values->images);
 	packed_stacks_deinit(&values->stacks);
@@ -287,6 +288,8 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		error = recording_huge_pages_decode(bytes, room, &values->huge_pages);
 		values->has_huge_pages = !error;
 		return error;
+	case FEATURE_MMTRACE_OPTIONS:
+		return runtime_options_decode(bytes, room, &values->options);
 	default:
 		return NULL;
 	}
@@ -311,7 +314,8 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 	static const enum format_feature features[] = {
 	    FEATURE_TRACING_DATA,   FEATURE_BUILD_ID,	       FEATURE_SAMPLE_TIME,	   FEATURE_MMTRACE_INFO,
 	    FEATURE_MMTRACE_LOSS,   FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY,  FEATURE_MMTRACE_JITDUMPS,
-	    FEATURE_MMTRACE_STACKS, FEATURE_MMTRACE_CODE,      FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED};
+	    FEATURE_MMTRACE_STACKS, FEATURE_MMTRACE_CODE,      FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED,
+	    FEATURE_MMTRACE_OPTIONS};
 	size_t room = find_room(file);
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {

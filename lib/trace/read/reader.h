@@ -16,6 +16,7 @@
 #include "trace/read/reorder.h"
 #include "trace/sections/copies.h"
 #include "trace/sections/packed-stacks.h"
+#include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
 
 struct reader;
@@ -44,6 +45,7 @@ struct reader_metadata {
 	struct recording_residency swapped; /* pages that were swapped out; none at the start */
 	bool has_huge_pages;
 	struct recording_huge_pages huge_pages;
+	struct runtime_options options;
 	struct build_ids build_ids;
 	struct module_copies images;
 	bool packed; /* samples have numbers of stacks, which are in `stacks` */

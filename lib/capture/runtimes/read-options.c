@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/runtimes/read-options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "capture/recorder.h"
+#include "trace/format/format.h"
+
+#define TEXT_BYTES_MAX (256u << 10)
+
+struct process_text {
+	char *bytes; /* a zero byte follows */
+	size_t size;
+	bool complete;
+};
+
+static void read_text(struct blocking_calls *calls, pid_t pid, const char *name, struct process_text *text)
+{
+	CLEANUP(close) int fd = process_file_open(calls, pid, name);
+	ssize_t count = fd < 0 ? -1 : 1;
+
+	while (count > 0 && text->size < TEXT_BYTES_MAX) {
+		size_t room = TEXT_BYTES_MAX - text->size;
+
+		count =
+		    process_file_read(calls, pid, fd, text->bytes + text->size,
+				      room < BLOCKING_RESULT_BYTES ? room : BLOCKING_RESULT_BYTES, (int64_t)text->size);
+		text->size += count > 0 ? (size_t)count : 0;
+	}
+	text->bytes[text->size] = '\0';
+	text->complete = count == 0;
+}
+
+/* A text that was cut may end within a value. */
+static bool scan(struct runtime_options *options, pid_t pid, uint64_t began_ns, const struct process_text *arguments,
+		 const struct process_text *variables)
+{
+	const struct option_value read = {.pid = pid, .began_ns = began_ns, .option = OPTIONS_READ};
+
+	if (arguments->size && arguments->complete && variables->complete && !vector_push(&options->values, read))
+		return false;
+	return runtime_options_scan(options, pid, began_ns, arguments->bytes, arguments->complete ? arguments->size : 0,
+				    variables->bytes, variables->complete ? variables->size : 0);
+}
+
+struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process)
+{
+	struct process_text arguments = {0}, variables = {0};
+	bool stored = false;
+	uint64_t began_ns;
+
+	if (!process_table_find_begin(&recorder->processes, process->pid, clock_now_ns(), &began_ns) ||
+	    (process->options_read && process->options_ns == began_ns) ||
+	    recorder->jobs.options.values.count >= LIMIT_OPTIONS / 2)
+		return NULL;
+	arguments.bytes = malloc(TEXT_BYTES_MAX + 1);
+	variables.bytes = malloc(TEXT_BYTES_MAX + 1);
+	if (arguments.bytes && variables.bytes) {
+		read_text(&recorder->calls, process->pid, "cmdline", &arguments);
+		read_text(&recorder->calls, process->pid, "environ", &variables);
+		stored = scan(&recorder->jobs.options, process->pid, began_ns, &arguments, &variables);
+		process->options_read = true;
+		process->options_ns = began_ns;
+		/* Both may contain passwords. */
+		explicit_bzero(arguments.bytes, arguments.size);
+		explicit_bzero(variables.bytes, variables.size);
+	}
+	free(arguments.bytes);
+	free(variables.bytes);
+	return stored ? NULL : &error_no_memory;
+}
