@@ -408,16 +408,23 @@ START_TEST(build_ids_identify_frames_without_names)
 		const struct mmt_frame *const *frames;
 		const struct mmt_module *build;
 		size_t entries, differing_frames;
-	} cases[] = {{same_place, &one, 1, 0},	{other_place, &one, 2, 0}, {same_place, &two, 1, 2},
-		     {other_place, &two, 1, 2}, {with_names, &two, 1, 2},  {with_names, &one, 1, 2}};
+		size_t build_ids;
+	} cases[] = {{same_place, &one, 1, 0, 1},
+		     {other_place, &one, 2, 0, 1},
+		     {same_place, &two, 1, 2, 1},
+		     {other_place, &two, 1, 2, 1},
+		     {with_names, &two, 1, 2, 1},
+		     {with_names, &one, 1, 2, 1},
+		     /* Without build-ids, equal places are uncertain, too. */
+		     {same_place, &one, 1, 2, 0}};
 
 	before.modules = &one;
-	before.module_count = after.module_count = 1;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct mmt_diff *diff;
 
 		after_groups[0].frames = cases[i].frames;
 		after.modules = cases[i].build;
+		before.module_count = after.module_count = cases[i].build_ids;
 		diff = make_diff(&before, &after);
 		ck_assert_uint_eq(diff->entry_count, cases[i].entries);
 		ck_assert_uint_eq(diff->entries[0].differing_frames, cases[i].differing_frames);

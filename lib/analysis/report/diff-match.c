@@ -183,6 +183,20 @@ static void pair_first(struct group_match *const matches[DIFF_SIDES], const stru
 	*first = index->chain[i];
 }
 
+/* How many frames match by their places although they may be of different builds, because no build-id is known. */
+static size_t count_unproven(const struct group_matcher *matcher, const struct mmt_group *group)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < group->frame_count; i++) {
+		const struct mmt_frame *frame = group->frames[i];
+
+		count += frame->kind == MMT_FRAME_NATIVE && !frame->function &&
+			 !build_id_paths_find(&matcher->paths[DIFF_AFTER], frame->module_path);
+	}
+	return count;
+}
+
 /* Whether this is the place of a function without a name, in a module that another build may have replaced. */
 static bool is_other_build(const struct group_matcher *matcher, const char *name, enum mmt_group_by by)
 {
@@ -191,7 +205,7 @@ static bool is_other_build(const struct group_matcher *matcher, const char *name
 	const char *before = build_id_paths_find(&matcher->paths[DIFF_BEFORE], module);
 	const char *after = build_id_paths_find(&matcher->paths[DIFF_AFTER], module);
 
-	return length && strcmp(before ? before : "", after ? after : "") != 0;
+	return length && (!before || !after || strcmp(before, after) != 0);
 }
 
 static struct mmt_error *match_equal(struct group_matcher *matcher, const struct group_list *before,
@@ -208,7 +222,8 @@ static struct mmt_error *match_equal(struct group_matcher *matcher, const struct
 		if (!first || !*first)
 			continue;
 		pair_first(matches, before, first, index, after, i,
-			   is_other_build(matcher, after->groups[i].name, after->by));
+			   is_other_build(matcher, after->groups[i].name, after->by) +
+			       count_unproven(matcher, &after->groups[i]));
 	}
 	return NULL;
 }
