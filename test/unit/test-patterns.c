@@ -69,6 +69,10 @@ static const struct {
     {MMT_PATTERN_NONE, MMT_CLASS_GC_RESERVE, {"libc.so.6:mmap", "leak.so:map", "libcoreclr.so:"}},
     {MMT_PATTERN_CODE, MMT_CLASS_FILE, {"ld-linux-x86-64.so.2:", "libc.so.6:dlopen", "app:load"}},
     {MMT_PATTERN_CODE, MMT_CLASS_ANON, {"ld-linux-x86-64.so.2:__mmap64", "ld-linux-x86-64.so.2:_dl_map_segments"}},
+    {MMT_PATTERN_GC_HEAP,
+     MMT_CLASS_ANON,
+     {"libc.so.6:mmap", "beam.smp:erts_mmap", "beam.smp:", "beam.smp:erts_mseg_x"}},
+    {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"libc.so.6:mprotect", "libcoreclr.so in app:", "libcoreclr.so in app:"}},
     {MMT_PATTERN_HEAP, MMT_CLASS_ANON, {"libc.so.6:mmap", "python3.11:_PyObject_ArenaMmap", "python3.11:main"}},
 };
 

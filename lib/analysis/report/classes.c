@@ -202,6 +202,8 @@ static const struct rule {
     {NULL, "runtime.sysMap", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {NULL, "runtime.sysUsed", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     {NULL, "runtime.(*mheap).", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "erts_mmap", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "erts_mseg_", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
     /* malloc of glibc, with debug information */
     {NULL, "arena_get2", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
     {NULL, "arena_get_retry", PRIVATE_MEMORY, MMT_PATTERN_ARENA},

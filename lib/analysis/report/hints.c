@@ -148,6 +148,10 @@ static const struct {
     {NULL, "runtime.", "Go", MMT_PATTERN_GC_HEAP,
      "heap of Go, which gives memory back some time after it was collected. A leak only if objects stay reachable: `go "
      "tool pprof` with a heap profile (net/http/pprof) shows which; GOMEMLIMIT and GOGC limit it"},
+    {"beam.", NULL, "Erlang", MMT_PATTERN_GC_HEAP,
+     "memory of the Erlang runtime: heaps of its processes, binaries and ETS tables. A leak only if these keep "
+     "growing: erlang:memory() in its shell shows which kind grows; process_info(Pid, memory) and ets:info(Table, "
+     "memory) show which process or table, and erlang:garbage_collect(Pid) frees binaries that a process holds"},
     {NULL, "_PyObject_Arena", NULL, MMT_PATTERN_HEAP,
      "object arenas of Python: the stack is only the caller that triggered the growth. A leak if the program keeps "
      "objects: tracemalloc or memray shows which"},
