@@ -25,6 +25,7 @@ START_TEST(files_of_runtimes)
 	    {"/usr/bin/luajit", "luajit"},
 	    {"/usr/bin/luajit-2.1.0-beta3", "luajit"},
 	    {"/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2", "luajit"},
+	    {"/memfd:doublemapper (deleted)", "dotnet"},
 	    {"/usr/bin/nodejs-helper", NULL},
 	    {"/usr/bin/noder", NULL},
 	    {"/usr/bin/python3-config", NULL},

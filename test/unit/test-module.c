@@ -164,6 +164,31 @@ START_TEST(test_names_with_inlined_functions_and_lines)
 }
 END_TEST
 
+/* .NET's native programs have methods with such names, and "Leak" in their debug information. */
+int Leak(int number) __asm__("App_Program__Leak_2");
+__attribute__((noinline)) int Leak(int number)
+{
+	return number + sink;
+}
+
+/* Only the runtime of .NET exports this function. */
+void MetaDataGetDispenser(void);
+__attribute__((noinline)) void MetaDataGetDispenser(void)
+{
+	sink++;
+}
+
+START_TEST(programs_of_dotnet)
+{
+	struct module *module = open_program("/proc/self/exe", NULL, 0);
+	struct module_frame frames[MODULE_INLINE_MAX];
+
+	ck_assert_uint_eq(module_names(module, (uint64_t)(uintptr_t)Leak + 1 - get_self().bias, frames), 1);
+	ck_assert_str_eq(frames[0].function, "App_Program__Leak_2");
+	ck_assert(module_contains_coreclr(module));
+}
+END_TEST
+
 #ifdef __x86_64__
 /* Symbols without a size, and code after them without a symbol, which belongs to no function. The offsets to look up
  * are in the comments. */
@@ -277,6 +302,7 @@ START_TEST(test_best_alias)
 	ck_assert_int_eq(module_state(module), MODULE_READABLE);
 	count = module_names(module, (uint64_t)(uintptr_t)dlsym(libc, "mmap") - info.dlpi_addr, frames);
 	ck_assert_str_eq(frames[count - 1].function, "mmap");
+	ck_assert(!module_contains_coreclr(module));
 	count = module_names(module, (uint64_t)(uintptr_t)dlsym(libc, "munmap") - info.dlpi_addr + 3, frames);
 	ck_assert_str_eq(frames[count - 1].function, "munmap");
 }
@@ -633,7 +659,7 @@ Suite *test_suite(void)
 #else
 	skip_test("test_symbols_without_size", "its code is for x86-64");
 #endif
-	tcase_add_tests(tests, test_addresses_outside_functions, test_best_alias, test_build_id,
+	tcase_add_tests(tests, programs_of_dotnet, test_addresses_outside_functions, test_best_alias, test_build_id,
 			test_file_newer_than_the_recording, test_other_inode, test_cache, test_other_files_are_refused,
 			test_other_architecture, test_truncated_program, test_damaged_headers, test_huge_unwind_tables,
 			test_huge_search_tables, test_addresses_of_file_offsets, test_call_sites, test_vdso,

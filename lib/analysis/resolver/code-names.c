@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT; return addresses minus one.
  * code-view.c unwinds the stacks that the frames are in. */
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/resolver/code-view-state.h"
@@ -101,6 +102,22 @@ static bool put_names(struct code_view *view, struct frame_record *record, const
 	return true;
 }
 
+#define BUNDLED "assemblies in "
+
+/* A .NET program that was published as a single file contains the runtime and, outside of its segments, precompiled
+ * code. NULL: out of memory. */
+static const char *name_module(struct code_view *view, const struct frame_key *key)
+{
+	const char *name = path_file_name(mapped_modules_image_path(&view->mapped, key->image));
+	struct module *module = key->kind == MMT_FRAME_NATIVE ? mapped_modules_open(&view->mapped, key->image) : NULL;
+	char part[256];
+
+	if (!module || starts_with(name, "libcoreclr") || !module_contains_coreclr(module))
+		return name;
+	(void)snprintf(part, sizeof(part), "%s%s", key->readable ? "libcoreclr.so in " : BUNDLED, name);
+	return arena_string(&view->arena, part);
+}
+
 /* False: out of memory. */
 static bool name_frame(struct code_view *view, uint32_t number)
 {
@@ -113,7 +130,7 @@ static bool name_frame(struct code_view *view, uint32_t number)
 
 	if (key->image != NO_IMAGE) {
 		frame.module_path = mapped_modules_image_path(&view->mapped, key->image);
-		frame.module = path_file_name(frame.module_path);
+		frame.module = name_module(view, key);
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;
@@ -161,7 +178,8 @@ static void code_view_note_runtime(struct process_state *state, const struct mmt
 {
 	note_interpreter(state, frame);
 	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
-		state->unnamed_precompiled |= ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe");
+		state->unnamed_precompiled |= ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe") ||
+					      starts_with(frame->module, BUNDLED);
 }
 
 static void note_unnamed(struct code_view *view, uint32_t process, const struct mmt_frame *frames)

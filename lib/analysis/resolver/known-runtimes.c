@@ -146,6 +146,9 @@ const struct runtime *runtimes_of_file(const char *path)
 
 	if (!slash)
 		return NULL;
+	/* JIT code of .NET, whose library is in the program if that was published as a single file. */
+	if (starts_with(path, "/memfd:doublemapper"))
+		return runtimes_find("dotnet");
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		if (files[i].runtime && starts_with(name, files[i].prefix) &&
 		    is_version(name + strlen(files[i].prefix)))

@@ -150,6 +150,7 @@ static enum helper_answer end(const struct helper_target *target, char refusal_r
 const struct askable_runtime runtime_dotnet = {
     .name = ".NET",
     .module = "libcoreclr.so",
+    .code = "memfd:doublemapper",
     .begin = begin,
     .end = end,
 };

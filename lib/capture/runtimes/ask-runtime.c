@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/strings.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder.h"
@@ -304,7 +305,8 @@ void ask_runtime_note_module(struct traced_process *process, const char *path)
 
 	process->has_jit_code |= code_copies_is_jit(path);
 	for (size_t i = 0; slash && i < RUNTIMES; i++) {
-		if (strcmp(slash + 1, runtimes[i]->module))
+		if (strcmp(slash + 1, runtimes[i]->module) &&
+		    (!runtimes[i]->code || !starts_with(slash + 1, runtimes[i]->code)))
 			continue;
 		process->runtime = runtimes[i];
 		if (!process->ask_at_ns)

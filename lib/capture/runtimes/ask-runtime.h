@@ -128,6 +128,7 @@ void ask_runtime_ended(struct recorder *recorder, struct traced_process *process
 struct askable_runtime {
 	const char *name;   /* for messages */
 	const char *module; /* file name of the module that every process of this runtime maps */
+	const char *code;   /* prefix of the name of its JIT code, where the program contains the library; NULL: none */
 	bool at_end;	    /* its map is a snapshot, so it is asked when recording ends */
 	helper_ask *begin;  /* asks for a perf map */
 	helper_ask *end;    /* asks the runtime to stop writing; NULL: it writes the map only once */

@@ -377,6 +377,7 @@ static size_t elf_file_code_before(const struct elf_file *file, uint64_t address
 #define CODE_BEFORE_BYTES 256 /* of a function with an unknown start */
 
 struct module {
+	bool contains_coreclr, coreclr_looked_up;
 	struct modules *modules;
 	size_t number; /* from 1 */
 	char *path;
@@ -714,6 +715,17 @@ enum code_special_function module_special_function(struct module *module, uint64
 		return stack_end_by_name(function, is_of_c_library(module, address - is_return_address, function));
 	return module->file.entry && address - module->file.entry < ENTRY_SIZE ? CODE_SPECIAL_FUNCTION_ENTRY
 									       : CODE_SPECIAL_FUNCTION_NONE;
+}
+
+bool module_contains_coreclr(struct module *module)
+{
+	uint64_t start, end;
+
+	open_symbols(module);
+	if (!module->coreclr_looked_up && module->symbols)
+		module->contains_coreclr = symbols_named_range(module->symbols, "MetaDataGetDispenser", &start, &end);
+	module->coreclr_looked_up = true;
+	return module->contains_coreclr;
 }
 
 const struct cfi_row *module_frame_row(struct module *module, const char *function)

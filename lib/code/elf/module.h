@@ -60,6 +60,9 @@ char *module_missing_part(const struct module *module, size_t *others_ret);
 /* Whether the Go linker made it. */
 bool module_is_go(struct module *module);
 
+/* Whether the ELF file contains the runtime of .NET. */
+bool module_contains_coreclr(struct module *module);
+
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
 bool module_address(const struct module *module, uint64_t file_offset, uint64_t *address_ret);
 
