@@ -98,6 +98,11 @@ compile -g
 if objcopy --compress-debug-sections=zstd "$program" 2>objcopy.log; then
 	run_recorded
 	expect_frames "zstd" "$with_lines"
+	objcopy --only-keep-debug "$program" "$program.debug" && objcopy -S --add-gnu-debuglink="$program.debug" "$program" ||
+		fail "objcopy could not separate the debug information"
+	run_recorded
+	expect_frames "zstd, by .gnu_debuglink" "$with_lines"
+	rm "$program.debug"
 fi
 
 # Symbols only.

@@ -10,11 +10,56 @@
 
 static void expect(const char *mangled, const char *expected)
 {
-	char *text = demangle(mangled);
+	char *text = demangle(mangled, false);
 
 	ck_assert_pstr_eq(text, expected);
 	free(text);
 }
+
+static void expect_ada(const char *mangled, const char *expected)
+{
+	char *text = demangle(mangled, true);
+
+	ck_assert_pstr_eq(text, expected);
+	free(text);
+}
+
+START_TEST(names_of_ada)
+{
+	expect_ada("leaks__inner__twice", "leaks.inner.twice");
+	expect_ada("_ada_main", "main");
+	expect_ada("main__workerTKB", "main.worker");
+	expect_ada("__gnat_malloc", NULL);
+	expect_ada("_ZN3foo3barEi", "foo::bar(int)");
+	expect("leaks__inner__twice", NULL);
+}
+END_TEST
+
+START_TEST(names_of_d)
+{
+	char name[2000] = "_D1a1bFS4wordZv", *text;
+
+	expect("_D3app4leakFmZv", "app.leak(ulong)");
+	expect("_Dmain", "D main");
+	expect("_D3std5stdio__T7writelnTAyaZQnFNfQjZv",
+	       "std.stdio.writeln!(immutable(char)[]).writeln(immutable(char)[])");
+	expect("_Dunno", NULL);
+	/* Each of these functions refers twice to the one before: the text doubles. */
+	for (int i = 0; i < 40; i++)
+		memcpy(name + 13 + 12 * i, i ? "PFQlQnZvPFZv" : "PFQgQiZvPFZv", 12);
+	strcpy(name + 13 + 12 * 40, "Zv");
+	expect(name, NULL);
+	/* Pointers to pointers */
+	memset(name, 'P', sizeof(name) - 1);
+	memcpy(name, "_D1a1bF", 7);
+	strcpy(name + sizeof(name) - 4, "vZv");
+	expect(name, NULL);
+	strcpy(name + 300, "vZv");
+	text = demangle(name, false);
+	ck_assert_ptr_nonnull(text);
+	free(text);
+}
+END_TEST
 
 START_TEST(names_are_demangled)
 {
@@ -135,7 +180,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("demangle");
 	TCase *tests = add_tcase(suite, "demangle");
 
-	tcase_add_tests(tests, names_are_demangled, doubling_names, doubling_time_is_bounded, conversions_and_packs,
-			doubling_rust_names, long_names);
+	tcase_add_tests(tests, names_are_demangled, names_of_ada, names_of_d, doubling_names, doubling_time_is_bounded,
+			conversions_and_packs, doubling_rust_names, long_names);
 	return suite;
 }

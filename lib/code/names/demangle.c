@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/strings.h"
 
 /* libiberty.h requires this; <string.h> declares basename(). */
 #define HAVE_DECL_BASENAME 1
@@ -45,7 +46,7 @@ const char *synthesized_names_demangle(struct synthesized_names *names, const ch
 	const char **text = find(names, name, NULL, &made);
 
 	if (text && !made) {
-		CLEANUP(free) char *demangled = demangle(name);
+		CLEANUP(free) char *demangled = demangle(name, names->ada);
 
 		*text = demangled ? arena_string(&names->arena, demangled) : NULL;
 	}
@@ -183,11 +184,40 @@ static bool write_text(const char *name, struct demangled_text *text)
 	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, write_piece, text);
 }
 
-char *demangle(const char *name)
+/* The library expands references to earlier parts again and again: the text at most doubles with each second one. It
+ * recurses for each modifier of a type. */
+#define D_NAME_MAX 512
+#define D_REFERENCES_MAX 20
+
+static char *demangle_d(const char *name)
+{
+	size_t references = 0;
+
+	if (strnlen(name, D_NAME_MAX) == D_NAME_MAX)
+		return NULL;
+	for (const char *place = name; (place = strchr(place, 'Q')); place++)
+		references++;
+	return references > D_REFERENCES_MAX ? NULL : dlang_demangle(name, DMGL_PARAMS | DMGL_ANSI);
+}
+
+/* The library puts brackets around what is not a name of Ada. */
+static char *demangle_ada(const char *name)
+{
+	char *text = ada_demangle(name, 0);
+
+	if (text && *text != '<')
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *demangle(const char *name, bool ada)
 {
 	struct demangled_text *text;
 	char *result = NULL;
 
+	if (starts_with(name, "_D"))
+		return demangle_d(name);
 	if (strnlen(name, MANGLED_MAX) == MANGLED_MAX)
 		return NULL;
 	text = calloc(1, sizeof(*text)); /* longjmp() does not change it */
@@ -198,5 +228,5 @@ char *demangle(const char *name)
 	if (text)
 		vector_deinit(&text->characters);
 	free(text);
-	return result;
+	return result || !ada ? result : demangle_ada(name);
 }

@@ -13,6 +13,7 @@
 
 /* An all-zero value is empty. */
 struct synthesized_names {
+	bool ada;		    /* names that nothing else demangles are Ada's; set it before the first name */
 	struct intern keys;	    /* addresses of the arguments */
 	VECTOR(const char *) texts; /* by number of the key; NULL: none */
 	struct arena arena;
@@ -31,8 +32,8 @@ const char *synthesized_names_path(struct synthesized_names *names, const char *
 /* A symbol's name without its version, which begins at `end`. */
 const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end);
 
-/* Demangle a C++, Rust or D name with libiberty, in bounded time and memory; NULL if it is not mangled. The caller
- * frees it. */
-char *demangle(const char *name);
+/* Demangle a C++, Rust, D or, with `ada`, Ada name with libiberty, in bounded time and memory; NULL if it is not
+ * mangled. The caller frees it. */
+char *demangle(const char *name, bool ada);
 
 #endif

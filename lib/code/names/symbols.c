@@ -3,6 +3,8 @@
  */
 #include "code/names/symbols.h"
 
+#include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "base/cleanup.h"
+#include "base/strings.h"
 #include "code/names/debug-files.h"
 #include "code/names/demangle.h"
 #include "code/names/dwarf-names.h"
@@ -251,6 +254,8 @@ static bool add_symbol(struct symbols *symbols, int index)
 		entry.end = entry.start + (header.sh_size - (symbol.st_value - header.sh_addr));
 	if (entry.end <= entry.start)
 		return true;
+	/* Each program of Ada has the first, its libraries have packages that begin with the second. */
+	symbols->made.ada |= !strcmp(name, "adainit") || starts_with(name, "system__");
 	return vector_push(&symbols->table, entry);
 }
 
@@ -369,17 +374,11 @@ static bool has_same_addresses(const struct symbols *symbols)
 	return false;
 }
 
-static void expand(struct symbols *symbols)
+/* Use an expanded copy of a separate debug file, symbols->image_path. */
+static void expand_separate(struct symbols *symbols, int fd, uint64_t minimum)
 {
-	Elf *elf = dwfl_module_getelf(symbols->module, &symbols->bias);
-	CLEANUP(close) int expanded = -1;
-	CLEANUP(close) int fd = -1;
+	CLEANUP(close) int expanded = fd >= 0 ? expanded_debug_create(fd, minimum) : -1;
 
-	if (!elf || symbols->image || dwarf_names_expected(elf))
-		return;
-	/* libdwfl would keep the file and expand it in memory. */
-	fd = debug_open_by_id(elf, &symbols->image_path);
-	expanded = fd >= 0 ? expanded_debug_create(fd, EXPANDED_DEBUG_BYTES_MIN) : -1;
 	symbols->image = expanded >= 0 ? debug_image_open(expanded) : NULL;
 	if (symbols->image && symbols->image_path && has_same_addresses(symbols)) {
 		symbols->debug_bias = symbols->bias;
@@ -389,6 +388,30 @@ static void expand(struct symbols *symbols)
 	symbols->image = NULL;
 	free(symbols->image_path);
 	symbols->image_path = NULL;
+}
+
+static void expand(struct symbols *symbols)
+{
+	Elf *elf = dwfl_module_getelf(symbols->module, &symbols->bias);
+	CLEANUP(close) int fd = -1;
+
+	if (!elf || symbols->image || dwarf_names_expected(elf))
+		return;
+	/* libdwfl would keep the file and expand it in memory. */
+	fd = debug_open_by_id(elf, &symbols->image_path);
+	expand_separate(symbols, fd, EXPANDED_DEBUG_BYTES_MIN);
+}
+
+/* Expand the file that libdwfl found by .gnu_debuglink but could not read, because it is compressed with zstd. */
+static void expand_linked(struct symbols *symbols)
+{
+	const char *path = debug_path(symbols);
+	CLEANUP(close) int fd = *path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+
+	if (fd < 0)
+		return;
+	symbols->image_path = strdup(path);
+	expand_separate(symbols, fd, UINT64_MAX);
 }
 
 static void load_debug(struct symbols *symbols)
@@ -401,6 +424,8 @@ static void load_debug(struct symbols *symbols)
 	expand(symbols);
 	if (!symbols->image)
 		dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	if (!symbols->image && !dwarf)
+		expand_linked(symbols);
 	if (symbols->image)
 		dwarf = debug_image_dwarf(symbols->image);
 	if (dwarf && debug_part_supplement_blocks(dwarf, debug_origin(symbols)))
@@ -535,6 +560,30 @@ static bool set_mangled_function(struct symbols *symbols, const struct debug_fra
 	return frame->function != NULL;
 }
 
+/* Whether a linkage name that is not mangled shows the class of a method, as that of .NET's native programs:
+ * "App_Program__Leak_1" of "Leak". Characters that assemblers do not accept are underscores there. */
+static bool shows_class(const char *linkage_name, const char *name)
+{
+	for (const char *place = linkage_name; (place = strstr(place, "__")); place++) {
+		const char *rest = place + 2, *wanted = name;
+
+		while (*wanted && (*rest == *wanted || (*rest == '_' && !isalnum((unsigned char)*wanted)))) {
+			rest++;
+			wanted++;
+		}
+		if (!*wanted && place > linkage_name && (!*rest || (*rest == '_' && isdigit((unsigned char)rest[1]))))
+			return true;
+	}
+	return false;
+}
+
+static const char *debug_fallback(struct symbols *symbols, const struct debug_frame *debug)
+{
+	if (!debug->linkage_name)
+		return dwarf_names_qualified(symbols->dwarf_names, debug);
+	return debug->name && shows_class(debug->linkage_name, debug->name) ? NULL : debug->name;
+}
+
 static void set_debug_function(struct symbols *symbols, const struct debug_frame *debug, struct module_frame *frame)
 {
 	const char *raw = debug->linkage_name ? debug->linkage_name : debug->name;
@@ -548,8 +597,7 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 		set_function(symbols, symbol->name, NULL, frame);
 		return;
 	}
-	set_function(symbols, raw,
-		     debug->linkage_name ? debug->name : dwarf_names_qualified(symbols->dwarf_names, debug), frame);
+	set_function(symbols, raw, debug_fallback(symbols, debug), frame);
 }
 
 static const char *full_path(struct symbols *symbols, const struct debug_frame *debug)
