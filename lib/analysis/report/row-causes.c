@@ -19,6 +19,7 @@
 /* The functions of a stack that tell its path from others. */
 struct named_stack {
 	uint32_t place;	     /* of the group */
+	uint64_t key;	     /* stacks with different keys have different paths */
 	size_t first, count; /* in `path_names` */
 };
 
@@ -40,7 +41,7 @@ struct causes {
 	VECTOR(struct named_stack) named_stacks;
 	VECTOR(struct call_path) paths;
 	VECTOR(uint64_t) path_names;
-	struct map function_paths;	     /* id in function_names -> its first path, plus 1 */
+	struct map first_paths;		     /* key of stacks -> their first path, plus 1 */
 	uint32_t *group_paths;		     /* by place of the group: place in `paths`; or ROW_NO_SET */
 	enum mmt_lifetime_verdict *of_paths; /* by id */
 	uint32_t *of_groups;		     /* by place of the group: its cause */
@@ -118,15 +119,18 @@ static bool list_names(struct causes *causes, const struct mmt_group *group, boo
 static bool name_stack(struct causes *causes, size_t place)
 {
 	const struct mmt_group *group = &causes->groups[place], *origin = find_cause_group(causes, group);
-	struct named_stack stack = {.place = (uint32_t)place, .first = causes->path_names.count};
+	struct named_stack stack = {
+	    .place = (uint32_t)place, .key = causes->functions[place], .first = causes->path_names.count};
 	bool has_path = true;
 
 	causes->group_paths[place] = ROW_NO_SET;
 	if (mmt_pattern_is_by_design(origin->pattern)) {
 		CLEANUP(free) char *name = function_of_group(group);
+		uint64_t both[] = {stack.key, name ? map_checksum(name, strlen(name)) : 0};
 
-		if (!name || !vector_push(&causes->path_names, map_checksum(name, strlen(name))))
+		if (!name)
 			return false;
+		stack.key = map_checksum(both, sizeof(both));
 	} else if (!list_names(causes, group, &has_path)) {
 		return false;
 	}
@@ -166,7 +170,7 @@ static uint64_t find_gap(const struct call_path *path, const struct mmt_group *g
 static bool add_to_path(struct causes *causes, const struct named_stack *stack)
 {
 	const struct mmt_group *group = &causes->groups[stack->place];
-	const uint64_t *first = map_get(&causes->function_paths, causes->functions[stack->place]);
+	const uint64_t *first = map_get(&causes->first_paths, stack->key);
 	struct call_path path = {stack->first, stack->count, group->first_ns, group->last_ns,
 				 first ? (uint32_t)*first : 0};
 	struct call_path *best = NULL;
@@ -182,7 +186,7 @@ static bool add_to_path(struct causes *causes, const struct named_stack *stack)
 	if (!best) {
 		causes->group_paths[stack->place] = (uint32_t)causes->paths.count;
 		return vector_push(&causes->paths, path) &&
-		       map_put(&causes->function_paths, causes->functions[stack->place], causes->paths.count);
+		       map_put(&causes->first_paths, stack->key, causes->paths.count);
 	}
 	causes->group_paths[stack->place] = (uint32_t)(best - causes->paths.items);
 	if (group->unfreed_count) {
@@ -663,7 +667,7 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 	vector_deinit(&causes.named_stacks);
 	vector_deinit(&causes.paths);
 	vector_deinit(&causes.path_names);
-	map_deinit(&causes.function_paths);
+	map_deinit(&causes.first_paths);
 	if (error)
 		return error;
 	kept = arena_alloc(arena, causes.count, sizeof(*kept));
