@@ -528,6 +528,26 @@ struct mmt_completeness {
 	size_t warning_count;
 };
 
+enum mmt_limit_kind {
+	MMT_LIMIT_NONE,		 /* none that is known */
+	MMT_LIMIT_MAPPINGS,	 /* vm.max_map_count; `value` and `used` are numbers of mappings, below they are bytes */
+	MMT_LIMIT_ADDRESS_SPACE, /* RLIMIT_AS */
+	MMT_LIMIT_DATA,		 /* RLIMIT_DATA */
+	MMT_LIMIT_LOCKED,	 /* RLIMIT_MEMLOCK */
+	MMT_LIMIT_COMMIT,	 /* CommitLimit, with vm.overcommit_memory 2; `used`: Committed_AS at most */
+	MMT_LIMIT_MEMORY,	 /* a call may not ask for more than RAM and swap, with vm.overcommit_memory 0 */
+	MMT_LIMIT_HUGE_PAGES,	 /* the pool of huge pages of the default size */
+	MMT_LIMIT_KINDS,
+};
+
+struct mmt_limit {
+	enum mmt_limit_kind kind;
+	uint64_t value, used;
+};
+
+/* The name that the kernel or its interfaces use, for instance "RLIMIT_AS"; NULL: MMT_LIMIT_NONE. Static. */
+MMT_PUBLIC const char *mmt_limit_name(enum mmt_limit_kind kind);
+
 /* Failed calls of one stack. */
 struct mmt_failure {
 	enum mmt_event_count call;
@@ -541,6 +561,8 @@ struct mmt_failure {
 	enum mmt_stack_end stack_end;
 	const int32_t *pids;
 	size_t pid_count;
+	bool refused;		/* the kernel refused memory, rather than arguments */
+	struct mmt_limit limit; /* which the first of them met */
 };
 
 /* Set while recording: see mmt_record_options.mark_fd. */
@@ -716,6 +738,7 @@ struct mmt_report {
 	uint64_t unfiltered_unfreed_bytes, unfiltered_committed_bytes;
 	bool stacks_recorded;		  /* for every call; false: not, or unknown */
 	uint32_t mapping_limit;		  /* vm.max_map_count when it was recorded; 0: not known */
+	const struct mmt_process *most_mappings; /* the process that has most of them; NULL: there is none */
 	uint32_t stack_dump_bytes;	  /* requested size for every call; 0: none, or unknown */
 	uint64_t start_realtime_ns;	  /* since the epoch; 0: unknown */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls in the window, of the selected processes; by enum mmt_event_count */
@@ -816,12 +839,6 @@ MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, cons
 						 size_t around, struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
 
 /* What to call a row or a cause of this report. Other rows of its cause count too. */
-/* Whether a process has as many mappings as vm.max_map_count allows, at the end of the window. */
-MMT_PUBLIC bool mmt_report_at_mapping_limit(const struct mmt_report *report);
-
-/* Whether the kernel refused memory, rather than arguments: the process can get no more of it. */
-MMT_PUBLIC bool mmt_failure_is_refusal(const struct mmt_report *report, const struct mmt_failure *failure);
-
 MMT_PUBLIC enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const struct mmt_group *group);
 MMT_PUBLIC enum mmt_row_verdict mmt_cause_verdict(const struct mmt_report *report, const struct mmt_cause *cause);
 

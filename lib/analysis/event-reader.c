@@ -73,6 +73,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_LAZY_FREE] = MMT_EVENT_OTHER,
     [EVENT_PSS] = MMT_EVENT_OTHER,
     [EVENT_GROUP_MEMORY] = MMT_EVENT_OTHER,
+    [EVENT_LIMIT] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
@@ -409,6 +410,7 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_LAZY_FREE:
 	case EVENT_PSS:
 	case EVENT_GROUP_MEMORY:
+	case EVENT_LIMIT:
 	case EVENT_OTHER:
 		break;
 	}

@@ -433,15 +433,16 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 }
 
 /* Records of the recorder that hold only numbers and marks: marks of the user, RSS, swap, LazyFree, Pss, addresses of
- * resident pages, which dumps a call waits for, missing children, process start times, breaks, and memory counters of a
- * group.
+ * resident pages, which dumps a call waits for, missing children, process start times, breaks, memory counters of a
+ * group, and limits.
  */
 static bool is_note(const struct event *event)
 {
 	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_RESIDENT_PAGES ||
 	       event->kind == EVENT_LARGE_DUMPS || event->kind == EVENT_UNRECORDED_CHILDREN ||
 	       event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_SWAPPED || event->kind == EVENT_BREAK ||
-	       event->kind == EVENT_LAZY_FREE || event->kind == EVENT_PSS || event->kind == EVENT_GROUP_MEMORY;
+	       event->kind == EVENT_LAZY_FREE || event->kind == EVENT_PSS || event->kind == EVENT_GROUP_MEMORY ||
+	       event->kind == EVENT_LIMIT;
 }
 
 /*

@@ -182,8 +182,8 @@ static void begin_note(struct buffer *record, enum note_kind kind, uint64_t valu
 	buffer_put_u64(record, number);
 }
 
-static struct mmt_error *append_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
-				     uint64_t value, uint64_t number)
+struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
+				uint64_t value, uint64_t number)
 {
 	struct buffer record;
 
@@ -208,7 +208,7 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 		}
 		if (time_ns < recorder->start_ns)
 			time_ns = recorder->start_ns;
-		error = append_note(recorder, NOTE_MARK, 0, time_ns, ++recorder->summary.marks, 0);
+		error = recorder_note(recorder, NOTE_MARK, 0, time_ns, ++recorder->summary.marks, 0);
 		recorder_message(recorder, false, "mark %llu at %.3f s", (unsigned long long)recorder->summary.marks,
 				 (double)(time_ns - recorder->start_ns) / 1e9);
 	}
@@ -217,32 +217,8 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 
 struct mmt_error *recorder_note_large_dumps(struct recorder *recorder, uint64_t now_ns)
 {
-	return append_note(recorder, NOTE_LARGE_DUMPS, 0, now_ns, recorder->reader.large_dumps.on,
-			   recorder->reader.large_dumps.switches);
-}
-
-struct mmt_error *recorder_note_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-					 uint64_t reading)
-{
-	return append_note(recorder, NOTE_RESIDENT, pid, time_ns, bytes, reading);
-}
-
-struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-					uint64_t reading)
-{
-	return append_note(recorder, NOTE_SWAPPED, pid, time_ns, bytes, reading);
-}
-
-struct mmt_error *recorder_note_lazy_free(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-					  uint64_t reading)
-{
-	return append_note(recorder, NOTE_LAZY_FREE, pid, time_ns, bytes, reading);
-}
-
-struct mmt_error *recorder_note_group(struct recorder *recorder, enum note_kind kind, uint64_t time_ns, uint64_t bytes,
-				      uint64_t reading)
-{
-	return append_note(recorder, kind, 0, time_ns, bytes, reading);
+	return recorder_note(recorder, NOTE_LARGE_DUMPS, 0, now_ns, recorder->reader.large_dumps.on,
+			     recorder->reader.large_dumps.switches);
 }
 
 struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns,
@@ -254,16 +230,6 @@ struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, ui
 	if (control_group)
 		buffer_put(&record, control_group, strlen(control_group) + 1);
 	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
-}
-
-struct mmt_error *recorder_note_break(struct recorder *recorder, pid_t pid, uint64_t address)
-{
-	return append_note(recorder, NOTE_BREAK, pid, recorder->start_ns, address, 0);
-}
-
-struct mmt_error *recorder_note_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count)
-{
-	return append_note(recorder, NOTE_UNRECORDED_CHILDREN, pid, recorder->start_ns, count, 0);
 }
 
 void process_ranges_list_drop_last(process_ranges_list *list)

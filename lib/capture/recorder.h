@@ -16,6 +16,7 @@
 #include "capture/build-id-notes.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/group-memory.h"
+#include "capture/procfs/limits.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/pss.h"
 #include "capture/procfs/residency.h"
@@ -75,8 +76,9 @@ struct jobs {
 
 	struct group_memory group_memory; /* of the recorded control group */
 	struct resident_series resident_series;
-	uint64_t pss_next_ns; /* when Pss is read again */
-	size_t pss_processes; /* in the latest reading of Pss; 0: there was none */
+	struct memory_limit machine_limits[NOTE_LIMITS]; /* as noted last */
+	uint64_t pss_next_ns;				 /* when Pss is read again */
+	size_t pss_processes;				 /* in the latest reading of Pss; 0: there was none */
 	process_residencies start_residency;
 	bool start_pages_read;	/* or left out: processes that are found later do not get there */
 	uint64_t huge_spent_ns; /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */
@@ -206,30 +208,14 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 /* Writes a mark for each timestamp that is waiting in options->mark_fd. */
 struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Notes the RSS of a process. All notes of one reading have the same number `reading`. */
-struct mmt_error *recorder_note_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-					 uint64_t reading) MMT_MUST_CHECK;
-
-/* Notes how much of a process is swapped, after its RSS in the same reading. Without this note, nothing is swapped. */
-struct mmt_error *recorder_note_lazy_free(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-					  uint64_t reading) MMT_MUST_CHECK;
-struct mmt_error *recorder_note_swapped(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
-					uint64_t reading) MMT_MUST_CHECK;
-
-/* Notes one counter of the control group, NOTE_GROUP_*. */
-struct mmt_error *recorder_note_group(struct recorder *recorder, enum note_kind kind, uint64_t time_ns, uint64_t bytes,
-				      uint64_t reading) MMT_MUST_CHECK;
+/* Writes a note of this kind, which format.h describes with its value and number. `pid`: the process that it is about;
+ * 0: none. */
+struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
+				uint64_t value, uint64_t number) MMT_MUST_CHECK;
 
 /* Notes when a process started, in nanoseconds since boot, and the path of its control group; NULL: unknown. */
 struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns,
 					const char *control_group) MMT_MUST_CHECK;
-
-/* Notes the break that a process had just before recording began. */
-struct mmt_error *recorder_note_break(struct recorder *recorder, pid_t pid, uint64_t address) MMT_MUST_CHECK;
-
-/* Notes how many unrecorded children a process had when recording began. */
-struct mmt_error *recorder_note_unrecorded_children(struct recorder *recorder, pid_t pid,
-						    uint64_t count) MMT_MUST_CHECK;
 
 /* Notes whether large stack dumps are on from now on. */
 struct mmt_error *recorder_note_large_dumps(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;

@@ -335,7 +335,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	error = snapshot_name_threads(recorder, pid, &alive);
 	/* No event shows the end of a process that ended before recording began: the report would show it alive. */
 	if (!error && alive && process->break_before)
-		error = recorder_note_break(recorder, pid, process->break_before);
+		error = recorder_note(recorder, NOTE_BREAK, pid, recorder->start_ns, process->break_before, 0);
 	if (!error)
 		error = snapshot_take(recorder, pid, kind, NULL);
 	if (!error && kind == SNAPSHOT_START)

@@ -9,6 +9,7 @@ attach_case failures
 expect_check 0
 expect_json '.failed_calls == 570 and ([.failures[].count] | add) == 570'
 expect_json '[.failures[].count] | . == (sort | reverse)'
+expect_json '[.failures[] | select(.limit) | [.limit, .count]] | sort == [["MemTotal+SwapTotal", 300], ["RLIMIT_AS", 200]]'
 expect_json '. as $report | all(.failures[]; .first_ns <= .last_ns and .first_ns >= $report.start_ns and .last_ns <= $report.end_ns)'
 "$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report ended with status $?"
 grep -q ENOMEM "$directory/report.txt" || {

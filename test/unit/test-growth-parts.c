@@ -186,6 +186,34 @@ START_TEST(moved_memory_is_not_new)
 }
 END_TEST
 
+/* Readable memory from before is made writable, page by page, and touched: that took calls. */
+START_TEST(made_writable_is_touched_after_a_call)
+{
+	const struct event_mapping lines[] = {line(BUFFER_START, 2048 * PAGE, PROT_READ, "", 0)};
+	static const struct resident_run end[] = {{BUFFER_START, BUFFER_START + 1024 * PAGE}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0};
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, 1);
+	for (uint64_t i = 0; i < (_i ? 1024u : 0u); i++)
+		builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
+							     .time_ns = 1100 + i,
+							     .pid = PID,
+							     .tid = PID,
+							     .arguments = {BUFFER_START + i * PAGE, PAGE, PRIVATE_RW}});
+	add_pages(&residency.at_start, PAGE, end, 0);
+	add_pages(&residency.processes, 1024 * PAGE, end, 1);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert_int_eq(!strstr(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->hint,
+				 _i ? "after mprotect made it writable" : "touched without a memory call"),
+			 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* MREMAP_DONTUNMAP takes the 5 pages of a mapping from before to a new one: the old mapping has given them back, and
  * nothing is unmapped. */
 START_TEST(pages_taken_from_a_mapping_that_stays)
@@ -1261,6 +1289,7 @@ Suite *test_suite(void)
 			growth_is_attributed_to_runtime_heaps, killed_recorder_has_no_final_parts,
 			memory_unmapped_after_the_last_reading_is_not_held, huge_pages_of_the_process,
 			huge_pages_without_a_sample, moved_memory_is_not_new, too_many_moves);
+	tcase_add_loop_test(tests, made_writable_is_touched_after_a_call, 0, 2);
 	tcase_add_loop_test(tests, pages_that_move, 0, 6);
 	tcase_add_loop_test(tests, estimates_of_huge_pages_add_up, 0, 3);
 	return suite;

@@ -150,28 +150,31 @@ START_TEST(growth_before)
 	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE, .bytes = 2 * MIB};
 
 	/* mmtrace has no stack for it, perf has. */
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "perf record -e page-faults"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "perf record -e page-faults"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "touched without a memory call"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB), "after mprotect made it writable"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB - 1), "touched without a memory call"));
 	/* A started program needs no hint. */
 	part.place = MMT_GROWTH_KERNEL;
-	ck_assert_ptr_null(hints_of_growth(&part));
+	ck_assert_ptr_null(hints_of_growth(&part, 0));
 	part.place = MMT_GROWTH_MADE;
-	ck_assert_ptr_null(hints_of_growth(&part));
+	ck_assert_ptr_null(hints_of_growth(&part, 0));
 	part.place = MMT_GROWTH_COMMITTED;
-	ck_assert_ptr_null(hints_of_growth(&part));
+	ck_assert_ptr_null(hints_of_growth(&part, 0));
 	part.place = MMT_GROWTH_BEFORE;
 	part.pattern = MMT_PATTERN_ARENA;
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "MALLOC_ARENA_MAX"));
 	part.pattern = MMT_PATTERN_GC_HEAP;
 	part.runtime = "Java";
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "jcmd"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "jcmd"));
 	part.runtime = "Go";
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "pprof"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "pprof"));
 	part.pattern = MMT_PATTERN_FILE;
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part), "not a leak"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "not a leak"));
 	part.bytes = MIB - 1;
-	ck_assert_ptr_null(hints_of_growth(&part));
+	ck_assert_ptr_null(hints_of_growth(&part, 0));
 	part.bytes = -2 * (int64_t)MIB;
-	ck_assert_ptr_null(hints_of_growth(&part));
+	ck_assert_ptr_null(hints_of_growth(&part, 0));
 }
 END_TEST
 

@@ -926,7 +926,7 @@ START_TEST(counts_of_mappings)
 	char *text;
 
 	process.mapping_count = 32764;
-	report.processes = &process;
+	report.processes = report.most_mappings = &process;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "max_map_count");
 	free(text);
@@ -941,19 +941,30 @@ START_TEST(counts_of_mappings)
 }
 END_TEST
 
-/* Calls that were refused memory stand above the causes, with the limit that they met; advice for ranges without
- * mappings and wrong arguments do not. */
+/* Calls that were refused memory stand above the causes, with the limit that they met; other failures do not. */
 START_TEST(refused_calls_come_first)
 {
 	static const struct mmt_frame frame = {.function = "grow_pool", .module = "server"};
 	static const struct mmt_frame *const growing[] = {&frame};
-	static const struct mmt_failure harmless[] = {
-	    {.call = MMT_COUNT_MADVISE, .error = ENOMEM, .count = 9},
-	    {.call = MMT_COUNT_MMAP, .error = EEXIST, .count = 9},
-	    {.call = MMT_COUNT_MPROTECT, .error = ENOMEM, .count = 9}, /* of a range with a hole */
-	    {.call = MMT_COUNT_BRK, .error = ENOMEM, .count = 9},      /* malloc maps memory then */
+	enum { MEBIBYTE = 1 << 20 };
+	static const struct {
+		struct mmt_limit limit;
+		const char *words;
+	} cases[] = {
+	    {{MMT_LIMIT_MAPPINGS, 65530, 65529}, "The limit of mappings is met: 65,529 of 65,530 (vm.max_map_count). "},
+	    {{MMT_LIMIT_ADDRESS_SPACE, 64 * MEBIBYTE, 63 * MEBIBYTE},
+	     "The limit of address space is met: 63.00 MiB of 64.00 MiB mapped (RLIMIT_AS, `ulimit -v`).\n"},
+	    {{MMT_LIMIT_DATA, 64 * MEBIBYTE, 63 * MEBIBYTE}, "The limit of data is met: 63.00 MiB of 64.00 MiB "},
+	    {{MMT_LIMIT_LOCKED, 8 * MEBIBYTE, 0},
+	     "The limit of locked memory is met: 0 B of 8.00 MiB locked (RLIMIT_MEMLOCK, "},
+	    {{MMT_LIMIT_COMMIT, 64 * MEBIBYTE, 63 * MEBIBYTE},
+	     "This system commits no more memory: 63.00 MiB of 64.00 MiB "},
+	    {{MMT_LIMIT_MEMORY, 64 * MEBIBYTE, 0}, "The call asked for more than RAM and swap together: 64.00 MiB, "},
+	    {{MMT_LIMIT_HUGE_PAGES, 64 * MEBIBYTE, 63 * MEBIBYTE},
+	     "The pool of huge pages is too small: 63.00 MiB of 64.00 MiB in use "},
+	    {{MMT_LIMIT_NONE, 0, 0}, "Compare \"Max address space\", "},
 	};
-	static const struct mmt_failure refused[] = {
+	struct mmt_failure failures[] = {
 	    {.call = MMT_COUNT_MMAP, .error = EEXIST, .count = 90},
 	    {.call = MMT_COUNT_MPROTECT,
 	     .error = ENOMEM,
@@ -963,36 +974,26 @@ START_TEST(refused_calls_come_first)
 	     .frames = growing,
 	     .frame_count = 1},
 	};
-	static const struct mmt_failure mapping[] = {{.call = MMT_COUNT_MMAP, .error = ENOMEM, .count = 1}};
 	struct mmt_report report = sample_report();
-	struct mmt_process process = report.processes[0];
 	char *text;
 
-	report.failures = harmless;
-	report.failure_count = 4;
-	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_ABSENT(text, "FAILED:");
-	free(text);
-	report.failures = refused;
+	report.failures = failures;
 	report.failure_count = 2;
 	report.start_ns = 1000000000;
-	report.processes = &process;
-	process.mapping_count = 65530;
-	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text,
-		   "\nFAILED: 60 x mprotect ENOMEM for 4.00 KiB on average, first 2.0 s after the start, in grow_pool\n"
-		   "  The limit of mappings is met: 65,530 of 65,530 (vm.max_map_count). ");
-	ck_assert(strstr(text, "FAILED:") < strstr(text, "checked against"));
-	free(text);
-	process.mapping_count = 60000;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "FAILED:");
 	free(text);
-	report.failures = mapping;
-	report.failure_count = 1;
-	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\n  Compare \"Max address space\" and ");
-	free(text);
+	failures[1].refused = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		failures[1].limit = cases[i].limit;
+		text = render(&report, &(struct mmt_text_options){0});
+		ASSERT_HAS(text,
+			   "\nFAILED: 60 x mprotect ENOMEM for 4.00 KiB on average, first 2.0 s after the start, in "
+			   "grow_pool\n");
+		ASSERT_HAS(text, cases[i].words);
+		ck_assert(strstr(text, "FAILED:") < strstr(text, "checked against"));
+		free(text);
+	}
 }
 END_TEST
 

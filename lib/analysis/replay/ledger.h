@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "base/wide-sum.h"
+#include "model/space/space.h"
 
 #define LEDGER_BUCKETS 64
 #define LEDGER_FIRST_BUCKET_NS 1000000
@@ -99,12 +100,20 @@ struct commit {
 	uint64_t waiting_bytes; /* committed while the account is not known */
 };
 
+/* What a failed call would have added, and what its process had mapped then: see refused-calls.h. */
+struct refused_call {
+	uint64_t grows_bytes; /* 0: it adds nothing, or it is not known how much */
+	struct space_size size;
+	bool is_data, is_huge, noreserve;
+};
+
 struct failure {
 	uint32_t stack;
 	uint32_t process; /* index */
 	uint32_t call;	  /* enum mmt_event_count */
 	int32_t error;	  /* errno */
 	uint64_t count, asked_bytes, first_ns, last_ns;
+	struct refused_call refused; /* the first one */
 };
 
 struct thread_account {

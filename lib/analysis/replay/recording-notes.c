@@ -17,6 +17,8 @@ void notes_deinit(struct notes *notes)
 	vector_deinit(&notes->unrecorded_children);
 	vector_deinit(&notes->starts);
 	intern_deinit(&notes->control_groups);
+	vector_deinit(&notes->limits);
+	map_deinit(&notes->limit_places);
 }
 
 bool notes_count(const struct notes *notes, int32_t pid)
@@ -75,6 +77,31 @@ const struct process_start *notes_start(const struct notes *notes, int32_t pid)
 	return NULL;
 }
 
+static uint64_t limit_key(int32_t pid, uint32_t kind)
+{
+	return (uint64_t)(uint32_t)pid * NOTE_LIMITS + kind;
+}
+
+static struct mmt_error *take_limit(struct notes *notes, const struct event *event)
+{
+	const uint64_t key = limit_key(event->pid, event->limit.kind), *place = map_get(&notes->limit_places, key);
+	struct noted_limit *limit = place ? &notes->limits.items[*place] : vector_append(&notes->limits);
+
+	if (!limit || (!place && !map_put(&notes->limit_places, key, notes->limits.count - 1)))
+		return &error_no_memory;
+	limit->bytes = event->limit.bytes;
+	if (event->limit.used > limit->used)
+		limit->used = event->limit.used;
+	return NULL;
+}
+
+const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, enum note_kind kind)
+{
+	const uint64_t *place = map_get(&notes->limit_places, limit_key(pid, kind - NOTE_LIMIT_FIRST));
+
+	return place ? &notes->limits.items[*place] : NULL;
+}
+
 /* The records of one reading have the same time. */
 static void take_group_memory(struct notes *notes, const struct event *event)
 {
@@ -110,6 +137,8 @@ static struct mmt_error *take_in_order(struct notes *notes, const struct event *
 		return take_children(notes, event);
 	if (event->kind == EVENT_PROCESS_STARTED)
 		return take_start(notes, event);
+	if (event->kind == EVENT_LIMIT)
+		return take_limit(notes, event);
 	if (event->kind == EVENT_GROUP_MEMORY)
 		take_group_memory(notes, event);
 	if (event->kind == EVENT_LARGE_DUMPS)

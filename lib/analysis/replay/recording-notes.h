@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "trace/format/event.h"
+#include "trace/format/format.h"
 
 /* Children that a process had when recording began and that are not in the recording. */
 struct missing_children {
@@ -28,6 +29,11 @@ struct process_start {
 	uint32_t control_group; /* in notes->control_groups */
 };
 
+/* A limit as it was last, and how much of it was used at most. */
+struct noted_limit {
+	uint64_t bytes, used;
+};
+
 /* All-zero notes are empty. Whatever the recording contains, the times of marks and readings ascend. */
 struct notes {
 	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
@@ -37,6 +43,8 @@ struct notes {
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
 	struct intern control_groups;		/* paths */
+	VECTOR(struct noted_limit) limits;
+	struct map limit_places;		/* see notes_limit() */
 	uint64_t latest_ns;			/* time of the last note */
 	struct mmt_control_group control_group; /* end_ns 0: not recorded */
 	bool large_dumps_off;
@@ -45,8 +53,8 @@ struct notes {
 
 void notes_deinit(struct notes *notes);
 
-/* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN, EVENT_PROCESS_STARTED and
- * EVENT_GROUP_MEMORY, and ignores other events. */
+/* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN, EVENT_PROCESS_STARTED,
+ * EVENT_GROUP_MEMORY and EVENT_LIMIT, and ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* Whether the readings of this process count. */
@@ -54,6 +62,9 @@ bool notes_count(const struct notes *notes, int32_t pid);
 
 /* Start of the latest process with this PID; NULL: unknown. */
 const struct process_start *notes_start(const struct notes *notes, int32_t pid);
+
+/* A limit of a process, or of the machine if `pid` is 0: NOTE_LIMIT_*. NULL: there is none, or it was not recorded. */
+const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, enum note_kind kind);
 
 /* How long large stack dumps were off, up to `end_ns`. */
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);

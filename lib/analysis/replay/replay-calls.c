@@ -9,9 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/replay/refused-calls.h"
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
 #include "base/syscall-table.h"
+#include "base/wide-sum.h"
 
 #define EARLY_SAMPLES_MAX 20000
 #define EARLY_BYTES_MAX (256u << 20) /* bytes of stack dumps */
@@ -280,8 +282,6 @@ static const struct space_interval *find_reserved(const struct space *space, con
 	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
 	const struct space_interval *interval;
 
-	if (call_describe(event->call.call)->effect != CALL_PROTECTS)
-		return NULL;
 	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return NULL;
 	/* A call that failed has an effect only if an MMAP2 record shows it or if it failed with ENOMEM at a hole. */
@@ -293,6 +293,17 @@ static const struct space_interval *find_reserved(const struct space *space, con
 			return interval;
 	}
 	return NULL;
+}
+
+static void count_made_writable(struct replay *replay, const struct space *space, const struct event *event)
+{
+	const struct space_interval *first = space_find(space, event->call.arguments[0]);
+
+	if (first && first->attributes.protection && !first->attributes.shared &&
+	    !(first->attributes.protection & PROT_WRITE) && (event->call.arguments[2] & PROT_WRITE) &&
+	    !has_failed(event))
+		replay->made_writable_bytes =
+		    saturating_add(replay->made_writable_bytes, event->call.arguments[1], UINT64_MAX);
 }
 
 /* The kind of reserved bytes after the call has made them accessible. */
@@ -330,13 +341,17 @@ static struct mmt_error *sweep_commits(struct replay *replay)
 static struct mmt_error *open_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
 {
-	const struct space_interval *reserved = find_reserved(process->space, state, event);
+	const struct space_interval *reserved;
 	const struct allocation *allocation;
 	struct event_stack joined;
 	struct mmt_error *error;
 	uint32_t stack;
 
 	*commit_ret = COMMIT_WITH_ALLOCATION;
+	if (call_describe(event->call.call)->effect != CALL_PROTECTS)
+		return NULL;
+	count_made_writable(replay, process->space, event);
+	reserved = find_reserved(process->space, state, event);
 	if (!reserved)
 		return NULL;
 	allocation = ledger_allocation(&replay->ledger, reserved->allocation);
@@ -427,8 +442,12 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	    .mmap2_count = state->mmap2_records.count};
 	struct mmt_error *error;
 
-	if (has_failed(event))
+	if (has_failed(event)) {
 		outcome.failure = describe_failure(event, process->index);
+		error = refused_calls_describe(replay, process, event, &outcome.failure.refused);
+		if (error)
+			return error;
+	}
 	error = open_commit(replay, state, event, process, &outcome, &call.commit);
 	if (!error && call_has_stack(event->call.call))
 		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.allocation);

@@ -309,6 +309,8 @@ void replay_deinit(struct replay *replay)
 	ledger_deinit(&replay->ledger);
 	notes_deinit(&replay->notes);
 	map_deinit(&replay->survivors);
+	map_deinit(&replay->refusal_places);
+	vector_deinit(&replay->refusals);
 	vector_deinit(&replay->process_totals);
 	lost_events_deinit(&replay->lost_calls);
 	lost_events_deinit(&replay->lost_dumps);
@@ -576,6 +578,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 		return is_counted_already(replay, event) ? NULL : notes_take(&replay->notes, event);
 	case EVENT_MARK:
 	case EVENT_GROUP_MEMORY:
+	case EVENT_LIMIT:
 	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_PROCESS_STARTED:
 		return notes_take(&replay->notes, event);

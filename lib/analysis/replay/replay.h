@@ -71,6 +71,12 @@ struct replay_options {
 	bool by_thread; /* see struct ledger_options */
 };
 
+/* The calls of a process that the kernel refused, and its size at one of the latest. */
+struct process_refusals {
+	uint64_t count;
+	struct space_size size;
+};
+
 struct replay {
 	struct reader *reader;
 	const struct reader_metadata *metadata;
@@ -103,8 +109,11 @@ struct replay {
 	uint64_t losses;	      /* how often calls were lost, in any process */
 	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: answered by a seccomp filter
 					 or a tracer */
+	uint64_t made_writable_bytes; /* sizes of the calls of mprotect that did that to readable private memory */
 	uint64_t calls_without_entry; /* exits without recorded arguments */
 	struct setuid_execs setuid_execs; /* set-user-ID programs */
+	VECTOR(struct process_refusals) refusals;
+	struct map refusal_places; /* process -> its place in `refusals` */
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: do not report progress */
 	bool has_dumps;			     /* stack dumps are separate records */

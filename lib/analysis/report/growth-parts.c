@@ -386,7 +386,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 		if (part->name && !(part->name = arena_string(arena, part->name)))
 			return &error_no_memory;
 		part->bytes = (int64_t)bytes;
-		part->hint = hints_of_growth(part);
+		part->hint = hints_of_growth(part, sums->replay->made_writable_bytes);
 		explained_bytes += bytes;
 		growth->part_count++;
 	}

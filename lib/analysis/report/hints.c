@@ -123,6 +123,10 @@ static const char touched_without_call[] = "touched without a memory call, so no
 					   "page-faults -g -p PID -- sleep 10`, then "
 					   "`perf report`, shows which code touches new pages";
 
+static const char touched_when_writable[] =
+    "touched after mprotect made it writable, or without a memory call, so no row shows the code: `perf record -e "
+    "page-faults -g -p PID -- sleep 10`, then `perf report`, shows which code touches new pages";
+
 /* Managed heaps, and allocators that malloc calls or that replace it. */
 static const struct {
 	const char *module, *function; /* prefixes of a frame's names; NULL: any */
@@ -249,7 +253,7 @@ const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads,
 	}
 }
 
-const char *hints_of_growth(const struct mmt_growth_part *part)
+const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes)
 {
 	if (part->bytes < (int64_t)FLOOR_BYTES)
 		return NULL;
@@ -270,7 +274,8 @@ const char *hints_of_growth(const struct mmt_growth_part *part)
 	case MMT_PATTERN_NONE:
 		if (part->place == MMT_GROWTH_BEFORE &&
 		    (part->memory_class == MMT_CLASS_ANON || part->memory_class == MMT_CLASS_SHM))
-			return touched_without_call;
+			return made_writable_bytes >= (uint64_t)part->bytes / 2 ? touched_when_writable
+										: touched_without_call;
 		return NULL;
 	default:
 		return NULL;

@@ -11,8 +11,9 @@
  * end. `one_arena`: most memory in malloc arenas belongs to one thread. */
 const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads, bool one_arena);
 
-/* The hint for memory that was mapped before the recording; NULL: none. */
-const char *hints_of_growth(const struct mmt_growth_part *part);
+/* The hint for memory that was mapped before the recording; NULL: none. `made_writable_bytes`: of readable memory, by
+ * mprotect(2). */
+const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes);
 
 /* The hint for memory in huge pages; NULL: a large part of it was written, or that is not known. `memory_bytes`: all
  * resident memory that it is a part of. `always`: the system gives huge pages to every program. */

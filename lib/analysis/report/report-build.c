@@ -9,6 +9,7 @@
 
 #include <mmtrace/record.h>
 
+#include "analysis/replay/refused-calls.h"
 #include "analysis/report/report-build.h"
 #include "analysis/report/row-verdicts.h"
 #include "analysis/report/stack-origin.h"
@@ -232,31 +233,21 @@ static struct mmt_error *describe_failure(const struct replay *replay, struct ro
 	return error;
 }
 
-/* A call may need two mappings more than it makes. */
-#define MAPPINGS_NEEDED 2
-
-bool mmt_report_at_mapping_limit(const struct mmt_report *report)
-{
-	for (size_t i = 0; report->mapping_limit && i < report->process_count; i++) {
-		if (report->processes[i].mapping_count + MAPPINGS_NEEDED >= report->mapping_limit)
-			return true;
-	}
-	return false;
-}
-
-bool mmt_failure_is_refusal(const struct mmt_report *report, const struct mmt_failure *failure)
+/* malloc maps memory when brk fails, and a range with a hole gives the error of a limit: these failures are refusals if
+ * the limit is known. */
+static bool is_refused(const struct mmt_failure *failure)
 {
 	const struct call_description *call = call_of_counter(failure->call);
 
 	if ((failure->error != ENOMEM && failure->error != EAGAIN) || !call || call->effect == CALL_MARKS)
 		return false;
-	/* malloc maps memory when brk fails. A range with a hole gives the error of a limit. */
-	return call->effect == CALL_MAPS ? call->place != CALL_BELOW_RESULT : mmt_report_at_mapping_limit(report);
+	return failure->limit.kind || (call->effect == CALL_MAPS && call->place != CALL_BELOW_RESULT);
 }
 
 static struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *rows, struct arena *arena,
 					    struct mmt_report *report)
 {
+	const struct mmt_process *most = report->most_mappings;
 	size_t count = replay->ledger.failures.count;
 	struct mmt_failure *failures = arena_alloc(arena, count, sizeof(*failures));
 
@@ -264,6 +255,7 @@ static struct mmt_error *totals_of_failures(const struct replay *replay, struct 
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
 		const struct failure *failure = &replay->ledger.failures.items[i];
+		struct mmt_failure *described;
 		struct mmt_error *error;
 		bool selected;
 
@@ -275,9 +267,13 @@ static struct mmt_error *totals_of_failures(const struct replay *replay, struct 
 		if (!selected)
 			continue;
 		report->failed_calls += failure->count;
-		error = describe_failure(replay, rows, arena, failure, &failures[report->failure_count++]);
+		described = &failures[report->failure_count++];
+		error = describe_failure(replay, rows, arena, failure, described);
 		if (error)
 			return error;
+		described->limit = refused_calls_limit(replay, failure,
+						       most && most->pid == *described->pids ? most->mapping_count : 0);
+		described->refused = is_refused(described);
 	}
 	qsort(failures, report->failure_count, sizeof(*failures), compare_failures);
 	report->failures = failures;
@@ -377,19 +373,6 @@ static void describe_check(const struct report *report, const struct process *pr
 	described->compared_bytes = check.compared_bytes;
 }
 
-/* The count of the model, if the kernel's list is of another time. */
-static uint64_t count_mappings(const struct process *process)
-{
-	const struct space_interval *interval, *previous = NULL;
-	uint64_t count = 0;
-
-	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
-		count += !previous || !continues_mapping(previous, interval);
-		previous = interval;
-	}
-	return count;
-}
-
 /* The lowest executable mapping of a file: the kernel maps programs below their libraries. */
 static const char *find_program(const struct report *report, const struct process *process)
 {
@@ -447,8 +430,10 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	described->given_back_bytes = process_totals.facts.given_back_bytes;
 	described->reconciled_bytes = process_totals.facts.reconciled_bytes;
 	describe_check(report, process, process_totals.facts.check, described);
-	described->mapping_count = described->checked && !described->checked_before_exec ? described->checked_mappings
-											 : count_mappings(process);
+	/* The count of the model, if the kernel's list is of another time. */
+	described->mapping_count = described->checked && !described->checked_before_exec
+				       ? described->checked_mappings
+				       : space_measure(process->space).mappings;
 	report->result.completeness.ambiguous_events += process_totals.facts.ambiguous;
 	report->result.completeness.reconciled_bytes += process_totals.facts.reconciled_bytes;
 	return NULL;
@@ -467,6 +452,7 @@ static struct mmt_error *describe_processes(struct report *report, struct mmt_pr
 {
 	size_t count = processes_count(report->replay.processes);
 	struct mmt_process *described = arena_alloc(&report->arena, count, sizeof(*described));
+	const struct mmt_process *most = NULL;
 
 	if (!described)
 		return &error_no_memory;
@@ -483,9 +469,12 @@ static struct mmt_error *describe_processes(struct report *report, struct mmt_pr
 		if (error)
 			return error;
 		share_check(report, process, next);
+		if (!most || next->mapping_count > most->mapping_count)
+			most = next;
 		report->result.process_count++;
 	}
 	report->result.processes = *processes_ret = described;
+	report->result.most_mappings = most;
 	return NULL;
 }
 

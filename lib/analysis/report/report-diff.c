@@ -410,7 +410,8 @@ static struct indexed_kind *index_kinds(const struct mmt_growth *growth)
 /* New threads are as likely as deeper calls, which is all that a report of one recording can find. */
 static const char *hint_of_change(const struct mmt_growth_part *part)
 {
-	const char *hint = hints_of_growth(part);
+	/* The calls between the recordings are not known. */
+	const char *hint = hints_of_growth(part, UINT64_MAX);
 
 	return hint && part->pattern == MMT_PATTERN_THREAD_STACK ? mmt_pattern_explanation(part->pattern) : hint;
 }

@@ -942,7 +942,7 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 		const struct account *owner = process_totals_owner(replay, interval);
-		bool continues = previous && continues_mapping(previous, interval);
+		bool continues = previous && space_continues_mapping(previous, interval);
 
 		previous = interval;
 		add_unfiltered(replay, rows, sums, interval, allocation);

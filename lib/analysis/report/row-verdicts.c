@@ -50,18 +50,6 @@ enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const st
 	return mmt_pattern_is_by_design(group->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_PART_OF_LEAK;
 }
 
-bool continues_mapping(const struct space_interval *left, const struct space_interval *right)
-{
-	const struct space_attributes *a = &left->attributes, *b = &right->attributes;
-	bool offset_follows = !b->inode || a->zero || b->file_offset == a->file_offset + (left->end - left->start);
-
-	return left->end == right->start && a->protection == b->protection && a->shared == b->shared &&
-	       a->hugetlb == b->hugetlb && a->growsdown == b->growsdown && a->noreserve == b->noreserve &&
-	       a->heap == b->heap && a->stack == b->stack && a->ring == b->ring && a->dontfork == b->dontfork &&
-	       a->sealed == b->sealed && a->device_major == b->device_major && a->device_minor == b->device_minor &&
-	       a->inode == b->inode && a->attachment == b->attachment && offset_follows;
-}
-
 static uint64_t account_key(const struct rows *rows, const struct account *account)
 {
 	return (uint64_t)(rows_shown(rows, account) - 1) << 32 | account->kind;

@@ -74,9 +74,6 @@ static inline bool verdict_is_open(enum mmt_lifetime_verdict verdict)
 	return verdict == MMT_LIFETIME_TOO_SHORT || verdict == MMT_LIFETIME_CACHE;
 }
 
-/* Whether the kernel counts `right`, the next interval after `left`, as a part of the same mapping. */
-bool continues_mapping(const struct space_interval *left, const struct space_interval *right);
-
 /* Call this after the unfreed bytes have been added to `groups`, which is indexed by row number - 1. */
 struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
 				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;

@@ -258,7 +258,7 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 	for (size_t i = 0; !error && i < recorder->unrecorded_children.count; i++) {
 		const struct unrecorded_children *children = &recorder->unrecorded_children.items[i];
 
-		error = recorder_note_unrecorded_children(recorder, children->parent, children->count);
+		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, children->parent, recorder->start_ns, children->count, 0);
 	}
 	return error;
 }

@@ -113,7 +113,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 	process->pss_resident_bytes = counts.resident_bytes;
 	process->pss_took_ns = took_ns;
 	if (last && counts.lazy_free_bytes)
-		error = recorder_note_lazy_free(recorder, process->pid, time_ns, counts.lazy_free_bytes, reading);
+		error = recorder_note(recorder, NOTE_LAZY_FREE, process->pid, time_ns, counts.lazy_free_bytes, reading);
 	return error || !shares ? error : append_counts(recorder, process->pid, time_ns, reading, &counts);
 }
 

@@ -495,7 +495,7 @@ static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, 
 	if (!group_memory_read(memory, figures))
 		return NULL;
 	for (unsigned i = 0; !error && i < NOTE_GROUP_FIGURES; i++)
-		error = recorder_note_group(recorder, NOTE_GROUP_FIRST + i, now_ns, figures[i], reading);
+		error = recorder_note(recorder, NOTE_GROUP_FIRST + i, 0, now_ns, figures[i], reading);
 	return error;
 }
 
@@ -522,13 +522,15 @@ static struct mmt_error *read_series(struct recorder *recorder, bool last)
 			continue;
 		sum.resident_bytes += bytes;
 		sum.swapped_bytes += swapped;
-		error = recorder_note_resident(recorder, process->pid, now_ns, bytes, reading);
+		error = recorder_note(recorder, NOTE_RESIDENT, process->pid, now_ns, bytes, reading);
 		if (!error && swapped)
-			error = recorder_note_swapped(recorder, process->pid, now_ns, swapped, reading);
+			error = recorder_note(recorder, NOTE_SWAPPED, process->pid, now_ns, swapped, reading);
 		process->resident_bytes = bytes;
 	}
 	if (!error && recorder->cgroup >= 0)
 		error = note_group(recorder, now_ns, reading);
+	if (!error)
+		error = limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;
 	if (!series->begin_ns)

@@ -318,7 +318,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	want_again(&reading, process);
 	if (complete_ret)
 		*complete_ret = reading.ended;
-	return error;
+	return error ? error : limits_note_process(recorder, pid);
 }
 
 static bool is_exiting(pid_t pid, pid_t tid)

@@ -236,6 +236,38 @@ struct space_counts space_counts(const struct space *space)
 	return counts;
 }
 
+bool space_continues_mapping(const struct space_interval *left, const struct space_interval *right)
+{
+	const struct space_attributes *a = &left->attributes, *b = &right->attributes;
+	bool offset_follows = !b->inode || a->zero || b->file_offset == a->file_offset + (left->end - left->start);
+
+	return left->end == right->start && a->protection == b->protection && a->shared == b->shared &&
+	       a->hugetlb == b->hugetlb && a->growsdown == b->growsdown && a->noreserve == b->noreserve &&
+	       a->heap == b->heap && a->stack == b->stack && a->ring == b->ring && a->dontfork == b->dontfork &&
+	       a->sealed == b->sealed && a->device_major == b->device_major && a->device_minor == b->device_minor &&
+	       a->inode == b->inode && a->attachment == b->attachment && offset_follows;
+}
+
+bool space_is_data(const struct space_attributes *attributes)
+{
+	return (attributes->protection & PROT_WRITE) && !attributes->shared && !attributes->growsdown &&
+	       !attributes->stack;
+}
+
+struct space_size space_measure(const struct space *space)
+{
+	const struct space_interval *interval, *previous = NULL;
+	struct space_size size = {0};
+
+	for (uint64_t address = 0; (interval = space_next(space, address)); address = interval->end) {
+		size.bytes += interval->end - interval->start;
+		size.data_bytes += space_is_data(&interval->attributes) ? interval->end - interval->start : 0;
+		size.mappings += !previous || !space_continues_mapping(previous, interval);
+		previous = interval;
+	}
+	return size;
+}
+
 const struct space_interval *space_next(const struct space *space, uint64_t address)
 {
 	struct interval_node *node = intervals_next(&space->mapped, address);

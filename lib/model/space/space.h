@@ -265,6 +265,20 @@ void space_go_on(struct space *space, const struct space_remains *remains);
 
 struct space_counts space_counts(const struct space *space);
 
+/* Whether the kernel counts `right`, the next interval after `left`, as a part of the same mapping. */
+bool space_continues_mapping(const struct space_interval *left, const struct space_interval *right);
+
+/* Whether RLIMIT_DATA limits such memory: private, writable, and not a stack that grows. */
+bool space_is_data(const struct space_attributes *attributes);
+
+/* What the kernel limits. */
+struct space_size {
+	uint64_t bytes, data_bytes, mappings;
+};
+
+/* Walks over all intervals. */
+struct space_size space_measure(const struct space *space);
+
 /* The interval that holds `address`; NULL: nothing is mapped there. Valid until the space changes. */
 const struct space_interval *space_find(const struct space *space, uint64_t address);
 

@@ -314,7 +314,7 @@ static void json_report_group(struct document *document, const char *key, const 
 	document_close(document);
 }
 
-static void put_failure(struct document *document, const struct mmt_report *report, const struct mmt_failure *failure)
+static void put_failure(struct document *document, const struct mmt_failure *failure)
 {
 	document_open_object(document, NULL);
 	document_string(document, "call", mmt_event_count_name(failure->call));
@@ -325,7 +325,10 @@ static void put_failure(struct document *document, const struct mmt_report *repo
 	document_unsigned(document, "last_ns", failure->last_ns);
 	put_pids(document, failure->pids, failure->pid_count);
 	put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames, failure->frame_count);
-	document_bool(document, "refused", mmt_failure_is_refusal(report, failure));
+	document_bool(document, "refused", failure->refused);
+	document_string(document, "limit", mmt_limit_name(failure->limit.kind));
+	document_unsigned(document, "limit_value", failure->limit.kind ? failure->limit.value : MMT_UNKNOWN);
+	document_unsigned(document, "limit_used", failure->limit.kind ? failure->limit.used : MMT_UNKNOWN);
 	document_close(document);
 }
 
@@ -346,7 +349,7 @@ static void put_thread_total(struct document *document, const struct mmt_thread_
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
 	document_each(document, "failures", i, report->failure_count)
-		put_failure(document, report, &report->failures[i]);
+		put_failure(document, &report->failures[i]);
 	document_each(document, "thread_totals", i, report->thread_total_count)
 		put_thread_total(document, &report->thread_totals[i]);
 	document_each(document, "releases", i, report->release_count) {

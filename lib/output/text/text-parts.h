@@ -132,9 +132,6 @@ void text_refused(struct text *text, const struct mmt_report *report);
 /* Failed calls, the most frequent ones with their stacks. */
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
 
-/* The process with most mappings, which vm.max_map_count limits. NULL: there is none. */
-const struct mmt_process *text_most_mappings(const struct mmt_report *report);
-
 /* The table of report --every: memory at equal steps of time. */
 
 /* Prints nothing if no steps were requested. */

@@ -290,7 +290,7 @@ static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 /* "12,345 of 65,530 (vm.max_map_count)" for the process with most mappings, if it is near the limit or requested. */
 static void put_mappings(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
 {
-	const struct mmt_process *most = text_most_mappings(report);
+	const struct mmt_process *most = report->most_mappings;
 
 	if (!most || (sort != MMT_SORT_MAPPINGS &&
 		      (!report->mapping_limit || most->mapping_count < report->mapping_limit / MAPPINGS_SHARE)))

@@ -288,41 +288,44 @@ static void put_error(struct text *text, int error)
 		text_format(text, TEXT_PLAIN, "error %d", error);
 }
 
-const struct mmt_process *text_most_mappings(const struct mmt_report *report)
-{
-	const struct mmt_process *most = NULL;
+/* How the sentence about a limit begins, and how it goes on behind "USED of LIMIT". */
+static const struct {
+	const char *begin, *end;
+} limit_words[MMT_LIMIT_KINDS] = {
+    [MMT_LIMIT_MAPPINGS] = {"The limit of mappings is met: ",
+			    " (vm.max_map_count). Look for mappings that are not unmapped, or that mprotect or madvise "
+			    "split; `sysctl vm.max_map_count=N` raises the limit."},
+    [MMT_LIMIT_ADDRESS_SPACE] = {"The limit of address space is met: ", " mapped (RLIMIT_AS, `ulimit -v`)."},
+    [MMT_LIMIT_DATA] = {"The limit of data is met: ", " of private writable memory (RLIMIT_DATA, `ulimit -d`)."},
+    [MMT_LIMIT_LOCKED] = {"The limit of locked memory is met: ", " locked (RLIMIT_MEMLOCK, `ulimit -l`)."},
+    [MMT_LIMIT_COMMIT] = {"This system commits no more memory: ",
+			  " committed at most (Committed_AS of CommitLimit; vm.overcommit_memory is 2)."},
+    [MMT_LIMIT_MEMORY] = {"The call asked for more than RAM and swap together: ",
+			  ", which vm.overcommit_memory 0 does not allow."},
+    [MMT_LIMIT_HUGE_PAGES] = {"The pool of huge pages is too small: ",
+			      " in use (HugePages_Total); `sysctl vm.nr_hugepages=N` enlarges it. A control group may "
+			      "limit it further (hugetlb.*.max)."},
+};
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		if (!most || report->processes[i].mapping_count > most->mapping_count)
-			most = &report->processes[i];
-	}
-	return most;
-}
-
-static void put_limit(struct text *text, const struct mmt_report *report, const struct mmt_failure *failure)
+static void put_limit(struct text *text, const struct mmt_limit *limit)
 {
-	const struct mmt_process *most = text_most_mappings(report);
+	bool counts = limit->kind == MMT_LIMIT_MAPPINGS;
 	char sentence[512];
 
-	text_put(text, TEXT_PLAIN, "  ");
-	if (mmt_report_at_mapping_limit(report))
+	if (!limit->kind)
 		snprintf(sentence, sizeof(sentence),
-			 "The limit of mappings is met: %s of %s (vm.max_map_count). Look for mappings that are not "
-			 "unmapped, or that mprotect or madvise split; `sysctl vm.max_map_count=%" PRIu64
-			 "` raises the limit.",
-			 text_count(text, most->mapping_count), text_count(text, report->mapping_limit),
-			 2 * (uint64_t)report->mapping_limit);
-	else if (failure->error == EAGAIN)
-		snprintf(sentence, sizeof(sentence),
-			 "Locked memory is limited: see \"Max locked memory\" in /proc/PID/limits.");
+			 "Compare \"Max address space\", \"Max data size\" and \"Max locked memory\" in "
+			 "/proc/PID/limits, CommitLimit in /proc/meminfo if vm.overcommit_memory is 2, and "
+			 "HugePages_Free there for huge pages. The limit of a control group makes no call fail.");
+	else if (limit->kind == MMT_LIMIT_MEMORY)
+		snprintf(sentence, sizeof(sentence), "%s%s%s", limit_words[limit->kind].begin,
+			 text_bytes(text, limit->value), limit_words[limit->kind].end);
 	else
-		snprintf(
-		    sentence, sizeof(sentence),
-		    "Compare \"Max address space\" and \"Max data size\" in /proc/PID/limits, vm.max_map_count (%s%s%s "
-		    "mappings at the end), CommitLimit in /proc/meminfo if vm.overcommit_memory is 2, and "
-		    "HugePages_Free there for huge pages. The limit of a control group makes no call fail.",
-		    text_count(text, most ? most->mapping_count : 0), report->mapping_limit ? " of " : "",
-		    report->mapping_limit ? text_count(text, report->mapping_limit) : "");
+		snprintf(sentence, sizeof(sentence), "%s%s of %s%s", limit_words[limit->kind].begin,
+			 counts ? text_count(text, limit->used) : text_bytes(text, limit->used),
+			 counts ? text_count(text, limit->value) : text_bytes(text, limit->value),
+			 limit_words[limit->kind].end);
+	text_put(text, TEXT_PLAIN, "  ");
 	text_put_sentence(text, TEXT_PLAIN, sentence, 2);
 }
 
@@ -332,7 +335,7 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	char since[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < report->failure_count && !failure; i++) {
-		if (mmt_failure_is_refusal(report, &report->failures[i]))
+		if (report->failures[i].refused)
 			failure = &report->failures[i];
 	}
 	if (!failure)
@@ -350,7 +353,7 @@ void text_refused(struct text *text, const struct mmt_report *report)
 		text_put_name(text, TEXT_STRONG, failure->frames[failure->origin]->function, 0);
 	}
 	text_end_line(text);
-	put_limit(text, report, failure);
+	put_limit(text, &failure->limit);
 }
 
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)

@@ -37,6 +37,7 @@ enum event_kind {
 	EVENT_LAZY_FREE,	   /* memory of a process that it gave back, but the kernel did not yet take */
 	EVENT_PSS,		   /* what a process shares with others */
 	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
+	EVENT_LIMIT,		   /* a limit of memory, of a process or of the machine */
 	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
 };
 
@@ -127,6 +128,10 @@ struct event {
 			uint32_t figure; /* below NOTE_GROUP_FIGURES */
 			uint64_t bytes;
 		} group_memory; /* EVENT_GROUP_MEMORY */
+		struct {
+			uint32_t kind; /* below NOTE_LIMITS */
+			uint64_t bytes, used;
+		} limit; /* EVENT_LIMIT */
 		struct {
 			uint32_t reading;	 /* the same for all processes that were read together */
 			bool last;		 /* the process has no further runs in this reading */

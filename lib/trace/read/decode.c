@@ -213,6 +213,11 @@ static void decode_note(struct bytes *bytes, struct event *event)
 		event->kind = EVENT_GROUP_MEMORY;
 		event->group_memory.figure = kind - NOTE_GROUP_FIRST;
 		event->group_memory.bytes = value;
+	} else if (kind >= NOTE_LIMIT_FIRST && kind - NOTE_LIMIT_FIRST < NOTE_LIMITS) {
+		event->kind = EVENT_LIMIT;
+		event->limit.kind = kind - NOTE_LIMIT_FIRST;
+		event->limit.bytes = value;
+		event->limit.used = bytes_u64(bytes);
 	} else if (kind == NOTE_LARGE_DUMPS) {
 		event->kind = EVENT_LARGE_DUMPS;
 		event->large_dumps.on = value;

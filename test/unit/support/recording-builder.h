@@ -27,6 +27,7 @@ struct writer;
 #define BUILDER_LARGE_DUMP_ID 400
 #define BUILDER_SECOND_ROOT 1000
 #define BUILDER_HUGETLB_MINOR 250 /* of the device 0:250, which is that of hugetlbfs in all recordings */
+#define BUILDER_MAPPING_LIMIT 65530
 #define BUILDER_STACK_BYTES 64	  /* in every sample of a call, at least, where samples have any */
 
 struct builder_call {

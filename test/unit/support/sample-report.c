@@ -124,6 +124,7 @@ struct mmt_report sample_report(void)
 	    .from_ns = 1000000000,
 	    .to_ns = 63100000000,
 	    .mapping_limit = 65530,
+	    .most_mappings = processes,
 	    .events = {[MMT_COUNT_MMAP] = 1333, [MMT_COUNT_MUNMAP] = 5},
 	    .completeness = {.stacks_by_end = {[MMT_STACK_END_ENTRY] = 256, [MMT_STACK_END_NO_UNWIND_DATA] = 2},
 			     .complete_stacks = 256,

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/procfs/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/procfs/proc.h"
+#include "capture/recorder.h"
+
+static struct memory_limit *limit_of(struct memory_limit limits[NOTE_LIMITS], enum note_kind kind)
+{
+	return &limits[kind - NOTE_LIMIT_FIRST];
+}
+
+/* The soft limit in the line "NAME   SOFT   HARD   bytes". */
+static uint64_t find_soft_limit(const char *limits, const char *name)
+{
+	const char *line = strstr(limits, name);
+	char *end;
+	uint64_t bytes;
+
+	if (!line)
+		return LIMIT_BYTES_NONE;
+	line += strlen(name);
+	bytes = strtoull(line, &end, 10);
+	return end != line ? bytes : LIMIT_BYTES_NONE; /* "unlimited" */
+}
+
+/* The number in the line "NAME: NUMBER kB", or without a unit; 0: there is no such line. */
+static uint64_t find_field(const char *text, const char *name)
+{
+	char value[64];
+
+	return text_file_field(text, name, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
+}
+
+void limits_parse_process(const char *limits, const char *status, struct memory_limit parsed[NOTE_LIMITS])
+{
+	limit_of(parsed, NOTE_LIMIT_ADDRESS_SPACE)->bytes = find_soft_limit(limits, "Max address space");
+	limit_of(parsed, NOTE_LIMIT_DATA)->bytes = find_soft_limit(limits, "Max data size");
+	limit_of(parsed, NOTE_LIMIT_LOCKED)->bytes = find_soft_limit(limits, "Max locked memory");
+	limit_of(parsed, NOTE_LIMIT_LOCKED)->used = find_field(status, "VmLck") * 1024;
+}
+
+void limits_parse_machine(const char *meminfo, int64_t overcommit, struct memory_limit parsed[NOTE_LIMITS])
+{
+	uint64_t page = find_field(meminfo, "Hugepagesize") * 1024, total = find_field(meminfo, "HugePages_Total");
+	uint64_t left = find_field(meminfo, "HugePages_Free") - find_field(meminfo, "HugePages_Rsvd");
+
+	if (page)
+		*limit_of(parsed, NOTE_LIMIT_HUGE_PAGES) =
+		    (struct memory_limit){.bytes = total * page, .used = (total - left) * page};
+	if (overcommit == 0)
+		limit_of(parsed, NOTE_LIMIT_MEMORY)->bytes =
+		    (find_field(meminfo, "MemTotal") + find_field(meminfo, "SwapTotal")) * 1024;
+	if (overcommit == 2)
+		*limit_of(parsed, NOTE_LIMIT_COMMIT) =
+		    (struct memory_limit){.bytes = find_field(meminfo, "CommitLimit") * 1024,
+					  .used = find_field(meminfo, "Committed_AS") * 1024};
+}
+
+static void clear(struct memory_limit limits[NOTE_LIMITS])
+{
+	for (unsigned i = 0; i < NOTE_LIMITS; i++)
+		limits[i] = (struct memory_limit){.bytes = LIMIT_BYTES_NONE};
+}
+
+/* Writes the limits that exist and differ from `noted`. */
+static struct mmt_error *note(struct recorder *recorder, pid_t pid, uint64_t now_ns,
+			      const struct memory_limit limits[NOTE_LIMITS], const struct memory_limit *noted)
+{
+	struct mmt_error *error = NULL;
+
+	for (unsigned i = 0; !error && i < NOTE_LIMITS; i++) {
+		if (limits[i].bytes != LIMIT_BYTES_NONE &&
+		    (!noted || limits[i].bytes != noted[i].bytes || limits[i].used != noted[i].used))
+			error =
+			    recorder_note(recorder, NOTE_LIMIT_FIRST + i, pid, now_ns, limits[i].bytes, limits[i].used);
+	}
+	return error;
+}
+
+struct mmt_error *limits_note_process(struct recorder *recorder, pid_t pid)
+{
+	CLEANUP(free) char *text = NULL, *status = NULL;
+	struct memory_limit limits[NOTE_LIMITS];
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", pid);
+	if (text_file_read(-1, path, &text) < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (text_file_read(-1, path, &status) < 0)
+		return NULL;
+	clear(limits);
+	limits_parse_process(text, status, limits);
+	return note(recorder, pid, clock_now_ns(), limits, NULL);
+}
+
+struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns)
+{
+	struct memory_limit limits[NOTE_LIMITS], *noted = recorder->jobs.machine_limits;
+	CLEANUP(free) char *text = NULL;
+	struct mmt_error *error;
+
+	if (text_file_read(-1, "/proc/meminfo", &text) < 0)
+		return NULL;
+	if (!recorder->jobs.resident_series.begin_ns)
+		clear(noted);
+	clear(limits);
+	limits_parse_machine(text, text_file_number(-1, "/proc/sys/vm/overcommit_memory", -1), limits);
+	error = note(recorder, 0, now_ns, limits, noted);
+	memcpy(noted, limits, sizeof(limits));
+	return error;
+}
