@@ -28,6 +28,8 @@ struct processes {
 	VECTOR(struct space *) retired; /* empty; ended processes may still refer to these spaces */
 	struct space *let_go;		/* empty space of all released processes */
 	struct intern names;		/* 0 is "" */
+	uint64_t copied, held;		/* intervals: copied by all forks so far; at most in all spaces */
+	uint64_t recount_at, not_copied;
 };
 
 static struct mmt_error *create_space(const struct processes *processes, struct space **space_ret)
@@ -81,6 +83,11 @@ void processes_destroy(struct processes *processes)
 	map_deinit(&processes->live);
 	intern_deinit(&processes->names);
 	free(processes);
+}
+
+uint64_t processes_not_copied(const struct processes *processes)
+{
+	return processes->not_copied;
 }
 
 struct process *processes_at(const struct processes *processes, uint32_t index)
@@ -148,6 +155,45 @@ static struct thread *find_live(struct processes *processes, int32_t tid)
 	return recent;
 }
 
+/* The intervals of all spaces. */
+static uint64_t count_intervals(const struct processes *processes)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < processes->all.count; i++) {
+		const struct process *process = processes->all.items[i];
+
+		if (!process->borrows_space && process->space != processes->let_go)
+			count += space_counts(process->space).intervals;
+	}
+	return count;
+}
+
+/*
+ * A fork takes a few bytes in a recording, and copies a space of any size. Returns false if that would take too much
+ * memory or time: the child then has a space that is unknown. Intervals are counted again after many forks, because
+ * spaces may have been released.
+ */
+static bool can_copy(struct processes *processes, const struct space *origin)
+{
+	const struct processes_options *options = &processes->options;
+	uint64_t count = space_counts(origin).intervals;
+
+	if (!options->intervals_max)
+		return true;
+	if (processes->copied + count > options->copies_max)
+		return false;
+	if (processes->held + count > options->intervals_max && processes->all.count >= processes->recount_at) {
+		processes->held = count_intervals(processes);
+		processes->recount_at = processes->all.count + processes->all.count / 8 + 1;
+	}
+	if (processes->held + count > options->intervals_max)
+		return false;
+	processes->copied += count;
+	processes->held += count;
+	return true;
+}
+
 /* Give the process a space, a copy of `origin` or a new one, and give the space its observer. */
 static struct mmt_error *give_space(struct processes *processes, struct process *process, const struct space *origin)
 {
@@ -156,6 +202,10 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 	struct space *space;
 	struct mmt_error *error;
 
+	if (origin && !can_copy(processes, origin)) {
+		processes->not_copied++;
+		origin = NULL;
+	}
 	error = origin ? space_fork(origin, &space) : create_space(processes, &space);
 	if (error)
 		return error;
@@ -163,6 +213,7 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 		space_count_losses(space, options->losses);
 	process->space = space;
 	process->borrows_space = false;
+	space_set_owner(space, process);
 	if (options->observe && options->observe(options->context, process, &observer))
 		space_set_observer(space, &observer);
 	return NULL;
@@ -173,47 +224,44 @@ static void share_space(struct process *process, struct process *origin)
 	process->space = origin->space;
 	process->borrows_space = true;
 	process->next_sharer = origin->next_sharer;
+	process->previous_sharer = origin;
+	origin->next_sharer->previous_sharer = process;
 	origin->next_sharer = process;
 }
 
 /* Stop using the space. The next process that shares it inherits the rest of an owner's space. */
 static void leave_space(struct process *process)
 {
-	struct process *heir = process->next_sharer, *before = heir;
+	struct process *heir = process->next_sharer;
 
 	if (heir == process)
 		return;
-	while (before->next_sharer != process)
-		before = before->next_sharer;
-	before->next_sharer = heir;
-	process->next_sharer = process;
+	process->previous_sharer->next_sharer = heir;
+	heir->previous_sharer = process->previous_sharer;
+	process->next_sharer = process->previous_sharer = process;
 	if (process->borrows_space)
 		return;
 	process->borrows_space = true;
 	heir->borrows_space = false;
+	space_set_owner(heir->space, heir);
 	heir->named_by_ended = process->named_by_ended;
 	process->named_by_ended = false;
 }
 
-static struct process *find_space_owner(struct process *process)
-{
-	struct process *owner = process;
-
-	while (owner->borrows_space && owner->next_sharer != process)
-		owner = owner->next_sharer;
-	return owner->borrows_space ? process : owner;
-}
-
 const struct process *processes_space_owner(const struct processes *processes, const struct process *process)
 {
-	return process == processes->undecided ? process : find_space_owner(processes->all.items[process->index]);
+	const struct process *owner = space_owner(process->space);
+
+	return process == processes->undecided || !owner ? process : owner;
 }
 
 /* An ended process still refers to the space that it shared. */
 static void note_former(struct process *process)
 {
+	struct process *owner = space_owner(process->space);
+
 	if (process->next_sharer != process)
-		find_space_owner(process->next_sharer)->named_by_ended = true;
+		owner->named_by_ended = true;
 }
 
 void processes_release_space(struct processes *processes, struct process *process)
@@ -255,7 +303,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 		return error_create(MMT_ERROR_FORMAT, "more than %zu processes: too many for a recording of this size",
 				    processes->options.processes_max);
 	}
-	process->next_sharer = process;
+	process->next_sharer = process->previous_sharer = process;
 	process->index = process->holder = process->forked_from = (uint32_t)processes->all.count;
 	process->pid = pid;
 	process->started_ns = time_ns;
@@ -346,27 +394,10 @@ static void end_threads(struct processes *processes, const struct process *proce
 	}
 }
 
-/* Find the current owner of a process's space; the process may have left the space and still refer to it. NULL: no
- * owner. */
-static struct process *find_owner(const struct processes *processes, struct process *process)
-{
-	if (process->space == processes->let_go)
-		return NULL;
-	if (!process->borrows_space)
-		return process;
-	for (size_t i = 0; i < processes->all.count; i++) {
-		struct process *owner = processes->all.items[i];
-
-		if (!owner->borrows_space && owner->space == process->space)
-			return owner;
-	}
-	return NULL;
-}
-
 /* An ended process is alive again: it had threads without any event. It uses the space that it had. */
 static struct mmt_error *revive(struct processes *processes, struct process *process)
 {
-	struct process *owner = find_owner(processes, process);
+	struct process *owner = space_owner(process->space);
 	bool let_go = process->space == processes->let_go;
 	struct mmt_error *error;
 
@@ -536,15 +567,17 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	if (!process || process->pid != tid || process->borrows_space || process->next_sharer != process ||
 	    !(clone_flags & CLONE_VM) || (clone_flags & CLONE_THREAD))
 		return NULL;
-	origin = find_owner(processes, processes->all.items[process->forked_from]);
+	origin = space_owner(processes->all.items[process->forked_from]->space);
 	if (!origin || origin->space == process->space || origin->space == processes->let_go)
 		return NULL;
 	if (process->named_by_ended && !vector_push(&processes->retired, process->space))
 		return &error_no_memory;
-	if (process->named_by_ended)
+	if (process->named_by_ended) {
 		space_release(process->space);
-	else
+		space_set_owner(process->space, NULL);
+	} else {
 		space_destroy(process->space);
+	}
 	process->named_by_ended = false;
 	share_space(process, origin);
 	lend_space(processes, process, clone_flags);

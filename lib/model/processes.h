@@ -20,19 +20,19 @@ struct process {
 	bool recorded;		 /* selected by the user, or descended from a selected process; false for processes that
 				    are only mentioned */
 	bool ended;
-	bool borrows_space;	       /* vfork, CLONE_VM: `space` belongs to another process */
-	bool named_by_ended;	       /* an ended process that borrowed the space still refers to it; set on the
-					  owner */
-	struct process *next_sharer;   /* circular list of the live processes that use `space` */
-	uint64_t started_ns, ended_ns; /* 0: before the recording; UINT64_MAX: alive at the end */
-	uint64_t program_ns;	       /* start of its program: its fork or exec; 0: before the recording */
-	uint32_t thread_count;	       /* all threads ever seen; UINT32_MAX: this many or more */
-	uint32_t name;		       /* name of its main thread: for processes_name() */
-	uint32_t holder;	       /* for processes_holder() */
-	uint32_t forked_from;	       /* index of the process that forked it; its own index: unknown */
-	struct thread *threads;	       /* the live ones */
-	struct space *space;	       /* never NULL */
-	struct space_remains remains;  /* of its space when that was released */
+	bool borrows_space;  /* vfork, CLONE_VM: `space` belongs to another process */
+	bool named_by_ended; /* an ended process that borrowed the space still refers to it; set on the
+				owner */
+	struct process *next_sharer, *previous_sharer; /* circular list of the live processes that use `space` */
+	uint64_t started_ns, ended_ns;		       /* 0: before the recording; UINT64_MAX: alive at the end */
+	uint64_t program_ns;	      /* start of its program: its fork or exec; 0: before the recording */
+	uint32_t thread_count;	      /* all threads ever seen; UINT32_MAX: this many or more */
+	uint32_t name;		      /* name of its main thread: for processes_name() */
+	uint32_t holder;	      /* for processes_holder() */
+	uint32_t forked_from;	      /* index of the process that forked it; its own index: unknown */
+	struct thread *threads;	      /* the live ones */
+	struct space *space;	      /* never NULL */
+	struct space_remains remains; /* of its space when that was released */
 };
 
 struct thread {
@@ -52,6 +52,8 @@ struct processes_options {
 	const struct kernel_rules *rules; /* see space_create() */
 	const uint64_t *losses;		  /* for space_count_losses(); may be NULL */
 	size_t processes_max;		  /* more processes are an error; 0: no limit */
+	uint64_t intervals_max;		  /* of all spaces: see processes_not_copied(); 0: no limit */
+	uint64_t copies_max;		  /* intervals copied by all forks */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
 	void *context;
 };
@@ -67,6 +69,9 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 
 struct process *processes_at(const struct processes *processes, uint32_t index);
 size_t processes_count(const struct processes *processes);
+/* How many forked processes began with an unknown space instead of a copy, because the limits of the options were
+ * reached. */
+uint64_t processes_not_copied(const struct processes *processes);
 /* Index of the process that holds what this process maps: itself. A child of vfork, until it executes a program, maps
  * for its parent, which gets the space back. */
 uint32_t processes_holder(const struct processes *processes, const struct process *process);

@@ -77,14 +77,26 @@ _, status, usage = os.wait4(process.pid, 0)
 print(os.waitstatus_to_exitcode(status), int(usage.ru_utime + usage.ru_stime), usage.ru_maxrss)' "$@"
 }
 
-files=(empty-* endless-record zero-*)
-[ ${#files[@]} -ge 9 ] || complain "only ${#files[@]} files"
+# Valid records, of processes that share or copy what they inherit, and of which there are more than a recorder writes.
+for kind in copies wide-forks wide-ends sharers restarts chain failures; do
+	"$BUILD/test/make-bombs" "$kind" 15000 "valid-$kind" || complain "make-bombs $kind: status $?"
+done
+"$BUILD/test/make-bombs" repeats 400000 valid-repeats || complain "make-bombs repeats: status $?"
+files=(empty-* endless-record zero-* valid-*)
+[ ${#files[@]} -ge 17 ] || complain "only ${#files[@]} files"
 for file in "${files[@]}"; do
 	read -r status seconds memory < <(cost "$MMTRACE" report "$file")
 	[[ $status == [02] ]] || complain "$file: exit status $status"
 	[ "$seconds" -lt 10 ] || complain "$file: $seconds s of processor time"
 	[ "$memory" -le "$kilobytes" ] || complain "$file: $memory KB"
 done
+
+for kind in copies wide-forks wide-ends; do
+	"$MMTRACE" report "valid-$kind" | grep -q 'forked processes inherited are left out: too many' ||
+		complain "valid-$kind: the report does not say what it left out"
+done
+"$MMTRACE" report valid-repeats | grep -q 'more compressed records than a file of this size can have' ||
+	complain "valid-repeats: the report does not say what it left out"
 
 # The debug information in the seed needs a larger stack than that.
 for command in "report $seed" "report --html page $seed" "export -f pprof -o profile $seed" "diff $seed $seed" \

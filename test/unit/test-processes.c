@@ -633,6 +633,38 @@ START_TEST(exec_ends_only_the_threads_of_its_process)
 }
 END_TEST
 
+/* A fork takes few bytes in a recording, and its copy much memory and time. */
+START_TEST(too_many_inherited_mappings_are_left_out)
+{
+	struct processes_options options = {.page_bytes = PAGE,
+					    .intervals_max = _i ? 1000 : 100,
+					    .copies_max = _i ? 100 : 1000,
+					    .observe = observe,
+					    .context = allocated};
+
+	processes_destroy(processes);
+	ck_assert_ptr_null(processes_create(&options, &processes));
+	thread_of(100, 100);
+	exec_task(100, 100, 1);
+	for (uint64_t page = 10; page < 50; page++)
+		map(100, 2 * page, 5);
+	/* Two copies of 40 mappings are made. */
+	for (int32_t pid = 200; pid < 203; pid++) {
+		bool copied = pid < 202;
+
+		fork_task(pid, pid, 100, 100, 0, 10);
+		ck_assert_int_eq(space_is_described(processes_find(processes, pid)->space), copied);
+		ck_assert_uint_eq(space_counts(processes_find(processes, pid)->space).intervals, copied ? 40 : 0);
+	}
+	ck_assert_uint_eq(processes_not_copied(processes), 1);
+	/* What an exec releases can be copied again. */
+	for (int32_t pid = 200; pid < 203; pid++)
+		exec_task(pid, pid, 20);
+	fork_task(300, 300, 100, 100, 0, 30);
+	ck_assert_int_eq(space_is_described(processes_find(processes, 300)->space), !_i);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("processes");
@@ -654,5 +686,6 @@ Suite *test_suite(void)
 	    late_flags_keep_a_shared_space, late_flags_leave_no_process_without_a_space,
 	    repeated_fork_record_makes_no_second_process, too_many_processes_are_an_error,
 	    exec_ends_only_the_threads_of_its_process);
+	tcase_add_loop_test(life, too_many_inherited_mappings_are_left_out, 0, 2);
 	return suite;
 }

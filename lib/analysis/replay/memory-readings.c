@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay/memory-readings.h"
 
+#include <stdlib.h>
+
 #include "base/wide-sum.h"
 #include "trace/format/format.h"
 
@@ -15,6 +17,7 @@ void memory_readings_deinit(struct memory_readings *memory)
 	vector_deinit(&memory->readings);
 	vector_deinit(&memory->processes);
 	map_deinit(&memory->latest);
+	vector_deinit(&memory->sorted);
 }
 
 /* Keep the readings at even places. */
@@ -95,8 +98,6 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 	if (event->time_ns < memory->from_ns)
 		return NULL;
 	if (!process || process->over) {
-		const size_t earlier = process ? (size_t)(process - memory->processes.items) + 1 : 0;
-
 		if (memory->processes.count == PROCESSES_MAX)
 			return NULL;
 		if (!map_put(&memory->latest, (uint32_t)event->pid, memory->processes.count))
@@ -105,7 +106,6 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 		if (!process)
 			return &error_no_memory;
 		process->pid = event->pid;
-		process->earlier = earlier;
 		process->of.start_ns = event->time_ns;
 		process->of.start_resident_bytes = bytes;
 	}
@@ -292,12 +292,42 @@ uint64_t memory_readings_resident(const struct memory_readings *memory)
 	return memory->readings.count ? memory->readings.items[memory->readings.count - 1].resident_bytes : MMT_UNKNOWN;
 }
 
+/* Whether the readings of a process come before those of this PID that start later than `start_ns`. */
+static bool is_before(const struct process_readings *process, int32_t pid, uint64_t start_ns)
+{
+	return process->pid != pid ? process->pid < pid : process->of.start_ns <= start_ns;
+}
+
+/* `processes` is in the order of the starts. */
+static int compare_processes(const void *left, const void *right, void *processes)
+{
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct process_readings *all = processes;
+
+	if (all[a].pid != all[b].pid)
+		return all[a].pid < all[b].pid ? -1 : 1;
+	return (a > b) - (a < b);
+}
+
+struct mmt_error *memory_readings_sort(struct memory_readings *memory)
+{
+	for (size_t i = memory->sorted.count; i < memory->processes.count; i++) {
+		if (!vector_push(&memory->sorted, (uint32_t)i))
+			return &error_no_memory;
+	}
+	if (memory->sorted.count)
+		qsort_r(memory->sorted.items, memory->sorted.count, sizeof(*memory->sorted.items), compare_processes,
+			memory->processes.items);
+	return NULL;
+}
+
 struct process_readings *memory_readings_of(const struct memory_readings *memory, int32_t pid, uint64_t started_ns,
 					    uint64_t ended_ns)
 {
-	struct process_readings *process = find_latest(memory, pid);
+	const struct process_readings *all = memory->processes.items;
+	size_t after =
+	    partition_point(memory->sorted.count, i, is_before(&all[memory->sorted.items[i]], pid, ended_ns));
+	struct process_readings *found = after ? &memory->processes.items[memory->sorted.items[after - 1]] : NULL;
 
-	while (process && (process->of.start_ns < started_ns || process->of.start_ns > ended_ns))
-		process = process->earlier ? &memory->processes.items[process->earlier - 1] : NULL;
-	return process;
+	return found && found->pid == pid && found->of.start_ns >= started_ns ? found : NULL;
 }

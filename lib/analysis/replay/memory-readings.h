@@ -30,7 +30,6 @@ struct memory_point {
 struct process_readings {
 	int32_t pid;
 	struct mmt_process_readings of; /* the first and the last one */
-	size_t earlier;			/* 1 + index of an earlier process with this PID; 0: none */
 	bool over;			/* another process has the PID */
 	VECTOR(struct memory_point) points;
 	bool has_pss;
@@ -43,7 +42,8 @@ struct memory_readings {
 	uint64_t page_bytes;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
 	VECTOR(struct process_readings) processes;
-	struct map latest; /* by PID: index of the latest process in `processes` */
+	struct map latest;	 /* by PID: index of the latest process in `processes` */
+	VECTOR(uint32_t) sorted; /* indexes in `processes`, by PID and start; made by memory_readings_sort() */
 	size_t point_count;
 	uint64_t number; /* of the last reading; 0: none */
 	bool has_pss;	 /* of some process */
@@ -66,7 +66,10 @@ size_t memory_readings_first(const struct memory_readings *memory, uint64_t from
 /* RSS in the latest reading; MMT_UNKNOWN: there is no reading. */
 uint64_t memory_readings_resident(const struct memory_readings *memory);
 
-/* The readings of the process with this PID that lived in this period; NULL: none. Valid until the next event. */
+/* Call this after the last event, and before memory_readings_of(). */
+struct mmt_error *memory_readings_sort(struct memory_readings *memory) MMT_MUST_CHECK;
+
+/* The readings of the process with this PID that lived in this period; NULL: none. */
 struct process_readings *memory_readings_of(const struct memory_readings *memory, int32_t pid, uint64_t started_ns,
 					    uint64_t ended_ns);
 

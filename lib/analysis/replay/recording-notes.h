@@ -42,7 +42,7 @@ struct notes {
 	struct memory_readings memory; /* of these processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
-	struct intern control_groups;		/* paths */
+	struct intern control_groups; /* paths */
 	VECTOR(struct noted_limit) limits;
 	struct map limit_places;		/* see notes_limit() */
 	uint64_t latest_ns;			/* time of the last note */

@@ -16,11 +16,26 @@
 
 /*
  * Each process takes some KiB of memory, so a small file must not be able to claim millions of them. The limit is
- * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the fork and exit of a process take at least 36
- * bytes, compressed.
+ * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the records of a process take at least 105 bytes,
+ * compressed.
  */
 #define PROCESSES_ANYWHERE 16384
-#define PROCESS_BYTES 16
+#define PROCESS_BYTES 96
+
+/* What forked processes inherit may take 100 MB of memory and some seconds in the report of a small file. */
+#define INTERVALS_ANYWHERE (768u << 10)
+#define INTERVAL_BYTES 16
+#define SMALL_FILE_BYTES (5u << 20)
+#define COPIES_PER_INTERVAL 128
+
+static void limit_processes(struct processes_options *options, uint64_t file_bytes)
+{
+	options->processes_max = PROCESSES_ANYWHERE + (size_t)(file_bytes / PROCESS_BYTES);
+	options->intervals_max = INTERVALS_ANYWHERE + file_bytes / INTERVAL_BYTES;
+	if (file_bytes > SMALL_FILE_BYTES)
+		options->intervals_max += file_bytes - SMALL_FILE_BYTES;
+	options->copies_max = options->intervals_max * COPIES_PER_INTERVAL;
+}
 
 /* Context of a space's observer. */
 struct observed {
@@ -228,7 +243,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 					  .lifetime_steps = options->report->lifetime_steps};
 	struct mmt_error *error;
 
-	spaces.processes_max = PROCESSES_ANYWHERE + (size_t)(reader_file_bytes(replay->reader) / PROCESS_BYTES);
+	limit_processes(&spaces, reader_file_bytes(replay->reader));
 	if (replay->metadata->ours) {
 		replay->first_ns = replay->metadata->info.start_ns;
 		spaces.page_bytes = replay->metadata->info.page_bytes;

@@ -290,6 +290,7 @@ struct report {
 	struct page_readings readings;
 	struct resident_kinds kinds;
 	struct arena arena;
+	struct map programs; /* of shared spaces */
 };
 
 void mmt_report_options_init_size(struct mmt_report_options *options, size_t size)
@@ -374,11 +375,11 @@ static void describe_check(const struct report *report, const struct process *pr
 }
 
 /* The lowest executable mapping of a file: the kernel maps programs below their libraries. */
-static const char *find_program(const struct report *report, const struct process *process)
+static const char *find_program(const struct report *report, const struct space *space)
 {
 	const struct space_interval *interval;
 
-	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+	for (uint64_t address = 0; (interval = space_next(space, address)); address = interval->end) {
 		const struct space_attributes *attributes = &interval->attributes;
 		const char *path = attributes->path ? code_view_path_name(report->replay.code, attributes->path) : "";
 
@@ -389,6 +390,18 @@ static const char *find_program(const struct report *report, const struct proces
 	return NULL;
 }
 
+/* Many processes may share a space with many mappings. */
+static struct mmt_error *find_shared_program(struct report *report, const struct process *process,
+					     const char **program_ret)
+{
+	const uint64_t key = (uintptr_t)process->space, *found = map_get(&report->programs, key);
+
+	*program_ret = found ? (const char *)(uintptr_t)*found : find_program(report, process->space);
+	if (found || (!process->borrows_space && process->next_sharer == process))
+		return NULL;
+	return map_put_pointer(&report->programs, key, *program_ret) ? NULL : &error_no_memory;
+}
+
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
@@ -396,6 +409,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	const struct held_bytes *now = &process_totals.now, *ended = &process_totals.ended;
 	const struct process_readings *readings = growth_process_readings(&report->replay, process);
 	const struct notes *notes = &report->replay.notes;
+	struct mmt_error *error;
 	const struct process_start *start = notes_start(notes, process->pid);
 
 	*described = (struct mmt_process){
@@ -406,7 +420,6 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .threads = process->thread_count,
 	    .start_boot_ns = start ? start->boot_ns : 0,
 	    .control_group = start ? intern_get(&notes->control_groups, start->control_group, NULL) : "",
-	    .program = find_program(report, process),
 	    .resident_bytes = sum_residency(report, process),
 	    .readings = readings ? &readings->of : NULL,
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
@@ -417,6 +430,9 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	};
 	if (!described->name)
 		return &error_no_memory;
+	error = find_shared_program(report, process, &described->program);
+	if (error)
+		return error;
 	report->result.ended_bytes += ended->unfreed;
 	report->result.before_bytes += now->older;
 	report->result.kernel_bytes += now->kernel;
@@ -670,6 +686,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->replay.watch.started_context = report;
 	error = replay_run(&report->replay);
 	if (!error)
+		error = memory_readings_sort(&report->replay.notes.memory);
+	if (!error)
 		error = page_readings_end(&report->readings, &report->replay);
 	if (!error)
 		error = describe_recording(report, options);
@@ -771,6 +789,7 @@ void mmt_report_destroy(struct mmt_report *result)
 	steps_deinit(&report->steps);
 	page_readings_deinit(&report->readings);
 	resident_kinds_deinit(&report->kinds);
+	map_deinit(&report->programs);
 	arena_deinit(&report->arena);
 	replay_deinit(&report->replay);
 	free(report);

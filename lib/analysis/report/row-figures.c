@@ -573,14 +573,11 @@ static uint64_t count_live_threads(const struct replay *replay, const struct mmt
 {
 	uint64_t count = 0;
 
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+	for (size_t i = 0; group->pattern == MMT_PATTERN_THREAD_STACK && i < group->pid_count; i++) {
+		const struct process *process = processes_find(replay->processes, group->pids[i]);
 
-		for (size_t j = 0; j < group->pid_count; j++) {
-			for (const struct thread *thread = process->threads; thread && group->pids[j] == process->pid;
-			     thread = thread->next)
-				count++;
-		}
+		for (const struct thread *thread = process ? process->threads : NULL; thread; thread = thread->next)
+			count++;
 	}
 	return count;
 }

@@ -128,6 +128,8 @@ bool row_details_arenas(const struct replay *replay, const struct rows *rows, bo
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 		const struct space_interval *interval;
 
+		if (process->borrows_space)
+			continue;
 		for (uint64_t address = 0; ok && (interval = space_next(process->space, address));
 		     address = interval->end) {
 			const struct account *owner = process_totals_owner(replay, interval);

@@ -47,6 +47,7 @@ const char *mmt_warning_name(enum mmt_warning warning)
 	    [MMT_WARNING_DEBUG_INFORMATION] = "debug-information",
 	    [MMT_WARNING_MORE_WARNINGS] = "more-warnings",
 	    [MMT_WARNING_UNRECORDED_CHILDREN] = "unrecorded-children",
+	    [MMT_WARNING_INHERITED_NOT_COPIED] = "inherited-not-copied",
 	};
 
 	return (size_t)warning < sizeof(names) / sizeof(*names) ? names[warning] : "unknown";
@@ -427,6 +428,13 @@ static void find_huge_sums(const struct replay *replay, struct warnings *warning
 /* A supervisor's memory may be level while that of its workers grows. */
 static void find_unrecorded_children(const struct replay *replay, struct warnings *warnings)
 {
+	uint64_t not_copied = processes_not_copied(replay->processes);
+
+	if (not_copied)
+		add_warning(warnings, MMT_WARNING_INHERITED_NOT_COPIED,
+			    "the mappings that %" PRIu64 " forked processes inherited are left out: too many for a "
+			    "recording of this size",
+			    not_copied);
 	for (size_t i = 0; i < replay->notes.unrecorded_children.count; i++) {
 		const struct missing_children *children = &replay->notes.unrecorded_children.items[i];
 

@@ -55,6 +55,7 @@ struct snapshot {
 };
 
 struct space {
+	void *owner; /* the caller's */
 	struct space_observer observer;
 	uint64_t page_bytes;
 	struct intervals mapped;

@@ -54,6 +54,16 @@ void space_destroy(struct space *space)
 	free(space);
 }
 
+void space_set_owner(struct space *space, void *owner)
+{
+	space->owner = owner;
+}
+
+void *space_owner(const struct space *space)
+{
+	return space->owner;
+}
+
 void space_set_observer(struct space *space, const struct space_observer *observer)
 {
 	struct interval_node *node;

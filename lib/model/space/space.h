@@ -155,6 +155,10 @@ struct space_options {
 /* A new space is completely unknown: see space_exec(). */
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret) MMT_MUST_CHECK;
 
+/* The caller's own pointer; initially NULL. */
+void space_set_owner(struct space *space, void *owner);
+void *space_owner(const struct space *space);
+
 /* Set another observer (NULL: none) and call allocated() for all mappings. Use this on the result of space_fork(). */
 void space_set_observer(struct space *space, const struct space_observer *observer);
 

@@ -8,6 +8,10 @@
 #include "base/cleanup.h"
 #include "base/compression.h"
 
+/* See is_bomb(). */
+#define PLAIN_RECORDS_ANYWHERE (2u << 20)
+#define PLAIN_BYTES_ANYWHERE (1ull << 30)
+#define PLAIN_EXPANSION 600
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define WINDOW_BYTES (256u << 10) /* the part of the file in memory, at most; larger than any record */
 
@@ -21,7 +25,8 @@ struct records {
 				       NULL: none yet */
 	size_t plain_position;
 	struct record_block *retired;
-	struct mmt_error *plain_damage; /* error to return after the records that could be decompressed */
+	uint64_t plain_records, plain_bytes; /* decompressed so far */
+	struct mmt_error *plain_damage;	     /* error to return after the records that could be decompressed */
 	bool ended;
 };
 
@@ -282,6 +287,14 @@ bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **dat
 	return true;
 }
 
+/* A small file must not take hours: compressed records of a recorder take two bytes or more, and their stack dumps,
+ * which are mostly zeros, a 463rd part of their size. */
+static bool is_bomb(const struct records *records)
+{
+	return records->plain_records > PLAIN_RECORDS_ANYWHERE + records->file->size ||
+	       records->plain_bytes > PLAIN_BYTES_ANYWHERE + records->file->size * PLAIN_EXPANSION;
+}
+
 static struct mmt_error *decompress(struct records *records, const struct record *record, struct mmt_error **damage_ret)
 {
 	const uint8_t *data;
@@ -291,6 +304,12 @@ static struct mmt_error *decompress(struct records *records, const struct record
 	if (!records_find_stream(record->data, record->header.size, &data, &size)) {
 		records->ended = true;
 		*damage_ret = describe_damage(record->offset, record->header.type, "invalid size inside");
+		return NULL;
+	}
+	if (is_bomb(records)) {
+		records->ended = true;
+		*damage_ret = describe_damage(record->offset, record->header.type,
+					      "more compressed records than a file of this size can have");
 		return NULL;
 	}
 	error = begin_plain(records, record, compress_expect_content(data, size, LIMIT_FRAME_BYTES));
@@ -335,6 +354,8 @@ static inline bool next_inner(struct records *records, struct record *record, st
 	if (record->header.size > left)
 		return false;
 	records->plain_position += record->header.size;
+	records->plain_records++;
+	records->plain_bytes += record->header.size;
 	return true;
 }
 
