@@ -728,6 +728,8 @@ static int check_arguments(const struct command *command, struct record_argument
 	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
 		return message_usage(
 		    command, "--lean and -g fp cannot be combined: --lean records no callchain, and -g fp only that");
+	if (options->cgroup && !*options->cgroup)
+		return message_usage(command, "--cgroup: the group's path is empty");
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
 	if (given->pack && record_summary_is_stream(options))

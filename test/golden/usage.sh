@@ -42,6 +42,7 @@ refuse 2 " export: viewers of heaptrack open only names that end in .gz: --outpu
 refuse 2 " pack: cannot pack standard input: pass a file" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 2 " record: --output: the file's name is empty" record --output= -- true
+refuse 2 " record: --cgroup: the group's path is empty" record -G ""
 refuse 2 " record: --pid: '1,,2' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p 1,,2
 refuse 2 " record: --pid: '1, ' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p '1, '
 refuse 2 " record: --pid: '' is not a PID or TID: the list is empty (\`pidof\` prints nothing if no such program runs)" record -p ''

@@ -203,15 +203,16 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 	bool any = true;
 
 	path = skip_hierarchy(path);
-	if (*path)
-		try_group(&search, path);
-	if (*path && search.fd < 0 && !*search.other)
+	if (!*path)
+		return error_create(MMT_ERROR_INVALID, "the path of the control group is empty");
+	try_group(&search, path);
+	if (search.fd < 0 && !*search.other)
 		any = try_under_mounts(&search, path, true);
 	*fd_ret = search.fd;
 	if (search.fd >= 0)
 		return NULL;
 	tried = search;
-	if (*path && !*search.other)
+	if (!*search.other)
 		(void)try_under_mounts(&search, path, false);
 	if (search.fd >= 0) {
 		*fd_ret = search.fd;
@@ -235,7 +236,7 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 			    " in %s. /proc/PID/cgroup shows the group "
 			    "of a process, in the line with 0:: (cgroup2) or perf_event (version 1); for a container, "
 			    "docker inspect -f '{{.State.Pid}}' NAME prints a PID",
-			    path, *tried.tried ? tried.tried : "an empty path");
+			    path, tried.tried);
 }
 
 bool cgroup_has_processes(int cgroup)

@@ -710,9 +710,14 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 	for (size_t i = 0; !error && i < recorder->jobs.start_ranges.count; i++) {
 		size_t count = processes->count;
 
-		/* With all processes of a large machine, the others are left out. */
-		if (count && (runs > START_RUNS_MAX || clock_now_ns() > end_ns))
+		if (count && (runs > START_RUNS_MAX || clock_now_ns() > end_ns)) {
+			recorder_message(
+			    recorder, true,
+			    "the resident pages of %zu of %zu processes were not read at the start: there are too "
+			    "many, or it takes too long; the report does not say in which memory they grew",
+			    recorder->jobs.start_ranges.count - i, recorder->jobs.start_ranges.count);
 			break;
+		}
 		error = read_process(recorder, &recorder->jobs.start_ranges.items[i], NULL, processes);
 		runs += processes->count > count ? processes->items[count].runs.count : 0;
 	}
