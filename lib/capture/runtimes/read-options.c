@@ -39,10 +39,10 @@ static bool scan(struct runtime_options *options, pid_t pid, uint64_t began_ns, 
 {
 	const struct option_value read = {.pid = pid, .began_ns = began_ns, .option = OPTIONS_READ};
 
-	if (arguments->size && arguments->complete && variables->complete && !vector_push(&options->values, read))
+	if (variables->complete && !vector_push(&options->values, read))
 		return false;
-	return runtime_options_scan(options, pid, began_ns, arguments->bytes, arguments->complete ? arguments->size : 0,
-				    variables->bytes, variables->complete ? variables->size : 0);
+	return runtime_options_scan(options, pid, began_ns, arguments->bytes, arguments->size, variables->bytes,
+				    variables->complete ? variables->size : 0);
 }
 
 struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process)
@@ -60,9 +60,11 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 	if (arguments.bytes && variables.bytes) {
 		read_text(&recorder->calls, process->pid, "cmdline", &arguments);
 		read_text(&recorder->calls, process->pid, "environ", &variables);
-		stored = scan(&recorder->jobs.options, process->pid, began_ns, &arguments, &variables);
-		process->options_read = true;
+		/* If the process is stuck, its next snapshot tries again. */
+		process->options_read = arguments.complete && arguments.size;
 		process->options_ns = began_ns;
+		stored = !process->options_read ||
+			 scan(&recorder->jobs.options, process->pid, began_ns, &arguments, &variables);
 		/* Both may contain passwords. */
 		explicit_bzero(arguments.bytes, arguments.size);
 		explicit_bzero(variables.bytes, variables.size);
