@@ -16,6 +16,7 @@
 #include "base/compression.h"
 #include "support/recording-builder.h"
 #include "trace/sections/copies.h"
+#include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
 
 #define START 5000000000ull
@@ -274,6 +275,18 @@ static void put_huge_pages(struct recording_builder *builder, struct buffer *buf
 	recording_huge_pages_deinit(&huge);
 }
 
+static void put_options(struct recording_builder *builder, struct buffer *buffer)
+{
+	struct runtime_options options = {0};
+	static const char arguments[] = "java\0-Xmx64m\0-XX:+PreserveFramePointer", variables[] = "MALLOC_ARENA_MAX=2";
+	const struct option_value read = {.pid = PID, .option = OPTIONS_READ};
+
+	check(vector_push(&options.values, read) &&
+	      runtime_options_scan(&options, PID, 0, arguments, sizeof(arguments), variables, sizeof(variables)));
+	put_section(builder, FEATURE_MMTRACE_OPTIONS, buffer, runtime_options_encode(&options, buffer));
+	runtime_options_deinit(&options);
+}
+
 static void read_module(const char *path, struct buffer *content)
 {
 	FILE *stream = fopen(path, "rb");
@@ -335,6 +348,7 @@ static void finish(struct recording_builder *builder, const char *module)
 	put_code(builder, &buffer);
 	put_page_readings(builder, &buffer);
 	put_huge_pages(builder, &buffer);
+	put_options(builder, &buffer);
 	put_module(builder, &buffer, module);
 	put_build_ids(builder, &buffer);
 	buffer_deinit(&buffer);
