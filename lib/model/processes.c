@@ -30,6 +30,7 @@ struct processes {
 	struct intern names;		/* 0 is "" */
 	uint64_t copied, held;		/* intervals: copied by all forks so far; at most in all spaces */
 	uint64_t recount_at, not_copied;
+	size_t released; /* processes that refer to `let_go` */
 };
 
 static struct mmt_error *create_space(const struct processes *processes, struct space **space_ret)
@@ -155,6 +156,15 @@ static struct thread *find_live(struct processes *processes, int32_t tid)
 	return recent;
 }
 
+#define SPACE_INTERVALS 32 /* as much memory as a space takes besides its intervals */
+
+static uint64_t copy_size(const struct space *space)
+{
+	uint64_t intervals = space_counts(space).intervals;
+
+	return intervals ? intervals + SPACE_INTERVALS : 0;
+}
+
 /* The intervals of all spaces. */
 static uint64_t count_intervals(const struct processes *processes)
 {
@@ -164,7 +174,7 @@ static uint64_t count_intervals(const struct processes *processes)
 		const struct process *process = processes->all.items[i];
 
 		if (!process->borrows_space && process->space != processes->let_go)
-			count += space_counts(process->space).intervals;
+			count += copy_size(process->space);
 	}
 	return count;
 }
@@ -177,7 +187,7 @@ static uint64_t count_intervals(const struct processes *processes)
 static bool can_copy(struct processes *processes, const struct space *origin)
 {
 	const struct processes_options *options = &processes->options;
-	uint64_t count = space_counts(origin).intervals;
+	uint64_t count = copy_size(origin);
 
 	if (!options->intervals_max)
 		return true;
@@ -211,6 +221,7 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 		return error;
 	if (!origin && options->losses)
 		space_count_losses(space, options->losses);
+	processes->released -= process->space == processes->let_go;
 	process->space = space;
 	process->borrows_space = false;
 	space_set_owner(space, process);
@@ -272,6 +283,7 @@ void processes_release_space(struct processes *processes, struct process *proces
 	process->remains = space_remains(process->space);
 	space_destroy(process->space);
 	process->space = processes->let_go;
+	processes->released++;
 }
 
 /* Another event arrived, so no clone flags will come: the space was copied. */
@@ -289,6 +301,14 @@ static struct mmt_error *resolve_fork(struct processes *processes)
 	return give_space(processes, process, processes->all.items[process->forked_from]->space);
 }
 
+/* Processes whose spaces were released take less memory. */
+static bool has_too_many(const struct processes *processes)
+{
+	const size_t max = processes->options.processes_max, count = processes->all.count;
+
+	return max && (count - processes->released >= max || count / 5 * 2 >= max);
+}
+
 /* A process with a parent shares the parent's space. */
 static struct mmt_error *add_process(struct processes *processes, int32_t pid, struct process *parent, uint64_t time_ns,
 				     struct process **process_ret)
@@ -298,7 +318,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 
 	if (!process)
 		return &error_no_memory;
-	if (processes->options.processes_max && processes->all.count >= processes->options.processes_max) {
+	if (has_too_many(processes)) {
 		free(process);
 		return error_create(MMT_ERROR_FORMAT, "more than %zu processes: too many for a recording of this size",
 				    processes->options.processes_max);

@@ -607,6 +607,13 @@ START_TEST(too_many_processes_are_an_error)
 	error = processes_fork(few, 6, 6, 1, 1, NOW_NS);
 	ck_assert_ptr_nonnull(error);
 	mmt_error_destroy(error);
+	/* Those that were released count less. */
+	ck_assert_ptr_null(processes_exit(few, 2, 2, NOW_NS));
+	processes_release_space(few, processes_find(few, 2));
+	ck_assert_ptr_null(processes_thread(few, 5, 5, NOW_NS, &thread));
+	error = processes_thread(few, 7, 7, NOW_NS, &thread);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
 	processes_destroy(few);
 }
 END_TEST
@@ -637,8 +644,8 @@ END_TEST
 START_TEST(too_many_inherited_mappings_are_left_out)
 {
 	struct processes_options options = {.page_bytes = PAGE,
-					    .intervals_max = _i ? 1000 : 100,
-					    .copies_max = _i ? 100 : 1000,
+					    .intervals_max = _i ? 1000 : 215,
+					    .copies_max = _i ? 200 : 1000,
 					    .observe = observe,
 					    .context = allocated};
 
@@ -648,7 +655,7 @@ START_TEST(too_many_inherited_mappings_are_left_out)
 	exec_task(100, 100, 1);
 	for (uint64_t page = 10; page < 50; page++)
 		map(100, 2 * page, 5);
-	/* Two copies of 40 mappings are made. */
+	/* Two copies of 40 mappings are made; each counts 32 more for the space itself. */
 	for (int32_t pid = 200; pid < 203; pid++) {
 		bool copied = pid < 202;
 

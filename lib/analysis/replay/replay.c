@@ -16,11 +16,11 @@
 
 /*
  * Each process takes some KiB of memory, so a small file must not be able to claim millions of them. The limit is
- * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the records of a process take at least 105 bytes,
- * compressed.
+ * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the records of a process that only ends take 45
+ * bytes, compressed.
  */
 #define PROCESSES_ANYWHERE 16384
-#define PROCESS_BYTES 96
+#define PROCESS_BYTES 40
 
 /* What forked processes inherit may take 100 MB of memory and some seconds in the report of a small file. */
 #define INTERVALS_ANYWHERE (768u << 10)
