@@ -11,6 +11,7 @@ failed=0
 # The sanitizers need memory of their own.
 sanitized=$(sed -n 's/^MMTRACE_SANITIZE:BOOL=//p' "$BUILD/CMakeCache.txt")
 [[ $sanitized == ON ]] && kilobytes=4000000 || kilobytes=300000
+[[ $sanitized == ON ]] && children=3000 || children=15000
 
 complain() {
 	echo "$1" >&2
@@ -79,7 +80,7 @@ print(os.waitstatus_to_exitcode(status), int(usage.ru_utime + usage.ru_stime), u
 
 # Valid records, of processes that share or copy what they inherit, and of which there are more than a recorder writes.
 for kind in copies wide-forks wide-ends sharers restarts chain failures; do
-	"$BUILD/test/make-bombs" "$kind" 15000 "valid-$kind" || complain "make-bombs $kind: status $?"
+	"$BUILD/test/make-bombs" "$kind" "$children" "valid-$kind" || complain "make-bombs $kind: status $?"
 done
 "$BUILD/test/make-bombs" repeats 400000 valid-repeats || complain "make-bombs repeats: status $?"
 files=(empty-* endless-record zero-* valid-*)

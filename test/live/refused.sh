@@ -21,11 +21,6 @@ refused data RLIMIT_DATA 134217728 'The limit of data is met: 12'
 refused locked RLIMIT_MEMLOCK '' 'The limit of locked memory is met: '
 refused huge-pages HugePages_Total '' 'The pool of huge pages is too small: '
 
-# The limits of a command that ends at once are read when its program begins.
-"$MMTRACE" record -q -o "$recording" -- bash -c 'ulimit -v 100000; exec "$0" --exit address-space' "$workloads/refused" >out.txt ||
-	fail "record ended with status $?"
-report_json
-expect_json '.failures[0] | .limit == "RLIMIT_AS" and .limit_value == 102400000'
 "$MMTRACE" pack -q -o packed.data "$recording" && "$MMTRACE" report --json -i packed.data >packed.json ||
 	fail "the packed recording has no report"
 [ "$(jq -c '.failures[0] | del(.frames)' packed.json)" = "$(jq -c '.failures[0] | del(.frames)' report.json)" ] ||
