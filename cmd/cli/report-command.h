@@ -65,7 +65,7 @@ struct report_selection {
 
 #define BY_OPTION(selection)                                                                                           \
 	OPTION(0, "by", OTHER, (selection)->by, REPORT_BY_ARGUMENT,                                                    \
-	       "group by this key (default stack); with two keys, such as function,thread, rows contain rows",         \
+	       "group by this key (default stack); with two, such as function,thread, a row for each pair",            \
 	       .parse = report_selection_parse_by)
 
 extern const char *const report_by_choices[];

@@ -31,9 +31,6 @@ struct mmt_diff_entry {
 	/* Of a stack that is new or gone, or NULL: a similar stack of `after`, which has a match, but may include this
 	 * one, because calls were inlined in one of the builds. Its growth counts for the function of that one. */
 	const struct mmt_group *part_of;
-	/* With `then_by`: what changed inside, in the order of `entries`. */
-	const struct mmt_diff_entry *inner_entries;
-	size_t inner_entry_count;
 };
 
 /* What the two recordings are of. */

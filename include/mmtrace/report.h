@@ -84,7 +84,7 @@ struct mmt_report_options {
 	const char *const *hide;
 	size_t hide_count;
 	enum mmt_group_by by;
-	/* Divide each group by a second key: MMT_BY_STACK, the default, does not. Otherwise neither key is
+	/* Groups of pairs of keys: MMT_BY_STACK, the default, means one key. Otherwise neither key is
 	   MMT_BY_STACK, both differ, MMT_BY_THREAD means the thread, and lifetime_steps is 0. */
 	enum mmt_group_by then_by;
 	uint32_t classes; /* bits 1 << enum mmt_class of the classes to report; 0: all */
@@ -325,12 +325,6 @@ struct mmt_group {
 	size_t thread_count;
 	const int32_t *pids;
 	size_t pid_count;
-	/*
-	 * With `then_by`: its groups by the second key, by id, which counts from 1 in each group. Their figures add up
-	 * to those of the group, except peaks. The first key decides which group memory belongs to.
-	 */
-	const struct mmt_group *inner_groups;
-	size_t inner_group_count;
 };
 
 #define MMT_STILL_MAPPED UINT32_MAX

@@ -11,7 +11,7 @@
 #include "base/api.h"
 #include "base/errors.h"
 #include "base/vector.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 #include "trace/read/decode.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"

@@ -138,19 +138,13 @@ static void put_time(const struct mmt_report *report, bool known, uint64_t ns, F
 		put_seconds(report, ns, stream);
 }
 
-/* `outer`: the group of the first key; NULL: there is only one key. */
-static void put_group(const struct mmt_report *report, const struct mmt_group *outer, const struct mmt_group *group,
-		      FILE *stream)
+static void put_group(const struct mmt_report *report, const struct mmt_group *group, FILE *stream)
 {
 	bool any = group->unfreed_count > 0;
 	char room[EXPORT_NAME_BYTES];
 
-	fprintf(stream, "%" PRIu32 ",", outer ? outer->id : group->id);
-	put_text(stream, group_name(outer ? outer : group, room));
-	if (outer) {
-		fprintf(stream, ",%" PRIu32 ",", group->id);
-		put_text(stream, group_name(group, room));
-	}
+	fprintf(stream, "%" PRIu32 ",", group->id);
+	put_text(stream, group_name(group, room));
 	put_number(stream, group->memory_bytes);
 	put_number(stream, group->resident_bytes);
 	put_number(stream, group->resident_before_bytes);
@@ -174,40 +168,14 @@ static void put_group(const struct mmt_report *report, const struct mmt_group *o
 	fputs(END_OF_RECORD, stream);
 }
 
-/* With two keys, write only the inner rows, so that the sum of a column counts nothing twice. */
-static struct mmt_error *put_inner_groups(const struct mmt_report *report, const struct mmt_group *outer,
-					  const struct mmt_text_options *options, FILE *stream)
+static void put_groups(const struct mmt_report *report, const struct selection *selection, FILE *stream)
 {
-	struct selection selection;
-	struct mmt_error *error =
-	    selection_of_groups(outer->inner_groups, outer->inner_group_count, options, true, &selection);
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < selection.count; i++)
-		put_group(report, outer, selection.groups[i], stream);
-	selection_deinit(&selection);
-	return NULL;
-}
-
-static struct mmt_error *put_groups(const struct mmt_report *report, const struct selection *selection,
-				    const struct mmt_text_options *options, FILE *stream)
-{
-	bool is_pair = report->then_by != MMT_BY_STACK;
-	struct mmt_error *error = NULL;
-
-	fputs(is_pair ? "id,name,inner_id,inner_name" : "id,name", stream);
-	fputs(",memory_bytes,resident_bytes,resident_before_bytes,committed_bytes,committed_before_bytes,"
+	fputs("id,name,memory_bytes,resident_bytes,resident_before_bytes,committed_bytes,committed_before_bytes,"
 	      "unfreed_bytes,unfreed_count,reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,"
 	      "freed_count,first_seconds,last_seconds,stack,identity" END_OF_RECORD,
 	      stream);
-	for (size_t i = 0; !error && i < selection->count; i++) {
-		if (is_pair)
-			error = put_inner_groups(report, selection->groups[i], options, stream);
-		else
-			put_group(report, NULL, selection->groups[i], stream);
-	}
-	return error;
+	for (size_t i = 0; i < selection->count; i++)
+		put_group(report, selection->groups[i], stream);
 }
 
 struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const struct mmt_text_options *options,
@@ -221,7 +189,7 @@ struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const st
 	if (report->every_ns)
 		put_steps(report, &selection, stream);
 	else
-		error = put_groups(report, &selection, options, stream);
+		put_groups(report, &selection, stream);
 	selection_deinit(&selection);
 	return error;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/errors.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 /* The bytes that the group holds, or uses in memory that others reserved. */
 static uint64_t held_bytes(const struct mmt_group *group)

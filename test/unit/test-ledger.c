@@ -54,10 +54,10 @@ START_TEST(partial_release_is_not_a_free)
 	uint32_t allocation = map_bytes(2000, 12288, 7);
 
 	ledger_released(&ledger, allocation, 4096, 0);
-	ck_assert_uint_eq(account_of_stack(7)->freed_bytes.low, 4096);
+	ck_assert_uint_eq(account_of_stack(7)->freed_bytes, 4096);
 	ck_assert_uint_eq(account_of_stack(7)->freed_count, 0);
 	ledger_released(&ledger, allocation, 8192, 0);
-	ck_assert_uint_eq(account_of_stack(7)->freed_bytes.low, 12288);
+	ck_assert_uint_eq(account_of_stack(7)->freed_bytes, 12288);
 	ck_assert_uint_eq(account_of_stack(7)->freed_count, 1);
 	ck_assert_ptr_null(ledger_allocation(&ledger, allocation));
 }
@@ -71,9 +71,9 @@ START_TEST(release_before_the_stack_is_known)
 	ledger_released(&ledger, allocation, 8192, 0);
 	ck_assert_ptr_nonnull(ledger_allocation(&ledger, allocation));
 	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 3));
-	ck_assert_uint_eq(account_of_stack(3)->allocated_bytes.low, 8192);
+	ck_assert_uint_eq(account_of_stack(3)->allocated_bytes, 8192);
 	ck_assert_uint_eq(account_of_stack(3)->allocated_count, 1);
-	ck_assert_uint_eq(account_of_stack(3)->freed_bytes.low, 8192);
+	ck_assert_uint_eq(account_of_stack(3)->freed_bytes, 8192);
 	ck_assert_uint_eq(account_of_stack(3)->freed_count, 1);
 	ck_assert_ptr_null(ledger_allocation(&ledger, allocation));
 }
@@ -194,17 +194,16 @@ static void check_balance(void)
 	uint64_t accounts[3] = {0}, threads[3] = {0}, alive = 0;
 
 	for (size_t i = 0; i < ledger.accounts.count; i++) {
-		accounts[0] += ledger.accounts.items[i].allocated_bytes.low;
-		accounts[1] += ledger.accounts.items[i].freed_bytes.low;
-		ck_assert_uint_ge(ledger.accounts.items[i].allocated_bytes.low,
-				  ledger.accounts.items[i].freed_bytes.low);
+		accounts[0] += ledger.accounts.items[i].allocated_bytes;
+		accounts[1] += ledger.accounts.items[i].freed_bytes;
+		ck_assert_uint_ge(ledger.accounts.items[i].allocated_bytes, ledger.accounts.items[i].freed_bytes);
 	}
 	for (size_t i = 0; i < ledger.threads.count; i++) {
 		const struct thread_account *thread = &ledger.threads.items[i];
 
-		threads[0] += thread->allocated_bytes.low;
-		threads[1] += thread->freed_by_itself_bytes.low + thread->freed_by_others_bytes.low;
-		threads[2] += thread->released_bytes.low;
+		threads[0] += thread->allocated_bytes;
+		threads[1] += thread->freed_by_itself_bytes + thread->freed_by_others_bytes;
+		threads[2] += thread->released_bytes;
 	}
 	for (size_t i = 0; i < ledger.allocations.count; i++) {
 		const struct allocation *allocation = &ledger.allocations.items[i];
@@ -362,8 +361,7 @@ START_TEST(sums_agree_at_any_timestamp)
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].peak_bytes, alive_most);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 0);
 	for (size_t i = 0; i < ledger.accounts.count; i++) {
-		ck_assert_uint_eq(ledger.accounts.items[i].allocated_bytes.low,
-				  ledger.accounts.items[i].freed_bytes.low);
+		ck_assert_uint_eq(ledger.accounts.items[i].allocated_bytes, ledger.accounts.items[i].freed_bytes);
 		ck_assert_uint_eq(ledger.accounts.items[i].allocated_count, ledger.accounts.items[i].freed_count);
 	}
 	for (size_t i = 0; i < ledger.threads.count; i++)
@@ -380,24 +378,24 @@ START_TEST(parts_may_become_code)
 	ck_assert_ptr_null(ledger_split(&ledger, allocation, 6, 8192, &again));
 	ck_assert_uint_eq(part, again);
 	ck_assert_uint_eq(ledger.accounts.count, 2);
-	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes.low, 28672);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 28672);
 	ck_assert_uint_eq(ledger.accounts.items[0].allocated_count, 1);
 	ck_assert_uint_eq(ledger.accounts.items[1].kind, 6);
 	ck_assert_uint_eq(ledger.accounts.items[1].stack, 7);
-	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes.low, 12288);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 12288);
 	ck_assert_uint_eq(ledger.accounts.items[1].allocated_count, 1);
 	ck_assert_uint_eq(ledger_allocation(&ledger, part)->time_ns, 2000);
-	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes.low, 40960);
+	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes, 40960);
 	ck_assert_ptr_null(ledger_split(&ledger, allocation, 6, 28672, &again));
 	ck_assert_ptr_null(ledger_allocation(&ledger, allocation));
-	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes.low, 0);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 0);
 	ck_assert_uint_eq(ledger.accounts.items[0].allocated_count, 0);
-	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes.low, 40960);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 40960);
 	ck_assert_uint_eq(ledger.threads.items[0].allocated_count, 1);
 	/* Already code. */
 	ck_assert_ptr_null(ledger_split(&ledger, part, 6, 4096, &again));
 	ck_assert_uint_eq(again, part);
-	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes.low, 40960);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 40960);
 }
 END_TEST
 
@@ -427,7 +425,7 @@ START_TEST(code_may_precede_its_stack)
 	ck_assert_uint_eq(unfreed[3], 4096);
 	ck_assert_uint_eq(ledger.accounts.count, 2);
 	ck_assert_uint_eq(ledger.accounts.items[0].allocated_count, 0);
-	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes.low, 8192);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 8192);
 	ck_assert_uint_eq(ledger.accounts.items[1].allocated_count, 1);
 }
 END_TEST
@@ -441,14 +439,14 @@ START_TEST(window_excludes_earlier_and_later_allocations)
 	older = map_bytes(1999, 4096, 1);
 	inside = map_bytes(2000, 8192, 1);
 	younger = map_bytes(3000, 16384, 1);
-	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes.low, 8192);
+	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes, 8192);
 	ck_assert_int_eq(ledger_allocation(&ledger, older)->side, LEDGER_BEFORE);
 	ck_assert_int_eq(ledger_allocation(&ledger, younger)->side, LEDGER_YOUNGER);
 	ledger.now_ns = 9000;
 	ledger_released(&ledger, inside, 4096, 0);
 	ledger_released(&ledger, older, 4096, 0);
 	ledger_released(&ledger, younger, 4096, 0);
-	ck_assert_uint_eq(account_of_stack(1)->freed_bytes.low, 4096);
+	ck_assert_uint_eq(account_of_stack(1)->freed_bytes, 4096);
 	ck_assert_ptr_null(ledger_allocation(&ledger, older));
 	ck_assert_uint_eq(ledger_allocation(&ledger, younger)->live_bytes, 12288);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 4096);
@@ -466,11 +464,11 @@ START_TEST(who_released_whose_memory)
 	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	ledger_released(&ledger, allocation, 4096, 3);
 	ledger_released(&ledger, allocation, 4096, LEDGER_NO_THREAD);
-	ck_assert_uint_eq(ledger.threads.items[3].allocated_bytes.low, 12288);
-	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes.low, 4096);
-	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes.low, 8192);
+	ck_assert_uint_eq(ledger.threads.items[3].allocated_bytes, 12288);
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes, 4096);
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes, 8192);
 	ck_assert_uint_eq(ledger.threads.items[3].freed_count, 1);
-	ck_assert_uint_eq(ledger.threads.items[5].released_bytes.low, 4096);
+	ck_assert_uint_eq(ledger.threads.items[5].released_bytes, 4096);
 	bytes = map_get(&ledger.releases, 3ULL << 32 | 5);
 	ck_assert_ptr_nonnull(bytes);
 	ck_assert_uint_eq(*bytes, 4096);
@@ -503,8 +501,8 @@ START_TEST(releases_before_the_stack_is_known)
 	ck_assert_uint_eq(*bytes, 3 * 2 * 12288);
 	bytes = map_get(&ledger.releases, 3ULL << 32 | 6);
 	ck_assert_uint_eq(*bytes, 3 * (2 * 4096 + 12288));
-	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes.low, 3 * 2 * 4096);
-	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes.low, 3 * (2 * 16384 + 12288));
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes, 3 * 2 * 4096);
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes, 3 * (2 * 16384 + 12288));
 	/* Memory used in one round is available in the next. */
 	ck_assert_uint_eq(ledger.early_releases.count, 8);
 }
@@ -685,11 +683,11 @@ START_TEST(found_bytes_have_an_account_of_their_own)
 	ledger_released(&ledger, found, 8192, 0);
 	again = find_bytes(3000, 0, 4096);
 	ck_assert_uint_eq(found, again);
-	ck_assert_uint_eq(account_of_stack(9)->allocated_bytes.low, 12288);
-	ck_assert_uint_eq(account_of_stack(9)->freed_bytes.low, 8192);
+	ck_assert_uint_eq(account_of_stack(9)->allocated_bytes, 12288);
+	ck_assert_uint_eq(account_of_stack(9)->freed_bytes, 8192);
 	ck_assert_uint_eq(account_of_stack(9)->allocated_count, 0);
 	ck_assert_uint_eq(account_of_stack(9)->freed_count, 0);
-	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes.low, 4096);
+	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes, 4096);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 8192);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].peak_bytes, 12288);
 	ck_assert_uint_eq(ledger.releases.count, 0);
@@ -711,11 +709,11 @@ START_TEST(found_bytes_have_a_time_and_a_kind)
 	ck_assert_uint_ne(inside, other);
 	ck_assert_uint_eq(ledger.accounts.count, 2);
 	ck_assert_uint_eq(ledger.accounts.items[0].kind, 1);
-	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes.low, 8192);
-	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes.low, 16384);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 8192);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 16384);
 	ck_assert_ptr_null(ledger_split(&ledger, inside, 3, 4096, &part));
-	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes.low, 4096);
-	ck_assert_uint_eq(ledger.accounts.items[2].allocated_bytes.low, 4096);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 4096);
+	ck_assert_uint_eq(ledger.accounts.items[2].allocated_bytes, 4096);
 	ck_assert_uint_eq(ledger.accounts.items[2].allocated_count, 0);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 24576);
 }
@@ -728,11 +726,11 @@ START_TEST(an_allocation_grows_after_its_stack_is_known)
 
 	ledger.now_ns = 3000;
 	ledger_born(&ledger, allocation, 0, 8192);
-	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes.low, 12288);
+	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes, 12288);
 	ck_assert_uint_eq(account_of_stack(1)->allocated_count, 1);
-	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes.low, 12288);
+	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes, 12288);
 	ledger_released(&ledger, allocation, 12288, 0);
-	ck_assert_uint_eq(account_of_stack(1)->freed_bytes.low, 12288);
+	ck_assert_uint_eq(account_of_stack(1)->freed_bytes, 12288);
 	ck_assert_uint_eq(account_of_stack(1)->freed_count, 1);
 }
 END_TEST

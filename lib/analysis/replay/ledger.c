@@ -105,6 +105,15 @@ static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser
 		ledger->out_of_memory = true;
 }
 
+/* `bytes` modulo 2^64: a decrease is a large number. Sums stop at MMT_BYTES_MAX. */
+static inline void add_bytes(uint64_t *sum, uint64_t bytes)
+{
+	if (bytes >> 63)
+		*sum -= -bytes < *sum ? -bytes : *sum;
+	else
+		*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
+}
+
 static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
 {
 	struct thread_account *account;
@@ -113,14 +122,14 @@ static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t relea
 		return;
 	account = thread_of(ledger, owner);
 	if (account && owner == releaser)
-		wide_sum_add(&account->freed_by_itself_bytes, bytes);
+		add_bytes(&account->freed_by_itself_bytes, bytes);
 	else if (account)
-		wide_sum_add(&account->freed_by_others_bytes, bytes);
+		add_bytes(&account->freed_by_others_bytes, bytes);
 	if (releaser == LEDGER_NO_THREAD)
 		return;
 	account = thread_of(ledger, releaser);
 	if (account)
-		wide_sum_add(&account->released_bytes, bytes);
+		add_bytes(&account->released_bytes, bytes);
 	add_release(ledger, owner, releaser, bytes);
 }
 
@@ -224,7 +233,7 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 static inline void note_lifetime(struct ledger *ledger, const struct allocation *allocation, uint32_t row,
 				 uint64_t time_ns)
 {
-	for (; row != LEDGER_NO_ROW && !allocation->found; row = ledger_outer_row(ledger, row))
+	if (row != LEDGER_NO_ROW && !allocation->found)
 		lifetime_histogram_add(&ledger->trends.items[row].freed,
 				       time_ns > allocation->time_ns ? time_ns - allocation->time_ns : 0);
 }
@@ -244,7 +253,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	}
 	if (allocation->account != LEDGER_NO_ACCOUNT) {
 		account = &ledger->accounts.items[allocation->account];
-		wide_sum_add(&account->freed_bytes, bytes);
+		add_bytes(&account->freed_bytes, bytes);
 		account->freed_count += !allocation->live_bytes && !allocation->found;
 		if (!allocation->live_bytes)
 			note_lifetime(ledger, allocation, account->row, ledger->now_ns);
@@ -332,9 +341,9 @@ static void enter_account(struct ledger *ledger, struct allocation *allocation, 
 	allocation->account = number;
 	if (allocation->uncommitted_bytes)
 		add_to_trend(ledger, number, allocation->time_ns, -allocation->uncommitted_bytes);
-	wide_sum_add(&account->allocated_bytes, allocation->original_bytes);
+	add_bytes(&account->allocated_bytes, allocation->original_bytes);
 	account->allocated_count++;
-	wide_sum_add(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
+	add_bytes(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
 	account->freed_count += !allocation->live_bytes;
 	if (!allocation->live_bytes && allocation->early)
 		note_lifetime(ledger, allocation, account->row,
@@ -352,7 +361,7 @@ static void enter_thread(struct ledger *ledger, struct allocation *allocation)
 
 	if (!owner)
 		return;
-	wide_sum_add(&owner->allocated_bytes, allocation->original_bytes);
+	add_bytes(&owner->allocated_bytes, allocation->original_bytes);
 	owner->allocated_count++;
 	owner->freed_count += !allocation->live_bytes;
 	while (allocation->early) {
@@ -442,7 +451,7 @@ static void count_allocations(struct ledger *ledger, const struct allocation *al
 		add_lifetime(ledger, allocation, ledger->now_ns, 0, 1);
 	if (!thread)
 		return;
-	wide_sum_add(&thread->allocated_bytes, bytes);
+	add_bytes(&thread->allocated_bytes, bytes);
 	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->original_bytes;
 	thread->freed_count += allocation->original_bytes && !allocation->live_bytes;
 }
@@ -460,7 +469,7 @@ static void resize_allocation(struct ledger *ledger, struct allocation *allocati
 	if (allocation->account == LEDGER_NO_ACCOUNT)
 		return;
 	account = &ledger->accounts.items[allocation->account];
-	wide_sum_add(&account->allocated_bytes, bytes);
+	add_bytes(&account->allocated_bytes, bytes);
 	ledger_rows_change(ledger, account->row, trend_ns, bytes);
 	if (!allocation->found)
 		count_allocations(ledger, allocation, bytes, was_born);
@@ -562,8 +571,6 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 		if (!vector_append(&ledger->trends) || !vector_append(&ledger->rows))
 			return &error_no_memory;
 	}
-	if (!error && account->row != LEDGER_NO_ROW && options->find_outer_row)
-		ledger->trends.items[account->row].outer_row = options->find_outer_row(options->context, account->row);
 	return error;
 }
 

@@ -19,8 +19,8 @@
 #include "analysis/replay/row-history.h"
 #include "base/errors.h"
 #include "base/map.h"
+#include "base/saturating-sum.h"
 #include "base/vector.h"
-#include "base/wide-sum.h"
 #include "model/space/space.h"
 
 #define LEDGER_BUCKETS 64
@@ -45,12 +45,12 @@ struct allocation {
 	uint64_t time_ns;
 	uint64_t original_bytes, live_bytes;
 	uint64_t uncommitted_bytes; /* see ledger_uncommitted() */
-	uint64_t reserved_bytes; /* PROT_NONE bytes among the live ones; kept only with steps */
-	uint64_t last_change;	 /* number of its last pending row change; 0: none */
-	uint8_t side;		 /* enum ledger_side */
-	bool unordered;		 /* waited too long for its stack: its bytes reach their row once the stack is known */
-	bool resolved;		 /* its stack is known */
-	bool found;		 /* belongs to lost calls, see ledger_found() */
+	uint64_t reserved_bytes;    /* PROT_NONE bytes among the live ones; kept only with steps */
+	uint64_t last_change;	    /* number of its last pending row change; 0: none */
+	uint8_t side;		    /* enum ledger_side */
+	bool unordered; /* waited too long for its stack: its bytes reach their row once the stack is known */
+	bool resolved;	/* its stack is known */
+	bool found;	/* belongs to lost calls, see ledger_found() */
 	bool in_use;
 };
 
@@ -66,11 +66,11 @@ struct account {
 	uint32_t stack;
 	uint32_t process; /* index */
 	uint32_t kind;
-	uint32_t thread; /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
-	uint32_t row;	 /* LEDGER_NO_ROW: excluded by a filter */
-	uint32_t commit; /* its own commit number; COMMIT_NONE: not requested yet */
-	uint32_t trend;	 /* place in `commit_trends` plus 1; 0: none */
-	struct wide_sum allocated_bytes, freed_bytes;
+	uint32_t thread;		       /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
+	uint32_t row;			       /* LEDGER_NO_ROW: excluded by a filter */
+	uint32_t commit;		       /* its own commit number; COMMIT_NONE: not requested yet */
+	uint32_t trend;			       /* place in `commit_trends` plus 1; 0: none */
+	uint64_t allocated_bytes, freed_bytes; /* at most MMT_BYTES_MAX */
 	uint64_t allocated_count, freed_count;
 	uint64_t committed_count; /* calls that made reserved memory accessible */
 };
@@ -90,7 +90,6 @@ struct row_trend {
 	uint64_t change[LEDGER_BUCKETS]; /* change of unfreed bytes, by time since from_ns (modulo 2^64: a decrease is a
 					    large number) */
 	struct lifetime_histogram freed; /* lifetimes of freed allocations */
-	uint32_t outer_row;		 /* see find_outer_row of the options */
 };
 
 /* What has its own commit number. */
@@ -117,8 +116,8 @@ struct failure {
 };
 
 struct thread_account {
-	struct wide_sum allocated_bytes, freed_by_itself_bytes, freed_by_others_bytes;
-	struct wide_sum released_bytes; /* memory that it unmapped, of any thread */
+	uint64_t allocated_bytes, freed_by_itself_bytes, freed_by_others_bytes;
+	uint64_t released_bytes; /* memory that it unmapped, of any thread */
 	uint64_t allocated_count, freed_count;
 };
 
@@ -143,9 +142,6 @@ struct ledger_options {
 	bool by_thread;		 /* each thread has its own accounts */
 	/* Returns the row of a new account, from 1; LEDGER_NO_ROW excludes it. NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
-	/* Returns the lower number of the row that a new row is a part of, which counts everything that this one does;
-	 * 0: none. NULL: no row has one. */
-	uint32_t (*find_outer_row)(void *context, uint32_t row);
 	void *context;
 };
 
@@ -263,15 +259,6 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 
 /* The account with this number if a row counts it, else NULL. */
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
-
-/* LEDGER_NO_ROW: it is part of no other. */
-static inline uint32_t ledger_outer_row(const struct ledger *ledger, uint32_t row)
-{
-	uint32_t outer = ledger->options.find_outer_row ? ledger->trends.items[row].outer_row : 0;
-
-	return outer ? outer : LEDGER_NO_ROW;
-}
-
 
 /* NULL: the number is not in use. */
 const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 #include "trace/format/format.h"
 
 #define PROCESSES_MAX 4096

@@ -13,7 +13,7 @@
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
 #include "base/syscall-table.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 #define EARLY_SAMPLES_MAX 20000
 #define EARLY_BYTES_MAX (256u << 20) /* bytes of stack dumps */

@@ -237,7 +237,6 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 					   .observe = observe,
 					   .context = replay};
 	struct ledger_options accounts = {.find_row = options->find_row,
-					  .find_outer_row = options->find_outer_row,
 					  .context = options->context,
 					  .by_thread = options->by_thread,
 					  .lifetime_steps = options->report->lifetime_steps};

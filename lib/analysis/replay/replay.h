@@ -66,7 +66,6 @@ struct replay_options {
 	const struct reader *recording;		 /* read this recording from its start; NULL: open the input */
 	/* See struct ledger_options; may be NULL. Called during the pass. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
-	uint32_t (*find_outer_row)(void *context, uint32_t row);
 	void *context;
 	bool by_thread; /* see struct ledger_options */
 };

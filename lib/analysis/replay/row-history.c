@@ -393,8 +393,7 @@ static void make_change(struct ledger *ledger, const struct row_change *change)
 		ledger_rows_reserve(ledger, change->row, change->step_ns, change->reserved);
 	if (!change->bytes)
 		return;
-	for (uint32_t row = change->row; row != LEDGER_NO_ROW; row = ledger_outer_row(ledger, row))
-		change_row(ledger, row, change);
+	change_row(ledger, change->row, change);
 	change_row(ledger, LEDGER_ROW_TOTAL, change);
 }
 

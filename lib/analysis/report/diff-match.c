@@ -34,15 +34,25 @@ bool group_holds_memory(const struct mmt_group *group)
 	return group->unfreed_bytes || group->committed_bytes || group->committed_before_bytes;
 }
 
-/* The length of the name without what differs between runs: "worker" of "worker (123)". */
-static size_t stable_length(const struct group_matcher *matcher, const char *name, enum mmt_group_by by)
+/* The name without what differs between runs: "worker / pool" of "worker (123) / pool (124)". NULL: out of memory; the
+ * caller frees it. */
+static char *stable_name(const struct group_matcher *matcher, const char *name, const struct group_list *list)
 {
-	size_t length = strlen(name);
-	const char *id = strrchr(name, ' ');
+	char *stable = strdup(name), *end = stable;
 
-	if ((by == MMT_BY_PROCESS || by == MMT_BY_THREAD) && !matcher->task_ids && id && id[1] == '(')
-		length = (size_t)(id - name);
-	return length;
+	if (!stable || !list->has_tasks || matcher->task_ids)
+		return stable;
+	for (const char *next = name; *next;) {
+		size_t digits = starts_with(next, " (") ? strspn(next + 2, "0123456789") : 0;
+		const char *after = next + 2 + digits + 1;
+
+		if (digits && after[-1] == ')' && (!*after || starts_with(after, " / ")))
+			next = after;
+		else
+			*end++ = *next++;
+	}
+	*end = '\0';
+	return stable;
 }
 
 /* The length of "module" in "module+0x1234", as a function without a name is called; 0: it has one. */
@@ -57,12 +67,14 @@ static size_t module_length(const char *name, enum mmt_group_by by)
 
 /* Numbers of stacks are even, those of names odd. */
 static bool number_group(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
-			 enum mmt_group_by by, uint64_t *number_ret)
+			 const struct group_list *list, uint64_t *number_ret)
 {
 	uint32_t number;
 
 	if (group->name) {
-		number = intern_put(&matcher->names, group->name, stable_length(matcher, group->name, by));
+		CLEANUP(free) char *name = stable_name(matcher, group->name, list);
+
+		number = name ? intern_put_string(&matcher->names, name) : INTERN_NONE;
 		*number_ret = (uint64_t)number << 1 | 1;
 		return number != INTERN_NONE;
 	}
@@ -159,7 +171,7 @@ static struct mmt_error *index_groups(struct group_matcher *matcher, const struc
 		uint64_t key;
 		const uint64_t *next;
 
-		if (!number_group(matcher, DIFF_BEFORE, &before->groups[i], before->by, &numbers[i]) ||
+		if (!number_group(matcher, DIFF_BEFORE, &before->groups[i], before, &numbers[i]) ||
 		    !note_caller(matcher, DIFF_BEFORE, &before->groups[i]))
 			return &error_no_memory;
 		key = index_key(numbers[i], &before->groups[i]);
@@ -215,7 +227,7 @@ static struct mmt_error *match_equal(struct group_matcher *matcher, const struct
 	for (size_t i = 0; i < after->count; i++) {
 		uint64_t *first;
 
-		if (!number_group(matcher, DIFF_AFTER, &after->groups[i], after->by, &numbers[i]) ||
+		if (!number_group(matcher, DIFF_AFTER, &after->groups[i], after, &numbers[i]) ||
 		    !note_caller(matcher, DIFF_AFTER, &after->groups[i]))
 			return &error_no_memory;
 		first = map_get(&index->first, index_key(numbers[i], &after->groups[i]));

@@ -18,6 +18,7 @@ struct group_list {
 	const struct mmt_group *groups;
 	size_t count;
 	enum mmt_group_by by; /* what the groups are, if they have names */
+	bool has_tasks;	      /* names have IDs of processes or threads */
 };
 
 struct group_match {

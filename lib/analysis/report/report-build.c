@@ -70,18 +70,20 @@ static struct mmt_error *annotate_frame(struct code_view *code, struct arena *ar
 
 static bool has_done_anything(const struct thread_account *account)
 {
-	return account->allocated_bytes.low || account->allocated_bytes.high || account->released_bytes.low ||
-	       account->released_bytes.high;
+	return account->allocated_bytes || account->released_bytes;
 }
 
 static uint64_t unfreed_bytes(const struct thread_account *account)
 {
-	return account->allocated_bytes.low - account->freed_by_itself_bytes.low - account->freed_by_others_bytes.low;
+	uint64_t freed_bytes =
+	    saturating_add(account->freed_by_itself_bytes, account->freed_by_others_bytes, MMT_BYTES_MAX);
+
+	return account->allocated_bytes > freed_bytes ? account->allocated_bytes - freed_bytes : 0;
 }
 
 static uint64_t allocated_bytes(const struct thread_account *account)
 {
-	return wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX);
+	return account->allocated_bytes;
 }
 
 static struct mmt_error *describe_thread(const struct replay *replay, struct arena *arena, size_t number,
@@ -94,13 +96,13 @@ static struct mmt_error *describe_thread(const struct replay *replay, struct are
 	    .thread = {.pid = processes_at(replay->processes, thread->process)->pid,
 		       .tid = thread->tid,
 		       .name = arena_string(arena, processes_name(replay->processes, thread->thread->name))},
-	    .allocated_bytes = wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX),
+	    .allocated_bytes = account->allocated_bytes,
 	    .allocated_count = account->allocated_count,
-	    .freed_by_itself_bytes = wide_sum_get(&account->freed_by_itself_bytes, MMT_BYTES_MAX),
-	    .freed_by_others_bytes = wide_sum_get(&account->freed_by_others_bytes, MMT_BYTES_MAX),
+	    .freed_by_itself_bytes = account->freed_by_itself_bytes,
+	    .freed_by_others_bytes = account->freed_by_others_bytes,
 	    .unfreed_bytes = unfreed_bytes(account),
 	    .unfreed_count = account->allocated_count - account->freed_count,
-	    .released_bytes = wide_sum_get(&account->released_bytes, MMT_BYTES_MAX),
+	    .released_bytes = account->released_bytes,
 	};
 	return total->thread.name ? NULL : &error_no_memory;
 }
@@ -750,7 +752,6 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	replay.report = options = &report->options;
 	error = rows_init(&report->rows, options, &report->arena);
 	steps_init(&report->steps, options, &report->rows);
-	replay.find_outer_row = options->then_by == MMT_BY_STACK ? NULL : rows_find_outer;
 	replay.context = &report->rows;
 	replay.by_thread = rows_need_threads(&report->rows);
 	if (!error)

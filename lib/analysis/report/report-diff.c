@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/errors.h"
 #include "base/vector.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */
 #define RATED_NS 10000000000ULL
@@ -200,53 +200,33 @@ static int compare_entries(const void *left, const void *right)
 	return !a->after - !b->after;
 }
 
-/* With two keys: what changed inside of an entry. */
-static struct mmt_error *compare_inner_groups(struct diff *diff, struct mmt_diff_entry *entry)
-{
-	const struct mmt_group *before = entry->before, *after = entry->after;
-	struct compared_groups compared = {
-	    .lists = {{.by = diff->result.before->then_by}, {.by = diff->result.after->then_by}}};
-	struct mmt_diff_entry *entries;
-	struct mmt_error *error;
-
-	if (before)
-		compared.lists[DIFF_BEFORE] =
-		    (struct group_list){before->inner_groups, before->inner_group_count, diff->result.before->then_by};
-	if (after)
-		compared.lists[DIFF_AFTER] =
-		    (struct group_list){after->inner_groups, after->inner_group_count, diff->result.after->then_by};
-	error = compare_groups(diff, &compared);
-	entries = arena_alloc(&diff->arena, compared.changed.count, sizeof(*entries));
-	if (!error && !entries)
-		error = &error_no_memory;
-	vector_sort(&compared.changed, compare_entries);
-	if (!error && compared.changed.count)
-		memcpy(entries, compared.changed.items, compared.changed.count * sizeof(*entries));
-	entry->inner_entries = entries;
-	entry->inner_entry_count = error ? 0 : compared.changed.count;
-	compared_groups_deinit(&compared);
-	return error;
-}
-
 static struct mmt_error *sum_entries(struct diff *diff)
 {
 	const struct compared_groups *groups = &diff->groups;
 	struct mmt_diff *result = &diff->result;
-	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < groups->changed.count; i++) {
+	for (size_t i = 0; i < groups->changed.count; i++) {
 		struct mmt_diff_entry *entry = &groups->changed.items[i];
 
 		result->bytes = (int64_t)((uint64_t)result->bytes + (uint64_t)entry->bytes);
 		result->committed_bytes =
 		    (int64_t)((uint64_t)result->committed_bytes + (uint64_t)entry->committed_bytes);
 		result->uncertain_count += entry->differing_frames > 0;
-		if (result->after->then_by != MMT_BY_STACK)
-			error = compare_inner_groups(diff, entry);
 	}
 	for (size_t i = 0; i < groups->unchanged.count; i++)
 		result->same_count += is_held(&groups->unchanged.items[i]);
-	return error ? error : sum_functions(diff);
+	return sum_functions(diff);
+}
+
+static bool is_task(enum mmt_group_by by)
+{
+	return by == MMT_BY_PROCESS || by == MMT_BY_THREAD;
+}
+
+static struct group_list groups_of(const struct mmt_report *report)
+{
+	return (struct group_list){report->groups, report->group_count, report->by,
+				   is_task(report->by) || is_task(report->then_by)};
 }
 
 static struct mmt_error *compare_reports(struct diff *diff)
@@ -254,8 +234,8 @@ static struct mmt_error *compare_reports(struct diff *diff)
 	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
 	struct mmt_error *error;
 
-	diff->groups.lists[DIFF_BEFORE] = (struct group_list){before->groups, before->group_count, before->by};
-	diff->groups.lists[DIFF_AFTER] = (struct group_list){after->groups, after->group_count, after->by};
+	diff->groups.lists[DIFF_BEFORE] = groups_of(before);
+	diff->groups.lists[DIFF_AFTER] = groups_of(after);
 	error = compare_groups(diff, &diff->groups);
 	if (!error)
 		error = sum_entries(diff);

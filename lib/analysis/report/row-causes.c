@@ -9,7 +9,7 @@
 #include "analysis/report/stack-identity.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 #define LEAK_PREFIX "leak "
 #define LOST_NAME "[lost calls]"

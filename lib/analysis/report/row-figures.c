@@ -41,7 +41,6 @@ struct grouping {
 	size_t row_count;
 	const struct resident_sums *resident; /* NULL: not known */
 	struct survivor_sums sums;
-	bool is_inner;		 /* of the second key */
 	size_t step_figures;	 /* of all groups so far */
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
@@ -57,7 +56,7 @@ static void count_stacks(const struct grouping *grouping, const struct account *
 	uint64_t count = account->allocated_count + account->committed_count;
 
 	if (!count)
-		count = account->allocated_bytes.low > 0;
+		count = account->allocated_bytes > 0;
 	completeness->stacks_by_end[end] += count;
 	if (!mmt_stack_end_is_complete(end))
 		completeness->truncated_stacks += count;
@@ -78,13 +77,12 @@ static void add_account(struct grouping *grouping, const struct account *account
 
 	if (account->row == LEDGER_NO_ROW)
 		return;
-	group = &grouping->groups[rows_shown(grouping->rows, account) - 1];
-	add_bytes(&group->allocated_bytes, wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX));
+	group = &grouping->groups[account->row - 1];
+	add_bytes(&group->allocated_bytes, account->allocated_bytes);
 	group->allocated_count += account->allocated_count;
-	add_bytes(&group->freed_bytes, wide_sum_get(&account->freed_bytes, MMT_BYTES_MAX));
+	add_bytes(&group->freed_bytes, account->freed_bytes);
 	group->freed_count += account->freed_count;
-	if (!grouping->is_inner)
-		count_stacks(grouping, account);
+	count_stacks(grouping, account);
 }
 
 /* Fill in what the ledger and the rows know about each group. */
@@ -132,17 +130,20 @@ static struct mmt_error *identify_stacks(struct grouping *grouping)
 	return complete ? NULL : &error_no_memory;
 }
 
-/* "name (123)"; the caller frees it. */
-static char *name_task(const struct replay *replay, const struct row_description *row)
+/* "name (123)", or `name`, if it is the name of the row by this key; the caller frees it. */
+static char *name_by(const struct replay *replay, const struct row_description *row, enum mmt_group_by by,
+		     const char *row_name)
 {
 	const struct process *process = processes_at(replay->processes, row->process);
 	const char *name = process_name(replay->processes, process), *kind = "process";
 	int32_t id = process->pid;
 	char *text;
 
-	if (row->by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
+	if (row_name)
+		return strdup(row_name);
+	if (by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
 		return strdup("[unknown thread]");
-	if (row->by == MMT_BY_THREAD) {
+	if (by == MMT_BY_THREAD) {
 		const struct replay_thread *thread = &replay->threads.items[row->thread];
 
 		name = processes_name(replay->processes, thread->thread->name);
@@ -152,7 +153,18 @@ static char *name_task(const struct replay *replay, const struct row_description
 	return asprintf(&text, "%s (%" PRId32 ")", *name ? name : kind, id) < 0 ? NULL : text;
 }
 
-/* Processes have the names that they have at the end. */
+/* "malloc / worker (123)"; the caller frees it. */
+static char *name_pair(const struct grouping *grouping, const struct row_description *row)
+{
+	enum mmt_group_by second_by = grouping->report->then_by;
+	CLEANUP(free) char *first = name_by(grouping->replay, row, row->by, row->name);
+	CLEANUP(free) char *second = name_by(grouping->replay, row, second_by, row->second_name);
+	char *text;
+
+	return first && second && asprintf(&text, "%s / %s", first, second) >= 0 ? text : NULL;
+}
+
+/* Name processes, threads and pairs. Processes have the names that they have at the end. */
 static struct mmt_error *name_tasks(struct grouping *grouping)
 {
 	bool is_pair = grouping->report->then_by != MMT_BY_STACK;
@@ -161,9 +173,9 @@ static struct mmt_error *name_tasks(struct grouping *grouping)
 		const struct row_description *row = &grouping->rows->items.items[i];
 		CLEANUP(free) char *text = NULL;
 
-		if (row->by != MMT_BY_PROCESS && (row->by != MMT_BY_THREAD || !is_pair))
+		if (row->by != MMT_BY_PROCESS && !is_pair)
 			continue;
-		text = name_task(grouping->replay, row);
+		text = is_pair ? name_pair(grouping, row) : name_by(grouping->replay, row, row->by, NULL);
 		grouping->groups[i].name = text ? arena_string(grouping->arena, text) : NULL;
 		if (!grouping->groups[i].name)
 			return &error_no_memory;
@@ -209,7 +221,7 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 		row = ledger->accounts.items[allocation->account].row;
 		if (row == LEDGER_NO_ROW)
 			continue;
-		row = rows_shown(grouping->rows, &ledger->accounts.items[allocation->account]);
+		row = ledger->accounts.items[allocation->account].row;
 		error = add_allocation(grouping, allocation, row);
 		if (error)
 			return error;
@@ -453,13 +465,6 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_group 
 	return NULL;
 }
 
-/* The groups of this level; the rows of the other level have none. */
-static bool is_group(const struct grouping *grouping, size_t row)
-{
-	return grouping->report->then_by == MMT_BY_STACK ||
-	       !grouping->rows->items.items[row].outer != grouping->is_inner;
-}
-
 /* Move each group to the place of its id, one at a time: there may be many, and they are large. */
 static void sort_groups(struct mmt_group *groups, size_t count)
 {
@@ -473,93 +478,33 @@ static void sort_groups(struct mmt_group *groups, size_t count)
 	}
 }
 
-/* The same where only some rows are groups. */
-static struct mmt_error *copy_groups(struct grouping *grouping, const uint32_t *order, size_t count)
-{
-	struct mmt_group *groups = arena_alloc(grouping->arena, count, sizeof(*groups));
-
-	if (!groups)
-		return &error_no_memory;
-	for (size_t i = 0; i < count; i++)
-		groups[i] = grouping->groups[order[i]];
-	grouping->groups = groups;
-	return NULL;
-}
-
-/* Rows in the order of their groups, each with its steps; the caller frees them. */
-static struct mmt_error *order_rows(struct grouping *grouping, uint32_t **order_ret, size_t *count_ret)
-{
-	uint32_t *order = *order_ret = calloc(grouping->row_count + 1, sizeof(*order));
-	struct mmt_error *error = NULL;
-	size_t count = 0;
-
-	if (!order)
-		return &error_no_memory;
-	for (size_t i = 0; i < grouping->row_count; i++) {
-		if (is_group(grouping, i))
-			order[count++] = (uint32_t)i;
-	}
-	qsort_r(order, count, sizeof(*order), compare_groups, grouping->groups);
-	for (size_t i = 0; !error && i < count; i++)
-		error = copy_steps(grouping, &grouping->groups[order[i]], order[i] + 1);
-	*count_ret = count;
-	return error;
-}
-
 static struct mmt_error *rank(struct grouping *grouping)
 {
-	CLEANUP(free) uint32_t *order = NULL;
+	CLEANUP(free) uint32_t *order = calloc(grouping->row_count + 1, sizeof(*order));
 	uint32_t *ids = arena_alloc(grouping->arena, grouping->row_count + 1, sizeof(*ids));
-	size_t count;
-	struct mmt_error *error = order_rows(grouping, &order, &count);
+	size_t count = grouping->row_count;
+	struct mmt_error *error = NULL;
 
-	if (error || !ids)
-		return error ? error : &error_no_memory;
+	if (!order || !ids)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), compare_groups, grouping->groups);
+	/* The largest have steps, if there are too many. */
+	for (size_t i = 0; !error && i < count; i++)
+		error = copy_steps(grouping, &grouping->groups[order[i]], order[i] + 1);
+	if (error)
+		return error;
 	for (size_t i = 0; i < count; i++)
 		grouping->groups[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
 	grouping->rows->group_ids = ids;
 	error = link_reservers(grouping, ids);
-	if (count == grouping->row_count)
-		sort_groups(grouping->groups, count);
-	else if (!error)
-		error = copy_groups(grouping, order, count);
+	sort_groups(grouping->groups, count);
 	grouping->report->groups = grouping->groups;
 	grouping->report->group_count = count;
 	return error ? error
 		     : row_causes_build(grouping->report, grouping->groups, &grouping->replay->ledger, grouping->rows,
 					grouping->arena);
-}
-
-/* Put the groups of the second key, largest first, into the groups of the first key. */
-static struct mmt_error *rank_inner(struct grouping *grouping, struct mmt_group *outer_groups)
-{
-	CLEANUP(free) uint32_t *order = NULL;
-	size_t count;
-	struct mmt_error *error = order_rows(grouping, &order, &count);
-	const uint32_t *outer_ids = grouping->rows->group_ids;
-
-	for (size_t i = 0; !error && i < count; i++) {
-		uint32_t outer = grouping->rows->items.items[order[i]].outer;
-
-		outer_groups[outer_ids[outer - 1] - 1].inner_group_count++;
-	}
-	for (size_t i = 0; !error && i < grouping->report->group_count; i++) {
-		struct mmt_group *outer = &outer_groups[i];
-
-		outer->inner_groups = arena_alloc(grouping->arena, outer->inner_group_count, sizeof(struct mmt_group));
-		outer->inner_group_count = 0;
-		if (!outer->inner_groups)
-			return &error_no_memory;
-	}
-	for (size_t i = 0; !error && i < count; i++) {
-		uint32_t row = grouping->rows->items.items[order[i]].outer;
-		struct mmt_group *outer = &outer_groups[outer_ids[row - 1] - 1];
-		struct mmt_group *inner = (struct mmt_group *)&outer->inner_groups[outer->inner_group_count++];
-
-		*inner = grouping->groups[order[i]];
-		inner->id = (uint32_t)outer->inner_group_count;
-	}
-	return error;
 }
 
 static void set_residency_unknown(struct mmt_group *group)
@@ -596,7 +541,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 		const struct account *account = &ledger->accounts.items[i];
 
 		if (account->row != LEDGER_NO_ROW)
-			bytes[rows_shown(grouping->rows, account) - 1][rows_pattern(grouping->rows, account)] +=
+			bytes[account->row - 1][rows_pattern(grouping->rows, account)] +=
 			    grouping->sums.accounts[i].committed_bytes;
 	}
 	for (size_t i = 0; i < grouping->row_count; i++) {
@@ -715,27 +660,6 @@ static struct mmt_error *publish(struct grouping *grouping)
 	return error;
 }
 
-/* The parts of an outer group have known resident bytes if the group has, so that they add up. */
-static void share_residency(struct grouping *inner, const struct grouping *outer)
-{
-	for (size_t i = 0; i < inner->row_count; i++) {
-		uint32_t row = inner->rows->items.items[i].outer;
-
-		inner->sums.resident_known[i] = row && outer->sums.resident_known[row - 1];
-	}
-}
-
-static struct mmt_error *build_inner(struct grouping *inner, const struct grouping *outer)
-{
-	struct mmt_error *error = build_level(inner);
-
-	if (error)
-		return error;
-	share_residency(inner, outer);
-	error = complete_groups(inner);
-	return error ? error : rank_inner(inner, outer->groups);
-}
-
 struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
 			       struct arena *arena, struct mmt_report *report)
 {
@@ -745,19 +669,10 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const s
 				    .report = report,
 				    .row_count = rows->items.count,
 				    .resident = resident};
-	struct grouping inner = grouping;
-	bool is_pair = report->then_by != MMT_BY_STACK;
-	struct mmt_error *error;
+	struct mmt_error *error = build_level(&grouping);
 
-	inner.is_inner = true;
-	rows->shows_outer = is_pair;
-	error = build_level(&grouping);
 	if (!error)
 		error = publish(&grouping);
-	rows->shows_outer = false;
-	if (!error && is_pair)
-		error = build_inner(&inner, &grouping);
-	grouping_deinit(&inner);
 	grouping_deinit(&grouping);
 	return error;
 }
@@ -795,7 +710,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 		      const struct allocation *allocation)
 {
 	uint64_t bytes = interval->end - interval->start;
-	struct mmt_group *group = &sums->groups[rows_shown(rows, owner) - 1];
+	struct mmt_group *group = &sums->groups[owner->row - 1];
 	const struct account *committer = rows_holder(replay, rows, interval, owner);
 	const struct account *reserver = allocation ? ledger_counted(&replay->ledger, allocation->reserver) : NULL;
 	bool is_reserved = !interval->attributes.protection;
@@ -813,12 +728,12 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 		group->reserved_bytes += bytes;
 		return true;
 	}
-	sums->groups[rows_shown(rows, committer) - 1].committed_bytes += bytes;
-	if (!add_committer(replay, sums, rows_shown(rows, committer), committer, bytes))
+	sums->groups[committer->row - 1].committed_bytes += bytes;
+	if (!add_committer(replay, sums, committer->row, committer, bytes))
 		return false;
-	if (!add_reserver(sums, rows_shown(rows, committer), rows_shown(rows, owner), bytes))
+	if (!add_reserver(sums, committer->row, owner->row, bytes))
 		return false;
-	return !reserver || add_reserver(sums, rows_shown(rows, owner), rows_shown(rows, reserver), bytes);
+	return !reserver || add_reserver(sums, owner->row, reserver->row, bytes);
 }
 
 /* Committed in the window by a stack of this report. */
@@ -832,10 +747,10 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 		return true;
 	if (!find_part(replay, committer, NULL, &part))
 		return false;
-	sums->groups[rows_shown(rows, committer) - 1].committed_before_bytes += interval->end - interval->start;
+	sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
-	return add_committer(replay, sums, rows_shown(rows, committer), committer, interval->end - interval->start);
+	return add_committer(replay, sums, committer->row, committer, interval->end - interval->start);
 }
 
 /* Add resident bytes to the group and to the part of an account. */
@@ -849,13 +764,13 @@ static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t b
 
 	if (!account)
 		return true;
-	row = rows_shown(grouping->rows, account);
+	row = account->row;
 	group = &grouping->groups[row - 1];
 	grouping->sums.resident_known[row - 1] = true;
 	grouping->sums.accounts[key >> 32].resident_known = true;
 	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
 	add_bytes(before ? &group->resident_before_bytes : &group->resident_bytes, bytes);
-	if (!lifetimes->steps_max || grouping->is_inner)
+	if (!lifetimes->steps_max)
 		return true;
 	part = lifetimes_part(lifetimes, (uint32_t)(key >> 32), (uint32_t)key);
 	if (!part)
@@ -872,7 +787,7 @@ static void publish_swapped(struct grouping *grouping, uint64_t key, uint64_t by
 	if (!account)
 		return;
 	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
-	add_bytes(&grouping->groups[rows_shown(grouping->rows, account) - 1].swapped_bytes, bytes);
+	add_bytes(&grouping->groups[account->row - 1].swapped_bytes, bytes);
 }
 
 static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint64_t bytes)
@@ -948,7 +863,7 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 				return &error_no_memory;
 			continue;
 		}
-		sums->groups[rows_shown(rows, owner) - 1].mapping_count += !continues;
+		sums->groups[owner->row - 1].mapping_count += !continues;
 		if (!add_owned(replay, rows, sums, interval, owner, allocation))
 			return &error_no_memory;
 	}

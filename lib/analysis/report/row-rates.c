@@ -7,7 +7,7 @@
 
 #include "analysis/report/row-verdicts.h"
 #include "base/cleanup.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 #define SECOND_NS 1000000000u
 #define POINTS_MIN 3 /* fewer show no slope */
@@ -120,9 +120,9 @@ struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
-		recent = &recents[rows_shown(rows, account) - 1];
+		recent = &recents[account->row - 1];
 		recent->bytes += bytes;
-		recent->used_bytes += bytes * share_of_account(&memory[i], &groups[rows_shown(rows, account) - 1]);
+		recent->used_bytes += bytes * share_of_account(&memory[i], &groups[account->row - 1]);
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
 		struct mmt_group *group = &groups[i];

@@ -9,7 +9,7 @@
 #include "analysis/report/stack-identity.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
 {
@@ -50,15 +50,15 @@ enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const st
 	return mmt_pattern_is_by_design(group->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_PART_OF_LEAK;
 }
 
-static uint64_t account_key(const struct rows *rows, const struct account *account)
+static uint64_t account_key(const struct account *account)
 {
-	return (uint64_t)(rows_shown(rows, account) - 1) << 32 | account->kind;
+	return (uint64_t)(account->row - 1) << 32 | account->kind;
 }
 
 static uint64_t unfreed_bytes(const struct account *account)
 {
-	uint64_t allocated = wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX);
-	uint64_t freed = wide_sum_get(&account->freed_bytes, MMT_BYTES_MAX);
+	uint64_t allocated = account->allocated_bytes;
+	uint64_t freed = account->freed_bytes;
 
 	return allocated > freed ? allocated - freed : 0;
 }
@@ -86,7 +86,7 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 
-		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(rows, account), unfreed_bytes(account)))
+		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(account), unfreed_bytes(account)))
 			return &error_no_memory;
 	}
 	while (map_next(sums, &position, &key, &bytes))
@@ -98,8 +98,8 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
-		bytes = *map_get(sums, account_key(rows, account));
-		row = rows_shown(rows, account);
+		bytes = *map_get(sums, account_key(account));
+		row = account->row;
 		if (bytes < most[row - 1])
 			continue;
 		most[row - 1] = bytes + 1;
@@ -150,7 +150,7 @@ bool row_details_arenas(const struct replay *replay, const struct rows *rows, bo
 }
 
 /* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
-static uint32_t row_of(const struct ledger *ledger, const struct rows *rows, const struct allocation *allocation)
+static uint32_t row_of(const struct ledger *ledger, const struct allocation *allocation)
 {
 	const struct account *account;
 
@@ -158,7 +158,7 @@ static uint32_t row_of(const struct ledger *ledger, const struct rows *rows, con
 	    allocation->found)
 		return LEDGER_NO_ROW;
 	account = &ledger->accounts.items[allocation->account];
-	return account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : rows_shown(rows, account);
+	return account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : account->row;
 }
 
 static void add_to_trend(struct mmt_group *group, const struct mmt_report *report, const struct allocation *allocation)
@@ -221,7 +221,7 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 		survivors_begin(&survivors[i], &window, freed_of(ledger, i), groups[i].unfreed_count);
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
 		const struct allocation *allocation = &ledger->allocations.items[i];
-		uint32_t row = row_of(ledger, rows, allocation);
+		uint32_t row = row_of(ledger, allocation);
 
 		if (row == LEDGER_NO_ROW)
 			continue;
@@ -265,7 +265,7 @@ static void add_committed_points(const struct ledger *ledger, const struct rows 
 
 		if (account->row == LEDGER_NO_ROW || !account->trend)
 			continue;
-		set = sets[rows_shown(rows, account) - 1];
+		set = sets[account->row - 1];
 		if (set != ROW_NO_SET)
 			commit_trends_sum(&ledger->commit_trends, account->trend, end_ns, ledger->bucket_ns,
 					  points[set], COMMIT_POINTS);
@@ -366,7 +366,7 @@ struct part_stacks {
 static bool is_of_open_row(const struct ledger *ledger, const struct rows *rows, const struct mmt_group *groups,
 			   const struct allocation *allocation, uint64_t *key_ret)
 {
-	uint32_t row = row_of(ledger, rows, allocation);
+	uint32_t row = row_of(ledger, allocation);
 	const struct account *account = row == LEDGER_NO_ROW ? NULL : &ledger->accounts.items[allocation->account];
 
 	if (!account || (!groups[row - 1].name && !groups[row - 1].lines_differ) ||
@@ -444,8 +444,8 @@ static struct mmt_error *add_part_stacks(const struct ledger *ledger, const stru
 }
 
 /* Number the sets, or (NULL) rows, with memory that was made accessible after it was mapped. */
-static uint32_t number_committers(const struct ledger *ledger, const struct rows *rows, const uint32_t *sets,
-				  uint32_t *numbers_ret, size_t set_count)
+static uint32_t number_committers(const struct ledger *ledger, const uint32_t *sets, uint32_t *numbers_ret,
+				  size_t set_count)
 {
 	uint32_t count = 0;
 
@@ -457,7 +457,7 @@ static uint32_t number_committers(const struct ledger *ledger, const struct rows
 
 		if (account->row == LEDGER_NO_ROW || !account->trend)
 			continue;
-		set = rows_shown(rows, account) - 1;
+		set = account->row - 1;
 		set = sets ? sets[set] : set;
 		if (set != ROW_NO_SET && numbers_ret[set] == ROW_NO_SET)
 			numbers_ret[set] = count++;
@@ -476,7 +476,7 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 
 	if (!points || !sets)
 		return &error_no_memory;
-	count = number_committers(ledger, rows, NULL, sets, row_count);
+	count = number_committers(ledger, NULL, sets, row_count);
 	find_committed(ledger, rows, report->allocations_to_ns, sets, points, count);
 	for (size_t i = 0; i < row_count; i++) {
 		struct mmt_group *group = &groups[i];
@@ -525,7 +525,7 @@ static struct mmt_error *judge_commits_of_sets(const struct ledger *ledger, cons
 	const struct survivors_window window = window_of(report, rows);
 	CLEANUP(free) uint32_t *numbers = calloc(set_count + 1, sizeof(*numbers));
 	CLEANUP(free) uint32_t *of_rows = calloc(rows->items.count + 1, sizeof(*of_rows));
-	uint32_t count = numbers && of_rows ? number_committers(ledger, rows, sets, numbers, set_count) : 0;
+	uint32_t count = numbers && of_rows ? number_committers(ledger, sets, numbers, set_count) : 0;
 	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(count + 1, sizeof(*points));
 	uint64_t advised_ns;
 
@@ -562,7 +562,7 @@ struct mmt_error *row_verdicts_judge_sets(const struct ledger *ledger, const str
 	/* Two passes: the number of survivors decides which are old. */
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ledger->allocations.count; i++) {
-			uint32_t row = row_of(ledger, rows, &ledger->allocations.items[i]);
+			uint32_t row = row_of(ledger, &ledger->allocations.items[i]);
 			uint32_t set = row == LEDGER_NO_ROW ? ROW_NO_SET : sets[row - 1];
 
 			if (set == ROW_NO_SET)

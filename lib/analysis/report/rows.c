@@ -308,10 +308,12 @@ static struct mmt_error *start_row(struct rows *rows, const struct row_descripti
 	if (!description)
 		return &error_no_memory;
 	*description = *row;
-	if (!row->name)
-		return NULL;
-	description->name = arena_string(rows->arena, row->name);
-	return description->name ? NULL : &error_no_memory;
+	if (row->name)
+		description->name = arena_string(rows->arena, row->name);
+	if (row->second_name)
+		description->second_name = arena_string(rows->arena, row->second_name);
+	return !description->name == !row->name && !description->second_name == !row->second_name ? NULL
+												  : &error_no_memory;
 }
 
 static struct mmt_error *find_named_row(struct rows *rows, const struct account *account, enum mmt_class memory_class,
@@ -356,52 +358,34 @@ static struct mmt_error *find_numbered_row(struct rows *rows, const struct accou
 	return NULL;
 }
 
-/* With two keys: the row of one of them, inside `outer`. Names of processes and threads may still change. */
-static struct mmt_error *find_row_of_key(struct rows *rows, const struct account *account, enum mmt_class memory_class,
-					 enum mmt_group_by by, uint32_t outer, uint32_t *row_ret)
+/* Names of processes and threads may still change: they are known by their numbers. */
+static bool is_task(enum mmt_group_by by)
 {
-	bool is_named = by != MMT_BY_PROCESS && by != MMT_BY_THREAD;
-	uint32_t number = by == MMT_BY_PROCESS ? account->process : account->thread, id;
-	CLEANUP(free) char *name = is_named ? row_name(rows, account, memory_class, by) : NULL;
-	CLEANUP(free) char *key = NULL;
-	struct row_description row = {
-	    .name = name, .by = by, .outer = outer, .process = account->process, .thread = account->thread};
-	struct mmt_error *error = NULL;
-
-	if (is_named && !name)
-		return &error_no_memory;
-	if (asprintf(&key, "%" PRIu32 " %" PRIu32 " %s", outer, is_named ? 0 : number, is_named ? name : "") < 0) {
-		key = NULL;
-		return &error_no_memory;
-	}
-	id = intern_put_string(&rows->keys, key);
-	if (id == INTERN_NONE)
-		return &error_no_memory;
-	if (id == rows->items.count)
-		error = start_row(rows, &row);
-	*row_ret = id + 1;
-	return error;
+	return by == MMT_BY_PROCESS || by == MMT_BY_THREAD;
 }
 
 static struct mmt_error *find_pair(struct rows *rows, const struct account *account, enum mmt_class memory_class,
 				   uint32_t *row_ret)
 {
-	uint32_t outer;
-	struct mmt_error *error = find_row_of_key(rows, account, memory_class, rows->options->by, 0, &outer);
+	const enum mmt_group_by by[] = {rows->options->by, rows->options->then_by};
+	CLEANUP(free) char *first = is_task(by[0]) ? NULL : row_name(rows, account, memory_class, by[0]);
+	CLEANUP(free) char *second = is_task(by[1]) ? NULL : row_name(rows, account, memory_class, by[1]);
+	CLEANUP(free) char *key = NULL;
+	const struct row_description row = {
+	    .name = first, .second_name = second, .by = by[0], .process = account->process, .thread = account->thread};
+	bool of_thread = by[0] == MMT_BY_THREAD || by[1] == MMT_BY_THREAD;
+	bool of_process = by[0] == MMT_BY_PROCESS || by[1] == MMT_BY_PROCESS;
 
-	return error ? error : find_row_of_key(rows, account, memory_class, rows->options->then_by, outer, row_ret);
-}
-
-uint32_t rows_find_outer(void *context, uint32_t row)
-{
-	const struct rows *rows = context;
-
-	return rows->items.items[row - 1].outer;
-}
-
-uint32_t rows_shown(const struct rows *rows, const struct account *account)
-{
-	return rows->shows_outer ? rows->items.items[account->row - 1].outer : account->row;
+	if (!first == !is_task(by[0]) || !second == !is_task(by[1]) ||
+	    asprintf(&key, "%" PRIu32 " %" PRIu32 " %s\n%s", of_process ? account->process : 0,
+		     of_thread ? account->thread : 0, first ? first : "", second ? second : "") < 0) {
+		key = NULL;
+		return &error_no_memory;
+	}
+	*row_ret = intern_put_string(&rows->keys, key);
+	if (*row_ret == INTERN_NONE)
+		return &error_no_memory;
+	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
 }
 
 static uint64_t fact_key(const struct account *account)
@@ -484,8 +468,8 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	if (!wanted)
 		return NULL;
 	if (is_pair(rows))
-		return find_pair(rows, account, memory_class, row_ret);
-	if (are_stacks(rows) || rows->options->by == MMT_BY_PROCESS)
+		error = find_pair(rows, account, memory_class, row_ret);
+	else if (are_stacks(rows) || rows->options->by == MMT_BY_PROCESS)
 		error = find_numbered_row(rows, account, &stack, row_ret);
 	else
 		error = find_named_row(rows, account, memory_class, row_ret);

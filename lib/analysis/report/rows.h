@@ -24,9 +24,9 @@
 #include "model/processes.h"
 
 struct row_description {
-	const char *name;		       /* NULL: a stack, process or thread */
+	const char *name;		       /* NULL: a stack, process or thread, as second_name */
 	enum mmt_group_by by;		       /* its key */
-	uint32_t outer;			       /* with two keys, the number of the row that it is part of; 0: none */
+	const char *second_name;	       /* by two keys: that of the second */
 	uint32_t stack;			       /* by stack: the first of those that are this row */
 	uint64_t lines;			       /* identity_lines() of that stack */
 	bool lines_differ;		       /* another stack of the row has others */
@@ -35,7 +35,7 @@ struct row_description {
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint32_t process; /* by process: its index */
-	uint32_t thread;  /* by thread, with two keys: its number, or LEDGER_NO_THREAD */
+	uint32_t thread;  /* with two keys: its number, or LEDGER_NO_THREAD */
 	bool lost;
 };
 
@@ -47,7 +47,6 @@ struct rows {
 	struct processes *processes;
 	const struct replay *replay; /* for its threads; needed only with accounts by thread */
 	struct filters filters;
-	bool shows_outer;    /* with two keys: rows_shown() finds rows of the first key */
 	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
 	struct arena *arena;
 	struct identities identities;
@@ -82,12 +81,8 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 /* The name that --by function gives a stack with this origin (NULL: none). NULL: out of memory. The caller frees it. */
 char *rows_function_name(const struct mmt_frame *origin);
 
-/* For the ledger; `context` is the rows. With two keys, the row of both, which is part of the row of the first. */
+/* For the ledger; `context` is the rows. */
 struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret) MMT_MUST_CHECK;
-uint32_t rows_find_outer(void *context, uint32_t row);
-
-/* The row in which the groups that are being built count an account that has a row. */
-uint32_t rows_shown(const struct rows *rows, const struct account *account);
 
 /* The class of an account's memory, taking its stack into account. */
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);

@@ -7,7 +7,7 @@
 
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 #define STEPS_MAX 10000
 
@@ -109,11 +109,9 @@ static struct mmt_error *take_back_space(const struct steps *steps, struct repla
 		const struct account *account = process_totals_owner(replay, interval);
 		uint64_t bytes = account ? interval->end - interval->start : 0;
 
-		for (uint32_t row = account ? account->row : LEDGER_NO_ROW; row != LEDGER_NO_ROW;
-		     row = ledger_outer_row(ledger, row)) {
-			if (!take_back(steps, &ledger->steps, row, step, bytes))
-				return &error_no_memory;
-		}
+		if (account && account->row != LEDGER_NO_ROW &&
+		    !take_back(steps, &ledger->steps, account->row, step, bytes))
+			return &error_no_memory;
 		total += bytes;
 		reserved += interval->attributes.protection ? 0 : bytes;
 	}
@@ -198,12 +196,13 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 		published[i].reserved_bytes = reserved[i];
 		published[i].committed_bytes = unfreed[i] - published[i].reserved_bytes;
 	}
-	published[report->step_count - 1] = (struct mmt_step){.to_ns = report->to_ns,
-							      .unfreed_bytes = report->unfreed_bytes,
-							      .committed_bytes = report->committed_bytes,
-							      .reserved_bytes = report->reserved_bytes,
-							      .resident_bytes = report->resident_bytes,
-							      .process_resident_bytes = memory_readings_resident(&replay->notes.memory)};
+	published[report->step_count - 1] =
+	    (struct mmt_step){.to_ns = report->to_ns,
+			      .unfreed_bytes = report->unfreed_bytes,
+			      .committed_bytes = report->committed_bytes,
+			      .reserved_bytes = report->reserved_bytes,
+			      .resident_bytes = report->resident_bytes,
+			      .process_resident_bytes = memory_readings_resident(&replay->notes.memory)};
 	report->steps = published;
 	return NULL;
 }

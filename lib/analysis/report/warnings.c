@@ -418,8 +418,7 @@ static void find_huge_sums(const struct replay *replay, struct warnings *warning
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < replay->ledger.accounts.count; i++)
-		sum = saturating_add(
-		    sum, wide_sum_get(&replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX), MMT_BYTES_MAX);
+		sum = saturating_add(sum, replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX);
 	if (sum == MMT_BYTES_MAX)
 		add_warning(warnings, MMT_WARNING_SUMS_NOT_EXACT,
 			    "16 EiB or more were mapped in total: sums of that size are not exact");

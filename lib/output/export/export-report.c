@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/api.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 #include "output/escape.h"
 
 #define SUMS_ONLY 16 /* steps: the minimum */

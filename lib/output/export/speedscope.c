@@ -2,7 +2,7 @@
 /* speedscope's file format: one sampled profile for each weight; a sample is a stack, root first, below its process.
  * Frames are numbered when they are first used, and listed after the samples. */
 #include "base/map.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 #include "output/export/export-report.h"
 #include "output/json/json-document.h"
 

@@ -598,38 +598,12 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 	}
 }
 
-static struct mmt_error *put_inner_groups(struct document *document, const struct mmt_group *outer,
-					  const struct mmt_text_options *options)
+static void put_groups(struct document *document, const struct selection *selection)
 {
-	struct selection selection;
-	struct mmt_error *error =
-	    selection_of_groups(outer->inner_groups, outer->inner_group_count, options, true, &selection);
-
-	if (error)
-		return error;
-	document_each(document, "inner_groups", i, selection.count)
-		json_report_group(document, NULL, selection.groups[i]);
-	selection_deinit(&selection);
-	return NULL;
-}
-
-static struct mmt_error *put_groups(struct document *document, const struct mmt_report *report,
-				    const struct mmt_text_options *options, const struct selection *selection)
-{
-	struct mmt_error *error = NULL;
-
 	document_unsigned(document, "hidden_count", selection->hidden.count);
 	document_unsigned(document, "hidden_bytes", selection->hidden.bytes);
-	document_open_array(document, "groups");
-	for (size_t i = 0; !error && i < selection->count; i++) {
-		document_open_object(document, NULL);
-		put_group_content(document, selection->groups[i]);
-		if (report->then_by != MMT_BY_STACK)
-			error = put_inner_groups(document, selection->groups[i], options);
-		document_close(document);
-	}
-	document_close(document);
-	return error;
+	document_each(document, "groups", i, selection->count)
+		json_report_group(document, NULL, selection->groups[i]);
 }
 
 struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
@@ -647,7 +621,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		json_report_recording(document, report);
 		put_steps(document, report);
 		put_causes(document, report);
-		error = put_groups(document, report, options, &selection);
+		put_groups(document, &selection);
 		put_side_figures(document, report);
 		if (!error)
 			error = document_finish(document);
@@ -673,15 +647,6 @@ static void put_group(struct document *document, const char *key, const struct m
 		document_null(document, key);
 }
 
-static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry);
-
-static void put_inner_entries(struct document *document, const struct mmt_diff *diff,
-			      const struct mmt_diff_entry *entry)
-{
-	document_each(document, "inner_entries", i, entry->inner_entry_count)
-		put_entry(document, diff, &entry->inner_entries[i]);
-}
-
 static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
 	document_open_object(document, NULL);
@@ -695,8 +660,6 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	put_rate(document, "after_bytes_per_second", diff->rated ? entry->after_bytes_per_second : -1);
 	put_group(document, "before", entry->before);
 	put_group(document, "after", entry->after);
-	if (entry->inner_entry_count)
-		put_inner_entries(document, diff, entry);
 	document_close(document);
 }
 

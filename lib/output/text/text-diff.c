@@ -183,9 +183,7 @@ static void put_from_to(struct text *text, const char *before, const char *after
 	text_part(text, TEXT_PLAIN, "%s to %s%s", before, after, unit);
 }
 
-/* Inside a row, its name comes before the figures. */
-static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry,
-			const char *inner_name)
+static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
 	uint64_t bytes_before = entry->before ? entry->before->unfreed_bytes : 0;
 	uint64_t bytes_after = entry->after ? entry->after->unfreed_bytes : 0;
@@ -197,17 +195,11 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 	if (entry->after)
 		verdict = text_verdict_word(diff->after, mmt_group_verdict(diff->after, entry->after));
 	text->indent = ROW_INDENT;
-	if (inner_name)
-		text_pad_to(text, STACK_INDENT);
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
 		    "%11s", mmt_format_change(entry->bytes, before));
 	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
 	if (verdict.word)
 		text_part(text, verdict.style, "%s", verdict.word);
-	if (inner_name) {
-		text_begin_part(text, text_name_columns(text, inner_name));
-		text_put_name(text, TEXT_STRONG, inner_name, 0);
-	}
 	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
 		text_part(text, TEXT_PLAIN, "%s mappings", mmt_format_count(count_after, after));
 		if (bytes_before)
@@ -247,7 +239,7 @@ static void put_entry(struct text *text, const struct mmt_diff *diff, const stru
 	char room[TEXT_DIFF_UNCERTAIN_BYTES];
 
 	text_end_line(text);
-	put_figures(text, diff, entry, NULL);
+	put_figures(text, diff, entry);
 	if (entry->differing_frames) {
 		text_pad_to(text, STACK_INDENT);
 		text_put_sentence(text, TEXT_BAD, text_diff_uncertain(entry, room), STACK_INDENT);
@@ -262,11 +254,6 @@ static void put_entry(struct text *text, const struct mmt_diff *diff, const stru
 	if (group->lines_differ) {
 		text_pad_to(text, STACK_INDENT);
 		text_line(text, TEXT_FAINT, "(and calls at other lines of these functions)");
-	}
-	for (size_t i = 0; i < entry->inner_entry_count; i++) {
-		const struct mmt_diff_entry *inner = &entry->inner_entries[i];
-
-		put_figures(text, diff, inner, inner->after ? inner->after->name : inner->before->name);
 	}
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 #include "output/text/text.h"
 
 struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict)

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 #include "output/text/text.h"
 
 #define INDENT 2

@@ -6,7 +6,7 @@
 
 #include <mmtrace/output.h>
 
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 #include "output/selection.h"
 #include "output/text/text-parts.h"
 #include "output/text/text-stack.h"
@@ -14,7 +14,6 @@
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
-#define INNER_INDENT 10
 #define COMMITTED_FLOOR_BYTES 262144 /* without other evidence, fewer bytes made accessible are not growth */
 #define LABEL_COLUMNS 26
 #define FILE_COLUMNS 48
@@ -518,46 +517,6 @@ static void put_row(struct text *text, const struct mmt_report *report, const st
 	text_end_line(text);
 }
 
-/* A row of the second key: one line, with its name before the figures. */
-static void put_inner_row(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
-			  enum mmt_sort sort, uint64_t memory_bytes)
-{
-	const char *name = group->name ? group->name : "";
-
-	text->indent = INNER_INDENT;
-	text_pad_to(text, STACK_INDENT);
-	put_lead(text, group, "");
-	put_share(text, group, memory_bytes);
-	text_begin_part(text, text_name_columns(text, name));
-	text_put_name(text, TEXT_STRONG, name, 0);
-	put_sort_key(text, report, group, sort);
-	put_figures(text, report, group, sort, report->then_by != MMT_BY_CLASS && report->then_by != MMT_BY_FILE);
-	text_end_line(text);
-}
-
-static struct mmt_error *put_inner_rows(struct text *text, const struct mmt_report *report,
-					const struct mmt_group *outer, bool freed_too, uint64_t memory_bytes)
-{
-	const struct mmt_text_options *options = text->options;
-	struct selection selection;
-	struct mmt_error *error =
-	    selection_of_groups(outer->inner_groups, outer->inner_group_count, options, freed_too, &selection);
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < selection.count; i++)
-		put_inner_row(text, report, selection.groups[i], options->sort, memory_bytes);
-	if (selection.hidden.count) {
-		text_pad_to(text, STACK_INDENT);
-		text_line(text, TEXT_PLAIN, "%9s in %s more",
-			  text_bytes(text, selection.hidden.memory_bytes ? selection.hidden.memory_bytes
-									 : selection.hidden.bytes),
-			  text_count(text, selection.hidden.count));
-	}
-	selection_deinit(&selection);
-	return NULL;
-}
-
 static void put_line(struct text *text, const char *line)
 {
 	text_pad_to(text, STACK_INDENT);
@@ -654,7 +613,6 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		put_heading(&text, report, &selection, i, options->sort);
 		put_row(&text, report, selection.groups[i], options->sort, memory_bytes);
 		put_identity(&text, selection.groups[i], &explanations);
-		error = put_inner_rows(&text, report, selection.groups[i], freed_too, memory_bytes);
 	}
 	if (!report->unfreed_bytes)
 		text_nothing_unfreed(&text, report);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/wide-sum.h"
+#include "base/saturating-sum.h"
 
 #define MARKS_SHOWN 6
 #define FAILURES_SHOWN 3

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sums that stop at a maximum. */
+#ifndef BASE_SATURATING_SUM_H
+#define BASE_SATURATING_SUM_H
+
+#include <stdint.h>
+
+/* At most `maximum`. */
+static inline uint64_t saturating_add(uint64_t left, uint64_t right, uint64_t maximum)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(left, right, &sum) || sum > maximum ? maximum : sum;
+}
+
+#endif
