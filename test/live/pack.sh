@@ -230,8 +230,9 @@ preload endless-sync
 packing=$!
 processes+=("$packing")
 wait_until "the end of packing" grep -q syncing record.log
-[ "$(ps -o cls=,ni= -p "$packing" | xargs)" = "B 19" ] ||
-	fail "packing runs with priority $(ps -o cls=,ni= -p "$packing")"
+read -r -a stat <"/proc/$packing/stat"
+[ "nice ${stat[18]}, policy ${stat[40]}" = "nice 19, policy 3" ] || # SCHED_BATCH
+	fail "packing runs with nice ${stat[18]}, policy ${stat[40]}"
 kill -TERM "$packing"
 wait "$packing"
 [ $? = 143 ] || fail "record --pack did not end of the signal"
