@@ -667,7 +667,7 @@ static void describe_jit_code(struct report *report, struct mmt_process *describ
 
 		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
 			continue;
-		described->runtime = code.runtime ? code.runtime->name : NULL;
+		described->runtime = code.has_code && code.runtime ? code.runtime->name : NULL;
 		described->unnamed_code = code.unnamed;
 		described++;
 	}

@@ -182,9 +182,10 @@ static void code_view_note_runtime(struct process_state *state, const struct mmt
 					      starts_with(frame->module, BUNDLED);
 }
 
-static void note_unnamed(struct code_view *view, uint32_t process, const struct mmt_frame *frames)
+static void note_code(struct code_view *view, uint32_t process, bool named)
 {
-	if (frames->kind == MMT_FRAME_JIT && !frames->function)
+	view->processes.items[process].has_code = true;
+	if (!named)
 		view->processes.items[process].unnamed = true;
 }
 
@@ -198,7 +199,8 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, const 
 			return &error_no_memory;
 		code_view_note_runtime(&view->processes.items[record->process], record->names);
 	}
-	note_unnamed(view, record->process, record->names);
+	if (record->names->kind == MMT_FRAME_JIT)
+		note_code(view, record->process, record->names->function);
 	*frames_ret = record->names;
 	*count_ret = record->name_count;
 	return NULL;
@@ -208,12 +210,14 @@ void code_view_pass_over(struct code_view *view, uint32_t frame)
 {
 	const struct frame_record *record = &view->frames.items[frame];
 
-	if (record->name_count)
-		note_unnamed(view, record->process, record->names);
+	if (record->name_count && record->names->kind == MMT_FRAME_JIT)
+		note_code(view, record->process, record->names->function);
+	else if (record->name_count)
+		return;
 	else if (record->key.readable && record->key.image != NO_IMAGE)
 		(void)mapped_modules_open(&view->mapped, record->key.image);
-	else if (record->key.kind == MMT_FRAME_JIT && !record->key.generated)
-		view->processes.items[record->process].unnamed = true;
+	else if (record->key.kind == MMT_FRAME_JIT)
+		note_code(view, record->process, record->key.generated);
 }
 
 /* Find the code as the runtime recorded it, or as it was last seen if the same function was there until then. */
@@ -364,6 +368,7 @@ struct jit_code_state code_view_jit(struct code_view *view, uint32_t process)
 	if (process >= view->processes.count)
 		return generated;
 	generated.runtime = view->processes.items[process].runtime;
+	generated.has_code = view->processes.items[process].has_code;
 	generated.unnamed = view->processes.items[process].unnamed;
 	generated.unchecked_frames = view->processes.items[process].unchecked_frames;
 	generated.unnamed_precompiled = view->processes.items[process].unnamed_precompiled;

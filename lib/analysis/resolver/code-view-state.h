@@ -59,6 +59,7 @@ struct frame_record {
 struct process_state {
 	int32_t pid;
 	bool looked_up, code_looked_up;
+	bool has_code;	       /* has frames in JIT code */
 	bool unnamed;	       /* has frames that a perf map could have named */
 	bool unchecked_frames; /* like the next field: see struct jit_code_state */
 	bool stacks_end_there;

@@ -111,6 +111,7 @@ enum module_state wire_to_program_state(enum wire_program_state state);
 /* State of the JIT code of a process, as far as its frames have been symbolized. */
 struct jit_code_state {
 	const struct runtime *runtime;	   /* the runtime that generated it; NULL: unknown, or there is no JIT code */
+	bool has_code;			   /* some frame of the reported stacks is in JIT code */
 	bool unnamed;			   /* some frame has no name */
 	bool unchecked_frames;		   /* some caller was found by frame pointer in code that may keep none, or not
 					      at all */
