@@ -60,6 +60,15 @@ static COLD struct mmt_error *describe_damage(const struct reorder_item *item, u
 			    bytes->failure_offset);
 }
 
+/* Keep only the first; `damage` may be NULL. */
+static void note_damage(struct event_batch *batch, struct mmt_error *damage)
+{
+	if (batch->damage)
+		mmt_error_destroy(damage);
+	else
+		batch->damage = damage;
+}
+
 /* Append the event of the record, if it gives one. */
 static void decode_item(struct event_batches *batches, const struct reorder_item *item, struct event_batch *batch)
 {
@@ -75,8 +84,7 @@ static void decode_item(struct event_batches *batches, const struct reorder_item
 	if (is_copy(batches, &identity))
 		return;
 	if (!decoder_decode(batches->decoder, &header, item->record, &identity, event, &bytes)) {
-		if (!batch->damage)
-			batch->damage = describe_damage(item, header.type, &bytes);
+		note_damage(batch, describe_damage(item, header.type, &bytes));
 		batch->last = true;
 		return;
 	}
@@ -95,7 +103,7 @@ static void take_records(struct event_batches *batches, struct event_batch *batc
 		record_blocks_add(&batch->done, TAKE(batches->records->done));
 	batch->error = ordered_records_next(batches->ordered, &batches->records);
 	batches->position = 0;
-	batch->damage = TAKE(batches->records->damage);
+	note_damage(batch, TAKE(batches->records->damage));
 }
 
 static void fill(struct event_batches *batches, struct event_batch *batch)
