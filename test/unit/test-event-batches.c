@@ -161,7 +161,7 @@ START_TEST(damage_ends_the_events)
 	uint64_t calls;
 
 	write_recording();
-	open_batches(_i ? ORDERED_COMPLETE : ORDERED_IN_FILE);
+	open_batches((enum ordered_end)_i);
 	stream = fopen(report_file_path(), "r+");
 	ck_assert_ptr_nonnull(stream);
 	ck_assert_int_eq(fseek(stream, (long)(file->data_offset + (file->data_end - file->data_offset) / 2), SEEK_SET),
@@ -186,6 +186,6 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_set_timeout(tests, 600);
 	tcase_add_tests(tests, all_events_come_in_order, a_batch_stays_until_the_next_one);
-	tcase_add_loop_test(tests, damage_ends_the_events, 0, 2);
+	tcase_add_loop_test(tests, damage_ends_the_events, ORDERED_COMPLETE, ORDERED_IN_FILE + 1);
 	return suite;
 }
