@@ -278,11 +278,9 @@ static void put_huge_pages(struct recording_builder *builder, struct buffer *buf
 static void put_options(struct recording_builder *builder, struct buffer *buffer)
 {
 	struct runtime_options options = {0};
-	static const char arguments[] = "java\0-Xmx64m\0-XX:+PreserveFramePointer", variables[] = "MALLOC_ARENA_MAX=2";
-	const struct option_value read = {.pid = PID, .option = OPTIONS_READ};
+	static const char arguments[] = "java\0-XX:+PreserveFramePointer", variables[] = "MONO_DEBUG=disable_omit_fp";
 
-	check(vector_push(&options.values, read) &&
-	      runtime_options_scan(&options, PID, 0, arguments, sizeof(arguments), variables, sizeof(variables)));
+	check(runtime_options_scan(&options, PID, 0, arguments, sizeof(arguments), variables, sizeof(variables)));
 	put_section(builder, FEATURE_MMTRACE_OPTIONS, buffer, runtime_options_encode(&options, buffer));
 	runtime_options_deinit(&options);
 }

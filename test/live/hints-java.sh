@@ -19,3 +19,6 @@ record_stacks "${java[@]}" -Xcomp Program 20
 expect_no_hint 'have no names'
 expect_stack 0 "$leak<Interpreter<..."
 expect_stack 280 "$leak</Program.leak/<..."
+# The options of a command are read from its environment, too.
+record_stacks JAVA_TOOL_OPTIONS=-Xcomp "${java[@]}" Program 20
+expect_no_hint 'have no names'

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "support/suite.h"
@@ -32,55 +33,109 @@ static uint64_t found(enum runtime_option option)
 	return value;
 }
 
+/* Whether it is known which options were not given. */
+static bool complete(void)
+{
+	return found(OPTIONS_READ) == 0;
+}
+
 START_TEST(options_of_java)
 {
-	scan(TEXT("java\0-Xmx1536m\0-XX:MaxRAMPercentage=62.5\0-Xss512k\0-XX:+PreserveFramePointer\0"
-		  "-XX:MaxDirectMemorySize=1G\0-jar\0-Xcomp.jar\0"),
-	     TEXT("PATH=/bin\0JAVA_TOOL_OPTIONS=-Xcomp -XX:-PreserveFramePointer\0X"));
-	ck_assert_uint_eq(found(OPTION_JAVA_HEAP), 1536ull << 20);
-	ck_assert_uint_eq(found(OPTION_JAVA_RAM_PERCENTAGE), 62);
-	ck_assert_uint_eq(found(OPTION_JAVA_THREAD_STACK), 512 << 10);
-	ck_assert_uint_eq(found(OPTION_JAVA_DIRECT_MEMORY), 1 << 30);
+	scan(TEXT("/usr/bin/java\0-cp\0dir\0-Xcomp\0-XX:+PreserveFramePointer\0Main\0-Xint\0-XX:-PreserveFramePointer\0"),
+	     TEXT("PATH=/bin\0"));
 	ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 1);
-	ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 1); /* the command line counts */
-	ck_assert_uint_eq(options.values.count, 6);
+	ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 1);
+	ck_assert(complete());
+	ck_assert_uint_eq(options.values.count, 3);
 	runtime_options_deinit(&options);
-	/* This variable counts even more; and the last argument of several. */
-	scan(TEXT("java\0-Xmx1g\0-Xmx2g\0-XX:+PreserveFramePointer\0"),
-	     TEXT("_JAVA_OPTIONS=-XX:-PreserveFramePointer\0"));
-	ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 0);
-	ck_assert_uint_eq(found(OPTION_JAVA_HEAP), 2ull << 30);
+	/* The archive is the first argument that is not Java's. */
+	scan(TEXT("java\0-jar\0a.jar\0-Xcomp\0@file\0"), TEXT("PATH=/bin\0"));
+	ck_assert(complete());
+	ck_assert_uint_eq(options.values.count, 1);
+	runtime_options_deinit(&options);
+	scan(TEXT("java\0-Xcomp\0-Xmixed\0Main\0"), TEXT("XJAVA_TOOL_OPTIONS=-Xcomp\0JAVA_TOOL_OPTIONSX=-Xcomp\0"));
+	ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 0);
 	runtime_options_deinit(&options);
 }
 END_TEST
 
-START_TEST(options_of_others)
+/* Whatever the order of the environment. */
+START_TEST(order_of_java)
 {
-	scan(TEXT("node\0--perf-basic-prof\0--max-old-space-size=300\0-X\0perf\0--yjit-perf\0"),
-	     TEXT("MONO_DEBUG=gdb,disable_omit_fp\0DOTNET_gcServer=1\0DOTNET_GCHeapHardLimit=0x10000\0"
-		  "DOTNET_PerfMapEnabled=3\0MALLOC_ARENA_MAX=2\0GODEBUG=gctrace=1,madvdontneed=0\0"));
-	ck_assert_uint_eq(found(OPTION_NODE_PERF_MAP), 1);
-	ck_assert_uint_eq(found(OPTION_NODE_OLD_SPACE), 300 << 20);
-	ck_assert_uint_eq(found(OPTION_PYTHON_PERF), 1);
-	ck_assert_uint_eq(found(OPTION_RUBY_PERF), 1);
-	ck_assert_uint_eq(found(OPTION_MONO_FRAME_POINTERS), 1);
-	ck_assert_uint_eq(found(OPTION_DOTNET_SERVER_GC), 1);
-	ck_assert_uint_eq(found(OPTION_DOTNET_HEAP_LIMIT), 0x10000);
-	ck_assert_uint_eq(found(OPTION_DOTNET_PERF_MAP), 3);
-	ck_assert_uint_eq(found(OPTION_ARENA_MAX), 2);
-	ck_assert_uint_eq(found(OPTION_GO_DONTNEED), 0);
+	static const char tool[] = "JAVA_TOOL_OPTIONS=-Xint -XX:+PreserveFramePointer";
+	static const char launcher[] = "JDK_JAVA_OPTIONS=-Xcomp\t-XX:-PreserveFramePointer";
+	static const char last[] = "_JAVA_OPTIONS=-XX:-PreserveFramePointer";
+	char variables[256];
+
+	for (int turned = 0; turned < 2; turned++) {
+		int size = snprintf(variables, sizeof(variables), "%s%c%s", turned ? launcher : tool, 0,
+				    turned ? tool : launcher);
+
+		scan(TEXT("java\0Main"), variables, (size_t)size + 1);
+		ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 1);
+		ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 0);
+		runtime_options_deinit(&options);
+		scan(TEXT("java\0-XX:+PreserveFramePointer\0Main"), variables, (size_t)size + 1);
+		ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 1);
+		runtime_options_deinit(&options);
+	}
+	scan(TEXT("java\0-XX:+PreserveFramePointer\0Main"), last, sizeof(last));
+	ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 0);
 	runtime_options_deinit(&options);
 }
 END_TEST
 
-/* Neither unknown options and values that are no numbers, nor known ones at another place. */
+/* A file may contain the option, and so may words in quotes. A program that loads the JVM chooses its options. */
+START_TEST(unknown_options)
+{
+	static const struct {
+		const char *program, *argument, *variable;
+	} cases[] = {{"java", "@file", "A=1"},
+		     {"java", "-XX:Flags=file", "A=1"},
+		     {"java", "-XX:VMOptionsFile=file", "A=1"},
+		     {"java", "-Xcomp", "JDK_JAVA_OPTIONS=@file"},
+		     {"java", "-Xcomp", "JAVA_TOOL_OPTIONS=-Dx=1 -XX:VMOptionsFile=file"},
+		     {"java", "-Xcomp", "_JAVA_OPTIONS='-XX:+PreserveFramePointer'"},
+		     {"java", "-Xcomp", ""},
+		     {"jsvc", "-Xcomp", "A=1"},
+		     {"/opt/java/server", "-Xcomp", "JDK_JAVA_OPTIONS=-Xcomp"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char arguments[64];
+		int size = snprintf(arguments, sizeof(arguments), "%s%c%s%c-Xcomp%cMain", cases[i].program, 0,
+				    cases[i].argument, 0, 0);
+
+		scan(arguments, (size_t)size + 1, cases[i].variable,
+		     *cases[i].variable ? strlen(cases[i].variable) + 1 : 0);
+		ck_assert_msg(!complete(), "case %zu", i);
+		ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), strcmp(cases[i].program, "java") ? UINT64_MAX : 1);
+		runtime_options_deinit(&options);
+	}
+	scan(TEXT("jsvc\0Main"), TEXT("JAVA_TOOL_OPTIONS=-Xcomp"));
+	ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 1);
+	ck_assert(!complete());
+	runtime_options_deinit(&options);
+}
+END_TEST
+
+START_TEST(options_of_mono)
+{
+	scan(TEXT("mono\0-Xcomp\0a.exe"), TEXT("MONO_DEBUG=gdb,disable_omit_fp\0"));
+	ck_assert_uint_eq(found(OPTION_MONO_FRAME_POINTERS), 1);
+	ck_assert(complete());
+	ck_assert_uint_eq(options.values.count, 2);
+	runtime_options_deinit(&options);
+}
+END_TEST
+
+/* Neither unknown options, nor known ones at another place. */
 START_TEST(nothing_else)
 {
-	scan(TEXT("java\0-Xmxpassword\0-Xmx1gx\0-Xmx-5\0-Xmx\0-XX:+PreserveFramePointers\0-Dp=-Xmx1g\0--token=-Xcomp\0"
-		  "-Xss99999999999999999999999999999999999999k\0-X\0perfect\0-X"),
-	     TEXT("SECRET=-Xmx1g\0MALLOC_ARENA_MAX=s3cret\0MALLOC_ARENA_MAX\0-Xcomp\0=\0GODEBUG=madvdontneed\0"
-		  "A_VARIABLE_WITH_A_NAME_THAT_IS_LONGER_THAN_ANY_KNOWN=1\0XMALLOC_ARENA_MAX=1\0"));
-	ck_assert_uint_eq(options.values.count, 0);
+	scan(TEXT("java\0-Xmx1g\0-XX:+PreserveFramePointers\0-Dp=-Xcomp\0--token=-Xcomp\0-cp\0-Xcomp=\0-X"),
+	     TEXT("SECRET=-Xcomp\0MONO_DEBUG\0-Xcomp\0=\0MONO_DEBUG_=disable_omit_fp\0JAVA_TOOL_OPTIONS\0"));
+	ck_assert(complete());
+	ck_assert_uint_eq(options.values.count, 1);
+	runtime_options_deinit(&options);
 	scan("", 0, "", 0);
 	ck_assert_uint_eq(options.values.count, 0);
 }
@@ -97,10 +152,11 @@ static struct mmt_error *decode(const struct buffer *buffer, struct runtime_opti
 START_TEST(section)
 {
 	static const struct option_value values[] = {
-	    {.pid = 9, .option = OPTION_ARENA_MAX, .began_ns = 5, .value = 2},
+	    {.pid = 9, .option = OPTION_JAVA_COMPILED, .began_ns = 5, .value = 2},
 	    {.pid = 9, .option = OPTIONS_READ, .began_ns = 5},
-	    {.pid = 9, .option = OPTION_ARENA_MAX, .began_ns = 0, .value = 1},
+	    {.pid = 9, .option = OPTION_JAVA_COMPILED, .began_ns = 0, .value = 1},
 	    {.pid = 7, .option = 999, .began_ns = 5, .value = UINT64_MAX},
+	    {.pid = 9, .option = OPTIONS_READ, .began_ns = 5}, /* it was read twice */
 	};
 	struct runtime_options decoded = {0};
 	struct buffer buffer;
@@ -110,11 +166,12 @@ START_TEST(section)
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	ck_assert_ptr_null(runtime_options_encode(&options, &buffer));
 	ck_assert_ptr_null(decode(&buffer, &decoded));
-	ck_assert_uint_eq(*runtime_options_find(&decoded, 9, 5, OPTION_ARENA_MAX), 2);
-	ck_assert_uint_eq(*runtime_options_find(&decoded, 9, 0, OPTION_ARENA_MAX), 1);
+	ck_assert_uint_eq(decoded.values.count, 4);
+	ck_assert_uint_eq(*runtime_options_find(&decoded, 9, 5, OPTION_JAVA_COMPILED), 2);
+	ck_assert_uint_eq(*runtime_options_find(&decoded, 9, 0, OPTION_JAVA_COMPILED), 1);
 	ck_assert_ptr_nonnull(runtime_options_find(&decoded, 9, 5, OPTIONS_READ));
 	ck_assert_ptr_null(runtime_options_find(&decoded, 9, 0, OPTIONS_READ));
-	ck_assert_ptr_null(runtime_options_find(&decoded, 8, 5, OPTION_ARENA_MAX));
+	ck_assert_ptr_null(runtime_options_find(&decoded, 8, 5, OPTION_JAVA_COMPILED));
 	runtime_options_deinit(&decoded);
 	buffer_deinit(&buffer);
 	runtime_options_deinit(&options);
@@ -148,6 +205,6 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("runtime-options");
 	TCase *tests = add_tcase(suite, "runtime-options");
 
-	tcase_add_tests(tests, options_of_java, options_of_others, nothing_else, section, damaged_section);
+	tcase_add_tests(tests, options_of_java, order_of_java, unknown_options, options_of_mono, nothing_else, section, damaged_section);
 	return suite;
 }

@@ -175,8 +175,11 @@ static void apply_first_call(struct recorder *recorder, const struct process_eve
 {
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
 
-	if (process && event->time_ns >= process->executing_ns)
-		process->executing_ns = 0;
+	if (!process || event->time_ns < process->executing_ns)
+		return;
+	process->executing_ns = 0;
+	/* Its exec has set its arguments. If it has had its snapshot, only its options are read. */
+	process->snapshot_wanted = true;
 }
 
 /* Opens the mapped file now if it may be gone when the report is made. */

@@ -33,18 +33,6 @@ static void read_text(struct blocking_calls *calls, pid_t pid, const char *name,
 	text->complete = count == 0;
 }
 
-/* A text that was cut may end within a value. */
-static bool scan(struct runtime_options *options, pid_t pid, uint64_t began_ns, const struct process_text *arguments,
-		 const struct process_text *variables)
-{
-	const struct option_value read = {.pid = pid, .began_ns = began_ns, .option = OPTIONS_READ};
-
-	if (variables->complete && !vector_push(&options->values, read))
-		return false;
-	return runtime_options_scan(options, pid, began_ns, arguments->bytes, arguments->size, variables->bytes,
-				    variables->complete ? variables->size : 0);
-}
-
 struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process)
 {
 	struct process_text arguments = {0}, variables = {0};
@@ -60,11 +48,14 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 	if (arguments.bytes && variables.bytes) {
 		read_text(&recorder->calls, process->pid, "cmdline", &arguments);
 		read_text(&recorder->calls, process->pid, "environ", &variables);
-		/* If the process is stuck, its next snapshot tries again. */
+		/* If the process is stuck or its exec has not set the arguments yet, try again later. */
 		process->options_read = arguments.complete && arguments.size;
 		process->options_ns = began_ns;
 		stored = !process->options_read ||
-			 scan(&recorder->jobs.options, process->pid, began_ns, &arguments, &variables);
+			 /* A text that was cut may end within a value. */
+			 runtime_options_scan(&recorder->jobs.options, process->pid, began_ns, arguments.bytes,
+					      arguments.size, variables.bytes,
+					      variables.complete ? variables.size : 0);
 		/* Both may contain passwords. */
 		explicit_bzero(arguments.bytes, arguments.size);
 		explicit_bzero(variables.bytes, variables.size);

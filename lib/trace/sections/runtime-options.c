@@ -11,63 +11,36 @@
 #define OPTIONS_VERSION 1
 #define VALUE_BYTES 24
 
-enum value_kind {
-	VALUE_ON,	/* the option has no value: 1 */
-	VALUE_OFF,	/* the option turns another one off: 0 */
-	VALUE_NUMBER,	/* decimal */
-	VALUE_HEX,	/* .NET's variables */
-	VALUE_SIZE,	/* with k, m, g or t: bytes */
-	VALUE_MEBIBYTES /* bytes */
-};
-
-/* `variable` NULL: an argument, or a word in a variable that holds arguments. `text`: the whole word, or what precedes
- * the value; in a variable, "" stands for the variable's value. */
-static const struct {
+/* Words among the arguments of Java, and the words of MONO_DEBUG. */
+static const struct known {
+	const char *word;
 	enum runtime_option option;
-	enum value_kind kind;
-	const char *variable, *text;
-} known[] = {
-    {OPTION_JAVA_FRAME_POINTERS, VALUE_ON, NULL, "-XX:+PreserveFramePointer"},
-    {OPTION_JAVA_FRAME_POINTERS, VALUE_OFF, NULL, "-XX:-PreserveFramePointer"},
-    {OPTION_JAVA_COMPILED, VALUE_ON, NULL, "-Xcomp"},
-    {OPTION_JAVA_HEAP, VALUE_SIZE, NULL, "-Xmx"},
-    {OPTION_JAVA_HEAP, VALUE_SIZE, NULL, "-XX:MaxHeapSize="},
-    {OPTION_JAVA_RAM_PERCENTAGE, VALUE_NUMBER, NULL, "-XX:MaxRAMPercentage="},
-    {OPTION_JAVA_THREAD_STACK, VALUE_SIZE, NULL, "-Xss"},
-    {OPTION_JAVA_DIRECT_MEMORY, VALUE_SIZE, NULL, "-XX:MaxDirectMemorySize="},
-    {OPTION_JAVA_PERF_MAP, VALUE_ON, NULL, "-XX:+DumpPerfMapAtExit"},
-    {OPTION_MONO_FRAME_POINTERS, VALUE_ON, "MONO_DEBUG", "disable_omit_fp"},
-    {OPTION_NODE_PERF_MAP, VALUE_ON, NULL, "--perf-basic-prof"},
-    {OPTION_NODE_PERF_MAP, VALUE_ON, NULL, "--perf-basic-prof-only-functions"},
-    {OPTION_NODE_OLD_SPACE, VALUE_MEBIBYTES, NULL, "--max-old-space-size="},
-    {OPTION_NODE_OLD_SPACE, VALUE_MEBIBYTES, NULL, "--max_old_space_size="},
-    {OPTION_DOTNET_PERF_MAP, VALUE_HEX, "COMPlus_PerfMapEnabled", ""},
-    {OPTION_DOTNET_PERF_MAP, VALUE_HEX, "DOTNET_PerfMapEnabled", ""},
-    {OPTION_DOTNET_SERVER_GC, VALUE_HEX, "COMPlus_gcServer", ""},
-    {OPTION_DOTNET_SERVER_GC, VALUE_HEX, "DOTNET_gcServer", ""},
-    {OPTION_DOTNET_HEAP_LIMIT, VALUE_HEX, "DOTNET_GCHeapHardLimit", ""},
-    {OPTION_PYTHON_PERF, VALUE_NUMBER, "PYTHONPERFSUPPORT", ""},
-    {OPTION_PYTHON_PERF, VALUE_ON, NULL, "-Xperf"},
-    {OPTION_RUBY_PERF, VALUE_ON, NULL, "--yjit-perf"},
-    {OPTION_ARENA_MAX, VALUE_NUMBER, "MALLOC_ARENA_MAX", ""},
-    {OPTION_GO_DONTNEED, VALUE_NUMBER, "GODEBUG", "madvdontneed="},
-};
+	uint64_t value;
+} of_java[] = {{"-XX:+PreserveFramePointer", OPTION_JAVA_FRAME_POINTERS, 1},
+	       {"-XX:-PreserveFramePointer", OPTION_JAVA_FRAME_POINTERS, 0},
+	       {"-Xcomp", OPTION_JAVA_COMPILED, 1},
+	       {"-Xint", OPTION_JAVA_COMPILED, 0},
+	       {"-Xmixed", OPTION_JAVA_COMPILED, 0}},
+  of_mono[] = {{"disable_omit_fp", OPTION_MONO_FRAME_POINTERS, 1}};
 
-/* Variables that hold arguments, and whether these count more than those of the command line. */
+/* Of several values of an option, Java uses the last one in this order. */
 static const struct {
-	const char *name;
-	bool last;
-} carriers[] = {{"JDK_JAVA_OPTIONS", false},
-		{"JAVA_TOOL_OPTIONS", false},
-		{"NODE_OPTIONS", false},
-		{"RUBYOPT", false},
-		{"_JAVA_OPTIONS", true}};
+	const char *variable; /* NULL: the arguments of the program */
+	bool of_launcher;     /* a program that loads the JVM itself does not pass them on */
+} of_order[] = {{"JAVA_TOOL_OPTIONS", false}, {"JDK_JAVA_OPTIONS", true}, {NULL, true}, {"_JAVA_OPTIONS", false}};
+
+/* Options of the launcher that are followed by a value, which may look like the name of a class. */
+static const char *const with_value[] = {
+    "-cp",	   "-classpath",  "--class-path",  "-p",	    "--module-path",   "--upgrade-module-path",
+    "-d",	   "--source",	  "--add-modules", "--add-exports", "--limit-modules", "--enable-native-access",
+    "--add-opens", "--add-reads", "--patch-module", "--describe-module"};
 
 struct scan {
 	struct runtime_options *options;
 	int32_t pid;
 	uint64_t began_ns;
 	size_t first; /* value of this program */
+	bool complete;
 	bool out_of_memory;
 };
 
@@ -91,97 +64,87 @@ static void add(struct scan *scan, enum runtime_option option, uint64_t value)
 	scan->out_of_memory |= !vector_push(&scan->options->values, entry);
 }
 
-/* False: not a number of this kind. A fraction is cut. */
-static bool parse_value(const char *text, size_t size, enum value_kind kind, uint64_t *value_ret)
+static void scan_word(struct scan *scan, const struct known *known, size_t count, const char *word, size_t size)
 {
-	static const char units[] = "kmgt";
-	char number[32], *end;
-	const char *unit;
-
-	if (kind == VALUE_ON || kind == VALUE_OFF) {
-		*value_ret = kind == VALUE_ON;
-		return !size;
-	}
-	if (!size || size >= sizeof(number))
-		return false;
-	memcpy(number, text, size);
-	number[size] = '\0';
-	*value_ret = strtoull(number, &end, kind == VALUE_HEX ? 16 : 10);
-	unit = *end && kind == VALUE_SIZE ? strchr(units, *end | 0x20) : NULL;
-	if (end == number || number[0] == '-')
-		return false;
-	if (unit || kind == VALUE_MEBIBYTES)
-		*value_ret <<= unit ? 10 * (unit - units + 1) : 20;
-	return unit ? !end[1] : !*end || *end == '.';
-}
-
-/* `variable` NULL: the word is an argument. */
-static void scan_word(struct scan *scan, const char *variable, const char *word, size_t size)
-{
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		size_t length = strlen(known[i].text);
-		uint64_t value;
-
-		if ((variable ? known[i].variable && !strcmp(variable, known[i].variable) : !known[i].variable) &&
-		    size >= length && !memcmp(word, known[i].text, length) &&
-		    parse_value(word + length, size - length, known[i].kind, &value))
-			add(scan, known[i].option, value);
+	for (size_t i = 0; i < count; i++) {
+		if (strlen(known[i].word) == size && !memcmp(word, known[i].word, size))
+			add(scan, known[i].option, known[i].value);
 	}
 }
 
-static void scan_words(struct scan *scan, const char *variable, const char *text, const char *separators)
+static void scan_java_word(struct scan *scan, const char *word, size_t size)
 {
-	for (size_t size; *text; text += size + (text[size] != '\0')) {
-		size = strcspn(text, separators);
-		scan_word(scan, variable, text, size);
-	}
+	scan_word(scan, of_java, sizeof(of_java) / sizeof(*of_java), word, size);
+	/* Such a file, or a word in quotes, may contain any option. */
+	if (*word == '@' || starts_with(word, "-XX:Flags=") || starts_with(word, "-XX:VMOptionsFile=") ||
+	    memchr(word, '"', size) || memchr(word, '\'', size))
+		scan->complete = false;
 }
 
-static void scan_variable(struct scan *scan, const char *text, bool last)
-{
-	const char *value = strchr(text, '=');
-	char name[32];
-
-	if (!value || (size_t)(value - text) >= sizeof(name))
-		return;
-	memcpy(name, text, (size_t)(value - text));
-	name[value++ - text] = '\0';
-	if (!last)
-		scan_words(scan, name, value, ",");
-	for (size_t i = 0; i < sizeof(carriers) / sizeof(*carriers); i++) {
-		if (carriers[i].last == last && !strcmp(name, carriers[i].name))
-			scan_words(scan, NULL, value, " \t\n");
-	}
-}
-
-static void scan_variables(struct scan *scan, const char *variables, size_t size, bool last)
-{
-	for (size_t place = 0; place < size; place += strlen(variables + place) + 1)
-		scan_variable(scan, variables + place, last);
-}
-
+/* The arguments up to the main class, or what follows -jar, are Java's. */
 static void scan_arguments(struct scan *scan, const char *arguments, size_t size)
 {
-	for (size_t place = 0, length; place < size; place += length + 1) {
+	bool is_value = true; /* so is the program's name */
+
+	for (size_t place = 0; place < size; place += strlen(arguments + place) + 1) {
 		const char *word = arguments + place;
 
-		length = strlen(word);
-		/* Python's -X perf */
-		if (!strcmp(word, "-X") && place + 3 < size && !strcmp(word + 3, "perf"))
-			scan_word(scan, NULL, "-Xperf", 6);
+		if (!is_value && *word != '-' && *word != '@')
+			return;
+		if (!is_value)
+			scan_java_word(scan, word, strlen(word));
+		is_value = false;
+		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
+			is_value |= !strcmp(word, with_value[i]);
+	}
+}
+
+/* NULL: it is not set. */
+static const char *find_variable(const char *name, const char *variables, size_t size)
+{
+	size_t length = strlen(name);
+
+	for (size_t place = 0; place < size; place += strlen(variables + place) + 1) {
+		if (starts_with(variables + place, name) && variables[place + length] == '=')
+			return variables + place + length + 1;
+	}
+	return NULL;
+}
+
+static void scan_words(struct scan *scan, const char *text, bool java)
+{
+	for (size_t size; text && *text; text += size + (text[size] != '\0')) {
+		size = strcspn(text, java ? " \t\n\r\v\f" : ",");
+		if (java)
+			scan_java_word(scan, text, size);
 		else
-			scan_word(scan, NULL, word, length);
+			scan_word(scan, of_mono, sizeof(of_mono) / sizeof(*of_mono), text, size);
 	}
 }
 
 bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t began_ns, const char *arguments,
 			  size_t arguments_size, const char *variables, size_t variables_size)
 {
-	struct scan scan = {.options = options, .pid = pid, .began_ns = began_ns, .first = options->values.count};
+	const char *slash = arguments_size ? strrchr(arguments, '/') : NULL;
+	const char *program = slash ? slash + 1 : arguments_size ? arguments : "";
+	bool launcher = !strcmp(program, "java");
+	struct scan scan = {.options = options,
+			    .pid = pid,
+			    .began_ns = began_ns,
+			    .first = options->values.count,
+			    .complete = variables_size && (launcher || starts_with(program, "mono"))};
 
-	scan_variables(&scan, variables, variables_size, false);
-	scan_arguments(&scan, arguments, arguments_size);
-	scan_variables(&scan, variables, variables_size, true);
+	for (size_t i = 0; i < sizeof(of_order) / sizeof(*of_order); i++) {
+		if (of_order[i].of_launcher && !launcher)
+			continue;
+		if (of_order[i].variable)
+			scan_words(&scan, find_variable(of_order[i].variable, variables, variables_size), true);
+		else
+			scan_arguments(&scan, arguments, arguments_size);
+	}
+	scan_words(&scan, find_variable("MONO_DEBUG", variables, variables_size), false);
+	if (scan.complete)
+		add(&scan, OPTIONS_READ, 0);
 	return !scan.out_of_memory;
 }
 
@@ -199,8 +162,15 @@ static int compare(const void *left, const void *right)
 struct mmt_error *runtime_options_encode(struct runtime_options *options, struct buffer *buffer)
 {
 	struct buffer plain;
+	size_t count = 0;
 
 	vector_sort(&options->values, compare);
+	/* A process that the recorder forgot meanwhile was read twice. */
+	for (size_t i = 0; i < options->values.count; i++) {
+		if (!i || compare(&options->values.items[count - 1], &options->values.items[i]))
+			options->values.items[count++] = options->values.items[i];
+	}
+	options->values.count = count;
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
 	buffer_put_u32(&plain, (uint32_t)options->values.count);
 	for (size_t i = 0; i < options->values.count; i++) {

@@ -2,7 +2,8 @@
 /*
  * FEATURE_MMTRACE_OPTIONS: options with which the programs of recorded processes were started, as far as they are in
  * the table of runtime-options.c. Command lines and environments contain passwords, so nothing else of them is
- * recorded, and of these options only numbers. To add an option, add its number here, and a row there.
+ * recorded, and of these options only numbers. Collect only those that a report uses. To add one, add its number here,
+ * and a row there.
  */
 #ifndef TRACE_SECTIONS_RUNTIME_OPTIONS_H
 #define TRACE_SECTIONS_RUNTIME_OPTIONS_H
@@ -17,24 +18,10 @@
 
 /* Numbers in the file. */
 enum runtime_option {
-	OPTIONS_READ = 0, /* not an option: the command line and the environment were read completely */
+	OPTIONS_READ = 0, /* not an option: those of this program that are missing were not given */
 	OPTION_JAVA_FRAME_POINTERS = 1,
 	OPTION_JAVA_COMPILED = 2,
-	OPTION_JAVA_HEAP = 3,
-	OPTION_JAVA_RAM_PERCENTAGE = 4,
-	OPTION_JAVA_THREAD_STACK = 5,
-	OPTION_JAVA_DIRECT_MEMORY = 6,
-	OPTION_JAVA_PERF_MAP = 7,
-	OPTION_MONO_FRAME_POINTERS = 8,
-	OPTION_NODE_PERF_MAP = 9,
-	OPTION_NODE_OLD_SPACE = 10,
-	OPTION_DOTNET_PERF_MAP = 11,
-	OPTION_DOTNET_SERVER_GC = 12,
-	OPTION_DOTNET_HEAP_LIMIT = 13,
-	OPTION_PYTHON_PERF = 14,
-	OPTION_RUBY_PERF = 15,
-	OPTION_ARENA_MAX = 16,
-	OPTION_GO_DONTNEED = 17
+	OPTION_MONO_FRAME_POINTERS = 8
 };
 
 struct option_value {
@@ -51,12 +38,12 @@ struct runtime_options {
 void runtime_options_deinit(struct runtime_options *options);
 
 /* Adds the known options in the arguments and variables of a program, each of which ends with a zero byte. Of several
- * values of an option, the one that the runtime uses is added. Call this once for each program. False: out of memory.
- */
+ * values of an option, the one that the runtime uses is added. `variables_size` 0: the variables are not known, and so
+ * neither is which options were not given. Call this once for each program. False: out of memory. */
 bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t began_ns, const char *arguments,
 			  size_t arguments_size, const char *variables, size_t variables_size) MMT_MUST_CHECK;
 
-/* Compressed with zstd inside. Sorts the values. */
+/* Compressed with zstd inside. Sorts the values, and drops further values of an option. */
 struct mmt_error *runtime_options_encode(struct runtime_options *options, struct buffer *buffer) MMT_MUST_CHECK;
 
 /* On error the value is deinitialised. */
