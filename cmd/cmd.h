@@ -54,7 +54,7 @@ void help_print(void);
 struct pack_arguments {
 	const char *input;
 	const char *output; /* NULL: replace the input */
-	bool no_code, quiet;
+	bool quiet;
 };
 
 /* Prints what pack did, unless `quiet`; returns the exit status. `record --pack` calls it, too. */

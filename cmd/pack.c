@@ -11,7 +11,7 @@
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)
 {
 	const char *input = arguments->input, *output = arguments->output;
-	struct mmt_pack_options options = {.input = input, .output = output, .no_code = arguments->no_code};
+	struct mmt_pack_options options = {.input = input, .output = output};
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT], stacks[MMT_SIZE_TEXT], frames[MMT_SIZE_TEXT];
 	char unnamed[MMT_SIZE_TEXT];
 	struct mmt_pack_summary summary;
@@ -42,8 +42,6 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	    OPTION('i', "input", STRING, &arguments.input, "FILE", "the recording (default " DEFAULT_FILE ")"),
 	    OPTION('o', "output", STRING, &arguments.output, "FILE",
 		   "write to FILE, renaming an existing FILE to FILE.old; default: replace the recording"),
-	    OPTION(0, "no-code", FLAG, &arguments.no_code, NULL,
-		   "also remove the instructions around each call, which report --annotate shows"),
 	    OPTION('q', "quiet", FLAG, &arguments.quiet, NULL, "print only errors"),
 	    OPTIONS_END,
 	};

@@ -269,7 +269,7 @@ struct record_arguments {
 	struct mmt_record_options options;
 	struct value_pids pids, tids;
 	struct value_words names; /* command names of processes */
-	bool quiet, pack, no_code;
+	bool quiet, pack;
 	int images, code, scope;
 };
 
@@ -569,7 +569,7 @@ static const char *describe_interruption(const char *file)
 static int pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments,
 			 int status)
 {
-	const struct pack_arguments pack = {.input = file, .no_code = arguments->no_code, .quiet = arguments->quiet};
+	const struct pack_arguments pack = {.input = file, .quiet = arguments->quiet};
 
 	lower_priority();
 	stop_signals_end_with(describe_interruption(file));
@@ -734,8 +734,6 @@ static int check_arguments(const struct command *command, struct record_argument
 		return message_usage(command, "--output: the file's name is empty");
 	if (given->pack && record_summary_is_stream(options))
 		return message_usage(command, "--pack needs a file and cannot be combined with -o -");
-	if (given->no_code && !given->pack)
-		return message_usage(command, "--no-code needs --pack: to record no JIT code, use --code none");
 	if (given->names.count) {
 		int status = find_named(command, given);
 
@@ -818,8 +816,6 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   .choices = code_words),
 	    OPTION(0, "pack", FLAG, &arguments->pack, NULL,
 		   "symbolize every stack after recording and remove the stack dumps; see `mmtrace pack`"),
-	    OPTION(0, "no-code", FLAG, &arguments->no_code, NULL,
-		   "with --pack: also remove the instructions around each call"),
 	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "print no summary, only warnings and errors"),
 	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL, "show what the recorder is doing"),
 	    OPTIONS_END,

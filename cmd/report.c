@@ -15,7 +15,6 @@ struct report_settings {
 	struct display display;
 	int sort; /* place in sort_choices, which is enum mmt_sort */
 	bool check, csv;
-	const char *annotate; /* NULL: the report itself */
 };
 
 static const char *const sort_choices[] = {
@@ -173,8 +172,6 @@ static struct mmt_error *write_page(const void *context, FILE *stream)
 
 static struct mmt_error *write_report(const struct report_settings *settings, struct mmt_report *report)
 {
-	if (settings->annotate)
-		return mmt_report_write_annotation(report, settings->annotate, &settings->display.text, stdout);
 	if (settings->display.json)
 		return mmt_report_write_json(report, &settings->display.text, stdout);
 	if (settings->csv)
@@ -216,18 +213,12 @@ static int take_arguments(const struct command *command, struct report_settings 
 
 	if (status >= 0)
 		return status;
-	if (settings->annotate && settings->display.json)
-		return message_usage(command, "--annotate writes text and cannot be combined with --json");
-	if (settings->csv && (settings->annotate || settings->display.json || settings->display.html))
-		return message_usage(command, "--csv cannot be combined with --annotate, --json or --html");
+	if (settings->csv && (settings->display.json || settings->display.html))
+		return message_usage(command, "--csv cannot be combined with --json or --html");
 	if (settings->csv && !settings->selection.report.every_ns && !settings->display.limit_given) {
 		settings->display.text.limit = 0;
 		settings->display.limit_given = true;
 	}
-	if (settings->annotate && settings->selection.by[0] != MMT_BY_STACK)
-		return message_usage(command, "--annotate shows code of stacks and cannot be combined with --by");
-	if (settings->annotate && settings->display.html)
-		return message_usage(command, "--annotate writes text and cannot be combined with --html");
 	if (settings->display.html && settings->selection.by[0] != MMT_BY_STACK)
 		return message_usage(
 		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
@@ -254,8 +245,6 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTION(0, "csv", FLAG, &settings.csv, NULL,
 		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),
 	    DISPLAY_OPTIONS(&settings.display),
-	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",
-		   "show the instructions around the calls in this function (* and ? match any name)"),
 	    OPTION(
 		0, "check", FLAG, &settings.check, NULL,
 		"exit 1 when the result differs from the kernel's final maps or calls are missing, 2 when it cannot be "

@@ -448,6 +448,8 @@ static const char *suggest(const struct option_entry *table, const char *name)
 static const struct {
 	const char *name, *instead;
 } gone[] = {
+    {"annotate", "`objdump -d` or `gdb -batch -ex 'disassemble FUNCTION'` show the instructions of a module"},
+    {"no-code", "leave it out: packed recordings contain no instructions"},
     {"no-cache", "leave it out: names are not kept between reports"},
     {"exact-order", "leave it out: the report orders racing calls by itself"},
     {"check-exit", "--snapshot-interval checks a command more often"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Writes reports, diffs and events to a stream. The caller owns the stream, flushes it, and checks it for write errors
- * with ferror(). Several threads may write the same report or diff to different streams, except for annotations.
+ * with ferror(). Several threads may write the same report or diff to different streams.
  */
 #ifndef MMTRACE_OUTPUT_H
 #define MMTRACE_OUTPUT_H
@@ -47,13 +47,6 @@ MMT_PUBLIC struct mmt_error *mmt_report_write_text(const struct mmt_report *repo
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_report_write_json(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
-/*
- * Write the instructions around each frame of the selected groups whose function matches the shell pattern, as printed
- * or raw. MMT_ERROR_INVALID: no frame matches.
- */
-MMT_PUBLIC struct mmt_error *mmt_report_write_annotation(struct mmt_report *report, const char *pattern,
-							 const struct mmt_text_options *options,
-							 FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options,
 						 FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Packs a recording: unwinds and symbolizes all stacks, and writes the recording again with the names, but without
- * stack dumps, perf maps, jitdumps, copied modules, and registers other than arguments of calls. It keeps the
- * instructions around each frame unless no_code is set. A report on the packed recording equals that on the original,
- * on any machine.
+ * stack dumps, perf maps, jitdumps, copied modules, and registers other than arguments of calls. A report on the
+ * packed recording equals that on the original, on any machine.
  */
 #ifndef MMTRACE_PACK_H
 #define MMTRACE_PACK_H
@@ -21,7 +20,6 @@ extern "C" {
 struct mmt_pack_options {
 	const char *input;		     /* recorded by mmtrace; may already be packed */
 	const char *output;		     /* NULL: replace the input */
-	bool no_code;			     /* write no instructions; mmt_report_annotate() then returns none */
 	const struct mmt_progress *progress; /* of both passes together; NULL: none */
 };
 

@@ -153,7 +153,6 @@ struct mmt_frame {
 	const char *module_path;  /* as the kernel reported it; NULL for MMT_FRAME_UNKNOWN */
 	const char *source_file;  /* NULL: unknown */
 	uint32_t source_line;	  /* 0: unknown */
-	uint32_t code;		  /* for mmt_report_annotate(): equal for frames at the same instruction */
 	uint64_t
 	    address; /* in one of the processes with this frame; a return address, except for the innermost frame */
 	uint64_t module_offset; /* MMT_FRAME_NATIVE: ELF virtual address in the module */
@@ -808,30 +807,6 @@ static inline void mmt_report_options_init(struct mmt_report_options *options)
  */
 MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *options,
 					       struct mmt_report **report_ret) MMT_MUST_CHECK;
-
-struct mmt_instruction {
-	uint64_t address;	 /* as mmt_frame.module_offset; in JIT code, in the process */
-	const char *text;	 /* for instance "call 0x1234" */
-	const char *source_file; /* NULL: unknown */
-	uint32_t source_line;
-	bool here; /* the instruction of the frame: a call, or the executed instruction */
-};
-
-struct mmt_annotation {
-	const struct mmt_frame *frame;
-	const struct mmt_instruction *instructions; /* none if the code is not available */
-	size_t instruction_count;
-	bool left_out; /* the recording was packed without code */
-	bool is_copy;  /* JIT code as it was when last copied */
-};
-
-/* The default for `around`. Packed recordings do not have more. */
-#define MMT_ANNOTATION_AROUND 8
-
-/* Disassemble around a frame of the report: at most `around` instructions before and after it. The report owns the
- * result. */
-MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame,
-						 size_t around, struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
 
 /* What to call a row or a cause of this report. Other rows of its cause count too. */
 MMT_PUBLIC enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const struct mmt_group *group);

@@ -17,7 +17,6 @@
 #include "analysis/resolver/code-view.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "code/elf/disassembly.h"
 #include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/recording-file.h"
@@ -30,72 +29,8 @@ struct pack_stacks {
 	struct stack_numbers numbers;
 	struct code_view *code;	       /* during the pass; NULL: the input is a packed recording */
 	struct intern callchains;      /* as code_view_keep_callchains() makes them; stack number 0: none */
-	struct packed_stacks resolved; /* has no code if `code_left_out` is set */
+	struct packed_stacks resolved;
 };
-
-#define INSTRUCTIONS_MAX (2 * MMT_ANNOTATION_AROUND + 1)
-
-/* Record only the positions where the line changes. */
-static struct mmt_error *find_lines(struct packed_stacks *resolved, struct code_view *code, uint32_t frame,
-				    const struct listing *listing, struct packed_line lines[INSTRUCTIONS_MAX],
-				    uint32_t *count_ret)
-{
-	struct packed_line last = {.source_file = RESOLVED_NO_TEXT};
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < listing->items.count && i < INSTRUCTIONS_MAX; i++) {
-		uint64_t address = listing->items.items[i].address;
-		struct packed_line line = {.offset = (uint32_t)(address - listing->items.items[0].address)};
-		const char *file = code_view_line(code, frame, address, &line.source_line);
-
-		if (!packed_stacks_put_text(resolved, file, &line.source_file))
-			return &error_no_memory;
-		if (line.source_file != last.source_file || line.source_line != last.source_line)
-			lines[count++] = line;
-		last = line;
-	}
-	*count_ret = count;
-	return NULL;
-}
-
-static struct mmt_error *put_code(struct packed_stacks *resolved, struct code_view *code, uint32_t frame,
-				  const struct viewed_code *viewed, const struct listing *listing, uint32_t *number_ret)
-{
-	const struct listed_code *listed = &viewed->code;
-	const struct listed_instruction *first = listing->items.items;
-	const struct listed_instruction *last = first + listing->items.count - 1;
-	struct packed_line lines[INSTRUCTIONS_MAX];
-	struct packed_code kept = {.address = first->address,
-				   .site = listed->site,
-				   .is_return_address = listed->is_return_address,
-				   .is_copy = viewed->is_copy,
-				   .bytes = listed->bytes + (first->address - listed->address),
-				   .size = (uint32_t)(last->address + last->size - first->address)};
-	struct mmt_error *error = find_lines(resolved, code, frame, listing, lines, &kept.line_count);
-
-	return error ? error : packed_code_put(&resolved->codes, &kept, lines, number_ret);
-}
-
-/* Pack what the annotation of a frame shows, source lines included. Returns its number plus 1; 0: nothing to show. */
-static struct mmt_error *pack_code(struct packed_stacks *resolved, struct code_view *code, uint32_t frame,
-				   uint32_t *code_ret)
-{
-	struct listing listing = {0};
-	struct viewed_code viewed;
-	struct mmt_error *error;
-	uint32_t number = 0;
-
-	*code_ret = 0;
-	if (!code_view_code(code, frame, &viewed))
-		return NULL;
-	error = listing_create(viewed.disassembly, &viewed.code, MMT_ANNOTATION_AROUND, &listing);
-	if (!error && listing.items.count) {
-		error = put_code(resolved, code, frame, &viewed, &listing, &number);
-		*code_ret = number + 1;
-	}
-	listing_deinit(&listing);
-	return error;
-}
 
 static void pack_stacks_deinit(struct pack_stacks *stacks)
 {
@@ -186,10 +121,6 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_
 		size_t count;
 		struct mmt_error *error = code_view_names(code, number, &names, &count);
 
-		if (error)
-			return error;
-		if (!stacks->resolved.code_left_out)
-			error = pack_code(&stacks->resolved, code, number, &frame.code);
 		if (error)
 			return error;
 		frame.name_count = (uint32_t)count;
@@ -294,7 +225,6 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 		error = replay_init(&replay, &replay_options);
 	if (error)
 		return error;
-	stacks->resolved.code_left_out |= replay.metadata->stacks.code_left_out;
 	if (replay.metadata->ours)
 		error = run(stacks, &replay);
 	else
@@ -605,7 +535,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 
 struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pack_summary *summary_ret)
 {
-	struct pack pack = {.progress = options->progress, .stacks.resolved.code_left_out = options->no_code};
+	struct pack pack = {.progress = options->progress};
 	struct mmt_error *error;
 
 	*summary_ret = (struct mmt_pack_summary){0};

@@ -117,7 +117,6 @@ static void write_texts(struct mmt_report *report, FILE *stream)
 	require(mmt_report_write_text(report, &terminal, stream));
 	require(mmt_report_write_json(report, &terminal, stream));
 	require(mmt_report_write_csv(report, &terminal, stream));
-	mmt_error_destroy(mmt_report_write_annotation(report, "*", &terminal, stream)); /* there may be no frame */
 }
 
 static void write_page(struct mmt_report *report, FILE *stream)

@@ -65,7 +65,7 @@ compare troubled.data --by class,thread
 compare more.data --by process,file --sort freed
 
 # Formats exclude each other.
-for other in --json "--html x.html" "--annotate leak"; do
+for other in --json "--html x.html"; do
 	(cd "$recordings" && "$MMTRACE" report --csv $other leak.data) >"$directory/refused" 2>&1
 	[ $? = 2 ] && grep -q 'csv cannot be combined' "$directory/refused" || {
 		echo "FAILED: --csv $other: $(cat "$directory/refused")" >&2

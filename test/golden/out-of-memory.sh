@@ -47,7 +47,6 @@ try_all() {
 }
 
 try_all 61 report --json -i leak.data
-try_all 61 report --no-pager '--annotate=*' -i leak.data
 try_all 97 report --no-pager --every 100ms -i more.data
 try_all 97 diff --json leak.data more.data
 try_all 61 dump -i leak.data

@@ -46,7 +46,6 @@ expect_equal_reports() {
 		--json --limit 0 --min-age 100ms
 		--json --class anon --sort age
 		--limit 0 --check
-		--limit 0 --annotate=*
 	END
 }
 
@@ -122,29 +121,10 @@ expect_no_copies jit-code '16 AnonymousInner' '16 DoublyOuter'
 piece=N0tCa11d
 expect_no_copies jitdump DTiJ "$piece"
 
-# Without code: the packed file contains no instruction of the program or of JIT code, however it was packed; the report is
-# the same, and an annotation says why it is empty. expect_no_code NAME BYTES: of original/NAME, whose packed file has the
-# bytes.
+# The packed file contains no instruction of the program or of JIT code. expect_no_code NAME BYTES
 expect_no_code() {
-	local way
-	[ "$("$find_bytes" "packed/$1" "$2")" -ge 1 ] || fail "the packed $1 has no instructions that could be left out"
-	"$MMTRACE" pack -q --no-code -o "without/$1" "original/$1" || fail "pack --no-code ended with status $?"
-	[ "$("$find_bytes" "without/$1" "$2")" = 0 ] || fail "pack --no-code leaves instructions in $1"
-	for way in "--no-code packed/$1" "without/$1" "--no-code without/$1"; do
-		"$MMTRACE" pack -q -o repacked $way || fail "pack $way ended with status $?"
-		cmp repacked "without/$1" || fail "pack $way is not as pack --no-code original/$1"
-	done
-	for way in "--limit 0" "--json --limit 0" "--limit 0 --by function"; do
-		(cd packed && "$MMTRACE" report --no-pager $way "$1") >packed.out || fail "report $way packed/$1"
-		(cd without && "$MMTRACE" report --no-pager $way "$1") | cmp packed.out - || fail "report $way without code"
-	done
-	"$MMTRACE" report --no-pager --limit 0 --annotate='*' -i "packed/$1" | grep -c 'in stack' >packed.out
-	"$MMTRACE" report --no-pager --limit 0 --annotate='*' -i "without/$1" >without.out || fail "--annotate without code"
-	[ "$(grep -cxF '    its code was left out when the recording was packed (mmtrace pack --no-code)' without.out)" = \
-		"$(cat packed.out)" ] || fail "--annotate does not say for each frame that its code was omitted: $(cat without.out)"
-	grep -q -- '-->' without.out && fail "--annotate shows code that was left out"
+	[ "$("$find_bytes" "packed/$1" "$2")" = 0 ] || fail "pack leaves instructions in $1"
 }
-mkdir without
 expect_no_code secret $'\x45\x31\xc9\x0f\x05\x5b\x5d\xc3'
 expect_no_code jit-code $'\x55\x48\x89\xe5\x48\x83\xec\x10\x48\xb8'
 expect_no_code jitdump $'\xff\xd0\x48\x83\xc4\x18\xc3'
@@ -216,13 +196,6 @@ expect_json '.completeness.damaged'
 [ ! -e at-once.old ] || fail "record --pack leaves the original behind"
 recording=at-once report_json
 expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | map(.unfreed_count) | add == 10'
-
-"$MMTRACE" record --pack --no-code -o at-once -- "$workloads/secret" --exit >/dev/null 2>record.log ||
-	fail "record --pack --no-code ended with status $?: $(cat record.log)"
-"$MMTRACE" report --no-pager --annotate='keep_secret' -i at-once | grep -q 'pack --no-code' ||
-	fail "record --pack --no-code leaves code"
-"$MMTRACE" record --no-code -o at-once -- true 2>record.log
-[ $? = 2 ] && grep -q 'no-code needs --pack' record.log || fail "record --no-code alone: $(cat record.log)"
 
 # Packing has the lowest priority; a signal during it leaves the complete recording, with a message.
 preload endless-sync

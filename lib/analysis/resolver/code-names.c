@@ -125,7 +125,7 @@ static bool name_frame(struct code_view *view, uint32_t number)
 	struct frame_record *record = &view->frames.items[number];
 	const struct frame_key *key = &record->key;
 	struct mmt_frame frame = {
-	    .kind = key->kind, .doubtful = key->doubtful, .address = record->address, .code = number + 1};
+	    .kind = key->kind, .doubtful = key->doubtful, .address = record->address};
 	size_t count = 0;
 
 	if (key->image != NO_IMAGE) {
@@ -218,103 +218,6 @@ void code_view_pass_over(struct code_view *view, uint32_t frame)
 		(void)mapped_modules_open(&view->mapped, record->key.image);
 	else if (record->key.kind == MMT_FRAME_JIT)
 		note_code(view, record->process, record->key.generated);
-}
-
-/* Find the code as the runtime recorded it, or as it was last seen if the same function was there until then. */
-static void find_jit_code(struct code_view *view, const struct frame_key *key, struct viewed_code *viewed)
-{
-	struct process_state *state = &view->processes.items[key->process];
-	struct jit_name name = jit_names_describe(state->jit_names, key->generated);
-	struct listed_code *code = &viewed->code;
-	struct copied_code *copied;
-
-	if (name.code) {
-		code->bytes = name.code;
-		code->size = name.code_size;
-		code->address = name.start;
-	} else if (jit_names_is_last(state->jit_names, key->generated, key->address - key->is_return_address,
-				     state->program_ns)) {
-		viewed->is_copy = true;
-		copied = code_view_copied_code(view, key->process, state->program_ns);
-		copied_code_go_to(copied, UINT64_MAX);
-		code->size = copied_code_around(copied, name.start, name.start + name.size, key->address,
-						key->is_return_address, &code->address, &code->bytes);
-	}
-}
-
-/* code_view_code() and code_view_line() for packed recordings. */
-static bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed)
-{
-	const struct packed_code *resolved = packed_stacks_code(&view->metadata->stacks, frame);
-
-	if (!resolved)
-		return false;
-	viewed->is_copy = resolved->is_copy;
-	viewed->code = (struct listed_code){.bytes = resolved->bytes,
-					    .size = resolved->size,
-					    .address = resolved->address,
-					    .site = resolved->site,
-					    .is_return_address = resolved->is_return_address};
-	return resolved->size;
-}
-
-bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret)
-{
-	struct listed_code *code = &code_ret->code;
-	const struct frame_key *key;
-
-	*code_ret = (struct viewed_code){.disassembly = modules_disassembly(view->mapped.modules)};
-	if (view->metadata->packed)
-		return code_view_resolved_code(view, frame, code_ret);
-	if (frame >= view->frames.count)
-		return false;
-	key = &view->frames.items[frame].key;
-	code->site = key->address;
-	code->is_return_address = key->is_return_address;
-	if (key->readable) {
-		code->size = module_code(mapped_modules_open(&view->mapped, key->image),
-					 key->address - key->is_return_address, &code->address, &code->bytes);
-	} else if (key->generated && key->kind == MMT_FRAME_JIT) {
-		find_jit_code(view, key, code_ret);
-	}
-	return code->size;
-}
-
-bool code_view_code_left_out(const struct code_view *view)
-{
-	return view->metadata->packed && view->metadata->stacks.code_left_out;
-}
-
-static const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address,
-					   uint32_t *line_ret)
-{
-	const struct packed_stacks *stacks = &view->metadata->stacks;
-	const struct packed_code *resolved = packed_stacks_code(stacks, frame);
-	const struct packed_line *line = resolved ? packed_codes_line(&stacks->read_codes, resolved, address) : NULL;
-
-	*line_ret = line ? line->source_line : 0;
-	return line ? packed_stacks_text(stacks, line->source_file) : NULL;
-}
-
-const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
-{
-	struct module_frame functions[MODULE_INLINE_MAX] = {{0}};
-	const struct frame_key *key;
-
-	*line_ret = 0;
-	if (view->metadata->packed)
-		return code_view_resolved_line(view, frame, address, line_ret);
-	if (frame >= view->frames.count)
-		return NULL;
-	key = &view->frames.items[frame].key;
-	if (key->readable) {
-		(void)module_names(mapped_modules_open(&view->mapped, key->image), address, functions);
-		*line_ret = functions[0].source_line;
-		return functions[0].source_file;
-	}
-	if (!key->generated || key->kind != MMT_FRAME_JIT)
-		return NULL;
-	return jit_names_line(view->processes.items[key->process].jit_names, key->generated, address, line_ret);
 }
 
 /* code_view_unusable() and code_view_jit() for packed recordings. */
@@ -424,9 +327,6 @@ static struct mmt_error *take_resolved_frames(struct code_view *view, bool deman
 					      .names = names,
 					      .process = frame->process,
 					      .name_count = frame->name_count};
-
-		for (uint32_t j = 0; j < frame->name_count; j++)
-			frames[frame->first_name + j].code = (uint32_t)i + 1;
 
 		if (!vector_push(&view->frames, record))
 			return &error_no_memory;

@@ -80,22 +80,6 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, const 
 /* Note what a frame shows about missing names, without looking up its own. */
 void code_view_pass_over(struct code_view *view, uint32_t frame);
 
-/* The code that contains a frame. */
-struct viewed_code {
-	struct listed_code code;
-	struct disassembly *disassembly;
-	bool is_copy; /* as last seen */
-};
-
-/* False: neither the recording nor a module has the code. Borrowed until the next call. */
-bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret);
-
-/* No frame has code, because the recording was packed without code. */
-bool code_view_code_left_out(const struct code_view *view);
-
-/* Source file of an address in the code of a frame; NULL: unknown. */
-const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
-
 /*
  * Iterate, with *position starting at 0, over the modules that stacks needed but could not (fully) use; NULL: no more.
  * With MODULE_MISSING_NAMES `*missing_ret` lists the missing files as text, NULL if they are unknown; the caller frees

@@ -204,11 +204,6 @@ struct jit_name jit_names_describe(const struct jit_names *names, uint32_t numbe
 	return name;
 }
 
-bool jit_names_is_last(struct jit_names *names, uint32_t number, uint64_t address, uint64_t program_ns)
-{
-	return jit_names_find(names, address, UINT64_MAX, program_ns) == number;
-}
-
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret)
 {
 	const struct jitdump *dump = dump_of(names, number);
@@ -567,20 +562,6 @@ const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t start
 	    is_known(copied) ? deduce(copied, start, address << 1 | is_return_address) : NULL;
 
 	return deduced && deduced->row ? deduced_row_get(deduced->row) : NULL;
-}
-
-size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,
-			  bool is_return_address, uint64_t *start_ret, const uint8_t **code_ret)
-{
-	size_t before;
-
-	if (!is_known(copied) || address < start || address > end)
-		return 0;
-	if (is_return_address && copied_code_follows_call(copied, address) != 1)
-		return 0;
-	before = code_copies_before(copied->copies, copied->process, address, (size_t)(address - start), code_ret);
-	*start_ret = address - before;
-	return code_copies_at(copied->copies, copied->process, *start_ret, (size_t)(end - *start_ret), code_ret);
 }
 
 /* The first bytes of the function at `start`, before `address`. */

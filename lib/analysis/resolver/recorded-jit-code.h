@@ -39,10 +39,6 @@ struct jit_name {
 /* `number` must not be 0. */
 struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number);
 
-/* Whether no other code replaced it until the recording ended, in the program that the process has run since
- * `program_ns`. */
-bool jit_names_is_last(struct jit_names *names, uint32_t number, uint64_t address, uint64_t program_ns);
-
 /* The source file of an address in it; NULL: unknown. This searches all lines: use it only for displayed frames. */
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret);
 
@@ -87,11 +83,6 @@ uint64_t copied_code_epoch(const struct copied_code *copied);
  * method, 0: unknown. NULL: none. */
 const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t start, uint64_t address,
 				      bool is_return_address);
-
-/* The bytes from `start`, or from the first recorded one, to `end`. They contain `address`, or with `is_return_address`
- * the call before it. Returns their number; 0: not recorded. Borrowed. */
-size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,
-			  bool is_return_address, uint64_t *start_ret, const uint8_t **code_ret);
 
 /* Whether the function at `start` sets up a frame pointer before `address`. */
 bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address);

@@ -23,8 +23,6 @@ void disassembly_destroy(struct disassembly *disassembly);
  * DISASSEMBLY_INSTRUCTION_MAX bytes if available. */
 int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size);
 
-#define DISASSEMBLY_TEXT 200
-
 /* The effect of an instruction on the stack and on the control flow. */
 enum instruction_kind {
 	INSTRUCTION_OTHER,
@@ -70,38 +68,5 @@ void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, si
 
 /* Major version times 256 plus minor version. */
 unsigned disassembly_library_version(void);
-
-/* Listings: the instructions around a site, as text. */
-
-/* Code to list: bytes, and the address of the first, which should be the start of an instruction. */
-struct listed_code {
-	const uint8_t *bytes;
-	size_t size;
-	uint64_t address;
-	uint64_t site; /* the instruction, or with `is_return_address` the one after the call */
-	bool is_return_address;
-};
-
-struct listed_instruction {
-	uint64_t address;
-	uint8_t size; /* bytes */
-	bool here;    /* the call, or the instruction itself */
-	char text[DISASSEMBLY_TEXT];
-};
-
-struct listing {
-	VECTOR(struct listed_instruction) items;
-	size_t decoded; /* number of instructions decoded to find them */
-};
-
-/*
- * List up to `around` instructions before the site and as many after it. The listing is empty if the architecture is
- * unknown, or no instruction begins or ends at the site. Listing the bytes of a listing again gives the same result,
- * for `around` up to eight.
- */
-struct mmt_error *listing_create(struct disassembly *disassembly, const struct listed_code *code, size_t around,
-				 struct listing *listing_ret) MMT_MUST_CHECK;
-
-void listing_deinit(struct listing *listing);
 
 #endif

@@ -374,7 +374,6 @@ static size_t elf_file_code_before(const struct elf_file *file, uint64_t address
 #define CALL_ADDRESS_BITS 46 /* larger addresses are not cached */
 #define CALL_PROGRAM_BITS 16
 
-#define CODE_BEFORE_BYTES 256 /* of a function with an unknown start */
 
 struct module {
 	bool contains_coreclr, coreclr_looked_up;
@@ -842,22 +841,6 @@ int module_follows_call(struct module *module, uint64_t address)
 					     .module = module->number & ((1ULL << CALL_PROGRAM_BITS) - 1),
 					     .answer = (uint64_t)(answer + 1) & 3};
 	return answer;
-}
-
-size_t module_code(struct module *module, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret)
-{
-	const uint8_t *before;
-	uint64_t end;
-	size_t size;
-
-	open_symbols(module);
-	if (module->symbols && symbols_function_range(module->symbols, address, start_ret, &end)) {
-		size = elf_file_code_at(&module->file, *start_ret, SIZE_MAX, code_ret);
-		if (size > address - *start_ret)
-			return size;
-	}
-	*start_ret = address - elf_file_code_before(&module->file, address, CODE_BEFORE_BYTES, &before);
-	return elf_file_code_at(&module->file, *start_ret, SIZE_MAX, code_ret);
 }
 
 size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[MODULE_INLINE_MAX])

@@ -87,10 +87,6 @@ int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t 
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: unknown. */
 int module_follows_call(struct module *module, uint64_t address);
 
-/* The code of the function at `address`, from its start to the end of the segment. Without a symbol for the start, the
- * code begins some bytes before `address`. Returns its size; 0: none. Borrowed. */
-size_t module_code(struct module *module, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret);
-
 struct module_frame {
 	const char *function; /* demangled; NULL: no symbol. Borrowed from the module */
 	const char *raw_function;

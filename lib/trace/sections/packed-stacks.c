@@ -24,23 +24,14 @@
 #define PROCESS_UNCHECKED_FRAMES 8u
 #define PROCESS_STACKS_END_THERE 16u
 #define PROCESS_CHANGED_TOO_OFTEN 32u
-#define STACKS_CODE_LEFT_OUT 1u
 #define STACKS_WITHOUT_DUMPS 2u
 #define LIMIT_ITEMS (1u << 28)
-
-static void packed_codes_deinit(struct packed_codes *codes)
-{
-	vector_deinit(&codes->items);
-	vector_deinit(&codes->lines);
-}
 
 void packed_stacks_deinit(struct packed_stacks *stacks)
 {
 	intern_deinit(&stacks->texts);
-	intern_deinit(&stacks->codes);
 	free(stacks->content);
 	vector_deinit(&stacks->read_texts);
-	packed_codes_deinit(&stacks->read_codes);
 	vector_deinit(&stacks->names);
 	vector_deinit(&stacks->frames);
 	vector_deinit(&stacks->stack_frames);
@@ -59,13 +50,6 @@ bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint
 const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number)
 {
 	return number < stacks->read_texts.count ? stacks->read_texts.items[number] : NULL;
-}
-
-const struct packed_code *packed_stacks_code(const struct packed_stacks *stacks, size_t frame)
-{
-	uint32_t number = frame < stacks->frames.count ? stacks->frames.items[frame].code : 0;
-
-	return number ? &stacks->read_codes.items.items[number - 1] : NULL;
 }
 
 static void encode_names(const struct packed_stacks *stacks, struct buffer *plain)
@@ -97,7 +81,7 @@ static void encode_stacks(const struct packed_stacks *stacks, struct buffer *pla
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		buffer_put_u32(plain, stacks->frames.items[i].name_count);
 		buffer_put_u32(plain, stacks->frames.items[i].process);
-		buffer_put_u32(plain, stacks->frames.items[i].code);
+		buffer_put_u32(plain, 0);
 	}
 	buffer_put_u32(plain, (uint32_t)stacks->stacks.count);
 	for (size_t i = 0; i < stacks->stacks.count; i++) {
@@ -135,20 +119,9 @@ static void encode_facts(const struct packed_stacks *stacks, struct buffer *plai
 		buffer_put_u32(plain, stacks->modules.items[i].missing);
 	}
 	buffer_put_u32(plain, stacks->damage);
-	buffer_put_u32(plain, (stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0) | STACKS_WITHOUT_DUMPS);
+	buffer_put_u32(plain, STACKS_WITHOUT_DUMPS);
 	buffer_put_u64(plain, stacks->unfinished_records);
 	buffer_put_u64(plain, stacks->unfinished_ns);
-}
-
-static void packed_codes_encode(const struct intern *table, struct buffer *buffer)
-{
-	buffer_put_u32(buffer, (uint32_t)table->count);
-	for (uint32_t i = 0; i < table->count; i++) {
-		size_t size;
-		const void *code = intern_get(table, i, &size);
-
-		buffer_put(buffer, code, size);
-	}
 }
 
 struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer)
@@ -159,7 +132,7 @@ struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struc
 
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
 	encode_names(stacks, &plain);
-	packed_codes_encode(&stacks->codes, &plain);
+	buffer_put_u32(&plain, 0); /* instructions, which older versions wrote */
 	encode_stacks(stacks, &plain);
 	encode_facts(stacks, &plain);
 	error = buffer_finish(&plain);
@@ -226,6 +199,22 @@ static struct mmt_error *decode_names(struct bytes *bytes, struct packed_stacks 
 	return NULL;
 }
 
+#define INSTRUCTIONS_BYTES_MIN 28
+#define LINE_BYTES 12
+#define LIMIT_INSTRUCTIONS (1u << 28)
+
+/* Skip the instructions around frames that older versions wrote. */
+static void skip_instructions(struct bytes *bytes)
+{
+	uint64_t count = bytes_count_u32(bytes, INSTRUCTIONS_BYTES_MIN, LIMIT_INSTRUCTIONS);
+
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		bytes_skip(bytes, 2 * sizeof(uint64_t) + sizeof(uint32_t)); /* address, site, flags */
+		bytes_skip(bytes, bytes_u32(bytes));
+		bytes_skip(bytes, LINE_BYTES * (uint64_t)bytes_u32(bytes));
+	}
+}
+
 static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, struct packed_stacks *stacks)
 {
 	uint64_t count = bytes_count_u32(bytes, FRAME_BYTES_MIN, LIMIT_ITEMS), names = 0;
@@ -234,9 +223,8 @@ static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, st
 		struct packed_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
 
 		frame.process = bytes_u32(bytes);
-		frame.code = version >= 3 ? bytes_u32(bytes) : 0;
-		if (frame.code > stacks->read_codes.items.count)
-			bytes_fail(bytes, "number of code that does not exist");
+		if (version >= 3)
+			bytes_u32(bytes); /* number of instructions */
 		names += frame.name_count;
 		if (!frame.name_count || names > stacks->names.count)
 			bytes_fail(bytes, "number of a name that does not exist");
@@ -307,7 +295,6 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 	if (version >= 4) {
 		uint32_t flags = bytes_u32(bytes);
 
-		stacks->code_left_out = flags & STACKS_CODE_LEFT_OUT;
 		stacks->without_dumps = flags & STACKS_WITHOUT_DUMPS;
 		stacks->unfinished_records = bytes_u64(bytes);
 		stacks->unfinished_ns = bytes_u64(bytes);
@@ -325,8 +312,8 @@ static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, str
 
 	if (!error)
 		error = decode_names(bytes, stacks);
-	if (!error && version >= 3)
-		error = packed_codes_decode(bytes, stacks->read_texts.count, &stacks->read_codes);
+	if (version >= 3)
+		skip_instructions(bytes);
 	if (!error)
 		error = decode_frames(bytes, version, stacks);
 	if (!error)
@@ -356,104 +343,4 @@ struct mmt_error *packed_stacks_decode(struct bytes *bytes, size_t *room, struct
 	else
 		*stacks_ret = stacks;
 	return error;
-}
-
-#define CODE_BYTES_MIN 28
-#define LINE_BYTES 12
-#define CODE_IS_RETURN_ADDRESS 1u
-#define CODE_IS_COPY 2u
-#define LIMIT_CODES (1u << 28)
-
-/* Eight instructions before the site and eight after it: up to 15 bytes each, possibly each of another source line. */
-#define LIMIT_INSTRUCTIONS 17
-#define LIMIT_SITE_BYTES (LIMIT_INSTRUCTIONS * 15)
-
-struct mmt_error *packed_code_put(struct intern *table, const struct packed_code *code, const struct packed_line *lines,
-				  uint32_t *number_ret)
-{
-	struct mmt_error *error;
-	struct buffer buffer;
-
-	buffer_init(&buffer, CODE_BYTES_MIN + LIMIT_SITE_BYTES + LIMIT_INSTRUCTIONS * LINE_BYTES);
-	buffer_put_u64(&buffer, code->address);
-	buffer_put_u64(&buffer, code->site);
-	buffer_put_u32(&buffer,
-		       (code->is_return_address ? CODE_IS_RETURN_ADDRESS : 0) | (code->is_copy ? CODE_IS_COPY : 0));
-	buffer_put_u32(&buffer, code->size);
-	buffer_put(&buffer, code->bytes, code->size);
-	buffer_put_u32(&buffer, code->line_count);
-	for (uint32_t i = 0; i < code->line_count; i++) {
-		buffer_put_u32(&buffer, lines[i].offset);
-		buffer_put_u32(&buffer, lines[i].source_file);
-		buffer_put_u32(&buffer, lines[i].source_line);
-	}
-	error = buffer_finish(&buffer);
-	*number_ret = error ? INTERN_NONE : intern_put(table, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	return !error && *number_ret == INTERN_NONE ? &error_no_memory : error;
-}
-
-static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, struct packed_codes *codes,
-				      struct packed_code *code)
-{
-	uint64_t count = bytes_u32(bytes);
-
-	if (count > LIMIT_INSTRUCTIONS)
-		bytes_fail(bytes, "too many lines of code");
-	count = bytes_count(bytes, count, LINE_BYTES, LIMIT_INSTRUCTIONS);
-	code->first_line = (uint32_t)codes->lines.count;
-	code->line_count = (uint32_t)count;
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct packed_line line = {.offset = bytes_u32(bytes)};
-
-		line.source_file = bytes_u32(bytes);
-		line.source_line = bytes_u32(bytes);
-		if (line.source_file != RESOLVED_NO_TEXT && line.source_file >= text_count)
-			bytes_fail(bytes, "number of a text that does not exist");
-		if (line.offset >= code->size)
-			bytes_fail(bytes, "line beyond its code");
-		if (!vector_push(&codes->lines, line))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-struct mmt_error *packed_codes_decode(struct bytes *bytes, size_t text_count, struct packed_codes *codes)
-{
-	uint64_t count = bytes_count_u32(bytes, CODE_BYTES_MIN, LIMIT_CODES);
-
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct packed_code code = {.address = bytes_u64(bytes)};
-		struct mmt_error *error;
-		uint32_t flags;
-
-		code.site = bytes_u64(bytes);
-		flags = bytes_u32(bytes);
-		code.is_return_address = flags & CODE_IS_RETURN_ADDRESS;
-		code.is_copy = flags & CODE_IS_COPY;
-		code.size = bytes_u32(bytes);
-		if (code.size > LIMIT_SITE_BYTES)
-			bytes_fail(bytes, "too much code");
-		code.bytes = bytes_take(bytes, code.size);
-		error = decode_lines(bytes, text_count, codes, &code);
-		if (error)
-			return error;
-		if (!vector_push(&codes->items, code))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-const struct packed_line *packed_codes_line(const struct packed_codes *codes, const struct packed_code *code,
-					    uint64_t address)
-{
-	const struct packed_line *line = NULL;
-
-	for (uint32_t i = 0; i < code->line_count; i++) {
-		const struct packed_line *next = &codes->lines.items[code->first_line + i];
-
-		if (next->offset <= address - code->address)
-			line = next;
-	}
-	return line;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tables of a packed recording: its symbolized stacks, and the instructions around their frames. */
+/* The tables of a packed recording: its symbolized stacks. */
 #ifndef TRACE_SECTIONS_PACKED_STACKS_H
 #define TRACE_SECTIONS_PACKED_STACKS_H
 
@@ -12,45 +12,6 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "trace/format/wire.h"
-
-/* The machine code around the frames of packed recordings: a part of FEATURE_MMTRACE_STACKS. */
-
-/* The source line of the code from this byte on; texts are numbers. */
-struct packed_line {
-	uint32_t offset;
-	uint32_t source_file, source_line;
-};
-
-/* Complete instructions. */
-struct packed_code {
-	uint64_t address; /* of the first byte: relative to the module, or in the process */
-	uint64_t site;	  /* the frame's instruction, or with `is_return_address` the one after the call */
-	bool is_return_address;
-	bool is_copy;	      /* of JIT code, in its latest state */
-	const uint8_t *bytes; /* borrowed */
-	uint32_t size;
-	uint32_t line_count;
-	uint32_t first_line; /* in `lines` */
-};
-
-/* The decoded codes. Zero-initialise an empty value. */
-struct packed_codes {
-	VECTOR(struct packed_code) items;
-	VECTOR(struct packed_line) lines;
-};
-
-/* Returns the number of a code, in a table whose items are as in the file; equal codes have equal numbers. `lines` are
- * only those of this code. */
-struct mmt_error *packed_code_put(struct intern *table, const struct packed_code *code, const struct packed_line *lines,
-				  uint32_t *number_ret) MMT_MUST_CHECK;
-
-/* Makes `bytes` fail if a line is beyond its code, or a text is not among `text_count`. */
-struct mmt_error *packed_codes_decode(struct bytes *bytes, size_t text_count,
-				      struct packed_codes *codes) MMT_MUST_CHECK;
-
-/* The source line of an address; NULL: not known. */
-const struct packed_line *packed_codes_line(const struct packed_codes *codes, const struct packed_code *code,
-					    uint64_t address);
 
 /*
  * FEATURE_MMTRACE_STACKS, of packed recordings: all symbolized stacks. They replace the stack dumps needed to unwind
@@ -72,7 +33,6 @@ struct packed_name {
 struct packed_frame {
 	uint32_t first_name, name_count;
 	uint32_t process; /* index */
-	uint32_t code;	  /* number plus 1; 0: none */
 };
 
 struct packed_stack {
@@ -102,10 +62,8 @@ struct packed_module {
 /* Zero-initialise an empty value. */
 struct packed_stacks {
 	struct intern texts; /* while encoding */
-	struct intern codes; /* while encoding: see packed_code_put() */
 	uint8_t *content;    /* of a decoded value */
 	VECTOR(const char *) read_texts;
-	struct packed_codes read_codes;
 	VECTOR(struct packed_name) names;
 	VECTOR(struct packed_frame) frames;
 	VECTOR(uint32_t) stack_frames;
@@ -113,7 +71,6 @@ struct packed_stacks {
 	VECTOR(struct packed_process) processes;
 	VECTOR(struct packed_module) modules;
 	uint32_t damage;    /* text: damage of the recording that was packed */
-	bool code_left_out; /* on request: no frame has code */
 	bool without_dumps; /* of a decoded value: calls say when they got their stack, and no samples of stack dumps
 			       exist; recordings packed by older versions have these instead */
 	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
@@ -126,9 +83,6 @@ bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint
 
 /* A text of a decoded value; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
 const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number);
-
-/* The code of a frame of a decoded value, NULL: none. */
-const struct packed_code *packed_stacks_code(const struct packed_stacks *stacks, size_t frame);
 
 /* The content is compressed with zstd. All numbers in a decoded value are valid. */
 struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;
