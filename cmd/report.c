@@ -42,61 +42,17 @@ static void report_omitted(const struct command *command, size_t count, const ch
 			count - CHECK_LINES == 1 ? "process" : "processes", what);
 }
 
-static const char *process_name(const struct mmt_process *process)
-{
-	return process->name ? process->name : "";
-}
-
-/* The check is not meaningful if more than one part in UNREAD_SHARE of the mapped bytes moved while the first maps were
- * read. Calls in flight during the last reading do not matter: their effect is recorded. */
-#define UNREAD_SHARE 10
-
-static bool is_checked(const struct mmt_process *process)
-{
-	return process->checked && process->unread_bytes <= process->compared_bytes / UNREAD_SHARE;
-}
-
-/* A process that ended by itself may have no maps. Usually it is a short-lived child: not reported if others were
- * checked. */
-static bool is_listed_unchecked(const struct mmt_process *process, bool any_checked)
-{
-	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
-}
-
-static void report_unchecked(const struct command *command, const struct mmt_process *process)
-{
-	char unread[MMT_SIZE_TEXT], compared[MMT_SIZE_TEXT];
-
-	if (process->checked)
-		message(command,
-			"--check: pid %" PRId32
-			" (%s) cannot be checked: %s of %s moved while its first maps were read",
-			process->pid, process_name(process), mmt_format_bytes(process->unread_bytes, unread),
-			mmt_format_bytes(process->compared_bytes, compared));
-	else
-		message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s", process->pid,
-			process_name(process),
-			process->ended ? "it ended before its maps could be read" : "no final map of the kernel");
-}
-
-static bool is_any_checked(const struct mmt_report *report)
-{
-	for (size_t i = 0; i < report->process_count; i++)
-		if (is_checked(&report->processes[i]))
-			return true;
-	return false;
-}
-
 static void say_wrong(const struct command *command, const struct mmt_process *process)
 {
 	char size[MMT_SIZE_TEXT];
 
 	if (process->mismatch_bytes)
-		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's maps by %s",
-			process->pid, process_name(process), mmt_format_bytes(process->mismatch_bytes, size));
+		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's maps by %s", process->pid,
+			process->name ? process->name : "", mmt_format_bytes(process->mismatch_bytes, size));
 	else
 		message(command, "--check: pid %" PRId32 " (%s) was reconciled with the kernel's maps: %s",
-			process->pid, process_name(process), mmt_format_bytes(process->reconciled_bytes, size));
+			process->pid, process->name ? process->name : "",
+			mmt_format_bytes(process->reconciled_bytes, size));
 }
 
 /* Whether calls are missing in the recording; prints which. */
@@ -128,7 +84,7 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 /* Exit status of --check; prints what is wrong. */
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
-	bool any_checked = is_any_checked(report);
+	bool any_checked = report_has_checked(report);
 	size_t unchecked = 0, wrong = 0;
 
 	if (!report->process_count) {
@@ -146,8 +102,8 @@ static int check_report(const struct command *command, const struct mmt_report *
 		if (process->checked && (process->mismatch_bytes || process->reconciled_bytes)) {
 			if (++wrong <= CHECK_LINES)
 				say_wrong(command, process);
-		} else if (is_listed_unchecked(process, any_checked) && ++unchecked <= CHECK_LINES) {
-			report_unchecked(command, process);
+		} else if (report_lacks_check(process, any_checked) && ++unchecked <= CHECK_LINES) {
+			report_say_unchecked(command, "--check", NULL, process);
 		}
 	}
 	report_omitted(command, unchecked, "cannot be checked");

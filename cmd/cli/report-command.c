@@ -2,6 +2,7 @@
 #include "cli/report-command.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -166,4 +167,41 @@ int result_file_write(const struct command *command, const char *path,
 		return EXIT_UNUSABLE;
 	}
 	return EXIT_OK;
+}
+
+/* The check is not meaningful if more than one part in UNREAD_SHARE of the mapped bytes moved while the first maps were
+ * read. Calls in flight during the last reading do not matter: their effect is recorded. */
+#define UNREAD_SHARE 10
+
+static bool is_checked(const struct mmt_process *process)
+{
+	return process->checked && process->unread_bytes <= process->compared_bytes / UNREAD_SHARE;
+}
+
+bool report_has_checked(const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->process_count; i++)
+		if (is_checked(&report->processes[i]))
+			return true;
+	return false;
+}
+
+bool report_lacks_check(const struct mmt_process *process, bool any_checked)
+{
+	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
+}
+
+void report_say_unchecked(const struct command *command, const char *option, const char *file,
+			  const struct mmt_process *process)
+{
+	char unread[MMT_SIZE_TEXT], compared[MMT_SIZE_TEXT];
+	char moved[2 * MMT_SIZE_TEXT + 64];
+	const char *reason = process->checked ? moved
+			     : process->ended ? "it ended before its maps could be read"
+					      : "no final map of the kernel";
+
+	snprintf(moved, sizeof(moved), "%s of %s moved while its first maps were read",
+		 mmt_format_bytes(process->unread_bytes, unread), mmt_format_bytes(process->compared_bytes, compared));
+	message(command, "%s: %s%spid %" PRId32 " (%s) cannot be checked: %s", option, file ? file : "",
+		file ? ": " : "", process->pid, process->name ? process->name : "", reason);
 }

@@ -89,6 +89,18 @@ const char *report_selection_parse_timestamp(const char *text, void *value);
 const char *report_selection_parse_by(const char *text, void *value);
 const char *report_selection_parse_word(const char *text, void *value);
 
+/* The check against the kernel's maps, which --check and --fail-above need. */
+
+bool report_has_checked(const struct mmt_report *report);
+
+/* A process that ended by itself may have no maps. Usually it is a short-lived child, which lacks nothing if others
+ * were checked. */
+bool report_lacks_check(const struct mmt_process *process, bool any_checked);
+
+/* `file`: NULL where only one recording is read. */
+void report_say_unchecked(const struct command *command, const char *option, const char *file,
+			  const struct mmt_process *process);
+
 /* mmt_write_file(), where "-" is standard output. Returns EXIT_OK, or EXIT_UNUSABLE after a message. */
 int result_file_write(const struct command *command, const char *path,
 		      struct mmt_error *(*write)(const void *context, FILE *stream), const void *context);

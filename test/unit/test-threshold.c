@@ -99,7 +99,10 @@ static const struct {
 	int status;
 } recordings[] = {
     {{0}, {.checked = true}, EXIT_OK},
-    {{0}, {.ended = true}, EXIT_OK},
+    {{0}, {.checked = true, .compared_bytes = 100000, .unread_bytes = 10001}, EXIT_UNUSABLE},
+    {{0}, {.checked = false}, EXIT_UNUSABLE},
+    {{0}, {.ended = true}, EXIT_OK}, /* leaves no final maps */
+    {{0}, {.ended = true, .checked = true, .compared_bytes = 100000, .unread_bytes = 10001}, EXIT_UNUSABLE},
     {{.incomplete = true}, {.checked = true}, EXIT_UNUSABLE},
     {{.damaged = true}, {.checked = true}, EXIT_UNUSABLE},
     {{.lost_events = 1}, {.checked = true}, EXIT_UNUSABLE},
