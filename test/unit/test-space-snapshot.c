@@ -8,6 +8,10 @@
 
 #define RW (PROT_READ | PROT_WRITE)
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
 static const struct space_attributes anonymous = {.protection = RW};
 static const struct space_attributes heap = {.protection = RW, .heap = true};
 static struct driver driver;
@@ -196,6 +200,24 @@ START_TEST(move_of_a_returned_thread_applies_to_the_snapshot)
 	driver_remap(&driver, 50, 1, 1, MREMAP_MAYMOVE, 10);
 	ck_assert_str_eq(driver_show(&driver), "10-11 -? b, 30-34 r b, 70-71 rw #3");
 	end();
+}
+END_TEST
+
+/* The source stays, so its line shows what the call copied, whichever came first. */
+START_TEST(move_in_flight_that_keeps_its_source)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
+	driver_line(&driver, 20, 4, anonymous);
+	driver_remap(&driver, 20, 4, 4, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 40);
+	driver_line(&driver, 40, 4, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "20-24 rw b, 40-44 rw #3");
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 20, 4, anonymous);
+	driver_line(&driver, 40, 4, anonymous);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).unread_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 }
 END_TEST
 
@@ -573,7 +595,7 @@ Suite *test_suite(void)
 			snapshot_races_of_the_first_and_of_the_last_reading);
 	tcase_add_tests(known, move_in_flight_from_read_to_unread_in_a_known_space, move_in_flight_of_older_memory);
 	tcase_add_tests(attached, moved_from_where_the_line_shows_the_next_mapping,
-			move_of_a_returned_thread_applies_to_the_snapshot,
+			move_in_flight_that_keeps_its_source, move_of_a_returned_thread_applies_to_the_snapshot,
 			protection_changed_in_flight_keeps_the_rest_of_the_line);
 	tcase_add_tests(known, fork_while_a_line_is_read, fork_while_a_changed_line_is_read);
 	tcase_add_test(attached, many_calls_while_a_line_is_read);

@@ -205,13 +205,32 @@ static bool release_range(struct space *space, const struct space_call *call, co
 	       space_edit_release(space, range->start, range->end, call);
 }
 
+static bool is_mapped(const struct space *space, uint64_t start, uint64_t end)
+{
+	const struct space_interval *interval;
+
+	while (start < end && (interval = space_find(space, start)))
+		start = interval->end;
+	return start >= end;
+}
+
+/* The maps may have been read after the source was moved. With MREMAP_DONTUNMAP it looks the same before and after. */
+static bool undo_read_of_source(struct space *space, const struct space_call *call, const struct remap *remap)
+{
+	uint64_t end = remap->source + remap->old_bytes;
+
+	if (remap->keep_source && is_mapped(space, remap->source, end))
+		return true;
+	return snapshot_race_undo(space, call, remap->source, end);
+}
+
 static bool apply_failed(struct space *space, const struct space_call *call, struct remap *remap)
 {
 	struct failed_move failed;
 
 	if (!space_mremap_may_change(call, remap))
 		return true;
-	if (!snapshot_race_undo(space, call, remap->source, remap->source + remap->old_bytes))
+	if (!undo_read_of_source(space, call, remap))
 		return false;
 	failed = space_mremap_failed(space, call, remap);
 	space->counts.ambiguous += !failed.certain;
@@ -223,17 +242,13 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 
 static bool apply(struct space *space, const struct space_call *call, struct remap *remap)
 {
-	uint64_t bytes = remap->old_bytes ? remap->old_bytes : space->page_bytes;
-
 	if (space_calls_failed(call))
 		return apply_failed(space, call, remap);
 	if (remap->old_bytes && remap->target == remap->source && !remap->fixed && !remap->keep_source)
 		return resize(space, call, remap);
-	if (!snapshot_race_undo(space, call, remap->source, remap->source + bytes))
-		return false;
 	if (!remap->old_bytes)
 		return duplicate(space, call, remap);
-	return move_pieces(space, call, remap);
+	return undo_read_of_source(space, call, remap) && move_pieces(space, call, remap);
 }
 
 bool space_mremap_apply(struct space *space, const struct space_call *call)
