@@ -390,15 +390,34 @@ static const char *describe_verdict(enum mmt_verdict verdict)
 	}
 }
 
+/* As in the report: if processes share much memory. */
+static bool goes_by_pss(const struct mmt_record_progress *progress)
+{
+	for (size_t i = 0, j = 0; i < progress->pss_reading_count; i++) {
+		const struct mmt_resident_reading *pss = &progress->pss_readings[i];
+
+		while (j < progress->resident_reading_count && progress->resident_readings[j].time_ns < pss->time_ns)
+			j++;
+		if (j < progress->resident_reading_count &&
+		    mmt_growth_goes_by_pss(progress->resident_readings[j].resident_bytes, pss->resident_bytes))
+			return true;
+	}
+	return false;
+}
+
 /* Appends the growth verdict, if the recording is long enough for one. */
 static void put_growth(struct status_line *line, const struct mmt_record_progress *progress)
 {
-	struct mmt_growth growth = mmt_growth_judge(progress->resident_readings, progress->resident_reading_count);
+	bool by_pss = goes_by_pss(progress);
+	struct mmt_growth growth =
+	    mmt_growth_judge(by_pss ? progress->pss_readings : progress->resident_readings,
+			     by_pss ? progress->pss_reading_count : progress->resident_reading_count);
+	const char *sum = progress->resident_processes > 1 && !progress->pss_reading_count ? "sum of " : "";
 	char size[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
 	if (!progress->resident_reading_count)
 		return;
-	put_status(line, "RSS %s", mmt_format_bytes(growth.end_bytes, size));
+	put_status(line, "%s%s %s", sum, by_pss ? "Pss" : "RSS", mmt_format_bytes(growth.end_bytes, size));
 	if (growth.end_swap_bytes)
 		put_status(line, "swap %s", mmt_format_bytes(growth.end_swap_bytes, size));
 	put_status(line, "%s", mmt_format_change(mmt_growth_change(&growth), change));

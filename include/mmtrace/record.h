@@ -76,6 +76,11 @@ struct mmt_record_progress {
 	/* Since the start, in time order; valid during the call. */
 	const struct mmt_resident_reading *resident_readings;
 	size_t resident_reading_count;
+	size_t resident_processes; /* in the last of these: their resident size counts shared memory once for each */
+	/* The Pss of several processes, in which it counts once, at some of these times; none while there is only one
+	   process, or if the kernel does not say. */
+	const struct mmt_resident_reading *pss_readings;
+	size_t pss_reading_count;
 };
 
 /* How the events are opened. Events on CPUs see all processes; mmtrace discards those of processes not recorded. */

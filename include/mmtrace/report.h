@@ -662,6 +662,9 @@ struct mmt_growth {
 /* What readings in time order show, for instance those of a recording in progress. The parts are not known. */
 MMT_PUBLIC struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count);
 
+/* Whether processes with this sum of resident sizes share so much memory that their growth goes by Pss. */
+MMT_PUBLIC bool mmt_growth_goes_by_pss(uint64_t resident_bytes, uint64_t pss_bytes);
+
 /* floor_bytes as a rate since rate_from_ns: smaller rates are noise. 0 if it is unknown. */
 MMT_PUBLIC int64_t mmt_growth_rate_noise(const struct mmt_growth *growth);
 

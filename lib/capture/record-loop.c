@@ -294,6 +294,10 @@ static void report_progress(struct recorder *recorder)
 	progress->file_bytes = writer_bytes(recorder->writer);
 	progress->resident_readings = recorder->jobs.resident_series.sums.items;
 	progress->resident_reading_count = recorder->jobs.resident_series.sums.count;
+	progress->pss_readings = recorder->jobs.resident_series.pss_sums.items;
+	progress->pss_reading_count =
+	    recorder->jobs.pss_processes > 1 ? recorder->jobs.resident_series.pss_sums.count : 0;
+	progress->resident_processes = recorder->jobs.resident_series.processes;
 	recorder->progress_ns = now_ns;
 	if (recorder->options->progress)
 		recorder->options->progress(recorder->options->context, progress);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The verdict on several processes: what they share counts once, and one that grows is not hidden by the others. */
 #include <check.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -568,18 +569,50 @@ START_TEST(absurd_sizes_do_no_harm)
 }
 END_TEST
 
+/* A process that shares a pool with a worker lends its memory to a child and ends first: the child then has what the
+ * parent had. */
+START_TEST(child_of_clone_vm_outlives_its_parent)
+{
+	const struct size parent = {.resident = POOL, .pss = POOL - 8 * MEBIBYTE, .private = POOL - 16 * MEBIBYTE};
+	const struct size worker = {.resident = 17 * MEBIBYTE, .pss = 9 * MEBIBYTE, .private = MEBIBYTE, .faults = 100};
+	struct recording_builder *builder = begin(2);
+	const int32_t child = PARENT + 2;
+	struct mmt_report *report;
+
+	builder_fork(builder, 1500, child, child, PARENT, PARENT);
+	builder_new_task(builder, 1500, PARENT, PARENT, child, CLONE_VM);
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		if (reading == READINGS / 2)
+			builder_exit(builder, time_of(reading) - SECOND_NS / 2, PARENT, PARENT);
+		if (reading < READINGS / 2)
+			put_size(builder, reading, PARENT, &parent);
+		put_size(builder, reading, PARENT + 1, &worker);
+		put_size(builder, reading, child, &parent);
+		builder_round(builder);
+	}
+	report = finish(builder);
+	ck_assert(report->growth.by_pss);
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "steady");
+	ck_assert_uint_eq(report->growth.start_pss_bytes, parent.pss + worker.pss);
+	ck_assert_uint_eq(report->growth.end_pss_bytes, parent.pss + worker.pss);
+	ck_assert_int_eq(mmt_growth_change(&report->growth), 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("growth-processes");
 	TCase *tests = add_tcase(suite, "growth-processes");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(
-	    tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
-	    ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth, missing_pss_is_said,
-	    small_process_without_pss_counts_with_rss, pss_is_estimated_between_its_readings,
-	    last_process_shares_nothing, swap_counts_before_pss_is_read, late_process_counts_before_its_pss_is_read,
-	    brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
-	    plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back, absurd_sizes_do_no_harm);
+	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
+			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
+			missing_pss_is_said, small_process_without_pss_counts_with_rss,
+			pss_is_estimated_between_its_readings, last_process_shares_nothing,
+			swap_counts_before_pss_is_read, late_process_counts_before_its_pss_is_read,
+			brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
+			plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back,
+			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent);
 	return suite;
 }

@@ -549,14 +549,14 @@ static struct mmt_error *replay_lost(struct replay *replay, const struct event *
 	return lost_events_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 }
 
-/* The RSS and the swapped memory of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses.
- */
+/* The sizes of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses now. This is the only
+ * place that drops them: later it may have a space of its own, by exec or because it outlived the other process. */
 static bool is_counted_already(const struct replay *replay, const struct event *event)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
 	const struct process *owner;
 
-	if (!process || process->ended)
+	if (!process || process->ended || !process->borrows_space)
 		return false;
 	owner = processes_space_owner(replay->processes, process);
 	return owner != process && notes_count(&replay->notes, owner->pid);

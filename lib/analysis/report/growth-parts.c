@@ -251,14 +251,13 @@ static struct mmt_error *add_unread_process(struct sums *sums, const struct proc
 	return add(&sums->bytes, (uint64_t)place << PLACE_SHIFT, (int64_t)(end_bytes - start_bytes));
 }
 
-/* A process that ended before the window, or began after the last reading, has no pages at either time; a child of
- * vfork shares those of its parent. */
+/* A process that ended before the window, or began after the last reading, has no pages at either time. */
 static bool is_nothing(const struct page_readings *readings, const struct replay *replay, const struct process *process,
 		       const struct process_pages *pages)
 {
 	const struct process_readings *sizes = growth_process_readings(replay, process);
 
-	if (process->borrows_space || (sizes && sizes->of.brief))
+	if (sizes && sizes->of.brief)
 		return true;
 	if (process->ended)
 		return process->ended_ns <= replay->window.from_ns;

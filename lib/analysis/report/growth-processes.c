@@ -15,9 +15,7 @@
 #define BRIEF_SIBLINGS_MIN 2
 #define BRIEF_BYTES (16u << 20) /* a process this much larger than brief ones before it is worth a look */
 #define PSS_READINGS_MIN 48	/* with fewer, readings without Pss count, too: see growth-verdict.c */
-#define SHARED_BYTES_MIN (4u << 20)
-#define SHARED_SHARE 32 /* of RSS: with less, RSS is near enough */
-#define UNREAD_SHARE 16 /* of RSS: with as much in processes without Pss, go by RSS */
+#define UNREAD_SHARE 16		/* of RSS: with as much in processes without Pss, go by RSS */
 #define GROWER_BYTES_MIN (1u << 20)
 #define GROWER_SHARE 1000	   /* of all processes together */
 #define OUTSIDE_BYTES_MIN 262144.0 /* less is noise: the processes are read one after the other */
@@ -51,12 +49,6 @@ struct process_readings *growth_process_readings(const struct replay *replay, co
 	/* A process without a known parent was there when recording began. */
 	return memory_readings_of(&replay->notes.memory, process->pid, process->parent_pid ? process->started_ns : 0,
 				  process->ended_ns);
-}
-
-/* NULL: none, or its memory is that of another process. */
-static struct process_readings *find_readings(const struct judgement *judgement, const struct process *process)
-{
-	return process->borrows_space ? NULL : growth_process_readings(judgement->replay, process);
 }
 
 static uint64_t largest_size(const struct process_readings *readings)
@@ -106,7 +98,7 @@ static struct mmt_error *count_ended(const struct judgement *judgement, struct e
 {
 	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
 		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
-		uint64_t size = largest_size(find_readings(judgement, process));
+		uint64_t size = largest_size(growth_process_readings(judgement->replay, process));
 		uint64_t largest = value_of(&children->sizes, process->forked_from);
 		uint64_t second = value_of(&children->second_sizes, process->forked_from);
 
@@ -151,7 +143,7 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 	error = count_ended(judgement, &children);
 	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
 		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
-		struct process_readings *readings = find_readings(judgement, process);
+		struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
 		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->replay, process->pid))
 			continue;
@@ -240,6 +232,11 @@ static void add_process(struct judgement *judgement, const struct process *proce
 	}
 }
 
+static uint64_t to_bytes(double bytes)
+{
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
 /* Whether the Pss of all processes is known. */
 static bool is_complete(const struct sum *sum)
 {
@@ -257,8 +254,8 @@ static void choose_measure(struct judgement *judgement)
 		const struct sum *sum = &judgement->sums[i];
 
 		complete += is_complete(sum);
-		shared |= sum->processes > 1 && is_complete(sum) && sum->resident - sum->pss >= SHARED_BYTES_MIN &&
-			  sum->resident - sum->pss >= sum->resident / SHARED_SHARE;
+		shared |= sum->processes > 1 && is_complete(sum) &&
+			  mmt_growth_goes_by_pss(to_bytes(sum->resident), to_bytes(sum->pss));
 	}
 	judgement->unread =
 	    judgement->memory->has_pss && end->unread >= end->resident / UNREAD_SHARE && end->unread > 0;
@@ -288,11 +285,6 @@ static void note_outside(struct outside *outside, double change, double gained, 
 	excess = change > gained ? change - gained : change < -lost ? change + lost : 0;
 	if (excess > floor || excess < -floor)
 		outside->bytes += excess;
-}
-
-static uint64_t to_bytes(double bytes)
-{
-	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
 /* Make the series that is judged: without what others did, so that its end is the size at the end. Returns the number
@@ -390,7 +382,7 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 	least = least > GROWER_BYTES_MIN ? least : GROWER_BYTES_MIN;
 	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
 		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
-		struct process_readings *readings = find_readings(judgement, process);
+		struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
 		if (!readings || readings->of.brief || !rows_selects(judgement->rows, process))
 			continue;
@@ -410,7 +402,7 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 static struct process_readings *find_selected(const struct judgement *judgement, uint32_t index)
 {
 	const struct process *process = processes_at(judgement->replay->processes, index);
-	struct process_readings *readings = find_readings(judgement, process);
+	struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
 	return readings && readings->points.count && rows_selects(judgement->rows, process) ? readings : NULL;
 }

@@ -66,6 +66,16 @@ struct troughs {
 	uint64_t span_ns;
 };
 
+#define SHARED_BYTES_MIN (4u << 20)
+#define SHARED_SHARE 32 /* of RSS: with less, RSS is near enough */
+
+bool mmt_growth_goes_by_pss(uint64_t resident_bytes, uint64_t pss_bytes)
+{
+	uint64_t shared_bytes = resident_bytes > pss_bytes ? resident_bytes - pss_bytes : 0;
+
+	return shared_bytes >= SHARED_BYTES_MIN && shared_bytes >= resident_bytes / SHARED_SHARE;
+}
+
 const char *mmt_verdict_name(enum mmt_verdict verdict)
 {
 	static const char *const names[MMT_VERDICT_KINDS] = {

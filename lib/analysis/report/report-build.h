@@ -150,7 +150,7 @@ void huge_pages_build(const struct replay *replay, const struct rows *rows, stru
 struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, struct arena *arena,
 			       struct mmt_report *report) MMT_MUST_CHECK;
 
-/* The readings of a process; NULL: none, or it borrows its space. */
+/* The readings of a process; NULL: none, or its space was that of another process in all of them. */
 struct process_readings *growth_process_readings(const struct replay *replay, const struct process *process);
 
 /* growth-parts.c: where RSS grew. */

@@ -54,7 +54,8 @@ struct traced_process {
 	uint64_t alive_check_ns;		  /* without a pidfd: when the process was last found alive */
 	bool maps_denied;			  /* the recorder may not read its maps */
 	bool start_noted;			  /* the recording contains its start time */
-	uint64_t resident_bytes;		  /* RSS at the last reading; 0: none */
+	pid_t lender;				  /* uses the address space of this process; 0: has its own */
+	uint64_t resident_bytes;		  /* RSS at the last reading; 0: none of its own */
 	uint64_t pss_resident_bytes, pss_took_ns; /* RSS at the last reading of Pss, and the CPU time that this took */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;

@@ -95,9 +95,17 @@ static bool is_too_large(const struct traced_process *process)
 	       PSS_WALK_NS_MAX;
 }
 
-/* `shares`: with other processes of the recording, or it did. */
-static struct mmt_error *read_process(struct recorder *recorder, struct traced_process *process, uint64_t time_ns,
-				      uint64_t reading, bool shares, bool last, uint64_t *spent_ns)
+/* One reading of all processes. */
+struct pss_reading {
+	uint64_t number, spent_ns;
+	struct mmt_resident_reading sum; /* their Pss */
+	bool incomplete;
+	bool shares; /* with other processes of the recording, or it did */
+	bool last;
+};
+
+static struct mmt_error *read_process(struct recorder *recorder, struct traced_process *process,
+				      struct pss_reading *reading)
 {
 	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls), took_ns;
 	struct pss_counts counts;
@@ -106,38 +114,50 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 
 	read = read_counts(&recorder->calls, process->pid, &counts);
 	took_ns = blocking_calls_clock_ns(&recorder->calls) - began_ns;
-	*spent_ns += took_ns;
+	reading->spent_ns += took_ns;
+	reading->incomplete |= !read;
 	error = ring_reader_give_way(recorder);
 	if (error || !read)
 		return error;
 	process->pss_resident_bytes = counts.resident_bytes;
 	process->pss_took_ns = took_ns;
-	if (last && counts.lazy_free_bytes)
-		error = recorder_note(recorder, NOTE_LAZY_FREE, process->pid, time_ns, counts.lazy_free_bytes, reading);
-	return error || !shares ? error : append_counts(recorder, process->pid, time_ns, reading, &counts);
+	reading->sum.resident_bytes += counts.pss_bytes;
+	reading->sum.swapped_bytes += counts.swap_pss_bytes;
+	if (reading->last && counts.lazy_free_bytes)
+		error = recorder_note(recorder, NOTE_LAZY_FREE, process->pid, reading->sum.time_ns,
+				      counts.lazy_free_bytes, reading->number);
+	return error || !reading->shares
+		   ? error
+		   : append_counts(recorder, process->pid, reading->sum.time_ns, reading->number, &counts);
 }
 
-struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t reading, bool last)
+struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t number, bool last)
 {
 	const struct process_table *processes = &recorder->processes;
+	struct pss_reading reading = {.number = number, .sum.time_ns = time_ns, .last = last};
 	struct mmt_error *error = NULL;
-	uint64_t spent_ns = 0;
 	size_t count = 0;
-	bool shares;
 
 	for (size_t i = 0; i < processes->items.count; i++)
 		count += !processes->items.items[i]->ended && processes->items.items[i]->resident_bytes;
 	/* Once one process is left, it shares less than the latest reading says. */
-	shares = count >= 2 || recorder->jobs.pss_processes >= 2 || (last && recorder->jobs.pss_processes);
-	if (!last && (!shares || clock_now_ns() < recorder->jobs.pss_next_ns))
+	reading.shares = count >= 2 || recorder->jobs.pss_processes >= 2 || (last && recorder->jobs.pss_processes);
+	if (!last && (!reading.shares || clock_now_ns() < recorder->jobs.pss_next_ns))
 		return NULL;
-	recorder->jobs.pss_processes = shares ? count : 0;
+	recorder->jobs.pss_processes = reading.shares ? count : 0;
 	for (size_t i = 0; !error && i < processes->items.count; i++) {
 		struct traced_process *process = processes->items.items[i];
 
-		if (!process->ended && process->resident_bytes && !is_too_large(process))
-			error = read_process(recorder, process, time_ns, reading, shares, last, &spent_ns);
+		if (process->ended || !process->resident_bytes)
+			continue;
+		if (is_too_large(process))
+			reading.incomplete = true;
+		else
+			error = read_process(recorder, process, &reading);
 	}
-	recorder->jobs.pss_next_ns = clock_now_ns() + PSS_COST_SHARE * spent_ns;
+	if (!error && count > 1 && !reading.incomplete &&
+	    !vector_push(&recorder->jobs.resident_series.pss_sums, reading.sum))
+		error = &error_no_memory;
+	recorder->jobs.pss_next_ns = clock_now_ns() + PSS_COST_SHARE * reading.spent_ns;
 	return error;
 }

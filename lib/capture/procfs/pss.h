@@ -42,7 +42,7 @@ uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, 
  * that only the limit for each process applies, and all processes are read, for LazyFree, even if there is one. Lets
  * the ring reader work in between.
  */
-struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t reading,
+struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t number,
 				  bool last) MMT_MUST_CHECK;
 
 #endif

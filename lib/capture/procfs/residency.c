@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <linux/kcmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
@@ -467,16 +469,27 @@ static uint64_t larger(uint64_t left, uint64_t right)
 void resident_series_deinit(struct resident_series *series)
 {
 	vector_deinit(&series->sums);
+	vector_deinit(&series->pss_sums);
 }
 
 /* Notes the start time of a process and its control group once. PID and start time identify a process. */
 static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
 {
 	uint64_t boot_ns = proc_start_boot_ns(process->pid);
+	const struct traced_process *parent = process_table_find(&recorder->processes, proc_parent_of(process->pid));
 	CLEANUP(free) char *control_group = group_memory_path(process->pid);
 
 	process->start_noted = true;
+	process->lender = parent && !parent->ended ? parent->pid : 0;
 	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns, control_group) : NULL;
+}
+
+/* A child of clone(CLONE_VM) or vfork has the memory of its parent, until it executes a program or the parent ends. */
+static bool borrows_memory(struct traced_process *process)
+{
+	if (process->lender && syscall(SYS_kcmp, process->pid, process->lender, KCMP_VM, 0, 0) != 0)
+		process->lender = 0;
+	return process->lender;
 }
 
 /* Notes the counters of the control group. A group may get its first process later. */
@@ -506,6 +519,7 @@ static struct mmt_error *read_series(struct recorder *recorder, bool last)
 	struct mmt_resident_reading sum = {.time_ns = now_ns};
 	struct mmt_error *error = NULL;
 
+	series->processes = 0;
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
 		uint64_t bytes, swapped;
@@ -520,12 +534,16 @@ static struct mmt_error *read_series(struct recorder *recorder, bool last)
 		swapped = read_swapped(process->pid);
 		if (!bytes && !swapped)
 			continue;
-		sum.resident_bytes += bytes;
-		sum.swapped_bytes += swapped;
 		error = recorder_note(recorder, NOTE_RESIDENT, process->pid, now_ns, bytes, reading);
 		if (!error && swapped)
 			error = recorder_note(recorder, NOTE_SWAPPED, process->pid, now_ns, swapped, reading);
+		process->resident_bytes = 0;
+		if (borrows_memory(process))
+			continue;
+		sum.resident_bytes += bytes;
+		sum.swapped_bytes += swapped;
 		process->resident_bytes = bytes;
+		series->processes++;
 	}
 	if (!error && recorder->cgroup >= 0)
 		error = note_group(recorder, now_ns, reading);
