@@ -642,6 +642,10 @@ struct mmt_growth {
 	 * or in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
 	 * unexplained_bytes. */
 	bool parts_known;
+	/* With by_pss, if it was recorded which pages are private: the parts and the sizes below are of private pages
+	 * only, and add up to end_private_bytes - start_private_bytes. The rest of the change of Pss is in pages that
+	 * several processes have mapped. */
+	bool parts_private;
 	uint64_t pages_start_bytes, pages_end_bytes; /* resident sizes while the resident pages were read */
 	uint64_t pages_start_ns, pages_end_ns;	     /* when that was; of several processes the earliest; 0: unknown */
 	/* The pages were read when recording began and ended, as start_bytes and end_bytes were; otherwise they are not

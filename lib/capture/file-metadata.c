@@ -334,10 +334,14 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 				  buffer);
 	if (!error)
 		error = add_pages(recorder, FEATURE_MMTRACE_SWAPPED, &pages.swapped, NULL, buffer);
+	if (!error)
+		error =
+		    add_pages(recorder, FEATURE_MMTRACE_SHARED, &pages.shared, &recorder->jobs.start_shared, buffer);
 	if (!error && pages.huge.processes.count)
 		error = add_huge_pages(recorder, &pages.huge, buffer);
 	process_residencies_deinit(&pages.resident);
 	process_residencies_deinit(&pages.swapped);
+	process_residencies_deinit(&pages.shared);
 	recording_huge_pages_deinit(&pages.huge);
 	return error;
 }

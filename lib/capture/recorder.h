@@ -79,7 +79,7 @@ struct jobs {
 	struct memory_limit machine_limits[NOTE_LIMITS]; /* as noted last */
 	uint64_t pss_next_ns;				 /* when Pss is read again */
 	size_t pss_processes;				 /* in the latest reading of Pss; 0: there was none */
-	process_residencies start_residency;
+	process_residencies start_residency, start_shared;
 	bool start_pages_read;	/* or left out: processes that are found later do not get there */
 	uint64_t huge_spent_ns; /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */
 	uint32_t page_readings; /* how often resident pages were read since the start */

@@ -96,6 +96,7 @@ static void recorder_deinit(struct recorder *recorder)
 	process_ranges_list_deinit(&recorder->jobs.start_ranges);
 	process_ranges_list_deinit(&recorder->jobs.interval_ranges);
 	process_residencies_deinit(&recorder->jobs.start_residency);
+	process_residencies_deinit(&recorder->jobs.start_shared);
 	for (size_t i = 0; i < recorder->jobs.earlier_maps.count; i++)
 		perf_map_copy_deinit(&recorder->jobs.earlier_maps.items[i]);
 	vector_deinit(&recorder->jobs.earlier_maps);

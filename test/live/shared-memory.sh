@@ -59,6 +59,8 @@ record_step() {
 	"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 	expect_json '.processes | length == 4'
 	expect_json '.growth.measure == "pss" and .growth.end_pss_bytes > 0'
+	expect_json '.growth.parts_measure == "private"'
+	expect_json ".growth | (.changing_bytes | fabs) + (.unexplained_bytes | fabs) < $near"
 	head -1 report.txt | grep -q "   Pss [0-9.]* MiB at start, [0-9.]* MiB at end" || fail "no Pss: $(cat report.txt)"
 }
 
@@ -70,10 +72,12 @@ expect_json ".growth | .end_bytes - .start_bytes > 3 * $size - $near"
 expect_json ".growth | .end_pss_bytes - .start_pss_bytes - .outside_bytes | fabs < $near"
 expect_json '.growth.verdict != "growing"'
 expect_json '[.processes[] | select(.grows)] == []'
+expect_json "[.growth.parts[] | select(.place == \"before\" and .class == \"shm\") | .bytes] | add | . + $size | fabs < $near"
 
 record_step written
 expect_json ".growth | .end_bytes - .start_bytes | fabs < $near"
 expect_json ".growth | .end_pss_bytes - .start_pss_bytes - .outside_bytes - 3 * $size | fabs < $near"
+expect_json "[.growth.parts[] | select(.place == \"before\" and .class == \"anon\") | .bytes] | add | . - 4 * $size | fabs < $near"
 expect_json ".processes | map(select(.growth_bytes > $size - $near)) | length == 3"
 grep -q idle report.txt && fail "processes that wrote 96 MiB were not idle: $(cat report.txt)"
 let_end

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <mmtrace/output.h>
 
@@ -569,6 +570,83 @@ START_TEST(absurd_sizes_do_no_harm)
 }
 END_TEST
 
+#define POOL_START 0x7f0000000000ull
+
+static void add_pages(process_residencies *processes, int32_t pid, uint64_t bytes)
+{
+	const struct resident_run run = {POOL_START, POOL_START + bytes};
+	struct process_residency *process = vector_append(processes);
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = pid;
+	process->time_ns = 1;
+	process->resident_bytes = POOL;
+	ck_assert(vector_push(&process->runs, run));
+}
+
+/* A parent has 64 MiB, of which a worker maps the first half; the worker then writes to a quarter and gets a copy, so
+ * that both have it alone. `known`: the recorder has read which pages are shared. */
+static struct mmt_report *report_of_copies(bool known)
+{
+	const struct event_mapping line = {.start = POOL_START,
+					   .length = POOL,
+					   .protection = PROT_READ | PROT_WRITE,
+					   .flags = MAP_PRIVATE,
+					   .path = ""};
+	const struct size start[] = {{.resident = POOL, .pss = POOL * 3 / 4, .private = POOL / 2},
+				     {.resident = POOL / 2, .pss = POOL / 4, .faults = 1}};
+	const struct size end[] = {
+	    {.resident = POOL, .pss = POOL * 7 / 8, .private = POOL * 3 / 4},
+	    {.resident = POOL / 2, .pss = POOL * 3 / 8, .private = POOL / 4, .faults = POOL / 4 / PAGE + 1}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0}, shared = {0};
+
+	for (int i = 0; i < 2; i++)
+		builder_snapshot(builder, SNAPSHOT_START, 1000, PARENT + i, &line, 1);
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		for (int i = 0; i < 2; i++)
+			put_size(builder, reading, PARENT + i, reading < READINGS / 2 ? &start[i] : &end[i]);
+		builder_round(builder);
+	}
+	for (int i = 0; i < 2; i++) {
+		add_pages(&residency.at_start, PARENT + i, i ? POOL / 2 : POOL);
+		add_pages(&residency.processes, PARENT + i, i ? POOL / 2 : POOL);
+		add_pages(&shared.at_start, PARENT + i, POOL / 2);
+		add_pages(&shared.processes, PARENT + i, POOL / 4);
+	}
+	report_file_add_residency(builder, &residency);
+	if (known)
+		report_file_add_shared(builder, &shared);
+	else
+		recording_residency_deinit(&shared);
+	return finish(builder);
+}
+
+/* The parts are of private pages; with the line of shared ones they add up to the change of Pss. Recordings from before
+ * that was read have parts of RSS. */
+START_TEST(parts_are_of_private_pages)
+{
+	struct mmt_report *report = report_of_copies(true);
+
+	ck_assert(report->growth.by_pss);
+	ck_assert(report->growth.parts_private);
+	ck_assert_uint_eq(report->growth.part_count, 1);
+	ck_assert_int_eq(report->growth.parts[0].place, MMT_GROWTH_BEFORE);
+	ck_assert_int_eq(report->growth.parts[0].bytes, POOL / 2);
+	ck_assert_int_eq(report->growth.changing_bytes, 0);
+	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
+	expect_text(report, "    +32.00 MiB  private, in anonymous memory, mapped before this recording began\n");
+	expect_text(report, "    -16.00 MiB  shared by 2 processes\n");
+	expect_no_text(report, "RSS of all processes");
+	mmt_report_destroy(report);
+	report = report_of_copies(false);
+	ck_assert(!report->growth.parts_private);
+	expect_text(report, "    +32.00 MiB  private\n");
+	expect_text(report, "    -16.00 MiB  shared by 2 processes\n");
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A process that shares a pool with a worker lends its memory to a child and ends first: the child then has what the
  * parent had. */
 START_TEST(child_of_clone_vm_outlives_its_parent)
@@ -613,6 +691,6 @@ Suite *test_suite(void)
 			swap_counts_before_pss_is_read, late_process_counts_before_its_pss_is_read,
 			brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
 			plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back,
-			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent);
+			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent, parts_are_of_private_pages);
 	return suite;
 }

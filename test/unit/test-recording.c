@@ -508,9 +508,9 @@ END_TEST
 
 START_TEST(late_sections_are_optional)
 {
-	static const enum format_feature features[] = {FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES,
-						       FEATURE_MMTRACE_SWAPPED,	  FEATURE_MMTRACE_PERF_MAPS,
-						       FEATURE_BUILD_ID,	  FEATURE_SAMPLE_TIME};
+	static const enum format_feature features[] = {
+	    FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED, FEATURE_MMTRACE_SHARED,
+	    FEATURE_MMTRACE_PERF_MAPS, FEATURE_BUILD_ID,	   FEATURE_SAMPLE_TIME};
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		struct recording_builder *builder = builder_create(path);
@@ -527,6 +527,7 @@ START_TEST(late_sections_are_optional)
 		ck_assert(!reader_metadata(reader)->has_residency);
 		ck_assert(!reader_metadata(reader)->has_huge_pages);
 		ck_assert(!reader_metadata(reader)->has_swapped);
+		ck_assert_uint_eq(reader_metadata(reader)->shared.processes.count, 0);
 		ck_assert(!reader_metadata(reader)->incomplete);
 		expect(reader, EVENT_CALL, 1, &event);
 		ck_assert(!next(reader, &event));

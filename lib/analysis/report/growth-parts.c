@@ -80,39 +80,49 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 	return heap_finder_create(process->space, runtime, code_view_has_glibc(replay->code, process->space));
 }
 
-struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
-				     const struct process *process, struct page_runs end_pages)
+/* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.
+ */
+static struct mmt_error *count_changes(struct map *parts, const struct replay *replay, const struct process *process,
+				       uint64_t start_ns, struct page_runs start_pages, uint64_t displaced_bytes,
+				       struct page_runs end_pages, uint64_t *hugetlb_ret)
 {
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
-	struct page_cursor start = {.runs = pages->start}, end = {.runs = end_pages};
+	struct page_cursor start = {.runs = start_pages}, end = {.runs = end_pages};
 	const struct space_interval *interval;
-	uint64_t hugetlb_bytes = 0;
 	struct mmt_error *error = NULL;
 
+	*hugetlb_ret = 0;
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
 	     address = interval->end) {
 		enum mmt_growth_place place = find_place(replay, interval);
-		uint64_t before = is_older(replay, interval, pages->start_ns)
+		uint64_t before = is_older(replay, interval, start_ns)
 				      ? page_cursor_count(&start, interval->start, interval->end)
 				      : 0;
 		uint64_t after = page_cursor_count(&end, interval->start, interval->end);
 
 		if (pages_are_hugetlb(replay, interval))
-			hugetlb_bytes += after;
+			*hugetlb_ret += after;
 		else
-			error =
-			    add(&pages->parts, make_key(replay, interval, &heaps, place), (int64_t)(after - before));
+			error = add(parts, make_key(replay, interval, &heaps, place), (int64_t)(after - before));
 	}
-	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
 	return error ? error
-		     : add(&pages->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
-			   (int64_t)(start.counted_bytes - page_runs_bytes(pages->start) - pages->displaced_bytes));
+		     : add(parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
+			   (int64_t)(start.counted_bytes - page_runs_bytes(start_pages) - displaced_bytes));
 }
 
-typedef VECTOR(struct resident_run) run_vector;
+struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
+				     const struct process *process, struct page_runs end_pages)
+{
+	uint64_t hugetlb_bytes;
+	struct mmt_error *error = count_changes(&pages->parts, replay, process, pages->start_ns, pages->start,
+						pages->displaced_bytes, end_pages, &hugetlb_bytes);
+
+	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
+	return error;
+}
 
 /* Append what `runs` have in START to END, moved by `shift`. */
-static bool append_runs(run_vector *list, struct page_runs runs, uint64_t start, uint64_t end, uint64_t shift)
+static bool append_runs(resident_runs *list, struct page_runs runs, uint64_t start, uint64_t end, uint64_t shift)
 {
 	size_t first = partition_point(runs.count, i, runs.items[i].end <= start);
 
@@ -141,12 +151,10 @@ uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct pr
 	return cursor.counted_bytes;
 }
 
-static void set_start(struct process_pages *pages, const run_vector *runs)
+static void set_start(struct process_pages *pages, const resident_runs *runs)
 {
 	vector_deinit(&pages->own_start);
-	pages->own_start.items = runs->items;
-	pages->own_start.count = runs->count;
-	pages->own_start.capacity = runs->capacity;
+	pages->own_start = *runs;
 	pages->start = (struct page_runs){runs->items, runs->count};
 }
 
@@ -155,7 +163,7 @@ struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, co
 {
 	uint64_t bytes = growth_parts_hugetlb_bytes(replay, process, pages->start), kept_to = 0;
 	const struct space_interval *interval;
-	run_vector kept = {0};
+	resident_runs kept = {0};
 	bool ok = true;
 
 	pages->start_hugetlb_bytes += bytes;
@@ -175,32 +183,88 @@ struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, co
 	return NULL;
 }
 
+/* Append the pages that are not among those to leave out. */
+static bool append_others(resident_runs *list, struct page_runs runs, struct page_runs left_out)
+{
+	uint64_t kept_to = 0;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < left_out.count; i++) {
+		ok = append_runs(list, runs, kept_to, left_out.items[i].start, 0);
+		kept_to = left_out.items[i].end;
+	}
+	return ok && append_runs(list, runs, kept_to, UINT64_MAX, 0);
+}
+
+struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared)
+{
+	vector_deinit(&pages->start_alone);
+	if (!append_others(&pages->start_alone, pages->start, shared))
+		return &error_no_memory;
+	pages->start_alone_bytes =
+	    page_runs_bytes((struct page_runs){pages->start_alone.items, pages->start_alone.count});
+	pages->displaced_alone_bytes = 0;
+	pages->alone_known = true;
+	return NULL;
+}
+
+struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
+					   const struct process *process, struct page_runs end_pages,
+					   struct page_runs shared)
+{
+	const struct page_runs start = {pages->start_alone.items, pages->start_alone.count};
+	resident_runs alone = {0};
+	uint64_t hugetlb_bytes = 0;
+	struct mmt_error *error = append_others(&alone, end_pages, shared) ? NULL : &error_no_memory;
+	const struct page_runs end = {alone.items, alone.count};
+
+	if (!error)
+		error = count_changes(&pages->alone_parts, replay, process, pages->start_ns, start,
+				      pages->displaced_alone_bytes, end, &hugetlb_bytes);
+	pages->end_alone_bytes = page_runs_bytes(end) - hugetlb_bytes;
+	pages->alone_parts_known = !error;
+	vector_deinit(&alone);
+	return error;
+}
+
+/* Untrusted values: two ranges that do not overlap. */
+static bool move_runs(const struct page_runs *runs, uint64_t from, uint64_t to, uint64_t length,
+		      resident_runs *moved_ret)
+{
+	uint64_t low = from < to ? from : to, high = from < to ? to : from;
+
+	return append_runs(moved_ret, *runs, 0, low, 0) &&
+	       (to > from || append_runs(moved_ret, *runs, from, from + length, to - from)) &&
+	       append_runs(moved_ret, *runs, low + length, high, 0) &&
+	       (to < from || append_runs(moved_ret, *runs, from, from + length, to - from)) &&
+	       append_runs(moved_ret, *runs, high + length, UINT64_MAX, 0);
+}
+
 bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length)
 {
-	struct page_runs runs = pages->start;
-	struct page_cursor cursor = {.runs = runs};
+	const struct page_runs alone = {pages->start_alone.items, pages->start_alone.count};
+	struct page_cursor cursor = {.runs = pages->start}, alone_cursor = {.runs = alone};
 	uint64_t low = from < to ? from : to, high = from < to ? to : from;
-	run_vector moved = {0};
+	resident_runs moved = {0}, moved_alone = {0};
 
-	/* Untrusted values: two ranges that do not overlap. */
-	if (!runs.count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
+	if (!pages->start.count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
 	    length > LIMIT_RESIDENT_BYTES)
 		return true;
-	pages->move_steps += runs.count;
+	pages->move_steps += pages->start.count + alone.count;
 	if (pages->move_steps > MOVE_STEPS_MAX) {
 		pages->moves_unknown = true;
 		return true;
 	}
-	if (!append_runs(&moved, runs, 0, low, 0) ||
-	    (to < from && !append_runs(&moved, runs, from, from + length, to - from)) ||
-	    !append_runs(&moved, runs, low + length, high, 0) ||
-	    (to > from && !append_runs(&moved, runs, from, from + length, to - from)) ||
-	    !append_runs(&moved, runs, high + length, UINT64_MAX, 0)) {
+	if (!move_runs(&pages->start, from, to, length, &moved) || !move_runs(&alone, from, to, length, &moved_alone)) {
 		vector_deinit(&moved);
+		vector_deinit(&moved_alone);
 		return false;
 	}
 	pages->displaced_bytes += page_cursor_count(&cursor, to, to + length);
+	pages->displaced_alone_bytes += page_cursor_count(&alone_cursor, to, to + length);
 	set_start(pages, &moved);
+	vector_deinit(&pages->start_alone);
+	pages->start_alone = moved_alone;
 	return true;
 }
 
@@ -213,6 +277,7 @@ struct sums {
 	int64_t hugetlb_bytes;
 	uint64_t start_ns, end_ns; /* of the earliest reading of each; 0: not known */
 	bool at_end;		   /* the pages of all processes were read when recording ended */
+	bool alone;		   /* only pages that no other process maps */
 };
 
 static uint64_t earlier(uint64_t left, uint64_t right)
@@ -222,17 +287,18 @@ static uint64_t earlier(uint64_t left, uint64_t right)
 
 static struct mmt_error *add_process(struct sums *sums, const struct process_pages *pages)
 {
+	const struct map *parts = sums->alone ? &pages->alone_parts : &pages->parts;
 	struct mmt_error *error = NULL;
 	size_t position = 0;
 	uint64_t key, bytes;
 
-	sums->start_bytes += pages->start_bytes;
-	sums->end_bytes += pages->end_bytes;
+	sums->start_bytes += sums->alone ? pages->start_alone_bytes : pages->start_bytes;
+	sums->end_bytes += sums->alone ? pages->end_alone_bytes : pages->end_bytes;
 	sums->hugetlb_bytes += pages->hugetlb_change_bytes;
 	sums->start_ns = earlier(sums->start_ns, pages->start_ns);
 	sums->end_ns = earlier(sums->end_ns, pages->resident.time_ns);
 	sums->at_end &= pages->resident.at_end;
-	while (!error && map_next(&pages->parts, &position, &key, &bytes))
+	while (!error && map_next(parts, &position, &key, &bytes))
 		error = add(&sums->bytes, key, (int64_t)bytes);
 	return error;
 }
@@ -242,8 +308,12 @@ static struct mmt_error *add_unread_process(struct sums *sums, const struct proc
 {
 	const struct process_readings *readings = growth_process_readings(sums->replay, process);
 	bool existed = process->started_ns <= sums->replay->window.from_ns;
-	uint64_t start_bytes = readings && existed ? readings->of.start_resident_bytes : 0;
-	uint64_t end_bytes = readings && !process->ended ? readings->of.end_resident_bytes : 0;
+	uint64_t start_bytes = !readings || !existed ? 0
+			       : sums->alone	     ? readings->of.start_private_bytes
+						     : readings->of.start_resident_bytes;
+	uint64_t end_bytes = !readings || process->ended ? 0
+			     : sums->alone		 ? readings->of.end_private_bytes
+							 : readings->of.end_resident_bytes;
 	enum mmt_growth_place place = process->ended ? MMT_GROWTH_ENDED : MMT_GROWTH_UNREAD;
 
 	sums->start_bytes += start_bytes;
@@ -264,6 +334,30 @@ static bool is_nothing(const struct page_readings *readings, const struct replay
 	return replay->window.ends_early && !pages && process->started_ns > readings->latest_ns;
 }
 
+static const struct process_pages *find_pages(const struct page_readings *readings, const struct process *process)
+{
+	const uint64_t *place = map_get(&readings->places, process->index);
+
+	return place ? &readings->items.items[*place] : NULL;
+}
+
+/* Whether the pages that each process has alone are known. */
+static bool is_alone_known(const struct page_readings *readings, const struct replay *replay)
+{
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		const struct process_pages *pages = find_pages(readings, process);
+		const struct process_readings *sizes = growth_process_readings(replay, process);
+
+		if (!rows_selects(readings->rows, process) || is_nothing(readings, replay, process, pages))
+			continue;
+		if (!process->ended && pages && pages->parts_known ? !pages->alone_parts_known
+								   : sizes && !sizes->of.private_known)
+			return false;
+	}
+	return true;
+}
+
 /* *known_ret: the pages of any process are known. */
 static struct mmt_error *add_processes(struct sums *sums, const struct page_readings *readings, bool *known_ret)
 {
@@ -272,8 +366,7 @@ static struct mmt_error *add_processes(struct sums *sums, const struct page_read
 	*known_ret = false;
 	for (size_t i = 0; !error && i < processes_count(sums->replay->processes); i++) {
 		const struct process *process = processes_at(sums->replay->processes, (uint32_t)i);
-		const uint64_t *place = map_get(&readings->places, process->index);
-		const struct process_pages *pages = place ? &readings->items.items[*place] : NULL;
+		const struct process_pages *pages = find_pages(readings, process);
 		bool known = !process->ended && pages && pages->parts_known;
 
 		if (!rows_selects(readings->rows, process) || is_nothing(readings, sums->replay, process, pages))
@@ -343,10 +436,11 @@ static int64_t limit_size(uint64_t bytes)
  */
 static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_bytes)
 {
-	bool sizes_known =
-	    growth->pages_at_ends && growth->start_bytes != MMT_UNKNOWN && growth->end_bytes != MMT_UNKNOWN;
-	int64_t start_first = limit_size(sizes_known ? growth->start_bytes : growth->pages_start_bytes);
-	int64_t end_first = limit_size(sizes_known ? growth->end_bytes : growth->pages_end_bytes);
+	uint64_t start_bytes = growth->parts_private ? growth->start_private_bytes : growth->start_bytes;
+	uint64_t end_bytes = growth->parts_private ? growth->end_private_bytes : growth->end_bytes;
+	bool sizes_known = growth->pages_at_ends && start_bytes != MMT_UNKNOWN && end_bytes != MMT_UNKNOWN;
+	int64_t start_first = limit_size(sizes_known ? start_bytes : growth->pages_start_bytes);
+	int64_t end_first = limit_size(sizes_known ? end_bytes : growth->pages_end_bytes);
 	int64_t start_change = limit_size(growth->pages_start_bytes) - start_first;
 	int64_t end_change = limit_size(growth->pages_end_bytes) - end_first;
 	int64_t least =
@@ -376,6 +470,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 	growth->pages_start_ns = sums->start_ns;
 	growth->pages_end_ns = sums->end_ns;
 	growth->pages_at_ends = !windowed && sums->at_end;
+	growth->parts_private = sums->alone;
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
@@ -406,6 +501,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, const
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
+	sums.alone = report->growth.by_pss && !report->windowed && is_alone_known(readings, replay);
 	error = add_processes(&sums, readings, &known);
 	if (!error && known)
 		error = publish(&sums, arena, report->windowed, &report->growth);

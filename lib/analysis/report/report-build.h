@@ -70,24 +70,31 @@ struct process_pages {
 	uint32_t reading;
 	bool invalid;
 	uint64_t time_ns;
-	VECTOR(struct resident_run) incoming;
+	resident_runs incoming;
 	uint64_t snapshot_ns; /* of the snapshot that the last one followed */
 
 	/* Nearest to the start of the window. Empty for a process that began later. */
 	bool start_known;
 	struct page_runs start; /* in the metadata, or in own_start */
-	VECTOR(struct resident_run) own_start;
+	resident_runs own_start;
 	uint64_t start_ns, start_bytes; /* time, and RSS in statm */
 	uint64_t start_hugetlb_bytes;	/* not in `start`, because RSS does not include them */
 	uint64_t displaced_bytes;	/* of the start: replaced by memory that was moved there */
 	uint64_t move_steps;		/* runs that were looked at for moved memory */
 	bool moves_unknown;		/* too many moves: the pages of the start are no longer at their addresses */
+	/* Those of the start that no other process mapped, without those in huge pages of hugetlbfs. */
+	bool alone_known;
+	resident_runs start_alone;
+	uint64_t start_alone_bytes, displaced_alone_bytes;
 
 	/* The latest reading. */
 	bool end_known, parts_known;
 	uint64_t end_bytes;
 	struct resident_sums resident;
 	struct map parts; /* since the start: place and what is mapped there -> int64_t as uint64_t */
+	bool alone_parts_known;
+	struct map alone_parts; /* the same of pages that no other process maps */
+	uint64_t end_alone_bytes;
 	/* since the start, not in `parts` */
 	int64_t hugetlb_change_bytes;
 };
@@ -169,6 +176,14 @@ uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct pr
  * now. */
 struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
 						 const struct process *process) MMT_MUST_CHECK;
+
+/* Fill in pages->start_alone, after the huge pages of hugetlbfs were taken out. `shared`: those of the start. */
+struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared) MMT_MUST_CHECK;
+
+/* Fill in pages->alone_parts, like growth_parts_count(). `shared`: those of the end. */
+struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
+					   const struct process *process, struct page_runs end_pages,
+					   struct page_runs shared) MMT_MUST_CHECK;
 
 /* Fill in pages->parts: the change from the pages of the start to those of the end, by what they belong to in the model
  * as it is now. */

@@ -206,7 +206,7 @@ static void set_first_start(struct process_pages *pages, const struct replay *re
 		pages->start_known = true;
 	} else if (process->parent_pid || replay->metadata->info.command) {
 		pages->start_ns = process->started_ns ? process->started_ns : replay->first_ns;
-		pages->start_known = true;
+		pages->start_known = pages->alone_known = true;
 	}
 }
 
@@ -233,8 +233,9 @@ static struct mmt_error *find_pages(struct page_readings *readings, const struct
 static void forget_end(struct process_pages *pages)
 {
 	map_deinit(&pages->parts);
+	map_deinit(&pages->alone_parts);
 	resident_sums_deinit(&pages->resident);
-	pages->end_known = pages->parts_known = false;
+	pages->end_known = pages->parts_known = pages->alone_parts_known = false;
 }
 
 static bool is_nearer_start(const struct page_readings *readings, const struct replay *replay,
@@ -282,13 +283,20 @@ static struct mmt_error *leave_out_hugetlb(struct page_readings *readings, struc
 struct mmt_error *page_readings_start(struct page_readings *readings, const struct replay *replay,
 				      const struct process *process)
 {
+	const struct process_residency *shared;
 	struct process_pages *pages;
 	struct mmt_error *error;
 
 	if (process->borrows_space || !recording_residency_at_start(&replay->metadata->residency, process->pid))
 		return NULL;
 	error = find_pages(readings, replay, process, &pages);
-	return error || !pages->start_known ? error : leave_out_hugetlb(readings, pages, replay);
+	if (!error && pages->start_known)
+		error = leave_out_hugetlb(readings, pages, replay);
+	shared = recording_residency_at_start(&replay->metadata->shared, process->pid);
+	if (!error && pages->start_known && !pages->alone_known && shared)
+		error =
+		    growth_parts_leave_out_shared(pages, (struct page_runs){shared->runs.items, shared->runs.count});
+	return error;
 }
 
 /* Use the runs just received as the start of the window. */
@@ -298,17 +306,14 @@ static struct mmt_error *use_as_start(struct page_readings *readings, struct pro
 	readings->run_count -= pages->own_start.count;
 	vector_deinit(&pages->own_start);
 	/* receive() has counted them. */
-	pages->own_start.items = pages->incoming.items;
-	pages->own_start.count = pages->incoming.count;
-	pages->own_start.capacity = pages->incoming.capacity;
-	pages->incoming.items = NULL;
-	pages->incoming.count = pages->incoming.capacity = 0;
+	pages->own_start = pages->incoming;
+	pages->incoming = (resident_runs){0};
 	pages->start = (struct page_runs){pages->own_start.items, pages->own_start.count};
 	pages->start_bytes = resident_bytes;
 	pages->start_ns = time_ns;
 	pages->start_known = true;
 	pages->displaced_bytes = pages->start_hugetlb_bytes = 0;
-	pages->moves_unknown = false;
+	pages->moves_unknown = pages->alone_known = false;
 	map_deinit(&pages->parts);
 	pages->parts_known = false;
 	return leave_out_hugetlb(readings, pages, replay);
@@ -449,6 +454,7 @@ void page_readings_deinit(struct page_readings *readings)
 		forget_end(pages);
 		vector_deinit(&pages->incoming);
 		vector_deinit(&pages->own_start);
+		vector_deinit(&pages->start_alone);
 	}
 	vector_deinit(&readings->items);
 	map_deinit(&readings->places);
@@ -480,7 +486,7 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 
 	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		const struct process_residency *final = find_final(replay, process);
+		const struct process_residency *final = find_final(replay, process), *shared;
 		struct process_pages *pages;
 
 		if (!final)
@@ -501,6 +507,11 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 				     final->time_ns, final->resident_bytes, false);
 		if (!error)
 			error = add_swapped(&pages->resident, replay, readings->rows, process);
+		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
+		if (!error && shared && pages->parts_known && pages->alone_known)
+			error = growth_parts_count_alone(pages, replay, process,
+							 (struct page_runs){final->runs.items, final->runs.count},
+							 (struct page_runs){shared->runs.items, shared->runs.count});
 		pages->resident.at_end = true;
 	}
 	return error;

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
+#include "capture/procfs/pss.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 
@@ -24,13 +25,15 @@
 #define STEP_PAGES 1024
 #define GROUP_GAP_BYTES (64ull << 20) /* largest gap between ranges that are read together */
 #define GROUP_RANGES 1024	      /* most ranges read together; the kernel looks up the mapping of each */
+#define SHARED_GAP_BYTES (256u << 10) /* reading the entries of a gap is cheaper than another call */
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
 #define ENTRY_SWAPPED (1ull << 62)
-#define ENTRY_GUARD (1ull << 58) /* a guard page, for which ENTRY_SWAPPED is set, too */
-#define ENTRY_FILE (1ull << 61)	 /* a page of a file or, in anonymous memory, the zero page */
-#define SLICE_NS 100000		 /* after this much work the target gets a pause */
+#define ENTRY_EXCLUSIVE (1ull << 56) /* no other process maps the page */
+#define ENTRY_GUARD (1ull << 58)     /* a guard page, for which ENTRY_SWAPPED is set, too */
+#define ENTRY_FILE (1ull << 61)	     /* a page of a file or, in anonymous memory, the zero page */
+#define SLICE_NS 100000		     /* after this much work the target gets a pause */
 #define PAUSE_NS 300000
 
 /* From linux/fs.h of Linux 6.7, for older headers. */
@@ -82,9 +85,10 @@ void residency_take(struct residency_reader *reader, struct blocking_calls *call
 	reader->gave_up = false;
 	reader->bytes = reader->reserved_bytes = reader->begin_ns = reader->waited_ns = 0;
 	reader->slice_ns = reader->paused_ns = 0;
-	reader->wants_huge = reader->wants_swapped = reader->no_guards = false;
+	reader->wants_huge = reader->wants_shared = reader->wants_swapped = reader->no_guards = false;
 	reader->scanned_huge = reader->huge = (struct process_residency){0};
 	reader->scanned_swapped = reader->swapped = (struct process_residency){0};
+	reader->scanned_shared = reader->shared = (struct process_residency){0};
 }
 
 bool residency_is_valid(const struct residency_reader *reader)
@@ -112,6 +116,8 @@ void residency_close(struct residency_reader *reader)
 	vector_deinit(&reader->huge.runs);
 	vector_deinit(&reader->scanned_swapped.runs);
 	vector_deinit(&reader->swapped.runs);
+	vector_deinit(&reader->scanned_shared.runs);
+	vector_deinit(&reader->shared.runs);
 }
 
 static uint64_t work_clock_ns(const struct residency_reader *reader)
@@ -265,6 +271,9 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 				error = append_run(reader, residency, start, start + page_bytes);
 			else if (reader->wants_swapped && entries[i] & ENTRY_SWAPPED && !(entries[i] & ENTRY_GUARD))
 				error = append_run(reader, &reader->scanned_swapped, start, start + page_bytes);
+			if (!error && reader->wants_shared &&
+			    (entries[i] & (ENTRY_PRESENT | ENTRY_EXCLUSIVE)) == ENTRY_PRESENT)
+				error = append_run(reader, &reader->scanned_shared, start, start + page_bytes);
 			if (error)
 				return error;
 		}
@@ -349,6 +358,25 @@ static struct mmt_error *append_runs_within(struct residency_reader *reader, con
 	return error;
 }
 
+/* PAGEMAP_SCAN does not say which pages are shared: read the entries of those that it found. */
+static struct mmt_error *read_shared(struct residency_reader *reader, const struct process_residency *pages)
+{
+	const struct resident_run *runs = pages->runs.items;
+	struct process_residency present = {0};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && !reader->gave_up && i < pages->runs.count; i++) {
+		uint64_t start = runs[i].start;
+
+		while (i + 1 < pages->runs.count && runs[i + 1].start - runs[i].end <= SHARED_GAP_BYTES)
+			i++;
+		present.runs.count = 0;
+		error = read_piece(reader, start, runs[i].end, &present);
+	}
+	vector_deinit(&present.runs);
+	return error;
+}
+
 static struct mmt_error *read_group(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
 				    struct process_residency *residency)
 {
@@ -358,15 +386,19 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 
 	for (size_t i = 0; i < count; i++)
 		end = ranges[i].end > end ? ranges[i].end : end;
-	reader->scanned_huge.runs.count = reader->scanned_swapped.runs.count = 0;
+	reader->scanned_huge.runs.count = reader->scanned_swapped.runs.count = reader->scanned_shared.runs.count = 0;
 	error = reader->scan ? scan_range(reader, ranges[0].start, end, &pages)
 			     : residency_read(reader, ranges[0].start, end, &pages);
+	if (!error && reader->scan && reader->wants_shared)
+		error = read_shared(reader, &pages);
 	if (!error)
 		error = append_runs_within(reader, &pages, ranges, count, false, residency);
 	if (!error)
 		error = append_runs_within(reader, &reader->scanned_huge, ranges, count, true, &reader->huge);
 	if (!error)
 		error = append_runs_within(reader, &reader->scanned_swapped, ranges, count, false, &reader->swapped);
+	if (!error)
+		error = append_runs_within(reader, &reader->scanned_shared, ranges, count, false, &reader->shared);
 	vector_deinit(&pages.runs);
 	return error;
 }
@@ -599,19 +631,19 @@ static bool wants_samples(const struct recorder *recorder)
 	       recorder_stop_requests(recorder) <= recorder->stop_requests;
 }
 
-/* Takes the pages that are swapped out from the reader. */
-static struct mmt_error *take_swapped(struct residency_reader *reader, pid_t pid, uint64_t swapped_bytes,
-				      process_residencies *processes)
+/* Takes pages that the reader has found beside the resident ones. */
+static struct mmt_error *take_pages(struct process_residency *found, pid_t pid, uint64_t bytes,
+				    process_residencies *processes)
 {
-	struct process_residency *swapped = vector_append(processes);
+	struct process_residency *taken = vector_append(processes);
 
-	if (!swapped)
+	if (!taken)
 		return &error_no_memory;
-	*swapped = reader->swapped;
-	swapped->pid = pid;
-	swapped->time_ns = clock_now_ns();
-	swapped->resident_bytes = swapped_bytes;
-	reader->swapped = (struct process_residency){0};
+	*taken = *found;
+	taken->pid = pid;
+	taken->time_ns = clock_now_ns();
+	taken->resident_bytes = bytes;
+	*found = (struct process_residency){0};
 	return NULL;
 }
 
@@ -663,9 +695,11 @@ static void warn_of_unopened(struct recorder *recorder, pid_t pid, int failure)
 		warn_of_unread(recorder, pid, "not in this kernel");
 }
 
-/* `final`: NULL during the recording, when huge and swapped pages are not read. */
+/* `final`: NULL during the recording, when huge and swapped pages are not read. `shared`: NULL if shared pages are not
+ * wanted; those of a process of which Pss is not read are left out, because they take as long. */
 static struct mmt_error *read_process(struct recorder *recorder, struct process_ranges *process,
-				      struct final_residency *final, process_residencies *processes)
+				      struct final_residency *final, process_residencies *processes,
+				      process_residencies *shared)
 {
 	bool live = !final;
 	struct process_residency *pages;
@@ -692,13 +726,16 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	reader.wants_huge = !live;
 	swapped = live ? 0 : read_swapped(process->pid);
 	reader.wants_swapped = swapped;
+	reader.wants_shared = shared && pss_expected_ns(before, 0, 0) <= PSS_WALK_NS_MAX;
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
 		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	if (!error && !live && !reader.gave_up && reader.scan)
 		error = take_huge_pages(recorder, &reader, process->pid, &final->huge);
 	gone = !residency_is_valid(&reader);
 	if (!error && reader.wants_swapped && !reader.gave_up && !gone)
-		error = take_swapped(&reader, process->pid, swapped, &final->swapped);
+		error = take_pages(&reader.swapped, process->pid, swapped, &final->swapped);
+	if (!error && reader.wants_shared && !reader.gave_up && !gone)
+		error = take_pages(&reader.shared, process->pid, 0, shared);
 	residency_close(&reader);
 	/* The process may grow during the reading, so the sum of its pages lies between the RSS before and after. */
 	if (before && resident_series_size(process->pid, &after))
@@ -723,6 +760,7 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 
 	const uint64_t end_ns = clock_now_ns() + START_NS_MAX;
 	process_residencies *processes = &recorder->jobs.start_residency;
+	process_residencies *shared = recorder->jobs.start_ranges.count > 1 ? &recorder->jobs.start_shared : NULL;
 	size_t runs = 0;
 
 	for (size_t i = 0; !error && i < recorder->jobs.start_ranges.count; i++) {
@@ -736,8 +774,9 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 			    recorder->jobs.start_ranges.count - i, recorder->jobs.start_ranges.count);
 			break;
 		}
-		error = read_process(recorder, &recorder->jobs.start_ranges.items[i], NULL, processes);
+		error = read_process(recorder, &recorder->jobs.start_ranges.items[i], NULL, processes, shared);
 		runs += processes->count > count ? processes->items[count].runs.count : 0;
+		runs += shared && shared->count ? shared->items[shared->count - 1].runs.count : 0;
 	}
 	process_ranges_list_deinit(&recorder->jobs.start_ranges);
 	recorder->jobs.start_pages_read = true;
@@ -749,7 +788,8 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++)
-		error = read_process(recorder, &recorder->jobs.final_ranges.items[i], pages, &pages->resident);
+		error = read_process(recorder, &recorder->jobs.final_ranges.items[i], pages, &pages->resident,
+				     recorder->jobs.final_ranges.count > 1 ? &pages->shared : NULL);
 	return error;
 }
 
@@ -777,7 +817,7 @@ struct mmt_error *record_residency(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->jobs.interval_ranges.count; i++)
-		error = read_process(recorder, &recorder->jobs.interval_ranges.items[i], NULL, &processes);
+		error = read_process(recorder, &recorder->jobs.interval_ranges.items[i], NULL, &processes, NULL);
 	for (size_t i = 0; !error && i < processes.count; i++) {
 		size_t count = processes.items[i].runs.count, first = 0;
 

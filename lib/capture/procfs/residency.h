@@ -45,7 +45,9 @@ struct residency_reader {
 	uint64_t slice_ns, paused_ns;	       /* time worked since the last pause; sum of all pauses */
 	bool wants_huge;		       /* set by the caller: also find huge pages, which needs `scan` */
 	struct process_residency scanned_huge; /* huge pages of any mapping found by the last scan */
-	bool wants_swapped;		       /* set by the caller: also find pages that are swapped out */
+	bool wants_shared;		       /* set by the caller: also find pages that other processes map, too */
+	struct process_residency scanned_shared, shared; /* as those that are swapped out */
+	bool wants_swapped;				 /* set by the caller: also find pages that are swapped out */
 	bool no_guards; /* the kernel's PAGEMAP_SCAN does not know guard pages: the other kernels have none */
 	struct process_residency scanned_swapped; /* by the last reading of the pagemap, in any mapping */
 	struct process_residency swapped;	  /* in the ranges of residency_read_ranges() */
@@ -126,7 +128,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* What is read when recording has stopped. */
 struct final_residency {
-	process_residencies resident, swapped;
+	process_residencies resident, swapped, shared;
 	struct recording_huge_pages huge;
 };
 

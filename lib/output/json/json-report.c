@@ -407,6 +407,10 @@ static void put_part_array(struct document *document, const char *key, const str
 static void put_growth_parts(struct document *document, const struct mmt_growth *growth)
 {
 	document_unsigned(document, "unfreed_growth_bytes", growth->unfreed_growth_bytes);
+	document_string(document, "parts_measure",
+			!growth->parts_known	? NULL
+			: growth->parts_private ? "private"
+						: "rss");
 	document_unsigned(document, "pages_start_bytes", growth->parts_known ? growth->pages_start_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "pages_end_bytes", growth->parts_known ? growth->pages_end_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "pages_start_ns",

@@ -327,8 +327,10 @@ static void put_sizes(struct text *text, const struct mmt_report *report)
 		text_part(text, TEXT_STRONG, "swap %s at start, %s at end", text_bytes(text, growth->start_swap_bytes),
 			  text_bytes(text, growth->end_swap_bytes));
 	text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
-	text_part(text, TEXT_PLAIN, "peak %s",
-		  text_bytes(text, growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes));
+	/* The RSS of several processes counts what they share several times. */
+	if (!growth->pss_missing)
+		text_part(text, TEXT_PLAIN, "peak %s",
+			  text_bytes(text, growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes));
 	put_trend(text, report);
 }
 
@@ -565,19 +567,23 @@ void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
 }
 
-/* "+36.90 MiB  touched in malloc arenas ..." */
-static void put_part(struct text *text, const struct mmt_growth_part *part, bool windowed, bool swapped)
+/* "+36.90 MiB  touched in malloc arenas ..." Private pages come and go by what other processes do, too. */
+static void put_part(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
+	bool windowed = report->windowed, private = report->growth.parts_private;
+
 	text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, part->bytes));
 	if (part->place != MMT_GROWTH_BEFORE) {
+		text_put(text, TEXT_PLAIN, private ? "private, " : "");
 		text_put(text, TEXT_PLAIN, describe_place(part->place, windowed));
 		text_end_line(text);
 		return;
 	}
 	text_put(text, TEXT_PLAIN,
-		 part->bytes > 0 ? "touched in "
-		 : swapped	 ? "given back or swapped out in "
-				 : "given back in ");
+		 private			    ? "private, in "
+		 : part->bytes > 0		    ? "touched in "
+		 : swap_change(&report->growth) > 0 ? "given back or swapped out in "
+						    : "given back in ");
 	text_put_kind(text, part);
 	text_line(text, TEXT_PLAIN, ", mapped before this %s began", windowed ? "window" : "recording");
 	text_put_part_hint(text, part);
@@ -613,6 +619,24 @@ static void put_readings(struct text *text, const struct mmt_report *report)
 		  text_duration(text, since(growth->pages_end_ns, report->start_ns)), text_change(text, change_bytes));
 }
 
+/* Divide the change of Pss: private pages, and those of several processes. */
+static void put_shared(struct text *text, const struct mmt_growth *growth)
+{
+	uint64_t alone = growth->end_private_bytes - growth->start_private_bytes;
+	uint64_t all = growth->end_pss_bytes - growth->start_pss_bytes;
+	char what[64];
+
+	if (!growth->by_pss)
+		return;
+	if (growth->sharers > 1)
+		snprintf(what, sizeof(what), "shared by %" PRIu64 " processes", growth->sharers);
+	else
+		snprintf(what, sizeof(what), "shared with other processes");
+	if (!growth->parts_private)
+		text_put_rest(text, (int64_t)alone, "private");
+	text_put_rest(text, (int64_t)(all - alone), what);
+}
+
 /* Print the parts of the growth, largest first; the last lines make the sum complete. */
 static void put_parts(struct text *text, const struct mmt_report *report)
 {
@@ -621,19 +645,22 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 
 	if (!growth->pages_at_ends && growth->pages_end_ns)
 		put_readings(text, report);
-	else if (growth->by_pss)
+	else if (growth->by_pss && !growth->parts_private)
 		text_line(text, TEXT_PLAIN, "  RSS of all processes %s, in which what they share counts several times:",
 			  text_change(text, (int64_t)(growth->end_bytes - growth->start_bytes)));
 	for (size_t i = 0; i < growth->part_count; i++) {
 		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
-			put_part(text, &growth->parts[i], report->windowed, swap_change(growth) > 0);
+			put_part(text, report, &growth->parts[i]);
 		else
 			rest += (uint64_t)growth->parts[i].bytes;
 	}
 	text_put_rest(text, (int64_t)rest, "in other memory (--json has all)");
+	if (growth->parts_private)
+		put_shared(text, growth);
 	if (is_large(growth->changing_bytes))
 		text_put_rest(text, growth->changing_bytes,
-			      "changed between the readings of RSS and of the resident pages");
+			      growth->parts_private ? "private, changed between the readings of Pss and of the pages"
+						    : "changed between the readings of RSS and of the resident pages");
 	if (growth->pages_at_ends)
 		text_put_swap(text, swap_change(growth));
 	text_put_rest(text, growth->hugetlb_bytes, "in huge pages of hugetlbfs, which RSS does not include");
@@ -711,23 +738,6 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	text_put_growth_of_ended(text, report);
 }
 
-/* Divide the change of Pss: private pages, and those of several processes. */
-static void put_shared(struct text *text, const struct mmt_growth *growth)
-{
-	uint64_t alone = growth->end_private_bytes - growth->start_private_bytes;
-	uint64_t all = growth->end_pss_bytes - growth->start_pss_bytes;
-	char what[64];
-
-	if (!growth->by_pss)
-		return;
-	if (growth->sharers > 1)
-		snprintf(what, sizeof(what), "shared by %" PRIu64 " processes", growth->sharers);
-	else
-		snprintf(what, sizeof(what), "shared with other processes");
-	text_put_rest(text, (int64_t)alone, "private");
-	text_put_rest(text, (int64_t)(all - alone), what);
-}
-
 #define LAZY_FREE_BYTES_MIN (1u << 20)
 
 static void put_lazy_free(struct text *text, const struct mmt_report *report)
@@ -751,7 +761,8 @@ static void put_lazy_free(struct text *text, const struct mmt_report *report)
 void text_growth(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
-	put_shared(text, &report->growth);
+	if (!report->growth.parts_private)
+		put_shared(text, &report->growth);
 	if (report->growth.parts_known) {
 		put_parts(text, report);
 	} else {

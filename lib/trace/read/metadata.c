@@ -27,6 +27,7 @@ void metadata_deinit(struct metadata *metadata)
 	code_copies_deinit(&values->code);
 	recording_residency_deinit(&values->residency);
 	recording_residency_deinit(&values->swapped);
+	recording_residency_deinit(&values->shared);
 	recording_huge_pages_deinit(&values->huge_pages);
 	runtime_options_deinit(&values->options);
 	build_ids_deinit(&values->build_ids);
@@ -284,6 +285,8 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		error = recording_residency_decode(bytes, room, &values->swapped);
 		values->has_swapped = !error;
 		return error;
+	case FEATURE_MMTRACE_SHARED:
+		return recording_residency_decode(bytes, room, &values->shared);
 	case FEATURE_MMTRACE_HUGE_PAGES:
 		error = recording_huge_pages_decode(bytes, room, &values->huge_pages);
 		values->has_huge_pages = !error;
@@ -312,10 +315,10 @@ static size_t find_room(const struct recording_file *file)
 static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
 {
 	static const enum format_feature features[] = {
-	    FEATURE_TRACING_DATA,   FEATURE_BUILD_ID,	       FEATURE_SAMPLE_TIME,	   FEATURE_MMTRACE_INFO,
-	    FEATURE_MMTRACE_LOSS,   FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY,  FEATURE_MMTRACE_JITDUMPS,
-	    FEATURE_MMTRACE_STACKS, FEATURE_MMTRACE_CODE,      FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED,
-	    FEATURE_MMTRACE_OPTIONS};
+	    FEATURE_TRACING_DATA,    FEATURE_BUILD_ID,		FEATURE_SAMPLE_TIME,	    FEATURE_MMTRACE_INFO,
+	    FEATURE_MMTRACE_LOSS,    FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY,  FEATURE_MMTRACE_JITDUMPS,
+	    FEATURE_MMTRACE_STACKS,  FEATURE_MMTRACE_CODE,	FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED,
+	    FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED};
 	size_t room = find_room(file);
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {

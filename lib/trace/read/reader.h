@@ -43,6 +43,7 @@ struct reader_metadata {
 	struct recording_residency residency;
 	bool has_swapped;
 	struct recording_residency swapped; /* pages that were swapped out; none at the start */
+	struct recording_residency shared;  /* resident pages that other processes have mapped, too */
 	bool has_huge_pages;
 	struct recording_huge_pages huge_pages;
 	struct runtime_options options;

@@ -53,6 +53,11 @@ void report_file_add_swapped(struct recording_builder *builder, struct recording
 	add_pages(builder, FEATURE_MMTRACE_SWAPPED, swapped);
 }
 
+void report_file_add_shared(struct recording_builder *builder, struct recording_residency *shared)
+{
+	add_pages(builder, FEATURE_MMTRACE_SHARED, shared);
+}
+
 void report_file_add_huge_pages(struct recording_builder *builder, struct recording_huge_pages *huge)
 {
 	struct buffer buffer;

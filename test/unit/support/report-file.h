@@ -18,6 +18,7 @@ const char *report_file_path(void);
 /* Adds the section of page readings, of swapped pages, or of huge pages, and releases them. */
 void report_file_add_residency(struct recording_builder *builder, struct recording_residency *residency);
 void report_file_add_swapped(struct recording_builder *builder, struct recording_residency *swapped);
+void report_file_add_shared(struct recording_builder *builder, struct recording_residency *shared);
 void report_file_add_huge_pages(struct recording_builder *builder, struct recording_huge_pages *huge);
 
 /* The recorder read the pages of this process when it stopped. For one process of a recording. */
