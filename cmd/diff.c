@@ -89,7 +89,7 @@ static bool is_sound(const struct command *command, const struct mmt_report *rep
 		message(command, "--fail-above: %s is not reliable: %s", report->input, fault);
 	for (size_t i = 0; !fault && i < report->process_count; i++) {
 		/* A command that ended by itself leaves no final maps, so its figures cannot be more reliable. */
-		if (!report_lacks_check(&report->processes[i], true))
+		if (!report_is_unchecked(&report->processes[i], true))
 			continue;
 		report_say_unchecked(command, "--fail-above", report->input, &report->processes[i]);
 		return false;

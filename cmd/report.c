@@ -102,7 +102,7 @@ static int check_report(const struct command *command, const struct mmt_report *
 		if (process->checked && (process->mismatch_bytes || process->reconciled_bytes)) {
 			if (++wrong <= CHECK_LINES)
 				say_wrong(command, process);
-		} else if (report_lacks_check(process, any_checked) && ++unchecked <= CHECK_LINES) {
+		} else if (report_is_unchecked(process, any_checked) && ++unchecked <= CHECK_LINES) {
 			report_say_unchecked(command, "--check", NULL, process);
 		}
 	}

@@ -186,7 +186,7 @@ bool report_has_checked(const struct mmt_report *report)
 	return false;
 }
 
-bool report_lacks_check(const struct mmt_process *process, bool any_checked)
+bool report_is_unchecked(const struct mmt_process *process, bool any_checked)
 {
 	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
 }

@@ -95,7 +95,7 @@ bool report_has_checked(const struct mmt_report *report);
 
 /* A process that ended by itself may have no maps. Usually it is a short-lived child, which lacks nothing if others
  * were checked. */
-bool report_lacks_check(const struct mmt_process *process, bool any_checked);
+bool report_is_unchecked(const struct mmt_process *process, bool any_checked);
 
 /* `file`: NULL where only one recording is read. */
 void report_say_unchecked(const struct command *command, const char *option, const char *file,
