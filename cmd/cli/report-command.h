@@ -93,7 +93,7 @@ const char *report_selection_parse_word(const char *text, void *value);
 
 bool report_has_checked(const struct mmt_report *report);
 
-/* A process that ended by itself may have no maps. Usually it is a short-lived child, which lacks nothing if others
+/* A process that ended by itself may have no maps. Usually it is a short-lived child, which does not count if others
  * were checked. */
 bool report_is_unchecked(const struct mmt_process *process, bool any_checked);
 
