@@ -94,15 +94,21 @@ static struct mmt_error *find_own_hugetlbfs(struct recording_info *info)
 	return NULL;
 }
 
-/* Huge pages of hugetlbfs are not in RSS, and only the device of a mapping shows that it has such pages. */
-static struct mmt_error *find_hugetlbfs(struct recording_info *info)
+/* In the mount namespace of the process, unless a process in it has been seen. */
+static struct mmt_error *find_mounted_hugetlbfs(pid_t pid, struct map *namespaces, struct recording_info *info)
 {
-	struct mmt_error *error = find_own_hugetlbfs(info);
 	CLEANUP(free) char *text = NULL;
-	char *rest, *line;
+	char *rest, *line, path[64];
+	struct stat state;
 
-	if (error || text_file_read(-1, "/proc/self/mountinfo", &text) < 0)
-		return error;
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	if (stat(path, &state) < 0 || map_get(namespaces, state.st_ino))
+		return NULL;
+	if (!map_put(namespaces, state.st_ino, 1))
+		return &error_no_memory;
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	if (text_file_read(-1, path, &text) < 0)
+		return NULL;
 	for (rest = text; (line = strsep(&rest, "\n"));) {
 		struct device_number device;
 
@@ -112,6 +118,20 @@ static struct mmt_error *find_hugetlbfs(struct recording_info *info)
 			return &error_no_memory;
 	}
 	return NULL;
+}
+
+/* Huge pages of hugetlbfs are not in RSS, and only the device of a mapping shows that it has such pages. */
+static struct mmt_error *find_hugetlbfs(const struct recorder *recorder, struct recording_info *info)
+{
+	struct mmt_error *error = find_own_hugetlbfs(info);
+	struct map namespaces = {0};
+
+	if (!error)
+		error = find_mounted_hugetlbfs(getpid(), &namespaces, info);
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++)
+		error = find_mounted_hugetlbfs(recorder->processes.items.items[i]->pid, &namespaces, info);
+	map_deinit(&namespaces);
+	return error;
 }
 
 static struct mmt_error *fill_info(const struct recorder *recorder, struct recording_info *info)
@@ -138,7 +158,7 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 		if (!vector_push(&info->roles, recorder->reader.events.items.items[i].role))
 			return &error_no_memory;
 	}
-	return vector_push(&info->roles, ROLE_SNAPSHOT) ? find_hugetlbfs(info) : &error_no_memory;
+	return vector_push(&info->roles, ROLE_SNAPSHOT) ? find_hugetlbfs(recorder, info) : &error_no_memory;
 }
 
 static struct mmt_error *add_string(struct recorder *recorder, enum format_feature feature, const char *text,
