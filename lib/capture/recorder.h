@@ -80,9 +80,10 @@ struct jobs {
 	uint64_t pss_next_ns;				 /* when Pss is read again */
 	size_t pss_processes;				 /* in the latest reading of Pss; 0: there was none */
 	process_residencies start_residency, start_shared;
-	bool start_pages_read;	/* or left out: processes that are found later do not get there */
-	uint64_t huge_spent_ns; /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */
-	uint32_t page_readings; /* how often resident pages were read since the start */
+	bool start_pages_read;	 /* or left out: processes that are found later do not get there */
+	uint64_t huge_spent_ns;	 /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */
+	uint64_t smaps_spent_ns; /* time spent on smaps; at most about SMAPS_NS_MAX */
+	uint32_t page_readings;	 /* how often resident pages were read since the start */
 	bool residency_reported;
 
 	struct unasked unknown_runtimes, ended_runtimes; /* with --ask-runtime: processes whose runtime was not asked */

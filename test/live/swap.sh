@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: alone
-# Memory that is swapped out belongs to its row; guard pages, which the pagemap shows as swapped
+# Memory that is swapped out belongs to its row, private or shared; guard pages, which the pagemap shows as swapped
 # out, do not.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
@@ -20,6 +20,7 @@ start_workload growth swap
 start_recording -p "$pid"
 let_work
 let_recorder_catch_up
+swapped_shared=$(awk '/^[0-9a-f]+-/ { shared = $2 ~ /s/ } /^Swap:/ && shared { sum += $2 } END { print sum * 1024 }' "/proc/$pid/smaps")
 stop_recording
 let_end
 swapped=$(sed -n 's/^swapped //p' "$directory/workload.out")
@@ -29,6 +30,7 @@ expect_true_report
 # The kernel may swap in neighbours of pages that it reads.
 expect_json "$(row map_swapped swapped_bytes) - $swapped | fabs <= 1048576"
 expect_json "$(row map_swapped memory_bytes) - 41943040 | fabs <= 65536"
+expect_json "$(row map_shared swapped_bytes) - $swapped_shared | fabs <= 1048576"
 expect_json "$(row map_guarded swapped_bytes) == 0 and $(row map_guarded resident_bytes) == 10485760"
 expect_json '.groups[0] | any(.frames[]; .function == "map_swapped")'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"

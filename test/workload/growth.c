@@ -6,7 +6,7 @@
  * which keeps its pages; `file` reads a file that was mapped before; `memfd` maps and touches one; `shared` touches
  * shared memory that was mapped before; `huge` touches a byte of each huge page; `hugetlb` touches huge pages of
  * hugetlbfs, in a segment that was attached before and in a mapping; `dontneed` releases what it had touched, without
- * unmapping it; `swap` touches three mappings, has one of
+ * unmapping it; `swap` touches four mappings, has two of
  * them swapped out and makes another a guard; `give-back` unmaps it; `children` forks children that touch what they
  * inherited; `kinds` pauses, and then grows in each kind of memory that a process has; `idle` does nothing. Prints the
  * change of the resident size in bytes. `phases` maps and touches, releases without unmapping and touches again, in
@@ -244,13 +244,14 @@ static void grow_hugetlb(const struct stage *stage)
 	stage_end(stage);
 }
 
-static size_t swapped_bytes(void)
+/* Bytes in a line of /proc/self/status, such as "VmSwap: %zu". */
+static size_t status_bytes(const char *format)
 {
 	FILE *file = stage_need(fopen("/proc/self/status", "r"), "status");
 	size_t kilobytes = 0;
 	char line[256];
 
-	while (fgets(line, sizeof(line), file) && sscanf(line, "VmSwap: %zu", &kilobytes) != 1)
+	while (fgets(line, sizeof(line), file) && sscanf(line, format, &kilobytes) != 1)
 		;
 	fclose(file);
 	return kilobytes << 10;
@@ -259,6 +260,15 @@ static size_t swapped_bytes(void)
 VISIBLE char *map_swapped(void)
 {
 	char *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+	KEEP_FRAME();
+	return block;
+}
+
+/* Shared memory that is swapped out shows in no pagemap and not in VmSwap. */
+VISIBLE char *map_shared(void)
+{
+	char *block = map_anonymous(PROT_READ | PROT_WRITE, MAP_SHARED);
 
 	KEEP_FRAME();
 	return block;
@@ -279,7 +289,7 @@ VISIBLE char *map_guarded(void)
 /* The kernel swaps out pages that it can lock, so ask it again for the others. It may have no guards. */
 static void swap_out(const struct stage *stage)
 {
-	char *swapped, *guarded;
+	char *swapped, *guarded, *shared;
 	size_t bytes = 0;
 
 	stage_begin(stage);
@@ -288,12 +298,18 @@ static void swap_out(const struct stage *stage)
 	guarded = map_guarded();
 	stage_touch(guarded, BYTES / 4);
 	(void)madvise(guarded + BYTES / 2, BYTES / 2, MADV_GUARD_INSTALL);
-	for (int i = 0; i < 1000 && (bytes = swapped_bytes()) < BYTES; i++) {
+	shared = map_shared();
+	stage_touch(shared, BYTES / 4);
+	for (int i = 0; i < 1000 && status_bytes("RssShmem: %zu"); i++) {
+		stage_need_call(madvise(shared, BYTES / 4, MADV_PAGEOUT), "madvise");
+		usleep(STEP_MICROSECONDS);
+	}
+	for (int i = 0; i < 1000 && (bytes = status_bytes("VmSwap: %zu")) < BYTES; i++) {
 		stage_need_call(madvise(swapped, BYTES, MADV_PAGEOUT), "madvise");
 		usleep(STEP_MICROSECONDS);
 	}
 	printf("swapped %zu\n", bytes);
-	printf("touched %zd\n", (ssize_t)(BYTES + BYTES / 4 - bytes));
+	printf("touched %zd\n", (ssize_t)(BYTES + BYTES / 4 + status_bytes("RssShmem: %zu") - bytes));
 	stage_end(stage);
 }
 

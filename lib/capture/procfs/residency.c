@@ -33,6 +33,7 @@
 #define ENTRY_EXCLUSIVE (1ull << 56) /* no other process maps the page */
 #define ENTRY_GUARD (1ull << 58)     /* a guard page, for which ENTRY_SWAPPED is set, too */
 #define ENTRY_FILE (1ull << 61)	     /* a page of a file or, in anonymous memory, the zero page */
+#define SMAPS_NS_MAX 1000000000ull   /* of all processes together */
 #define SLICE_NS 100000		     /* after this much work the target gets a pause */
 #define PAUSE_NS 300000
 
@@ -480,14 +481,20 @@ uint64_t residency_swapped(const char *status)
 	return line ? strtoull(line + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0;
 }
 
-/* Returns 0 if no memory of the process is swapped, or the system has no swap. */
+static bool is_swap_used(void)
+{
+	struct sysinfo system;
+
+	return sysinfo(&system) == 0 && system.totalswap != system.freeswap;
+}
+
+/* Returns 0 if no memory of the process is swapped, but for shared memory, or the system has no swap. */
 static uint64_t read_swapped(pid_t pid)
 {
 	CLEANUP(free) char *text = NULL;
-	struct sysinfo system;
 	char path[64];
 
-	if (sysinfo(&system) < 0 || system.totalswap == system.freeswap)
+	if (!is_swap_used())
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	return text_file_read(-1, path, &text) < 0 ? 0 : residency_swapped(text);
@@ -647,6 +654,21 @@ static struct mmt_error *take_pages(struct process_residency *found, pid_t pid, 
 	return NULL;
 }
 
+/* `resident`: NULL if smaps is not read. */
+static struct mmt_error *take_swapped(struct recorder *recorder, struct residency_reader *reader, pid_t pid,
+				      uint64_t swapped_bytes, const resident_runs *resident,
+				      process_residencies *processes)
+{
+	uint64_t began_ns = clock_now_ns();
+	struct mmt_error *error =
+	    resident ? swapped_pages_correct(&recorder->calls, pid, resident, &reader->swapped.runs) : NULL;
+
+	recorder->jobs.smaps_spent_ns += clock_now_ns() - began_ns;
+	if (error || (!swapped_bytes && !reader->swapped.runs.count))
+		return error;
+	return take_pages(&reader->swapped, pid, swapped_bytes, processes);
+}
+
 static struct mmt_error *take_huge_pages(struct recorder *recorder, struct residency_reader *reader, pid_t pid,
 					 struct recording_huge_pages *huge)
 {
@@ -707,7 +729,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	struct mmt_error *error = NULL;
 	size_t huge_count = final ? final->huge.processes.count : 0;
 	uint64_t before = 0, after = 0, swapped;
-	bool gone;
+	bool gone, small, reads_smaps;
 
 	if (process->pagemap < 0) {
 		warn_of_unopened(recorder, process->pid, -process->pagemap);
@@ -725,15 +747,18 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	reader.gave_up |= !resident_series_size(process->pid, &before) && live;
 	reader.wants_huge = !live;
 	swapped = live ? 0 : read_swapped(process->pid);
-	reader.wants_swapped = swapped;
-	reader.wants_shared = shared && pss_expected_ns(before, 0, 0) <= PSS_WALK_NS_MAX;
+	small = pss_expected_ns(before, 0, 0) <= PSS_WALK_NS_MAX;
+	reads_smaps = !live && small && recorder->jobs.smaps_spent_ns < SMAPS_NS_MAX && is_swap_used();
+	reader.wants_swapped = swapped || reads_smaps;
+	reader.wants_shared = shared && small;
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
 		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	if (!error && !live && !reader.gave_up && reader.scan)
 		error = take_huge_pages(recorder, &reader, process->pid, &final->huge);
 	gone = !residency_is_valid(&reader);
 	if (!error && reader.wants_swapped && !reader.gave_up && !gone)
-		error = take_pages(&reader.swapped, process->pid, swapped, &final->swapped);
+		error = take_swapped(recorder, &reader, process->pid, swapped, reads_smaps ? &pages->runs : NULL,
+				     &final->swapped);
 	if (!error && reader.wants_shared && !reader.gave_up && !gone)
 		error = take_pages(&reader.shared, process->pid, 0, shared);
 	residency_close(&reader);

@@ -93,6 +93,21 @@ struct mmt_error *residency_read_ranges(struct residency_reader *reader, const s
 struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency, uint64_t *end_ret) MMT_MUST_CHECK;
 
+/* swapped-pages.c: goes through the lines of /proc/PID/smaps, which ascend. */
+struct swapped_pages {
+	const resident_runs *resident, *found; /* found: in the pagemap */
+	size_t at_resident, at_found;
+	uint64_t start, end; /* of the current mapping */
+	resident_runs corrected;
+};
+
+/* False: out of memory. */
+bool swapped_pages_line(struct swapped_pages *pages, const char *line) MMT_MUST_CHECK;
+
+/* Corrects the pages that the pagemap shows as swapped out. The kernel visits every page for smaps. */
+struct mmt_error *swapped_pages_correct(struct blocking_calls *calls, pid_t pid, const resident_runs *resident,
+					resident_runs *swapped) MMT_MUST_CHECK;
+
 /* Returns VmSwap, in bytes, from the text of /proc/PID/status; 0: the process has no swapped memory. */
 uint64_t residency_swapped(const char *status);
 

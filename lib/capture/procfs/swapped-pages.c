@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* How much of each mapping is swapped out, from /proc/PID/smaps. residency.c finds the pages in the pagemap, which
+ * shows no swapped shared memory, and before Linux 6.15 takes guard pages for swapped ones. */
+#include "capture/procfs/residency.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "capture/process/blocking-calls.h"
+
+#define CHUNK_BYTES 16384
+
+/* Advances to the run that ends above `address`. */
+static const struct resident_run *find_run(const resident_runs *runs, size_t *position, uint64_t address)
+{
+	while (*position < runs->count && runs->items[*position].end <= address)
+		++*position;
+	return *position < runs->count ? &runs->items[*position] : NULL;
+}
+
+static uint64_t count_bytes(const resident_runs *runs, size_t position, uint64_t start, uint64_t end)
+{
+	uint64_t bytes = 0;
+
+	for (const struct resident_run *run;
+	     start < end && (run = find_run(runs, &position, start)) && run->start < end;) {
+		uint64_t from = run->start > start ? run->start : start, to = run->end < end ? run->end : end;
+
+		bytes += to - from;
+		start = to;
+	}
+	return bytes;
+}
+
+static bool append(resident_runs *runs, uint64_t start, uint64_t end)
+{
+	if (runs->count && runs->items[runs->count - 1].end == start) {
+		runs->items[runs->count - 1].end = end;
+		return true;
+	}
+	return start >= end || vector_push(runs, ((struct resident_run){start, end}));
+}
+
+/* The mapping from `start` to `end` has this much in swap. Which pages is only known if the pagemap shows as many:
+ * otherwise the first that are not resident count, or the first of those that it shows. */
+static bool take_mapping(struct swapped_pages *pages, uint64_t swapped_bytes)
+{
+	uint64_t position = pages->start;
+	uint64_t found_bytes = count_bytes(pages->found, pages->at_found, pages->start, pages->end);
+	uint64_t others = swapped_bytes > found_bytes ? swapped_bytes - found_bytes : 0, left = swapped_bytes;
+
+	while (position < pages->end && left) {
+		const struct resident_run *found = find_run(pages->found, &pages->at_found, position);
+		const struct resident_run *resident = find_run(pages->resident, &pages->at_resident, position);
+		bool is_found = found && found->start <= position;
+		uint64_t end = pages->end, taken;
+
+		if (is_found)
+			end = found->end < end ? found->end : end;
+		else if (found && found->start < end)
+			end = found->start;
+		if (!is_found && resident && resident->start <= position) {
+			position = resident->end < end ? resident->end : end;
+			continue;
+		}
+		if (!is_found && resident && resident->start < end)
+			end = resident->start;
+		taken = is_found ? left : others;
+		taken = taken < end - position ? taken : end - position;
+		if (taken && !append(&pages->corrected, position, position + taken))
+			return false;
+		left -= taken;
+		others -= is_found ? 0 : taken;
+		position = end;
+	}
+	return true;
+}
+
+bool swapped_pages_line(struct swapped_pages *pages, const char *line)
+{
+	uint64_t start, end, kilobytes;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2) {
+		pages->start = start;
+		pages->end = end;
+	} else if (sscanf(line, "Swap: %" SCNu64 " kB", &kilobytes) == 1) {
+		return take_mapping(pages, kilobytes * 1024);
+	}
+	return true;
+}
+
+struct mmt_error *swapped_pages_correct(struct blocking_calls *calls, pid_t pid, const resident_runs *resident,
+					resident_runs *swapped)
+{
+	CLEANUP(close) int fd = process_file_open(calls, pid, "smaps");
+	struct swapped_pages pages = {.resident = resident, .found = swapped};
+	char text[2 * CHUNK_BYTES];
+	size_t length = 0;
+	ssize_t count = 0;
+	bool ok = fd >= 0;
+
+	while (ok && (count = process_file_read(calls, pid, fd, text + length, CHUNK_BYTES, -1)) > 0) {
+		char *line = text, *end;
+
+		length += (size_t)count;
+		for (; ok && (end = memchr(line, '\n', length - (size_t)(line - text))); line = end + 1) {
+			*end = '\0';
+			ok = swapped_pages_line(&pages, line);
+		}
+		length -= (size_t)(line - text);
+		if (length > CHUNK_BYTES)
+			length = 0; /* longer than any line of the kernel */
+		memmove(text, line, length);
+	}
+	if (fd < 0 || count < 0) { /* what the pagemap shows is the best there is */
+		vector_deinit(&pages.corrected);
+		return NULL;
+	}
+	vector_deinit(swapped);
+	*swapped = pages.corrected;
+	return ok ? NULL : &error_no_memory;
+}
