@@ -56,8 +56,8 @@ fi
 mapfile -t units < <(find test/unit -name '*.[ch]' ! -path test/unit/support/temporary.c | sort)
 forbid 'mkdtemp|mkstemp|mkostemp|tmpnam|tempnam|mktemp' 'see test/unit/support/temporary.h' "$(code_of "${units[@]}")"
 
-# The kernel walks every page of the process for this file, and blocks its calls meanwhile. pss.c limits that.
-found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}" | grep -v '^lib/capture/procfs/pss\.c:')
+# The kernel walks every page of the process for this file, and blocks its calls meanwhile. Both users limit that.
+found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}" | grep -vE '^lib/capture/procfs/(pss|swapped-pages)\.c:')
 if [[ -n $found ]]; then
 	echo "$found    <- use maps and pagemap, or pss.h" >&2
 	failed=1
