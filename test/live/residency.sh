@@ -3,7 +3,7 @@
 # Tags: sanitize
 # Resident pages are read at each interval snapshot. A program touches, releases and touches memory again in phases: a
 # report up to the end of a phase shows what was resident then, by stack, and so does the growth between two phases. The
-# sums equal the kernel's counts with less than 1 % unexplained.
+# sums equal the kernel's counts but for what statm leaves out.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -37,6 +37,13 @@ done < <(grep '^timestamp ' workload.out)
 [ ${#timestamps[@]} = 5 ] || fail "the workload did not print its timestamps: $(cat workload.out)"
 older=(0) first=(0) second=(0) last=()
 
+# Each CPU keeps changes of RSS back until they fill a batch (include/linux/percpu_counter.h), and statm leaves them out:
+# the difference of two readings of anonymous memory may be off by a batch for each CPU, up or down, at both ends, and
+# so may that of files.
+cpus=$(nproc --all)
+batch=$((2 * cpus > 32 ? 2 * cpus : 32))
+statm_error=$((4 * cpus * batch * $(getconf PAGESIZE)))
+
 # near FILTER BYTES: within 1 % of it, plus 128 KiB of stacks and libraries.
 near() {
 	expect_json "$1 - $2 | fabs <= $2 / 100 + 131072"
@@ -54,11 +61,11 @@ while read -r _ phase _ bytes_first _ bytes_second _ bytes_older _ rss; do
 	near "$(resident_of map_second)" "$bytes_second"
 	expect_json '.groups | all(.resident_bytes == null or .memory_bytes == .resident_bytes + .resident_before_bytes)'
 	near '.resident_bytes' $((bytes_first + bytes_second))
-	expect_json ".processes[0].resident_bytes - $rss | fabs <= $rss / 100"
-	near '.growth | .pages_end_bytes - .pages_start_bytes' $((bytes_first + bytes_second + bytes_older))
+	expect_json ".processes[0].resident_bytes - $rss | fabs <= $rss / 100 + $statm_error"
+	expect_json ".growth | .pages_end_bytes - .pages_start_bytes - .unexplained_bytes - $((bytes_first + bytes_second + bytes_older)) | fabs <= $(((bytes_first + bytes_second + bytes_older) / 100 + 131072))"
 	near '[.growth.parts[] | select(.place == "made").bytes] | add' $((bytes_first + bytes_second))
 	expect_json '.growth | ([.parts[].bytes] | add) + .unexplained_bytes == .pages_end_bytes - .pages_start_bytes'
-	expect_json '.growth | (.unexplained_bytes | fabs) <= ((.pages_end_bytes - .pages_start_bytes) | fabs) / 100'
+	expect_json ".growth | (.unexplained_bytes | fabs) <= $statm_error"
 done < <(grep '^phase [0-9]' workload.out)
 [ ${#first[@]} = 5 ] || fail "the workload did not print what is resident"
 
@@ -75,7 +82,7 @@ expect_json "[.growth.parts[] | select(.place == \"before\" and .bytes < 0).byte
 report_json --from "@${last[2]}" --to "@${timestamps[3]}"
 expect_json "([.growth.parts[] | select(.place == \"unmapped\").bytes] | add) + ${second[2]} | fabs <= 131072"
 near '[.growth.parts[] | select(.place == "before" and .bytes > 0).bytes] | add' $((first[3] - first[2] + older[3]))
-expect_json '.growth | (.unexplained_bytes | fabs) <= 131072'
+expect_json ".growth | (.unexplained_bytes | fabs) <= $statm_error"
 
 "$MMTRACE" report --no-pager -i "$recording" --from "@${last[3]}" --to "@${timestamps[4]}" >report.txt || fail "report: status $?"
 grep -qE '^  Resident pages were read [0-9.]+ m?s and [0-9.]+ m?s after the start; between these, RSS \+(39|40)\.[0-9]+ MiB:' report.txt ||

@@ -419,6 +419,7 @@ static void *use_arena_and_stack(void *unused)
 {
 	char block[STACK_BYTES];
 
+	pthread_barrier_wait(&begin);
 	stage_touch(block, sizeof(block));
 	for (int i = 0; i < PIECES / STACKS; i++)
 		memset(stage_need(malloc(PIECE_BYTES), "malloc"), 1, PIECE_BYTES);
@@ -438,17 +439,20 @@ static void touch_file(void)
 	stage_touch(map_file(fileno(file), PROT_READ | PROT_WRITE, MAP_SHARED), BYTES);
 }
 
-/* The stacks first: the kernel merges other memory with a stack directly above it. */
+/* All stacks first: the kernel merges other memory, such as the arena of the first thread, with a stack directly below
+ * it. */
 static void grow_kinds(const struct stage *stage)
 {
 	pthread_t threads[STACKS];
 
+	pthread_barrier_init(&begin, NULL, STACKS + 1);
 	pthread_barrier_init(&done, NULL, STACKS + 1);
 	pthread_barrier_init(&end, NULL, STACKS + 1);
 	stage_begin(stage);
 	stage_pause(stage, "round");
 	for (int i = 0; i < STACKS; i++)
 		stage_need_call(-pthread_create(&threads[i], NULL, use_arena_and_stack, NULL), "pthread_create");
+	pthread_barrier_wait(&begin);
 	pthread_barrier_wait(&done);
 	stage_touch(grow_heap(), BYTES);
 	stage_touch(map_block(), BYTES);
