@@ -539,18 +539,24 @@ static int report_failure(const struct command *command, const struct mmt_record
 	return status;
 }
 
-/* Returns "mmtrace" and the words of the command: an owned array of borrowed words; NULL: out of memory. */
-static const char **make_command_line(char **words)
+/* Returns "mmtrace" and the words, with "--" before the command: an owned array of borrowed words; NULL: out of memory.
+ */
+static const char **make_command_line(char **words, char *const *command)
 {
 	const char **line;
 	size_t count = 0;
 
 	while (words[count])
 		count++;
-	line = calloc(count + 2, sizeof(*line));
-	if (line) {
-		line[0] = "mmtrace";
-		memcpy(line + 1, words, count * sizeof(*line));
+	line = calloc(count + 3, sizeof(*line));
+	if (!line)
+		return NULL;
+	line[0] = "mmtrace";
+	count = 1;
+	for (char **word = words; *word; word++) {
+		if (word == command && strcmp(line[count - 1], "--") != 0)
+			line[count++] = "--";
+		line[count++] = *word;
 	}
 	return line;
 }
@@ -651,7 +657,7 @@ static int record(const struct command *command, struct record_arguments *argume
 {
 	struct mmt_record_options *options = &arguments->options;
 	bool quiet = arguments->quiet;
-	const char **command_line = make_command_line(words);
+	const char **command_line = make_command_line(words, options->command);
 	struct record_context context = {
 	    .command = command, .options = options, .quiet = quiet, .chosen_by_name = arguments->names.count > 0};
 	struct mmt_record_summary summary = {.command_status = -1};

@@ -308,16 +308,58 @@ static struct mmt_error *copy_sections(struct pack *pack, const enum format_feat
 	return error;
 }
 
+/* The words of the recorder and the name of the command, but not its arguments, which may be secret. Older recorders
+ * did not always write "--" before a command: then nothing tells where it begins. */
+static struct mmt_error *add_command_line(struct pack *pack)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size, begin, end, subcommand_end;
+	bool separated = false;
+	uint32_t count;
+	struct buffer buffer;
+	struct bytes bytes;
+	struct mmt_error *error = recording_file_load(pack->file, FEATURE_CMDLINE, &data, &size);
+
+	if (error || !data)
+		return error;
+	bytes = bytes_over(data, size);
+	count = bytes_u32(&bytes);
+	begin = end = subcommand_end = (size_t)(bytes.position - data);
+	for (uint32_t i = 0; i < count; i++) {
+		struct bytes word = bytes_sub(&bytes, bytes_u32(&bytes));
+
+		if (!bytes_ok(&bytes))
+			break;
+		if (!separated && !strcmp(bytes_string(&word), "--")) {
+			separated = true;
+			count = i + 2 < count ? i + 2 : count;
+		}
+		end = (size_t)(bytes.position - data);
+		if (i < 2)
+			subcommand_end = end;
+	}
+	if (pack->metadata->info.command && !separated) {
+		count = count < 2 ? count : 2;
+		end = subcommand_end;
+	}
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	buffer_put_u32(&buffer, count);
+	buffer_put(&buffer, data + begin, end - begin);
+	return writer_take_section(pack->writer, FEATURE_CMDLINE, &buffer);
+}
+
 static struct mmt_error *add_head(struct pack *pack)
 {
-	static const enum format_feature early[] = {
-	    FEATURE_MMTRACE_INFO, FEATURE_TRACING_DATA, FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_VERSION,
-	    FEATURE_ARCH,	  FEATURE_NRCPUS,	FEATURE_CMDLINE,  FEATURE_CLOCKID,   FEATURE_CLOCK_DATA};
+	static const enum format_feature early[] = {FEATURE_MMTRACE_INFO, FEATURE_TRACING_DATA, FEATURE_HOSTNAME,
+						    FEATURE_OSRELEASE,	  FEATURE_VERSION,	FEATURE_ARCH,
+						    FEATURE_NRCPUS,	  FEATURE_CLOCKID,	FEATURE_CLOCK_DATA};
 	struct mmt_error *error = add_attributes(pack);
 	struct buffer buffer;
 
 	if (!error)
 		error = copy_sections(pack, early, sizeof(early) / sizeof(*early));
+	if (!error)
+		error = add_command_line(pack);
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	if (!error)
 		error = packed_stacks_encode(&pack->stacks.resolved, &buffer);

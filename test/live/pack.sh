@@ -189,6 +189,16 @@ pack_recording damaged 2
 recording=packed/damaged report_json
 expect_json '.completeness.damaged'
 
+# The arguments of the command are left out, with and without "--" before it.
+for separator in -- ''; do
+	"$MMTRACE" record -q -o command $separator env true --password=hunter2 || fail "record $separator env"
+	[ "$("$find_bytes" command hunter2)" -gt 0 ] || fail "the command line is not recorded"
+	"$MMTRACE" pack -q command || fail "pack"
+	[ "$("$find_bytes" command hunter2)" = 0 ] || fail "the packed recording has the arguments of the command"
+	[ "$("$MMTRACE" report --json command | jq -r .command_line)" = 'mmtrace record -q -o command -- env' ] ||
+		fail "another command line: $("$MMTRACE" report --json command | jq -r .command_line)"
+done
+
 # Recorded and packed in one step.
 "$MMTRACE" record --pack -o at-once -- "$workloads/secret" --exit >/dev/null 2>record.log ||
 	fail "record --pack ended with status $?: $(cat record.log)"

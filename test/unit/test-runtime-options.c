@@ -41,8 +41,10 @@ static bool complete(void)
 
 START_TEST(options_of_java)
 {
-	scan(TEXT("/usr/bin/java\0-cp\0dir\0-Xcomp\0-XX:+PreserveFramePointer\0Main\0-Xint\0-XX:-PreserveFramePointer\0"),
-	     TEXT("PATH=/bin\0"));
+	scan(
+	    TEXT(
+		"/usr/bin/java\0-cp\0dir\0-Xcomp\0-XX:+PreserveFramePointer\0Main\0-Xint\0-XX:-PreserveFramePointer\0"),
+	    TEXT("PATH=/bin\0"));
 	ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 1);
 	ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 1);
 	ck_assert(complete());
@@ -205,6 +207,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("runtime-options");
 	TCase *tests = add_tcase(suite, "runtime-options");
 
-	tcase_add_tests(tests, options_of_java, order_of_java, unknown_options, options_of_mono, nothing_else, section, damaged_section);
+	tcase_add_tests(tests, options_of_java, order_of_java, unknown_options, options_of_mono, nothing_else, section,
+			damaged_section);
 	return suite;
 }

@@ -54,8 +54,7 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 		stored = !process->options_read ||
 			 /* A text that was cut may end within a value. */
 			 runtime_options_scan(&recorder->jobs.options, process->pid, began_ns, arguments.bytes,
-					      arguments.size, variables.bytes,
-					      variables.complete ? variables.size : 0);
+					      arguments.size, variables.bytes, variables.complete ? variables.size : 0);
 		/* Both may contain passwords. */
 		explicit_bzero(arguments.bytes, arguments.size);
 		explicit_bzero(variables.bytes, variables.size);

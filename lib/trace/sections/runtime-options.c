@@ -30,10 +30,20 @@ static const struct {
 } of_order[] = {{"JAVA_TOOL_OPTIONS", false}, {"JDK_JAVA_OPTIONS", true}, {NULL, true}, {"_JAVA_OPTIONS", false}};
 
 /* Options of the launcher that are followed by a value, which may look like the name of a class. */
-static const char *const with_value[] = {
-    "-cp",	   "-classpath",  "--class-path",  "-p",	    "--module-path",   "--upgrade-module-path",
-    "-d",	   "--source",	  "--add-modules", "--add-exports", "--limit-modules", "--enable-native-access",
-    "--add-opens", "--add-reads", "--patch-module", "--describe-module"};
+static const char *const with_value[] = {"-cp",
+					 "-classpath",
+					 "--class-path",
+					 "-p",
+					 "--module-path",
+					 "--upgrade-module-path",
+					 "--source",
+					 "--add-modules",
+					 "--add-exports",
+					 "--limit-modules",
+					 "--enable-native-access",
+					 "--add-opens",
+					 "--add-reads",
+					 "--patch-module"};
 
 struct scan {
 	struct runtime_options *options;
