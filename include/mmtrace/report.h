@@ -403,7 +403,7 @@ struct mmt_process_readings {
 	uint64_t start_ns, end_ns;
 	uint64_t start_resident_bytes, end_resident_bytes;
 	uint64_t start_swapped_bytes, end_swapped_bytes;
-	/* Of end_resident_bytes, if recording ended then: given back with MADV_FREE, but not yet taken by the kernel.
+	/* Of end_resident_bytes, if recording ended then: freed with MADV_FREE, but not yet reclaimed by the kernel.
 	 * 0: none, or not known. */
 	uint64_t lazy_free_bytes;
 	/* What the process has alone, if the verdict on all processes goes by Pss (private_known). Changes of it by

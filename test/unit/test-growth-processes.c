@@ -537,7 +537,7 @@ static struct size lazy(int process, unsigned reading)
 /* Only what is left of it when recording ends is in RSS for nothing. */
 START_TEST(lazily_freed_memory_is_given_back)
 {
-	static const char line[] = "64.00 MiB of RSS are given back already";
+	static const char line[] = "64.00 MiB of RSS was freed with MADV_FREE already";
 	struct mmt_report *report;
 
 	given_back_in = READINGS - 1;

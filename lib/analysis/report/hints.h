@@ -8,7 +8,7 @@
 #include <mmtrace/report.h>
 
 /* The hint of a group whose figures are complete; NULL: none. `live_threads`: number of threads of its processes at the
- * end. `one_arena`: most memory in malloc arenas belongs to one thread. */
+ * end. `one_arena`: most of the malloc arenas of each process belongs to one thread. */
 const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads, bool one_arena);
 
 /* The hint for memory that was mapped before the recording; NULL: none. `made_writable_bytes`: of readable memory, by

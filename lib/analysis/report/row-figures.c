@@ -533,9 +533,9 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
-	bool one_arena;
+	CLEANUP(free) struct arena_bytes *arenas = row_details_arenas(grouping->replay, grouping->rows);
 
-	if (!bytes || !row_details_arenas(grouping->replay, grouping->rows, &one_arena))
+	if (!bytes || !arenas)
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
@@ -553,7 +553,8 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 				group->pattern = (enum mmt_pattern)pattern;
 		}
 		if (group->pattern)
-			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group), one_arena);
+			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group),
+						     row_details_one_arena(grouping->replay, arenas, group));
 	}
 	return NULL;
 }

@@ -117,36 +117,58 @@ static uint64_t larger(uint64_t left, uint64_t right)
 
 #define ONE_ARENA_PERCENT 75
 
-bool row_details_arenas(const struct replay *replay, const struct rows *rows, bool *one_ret)
+static bool measure_arenas(const struct replay *replay, const struct rows *rows, const struct process *process,
+			   struct arena_bytes *bytes_ret)
 {
 	struct map threads = {0}; /* -> bytes */
-	uint64_t most = 0, sum = 0, thread, bytes;
+	const struct space_interval *interval;
+	uint64_t thread, bytes;
 	size_t position = 0;
 	bool ok = true;
 
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		const struct space_interval *interval;
+	for (uint64_t address = 0; ok && (interval = space_next(process->space, address)); address = interval->end) {
+		const struct account *owner = process_totals_owner(replay, interval);
+		bool is_used = interval->attributes.noreserve && interval->attributes.protection;
 
-		if (process->borrows_space)
-			continue;
-		for (uint64_t address = 0; ok && (interval = space_next(process->space, address));
-		     address = interval->end) {
-			const struct account *owner = process_totals_owner(replay, interval);
-			bool is_used = interval->attributes.noreserve && interval->attributes.protection;
-
-			if (is_used && owner && rows_pattern(rows, owner) == MMT_PATTERN_ARENA)
-				ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
-					     interval->end - interval->start);
-		}
+		if (is_used && owner && rows_pattern(rows, owner) == MMT_PATTERN_ARENA)
+			ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
+				     interval->end - interval->start);
 	}
 	while (map_next(&threads, &position, &thread, &bytes)) {
-		most = larger(most, bytes);
-		sum += bytes;
+		bytes_ret->largest = larger(bytes_ret->largest, bytes);
+		bytes_ret->all += bytes;
 	}
 	map_deinit(&threads);
-	*one_ret = sum && most >= sum / 100 * ONE_ARENA_PERCENT;
 	return ok;
+}
+
+struct arena_bytes *row_details_arenas(const struct replay *replay, const struct rows *rows)
+{
+	size_t count = processes_count(replay->processes);
+	struct arena_bytes *bytes = calloc(count + 1, sizeof(*bytes));
+
+	for (size_t i = 0; bytes && i < count; i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (!process->borrows_space && !measure_arenas(replay, rows, process, &bytes[i])) {
+			free(bytes);
+			bytes = NULL;
+		}
+	}
+	return bytes;
+}
+
+bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_group *group)
+{
+	uint64_t largest = 0, all = 0;
+
+	for (size_t i = 0; i < group->pid_count; i++) {
+		const struct process *process = processes_find(replay->processes, group->pids[i]);
+
+		largest += process ? bytes[process->index].largest : 0;
+		all += process ? bytes[process->index].all : 0;
+	}
+	return all && largest >= all / 100 * ONE_ARENA_PERCENT;
 }
 
 /* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */

@@ -78,8 +78,16 @@ static inline bool verdict_is_open(enum mmt_lifetime_verdict verdict)
 struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
 				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;
 
-/* *one_ret: one thread has most of what is accessible in malloc arenas. False: out of memory. */
-bool row_details_arenas(const struct replay *replay, const struct rows *rows, bool *one_ret);
+/* Accessible memory in the malloc arenas of a process: all of it, and that of the thread that has most. */
+struct arena_bytes {
+	uint64_t all, largest;
+};
+
+/* By index of the process; the caller frees them. NULL: out of memory. */
+struct arena_bytes *row_details_arenas(const struct replay *replay, const struct rows *rows);
+
+/* Whether one thread of each process of the group has most of it. */
+bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_group *group);
 
 /* The lifetimes of all its mappings do not show it. */
 void row_verdicts_set_leak(struct mmt_group *group);

@@ -15,7 +15,7 @@ struct pss_counts {
 	uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
 	uint64_t private_bytes;	  /* of pages that no other process maps */
 	uint64_t huge_bytes;	  /* in anonymous huge pages */
-	uint64_t lazy_free_bytes; /* that the process gave back with MADV_FREE, and the kernel did not take yet */
+	uint64_t lazy_free_bytes; /* that the process freed with MADV_FREE, and the kernel has not reclaimed */
 	uint64_t faults;	  /* page faults since the process started */
 };
 

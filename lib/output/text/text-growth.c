@@ -754,7 +754,7 @@ static void put_lazy_free(struct text *text, const struct mmt_report *report)
 	}
 	if (bytes >= LAZY_FREE_BYTES_MIN && bytes >= resident / NEGLIGIBLE)
 		text_line(text, TEXT_STRONG,
-			  "  %s of RSS are given back already (MADV_FREE); the kernel takes them when memory is short",
+			  "  %s of RSS was freed with MADV_FREE already; the kernel reclaims it when memory is short",
 			  text_bytes(text, bytes));
 }
 

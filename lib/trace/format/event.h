@@ -34,7 +34,7 @@ enum event_kind {
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
 	EVENT_SWAPPED,		   /* swapped memory of a process */
 	EVENT_BREAK,		   /* break of a process just before the recording */
-	EVENT_LAZY_FREE,	   /* memory of a process that it gave back, but the kernel did not yet take */
+	EVENT_LAZY_FREE,	   /* memory that a process freed, but the kernel has not reclaimed */
 	EVENT_PSS,		   /* what a process shares with others */
 	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
 	EVENT_LIMIT,		   /* a limit of memory, of a process or of the machine */

@@ -110,7 +110,7 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * began: their number, and 0. Start of the record's process: nanoseconds since boot, 0, and if it is known the path of
  * its control group with a NUL. Swapped memory of the
  * record's process: bytes, and the number of the reading, as for RSS. Break of the record's process just before the
- * recording began: its address, and 0. Resident memory of the record's process that it gave back with MADV_FREE: bytes,
+ * recording began: its address, and 0. Resident memory of the record's process that it freed with MADV_FREE: bytes,
  * and the number of the reading, as for RSS. Memory counters of the recorded control group, of no process: bytes, and
  * the number of the reading. Limits of the record's process, or of the machine: bytes, and how many of them are used.
  */
