@@ -254,7 +254,7 @@ END_TEST
  * Recordings of a minute with JIT code without names, whose stacks have one cause: places 0, 1 and 2 of the code
  * allocate, like a path that is recompiled while it runs.
  */
-enum { PID = 100, READINGS = 80 };
+enum { PID = 100, OTHER = 200, READINGS = 80 };
 
 #define SECOND 1000000000ull
 #define MEBIBYTE (1ull << 20)
@@ -285,6 +285,7 @@ static struct recording_builder *start_recording(bool grows)
 	struct recording_builder *builder = builder_create(report_file_path());
 
 	builder_snapshot(builder, SNAPSHOT_START, START, PID, mappings, 2);
+	builder_snapshot(builder, SNAPSHOT_START, START, OTHER, mappings, 1);
 	for (uint64_t i = 0; i < READINGS; i++)
 		builder_note(builder, START + 60 * SECOND * i / READINGS + 9, PID, NOTE_RESIDENT,
 			     100 * MEBIBYTE + (grows ? i * MEBIBYTE : 0), i + 1);
@@ -377,11 +378,9 @@ END_TEST
 
 #define NAMED 0x80000 /* in the code: functions with names, 0x1000 bytes each */
 
-static void name_code(struct recording_builder *builder, const char *const *names, size_t count)
+static void name_code_of(struct perf_map_copies *copies, int32_t pid, const char *const *names, size_t count)
 {
-	struct perf_map_copies copies = {0};
-	struct perf_map_copy *copy = vector_append(&copies.maps);
-	struct buffer buffer;
+	struct perf_map_copy *copy = vector_append(&copies->maps);
 	char *text = NULL;
 	FILE *stream;
 
@@ -392,8 +391,17 @@ static void name_code(struct recording_builder *builder, const char *const *name
 		fprintf(stream, "%llx 1000 %s\n", CODE + NAMED + 0x1000 * i, names[i]);
 	fclose(stream);
 	copy->text = (uint8_t *)text;
-	copy->pid = copy->namespace_pid = PID;
+	copy->pid = copy->namespace_pid = pid;
 	ck_assert(vector_push(&copy->growth, ((struct perf_map_growth){.time_ns = START, .length = copy->text_size})));
+}
+
+static void name_code(struct recording_builder *builder, const char *const *names, size_t count)
+{
+	struct perf_map_copies copies = {0};
+	struct buffer buffer;
+
+	name_code_of(&copies, PID, names, count);
+	name_code_of(&copies, OTHER, names, count);
 	buffer_init(&buffer, 1 << 16);
 	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_PERF_MAPS, buffer.data, buffer.size);
@@ -568,22 +576,19 @@ START_TEST(every_pattern_has_its_hint)
 }
 END_TEST
 
-/* Threads, each of which makes 8 MiB of its malloc arena accessible. */
-static const char *hint_of_arenas(unsigned threads)
+/* Threads of a process, each of which makes 8 MiB of its malloc arena accessible. The code `caller` calls malloc. */
+static void make_arenas(struct recording_builder *builder, int32_t pid, unsigned threads, const uint64_t *caller)
 {
-	const uint64_t caller = CODE + NAMED + 1;
-	struct recording_builder *builder = start_recording(true);
-
 	for (unsigned i = 0; i < threads; i++) {
 		uint64_t address = ADDRESS + 64 * i * MEBIBYTE;
 		struct builder_call map = {
 		    .call = CALL_MMAP,
-		    .time_ns = START + i * SECOND + 1,
-		    .pid = PID,
-		    .tid = PID + (int32_t)i,
+		    .time_ns = START + (i + 1) * SECOND,
+		    .pid = pid,
+		    .tid = pid + (int32_t)i,
 		    .result = (int64_t)address,
 		    .arguments = {0, 64 * MEBIBYTE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1ULL, 0},
-		    .callchain = &caller,
+		    .callchain = caller,
 		    .callchain_count = 1};
 		struct builder_call grow = map;
 
@@ -594,20 +599,26 @@ static const char *hint_of_arenas(unsigned threads)
 		builder_call(builder, &map);
 		builder_call(builder, &grow);
 	}
-	name_code(builder, &(const char *){"new_heap"}, 1);
-	(void)end_recording(builder);
-	ck_assert_uint_eq(made->group_count, 1);
-	ck_assert_int_eq(made->groups[0].pattern, MMT_PATTERN_ARENA);
-	ck_assert_ptr_nonnull(made->groups[0].hint);
-	return made->groups[0].hint;
 }
 
+/* A process whose arenas belong to three threads, and another with one. */
 START_TEST(limits_of_arenas_help_against_several)
 {
-	ck_assert_ptr_nonnull(strstr(hint_of_arenas(3), "MALLOC_ARENA_MAX"));
-	report_file_teardown();
-	report_file_setup();
-	ck_assert_ptr_null(strstr(hint_of_arenas(1), "MALLOC_ARENA_MAX"));
+	const uint64_t of_three = CODE + NAMED + 1, of_one = of_three + 0x1000;
+	struct recording_builder *builder = start_recording(true);
+
+	make_arenas(builder, OTHER, 1, &of_one);
+	make_arenas(builder, PID, 3, &of_three);
+	name_code(builder, (const char *const[]){"new_heap", "alloc_new_heap"}, 2);
+	(void)end_recording(builder);
+	ck_assert_uint_eq(made->group_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct mmt_group *group = &made->groups[i];
+
+		ck_assert_int_eq(group->pattern, MMT_PATTERN_ARENA);
+		ck_assert_ptr_nonnull(group->hint);
+		ck_assert_int_eq(strstr(group->hint, "MALLOC_ARENA_MAX") != NULL, group->pids[0] == PID);
+	}
 }
 END_TEST
 
