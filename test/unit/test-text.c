@@ -809,7 +809,7 @@ static const uint32_t first_groups[] = {2}, second_groups[] = {1, 3, 4};
 START_TEST(table_of_causes)
 {
 	struct mmt_report report = sample_report();
-	const struct mmt_cause causes[] = {
+	struct mmt_cause causes[] = {
 	    {.name = "evil\x1b (a.so)",
 	     .file = "/dev/shm/cache-of-the-server",
 	     .memory_class = MMT_CLASS_FILE,
@@ -843,6 +843,19 @@ START_TEST(table_of_causes)
 	    "    1.00 MiB     +2.00 MiB  LEAK              cache-of-th...  evil\\x1b (a.so)  #2\n"
 	    "    3.00 MiB             -  cache             anon            malloc arenas, 66 % in calls from parse "
 	    "(b.so), of 64.00 MiB mapped  #1 and 2 more\n\n");
+	free(text);
+	/* What does not fit is below, so that functions can be read. */
+	causes[0].name = "handle_request_of_a_client (server)";
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_HAS(text, "    1.00 MiB     +2.00 MiB  LEAK              cache-of-th...\n"
+			 "                            handle_request_of_a_client (server)  #2\n"
+			 "    3.00 MiB             -  cache             anon            malloc arenas,\n"
+			 "                            66 % in calls from parse (b.so),\n"
+			 "                            of 64.00 MiB mapped  #1 and 2 more\n\n");
+	free(text);
+	causes[1].caller = "very::long_name_of_a_function_that_calls_malloc (lib.so)";
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_HAS(text, "\n                            66 % in calls from very::long_name_of_a_function...,\n");
 	free(text);
 	report.growth.older_bytes_per_minute = -(3 << 20);
 	text = render(&report, &(struct mmt_text_options){.width = 150});

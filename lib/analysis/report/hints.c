@@ -101,7 +101,8 @@ const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 }
 
 static const char arena_of_one_thread[] =
-    "malloc arena: most of it belongs to one thread, and freed blocks stay in it; the stack is only a caller that needed more. A heap profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) "
+    "malloc arena: most of it belongs to one thread, and freed blocks stay in it; the stack is only a caller that "
+    "needed more. A heap profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) "
     "gives free pages back";
 
 static const char stacks_of_finished[] =

@@ -45,7 +45,8 @@ struct table_rates {
 #define CAUSES_SHOWN 6
 #define KIND_COLUMNS 14
 #define NAME_COLUMNS_MIN 16
-#define KIND_COLUMN 46 /* column of the class */
+#define CONTINUED_COLUMN 28 /* column of the verdict */
+#define KIND_COLUMN 46	    /* column of the class */
 #define NAME_COLUMN (KIND_COLUMN + KIND_COLUMNS + 2)
 
 static const char *describe_pattern(enum mmt_pattern pattern)
@@ -143,38 +144,58 @@ static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t 
 	va_end(arguments);
 }
 
-#define CAUSE_NAME_BYTES 1024
+#define CALLER_BYTES 1024
 
-/* "malloc arenas, 95 % in calls from deflateInit2_ (libz.so.1)" */
-static void write_name(const struct mmt_cause *cause, char *name, size_t size)
+/* "95 % in calls from deflateInit2_ (libz.so.1)", of a cause with a caller. */
+static void write_caller(const struct mmt_cause *cause, char *caller, size_t size)
 {
 	unsigned percent =
 	    cause->memory_bytes ? (unsigned)((double)cause->caller_bytes / (double)cause->memory_bytes * 100) : 0;
 
-	snprintf(name, size, "%s", cause->name ? cause->name : describe_pattern(cause->pattern));
-	if (cause->caller && cause->caller_bytes < cause->memory_bytes)
-		append(name, size, ", %u %% in calls from %s", percent, cause->caller);
-	else if (cause->caller)
-		append(name, size, ", in calls from %s", cause->caller);
+	if (cause->caller_bytes < cause->memory_bytes)
+		snprintf(caller, size, "%u %% in calls from %s", percent, cause->caller);
+	else
+		snprintf(caller, size, "in calls from %s", cause->caller);
+}
+
+/* A part of the last column. Put it below if it does not fit, with the `reserved` columns after it. */
+static void put_piece(struct text *text, bool first, enum text_style style, const char *piece, unsigned reserved)
+{
+	unsigned at = first ? NAME_COLUMN : text->column + 2, width = text->options->width, room = 0;
+
+	if (!first)
+		text_put(text, style, ",");
+	if (width && at + text_name_columns(text, piece) + reserved > width) {
+		text_end_line(text);
+		at = CONTINUED_COLUMN;
+	}
+	text_pad_to(text, at);
+	if (width)
+		room = width > at + reserved + NAME_COLUMNS_MIN ? width - at - reserved : NAME_COLUMNS_MIN;
+	text_put_name(text, style, piece, room);
 }
 
 static void put_name(struct text *text, const struct mmt_cause *cause)
 {
-	char rest[3 * MMT_SIZE_TEXT] = "", name[CAUSE_NAME_BYTES];
-	unsigned width = text->options->width, room;
+	char rows[2 * MMT_SIZE_TEXT], mapped[2 * MMT_SIZE_TEXT], caller[CALLER_BYTES];
+	bool is_reserved = cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes;
+	unsigned row_columns;
 
-	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes)
-		snprintf(rest, sizeof(rest), ", of %s mapped", text_bytes(text, cause->unfreed_bytes));
-	snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "  #%" PRIu32, cause->groups[0]);
+	snprintf(rows, sizeof(rows), "  #%" PRIu32, cause->groups[0]);
 	if (cause->group_count > 1)
-		snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), " and %s more",
-			 text_count(text, cause->group_count - 1));
-	room = width > text->column + (unsigned)strlen(rest) + NAME_COLUMNS_MIN
-		   ? width - text->column - (unsigned)strlen(rest)
-		   : NAME_COLUMNS_MIN;
-	write_name(cause, name, sizeof(name));
-	text_put_name(text, TEXT_STRONG, name, width ? room : 0);
-	text_put(text, TEXT_PLAIN, rest);
+		append(rows, sizeof(rows), " and %s more", text_count(text, cause->group_count - 1));
+	row_columns = (unsigned)strlen(rows);
+	put_piece(text, true, TEXT_STRONG, cause->name ? cause->name : describe_pattern(cause->pattern),
+		  cause->caller || is_reserved ? 1 : row_columns);
+	if (cause->caller) {
+		write_caller(cause, caller, sizeof(caller));
+		put_piece(text, false, TEXT_STRONG, caller, is_reserved ? 1 : row_columns);
+	}
+	if (is_reserved) {
+		snprintf(mapped, sizeof(mapped), "of %s mapped", text_bytes(text, cause->unfreed_bytes));
+		put_piece(text, false, TEXT_PLAIN, mapped, row_columns);
+	}
+	text_put(text, TEXT_PLAIN, rows);
 }
 
 static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
@@ -190,7 +211,6 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 		text_put_name(text, TEXT_PLAIN, path_file_name(cause->file), KIND_COLUMNS);
 	else
 		text_put(text, TEXT_PLAIN, mmt_class_name(cause->memory_class));
-	text_pad_to(text, NAME_COLUMN);
 	put_name(text, cause);
 	text_end_line(text);
 }
