@@ -928,6 +928,13 @@ START_TEST(rates_of_the_table_add_up)
 	text = render(&report, &(struct mmt_text_options){.width = 100, .limit = 1});
 	ASSERT_HAS(text, "+19.00 MiB  touched in memory that was mapped before\n");
 	free(text);
+	/* Without a verdict there is no rate. */
+	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
+	text = render(&report, &(struct mmt_text_options){.width = 100, .limit = 1});
+	ASSERT_HAS(text, "\n      memory                verdict           what            mapped by\n");
+	ASSERT_HAS(text, "                in 2 other places\n\n");
+	ASSERT_ABSENT(text, "+64.00 MiB  LEAK");
+	free(text);
 }
 END_TEST
 

@@ -76,6 +76,12 @@ static bool is_noise(const struct mmt_growth *growth, int64_t bytes_per_minute)
 	return bytes_per_minute == MMT_RATE_UNKNOWN || (bytes_per_minute <= noise && bytes_per_minute >= -noise);
 }
 
+/* A recording too short for a verdict has no rates per minute. */
+static bool has_rates(const struct mmt_report *report)
+{
+	return report->growth.verdict != MMT_VERDICT_TOO_SHORT;
+}
+
 /* Small rates that are not a leak are noise. */
 static bool shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
 {
@@ -203,8 +209,10 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	struct verdict_word verdict = text_verdict_word(report, mmt_cause_verdict(report, cause));
 
 	text_format(text, TEXT_STRONG, "  %10s", text_bytes(text, cause->memory_bytes));
-	text_format(text, TEXT_PLAIN, "  %12s  ",
-		    shows_rate(&report->growth, cause) ? text_change(text, cause->bytes_per_minute) : "-");
+	if (has_rates(report))
+		text_format(text, TEXT_PLAIN, "  %12s",
+			    shows_rate(&report->growth, cause) ? text_change(text, cause->bytes_per_minute) : "-");
+	text_pad_to(text, CONTINUED_COLUMN);
 	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
 	text_pad_to(text, KIND_COLUMN);
 	if (cause->file)
@@ -215,9 +223,9 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	text_end_line(text);
 }
 
-static void put_heads(struct text *text)
+static void put_heads(struct text *text, bool rates)
 {
-	text_format(text, TEXT_FAINT, "  %10s  %12s  verdict", "memory", "per minute");
+	text_format(text, TEXT_FAINT, "  %10s  %12s  verdict", "memory", rates ? "per minute" : "");
 	text_pad_to(text, KIND_COLUMN);
 	text_put(text, TEXT_FAINT, "what");
 	text_pad_to(text, NAME_COLUMN);
@@ -271,7 +279,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 		       is_noise(&report->growth, report->growth.older_bytes_per_minute)))
 		return;
 	text_end_line(text);
-	put_heads(text);
+	put_heads(text, has_rates(report));
 	shown = count < CAUSES_SHOWN ? count : CAUSES_SHOWN;
 	rates = sum_rates(report, shown, count);
 	for (size_t i = 0; i < shown; i++)
@@ -282,9 +290,11 @@ void text_causes(struct text *text, const struct mmt_report *report)
 		snprintf(what, sizeof(what), "in %zu other %s", count - shown,
 			 text_plural(count - shown, "place", "places"));
 		put_rest_of_rates(text, text_bytes(text, rest_bytes),
-				  is_noise(&report->growth, rates.hidden) ? 0 : rates.hidden, what);
+				  !has_rates(report) || is_noise(&report->growth, rates.hidden) ? 0 : rates.hidden,
+				  what);
 	}
-	put_other_rates(text, report, &rates);
+	if (has_rates(report))
+		put_other_rates(text, report, &rates);
 	text_end_line(text);
 }
 
