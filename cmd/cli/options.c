@@ -444,35 +444,40 @@ static const char *suggest(const struct option_entry *table, const char *name)
 	return suggestion;
 }
 
-/* Options of earlier versions and their values, and what to do without them. */
+/* Options of earlier versions, or only values of options, and what to do without them. */
 static const struct {
-	const char *name, *instead;
+	const char *commands[3], *option, *value, *instead;
 } gone[] = {
-    {"annotate", "`objdump -d` or `gdb -batch -ex 'disassemble FUNCTION'` show the instructions of a module"},
-    {"no-code", "leave it out: packed recordings contain no instructions"},
-    {"no-cache", "leave it out: names are not kept between reports"},
-    {"exact-order", "leave it out: the report orders racing calls by itself"},
-    {"check-exit", "--snapshot-interval checks a command more often"},
-    {"madvise", "calls of madvise that succeed are recorded without it"},
-    {"at", "use --to"},
-    {"completion", "the completion scripts are installed with mmtrace"},
-    {"tail", "use --min-age"},
-    {"massif", "use heaptrack, whose viewer has the same chart"},
+    {{"report"},
+     "annotate",
+     "",
+     "`objdump -d` or `gdb -batch -ex 'disassemble FUNCTION'` show the instructions of a module"},
+    {{"record", "pack"}, "no-code", "", "leave it out: packed recordings contain no instructions"},
+    {{"report", "export", "diff"}, "no-cache", "", "leave it out: names are not kept between reports"},
+    {{"record"}, "exact-order", "", "leave it out: the report orders racing calls by itself"},
+    {{"record"}, "check-exit", "", "--snapshot-interval checks a command more often"},
+    {{"record"}, "madvise", "", "calls of madvise that succeed are recorded without it"},
+    {{"report", "export"}, "at", "", "use --to"},
+    {{"help"}, "completion", "", "the completion scripts are installed with mmtrace"},
+    {{"report", "export"}, "tail", "", "use --min-age"},
+    {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart"},
 };
 
-/* What to do without the option or value; NULL: there was none of this name. */
-static const char *find_gone(const char *name)
+/* What to do without the option (`value` is "") or the value of the option; NULL: the command never had it. */
+static const char *find_gone(const struct command *command, const char *option, const char *value)
 {
 	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++)
-		if (strcmp(gone[i].name, name) == 0)
-			return gone[i].instead;
+		for (size_t j = 0; j < 3 && gone[i].commands[j]; j++)
+			if (!strcmp(gone[i].commands[j], command->name) && !strcmp(gone[i].option, option) &&
+			    !strcmp(gone[i].value, value))
+				return gone[i].instead;
 	return NULL;
 }
 
 static int refuse_long(const struct command *command, const struct option_entry *table, const char *word)
 {
 	char name[64] = "";
-	const char *suggestion;
+	const char *suggestion, *instead;
 	size_t length;
 
 	word += strspn(word, "-");
@@ -481,8 +486,9 @@ static int refuse_long(const struct command *command, const struct option_entry 
 	for (const struct option_entry *entry = table; length && entry->name; entry++)
 		if (strncmp(entry->name, name, length) == 0)
 			return message_usage(command, "option --%s is ambiguous; write it out", name);
-	if (find_gone(name))
-		return message_usage(command, "option --%s was removed; %s", name, find_gone(name));
+	instead = find_gone(command, name, "");
+	if (instead)
+		return message_usage(command, "option --%s was removed; %s", name, instead);
 	suggestion = suggest(table, name);
 	if (suggestion)
 		return message_usage(command, "unknown option --%s; did you mean --%s?", name, suggestion);
@@ -595,7 +601,7 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 	opterr = 0;
 	while ((value = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
 		const struct option_entry *entry;
-		const char *expected;
+		const char *expected, *instead;
 
 		if (value == '?' || value == ':')
 			return refuse(command, table, value, argv);
@@ -605,9 +611,9 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 			return options_list(table);
 		entry = find_entry(table, value);
 		expected = read_value(entry, optarg);
-		if (expected && entry->kind == OPTION_CHOICE && find_gone(optarg))
-			return message_usage(command, "--%s %s was removed; %s", entry->name, optarg,
-					     find_gone(optarg));
+		instead = expected && *optarg ? find_gone(command, entry->name, optarg) : NULL;
+		if (instead)
+			return message_usage(command, "--%s %s was removed; %s", entry->name, optarg, instead);
 		if (expected)
 			return message_usage(command, "--%s: '%s' is not %s", entry->name, optarg, expected);
 	}
