@@ -70,7 +70,7 @@ struct option_entry {
 	enum option_kind kind;
 	void *value;
 	/* NULL for flags. Shells complete files for "FILE", directories for "PATH", IDs for "PID" and "TID", and the
-	   words of "one|two"; with "[,...]" at the end, lists of them. */
+	   words of "one|two"; with "]" at the end, as in "one|two[,...]", lists of them. */
 	const char *argument;
 	const char *help;
 	const char *const *choices;			     /* NULL-terminated */

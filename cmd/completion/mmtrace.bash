@@ -7,7 +7,7 @@ _mmtrace_offer()
 {
 	local last=$current
 
-	[[ $value != *,* ]] || last=${current##*,}
+	[[ $value != *,*\] ]] || last=${current##*,}
 	mapfile -t COMPREPLY < <(compgen -P "${current%"$last"}" "$@" -- "$last")
 }
 

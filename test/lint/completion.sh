@@ -70,6 +70,8 @@ for shell in bash zsh fish; do
 	done
 	offers 'mmtrace check ' ''
 	offers 'mmtrace record -g d' dwarf
+	offers 'mmtrace record -g dwarf,' ''
+	offers 'mmtrace report --by class,f' file function
 	offers 'mmtrace report --sort=a' age allocated
 	offers 'mmtrace report --class h' heap hugetlb
 	offers 'mmtrace report --class anon,s' shm
