@@ -9,7 +9,7 @@
 #include "trace/sections/sections.h"
 
 #define STACKS_VERSION                                                                                                 \
-	5 /* 4 names no missing files, 3 has neither flags nor unfinished records, 2 no code, 1 no losses */
+	6 /* 5 has samples of stack dumps, 4 names no missing files, 3 has no flags, 2 no code, 1 no losses */
 #define PIECE_BYTES (1u << 20)
 #define NAME_BYTES 44
 #define FRAME_BYTES_MIN 8
