@@ -112,7 +112,6 @@ START_TEST(every_call_has_its_syscall)
 	mmt_record_options_init(&options);
 	make_set(&options);
 	ck_assert_uint_eq(count_role(ROLE_SYSCALL), count_default_calls());
-	ck_assert_uint_eq(count_role(ROLE_LOCK), 0);
 	for (size_t i = 0; i < set.items.count; i++) {
 		ck_assert_uint_eq(set.items.items[i].attribute.inherit, 1);
 		ck_assert_uint_eq(set.items.items[i].attribute.inherit_thread, 0);

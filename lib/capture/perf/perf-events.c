@@ -15,8 +15,6 @@
 #define LEAF_STACK_BYTES 64
 #define COVERAGE_PERIOD_NS 1000000
 
-/* A filter with one comparison is cheap. Failed attempts to take the lock are rare and are recognised by the sample. */
-
 static void describe_common(struct perf_event_attr *attribute)
 {
 	memset(attribute, 0, sizeof(*attribute));

@@ -39,7 +39,7 @@ struct event_set {
 
 /*
  * May only the system calls of own processes be recorded? That is what kernel.perf_event_paranoid 2 permits all users:
- * no kernel-internal tracepoints such as clone flags or lock events.
+ * no kernel-internal tracepoint such as the one of new tasks, which has their clone flags.
  */
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret) MMT_MUST_CHECK;
 

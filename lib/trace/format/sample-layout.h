@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The layout of the samples of an attribute, and the only parser of a sample: the recorder, the reader, the readahead
- * and pack find the parts of a sample with sample_walk().
+ * The layout of the samples of an attribute, and the only parser of a sample: the recorder, the reader and pack find
+ * the parts of a sample with sample_walk().
  */
 #ifndef TRACE_FORMAT_SAMPLE_LAYOUT_H
 #define TRACE_FORMAT_SAMPLE_LAYOUT_H
