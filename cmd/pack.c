@@ -6,6 +6,7 @@
 
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cli/stop-signals.h"
 #include "cmd.h"
 
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)
@@ -21,6 +22,7 @@ int pack_recording(const struct command *command, const struct pack_arguments *a
 
 	options.progress = arguments->quiet ? NULL : watch;
 	error = mmt_pack(&options, &summary);
+	stop_signals_end_with("");
 	progress_end(&progress);
 	if (error)
 		return message_input_error(command, input, error);

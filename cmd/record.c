@@ -573,8 +573,8 @@ static void lower_priority(void)
 	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
 }
 
-/* What to print when a signal ends packing. Never freed: a signal handler uses it. */
-static const char *describe_interruption(const char *file)
+/* Returns a line that says in which state the file is, and how to pack it. Never freed: a signal handler uses it. */
+static const char *describe_unpacked(const char *before, const char *file, const char *state)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -582,9 +582,9 @@ static const char *describe_interruption(const char *file)
 
 	if (!stream)
 		return "";
-	fputs("mmtrace record: packing was interrupted: ", stream);
+	fprintf(stream, "mmtrace record: %s", before);
 	mmt_write_escaped(file, stream);
-	fputs(" is complete, but still contains stack memory; `mmtrace pack ", stream);
+	fprintf(stream, " %s stack memory; `mmtrace pack ", state);
 	put_shell_word(file, stream);
 	fputs("` packs it\n", stream);
 	return fclose(stream) == 0 ? text : "";
@@ -597,12 +597,14 @@ static int pack_recorded(const struct command *command, const char *file, const 
 	const struct pack_arguments pack = {.input = file, .quiet = arguments->quiet};
 
 	lower_priority();
-	stop_signals_end_with(describe_interruption(file));
+	/* The signal may come when the packed recording has just replaced it. */
+	stop_signals_end_with(
+	    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain"));
 	out_of_memory_ends(
 	    "mmtrace record: out of memory: the recording was not packed and still contains stack memory");
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
-	message(command, "%s was not packed and still contains stack memory; `mmtrace pack` packs it", file);
+	fputs(describe_unpacked("", file, "was not packed and still contains"), stderr);
 	return EXIT_EXCEEDED;
 }
 
