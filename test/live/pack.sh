@@ -75,11 +75,14 @@ for word in mark resident; do
 	"$MMTRACE" dump --no-pager packed/secret | grep -q "] $word" || fail "the packed recording has no $word"
 done
 
-# JIT code with a perf map; the program has ended before the packed recording is read.
+# JIT code with a perf map; the program has ended before the packed recording is read. The windows of the reports contain its
+# calls: a report names the runtime of a process if it names JIT code of it.
 cp "$workloads/jit-code" "$directory/program"
 start_command "$directory/program"
 start_recording -p "$pid"
+sleep 0.1
 let_work
+sleep 0.15
 stop_recording
 let_end
 pack_recording generated
