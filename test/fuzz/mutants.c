@@ -99,7 +99,7 @@ static int run_all(uint64_t count)
 {
 	volatile uint64_t *number =
 	    mmap(NULL, sizeof(*number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int status;
+	int status = 0;
 	pid_t pid;
 
 	if (number == MAP_FAILED)

@@ -47,7 +47,7 @@ has_names() {
 # Incremental metadata with the build ID of each module: the program's may be the last.
 has_build_ids() {
 	local pieces modules
-	pieces=$("$MMTRACE" dump -i "$recording" 2>/dev/null | grep -c 'record=TEXT_POKE')
+	pieces=$("$MMTRACE" dump -i "$recording" 2>/dev/null | grep -c ' 0/0 .* record=TEXT_POKE .* size=[1-9][0-9][0-9]$')
 	modules=$(awk '$2 ~ /^r.x/ { print $6 }' "/proc/$pid/maps" | sort -u | grep -c .)
 	[ "$modules" -gt 1 ] && [ "$pieces" -ge "$modules" ]
 }
