@@ -315,6 +315,12 @@ START_TEST(start_of_a_plateau)
 	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_PLATEAU);
 	ck_assert_uint_ge(growth.settled_ns, 35000000000);
 	ck_assert_uint_le(growth.settled_ns, 41000000000);
+	/* The last MiB comes when the size counts as level already: the rate may not contradict the verdict. */
+	for (uint64_t i = 0; i <= 100; i++)
+		readings[i] = (struct mmt_resident_reading){i * 50000000, (24 + (i < 58 ? i : 58)) << 20, 0};
+	growth = mmt_growth_judge(readings, 101);
+	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_PLATEAU);
+	ck_assert_int_eq(growth.bytes_per_minute, 0);
 }
 END_TEST
 

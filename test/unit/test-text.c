@@ -1014,6 +1014,15 @@ START_TEST(refused_calls_come_first)
 		ck_assert(strstr(text, "FAILED:") < strstr(text, "checked against"));
 		free(text);
 	}
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_PLATEAU, .end_bytes = 2 << 20};
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text,
+		   " after the start: the kernel refused it more memory, so it may be a leak that can get no further.");
+	free(text);
+	failures[1].refused = false;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text, " after the start: a warm-up, a cache or a single allocation rather than a leak.");
+	free(text);
 }
 END_TEST
 

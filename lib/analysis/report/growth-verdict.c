@@ -464,6 +464,12 @@ double slope_of(const double *times, const double *values, size_t count)
 	return squares > 0 ? sum / squares : 0;
 }
 
+/* What a size may still change while it counts as level. */
+static double level_room(const struct troughs *troughs)
+{
+	return larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
+}
+
 /* The rate that the size has now: what happened in the first half, or before a plateau, is over. */
 static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 {
@@ -477,7 +483,8 @@ static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 	growth->rate_from_ns = growth->start_ns + (uint64_t)(part_ns * (double)first);
 	growth->bytes_per_minute = bytes_per_minute(slope, 1);
 	if (growth->verdict == MMT_VERDICT_STEADY ||
-	    magnitude(slope) * part_ns * (double)(WINDOWS - first) <= troughs->floor)
+	    magnitude(slope) * part_ns * (double)(WINDOWS - first) <=
+		(growth->verdict == MMT_VERDICT_PLATEAU ? level_room(troughs) : troughs->floor))
 		growth->bytes_per_minute = 0;
 }
 
@@ -537,9 +544,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 		growth.floor_bytes = (uint64_t)troughs.floor;
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
 			growth.settled_ns =
-			    find_settled(readings, count,
-					 troughs.bytes[WINDOWS - 1] -
-					     larger(troughs.floor, LEVEL_SHARE * (troughs.highest - troughs.lowest)));
+			    find_settled(readings, count, troughs.bytes[WINDOWS - 1] - level_room(&troughs));
 		find_rate(&troughs, &growth);
 		if (growth.verdict == MMT_VERDICT_GROWING)
 			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);

@@ -399,6 +399,25 @@ static bool has_leak(const struct mmt_report *report)
 	return false;
 }
 
+static bool was_refused_memory(const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->failure_count; i++) {
+		if (report->failures[i].refused)
+			return true;
+	}
+	return false;
+}
+
+/* Why the size is level: it may be a leak that can get no further. */
+static const char *explain_plateau(const struct mmt_report *report)
+{
+	if (was_refused_memory(report))
+		return ": the kernel refused it more memory, so it may be a leak that can get no further.";
+	return report->growth.unfreed_growth_bytes || has_leak(report)
+		   ? "."
+		   : ": a warm-up, a cache or a single allocation rather than a leak.";
+}
+
 /* Print the verdict and its reason. */
 static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
 {
@@ -426,9 +445,7 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 		snprintf(sentence, size, "%s %s, but level for the last %s, since %s after the start%s", what, change,
 			 mmt_format_duration(since(growth->end_ns, growth->settled_ns), time),
 			 mmt_format_duration(since(growth->settled_ns, report->start_ns), level),
-			 growth->unfreed_growth_bytes || has_leak(report)
-			     ? "."
-			     : ": a warm-up, a cache or a single allocation rather than a leak.");
+			 explain_plateau(report));
 		break;
 	case MMT_VERDICT_STEADY:
 		snprintf(sentence, size, "%s %s no steady trend: %s from start to end, noise %s.", what,
