@@ -57,6 +57,7 @@ must (read|decompress|order|decode|replay|group|unwind) <s> ns/event
 must (symbolise|render) <s> ns/event
 must elapsed, on two processors <d> ns/event: <n> events/s, <d> s for <n>
 must peak memory: <d> MB
+must packing: <d> s, to <n> bytes; its report: <d> s
 must Ctrl-C in the middle of it: ended after <d> ms, status <s>
 must two such recordings: reports <d> s and <d> s, their diff <d> s: <d> of the sum
 must peak memory with <n> live mappings and <n> stacks of 30 frames:
@@ -71,7 +72,7 @@ must mmtrace report <d> s
 perf perf (script|report --stdio) <d> s: <d> times as long
 perf its text: <n> bytes
 $recorded <n> events of a program as it ran, <n> frames deep, the same file for all:
-$recorded --(every|at|from) <d> of its time <d> s: <d> times as long
+$recorded --(every|to|from) <d> of its time <d> s: <d> times as long
 $refused no recording of a program that is run: .*
 END
 

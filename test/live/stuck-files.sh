@@ -10,6 +10,10 @@ need_perf
 need_own_mounts
 [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] || skip "no FUSE file system can be mounted here"
 mkdir files own
+# The silent file system hides /tmp from the targets, and the build may be there.
+programs=$(mktemp -d /var/tmp/mmtrace-test.XXXXXX) || fail "no directory below /var/tmp"
+trap 'end_everything; rm -rf "$programs"' EXIT
+cp "$workloads/stuck" "$programs"
 cp "$workloads/stuck" libcoreclr.so
 
 # In a mount namespace of its own.
@@ -23,7 +27,7 @@ start_silent_files() {
 start_target() {
 	start_command nsenter --mount --target "$files" unshare --mount env TMPDIR="$directory/own" bash -c \
 		'cd "$1" && mount --bind files own && mount --bind files /tmp && exec "$0" "${@:2}"' \
-		"$workloads/stuck" "$directory" "$@"
+		"$programs/stuck" "$directory" "$@"
 	# A PID may have a perf map already.
 	rm -f "/tmp/perf-$pid.map"
 }
