@@ -573,21 +573,22 @@ static void lower_priority(void)
 	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
 }
 
-/* Returns a line that says in which state the file is, and how to pack it. Never freed: a signal handler uses it. */
-static const char *describe_unpacked(const char *before, const char *file, const char *state)
+/* Returns a line that says in which state the file is, and how to pack it, owned; NULL: out of memory. */
+static char *describe_unpacked(const char *before, const char *file, const char *state)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
 	if (!stream)
-		return "";
+		return NULL;
 	fprintf(stream, "mmtrace record: %s", before);
 	mmt_write_escaped(file, stream);
 	fprintf(stream, " %s stack memory; `mmtrace pack ", state);
 	put_shell_word(file, stream);
 	fputs("` packs it\n", stream);
-	return fclose(stream) == 0 ? text : "";
+	fclose(stream);
+	return text;
 }
 
 /* Packs the recording. If this fails, the recording stays as it is. */
@@ -595,17 +596,22 @@ static int pack_recorded(const struct command *command, const char *file, const 
 			 int status)
 {
 	const struct pack_arguments pack = {.input = file, .quiet = arguments->quiet};
+	/* The signal may come when the packed recording has just replaced it. */
+	char *interrupted = describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain");
+	char *failed = describe_unpacked("", file, "was not packed and still contains");
 
 	lower_priority();
-	/* The signal may come when the packed recording has just replaced it. */
-	stop_signals_end_with(
-	    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain"));
+	stop_signals_end_with(interrupted ? interrupted : "");
 	out_of_memory_ends(
 	    "mmtrace record: out of memory: the recording was not packed and still contains stack memory");
-	if (pack_recording(command, &pack) == EXIT_OK)
-		return status;
-	fputs(describe_unpacked("", file, "was not packed and still contains"), stderr);
-	return EXIT_EXCEEDED;
+	if (pack_recording(command, &pack) != EXIT_OK) {
+		fputs(failed ? failed : "", stderr);
+		status = EXIT_EXCEEDED;
+	}
+	/* Packing has replaced the words of the signal handler. */
+	free(interrupted);
+	free(failed);
+	return status;
 }
 
 /* Returns the current name of the recording, owned. NULL: its name is not known, or out of memory. */
