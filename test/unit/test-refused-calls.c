@@ -89,6 +89,30 @@ START_TEST(address_space)
 }
 END_TEST
 
+/* The size is that of the moment of the call, also after others that failed. */
+START_TEST(size_of_a_later_call)
+{
+	struct recording_builder *builder = begin();
+	const struct mmt_failure *failure;
+	struct mmt_report *report;
+
+	note(builder, PARENT, NOTE_LIMIT_ADDRESS_SPACE, 80 * MEBIBYTE, 0);
+	for (int i = 0; i < 4; i++)
+		ask(builder, MEBIBYTE, 0, ENOMEM);
+	call(builder, CALL_MMAP, 0x40000000, 0, 16 * MEBIBYTE, WRITABLE, ANONYMOUS);
+	call(builder, CALL_BRK, HEAP_ADDRESS + HEAP_BYTES, HEAP_ADDRESS + HEAP_BYTES + 4 * MEBIBYTE, 0, 0, 0);
+	builder_round(builder);
+	builder_finish(builder, START_NS + 10 * MILLISECOND);
+	report = report_file_report(NULL);
+	ck_assert_uint_eq(report->failure_count, 2);
+	failure = &report->failures[report->failures[0].call == MMT_COUNT_BRK ? 0 : 1];
+	ck_assert_int_eq(failure->call, MMT_COUNT_BRK);
+	ck_assert_int_eq(failure->limit.kind, MMT_LIMIT_ADDRESS_SPACE);
+	ck_assert_uint_eq(failure->limit.used, MAPPED_BYTES + 16 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A limit that is not met is not named. */
 START_TEST(limits_with_room)
 {
@@ -279,7 +303,8 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "limits");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(tests, address_space, limits_with_room, locked_memory, huge_pages, child, other_failures);
+	tcase_add_tests(tests, address_space, size_of_a_later_call, limits_with_room, locked_memory, huge_pages, child,
+			other_failures);
 	tcase_add_loop_test(tests, mappings, 0, 2);
 	tcase_add_loop_test(tests, data, 0, 4);
 	tcase_add_loop_test(tests, not_data, 0, 2);

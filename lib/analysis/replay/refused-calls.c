@@ -9,6 +9,7 @@
 #include "trace/format/format.h"
 
 #define ANCESTORS_MAX 64
+#define MEASURED_PER_CALL 1024
 #define MAPPINGS_NEEDED 2 /* a call may need two mappings more than it makes */
 
 static uint64_t round_up(uint64_t bytes, uint64_t page_bytes)
@@ -60,9 +61,11 @@ struct mmt_error *refused_calls_describe(struct replay *replay, const struct pro
 			return &error_no_memory;
 	}
 	/* A program may try again a million times, and have thousands of mappings. */
-	if (!(refusals->count & (refusals->count + 1)))
+	refusals->measurable += MEASURED_PER_CALL;
+	if (refusals->measurable > refusals->size.mappings) {
 		refusals->size = space_measure(process->space);
-	refusals->count++;
+		refusals->measurable = 0;
+	}
 	refused_ret->size = refusals->size;
 	return NULL;
 }

@@ -70,9 +70,9 @@ struct replay_options {
 	bool by_thread; /* see struct ledger_options */
 };
 
-/* The calls of a process that the kernel refused, and its size at one of the latest. */
+/* The size of a process at one of the latest calls that the kernel refused. */
 struct process_refusals {
-	uint64_t count;
+	uint64_t measurable; /* mappings that may be walked over, by the calls since then */
 	struct space_size size;
 };
 

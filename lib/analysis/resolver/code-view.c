@@ -316,13 +316,13 @@ static bool is_method(const char *name)
 static bool may_omit_frame_pointers(struct lookup *lookup, struct copied_code *copied, uint64_t address)
 {
 	const struct runtime *runtime = note_runtime(lookup->view, lookup->process);
-	int told =
+	int started_with =
 	    !runtime || !runtime->frame_pointers
 		? 1
 		: runtimes_started_with(lookup->view->metadata, lookup->process->pid, lookup->process->program_ns,
 					runtime->frame_pointers_option, runtime->frame_pointers);
 
-	return told == 0 || (told < 0 && copied_code_follows_call(copied, address) >= 0);
+	return started_with == 0 || (started_with < 0 && copied_code_follows_call(copied, address) >= 0);
 }
 
 /* The row of a return address in recorded JIT code, and whether the method keeps its frame pointer. The function's

@@ -106,12 +106,6 @@ const char *export_process_name(const struct mmt_process *process, char text[EXP
 	return text;
 }
 
-const char *export_thread_name(const struct mmt_thread *thread, char text[EXPORT_NAME_BYTES])
-{
-	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")", *thread->name ? thread->name : "thread", thread->tid);
-	return text;
-}
-
 const char *export_no_frames(const struct mmt_group *group)
 {
 	if (group->lost)

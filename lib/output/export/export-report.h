@@ -46,7 +46,6 @@ size_t export_first_frame(const struct mmt_group *group, const regex_t *allocati
 
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
-const char *export_thread_name(const struct mmt_thread *thread, char text[EXPORT_NAME_BYTES]);
 
 /* The text for a group without frames. Static. */
 const char *export_no_frames(const struct mmt_group *group);
