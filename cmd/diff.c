@@ -199,7 +199,7 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 /* Negative: continue. */
 static int check_keys(const struct command *command, const struct diff_settings *settings)
 {
-	const enum mmt_group_by *by = settings->selection.by;
+	const enum mmt_row_key *by = settings->selection.by;
 
 	if (settings->display.html && by[0] != MMT_BY_STACK)
 		return message_usage(

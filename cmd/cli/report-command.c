@@ -122,9 +122,9 @@ const char *report_selection_parse_by(const char *text, void *value)
 {
 	size_t length = strcspn(text, ",");
 	int first = find_key(text, length), second;
-	enum mmt_group_by *by = value;
+	enum mmt_row_key *by = value;
 
-	by[0] = (enum mmt_group_by)first;
+	by[0] = (enum mmt_row_key)first;
 	by[1] = MMT_BY_STACK;
 	if (first < 0)
 		return REPORT_BY_ARGUMENT;
@@ -140,7 +140,7 @@ const char *report_selection_parse_by(const char *text, void *value)
 		return "a pair of function|module|file|class|process|thread: stack is used alone";
 	if (first == second)
 		return "two different keys";
-	by[1] = (enum mmt_group_by)second;
+	by[1] = (enum mmt_row_key)second;
 	return NULL;
 }
 

@@ -26,7 +26,7 @@ struct report_selection {
 	const char *input; /* as an option; NULL: not given */
 	struct value_pids pids;
 	struct value_words focus, ignore, hide;
-	enum mmt_group_by by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
+	enum mmt_row_key by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
 };
 
 /* The entries of an option table; more may stand before and after. */

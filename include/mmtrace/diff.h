@@ -3,7 +3,7 @@
  * Compares the reports of two recordings of the same program. Stacks match if the module and the function of every
  * frame are equal or, of a frame without a name, the build-id and the place in the module; addresses, lines and source
  * files do not matter. Of the stacks that are left, similar ones match, which is uncertain: see `differing_frames`.
- * Groups that are not stacks match by name. Sizes are in bytes. The diff owns its entries. Any number of threads may
+ * Rows that are not stacks match by name. Sizes are in bytes. The diff owns its entries. Any number of threads may
  * read it.
  */
 #ifndef MMTRACE_DIFF_H
@@ -19,18 +19,18 @@ enum mmt_change { MMT_CHANGE_NEW, MMT_CHANGE_GONE, MMT_CHANGE_GROWN, MMT_CHANGE_
 
 struct mmt_diff_entry {
 	enum mmt_change change;
-	const struct mmt_group *before; /* NULL if MMT_CHANGE_NEW */
-	const struct mmt_group *after;	/* NULL if MMT_CHANGE_GONE */
-	int64_t bytes;			/* change of unfreed bytes; if 0, committed_bytes determines `change` */
-	int64_t committed_bytes;	/* change of committed bytes, including memory mapped before the window */
-	int64_t count;			/* change of the number of unfreed mappings */
+	const struct mmt_row *before; /* NULL if MMT_CHANGE_NEW */
+	const struct mmt_row *after;  /* NULL if MMT_CHANGE_GONE */
+	int64_t bytes;		      /* change of unfreed bytes; if 0, committed_bytes determines `change` */
+	int64_t committed_bytes;      /* change of committed bytes, including memory mapped before the window */
+	int64_t count;		      /* change of the number of unfreed mappings */
 	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes divided by the duration */
 	/* 0: the stacks or names are equal. Otherwise the match is uncertain: how many frames only one of the stacks
 	 * has, or has under another name. */
 	size_t differing_frames;
 	/* Of a stack that is new or gone, or NULL: a similar stack of `after`, which has a match, but may include this
 	 * one, because calls were inlined in one of the builds. Its growth counts for the function of that one. */
-	const struct mmt_group *part_of;
+	const struct mmt_row *part_of;
 };
 
 /* What the two recordings are of. */
@@ -48,7 +48,7 @@ struct mmt_diff {
 	const struct mmt_diff_entry
 	    *entries; /* from the largest growth to the largest decrease; without MMT_CHANGE_SAME */
 	size_t entry_count;
-	/* Entries of the other groups: those with MMT_CHANGE_SAME, and those that hold nothing in either report, where
+	/* Entries of the other rows: those with MMT_CHANGE_SAME, and those that hold nothing in either report, where
 	 * `change` has no meaning. */
 	const struct mmt_diff_entry *unchanged;
 	size_t unchanged_count;
@@ -72,17 +72,17 @@ struct mmt_diff {
 	int64_t between_bytes, between_unexplained_bytes;
 	const struct mmt_growth_part *between_parts;
 	size_t between_part_count;
-	int64_t bytes, committed_bytes; /* sums over all groups */
+	int64_t bytes, committed_bytes; /* sums over all rows */
 	/* The same of all functions that grew: the net of all stacks whose origin is this function; if stacks of one
-	 * report share it but differ in its caller, of those that have the caller, too. If the groups are
-	 * not stacks, of all groups that grew. */
+	 * report share it but differ in its caller, of those that have the caller, too. If the rows are
+	 * not stacks, of all rows that grew. */
 	uint64_t growth_bytes, committed_growth_bytes;
 };
 
 /* "new", "gone", "grown", "shrunk" or "same". Static. */
 MMT_PUBLIC const char *mmt_change_name(enum mmt_change change);
 
-/* Both reports must outlive the diff, and be made with the same options. If their groups are stacks, `merge_lines` must
+/* Both reports must outlive the diff, and be made with the same options. If their rows are stacks, `merge_lines` must
  * be set: otherwise stacks that differ only in lines are paired by size. */
 MMT_PUBLIC struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
 					     struct mmt_diff **diff_ret) MMT_MUST_CHECK;

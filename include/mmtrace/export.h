@@ -15,7 +15,7 @@ extern "C" {
 
 /* The figure of each stack in formats that have only one: "folded". */
 enum mmt_weight {
-	MMT_WEIGHT_MEMORY,   /* the default, as reports are sorted: see mmt_group.memory_bytes */
+	MMT_WEIGHT_MEMORY,   /* the default, as reports are sorted: see mmt_row.memory_bytes */
 	MMT_WEIGHT_UNFREED,  /* includes address space that is only reserved */
 	MMT_WEIGHT_RESIDENT, /* of unfreed bytes; 0 where not known */
 	MMT_WEIGHT_COMMITTED,

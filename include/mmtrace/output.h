@@ -33,8 +33,8 @@ enum mmt_sort {
 };
 
 struct mmt_text_options {
-	size_t limit;	     /* number of groups or entries; 0: all */
-	uint64_t min_bytes;  /* omit groups with fewer unfreed bytes (diff: entries with a smaller change) */
+	size_t limit;	     /* number of rows or entries; 0: all */
+	uint64_t min_bytes;  /* omit rows with fewer unfreed bytes (diff: entries with a smaller change) */
 	enum mmt_sort sort;  /* of reports only */
 	size_t stack_frames; /* in text: frames per stack, after sequences of runtime frames were folded; 0: all
 				frames, not folded */
@@ -54,7 +54,7 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, co
 
 /*
  * For spreadsheets: RFC 4180 with a header line, bytes and seconds as plain numbers, unknown figures empty. A record
- * for each of the report's `steps` if `every_ns` was set, otherwise for each group; see mmtrace-report(1).
+ * for each of the report's `steps` if `every_ns` was set, otherwise for each row; see mmtrace-report(1).
  */
 MMT_PUBLIC struct mmt_error *mmt_report_write_csv(const struct mmt_report *report,
 						  const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
@@ -99,9 +99,9 @@ MMT_PUBLIC const char *mmt_format_duration(uint64_t duration_ns, char text[MMT_S
 
 /*
  * Writes to the file `path` what `write` writes to the stream. The file gets its name when it is complete: until then
- * an existing file stays as it is, and nothing is left behind if the process is killed. Symbolic links of the user and of
- * root are followed; a pipe or a device is written directly. MMT_ERROR_INVALID: the file is a recording, which would be
- * lost, or a symbolic link or named pipe of another user. Returns the errors of `write`, too.
+ * an existing file stays as it is, and nothing is left behind if the process is killed. Symbolic links of the user and
+ * of root are followed; a pipe or a device is written directly. MMT_ERROR_INVALID: the file is a recording, which would
+ * be lost, or a symbolic link or named pipe of another user. Returns the errors of `write`, too.
  */
 MMT_PUBLIC struct mmt_error *mmt_write_file(const char *path,
 					    struct mmt_error *(*write)(const void *context, FILE *stream),

@@ -42,15 +42,15 @@ enum mmt_class {
 /* As in options and JSON documents, for instance "thread-stack". Static. */
 MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
 
-/* What the groups of a report are. */
-enum mmt_group_by {
+/* What the rows of a report are. */
+enum mmt_row_key {
 	MMT_BY_STACK,
 	MMT_BY_FUNCTION, /* the innermost function outside the C library and the loader */
 	MMT_BY_MODULE,	 /* the module of that function */
 	MMT_BY_FILE,	 /* path of the mapped file, or the class in brackets: "[anon]" */
 	MMT_BY_CLASS,
 	MMT_BY_PROCESS,
-	MMT_BY_THREAD, /* the groups are stacks; see `thread_totals` and `releases` of the report */
+	MMT_BY_THREAD, /* the rows are stacks; see `thread_totals` and `releases` of the report */
 };
 
 /* How a time of the recording is given. */
@@ -83,10 +83,10 @@ struct mmt_report_options {
 	   stacks that are then equal are merged. */
 	const char *const *hide;
 	size_t hide_count;
-	enum mmt_group_by by;
-	/* Groups of pairs of keys: MMT_BY_STACK, the default, means one key. Otherwise neither key is
+	enum mmt_row_key by;
+	/* Rows of pairs of keys: MMT_BY_STACK, the default, means one key. Otherwise neither key is
 	   MMT_BY_STACK, both differ, MMT_BY_THREAD means the thread, and lifetime_steps is 0. */
-	enum mmt_group_by then_by;
+	enum mmt_row_key then_by;
 	uint32_t classes; /* bits 1 << enum mmt_class of the classes to report; 0: all */
 	/*
 	 * The time window. Mappings count if they were mapped in [from, to - min_age). They count as freed if
@@ -94,7 +94,7 @@ struct mmt_report_options {
 	 */
 	struct mmt_timestamp from, to;
 	uint64_t min_age_ns;
-	uint64_t every_ns; /* interval of `steps` of the report and `step_bytes` of its groups; 0: none */
+	uint64_t every_ns; /* interval of `steps` of the report and `step_bytes` of its rows; 0: none */
 	/*
 	 * Divide the window into at most this many steps, from 16 to MMT_LIFETIME_STEPS_MAX, and report `parts` with
 	 * the lifetimes of the mappings; 0: none. There are fewer and longer steps if there would be more than 262,144
@@ -112,7 +112,7 @@ struct mmt_report_options {
 	size_t focus_count;
 	const char *const *ignore;
 	size_t ignore_count;
-	/* Stacks that differ only in lines or inlining are one group: for mmt_diff_create(). */
+	/* Stacks that differ only in lines or inlining are one row: for mmt_diff_create(). */
 	bool merge_lines;
 };
 
@@ -205,7 +205,7 @@ MMT_PUBLIC bool mmt_pattern_is_by_design(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
-/* Result of comparing the lifetimes of a group's mappings. mmtrace-internals(7) describes the rules. */
+/* Result of comparing the lifetimes of a row's mappings. mmtrace-internals(7) describes the rules. */
 enum mmt_lifetime_verdict {
 	MMT_LIFETIME_UNKNOWN,	/* nothing is unfreed, or the lifetimes are unknown */
 	MMT_LIFETIME_TOO_SHORT, /* the recording is too short, or has too few mappings */
@@ -215,7 +215,7 @@ enum mmt_lifetime_verdict {
 	MMT_LIFETIME_KINDS,
 };
 
-/* What a report calls a row or a cause: see mmt_group_verdict(). */
+/* What a report calls a row or a cause: see mmt_verdict_of_row(). */
 enum mmt_row_verdict {
 	MMT_ROW_NO_VERDICT, /* nothing is unfreed, or the window is too short for any verdict */
 	MMT_ROW_UNDECIDED,  /* the window is long enough for other rows */
@@ -250,10 +250,10 @@ struct mmt_huge_pages {
  * fill it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/html.c. A key
  * of --sort also needs a line in lib/output/selection.c.
  */
-struct mmt_group {
+struct mmt_row {
 	uint32_t id;	  /* from 1, in the order of memory_bytes in the whole window */
-	const char *name; /* of the function, module, file, class or process; NULL: the group is a stack */
-	const struct mmt_frame *const *frames; /* innermost first; only if the group is a stack. Groups share frames */
+	const char *name; /* of the function, module, file, class or process; NULL: the row is a stack */
+	const struct mmt_frame *const *frames; /* innermost first; only if the row is a stack. Rows share frames */
 	size_t frame_count;
 	size_t origin; /* place in `frames` of the frame that stands for the stack in one line: the innermost function
 			  of the program, outside the C library, the loader, and the libraries of C++, Rust and Go;
@@ -261,7 +261,7 @@ struct mmt_group {
 	bool lines_differ; /* with `merge_lines`: `frames` are those of one of several stacks, whose lines or inlining
 			      differ */
 	/* A stack of the same functions has the same number in every recording: their modules and names or, of
-	 * functions without a name, build-id and place. 0: the group has a name. Hostile recordings can choose it. */
+	 * functions without a name, build-id and place. 0: the row has a name. Hostile recordings can choose it. */
 	uint64_t identity;
 	size_t hidden_frame_count; /* removed by `hide`, from the first of the merged stacks */
 	enum mmt_stack_end stack_end;
@@ -278,19 +278,19 @@ struct mmt_group {
 				    unmapped */
 	/*
 	 * Accessible bytes count for the stack that made them accessible, by mprotect(2) or by mapping them. The sum
-	 * over all groups is exact, but a group can have committed bytes in memory that another group reserved.
+	 * over all rows is exact, but a row can have committed bytes in memory that another row reserved.
 	 */
 	uint64_t committed_bytes;
 	/* In addition: bytes made accessible in memory mapped before the window, or that the options leave out. */
 	uint64_t committed_before_bytes;
 	uint64_t reserved_bytes; /* unfreed bytes that are PROT_NONE */
-	uint32_t reserved_by;	 /* id of the group that reserved most of the bytes that this group made accessible; 0:
+	uint32_t reserved_by;	 /* id of the row that reserved most of the bytes that this row made accessible; 0:
 				    itself, or none */
-	uint32_t joined_to;	 /* id of the largest group that made accessible what this one only reserved; 0: none */
+	uint32_t joined_to;	 /* id of the largest row that made accessible what this one only reserved; 0: none */
 	uint64_t resident_bytes; /* of committed_bytes; MMT_UNKNOWN if residency was not recorded */
 	uint64_t resident_before_bytes; /* of committed_before_bytes; or MMT_UNKNOWN */
 	uint64_t swapped_bytes;		/* of both, swapped out when recording ended; 0 if that is not known */
-	/* Memory of the group: resident_bytes + resident_before_bytes + swapped_bytes, or committed_bytes +
+	/* Memory of the row: resident_bytes + resident_before_bytes + swapped_bytes, or committed_bytes +
 	 * committed_before_bytes if residency is unknown. */
 	uint64_t memory_bytes;
 	uint64_t peak_bytes, peak_ns;		   /* maximum of the unfreed bytes, and when it was first reached */
@@ -317,7 +317,7 @@ struct mmt_group {
 	size_t file_count;	     /* number of files with unfreed bytes */
 	uint64_t mapping_count; /* number of mappings after merging, as the kernel counts them for vm.max_map_count */
 	const uint64_t *step_bytes; /* unfreed bytes at each step of the report */
-	size_t step_count;	    /* as in the report; 0: not requested, or too many for all groups */
+	size_t step_count;	    /* as in the report; 0: not requested, or too many for all rows */
 
 	uint32_t cause;			  /* place in the report's causes, from 1; 0: none */
 	const struct mmt_thread *threads; /* threads that mapped the unfreed bytes, most bytes first */
@@ -338,12 +338,12 @@ struct mmt_lifetime {
 };
 
 /*
- * The memory of a group that one thread mapped, of one class and file. The figures of the parts of a group add up to
- * those of the group. The lifetimes of a part add up to its allocated_bytes, those with MMT_STILL_MAPPED to its
+ * The memory of a row that one thread mapped, of one class and file. The figures of the parts of a row add up to
+ * those of the row. The lifetimes of a part add up to its allocated_bytes, those with MMT_STILL_MAPPED to its
  * unfreed_bytes.
  */
 struct mmt_part {
-	size_t group;	/* index in the report's groups */
+	size_t row;	/* index in the report's rows */
 	size_t process; /* index in the report's processes */
 	/* tid 0 and name "" if unknown: for memory known only from the kernel's maps, and for memory that was made
 	 * accessible by another stack than the one that mapped it. */
@@ -354,34 +354,34 @@ struct mmt_part {
 	uint64_t allocated_bytes, allocated_count;
 	uint64_t freed_bytes, freed_count;
 	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
-	uint64_t resident_bytes, resident_before_bytes; /* or MMT_UNKNOWN, as in the group */
+	uint64_t resident_bytes, resident_before_bytes; /* or MMT_UNKNOWN, as in the row */
 	const struct mmt_lifetime *lifetimes;		/* sorted by allocated_step, then released_step */
 	size_t lifetime_count;
 };
 
 /*
- * The groups of one function or pattern together, with those that made accessible what these reserved. The leaks of a
+ * The rows of one function or pattern together, with those that made accessible what these reserved. The leaks of a
  * function are a separate cause.
  */
 struct mmt_cause {
 	const char *name;	     /* of the innermost function of the program, with its module; NULL: see pattern */
 	enum mmt_pattern pattern;    /* MMT_PATTERN_NONE: see name */
-	enum mmt_class memory_class; /* of the first group, as is the file */
+	enum mmt_class memory_class; /* of the first row, as is the file */
 	const char *file;
 	/* Of memory that malloc keeps, and of thread stacks: the function in whose calls most of it was mapped or made
 	 * accessible, which need not keep it. Of a function that several others call: that of these with most. NULL:
-	 * not known, or none has a quarter. caller_bytes: memory_bytes of its groups. */
+	 * not known, or none has a quarter. caller_bytes: memory_bytes of its rows. */
 	const char *caller;
 	uint64_t caller_bytes;
-	enum mmt_lifetime_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest group */
-	bool leaks_together; /* the groups are a leak together, although some or all are none by themselves */
-	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the groups, as all below */
+	enum mmt_lifetime_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest row */
+	bool leaks_together; /* the rows are a leak together, although some or all are none by themselves */
+	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the rows, as all below */
 	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */
 	uint64_t unfreed_count, mapping_count;
 	int64_t bytes_per_minute;   /* or MMT_RATE_UNKNOWN */
 	uint64_t first_ns, last_ns; /* MMT_UNKNOWN: nothing is unfreed */
-	const uint32_t *groups;	    /* ids, from the largest on */
-	size_t group_count;
+	const uint32_t *rows;	    /* ids, from the largest on */
+	size_t row_count;
 };
 
 /* How the resident size changed over time. mmtrace-internals(7) describes the rules. */
@@ -427,7 +427,7 @@ struct mmt_process {
 	const char *program;	   /* path of the executed file, as the kernel's maps name it; NULL: unknown */
 	const char *control_group; /* path in its hierarchy, as in /proc/PID/cgroup; "": unknown, or the root */
 	const char *runtime; /* that produced the JIT code: "dotnet", "java", "node" ...; NULL: none, or unknown */
-	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in struct mmt_group */
+	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in struct mmt_row */
 	uint64_t resident_bytes;				 /* of the whole process; or MMT_UNKNOWN */
 	uint64_t before_bytes;	   /* mapped before the window (or the fork) and still mapped */
 	uint64_t kernel_bytes;	   /* mapped by the kernel: executed programs, stack growth, vdso */
@@ -514,7 +514,7 @@ struct mmt_completeness {
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of calls that mapped memory or made it accessible */
 	uint64_t complete_stacks, doubtful_stacks, truncated_stacks; /* of the same; doubtful: complete, with
 									doubtful frames */
-	uint64_t frames, frames_without_name;			     /* in the groups */
+	uint64_t frames, frames_without_name;			     /* in the rows */
 	uint64_t jit_frames_without_name,
 	    runtime_frames_without_name; /* part of these: in JIT code, in modules of a runtime */
 	const char *const *warnings;	 /* sentences: what is missing ("no munmap events: ...") and how to fix it */
@@ -523,8 +523,8 @@ struct mmt_completeness {
 };
 
 enum mmt_limit_kind {
-	MMT_LIMIT_NONE,		 /* none that is known */
-	MMT_LIMIT_MAPPINGS,	 /* vm.max_map_count; `value` and `used` are numbers of mappings, below they are bytes */
+	MMT_LIMIT_NONE,	    /* none that is known */
+	MMT_LIMIT_MAPPINGS, /* vm.max_map_count; `value` and `used` are numbers of mappings, below they are bytes */
 	MMT_LIMIT_ADDRESS_SPACE, /* RLIMIT_AS */
 	MMT_LIMIT_DATA,		 /* RLIMIT_DATA */
 	MMT_LIMIT_LOCKED,	 /* RLIMIT_MEMLOCK */
@@ -551,7 +551,7 @@ struct mmt_failure {
 	uint64_t first_ns, last_ns;
 	const struct mmt_frame *const *frames;
 	size_t frame_count, hidden_frame_count;
-	size_t origin; /* place in `frames`, as in struct mmt_group */
+	size_t origin; /* place in `frames`, as in struct mmt_row */
 	enum mmt_stack_end stack_end;
 	const int32_t *pids;
 	size_t pid_count;
@@ -587,7 +587,7 @@ struct mmt_growth_part {
 	const char *name;	     /* of the file; NULL: none */
 	enum mmt_pattern pattern;    /* of MMT_GROWTH_BEFORE */
 	const char *runtime;	     /* label of the runtime whose heap it is, for instance "Java"; NULL */
-	const char *hint;	     /* as in the groups */
+	const char *hint;	     /* as in the rows */
 	int64_t bytes;
 	uint64_t order; /* sorts parts with equal bytes */
 };
@@ -626,7 +626,7 @@ struct mmt_growth {
 	enum mmt_verdict sum_verdict;
 	/* Of resident and swapped memory together, as the verdict. */
 	int64_t bytes_per_minute; /* slope of the lowest readings since rate_from_ns; 0 if it is noise */
-	/* What the rates of the groups leave of it: memory that was touched, or given back, later than it was mapped or
+	/* What the rates of the rows leave of it: memory that was touched, or given back, later than it was mapped or
 	 * made accessible; or MMT_RATE_UNKNOWN, also if judged_readings are given. */
 	int64_t older_bytes_per_minute;
 	uint64_t rate_from_ns; /* the second half, or when a plateau was reached if that is later */
@@ -636,7 +636,7 @@ struct mmt_growth {
 	uint64_t advised_ns;   /* MMT_VERDICT_TOO_SHORT: how long to record; 0 in a report: it is as long, but RSS was
 				  read too rarely */
 	/* MMT_VERDICT_PLATEAU and _STEADY: by how much unfreed mappings grew that leak, but are hardly resident, since
-	 * memory is level. 0 without causes: they need groups by stack. */
+	 * memory is level. 0 without causes: they need rows by stack. */
 	uint64_t unfreed_growth_bytes;
 	/* True if residency was recorded near the start of the window, and later in it. Then end_bytes - start_bytes,
 	 * or in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
@@ -727,7 +727,7 @@ struct mmt_report {
 	uint64_t from_ns, to_ns;    /* the window */
 	uint64_t allocations_to_ns; /* mappings made in [from_ns, allocations_to_ns) count */
 	bool windowed;		    /* the options select a part of the recording */
-	enum mmt_group_by by, then_by;
+	enum mmt_row_key by, then_by;
 	uint32_t classes;	 /* of the options */
 	const char *const *hide; /* as requested */
 	size_t hide_count;
@@ -737,20 +737,20 @@ struct mmt_report {
 	size_t ignore_count;
 	/* What the sums below would be without classes, focus and ignore; committed: with committed_before_bytes. */
 	uint64_t unfiltered_unfreed_bytes, unfiltered_committed_bytes;
-	bool stacks_recorded;		  /* for every call; false: not, or unknown */
-	uint32_t mapping_limit;		  /* vm.max_map_count when it was recorded; 0: not known */
+	bool stacks_recorded;			 /* for every call; false: not, or unknown */
+	uint32_t mapping_limit;			 /* vm.max_map_count when it was recorded; 0: not known */
 	const struct mmt_process *most_mappings; /* the process that has most of them; NULL: there is none */
-	uint32_t stack_dump_bytes;	  /* requested size for every call; 0: none, or unknown */
-	uint64_t start_realtime_ns;	  /* since the epoch; 0: unknown */
+	uint32_t stack_dump_bytes;		 /* requested size for every call; 0: none, or unknown */
+	uint64_t start_realtime_ns;		 /* since the epoch; 0: unknown */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls in the window, of the selected processes; by enum mmt_event_count */
 	uint64_t failed_calls;		  /* total of `failures` */
 	struct mmt_completeness completeness;
 	const struct mmt_process *processes;
 	size_t process_count;
-	size_t left_out_process_count;	/* number of processes that the options do not select */
-	const struct mmt_group *groups; /* by id: largest memory_bytes first, then the largest without memory */
-	size_t group_count;
-	const struct mmt_cause *causes; /* leaks, then the others, largest memory_bytes first; none unless the groups
+	size_t left_out_process_count; /* number of processes that the options do not select */
+	const struct mmt_row *rows;    /* by id: largest memory_bytes first, then the largest without memory */
+	size_t row_count;
+	const struct mmt_cause *causes; /* leaks, then the others, largest memory_bytes first; none unless the rows
 					   are stacks */
 	size_t cause_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes,
@@ -772,7 +772,7 @@ struct mmt_report {
 	size_t step_count;
 	const struct mmt_module *modules; /* whose build-ids are known; of several at one path the first */
 	size_t module_count;
-	const struct mmt_part *parts; /* sorted by group; only if the options have `lifetime_steps` */
+	const struct mmt_part *parts; /* sorted by row; only if the options have `lifetime_steps` */
 	size_t part_count;
 	uint64_t lifetime_step_ns;
 	uint32_t lifetime_steps;      /* number of steps; the last one includes to_ns */
@@ -816,8 +816,8 @@ MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *
 					       struct mmt_report **report_ret) MMT_MUST_CHECK;
 
 /* What to call a row or a cause of this report. Other rows of its cause count too. */
-MMT_PUBLIC enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const struct mmt_group *group);
-MMT_PUBLIC enum mmt_row_verdict mmt_cause_verdict(const struct mmt_report *report, const struct mmt_cause *cause);
+MMT_PUBLIC enum mmt_row_verdict mmt_verdict_of_row(const struct mmt_report *report, const struct mmt_row *row);
+MMT_PUBLIC enum mmt_row_verdict mmt_verdict_of_cause(const struct mmt_report *report, const struct mmt_cause *cause);
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);

@@ -71,26 +71,26 @@ static void put_date(const struct mmt_report *report, uint64_t ns, FILE *stream)
 	fprintf(stream, "%s.%03" PRIu64 "%.3s:%s", date, realtime_ns / 1000000 % 1000, zone, zone + 3);
 }
 
-/* The name of a group or, of a stack, its innermost function of the program. */
-static const char *group_name(const struct mmt_group *group, char room[EXPORT_NAME_BYTES])
+/* The name of a row or, of a stack, its innermost function of the program. */
+static const char *row_name(const struct mmt_row *row, char room[EXPORT_NAME_BYTES])
 {
-	if (group->name)
-		return group->name;
-	if (!group->frame_count)
-		return group->lost ? "[lost]" : "[no stack]";
-	return export_frame_name(export_origin(group), room);
+	if (row->name)
+		return row->name;
+	if (!row->frame_count)
+		return row->lost ? "[lost]" : "[no stack]";
+	return export_frame_name(export_origin(row), room);
 }
 
 /* In the order of flamegraph.pl: from the outermost function to the innermost. */
-static void put_stack(FILE *stream, const struct mmt_group *group)
+static void put_stack(FILE *stream, const struct mmt_row *row)
 {
 	char room[EXPORT_NAME_BYTES];
 
 	fputs(",\"", stream);
-	for (size_t i = group->frame_count; i-- > 0;) {
-		const char *name = export_frame_name(group->frames[i], room);
+	for (size_t i = row->frame_count; i-- > 0;) {
+		const char *name = export_frame_name(row->frames[i], room);
 
-		if (i + 1 == group->frame_count && is_formula(name))
+		if (i + 1 == row->frame_count && is_formula(name))
 			putc('\'', stream);
 		put_quoted_part(stream, name, ';');
 		if (i)
@@ -105,8 +105,8 @@ static void put_steps(const struct mmt_report *report, const struct selection *s
 
 	fputs("seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes", stream);
 	for (size_t i = 0; i < selection->count; i++) {
-		fprintf(stream, ",\"#%" PRIu32 " ", selection->groups[i]->id);
-		put_quoted_part(stream, group_name(selection->groups[i], room), 0);
+		fprintf(stream, ",\"#%" PRIu32 " ", selection->rows[i]->id);
+		put_quoted_part(stream, row_name(selection->rows[i], room), 0);
 		fputs(" unfreed_bytes\"", stream);
 	}
 	fputs(END_OF_RECORD, stream);
@@ -123,9 +123,9 @@ static void put_steps(const struct mmt_report *report, const struct selection *s
 		put_number(stream, step->unfreed_bytes);
 		put_number(stream, step->reserved_bytes);
 		for (size_t j = 0; j < selection->count; j++) {
-			const struct mmt_group *group = selection->groups[j];
+			const struct mmt_row *row = selection->rows[j];
 
-			put_number(stream, i < group->step_count ? group->step_bytes[i] : MMT_UNKNOWN);
+			put_number(stream, i < row->step_count ? row->step_bytes[i] : MMT_UNKNOWN);
 		}
 		fputs(END_OF_RECORD, stream);
 	}
@@ -138,44 +138,44 @@ static void put_time(const struct mmt_report *report, bool known, uint64_t ns, F
 		put_seconds(report, ns, stream);
 }
 
-static void put_group(const struct mmt_report *report, const struct mmt_group *group, FILE *stream)
+static void put_row(const struct mmt_report *report, const struct mmt_row *row, FILE *stream)
 {
-	bool any = group->unfreed_count > 0;
+	bool any = row->unfreed_count > 0;
 	char room[EXPORT_NAME_BYTES];
 
-	fprintf(stream, "%" PRIu32 ",", group->id);
-	put_text(stream, group_name(group, room));
-	put_number(stream, group->memory_bytes);
-	put_number(stream, group->resident_bytes);
-	put_number(stream, group->resident_before_bytes);
-	put_number(stream, group->committed_bytes);
-	put_number(stream, group->committed_before_bytes);
-	put_number(stream, group->unfreed_bytes);
-	put_number(stream, group->unfreed_count);
-	put_number(stream, group->reserved_bytes);
-	put_number(stream, group->peak_bytes);
-	put_number(stream, group->allocated_bytes);
-	put_number(stream, group->allocated_count);
-	put_number(stream, group->freed_bytes);
-	put_number(stream, group->freed_count);
-	put_time(report, any, group->first_ns, stream);
-	put_time(report, any, group->last_ns, stream);
-	put_stack(stream, group);
-	if (group->identity)
-		fprintf(stream, ",\"%016" PRIx64 "\"", group->identity);
+	fprintf(stream, "%" PRIu32 ",", row->id);
+	put_text(stream, row_name(row, room));
+	put_number(stream, row->memory_bytes);
+	put_number(stream, row->resident_bytes);
+	put_number(stream, row->resident_before_bytes);
+	put_number(stream, row->committed_bytes);
+	put_number(stream, row->committed_before_bytes);
+	put_number(stream, row->unfreed_bytes);
+	put_number(stream, row->unfreed_count);
+	put_number(stream, row->reserved_bytes);
+	put_number(stream, row->peak_bytes);
+	put_number(stream, row->allocated_bytes);
+	put_number(stream, row->allocated_count);
+	put_number(stream, row->freed_bytes);
+	put_number(stream, row->freed_count);
+	put_time(report, any, row->first_ns, stream);
+	put_time(report, any, row->last_ns, stream);
+	put_stack(stream, row);
+	if (row->identity)
+		fprintf(stream, ",\"%016" PRIx64 "\"", row->identity);
 	else
 		putc(',', stream);
 	fputs(END_OF_RECORD, stream);
 }
 
-static void put_groups(const struct mmt_report *report, const struct selection *selection, FILE *stream)
+static void put_rows(const struct mmt_report *report, const struct selection *selection, FILE *stream)
 {
 	fputs("id,name,memory_bytes,resident_bytes,resident_before_bytes,committed_bytes,committed_before_bytes,"
 	      "unfreed_bytes,unfreed_count,reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,"
 	      "freed_count,first_seconds,last_seconds,stack,identity" END_OF_RECORD,
 	      stream);
 	for (size_t i = 0; i < selection->count; i++)
-		put_group(report, selection->groups[i], stream);
+		put_row(report, selection->rows[i], stream);
 }
 
 struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const struct mmt_text_options *options,
@@ -189,7 +189,7 @@ struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const st
 	if (report->every_ns)
 		put_steps(report, &selection, stream);
 	else
-		put_groups(report, &selection, stream);
+		put_rows(report, &selection, stream);
 	selection_deinit(&selection);
 	return error;
 }

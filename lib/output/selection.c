@@ -6,46 +6,45 @@
 #include "base/errors.h"
 #include "base/saturating-sum.h"
 
-/* The bytes that the group holds, or uses in memory that others reserved. */
-static uint64_t held_bytes(const struct mmt_group *group)
+/* The bytes that the row holds, or uses in memory that others reserved. */
+static uint64_t held_bytes(const struct mmt_row *row)
 {
-	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
+	uint64_t committed = row->committed_bytes + row->committed_before_bytes;
 
-	return group->unfreed_bytes > committed ? group->unfreed_bytes : committed;
+	return row->unfreed_bytes > committed ? row->unfreed_bytes : committed;
 }
 
 /* Larger comes first; for the age older does, so that key is inverted. */
-static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
+static uint64_t sort_key(const struct mmt_row *row, enum mmt_sort sort)
 {
 	switch (sort) {
 	case MMT_SORT_COUNT:
-		return group->unfreed_count;
+		return row->unfreed_count;
 	case MMT_SORT_RESIDENT:
-		return group->resident_bytes == MMT_UNKNOWN ? 0 : group->memory_bytes;
+		return row->resident_bytes == MMT_UNKNOWN ? 0 : row->memory_bytes;
 	case MMT_SORT_COMMITTED:
-		return saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX);
+		return saturating_add(row->committed_bytes, row->committed_before_bytes, MMT_BYTES_MAX);
 	case MMT_SORT_ALLOCATED:
-		return group->allocated_bytes;
+		return row->allocated_bytes;
 	case MMT_SORT_FREED:
-		return group->freed_bytes;
+		return row->freed_bytes;
 	case MMT_SORT_AGE:
-		return group->unfreed_bytes ? UINT64_MAX - group->first_ns : 0;
+		return row->unfreed_bytes ? UINT64_MAX - row->first_ns : 0;
 	case MMT_SORT_PEAK:
-		return group->peak_bytes;
+		return row->peak_bytes;
 	case MMT_SORT_MEMORY:
-		return group->memory_bytes;
+		return row->memory_bytes;
 	case MMT_SORT_MAPPINGS:
-		return group->mapping_count;
+		return row->mapping_count;
 	case MMT_SORT_UNFREED:
 		break;
 	}
-	return held_bytes(group);
+	return held_bytes(row);
 }
 
-static int compare_groups(const void *left, const void *right, void *context)
+static int compare_rows(const void *left, const void *right, void *context)
 {
-	const struct mmt_group *a = *(const struct mmt_group *const *)left,
-			       *b = *(const struct mmt_group *const *)right;
+	const struct mmt_row *a = *(const struct mmt_row *const *)left, *b = *(const struct mmt_row *const *)right;
 	enum mmt_sort sort = *(const enum mmt_sort *)context;
 	uint64_t a_key = sort_key(a, sort), b_key = sort_key(b, sort);
 
@@ -54,57 +53,56 @@ static int compare_groups(const void *left, const void *right, void *context)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static void add_hidden(struct hidden_groups *hidden, const struct mmt_group *group, uint64_t bytes)
+static void add_hidden(struct hidden_rows *hidden, const struct mmt_row *row, uint64_t bytes)
 {
 	hidden->count++;
 	hidden->bytes = saturating_add(hidden->bytes, bytes, MMT_BYTES_MAX);
-	hidden->memory_bytes = saturating_add(hidden->memory_bytes, group->memory_bytes, MMT_BYTES_MAX);
+	hidden->memory_bytes = saturating_add(hidden->memory_bytes, row->memory_bytes, MMT_BYTES_MAX);
 }
 
-static void hide_group(struct selection *selection, const struct mmt_group *group)
+static void hide_row(struct selection *selection, const struct mmt_row *row)
 {
-	if (group->unfreed_bytes || group->memory_bytes)
-		add_hidden(&selection->hidden, group, group->unfreed_bytes);
-	add_hidden(&selection->hidden_by_allocated, group, group->allocated_bytes);
-	if (group->freed_bytes)
-		add_hidden(&selection->hidden_by_freed, group, group->freed_bytes);
+	if (row->unfreed_bytes || row->memory_bytes)
+		add_hidden(&selection->hidden, row, row->unfreed_bytes);
+	add_hidden(&selection->hidden_by_allocated, row, row->allocated_bytes);
+	if (row->freed_bytes)
+		add_hidden(&selection->hidden_by_freed, row, row->freed_bytes);
 }
 
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret)
 {
-	return selection_of_groups(report->groups, report->group_count, options, freed_too, selection_ret);
+	return selection_of_rows(report->rows, report->row_count, options, freed_too, selection_ret);
 }
 
-struct mmt_error *selection_of_groups(const struct mmt_group *groups, size_t count,
-				      const struct mmt_text_options *options, bool freed_too,
-				      struct selection *selection_ret)
+struct mmt_error *selection_of_rows(const struct mmt_row *rows, size_t count, const struct mmt_text_options *options,
+				    bool freed_too, struct selection *selection_ret)
 {
-	struct selection selection = {.groups = calloc(count + 1, sizeof(const struct mmt_group *))};
+	struct selection selection = {.rows = calloc(count + 1, sizeof(const struct mmt_row *))};
 	enum mmt_sort sort = options->sort;
 
-	if (!selection.groups)
+	if (!selection.rows)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
-		const struct mmt_group *group = &groups[i];
+		const struct mmt_row *row = &rows[i];
 
-		if (!freed_too && (!held_bytes(group) || (sort == MMT_SORT_MEMORY && group->joined_to)))
+		if (!freed_too && (!held_bytes(row) || (sort == MMT_SORT_MEMORY && row->joined_to)))
 			continue;
-		if (held_bytes(group) >= options->min_bytes)
-			selection.groups[selection.count++] = group;
+		if (held_bytes(row) >= options->min_bytes)
+			selection.rows[selection.count++] = row;
 		else
-			hide_group(&selection, group);
+			hide_row(&selection, row);
 	}
-	qsort_r(selection.groups, selection.count, sizeof(*selection.groups), compare_groups, &sort);
+	qsort_r(selection.rows, selection.count, sizeof(*selection.rows), compare_rows, &sort);
 	while (options->limit && selection.count > options->limit)
-		hide_group(&selection, selection.groups[--selection.count]);
+		hide_row(&selection, selection.rows[--selection.count]);
 	*selection_ret = selection;
 	return NULL;
 }
 
 void selection_deinit(struct selection *selection)
 {
-	free(selection->groups);
+	free(selection->rows);
 }
 
 static uint64_t magnitude(const struct mmt_diff_entry *entry)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Chooses and sorts the groups of a report, or the entries of a diff, that are shown. */
+/* Chooses and sorts the rows of a report, or the entries of a diff, that are shown. */
 #ifndef OUTPUT_SELECTION_H
 #define OUTPUT_SELECTION_H
 
 #include <mmtrace/output.h>
 
-/* Groups omitted by the limit or by min_bytes. */
-struct hidden_groups {
+/* Rows omitted by the limit or by min_bytes. */
+struct hidden_rows {
 	size_t count;
 	uint64_t bytes;
 	uint64_t memory_bytes;
 };
 
 struct selection {
-	const struct mmt_group **groups; /* owned array */
+	const struct mmt_row **rows; /* owned array */
 	size_t count;
-	struct hidden_groups hidden; /* number of omitted groups with unfreed bytes, and these bytes */
-	struct hidden_groups hidden_by_allocated, hidden_by_freed; /* number of omitted groups, and the bytes that they
+	struct hidden_rows hidden; /* number of omitted rows with unfreed bytes, and these bytes */
+	struct hidden_rows hidden_by_allocated, hidden_by_freed; /* number of omitted rows, and the bytes that they
 								      mapped; number of those that freed memory */
 };
 
@@ -26,15 +26,14 @@ static inline bool selection_has_patterns(const struct mmt_report *report)
 	return report->focus_count || report->ignore_count;
 }
 
-/* `freed_too`: also select groups without unfreed bytes and, if sorted by memory, groups that only reserved what
+/* `freed_too`: also select rows without unfreed bytes and, if sorted by memory, rows that only reserved what
  * another one shows. */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
 
-/* The same for these groups, such as the inner groups of a group. */
-struct mmt_error *selection_of_groups(const struct mmt_group *groups, size_t count,
-				      const struct mmt_text_options *options, bool freed_too,
-				      struct selection *selection_ret) MMT_MUST_CHECK;
+/* The same for these rows, such as the inner rows of a row. */
+struct mmt_error *selection_of_rows(const struct mmt_row *rows, size_t count, const struct mmt_text_options *options,
+				    bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
 
 void selection_deinit(struct selection *selection);
 

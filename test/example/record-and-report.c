@@ -20,14 +20,14 @@ static struct mmt_error *record(char **command, const char *file)
 	return error ? error : write_error;
 }
 
-static void print_group(const struct mmt_group *group)
+static void print_row(const struct mmt_row *row)
 {
 	char size[MMT_SIZE_TEXT];
 
-	printf("%s in %" PRIu64 " mappings\n", mmt_format_bytes(group->unfreed_bytes, size), group->unfreed_count);
-	for (size_t i = 0; i < group->frame_count; i++) {
+	printf("%s in %" PRIu64 " mappings\n", mmt_format_bytes(row->unfreed_bytes, size), row->unfreed_count);
+	for (size_t i = 0; i < row->frame_count; i++) {
 		fputs("    ", stdout);
-		mmt_write_escaped(group->frames[i]->function ? group->frames[i]->function : "?", stdout);
+		mmt_write_escaped(row->frames[i]->function ? row->frames[i]->function : "?", stdout);
 		putchar('\n');
 	}
 }
@@ -50,8 +50,8 @@ int main(int argc, char **argv)
 		mmt_error_destroy(error);
 		return 1;
 	}
-	for (size_t i = 0; i < report->group_count && i < 3; i++)
-		print_group(&report->groups[i]);
+	for (size_t i = 0; i < report->row_count && i < 3; i++)
+		print_row(&report->rows[i]);
 	mmt_report_destroy(report);
 	return 0;
 }

@@ -47,18 +47,18 @@ static void check_sums(const struct mmt_report *report)
 {
 	uint64_t unfreed = 0, accessible_or_not = 0;
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 
 		/* The report warns that sums of that size are not exact. */
-		if (group->allocated_bytes >= MMT_BYTES_MAX)
+		if (row->allocated_bytes >= MMT_BYTES_MAX)
 			return;
-		if (group->allocated_bytes - group->freed_bytes != group->unfreed_bytes ||
-		    group->allocated_count - group->freed_count != group->unfreed_count)
+		if (row->allocated_bytes - row->freed_bytes != row->unfreed_bytes ||
+		    row->allocated_count - row->freed_count != row->unfreed_count)
 			abort();
-		unfreed += group->unfreed_bytes;
-		/* A group may have made accessible what another one reserved: only the sum must be right. */
-		accessible_or_not += group->committed_bytes + group->reserved_bytes;
+		unfreed += row->unfreed_bytes;
+		/* A row may have made accessible what another one reserved: only the sum must be right. */
+		accessible_or_not += row->committed_bytes + row->reserved_bytes;
 	}
 	if (unfreed != report->unfreed_bytes || accessible_or_not != unfreed)
 		abort();

@@ -27,21 +27,21 @@ static const char *const warnings[] = {WARNING};
 static const enum mmt_warning codes[] = {MMT_WARNING_MODULE_UNUSABLE};
 static const struct mmt_lifetime lifetimes[] = {{0, MMT_STILL_MAPPED, 8192, 2}, {3, 5, 4096, 1}};
 
-static struct mmt_report hostile_report(struct mmt_group *groups, struct mmt_part *parts)
+static struct mmt_report hostile_report(struct mmt_row *rows, struct mmt_part *parts)
 {
 	static struct mmt_mark marks[2];
 	struct mmt_report report = sample_report();
 
-	groups[0] = sample_groups[0];
-	groups[1] = (struct mmt_group){.id = 2,
-				       .frames = stack,
-				       .frame_count = sizeof(stack) / sizeof(stack[0]),
-				       .unfreed_bytes = 8192,
-				       .unfreed_count = 2,
-				       .allocated_bytes = 12288,
-				       .allocated_count = 3,
-				       .resident_bytes = MMT_UNKNOWN};
-	parts[0] = (struct mmt_part){.group = 1,
+	rows[0] = sample_rows[0];
+	rows[1] = (struct mmt_row){.id = 2,
+				   .frames = stack,
+				   .frame_count = sizeof(stack) / sizeof(stack[0]),
+				   .unfreed_bytes = 8192,
+				   .unfreed_count = 2,
+				   .allocated_bytes = 12288,
+				   .allocated_count = 3,
+				   .resident_bytes = MMT_UNKNOWN};
+	parts[0] = (struct mmt_part){.row = 1,
 				     .thread = {.pid = 1, .tid = 1, .name = IMAGE},
 				     .memory_class = MMT_CLASS_FILE,
 				     .file = "/tmp/" IMAGE,
@@ -49,15 +49,15 @@ static struct mmt_report hostile_report(struct mmt_group *groups, struct mmt_par
 				     .lifetimes = lifetimes,
 				     .lifetime_count = 2};
 	parts[1] = parts[0];
-	parts[1].group = 0;
+	parts[1].row = 0;
 	parts[1].thread.name = SCRIPT;
 	parts[1].thread.tid = 2;
 	parts[1].memory_class = MMT_CLASS_ANON;
 	report.input = SCRIPT;
 	report.command_line = IMAGE;
 	report.processes = &process;
-	report.groups = groups;
-	report.group_count = 2;
+	report.rows = rows;
+	report.row_count = 2;
 	report.parts = parts;
 	report.part_count = 2;
 	report.lifetime_steps = 10;
@@ -79,10 +79,10 @@ static struct mmt_report hostile_report(struct mmt_group *groups, struct mmt_par
 
 int main(int argc, char **argv)
 {
-	static struct mmt_group groups[2];
+	static struct mmt_row rows[2];
 	static struct mmt_part parts[2];
 	const struct mmt_text_options options = {0};
-	struct mmt_report report = hostile_report(groups, parts);
+	struct mmt_report report = hostile_report(rows, parts);
 	struct mmt_diff *diff = NULL;
 	struct mmt_error *error;
 

@@ -16,57 +16,57 @@ static const char *const stored[] = {"data/leak.data", "data/more.data", "data/p
 static const char *const *recordings = stored;
 static int recording_count = sizeof(stored) / sizeof(*stored);
 
-static void check_group(const struct mmt_report *report, const struct mmt_group *group)
+static void check_row(const struct mmt_report *report, const struct mmt_row *row)
 {
 	uint64_t by_class = 0;
 
-	ck_assert_uint_eq(group->allocated_bytes - group->freed_bytes, group->unfreed_bytes);
+	ck_assert_uint_eq(row->allocated_bytes - row->freed_bytes, row->unfreed_bytes);
 	if (!report->completeness.reconciled_bytes)
-		ck_assert_uint_eq(group->allocated_count - group->freed_count, group->unfreed_count);
-	ck_assert_uint_le(group->reserved_bytes, group->unfreed_bytes);
-	ck_assert_uint_ge(group->peak_bytes, group->unfreed_bytes);
+		ck_assert_uint_eq(row->allocated_count - row->freed_count, row->unfreed_count);
+	ck_assert_uint_le(row->reserved_bytes, row->unfreed_bytes);
+	ck_assert_uint_ge(row->peak_bytes, row->unfreed_bytes);
 	/* Memory of one class may become code and stop being code. */
 	if (!report->classes && report->by != MMT_BY_CLASS && report->by != MMT_BY_FILE)
-		ck_assert_uint_le(group->peak_bytes, group->allocated_bytes);
-	ck_assert_uint_le(group->peak_bytes, report->peak_bytes);
-	ck_assert_uint_eq(group->trend[MMT_TREND_POINTS - 1], group->unfreed_bytes);
+		ck_assert_uint_le(row->peak_bytes, row->allocated_bytes);
+	ck_assert_uint_le(row->peak_bytes, report->peak_bytes);
+	ck_assert_uint_eq(row->trend[MMT_TREND_POINTS - 1], row->unfreed_bytes);
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
-		by_class += group->class_bytes[kind];
-		ck_assert(!group->class_bytes[kind] || !report->classes || (report->classes >> kind & 1));
+		by_class += row->class_bytes[kind];
+		ck_assert(!row->class_bytes[kind] || !report->classes || (report->classes >> kind & 1));
 	}
-	ck_assert_uint_eq(by_class, group->unfreed_bytes);
-	ck_assert(!group->unfreed_count == !group->thread_count);
+	ck_assert_uint_eq(by_class, row->unfreed_bytes);
+	ck_assert(!row->unfreed_count == !row->thread_count);
 	/* Memory mapped by lost calls has no allocations to count. */
 	if (report->completeness.reconciled_bytes)
 		return;
-	ck_assert(!group->unfreed_count == !group->unfreed_bytes);
-	ck_assert_uint_ge(group->original_bytes, group->unfreed_bytes);
-	if (!group->unfreed_count)
+	ck_assert(!row->unfreed_count == !row->unfreed_bytes);
+	ck_assert_uint_ge(row->original_bytes, row->unfreed_bytes);
+	if (!row->unfreed_count)
 		return;
-	ck_assert_uint_le(group->smallest_bytes, group->largest_bytes);
-	ck_assert_uint_le(group->unfreed_count * group->smallest_bytes, group->unfreed_bytes);
-	ck_assert_uint_ge(group->unfreed_count * group->largest_bytes, group->unfreed_bytes);
-	ck_assert_uint_ge(group->first_ns, report->from_ns);
-	ck_assert_uint_le(group->first_ns, group->last_ns);
-	ck_assert(group->last_ns < report->allocations_to_ns || report->allocations_to_ns == report->to_ns);
+	ck_assert_uint_le(row->smallest_bytes, row->largest_bytes);
+	ck_assert_uint_le(row->unfreed_count * row->smallest_bytes, row->unfreed_bytes);
+	ck_assert_uint_ge(row->unfreed_count * row->largest_bytes, row->unfreed_bytes);
+	ck_assert_uint_ge(row->first_ns, report->from_ns);
+	ck_assert_uint_le(row->first_ns, row->last_ns);
+	ck_assert(row->last_ns < report->allocations_to_ns || report->allocations_to_ns == report->to_ns);
 }
 
-static void check_groups(const struct mmt_report *report)
+static void check_rows(const struct mmt_report *report)
 {
 	uint64_t allocated = 0, freed = 0, unfreed = 0, committed = 0, before = 0, reserved = 0, peaks = 0;
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 
-		check_group(report, group);
-		ck_assert_uint_eq(group->id, i + 1);
-		allocated += group->allocated_bytes;
-		freed += group->freed_bytes;
-		unfreed += group->unfreed_bytes;
-		committed += group->committed_bytes;
-		before += group->committed_before_bytes;
-		reserved += group->reserved_bytes;
-		peaks += group->peak_bytes;
+		check_row(report, row);
+		ck_assert_uint_eq(row->id, i + 1);
+		allocated += row->allocated_bytes;
+		freed += row->freed_bytes;
+		unfreed += row->unfreed_bytes;
+		committed += row->committed_bytes;
+		before += row->committed_before_bytes;
+		reserved += row->reserved_bytes;
+		peaks += row->peak_bytes;
 	}
 	ck_assert_uint_eq(report->allocated_bytes, allocated);
 	ck_assert_uint_eq(report->freed_bytes, freed);
@@ -100,8 +100,8 @@ static void check_threads(const struct mmt_report *report)
 		count += total->allocated_count;
 		released += total->released_bytes;
 	}
-	for (size_t i = 0; i < report->group_count; i++)
-		count -= report->groups[i].allocated_count;
+	for (size_t i = 0; i < report->row_count; i++)
+		count -= report->rows[i].allocated_count;
 	/* Memory mapped by lost calls belongs to no thread. */
 	if (report->completeness.reconciled_bytes) {
 		ck_assert_uint_le(allocated, report->allocated_bytes);
@@ -143,7 +143,7 @@ static bool check_report(const struct mmt_report_options *options)
 		mmt_error_destroy(error);
 		return false;
 	}
-	check_groups(report);
+	check_rows(report);
 	check_threads(report);
 	check_processes(report);
 	mmt_report_destroy(report);
@@ -158,40 +158,40 @@ struct inner_sums {
 	uint64_t classes[MMT_CLASS_KINDS], trend[MMT_TREND_POINTS], survivors[MMT_TREND_POINTS];
 };
 
-static void add_inner(struct inner_sums *sums, const struct mmt_group *group)
+static void add_inner(struct inner_sums *sums, const struct mmt_row *row)
 {
-	sums->memory += group->memory_bytes;
-	sums->unknown |= group->resident_bytes == MMT_UNKNOWN;
-	sums->unfreed += group->unfreed_bytes;
-	sums->unfreed_count += group->unfreed_count;
-	sums->original += group->original_bytes;
-	sums->committed += group->committed_bytes;
-	sums->committed_before += group->committed_before_bytes;
-	sums->reserved += group->reserved_bytes;
-	sums->resident += group->resident_bytes;
-	sums->resident_before += group->resident_before_bytes;
-	sums->allocated += group->allocated_bytes;
-	sums->allocated_count += group->allocated_count;
-	sums->freed += group->freed_bytes;
-	sums->freed_count += group->freed_count;
-	sums->mappings += group->mapping_count;
-	sums->peaks += group->peak_bytes;
-	if (group->unfreed_count) {
-		sums->smallest = group->smallest_bytes < sums->smallest ? group->smallest_bytes : sums->smallest;
-		sums->largest = group->largest_bytes > sums->largest ? group->largest_bytes : sums->largest;
-		sums->first_ns = group->first_ns < sums->first_ns ? group->first_ns : sums->first_ns;
-		sums->last_ns = group->last_ns > sums->last_ns ? group->last_ns : sums->last_ns;
+	sums->memory += row->memory_bytes;
+	sums->unknown |= row->resident_bytes == MMT_UNKNOWN;
+	sums->unfreed += row->unfreed_bytes;
+	sums->unfreed_count += row->unfreed_count;
+	sums->original += row->original_bytes;
+	sums->committed += row->committed_bytes;
+	sums->committed_before += row->committed_before_bytes;
+	sums->reserved += row->reserved_bytes;
+	sums->resident += row->resident_bytes;
+	sums->resident_before += row->resident_before_bytes;
+	sums->allocated += row->allocated_bytes;
+	sums->allocated_count += row->allocated_count;
+	sums->freed += row->freed_bytes;
+	sums->freed_count += row->freed_count;
+	sums->mappings += row->mapping_count;
+	sums->peaks += row->peak_bytes;
+	if (row->unfreed_count) {
+		sums->smallest = row->smallest_bytes < sums->smallest ? row->smallest_bytes : sums->smallest;
+		sums->largest = row->largest_bytes > sums->largest ? row->largest_bytes : sums->largest;
+		sums->first_ns = row->first_ns < sums->first_ns ? row->first_ns : sums->first_ns;
+		sums->last_ns = row->last_ns > sums->last_ns ? row->last_ns : sums->last_ns;
 	}
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
-		sums->classes[kind] += group->class_bytes[kind];
+		sums->classes[kind] += row->class_bytes[kind];
 	for (unsigned point = 0; point < MMT_TREND_POINTS; point++) {
-		sums->trend[point] += group->trend[point];
-		sums->survivors[point] += group->survivor_trend[point];
+		sums->trend[point] += row->trend[point];
+		sums->survivors[point] += row->survivor_trend[point];
 	}
 }
 
 /* In every measure that can be added up; the others are within their bounds. */
-static void check_inner_sums(const struct mmt_group *outer, const struct inner_sums *sums)
+static void check_inner_sums(const struct mmt_row *outer, const struct inner_sums *sums)
 {
 	ck_assert(sums->unknown || sums->memory == outer->memory_bytes);
 	ck_assert_uint_eq(sums->unfreed, outer->unfreed_bytes);
@@ -225,13 +225,13 @@ static void check_inner_sums(const struct mmt_group *outer, const struct inner_s
 }
 
 /* The pairs of a row of the first key add up to it. */
-static void check_outer(const struct mmt_report *pair, const struct mmt_group *outer)
+static void check_outer(const struct mmt_report *pair, const struct mmt_row *outer)
 {
 	struct inner_sums sums = {.smallest = UINT64_MAX, .first_ns = UINT64_MAX};
 	size_t length = strlen(outer->name), count = 0;
 
-	for (size_t i = 0; i < pair->group_count; i++) {
-		const struct mmt_group *inner = &pair->groups[i];
+	for (size_t i = 0; i < pair->row_count; i++) {
+		const struct mmt_row *inner = &pair->rows[i];
 
 		if (strncmp(inner->name, outer->name, length) != 0 || strncmp(inner->name + length, " / ", 3) != 0)
 			continue;
@@ -244,7 +244,7 @@ static void check_outer(const struct mmt_report *pair, const struct mmt_group *o
 	check_inner_sums(outer, &sums);
 }
 
-static void check_pair(struct mmt_report_options options, enum mmt_group_by by, enum mmt_group_by then_by)
+static void check_pair(struct mmt_report_options options, enum mmt_row_key by, enum mmt_row_key then_by)
 {
 	struct mmt_report *pair = NULL, *alone = NULL;
 	struct mmt_error *error;
@@ -257,13 +257,13 @@ static void check_pair(struct mmt_report_options options, enum mmt_group_by by, 
 	}
 	options.then_by = then_by;
 	ck_assert_ptr_null(mmt_report_create(&options, &pair));
-	check_groups(pair);
+	check_rows(pair);
 	check_threads(pair);
 	ck_assert_uint_eq(pair->unfreed_bytes, alone->unfreed_bytes);
 	ck_assert_uint_eq(pair->completeness.complete_stacks, alone->completeness.complete_stacks);
 	ck_assert_uint_eq(pair->cause_count, 0);
-	for (size_t i = 0; by != MMT_BY_THREAD && i < alone->group_count; i++)
-		check_outer(pair, &alone->groups[i]);
+	for (size_t i = 0; by != MMT_BY_THREAD && i < alone->row_count; i++)
+		check_outer(pair, &alone->rows[i]);
 	mmt_report_destroy(pair);
 	mmt_report_destroy(alone);
 }
@@ -310,7 +310,7 @@ START_TEST(figures_agree)
 		for (unsigned classes = 0; classes < CLASSES; classes++) {
 			options = describe(recording, whole, window, classes);
 			for (unsigned by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
-				options.by = (enum mmt_group_by)by;
+				options.by = (enum mmt_row_key)by;
 				made += check_report(&options);
 			}
 			for (size_t i = 0; i < whole->process_count; i++) {
@@ -339,7 +339,7 @@ START_TEST(groupings_by_two_keys_agree)
 		for (unsigned by = MMT_BY_FUNCTION; by <= MMT_BY_THREAD; by++) {
 			for (unsigned then_by = MMT_BY_FUNCTION; then_by <= MMT_BY_THREAD; then_by++) {
 				if (by != then_by)
-					check_pair(options, (enum mmt_group_by)by, (enum mmt_group_by)then_by);
+					check_pair(options, (enum mmt_row_key)by, (enum mmt_row_key)then_by);
 			}
 		}
 	}
@@ -350,7 +350,7 @@ END_TEST
 START_TEST(incompatible_keys_are_refused)
 {
 	static const struct {
-		enum mmt_group_by by, then_by;
+		enum mmt_row_key by, then_by;
 		uint32_t lifetime_steps;
 	} refused[] = {
 	    {MMT_BY_STACK, MMT_BY_CLASS, 0}, {MMT_BY_CLASS, MMT_BY_CLASS, 0}, {MMT_BY_CLASS, MMT_BY_FILE, 16}};

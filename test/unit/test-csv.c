@@ -24,12 +24,12 @@ static char *render(const struct mmt_report *report)
 static char *render_named(const char *name)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group group = sample_groups[0];
+	struct mmt_row row = sample_rows[0];
 
-	group.name = name;
-	group.frame_count = 0;
-	report.groups = &group;
-	report.group_count = 1;
+	row.name = name;
+	row.frame_count = 0;
+	report.rows = &row;
+	report.row_count = 1;
 	return render(&report);
 }
 
@@ -58,20 +58,20 @@ START_TEST(frames_have_names_or_addresses)
 			       outer = {.kind = MMT_FRAME_JIT, .function = "Main(LList;I)"};
 	const struct mmt_frame *const frames[] = {&inner, &outer};
 	struct mmt_report report = sample_report();
-	struct mmt_group group = sample_groups[0];
+	struct mmt_row row = sample_rows[0];
 	char *text;
 
-	group.frames = frames;
-	group.frame_count = 2;
-	group.origin = 0;
-	group.identity = 0xab;
-	report.groups = &group;
-	report.group_count = 1;
+	row.frames = frames;
+	row.frame_count = 2;
+	row.origin = 0;
+	row.identity = 0xab;
+	report.rows = &row;
+	report.row_count = 1;
 	text = render(&report);
 	ck_assert_msg(strstr(text, "\r\n1,\"a.so+0x12\",") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, ",\"Main(LList:I);a.so+0x12\",\"00000000000000ab\"\r\n") != NULL, "%s", text);
 	free(text);
-	group.origin = 1;
+	row.origin = 1;
 	text = render(&report);
 	ck_assert_msg(strstr(text, "\r\n1,\"Main(LList;I)\",") != NULL, "%s", text);
 	free(text);
@@ -98,7 +98,7 @@ START_TEST(each_step_is_one_record)
 	report.every_ns = 500000000;
 	report.steps = steps;
 	report.step_count = 3;
-	report.group_count = 0;
+	report.row_count = 0;
 	text = render(&report);
 	ck_assert_str_eq(text, "seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes\r\n"
 			       "2.500000000,,,5,7,2\r\n"

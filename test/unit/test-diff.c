@@ -20,15 +20,15 @@
 	{                                                                                                              \
 		.kind = MMT_FRAME_JIT, .module = "[jit]", .address = at                                                \
 	}
-#define GROUP(number, stack, bytes)                                                                                    \
+#define ROW(number, stack, bytes)                                                                                      \
 	{                                                                                                              \
 		.id = number, .frames = stack, .frame_count = sizeof(stack) / sizeof(*stack), .unfreed_bytes = bytes,  \
 		.unfreed_count = (bytes) / 4096, .resident_bytes = MMT_UNKNOWN                                         \
 	}
 #define REPORT(list, seconds)                                                                                          \
 	{                                                                                                              \
-		.input = "file", .start_ns = 0, .end_ns = (seconds)*1000000000ULL, .groups = list,                     \
-		.group_count = sizeof(list) / sizeof(*list)                                                            \
+		.input = "file", .start_ns = 0, .end_ns = (seconds)*1000000000ULL, .rows = list,                       \
+		.row_count = sizeof(list) / sizeof(*list)                                                              \
 	}
 
 static const struct mmt_frame *const leak_before[] = {FRAME("mmap", 0x7f0000001010), FRAME("leak", 0x550000001020)};
@@ -46,9 +46,9 @@ static struct mmt_diff *make_diff(const struct mmt_report *before, const struct 
 
 START_TEST(addresses_do_not_matter)
 {
-	struct mmt_group before_groups[] = {GROUP(1, leak_before, 8192)};
-	struct mmt_group after_groups[] = {GROUP(1, leak_after, 40960)};
-	struct mmt_report before = REPORT(before_groups, 2), after = REPORT(after_groups, 4);
+	struct mmt_row before_rows[] = {ROW(1, leak_before, 8192)};
+	struct mmt_row after_rows[] = {ROW(1, leak_after, 40960)};
+	struct mmt_report before = REPORT(before_rows, 2), after = REPORT(after_rows, 4);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_uint_eq(diff->entry_count, 1);
@@ -63,9 +63,9 @@ END_TEST
 
 START_TEST(every_kind_of_change)
 {
-	struct mmt_group before_groups[] = {GROUP(1, cache, 16384), GROUP(2, leak_before, 8192), GROUP(3, other, 0)};
-	struct mmt_group after_groups[] = {GROUP(1, other, 12288), GROUP(2, leak_after, 8192)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {ROW(1, cache, 16384), ROW(2, leak_before, 8192), ROW(3, other, 0)};
+	struct mmt_row after_rows[] = {ROW(1, other, 12288), ROW(2, leak_after, 8192)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_uint_eq(diff->entry_count, 2);
@@ -84,12 +84,12 @@ END_TEST
 /* Without a stack, but for different reasons: lost calls differ from calls whose stack was not recorded. */
 START_TEST(lost_calls_match_lost_calls)
 {
-	struct mmt_group before_groups[] = {{.id = 1, .unfreed_bytes = 8192}, {.id = 2, .unfreed_bytes = 4096}};
-	struct mmt_group after_groups[] = {{.id = 1, .unfreed_bytes = 8192}, {.id = 2, .unfreed_bytes = 4096}};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {{.id = 1, .unfreed_bytes = 8192}, {.id = 2, .unfreed_bytes = 4096}};
+	struct mmt_row after_rows[] = {{.id = 1, .unfreed_bytes = 8192}, {.id = 2, .unfreed_bytes = 4096}};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff;
 
-	before_groups[0].lost = after_groups[1].lost = true;
+	before_rows[0].lost = after_rows[1].lost = true;
 	diff = make_diff(&before, &after);
 	ck_assert_uint_eq(diff->entry_count, 2);
 	for (size_t i = 0; i < 2; i++) {
@@ -105,15 +105,15 @@ END_TEST
 /* A stack that maps nothing but makes reserved memory of other stacks accessible still uses memory. */
 START_TEST(commits_count_without_mappings)
 {
-	struct mmt_group before_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_before, 0)};
-	struct mmt_group after_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_after, 0), GROUP(3, other, 0)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {ROW(1, cache, 65536), ROW(2, leak_before, 0)};
+	struct mmt_row after_rows[] = {ROW(1, cache, 65536), ROW(2, leak_after, 0), ROW(3, other, 0)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff;
 
-	before_groups[1].committed_bytes = 4096;
-	after_groups[1].committed_bytes = 8192;
-	after_groups[1].committed_before_bytes = 16384;
-	after_groups[2].committed_bytes = 4096;
+	before_rows[1].committed_bytes = 4096;
+	after_rows[1].committed_bytes = 8192;
+	after_rows[1].committed_before_bytes = 16384;
+	after_rows[2].committed_bytes = 4096;
 	diff = make_diff(&before, &after);
 	ck_assert_uint_eq(diff->entry_count, 2);
 	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_GROWN);
@@ -130,9 +130,9 @@ END_TEST
 
 START_TEST(shrunk_comes_last)
 {
-	struct mmt_group before_groups[] = {GROUP(1, cache, 16384), GROUP(2, leak_before, 8192)};
-	struct mmt_group after_groups[] = {GROUP(1, leak_after, 12288), GROUP(2, cache, 4096)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {ROW(1, cache, 16384), ROW(2, leak_before, 8192)};
+	struct mmt_row after_rows[] = {ROW(1, leak_after, 12288), ROW(2, cache, 4096)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_uint_eq(diff->entry_count, 2);
@@ -148,15 +148,15 @@ START_TEST(unnamed_code_is_matched_by_rank)
 	const struct mmt_frame *const jit_a[] = {JIT_FRAME(0x1000)};
 	const struct mmt_frame *const jit_b[] = {JIT_FRAME(0x2000)};
 	const struct mmt_frame *const jit_c[] = {JIT_FRAME(0x3000)};
-	struct mmt_group before_groups[] = {GROUP(1, jit_a, 16384), GROUP(2, jit_b, 8192)};
-	struct mmt_group after_groups[] = {GROUP(1, jit_c, 20480)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {ROW(1, jit_a, 16384), ROW(2, jit_b, 8192)};
+	struct mmt_row after_rows[] = {ROW(1, jit_c, 20480)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_uint_eq(diff->entry_count, 2);
-	ck_assert_ptr_eq(diff->entries[0].before, &before_groups[0]);
+	ck_assert_ptr_eq(diff->entries[0].before, &before_rows[0]);
 	ck_assert_int_eq(diff->entries[0].bytes, 4096);
-	ck_assert_ptr_eq(diff->entries[1].before, &before_groups[1]);
+	ck_assert_ptr_eq(diff->entries[1].before, &before_rows[1]);
 	ck_assert_int_eq(diff->bytes, -4096);
 	mmt_diff_destroy(diff);
 }
@@ -174,9 +174,9 @@ static void identify(struct mmt_report *report, struct mmt_process *process, uin
 /* What the later recording of one process has is growth, whatever the earlier one had. */
 START_TEST(recordings_of_one_process_are_recognized)
 {
-	struct mmt_group before_groups[] = {GROUP(1, leak_before, 40960), GROUP(2, other, 4096)};
-	struct mmt_group after_groups[] = {GROUP(1, leak_after, 8192), GROUP(2, cache, 4096)};
-	struct mmt_report before = REPORT(before_groups, 20), after = REPORT(after_groups, 40);
+	struct mmt_row before_rows[] = {ROW(1, leak_before, 40960), ROW(2, other, 4096)};
+	struct mmt_row after_rows[] = {ROW(1, leak_after, 8192), ROW(2, cache, 4096)};
+	struct mmt_report before = REPORT(before_rows, 20), after = REPORT(after_rows, 40);
 	struct mmt_process first = {
 	    .pid = 7, .name = "a", .start_boot_ns = 50, .unfreed_bytes = 45056, .before_bytes = 8192};
 	struct mmt_process second = {.pid = 7,
@@ -237,8 +237,8 @@ START_TEST(growth_between_recordings_of_one_process)
 			{MMT_CLASS_FILE, -500},
 			{MMT_CLASS_ANON, 200},
 			{MMT_CLASS_ANON, 9}};
-	struct mmt_group groups[] = {GROUP(1, leak_before, 40960)};
-	struct mmt_report before = REPORT(groups, 20), after = REPORT(groups, 40);
+	struct mmt_row rows[] = {ROW(1, leak_before, 40960)};
+	struct mmt_report before = REPORT(rows, 20), after = REPORT(rows, 40);
 	struct mmt_process process = {.pid = 7, .name = "a", .start_boot_ns = 50};
 	int64_t sum = 0;
 	struct mmt_diff *diff;
@@ -314,8 +314,8 @@ END_TEST
 
 START_TEST(short_recordings_have_no_rates)
 {
-	struct mmt_group groups[] = {GROUP(1, leak_before, 40960)};
-	struct mmt_report before = REPORT(groups, 10), after = REPORT(groups, 9);
+	struct mmt_row rows[] = {ROW(1, leak_before, 40960)};
+	struct mmt_report before = REPORT(rows, 10), after = REPORT(rows, 9);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert(!diff->rated);
@@ -350,22 +350,22 @@ START_TEST(names_identify_a_stack)
 	STACK(cloned, NAMED("leak.constprop.0"), NAMED("main.cold"));
 	STACK(cloned_twice, NAMED("leak.part.0.isra.1"), NAMED("main [clone .llvm.123]"));
 	STACK(other_name, NAMED("leak.c"), NAMED("main"));
-	struct mmt_group before_groups[] = {GROUP(1, old, 8192)};
-	struct mmt_group after_groups[] = {GROUP(1, moved, 8192)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {ROW(1, old, 8192)};
+	struct mmt_row after_rows[] = {ROW(1, moved, 8192)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	const struct mmt_frame *const *const stacks[] = {moved, cloned, cloned_twice};
 	struct mmt_diff *diff;
 
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
-		after_groups[0].frames = stacks[i];
+		after_rows[0].frames = stacks[i];
 		diff = make_diff(&before, &after);
 		ck_assert_uint_eq(diff->entry_count, 0);
 		ck_assert_uint_eq(diff->same_count, 1);
 		ck_assert_uint_eq(diff->unchanged_count, 1);
-		ck_assert_ptr_eq(diff->unchanged[0].before, &before_groups[0]);
+		ck_assert_ptr_eq(diff->unchanged[0].before, &before_rows[0]);
 		mmt_diff_destroy(diff);
 	}
-	after_groups[0].frames = other_name;
+	after_rows[0].frames = other_name;
 	diff = make_diff(&before, &after);
 	ck_assert_uint_eq(diff->entry_count, 2);
 	mmt_diff_destroy(diff);
@@ -380,15 +380,15 @@ START_TEST(names_of_jit_code_can_contain_lines)
 	    {.kind = MMT_FRAME_JIT, .module = "[jit]", .function = "JS:serve /a/server.js:11:7"},
 	    {.kind = MMT_FRAME_JIT, .module = "[jit]", .function = "JS:other /a/server.js:11:7"}};
 	const struct mmt_frame *const stacks[][1] = {{&frames[0]}, {&frames[1]}, {&frames[2]}};
-	struct mmt_group before_groups[] = {GROUP(1, stacks[0], 8192)};
-	struct mmt_group after_groups[] = {GROUP(1, stacks[1], 8192), GROUP(2, stacks[2], 4096)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {ROW(1, stacks[0], 8192)};
+	struct mmt_row after_rows[] = {ROW(1, stacks[1], 8192), ROW(2, stacks[2], 4096)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_uint_eq(diff->same_count, 1);
 	ck_assert_uint_eq(diff->entry_count, 1);
 	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_NEW);
-	ck_assert_ptr_eq(diff->entries[0].after, &after_groups[1]);
+	ck_assert_ptr_eq(diff->entries[0].after, &after_rows[1]);
 	mmt_diff_destroy(diff);
 }
 END_TEST
@@ -401,9 +401,9 @@ START_TEST(build_ids_identify_frames_without_names)
 	STACK(other_place, NAMED("mmap"), PLACE(0x1010), PLACE(0x2010), NAMED("_start"));
 	STACK(with_names, NAMED("mmap"), NAMED("leak"), NAMED("main"), NAMED("_start"));
 	struct mmt_module one = {"/usr/bin/program", "aaaa"}, two = {"/usr/bin/program", "bbbb"};
-	struct mmt_group before_groups[] = {FROM(1, first, 8192, 1)};
-	struct mmt_group after_groups[] = {FROM(1, same_place, 12288, 1)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {FROM(1, first, 8192, 1)};
+	struct mmt_row after_rows[] = {FROM(1, same_place, 12288, 1)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	const struct {
 		const struct mmt_frame *const *frames;
 		const struct mmt_module *build;
@@ -422,7 +422,7 @@ START_TEST(build_ids_identify_frames_without_names)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct mmt_diff *diff;
 
-		after_groups[0].frames = cases[i].frames;
+		after_rows[0].frames = cases[i].frames;
 		after.modules = cases[i].build;
 		before.module_count = after.module_count = cases[i].build_ids;
 		diff = make_diff(&before, &after);
@@ -440,9 +440,9 @@ START_TEST(inlined_functions_are_uncertain)
 	STACK(open, NAMED("mmap"), NAMED("buffer"), NAMED("open"), OUTER);
 	STACK(fill, NAMED("mmap"), NAMED("buffer"), NAMED("fill"), OUTER);
 	STACK(inlined, NAMED("mmap"), OUTER);
-	struct mmt_group before_groups[] = {FROM(1, open, 16384, 1), FROM(2, fill, 8192, 1)};
-	struct mmt_group after_groups[] = {FROM(1, inlined, 24576, 1)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {FROM(1, open, 16384, 1), FROM(2, fill, 8192, 1)};
+	struct mmt_row after_rows[] = {FROM(1, inlined, 24576, 1)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_uint_eq(diff->entry_count, 2);
@@ -452,14 +452,14 @@ START_TEST(inlined_functions_are_uncertain)
 	ck_assert_ptr_null(diff->entries[0].part_of);
 	ck_assert_int_eq(diff->entries[1].change, MMT_CHANGE_GONE);
 	ck_assert_uint_eq(diff->entries[1].differing_frames, 2);
-	ck_assert_ptr_eq(diff->entries[1].part_of, &after_groups[0]);
+	ck_assert_ptr_eq(diff->entries[1].part_of, &after_rows[0]);
 	ck_assert_uint_eq(diff->growth_bytes, 0);
 	mmt_diff_destroy(diff);
 
 	diff = make_diff(&after, &before);
 	ck_assert_uint_eq(diff->entry_count, 2);
 	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_NEW);
-	ck_assert_ptr_eq(diff->entries[0].part_of, &before_groups[0]);
+	ck_assert_ptr_eq(diff->entries[0].part_of, &before_rows[0]);
 	ck_assert_int_eq(diff->entries[1].change, MMT_CHANGE_SHRUNK);
 	ck_assert_uint_eq(diff->growth_bytes, 0);
 	mmt_diff_destroy(diff);
@@ -473,9 +473,9 @@ START_TEST(another_function_is_another_stack)
 	STACK(leak_deep, NAMED("mmap"), NAMED("leak"), NAMED("parse"), DEEP);
 	STACK(other_deep, NAMED("mmap"), NAMED("other"), NAMED("parse"), DEEP);
 	STACK(by_other, NAMED("mmap"), NAMED("leak"), NAMED("load"), DEEP);
-	struct mmt_group before_groups[] = {FROM(1, leak_deep, 8192, 1)};
-	struct mmt_group after_groups[] = {FROM(1, other_deep, 8192, 1)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {FROM(1, leak_deep, 8192, 1)};
+	struct mmt_row after_rows[] = {FROM(1, other_deep, 8192, 1)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_uint_eq(diff->entry_count, 2);
@@ -484,7 +484,7 @@ START_TEST(another_function_is_another_stack)
 	mmt_diff_destroy(diff);
 
 	/* One function with another caller: two rows, and its net. */
-	after_groups[0].frames = by_other;
+	after_rows[0].frames = by_other;
 	diff = make_diff(&before, &after);
 	ck_assert_uint_eq(diff->entry_count, 2);
 	ck_assert_uint_eq(diff->uncertain_count, 0);
@@ -499,9 +499,9 @@ START_TEST(growth_of_a_wrapper_is_that_of_its_callers)
 	STACK(first, NAMED("mmap"), NAMED("wrapper"), NAMED("first"), OUTER);
 	STACK(second, NAMED("mmap"), NAMED("wrapper"), NAMED("second"), OUTER);
 	STACK(first_deeper, NAMED("mmap"), NAMED("wrapper"), NAMED("first"), NAMED("more"), OUTER);
-	struct mmt_group before_groups[] = {FROM(1, first, 16384, 1), FROM(2, second, 8192, 1)};
-	struct mmt_group after_groups[] = {FROM(1, first_deeper, 12288, 1), FROM(2, second, 12288, 1)};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_row before_rows[] = {FROM(1, first, 16384, 1), FROM(2, second, 8192, 1)};
+	struct mmt_row after_rows[] = {FROM(1, first_deeper, 12288, 1), FROM(2, second, 12288, 1)};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
 	struct mmt_diff *diff = make_diff(&before, &after);
 
 	ck_assert_int_eq(diff->bytes, 0);
@@ -512,13 +512,13 @@ START_TEST(growth_of_a_wrapper_is_that_of_its_callers)
 }
 END_TEST
 
-/* Groups with names; IDs of tasks differ between runs. */
-START_TEST(names_of_groups)
+/* Rows with names; IDs of tasks differ between runs. */
+START_TEST(names_of_rows)
 {
-	struct mmt_group before_groups[] = {{.id = 1, .name = "worker (7) / pool (8)", .unfreed_bytes = 4096}};
-	struct mmt_group after_groups[] = {{.id = 1, .name = "worker (17) / pool (18)", .unfreed_bytes = 8192},
-					   {.id = 2, .name = "worker (17) / main (17)", .unfreed_bytes = 4096}};
-	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 2);
+	struct mmt_row before_rows[] = {{.id = 1, .name = "worker (7) / pool (8)", .unfreed_bytes = 4096}};
+	struct mmt_row after_rows[] = {{.id = 1, .name = "worker (17) / pool (18)", .unfreed_bytes = 8192},
+				       {.id = 2, .name = "worker (17) / main (17)", .unfreed_bytes = 4096}};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 2);
 	struct mmt_diff *diff;
 
 	before.by = after.by = MMT_BY_PROCESS;
@@ -526,19 +526,19 @@ START_TEST(names_of_groups)
 	diff = make_diff(&before, &after);
 	ck_assert_uint_eq(diff->entry_count, 2);
 	ck_assert_int_eq(diff->bytes, 8192);
-	ck_assert_ptr_eq(diff->entries[0].before, &before_groups[0]);
+	ck_assert_ptr_eq(diff->entries[0].before, &before_rows[0]);
 	ck_assert_int_eq(diff->entries[0].bytes, 4096);
 	ck_assert_int_eq(diff->entries[1].change, MMT_CHANGE_NEW);
 	mmt_diff_destroy(diff);
 
-	after.group_count = 1;
+	after.row_count = 1;
 	/* Elsewhere, parentheses belong to the name. */
 	before.by = after.by = MMT_BY_FUNCTION;
 	before.then_by = after.then_by = MMT_BY_STACK;
 	diff = make_diff(&before, &after);
 	ck_assert_uint_eq(diff->entry_count, 2);
-	before_groups[0].name = "program+0x10";
-	after_groups[0].name = "program+0x20";
+	before_rows[0].name = "program+0x10";
+	after_rows[0].name = "program+0x20";
 	mmt_diff_destroy(diff);
 	diff = make_diff(&before, &after);
 	ck_assert_uint_eq(diff->entry_count, 1);
@@ -551,7 +551,7 @@ enum { MANY = 10000, MANY_DEPTH = 60 };
 
 struct many_stacks {
 	struct mmt_report report;
-	struct mmt_group *groups;
+	struct mmt_row *rows;
 	struct mmt_frame *frames;
 	const struct mmt_frame **places;
 	char (*names)[16];
@@ -561,12 +561,12 @@ struct many_stacks {
  * every stack has `extra` frames that are only in this report. */
 static struct many_stacks make_many(size_t own, size_t extra, const char *extra_name)
 {
-	struct many_stacks many = {.groups = calloc(MANY, sizeof(*many.groups)),
+	struct many_stacks many = {.rows = calloc(MANY, sizeof(*many.rows)),
 				   .frames = calloc((size_t)MANY * MANY_DEPTH, sizeof(*many.frames)),
 				   .places = calloc((size_t)MANY * MANY_DEPTH, sizeof(*many.places)),
 				   .names = calloc((size_t)MANY * MANY_DEPTH, sizeof(*many.names))};
 
-	ck_assert(many.groups && many.frames && many.places && many.names);
+	ck_assert(many.rows && many.frames && many.places && many.names);
 	for (size_t i = 0; i < MANY; i++) {
 		for (size_t j = 0; j < MANY_DEPTH; j++) {
 			size_t place = i * MANY_DEPTH + j;
@@ -578,19 +578,19 @@ static struct many_stacks make_many(size_t own, size_t extra, const char *extra_
 				many.frames[place].function = extra_name;
 			many.places[place] = &many.frames[place];
 		}
-		many.groups[i] = (struct mmt_group){.id = (uint32_t)i + 1,
-						    .frames = many.places + i * MANY_DEPTH,
-						    .frame_count = MANY_DEPTH,
-						    .unfreed_bytes = 4096 * (MANY - i),
-						    .unfreed_count = 1};
+		many.rows[i] = (struct mmt_row){.id = (uint32_t)i + 1,
+						.frames = many.places + i * MANY_DEPTH,
+						.frame_count = MANY_DEPTH,
+						.unfreed_bytes = 4096 * (MANY - i),
+						.unfreed_count = 1};
 	}
-	many.report = (struct mmt_report){.groups = many.groups, .group_count = MANY, .end_ns = 1};
+	many.report = (struct mmt_report){.rows = many.rows, .row_count = MANY, .end_ns = 1};
 	return many;
 }
 
 static void free_many(struct many_stacks *many)
 {
-	free(many->groups);
+	free(many->rows);
 	free(many->frames);
 	free(many->places);
 	free(many->names);
@@ -608,7 +608,7 @@ START_TEST(many_similar_stacks)
 	ck_assert_uint_eq(diff->same_count, MANY);
 	ck_assert(!diff->search_limited);
 	for (size_t i = 0; i < MANY; i++) {
-		ck_assert_ptr_eq(diff->unchanged[i].before, &before.groups[i]);
+		ck_assert_ptr_eq(diff->unchanged[i].before, &before.rows[i]);
 		ck_assert_uint_eq(diff->unchanged[i].differing_frames, 1);
 	}
 	mmt_diff_destroy(diff);
@@ -631,7 +631,7 @@ START_TEST(hostile_stacks)
 		snprintf(after.names[i * MANY_DEPTH], sizeof(after.names[0]), "a%zu", i);
 		before.frames[(i + 1) * MANY_DEPTH - 1].function = "outer before";
 		after.frames[(i + 1) * MANY_DEPTH - 1].function = "outer after";
-		before.groups[i].origin = after.groups[i].origin = 1;
+		before.rows[i].origin = after.rows[i].origin = 1;
 	}
 	diff = make_diff(&before.report, &after.report);
 	ck_assert_uint_eq(diff->entry_count, 2 * MANY);
@@ -654,7 +654,7 @@ Suite *test_suite(void)
 			unnamed_code_is_matched_by_rank, recordings_of_one_process_are_recognized, many_processes,
 			short_recordings_have_no_rates, names_identify_a_stack, names_of_jit_code_can_contain_lines,
 			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
-			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_groups,
+			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
 			many_similar_stacks, hostile_stacks);
 	return suite;
 }

@@ -98,13 +98,13 @@ START_TEST(children_end_one_after_the_other)
 		ck_assert_uint_eq(report->processes[i].unfreed_bytes, 9 * MEBIBYTE);
 		ck_assert_uint_eq(report->processes[i].before_bytes, MEBIBYTE + 3 * 4096);
 	}
-	for (size_t i = 0; i < report->group_count; i++) {
-		if (report->groups[i].unfreed_bytes)
+	for (size_t i = 0; i < report->row_count; i++) {
+		if (report->rows[i].unfreed_bytes)
 			continue;
-		ck_assert_uint_eq(report->groups[i].peak_bytes, 10 * MEBIBYTE);
-		ck_assert_uint_eq(report->groups[i].trend[MMT_TREND_POINTS - 1], 0);
+		ck_assert_uint_eq(report->rows[i].peak_bytes, 10 * MEBIBYTE);
+		ck_assert_uint_eq(report->rows[i].trend[MMT_TREND_POINTS - 1], 0);
 		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
-			ck_assert_uint_le(report->groups[i].trend[point], 10 * MEBIBYTE);
+			ck_assert_uint_le(report->rows[i].trend[point], 10 * MEBIBYTE);
 	}
 	mmt_report_destroy(report);
 }
@@ -203,9 +203,9 @@ START_TEST(a_worker_that_ended_is_judged_by_its_life)
 	options.pids = &worker;
 	options.pid_count = 1;
 	report = report_file_report(&options);
-	ck_assert_uint_eq(report->group_count, 1);
-	ck_assert_uint_eq(report->groups[0].unfreed_bytes, BLOCKS * MEBIBYTE);
-	ck_assert_uint_eq(report->groups[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_uint_eq(report->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].unfreed_bytes, BLOCKS * MEBIBYTE);
+	ck_assert_uint_eq(report->rows[0].verdict, MMT_LIFETIME_LEAK);
 	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
 	mmt_report_destroy(report);
 	options.pids = &parent;
@@ -246,7 +246,7 @@ START_TEST(pages_of_a_program_that_an_exec_replaced_are_unknown)
 	ck_assert_uint_eq(report->unfreed_bytes, MEBIBYTE);
 	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
 	ck_assert_uint_eq(report->processes[0].resident_bytes, MMT_UNKNOWN);
-	ck_assert_uint_eq(report->groups[0].resident_bytes, MMT_UNKNOWN);
+	ck_assert_uint_eq(report->rows[0].resident_bytes, MMT_UNKNOWN);
 	mmt_report_destroy(report);
 }
 END_TEST

@@ -173,15 +173,15 @@ START_TEST(the_recording_is_described)
 }
 END_TEST
 
-static void check_stack(const struct mmt_group *group, const struct mmt_stack *stack)
+static void check_stack(const struct mmt_row *row, const struct mmt_stack *stack)
 {
 	ck_assert_uint_gt(stack->number, 0);
 	ck_assert_uint_gt(stack->frame_count, 0);
-	ck_assert_uint_eq(stack->frame_count, group->frame_count);
-	ck_assert_int_eq(stack->end, group->stack_end);
+	ck_assert_uint_eq(stack->frame_count, row->frame_count);
+	ck_assert_int_eq(stack->end, row->stack_end);
 	for (size_t i = 0; i < stack->frame_count; i++) {
-		ck_assert_uint_eq(stack->frames[i]->address, group->frames[i]->address);
-		ck_assert_str_eq(stack->frames[i]->module, group->frames[i]->module);
+		ck_assert_uint_eq(stack->frames[i]->address, row->frames[i]->address);
+		ck_assert_str_eq(stack->frames[i]->module, row->frames[i]->module);
 	}
 }
 
@@ -194,7 +194,7 @@ START_TEST(stacks_match_the_report)
 
 	record_calls();
 	report = report_file_report(NULL);
-	ck_assert_uint_eq(report->group_count, 1);
+	ck_assert_uint_eq(report->row_count, 1);
 	events = open_calls();
 	find(events, MMT_EVENT_COMM);
 	require(mmt_events_symbolize(events, &stack));
@@ -203,12 +203,12 @@ START_TEST(stacks_match_the_report)
 	ck_assert_int_eq(stack->end, MMT_STACK_END_NOT_RECORDED);
 	find(events, MMT_EVENT_CALL);
 	require(mmt_events_symbolize(events, &stack));
-	check_stack(&report->groups[0], stack);
+	check_stack(&report->rows[0], stack);
 	number = stack->number;
 	find(events, MMT_EVENT_CALL); /* of another thread, from the same place */
 	require(mmt_events_symbolize(events, &stack));
 	ck_assert_uint_eq(stack->number, number);
-	check_stack(&report->groups[0], stack);
+	check_stack(&report->rows[0], stack);
 	find(events, MMT_EVENT_CALL); /* the one that failed has a stack, too */
 	require(mmt_events_symbolize(events, &stack));
 	ck_assert_uint_gt(stack->number, 0);
@@ -319,7 +319,7 @@ START_TEST(options_of_reports_have_a_size)
 	mmt_report_options_init_size(&shorter, offsetof(struct mmt_report_options, pids));
 	shorter.input = report_file_path();
 	require(mmt_report_create(&shorter, &report));
-	ck_assert_uint_eq(report->group_count, 1);
+	ck_assert_uint_eq(report->row_count, 1);
 	mmt_report_destroy(report);
 }
 END_TEST

@@ -32,7 +32,7 @@ static const struct mmt_frame frames[] = {
 
 static const struct mmt_frame *const stack[] = {&frames[0], &frames[1], &frames[2]};
 
-/* 3 mappings of 10 bytes; 4 bytes of one are unmapped; another group has neither stack nor counts. */
+/* 3 mappings of 10 bytes; 4 bytes of one are unmapped; another row has neither stack nor counts. */
 static const struct mmt_lifetime lifetimes[] = {{1, 1, 4, 0}, {1, 5, 10, 1}, {2, MMT_STILL_MAPPED, 16, 2}};
 static const struct mmt_lifetime lost[] = {{3, MMT_STILL_MAPPED, 4096, 0}};
 static const struct mmt_lifetime huge[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, UINT32_MAX}};
@@ -43,13 +43,13 @@ static const struct mmt_mark mark = {1, 2500};
 static const struct mmt_resident_reading reading = {3000, 1 << 20, 0};
 static const struct mmt_step step = {.to_ns = 9000, .unfreed_bytes = 4112, .committed_bytes = 4096};
 
-static const struct mmt_group groups[] = {
+static const struct mmt_row rows[] = {
     {.id = 1, .frames = stack, .frame_count = 3},
     {.id = 2, .lost = true},
 };
 
 static const struct mmt_part parts[] = {
-    {.group = 0,
+    {.row = 0,
      .thread = {7, 8, HOSTILE},
      .file = HOSTILE,
      .memory_class = MMT_CLASS_THREAD_STACK,
@@ -65,7 +65,7 @@ static const struct mmt_part parts[] = {
      .resident_before_bytes = 200,
      .lifetimes = lifetimes,
      .lifetime_count = 3},
-    {.group = 1,
+    {.row = 1,
      .thread = {7, 0, ""},
      .unfreed_bytes = 4096,
      .allocated_bytes = 4096,
@@ -90,8 +90,8 @@ static struct mmt_report empty_report(void)
 {
 	struct mmt_report report = sample_report();
 
-	report.groups = NULL;
-	report.group_count = 0;
+	report.rows = NULL;
+	report.row_count = 0;
 	report.process_count = 0;
 	report.resident_reading_count = 0;
 	report.from_ns = report.to_ns = report.start_ns = report.end_ns = 1000;
@@ -107,8 +107,8 @@ static struct mmt_report hostile_report(void)
 	report.input = HOSTILE;
 	report.end_ns = report.to_ns = 9000;
 	report.start_realtime_ns = 1700000000000000000;
-	report.groups = groups;
-	report.group_count = 2;
+	report.rows = rows;
+	report.row_count = 2;
 	report.parts = parts;
 	report.part_count = 2;
 	report.processes = &process;
@@ -441,7 +441,7 @@ START_TEST(many_processes)
 	for (size_t i = 0; i < PROCESSES; i++) {
 		processes[i] = (struct mmt_process){.pid = (int32_t)i + 1, .name = "worker"};
 		mapped[i] = (struct mmt_lifetime){1, MMT_STILL_MAPPED, 4096 * (i + 1), 1};
-		process_parts[i] = (struct mmt_part){.group = 0,
+		process_parts[i] = (struct mmt_part){.row = 0,
 						     .process = i,
 						     .thread = {(int32_t)i + 1, (int32_t)i + 1, "worker"},
 						     .unfreed_bytes = mapped[i].bytes,
@@ -567,11 +567,11 @@ START_TEST(long_name)
 	struct mmt_process long_process = {.pid = 7, .name = "p"};
 	struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = name};
 	const struct mmt_frame *const long_stack[] = {&frame};
-	struct mmt_group long_groups[] = {{.id = 1, .frames = long_stack, .frame_count = 1}, {.id = 2, .lost = true}};
+	struct mmt_row long_rows[] = {{.id = 1, .frames = long_stack, .frame_count = 1}, {.id = 2, .lost = true}};
 
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	report.groups = long_groups;
+	report.rows = long_rows;
 	report.processes = &long_process;
 	text = export_report(&report, formats[_i], MMT_WEIGHT_UNFREED, &size);
 	plain = inflate_all(text, size, &plain_size);

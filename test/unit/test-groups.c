@@ -7,9 +7,9 @@
 
 START_TEST(consistent_figures_pass)
 {
-	const struct mmt_group group = {.allocated_bytes = 12288, .freed_bytes = 4096, .unfreed_bytes = 8192};
+	const struct mmt_row row = {.allocated_bytes = 12288, .freed_bytes = 4096, .unfreed_bytes = 8192};
 
-	ck_assert_ptr_null(groups_verify(&group));
+	ck_assert_ptr_null(row_figures_verify(&row));
 }
 END_TEST
 
@@ -17,9 +17,9 @@ END_TEST
 START_TEST(inconsistent_figures_are_errors)
 {
 	const struct mmt_frame *const frame = &(const struct mmt_frame){.function = "leak"};
-	const struct mmt_group group = {
+	const struct mmt_row row = {
 	    .allocated_bytes = 12288, .freed_bytes = 4096, .unfreed_bytes = 4096, .frames = &frame, .frame_count = 1};
-	struct mmt_error *error = groups_verify(&group);
+	struct mmt_error *error = row_figures_verify(&row);
 
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INTERNAL);

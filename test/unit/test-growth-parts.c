@@ -333,14 +333,14 @@ START_TEST(swapped_memory_belongs_to_rows)
 	builder_finish(builder, 3000);
 	report = report_file_report(NULL);
 	ck_assert(report->swapped_known);
-	ck_assert_uint_eq(report->group_count, 3);
-	ck_assert_uint_eq(report->groups[0].swapped_bytes, 6 * PAGE);
-	ck_assert_uint_eq(report->groups[0].resident_bytes, PAGE);
-	ck_assert_uint_eq(report->groups[0].memory_bytes, 7 * PAGE);
-	ck_assert_uint_eq(report->groups[1].swapped_bytes, 0);
-	ck_assert_uint_eq(report->groups[1].memory_bytes, 5 * PAGE);
-	ck_assert_uint_eq(report->groups[2].swapped_bytes, 4 * PAGE);
-	ck_assert_uint_eq(report->groups[2].memory_bytes, 4 * PAGE);
+	ck_assert_uint_eq(report->row_count, 3);
+	ck_assert_uint_eq(report->rows[0].swapped_bytes, 6 * PAGE);
+	ck_assert_uint_eq(report->rows[0].resident_bytes, PAGE);
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 7 * PAGE);
+	ck_assert_uint_eq(report->rows[1].swapped_bytes, 0);
+	ck_assert_uint_eq(report->rows[1].memory_bytes, 5 * PAGE);
+	ck_assert_uint_eq(report->rows[2].swapped_bytes, 4 * PAGE);
+	ck_assert_uint_eq(report->rows[2].memory_bytes, 4 * PAGE);
 	ck_assert_uint_eq(report->resident_bytes, 6 * PAGE);
 	mmt_report_destroy(report);
 	/* It is known at the end only. */
@@ -348,7 +348,7 @@ START_TEST(swapped_memory_belongs_to_rows)
 	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 2950};
 	report = report_file_report(&options);
 	ck_assert(!report->swapped_known);
-	ck_assert_uint_eq(report->groups[0].swapped_bytes, 0);
+	ck_assert_uint_eq(report->rows[0].swapped_bytes, 0);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -706,8 +706,8 @@ START_TEST(window_ends_with_its_last_reading)
 	ck_assert_int_eq(report->growth.unexplained_bytes, 0);
 	ck_assert_uint_eq(report->resident_ns, BASE + 4 * SECOND);
 	ck_assert_uint_eq(report->resident_bytes, 8 * PAGE);
-	ck_assert_uint_eq(report->groups[0].resident_bytes, 8 * PAGE);
-	ck_assert_uint_eq(report->groups[0].memory_bytes, 8 * PAGE);
+	ck_assert_uint_eq(report->rows[0].resident_bytes, 8 * PAGE);
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 8 * PAGE);
 	ck_assert_uint_eq(report->processes[0].resident_bytes, 13 * PAGE);
 	mmt_report_destroy(report);
 }
@@ -1115,11 +1115,11 @@ START_TEST(memory_unmapped_after_the_last_reading_is_not_held)
 	report = report_file_report(&options);
 	ck_assert_uint_eq(report->resident_ns, BASE + 4 * SECOND);
 	ck_assert_uint_eq(report->resident_bytes, 3 * PAGE);
-	ck_assert_uint_eq(report->group_count, 2);
-	ck_assert_uint_eq(report->groups[0].resident_bytes, 3 * PAGE);
-	ck_assert_uint_eq(report->groups[1].freed_bytes, 16 * PAGE);
-	ck_assert_uint_eq(report->groups[1].resident_bytes, 0);
-	ck_assert_uint_eq(report->groups[1].memory_bytes, 0);
+	ck_assert_uint_eq(report->row_count, 2);
+	ck_assert_uint_eq(report->rows[0].resident_bytes, 3 * PAGE);
+	ck_assert_uint_eq(report->rows[1].freed_bytes, 16 * PAGE);
+	ck_assert_uint_eq(report->rows[1].resident_bytes, 0);
+	ck_assert_uint_eq(report->rows[1].memory_bytes, 0);
 	for (size_t i = 0; i < report->part_count; i++)
 		resident_bytes += report->parts[i].resident_bytes;
 	ck_assert_uint_eq(resident_bytes, 3 * PAGE);

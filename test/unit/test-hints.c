@@ -7,21 +7,21 @@
 
 #define MIB (1ull << 20)
 
-static struct mmt_group make_group(enum mmt_pattern pattern, uint64_t bytes, uint64_t count)
+static struct mmt_row make_row(enum mmt_pattern pattern, uint64_t bytes, uint64_t count)
 {
-	struct mmt_group group = {.pattern = pattern,
-				  .unfreed_bytes = bytes,
-				  .committed_bytes = bytes,
-				  .unfreed_count = count,
-				  .allocated_count = count};
+	struct mmt_row row = {.pattern = pattern,
+			      .unfreed_bytes = bytes,
+			      .committed_bytes = bytes,
+			      .unfreed_count = count,
+			      .allocated_count = count};
 
-	group.class_bytes[pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE] = bytes;
-	return group;
+	row.class_bytes[pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE] = bytes;
+	return row;
 }
 
-static void assert_hint(const struct mmt_group *group, uint64_t live_threads, const char *words)
+static void assert_hint(const struct mmt_row *row, uint64_t live_threads, const char *words)
 {
-	const char *hint = hints_of_group(group, live_threads, false);
+	const char *hint = hints_of_row(row, live_threads, false);
 
 	ck_assert_ptr_nonnull(hint);
 	ck_assert_msg(strstr(hint, words), "\"%s\" is not in: %s", words, hint);
@@ -29,9 +29,9 @@ static void assert_hint(const struct mmt_group *group, uint64_t live_threads, co
 
 START_TEST(no_hint_without_a_cause)
 {
-	struct mmt_group group = make_group(MMT_PATTERN_NONE, 64 * MIB, 64);
+	struct mmt_row row = make_row(MMT_PATTERN_NONE, 64 * MIB, 64);
 
-	ck_assert_ptr_null(hints_of_group(&group, 1, false));
+	ck_assert_ptr_null(hints_of_row(&row, 1, false));
 }
 END_TEST
 
@@ -42,11 +42,11 @@ START_TEST(small_rows_get_no_hint)
 						    MMT_PATTERN_JVM_NATIVE, MMT_PATTERN_ARRAY_BUFFER};
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
-		struct mmt_group group = make_group(patterns[i], MIB - 1, 1);
+		struct mmt_row row = make_row(patterns[i], MIB - 1, 1);
 
-		ck_assert_ptr_null(hints_of_group(&group, 1, false));
-		group.committed_before_bytes = 1;
-		ck_assert_ptr_nonnull(hints_of_group(&group, 1, false));
+		ck_assert_ptr_null(hints_of_row(&row, 1, false));
+		row.committed_before_bytes = 1;
+		ck_assert_ptr_nonnull(hints_of_row(&row, 1, false));
 	}
 }
 END_TEST
@@ -54,11 +54,11 @@ END_TEST
 /* A limit of arenas does not help against the memory of one. */
 START_TEST(one_arena_has_other_advice)
 {
-	struct mmt_group group = make_group(MMT_PATTERN_ARENA, 64 * MIB, 1);
+	struct mmt_row row = make_row(MMT_PATTERN_ARENA, 64 * MIB, 1);
 
-	ck_assert_ptr_nonnull(strstr(hints_of_group(&group, 1, false), "MALLOC_ARENA_MAX"));
-	ck_assert_ptr_null(strstr(hints_of_group(&group, 1, true), "MALLOC_ARENA_MAX"));
-	ck_assert_ptr_nonnull(strstr(hints_of_group(&group, 1, true), "heap profiler"));
+	ck_assert_ptr_nonnull(strstr(hints_of_row(&row, 1, false), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_null(strstr(hints_of_row(&row, 1, true), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_nonnull(strstr(hints_of_row(&row, 1, true), "heap profiler"));
 }
 END_TEST
 
@@ -68,16 +68,16 @@ START_TEST(few_mappings_get_no_hint)
 						    MMT_PATTERN_AIO};
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
-		struct mmt_group group = make_group(patterns[i], 32 * MIB, 8), few = group, busy = group, other = group;
+		struct mmt_row row = make_row(patterns[i], 32 * MIB, 8), few = row, busy = row, other = row;
 
-		ck_assert_ptr_nonnull(hints_of_group(&group, 1, false));
+		ck_assert_ptr_nonnull(hints_of_row(&row, 1, false));
 		few.unfreed_count = 7;
-		ck_assert_ptr_null(hints_of_group(&few, 1, false));
+		ck_assert_ptr_null(hints_of_row(&few, 1, false));
 		busy.freed_count = 8;
-		ck_assert_ptr_null(hints_of_group(&busy, 1, false));
+		ck_assert_ptr_null(hints_of_row(&busy, 1, false));
 		/* The stack's other mappings are most of it. */
 		other.unfreed_bytes = 64 * MIB;
-		ck_assert_ptr_null(hints_of_group(&other, 1, false));
+		ck_assert_ptr_null(hints_of_row(&other, 1, false));
 	}
 }
 END_TEST
@@ -85,31 +85,31 @@ END_TEST
 /* Every program loads libraries. */
 START_TEST(little_code_gets_no_hint)
 {
-	struct mmt_group few = make_group(MMT_PATTERN_CODE, 31 * MIB, 31), many = few, large = few;
+	struct mmt_row few = make_row(MMT_PATTERN_CODE, 31 * MIB, 31), many = few, large = few;
 
-	ck_assert_ptr_null(hints_of_group(&few, 1, false));
+	ck_assert_ptr_null(hints_of_row(&few, 1, false));
 	many.unfreed_count = 32;
-	ck_assert_ptr_nonnull(hints_of_group(&many, 1, false));
+	ck_assert_ptr_nonnull(hints_of_row(&many, 1, false));
 	large.committed_bytes = 32 * MIB;
-	ck_assert_ptr_nonnull(hints_of_group(&large, 1, false));
+	ck_assert_ptr_nonnull(hints_of_row(&large, 1, false));
 }
 END_TEST
 
 START_TEST(threads_that_run_or_finished)
 {
-	struct mmt_group group = make_group(MMT_PATTERN_THREAD_STACK, 48 * 8 * MIB, 48);
-	struct mmt_group few = make_group(MMT_PATTERN_THREAD_STACK, 7 * 8 * MIB, 7);
-	struct mmt_group cached = make_group(MMT_PATTERN_THREAD_STACK, 5 * MIB * 8, 20);
+	struct mmt_row row = make_row(MMT_PATTERN_THREAD_STACK, 48 * 8 * MIB, 48);
+	struct mmt_row few = make_row(MMT_PATTERN_THREAD_STACK, 7 * 8 * MIB, 7);
+	struct mmt_row cached = make_row(MMT_PATTERN_THREAD_STACK, 5 * MIB * 8, 20);
 
-	assert_hint(&group, 1, "pthread_join()");
-	assert_hint(&group, 49, "still run");
-	assert_hint(&group, 40, "glibc caches");
+	assert_hint(&row, 1, "pthread_join()");
+	assert_hint(&row, 49, "still run");
+	assert_hint(&row, 40, "glibc caches");
 	/* 20 small stacks, which glibc may all cache */
 	assert_hint(&cached, 1, "glibc caches");
-	ck_assert_ptr_null(hints_of_group(&few, 1, false));
+	ck_assert_ptr_null(hints_of_row(&few, 1, false));
 	/* The mappings of a function are not all stacks. */
-	group.name = "start (server)";
-	assert_hint(&group, 1, "glibc caches");
+	row.name = "start (server)";
+	assert_hint(&row, 1, "glibc caches");
 }
 END_TEST
 
@@ -136,11 +136,11 @@ START_TEST(tools_of_the_runtime)
 		const struct mmt_frame call = {.module = "libc.so.6", .function = "mmap"};
 		const struct mmt_frame frame = {.module = cases[i].module, .function = cases[i].function};
 		const struct mmt_frame *const frames[] = {&call, &frame};
-		struct mmt_group group = make_group(cases[i].pattern, 2 * MIB, 1);
+		struct mmt_row row = make_row(cases[i].pattern, 2 * MIB, 1);
 
-		group.frames = frames;
-		group.frame_count = 2;
-		assert_hint(&group, 1, cases[i].words);
+		row.frames = frames;
+		row.frame_count = 2;
+		assert_hint(&row, 1, cases[i].words);
 	}
 }
 END_TEST

@@ -100,7 +100,7 @@ START_TEST(hostile_names)
 	const struct mmt_frame *frames[] = {&frame};
 	const struct mmt_thread thread = {.pid = 1, .tid = 1, .name = name};
 	const struct mmt_process process = {.pid = 1, .name = name};
-	const struct mmt_group group = {
+	const struct mmt_row row = {
 	    .id = 1, .frames = frames, .frame_count = 1, .unfreed_bytes = 4096, .unfreed_count = 1};
 	const struct mmt_part part = {
 	    .thread = thread, .file = name, .unfreed_bytes = 4096, .unfreed_count = 1, .resident_bytes = MMT_UNKNOWN};
@@ -114,8 +114,8 @@ START_TEST(hostile_names)
 	report.completeness.warning_codes = &code;
 	report.completeness.warning_count = 1;
 	report.processes = &process;
-	report.groups = &group;
-	report.group_count = 1;
+	report.rows = &row;
+	report.row_count = 1;
 	report.parts = &part;
 	report.part_count = 1;
 	page = render(&report, &(struct mmt_text_options){0});
@@ -207,17 +207,17 @@ START_TEST(diff_of_one_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
 	struct mmt_diff diff = {.before = &before, .after = &after, .between_ns = 1000000000};
-	struct mmt_diff_entry unchanged[] = {{.before = &before.groups[0]}, {.before = &before.groups[1]}};
+	struct mmt_diff_entry unchanged[] = {{.before = &before.rows[0]}, {.before = &before.rows[1]}};
 	static const char *const words[] = {"One process in both recordings:", "of different programs"};
 	char *text, *data;
 	size_t size;
 	json_t *root;
 	FILE *stream;
 
-	after.group_count = 0;
+	after.row_count = 0;
 	diff.relation = _i ? MMT_DIFF_OTHER_PROGRAM : MMT_DIFF_SAME_PROCESS;
 	diff.unchanged = unchanged;
-	diff.unchanged_count = _i ? before.group_count : 0;
+	diff.unchanged_count = _i ? before.row_count : 0;
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_diff_write_html(&diff, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
@@ -225,7 +225,7 @@ START_TEST(diff_of_one_process)
 	root = load(data);
 	ck_assert_str_eq(json_string_value(json_object_get(root, "relation")), mmt_diff_relation_name(diff.relation));
 	ck_assert_ptr_nonnull(strstr(data, words[_i]));
-	ck_assert_uint_eq(json_array_size(json_object_get(root, "stacks")), _i ? before.group_count : 0);
+	ck_assert_uint_eq(json_array_size(json_object_get(root, "stacks")), _i ? before.row_count : 0);
 	json_decref(root);
 	free(data);
 	free(text);
@@ -238,12 +238,10 @@ START_TEST(diff_of_one_process_marks_common_stacks)
 {
 	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
 	static const struct mmt_frame *const frames[] = {&frame};
-	const struct mmt_group group = {
+	const struct mmt_row row = {
 	    .id = 1, .frames = frames, .frame_count = 1, .unfreed_bytes = 4096, .unfreed_count = 1};
-	const struct mmt_diff_entry entry = {.change = _i ? MMT_CHANGE_NEW : MMT_CHANGE_GROWN,
-					     .before = _i ? NULL : &group,
-					     .after = &group,
-					     .bytes = 4096};
+	const struct mmt_diff_entry entry = {
+	    .change = _i ? MMT_CHANGE_NEW : MMT_CHANGE_GROWN, .before = _i ? NULL : &row, .after = &row, .bytes = 4096};
 	struct mmt_report before = sample_report(), after = sample_report();
 	struct mmt_diff diff = {
 	    .before = &before, .after = &after, .relation = MMT_DIFF_SAME_PROCESS, .entries = &entry, .entry_count = 1};
@@ -251,8 +249,8 @@ START_TEST(diff_of_one_process_marks_common_stacks)
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
 
-	before.groups = after.groups = &group;
-	before.group_count = after.group_count = 1;
+	before.rows = after.rows = &row;
+	before.row_count = after.row_count = 1;
 	ck_assert_ptr_null(mmt_diff_write_html(&diff, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	data = cut_data(text);
@@ -267,19 +265,19 @@ START_TEST(verdicts_are_those_of_the_text)
 {
 	static const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = "f"};
 	static const struct mmt_frame *const frames[] = {&frame};
-	struct mmt_group group = {.id = 1,
-				  .frames = frames,
-				  .frame_count = 1,
-				  .unfreed_bytes = 4096,
-				  .unfreed_count = 1,
-				  .verdict = MMT_LIFETIME_LEAK,
-				  .pattern = _i ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE};
+	struct mmt_row row = {.id = 1,
+			      .frames = frames,
+			      .frame_count = 1,
+			      .unfreed_bytes = 4096,
+			      .unfreed_count = 1,
+			      .verdict = MMT_LIFETIME_LEAK,
+			      .pattern = _i ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE};
 	struct mmt_report report = sample_report();
 	char *page, *data;
 	json_t *root, *stack;
 
-	report.groups = &group;
-	report.group_count = 1;
+	report.rows = &row;
+	report.row_count = 1;
 	page = render(&report, &(struct mmt_text_options){0});
 	data = cut_data(page);
 	root = load(data);
@@ -315,7 +313,7 @@ START_TEST(long_steps)
 		}
 	}
 	for (size_t i = 0; i < PARTS; i++)
-		parts[i] = (struct mmt_part){.group = i % 2, .lifetimes = lifetimes, .lifetime_count = made};
+		parts[i] = (struct mmt_part){.row = i % 2, .lifetimes = lifetimes, .lifetime_count = made};
 	report.parts = parts;
 	report.part_count = PARTS;
 	report.lifetime_steps = STEPS;

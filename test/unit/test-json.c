@@ -49,11 +49,11 @@ static const char *string(const json_t *object, const char *key)
 START_TEST(report_fields)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
-	json_t *root, *group, *frame, *process;
+	struct mmt_row rows[2] = {sample_rows[0], sample_rows[1]};
+	json_t *root, *row, *frame, *process;
 
-	groups[0].original_bytes = 2147483648;
-	report.groups = groups;
+	rows[0].original_bytes = 2147483648;
+	report.rows = rows;
 	report.ended_bytes = 157286400;
 	report.left_out_process_count = 2;
 	root = render(&report, &(struct mmt_text_options){0});
@@ -72,14 +72,14 @@ START_TEST(report_fields)
 	process = json_array_get(json_object_get(root, "processes"), 0);
 	ck_assert_int_eq(number(process, "mismatch_bytes"), 0);
 	ck_assert(json_is_null(json_object_get(process, "parent_pid")));
-	group = json_array_get(json_object_get(root, "groups"), 0);
-	ck_assert_int_eq(number(group, "unfreed_count"), 256);
-	ck_assert_int_eq(number(group, "original_bytes"), 2147483648);
-	ck_assert_uint_eq(json_array_size(json_object_get(group, "trend")), MMT_TREND_POINTS);
-	frame = json_array_get(json_object_get(group, "frames"), 1);
+	row = json_array_get(json_object_get(root, "groups"), 0);
+	ck_assert_int_eq(number(row, "unfreed_count"), 256);
+	ck_assert_int_eq(number(row, "original_bytes"), 2147483648);
+	ck_assert_uint_eq(json_array_size(json_object_get(row, "trend")), MMT_TREND_POINTS);
+	frame = json_array_get(json_object_get(row, "frames"), 1);
 	ck_assert_str_eq(string(frame, "function"), "mmap_allocation");
 	ck_assert_int_eq(number(frame, "source_line"), 18);
-	frame = json_array_get(json_object_get(group, "frames"), 0);
+	frame = json_array_get(json_object_get(row, "frames"), 0);
 	ck_assert_str_eq(string(frame, "address"), "0x7f0000001000");
 	ck_assert(json_is_null(json_object_get(frame, "source_file")));
 	json_decref(root);
@@ -96,17 +96,17 @@ START_TEST(fields_of_commits_and_threads)
 	static const struct mmt_thread_total total = {.thread = {1, 2, "maker"}, .unfreed_bytes = 4096};
 	static const struct mmt_release release = {.bytes = 8192};
 	struct mmt_report report = sample_report();
-	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
-	json_t *root, *group, *item;
+	struct mmt_row rows[2] = {sample_rows[0], sample_rows[1]};
+	json_t *root, *row, *item;
 
-	groups[0].name = "leak.so";
-	groups[0].pattern = MMT_PATTERN_GC_HEAP;
-	groups[0].class_bytes[MMT_CLASS_GC_RESERVE] = 77;
-	groups[0].reserved_by = 2;
-	groups[0].committed_before_bytes = 5;
-	groups[0].peak_bytes = 6;
-	groups[0].peak_ns = 7;
-	report.groups = groups;
+	rows[0].name = "leak.so";
+	rows[0].pattern = MMT_PATTERN_GC_HEAP;
+	rows[0].class_bytes[MMT_CLASS_GC_RESERVE] = 77;
+	rows[0].reserved_by = 2;
+	rows[0].committed_before_bytes = 5;
+	rows[0].peak_bytes = 6;
+	rows[0].peak_ns = 7;
+	report.rows = rows;
 	report.by = MMT_BY_MODULE;
 	report.windowed = true;
 	report.failures = &failure;
@@ -116,18 +116,18 @@ START_TEST(fields_of_commits_and_threads)
 	root = render(&report, &(struct mmt_text_options){0});
 	ck_assert_str_eq(string(root, "by"), "module");
 	ck_assert(json_is_true(json_object_get(root, "windowed")));
-	group = json_array_get(json_object_get(root, "groups"), 0);
-	ck_assert_str_eq(string(group, "name"), "leak.so");
-	ck_assert_str_eq(string(group, "pattern"), "gc-heap");
-	ck_assert_int_eq(number(json_object_get(group, "class_bytes"), "gc-reserve"), 77);
-	ck_assert_int_eq(number(group, "reserved_by"), 2);
-	ck_assert_int_eq(number(group, "committed_before_bytes"), 5);
-	ck_assert_int_eq(number(group, "peak_bytes"), 6);
-	ck_assert_int_eq(number(group, "peak_ns"), 7);
-	group = json_array_get(json_object_get(root, "groups"), 1);
-	ck_assert(json_is_null(json_object_get(group, "name")));
-	ck_assert(json_is_null(json_object_get(group, "pattern")));
-	ck_assert(json_is_null(json_object_get(group, "reserved_by")));
+	row = json_array_get(json_object_get(root, "groups"), 0);
+	ck_assert_str_eq(string(row, "name"), "leak.so");
+	ck_assert_str_eq(string(row, "pattern"), "gc-heap");
+	ck_assert_int_eq(number(json_object_get(row, "class_bytes"), "gc-reserve"), 77);
+	ck_assert_int_eq(number(row, "reserved_by"), 2);
+	ck_assert_int_eq(number(row, "committed_before_bytes"), 5);
+	ck_assert_int_eq(number(row, "peak_bytes"), 6);
+	ck_assert_int_eq(number(row, "peak_ns"), 7);
+	row = json_array_get(json_object_get(root, "groups"), 1);
+	ck_assert(json_is_null(json_object_get(row, "name")));
+	ck_assert(json_is_null(json_object_get(row, "pattern")));
+	ck_assert(json_is_null(json_object_get(row, "reserved_by")));
 	item = json_array_get(json_object_get(root, "failures"), 0);
 	ck_assert_str_eq(string(item, "call"), "mmap");
 	ck_assert_int_eq(number(item, "error"), 12);
@@ -143,11 +143,11 @@ END_TEST
 START_TEST(invalid_utf8)
 {
 	struct mmt_report report = sample_report();
-	json_t *root = render(&report, &(struct mmt_text_options){0}), *group, *frame;
+	json_t *root = render(&report, &(struct mmt_text_options){0}), *row, *frame;
 
-	group = json_array_get(json_object_get(root, "groups"), 1);
-	ck_assert_str_eq(string(group, "stack_end"), "no_unwind_data");
-	frame = json_array_get(json_object_get(group, "frames"), 0);
+	row = json_array_get(json_object_get(root, "groups"), 1);
+	ck_assert_str_eq(string(row, "stack_end"), "no_unwind_data");
+	frame = json_array_get(json_object_get(row, "frames"), 0);
 	ck_assert_str_eq(string(frame, "function"), "evil\x1b[31m\\xff\n");
 	json_decref(root);
 }
@@ -188,7 +188,7 @@ START_TEST(diff_fields)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
 	struct mmt_diff_entry entry = {.change = MMT_CHANGE_NEW,
-				       .after = &sample_groups[0],
+				       .after = &sample_rows[0],
 				       .bytes = 1073741824,
 				       .committed_bytes = -4096,
 				       .count = 256,

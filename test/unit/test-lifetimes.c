@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* When memory was mapped and unmapped: the matrices, and the parts of a report's groups. */
+/* When memory was mapped and unmapped: the matrices, and the parts of a report's rows. */
 #include <check.h>
 #include <mmtrace/report.h>
 #include <stdlib.h>
@@ -141,18 +141,18 @@ START_TEST(memory_is_bounded)
 }
 END_TEST
 
-/* The parts of each group add up to it, and so do the lifetimes of each part. */
+/* The parts of each row add up to it, and so do the lifetimes of each part. */
 static void check_sums(const struct mmt_report *report)
 {
-	struct mmt_part *sums = calloc(report->group_count + 1, sizeof(*sums));
+	struct mmt_part *sums = calloc(report->row_count + 1, sizeof(*sums));
 
 	ck_assert_ptr_nonnull(sums);
 	for (size_t i = 0; i < report->part_count; i++) {
 		const struct mmt_part *part = &report->parts[i];
-		struct mmt_part *sum = &sums[part->group];
+		struct mmt_part *sum = &sums[part->row];
 		uint64_t allocated = 0, unfreed = 0;
 
-		ck_assert_uint_lt(part->group, report->group_count);
+		ck_assert_uint_lt(part->row, report->row_count);
 		ck_assert_uint_lt(part->process, report->process_count);
 		for (size_t j = 0; j < part->lifetime_count; j++) {
 			const struct mmt_lifetime *lifetime = &part->lifetimes[j];
@@ -179,34 +179,33 @@ static void check_sums(const struct mmt_report *report)
 		sum->resident_before_bytes +=
 		    part->resident_before_bytes == MMT_UNKNOWN ? 0 : part->resident_before_bytes;
 	}
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 
-		ck_assert_uint_eq(group->allocated_bytes, sums[i].allocated_bytes);
-		ck_assert_uint_eq(group->allocated_count, sums[i].allocated_count);
-		ck_assert_uint_eq(group->freed_bytes, sums[i].freed_bytes);
-		ck_assert_uint_eq(group->freed_count, sums[i].freed_count);
-		ck_assert_uint_eq(group->unfreed_bytes, sums[i].unfreed_bytes);
-		ck_assert_uint_eq(group->unfreed_count, sums[i].unfreed_count);
-		ck_assert_uint_eq(group->committed_bytes, sums[i].committed_bytes);
-		ck_assert_uint_eq(group->committed_before_bytes, sums[i].committed_before_bytes);
-		ck_assert_uint_eq(group->reserved_bytes, sums[i].reserved_bytes);
-		ck_assert_uint_eq(group->resident_bytes == MMT_UNKNOWN ? 0 : group->resident_bytes,
-				  sums[i].resident_bytes);
-		ck_assert_uint_eq(group->resident_before_bytes == MMT_UNKNOWN ? 0 : group->resident_before_bytes,
+		ck_assert_uint_eq(row->allocated_bytes, sums[i].allocated_bytes);
+		ck_assert_uint_eq(row->allocated_count, sums[i].allocated_count);
+		ck_assert_uint_eq(row->freed_bytes, sums[i].freed_bytes);
+		ck_assert_uint_eq(row->freed_count, sums[i].freed_count);
+		ck_assert_uint_eq(row->unfreed_bytes, sums[i].unfreed_bytes);
+		ck_assert_uint_eq(row->unfreed_count, sums[i].unfreed_count);
+		ck_assert_uint_eq(row->committed_bytes, sums[i].committed_bytes);
+		ck_assert_uint_eq(row->committed_before_bytes, sums[i].committed_before_bytes);
+		ck_assert_uint_eq(row->reserved_bytes, sums[i].reserved_bytes);
+		ck_assert_uint_eq(row->resident_bytes == MMT_UNKNOWN ? 0 : row->resident_bytes, sums[i].resident_bytes);
+		ck_assert_uint_eq(row->resident_before_bytes == MMT_UNKNOWN ? 0 : row->resident_before_bytes,
 				  sums[i].resident_before_bytes);
 	}
 	free(sums);
 }
 
-START_TEST(parts_add_up_to_the_groups)
+START_TEST(parts_add_up_to_the_rows)
 {
 	static const char *const inputs[] = {"data/leak.data", "data/more.data", "data/troubled.data",
 					     "data/perf.data"};
 	static const char *const ignored = "thread=nobody";
 	uint64_t age_ns = 0;
 
-	for (enum mmt_group_by by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
+	for (enum mmt_row_key by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
 		for (unsigned window = 0; window < 2; window++) {
 			struct mmt_report_options options;
 			struct mmt_report *report;
@@ -219,7 +218,7 @@ START_TEST(parts_add_up_to_the_groups)
 			options.ignore = &ignored;
 			options.ignore_count = window;
 			ck_assert_ptr_null(mmt_report_create(&options, &report));
-			ck_assert_int_eq(report->part_count > 0, report->group_count > 0);
+			ck_assert_int_eq(report->part_count > 0, report->row_count > 0);
 			ck_assert_uint_le(report->lifetime_steps, 64);
 			age_ns = (report->end_ns - report->start_ns) * 2 / 5;
 			check_sums(report);
@@ -293,7 +292,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(accounts, setup, teardown);
 	tcase_add_tests(accounts, pieces_end_one_after_the_other, releases_before_the_stack_is_known,
 			split_after_a_release, steps_double_as_time_passes, memory_is_bounded);
-	tcase_add_loop_test(reports, parts_add_up_to_the_groups, 0, 4);
+	tcase_add_loop_test(reports, parts_add_up_to_the_rows, 0, 4);
 	tcase_add_test(reports, no_parts_unless_requested);
 	tcase_add_checked_fixture(files, report_file_setup, report_file_teardown);
 	tcase_add_test(files, parts_of_a_report);

@@ -51,7 +51,7 @@ static void record(void)
 	builder_finish(builder, STOP_NS);
 }
 
-static struct mmt_report *report_by(enum mmt_group_by by)
+static struct mmt_report *report_by(enum mmt_row_key by)
 {
 	struct mmt_report_options options;
 
@@ -62,16 +62,16 @@ static struct mmt_report *report_by(enum mmt_group_by by)
 
 START_TEST(a_piece_of_the_heap_is_moved)
 {
-	static const enum mmt_group_by kinds[] = {MMT_BY_STACK, MMT_BY_CLASS, MMT_BY_PROCESS};
+	static const enum mmt_row_key kinds[] = {MMT_BY_STACK, MMT_BY_CLASS, MMT_BY_PROCESS};
 
 	record();
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		struct mmt_report *report = report_by(kinds[i]);
 
 		ck_assert_uint_eq(report->unfreed_bytes, GROWTH_BYTES);
-		ck_assert_uint_eq(report->group_count, 1);
-		ck_assert_uint_eq(report->groups[0].unfreed_bytes, GROWTH_BYTES);
-		ck_assert_uint_eq(report->groups[0].freed_bytes, 0);
+		ck_assert_uint_eq(report->row_count, 1);
+		ck_assert_uint_eq(report->rows[0].unfreed_bytes, GROWTH_BYTES);
+		ck_assert_uint_eq(report->rows[0].freed_bytes, 0);
 		mmt_report_destroy(report);
 	}
 }
@@ -79,9 +79,9 @@ END_TEST
 
 static uint64_t unfreed_of_class(const struct mmt_report *report, const char *name)
 {
-	for (size_t i = 0; i < report->group_count; i++) {
-		if (!strcmp(report->groups[i].name, name))
-			return report->groups[i].unfreed_bytes;
+	for (size_t i = 0; i < report->row_count; i++) {
+		if (!strcmp(report->rows[i].name, name))
+			return report->rows[i].unfreed_bytes;
 	}
 	return 0;
 }

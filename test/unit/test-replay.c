@@ -48,7 +48,7 @@ static void destroy(void)
 	ck_assert_int_eq(rmdir(directory), 0);
 }
 
-static struct mmt_report *report_by(enum mmt_group_by by)
+static struct mmt_report *report_by(enum mmt_row_key by)
 {
 	struct mmt_report_options options;
 	struct mmt_report *report = NULL;
@@ -82,9 +82,9 @@ static void check_file(void)
 {
 	struct mmt_report *report = report_by(MMT_BY_FILE);
 
-	ck_assert_uint_eq(report->group_count, 1);
-	ck_assert_str_eq(report->groups[0].name, "/data/file");
-	ck_assert_uint_eq(report->groups[0].unfreed_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->row_count, 1);
+	ck_assert_str_eq(report->rows[0].name, "/data/file");
+	ck_assert_uint_eq(report->rows[0].unfreed_bytes, MEBIBYTE);
 	mmt_report_destroy(report);
 }
 
@@ -391,9 +391,9 @@ START_TEST(peaks_of_threads_whose_dumps_come_late)
 	add_mmap(true, 3300, OTHER, 2);
 	add_mmap(true, 3400, PID, 1);
 	report = report_by(MMT_BY_STACK);
-	ck_assert_uint_eq(report->group_count, 3);
-	for (size_t i = 0; i < report->group_count; i++)
-		ck_assert_uint_eq(report->groups[i].peak_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->row_count, 3);
+	for (size_t i = 0; i < report->row_count; i++)
+		ck_assert_uint_eq(report->rows[i].peak_bytes, MEBIBYTE);
 	ck_assert_uint_eq(report->peak_bytes, 3 * MEBIBYTE);
 	ck_assert_uint_eq(report->peak_ns, 3100);
 	ck_assert_uint_eq(report->unfreed_bytes, 0);
@@ -445,11 +445,11 @@ static size_t count_frames(const unsigned *samples, size_t count, bool off)
 	for (size_t i = 0; i < count; i++)
 		add_deep_sample(samples[i], 2000 + i);
 	report = report_by(MMT_BY_STACK);
-	ck_assert_uint_eq(report->group_count, 1);
-	ck_assert_uint_eq(report->groups[0].unfreed_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].unfreed_bytes, MEBIBYTE);
 	ck_assert_uint_eq(report->completeness.large_dumps_off_ns, off ? 100000 - 1500 : 0);
 	ck_assert_uint_eq(report->stack_dump_bytes, off ? BUILDER_STACK_BYTES : MMT_STACK_DUMP_BYTES_MAX);
-	frames = report->groups[0].frame_count;
+	frames = report->rows[0].frame_count;
 	mmt_report_destroy(report);
 	return frames;
 }
@@ -684,15 +684,15 @@ START_TEST(late_commits_have_their_stacks)
 
 	add_late_commits();
 	report = report_by(MMT_BY_STACK);
-	ck_assert_uint_eq(report->group_count, 3);
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	ck_assert_uint_eq(report->row_count, 3);
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 		uint64_t half = COMMITTED_PAGES / 2 * 4096ULL;
 
-		if (!group->frame_count)
-			ck_assert_uint_eq(group->reserved_bytes, (COMMITTED_PAGES - 2) * 4096ULL);
+		if (!row->frame_count)
+			ck_assert_uint_eq(row->reserved_bytes, (COMMITTED_PAGES - 2) * 4096ULL);
 		else
-			ck_assert_uint_eq(group->committed_bytes, half + 4096);
+			ck_assert_uint_eq(row->committed_bytes, half + 4096);
 	}
 	/* Each call has one, also those that reserved the memory. */
 	ck_assert_uint_eq(report->completeness.truncated_stacks, 2 + 2 + COMMITTED_PAGES);
@@ -716,17 +716,17 @@ START_TEST(early_calls_are_their_process_own)
 						.result = (int64_t)(ADDRESS + (uint64_t)i * MEBIBYTE)});
 	builder_exit(builder, 3000, CHILD + 1, CHILD + 1);
 	report = report_by(MMT_BY_STACK);
-	ck_assert_uint_eq(report->group_count, 3 * CALLS);
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
-		uint64_t number = (group->frames[0]->address - 0x401000) / 0x1000;
+	ck_assert_uint_eq(report->row_count, 3 * CALLS);
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
+		uint64_t number = (row->frames[0]->address - 0x401000) / 0x1000;
 
-		ck_assert_uint_eq(group->allocated_bytes, MEBIBYTE);
+		ck_assert_uint_eq(row->allocated_bytes, MEBIBYTE);
 		ck_assert_uint_lt(number, CALLS * 3);
 		/* The ended process has released everything while others live. */
-		ck_assert_uint_eq(group->unfreed_bytes, number % 3 == 1 ? 0 : MEBIBYTE);
+		ck_assert_uint_eq(row->unfreed_bytes, number % 3 == 1 ? 0 : MEBIBYTE);
 		if (number % 3 != 1)
-			ck_assert_int_eq(group->threads[0].pid, CHILD + (int32_t)(number % 3));
+			ck_assert_int_eq(row->threads[0].pid, CHILD + (int32_t)(number % 3));
 	}
 	mmt_report_destroy(report);
 }

@@ -11,7 +11,7 @@
 #include "support/report-file.h"
 #include "support/suite.h"
 
-#define GROUPS_MAX 8
+#define ROWS_MAX 8
 #define FRAME(name, file)                                                                                              \
 	(&(const struct mmt_frame){.kind = MMT_FRAME_NATIVE,                                                           \
 				   .function = name,                                                                   \
@@ -33,31 +33,30 @@ static const struct mmt_frame *const parse[] = {FRAME("mmap", "libc.so.6"), FRAM
 
 #define STACK(list) .frames = list, .frame_count = sizeof(list) / sizeof(*(list)), .origin = 1
 
-static struct mmt_group groups[GROUPS_MAX];
+static struct mmt_row rows[ROWS_MAX];
 static struct mmt_report report;
 static struct arena arena;
 
 /* Numbers them, and gives each a resident mapping of `memory_bytes` if nothing else is set. */
-static void build(size_t count, const struct mmt_group *given)
+static void build(size_t count, const struct mmt_row *given)
 {
-	memset(groups, 0, sizeof(groups));
+	memset(rows, 0, sizeof(rows));
 	for (size_t i = 0; i < count; i++) {
-		groups[i] = given[i];
-		groups[i].id = (uint32_t)i + 1;
-		if (!groups[i].unfreed_bytes && !groups[i].reserved_by && !groups[i].committed_before_bytes)
-			groups[i].unfreed_bytes = groups[i].committed_bytes = groups[i].resident_bytes =
-			    groups[i].memory_bytes;
-		groups[i].unfreed_count = groups[i].unfreed_bytes > 0;
+		rows[i] = given[i];
+		rows[i].id = (uint32_t)i + 1;
+		if (!rows[i].unfreed_bytes && !rows[i].reserved_by && !rows[i].committed_before_bytes)
+			rows[i].unfreed_bytes = rows[i].committed_bytes = rows[i].resident_bytes = rows[i].memory_bytes;
+		rows[i].unfreed_count = rows[i].unfreed_bytes > 0;
 	}
-	report = (struct mmt_report){.groups = groups, .group_count = count};
-	ck_assert_ptr_null(row_causes_build(&report, groups, NULL, NULL, &arena));
+	report = (struct mmt_report){.rows = rows, .row_count = count};
+	ck_assert_ptr_null(row_causes_build(&report, rows, NULL, NULL, &arena));
 }
 
 #define BUILD(...)                                                                                                     \
-	build(sizeof((struct mmt_group[]){__VA_ARGS__}) / sizeof(struct mmt_group), (struct mmt_group[]){__VA_ARGS__})
+	build(sizeof((struct mmt_row[]){__VA_ARGS__}) / sizeof(struct mmt_row), (struct mmt_row[]){__VA_ARGS__})
 
 static void assert_cause(size_t place, const char *name, enum mmt_pattern pattern, uint64_t memory_bytes,
-			 size_t group_count)
+			 size_t row_count)
 {
 	const struct mmt_cause *cause = &report.causes[place];
 
@@ -65,9 +64,9 @@ static void assert_cause(size_t place, const char *name, enum mmt_pattern patter
 	ck_assert_pstr_eq(cause->name, name);
 	ck_assert_int_eq(cause->pattern, pattern);
 	ck_assert_uint_eq(cause->memory_bytes, memory_bytes);
-	ck_assert_uint_eq(cause->group_count, group_count);
-	for (size_t i = 0; i < group_count; i++)
-		ck_assert_uint_eq(groups[cause->groups[i] - 1].cause, place + 1);
+	ck_assert_uint_eq(cause->row_count, row_count);
+	for (size_t i = 0; i < row_count; i++)
+		ck_assert_uint_eq(rows[cause->rows[i] - 1].cause, place + 1);
 }
 
 static void teardown(void)
@@ -84,8 +83,8 @@ START_TEST(one_cause_for_each_function)
 	assert_cause(0, "load (server)", MMT_PATTERN_NONE, 6000, 2);
 	assert_cause(1, "parse (server)", MMT_PATTERN_NONE, 3000, 1);
 	assert_cause(2, "load (plugin.so)", MMT_PATTERN_NONE, 1000, 1);
-	ck_assert_uint_eq(report.causes[0].groups[0], 1);
-	ck_assert_uint_eq(report.causes[0].groups[1], 3);
+	ck_assert_uint_eq(report.causes[0].rows[0], 1);
+	ck_assert_uint_eq(report.causes[0].rows[1], 3);
 }
 END_TEST
 
@@ -185,9 +184,9 @@ START_TEST(commits_belong_to_the_reservation)
 	ck_assert_uint_eq(report.causes[0].reserved_bytes, 64000);
 	ck_assert_uint_eq(report.causes[0].unfreed_bytes, 64000);
 	assert_cause(1, "parse (server)", MMT_PATTERN_NONE, 300, 1);
-	ck_assert_uint_eq(groups[1].joined_to, 1);
-	ck_assert_str_eq(groups[0].hint, "arena");
-	ck_assert_uint_eq(groups[0].joined_to, 0);
+	ck_assert_uint_eq(rows[1].joined_to, 1);
+	ck_assert_str_eq(rows[0].hint, "arena");
+	ck_assert_uint_eq(rows[0].joined_to, 0);
 }
 END_TEST
 
@@ -197,7 +196,7 @@ START_TEST(reservations_with_memory_are_not_joined)
 	BUILD(
 	    {STACK(parse), .memory_bytes = 500, .committed_bytes = 500, .reserved_by = 2},
 	    {STACK(load), .memory_bytes = 10, .unfreed_bytes = 64000, .committed_bytes = 10, .reserved_bytes = 63990});
-	ck_assert_uint_eq(groups[1].joined_to, 0);
+	ck_assert_uint_eq(rows[1].joined_to, 0);
 	ck_assert_uint_eq(report.cause_count, 1);
 	assert_cause(0, "load (server)", MMT_PATTERN_NONE, 510, 2);
 }
@@ -241,11 +240,11 @@ END_TEST
 
 START_TEST(only_stacks_have_causes)
 {
-	static const enum mmt_group_by keys[][2] = {{MMT_BY_FUNCTION, MMT_BY_STACK}, {MMT_BY_THREAD, MMT_BY_CLASS}};
+	static const enum mmt_row_key keys[][2] = {{MMT_BY_FUNCTION, MMT_BY_STACK}, {MMT_BY_THREAD, MMT_BY_CLASS}};
 
 	BUILD({STACK(load), .memory_bytes = 4000});
-	report = (struct mmt_report){.groups = groups, .group_count = 1, .by = keys[_i][0], .then_by = keys[_i][1]};
-	ck_assert_ptr_null(row_causes_build(&report, groups, NULL, NULL, &arena));
+	report = (struct mmt_report){.rows = rows, .row_count = 1, .by = keys[_i][0], .then_by = keys[_i][1]};
+	ck_assert_ptr_null(row_causes_build(&report, rows, NULL, NULL, &arena));
 	ck_assert_uint_eq(report.cause_count, 0);
 }
 END_TEST
@@ -333,11 +332,11 @@ START_TEST(stacks_of_one_cause_leak_together)
 	const struct mmt_report *whole = report_of_places_in_turn(4, true);
 
 	ck_assert_int_eq(whole->growth.verdict, MMT_VERDICT_GROWING);
-	ck_assert_uint_eq(whole->group_count, 4);
+	ck_assert_uint_eq(whole->row_count, 4);
 	ck_assert_uint_eq(whole->cause_count, 1);
-	for (size_t i = 0; i < whole->group_count; i++) {
-		ck_assert_int_ne(whole->groups[i].verdict, MMT_LIFETIME_LEAK);
-		ck_assert_uint_eq(whole->groups[i].cause, 1);
+	for (size_t i = 0; i < whole->row_count; i++) {
+		ck_assert_int_ne(whole->rows[i].verdict, MMT_LIFETIME_LEAK);
+		ck_assert_uint_eq(whole->rows[i].cause, 1);
 	}
 	ck_assert(whole->causes[0].leaks_together);
 	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
@@ -354,21 +353,20 @@ START_TEST(one_verdict_in_every_grouping)
 		struct mmt_report_options options;
 
 		ck_assert_uint_eq(whole->cause_count, 1);
-		ck_assert_int_eq(mmt_cause_verdict(whole, &whole->causes[0]), MMT_ROW_LEAK);
+		ck_assert_int_eq(mmt_verdict_of_cause(whole, &whole->causes[0]), MMT_ROW_LEAK);
 		for (size_t i = 0; i < 3; i++) {
-			const struct mmt_group *group = &whole->groups[i];
-			bool is_last = group->first_ns >= START + 40 * SECOND;
+			const struct mmt_row *row = &whole->rows[i];
+			bool is_last = row->first_ns >= START + 40 * SECOND;
 
-			ck_assert_int_eq(mmt_group_verdict(whole, group),
-					 is_last ? MMT_ROW_LEAK : MMT_ROW_PART_OF_LEAK);
+			ck_assert_int_eq(mmt_verdict_of_row(whole, row), is_last ? MMT_ROW_LEAK : MMT_ROW_PART_OF_LEAK);
 		}
 		mmt_report_options_init(&options);
 		for (int by = MMT_BY_FUNCTION; by <= MMT_BY_PROCESS; by++) {
-			options.by = (enum mmt_group_by)by;
+			options.by = (enum mmt_row_key)by;
 			mmt_report_destroy(made);
 			made = report_file_report(&options);
-			ck_assert_uint_eq(made->group_count, 1);
-			ck_assert_int_eq(mmt_group_verdict(made, &made->groups[0]), MMT_ROW_LEAK);
+			ck_assert_uint_eq(made->row_count, 1);
+			ck_assert_int_eq(mmt_verdict_of_row(made, &made->rows[0]), MMT_ROW_LEAK);
 		}
 		report_file_teardown();
 		report_file_setup();
@@ -451,14 +449,14 @@ START_TEST(lines_make_no_other_path)
 		ALLOCATE_BY(builder, 20 * i, 20 * i + 20, NAMED, 0x1000 * i, NAMED + 0x1000 * (i + 1));
 	name_code(builder, lines, 4);
 	whole = end_recording(builder);
-	ck_assert_uint_eq(whole->group_count, 3);
+	ck_assert_uint_eq(whole->row_count, 3);
 	for (size_t i = 0; i < 3; i++) {
-		ck_assert_uint_eq(whole->groups[i].frame_count, 3);
-		ck_assert_ptr_null(whole->groups[i].frames[1]->function);
-		ck_assert_ptr_nonnull(whole->groups[i].frames[2]->function);
+		ck_assert_uint_eq(whole->rows[i].frame_count, 3);
+		ck_assert_ptr_null(whole->rows[i].frames[1]->function);
+		ck_assert_ptr_nonnull(whole->rows[i].frames[2]->function);
 	}
 	ck_assert_uint_eq(whole->cause_count, 1);
-	ck_assert_int_eq(mmt_cause_verdict(whole, &whole->causes[0]), MMT_ROW_LEAK);
+	ck_assert_int_eq(mmt_verdict_of_cause(whole, &whole->causes[0]), MMT_ROW_LEAK);
 }
 END_TEST
 
@@ -475,26 +473,26 @@ START_TEST(inlining_makes_no_other_path)
 	ALLOCATE_BY(builder, 42, 60, ALLOCATE, MAIN);
 	name_code(builder, named, 5);
 	whole = end_recording(builder);
-	ck_assert_uint_eq(whole->group_count, 4);
+	ck_assert_uint_eq(whole->row_count, 4);
 	ck_assert_uint_eq(whole->cause_count, 2);
-	ck_assert_uint_eq(whole->causes[0].group_count, 3);
-	ck_assert_int_eq(mmt_cause_verdict(whole, &whole->causes[0]), MMT_ROW_LEAK);
-	for (size_t i = 0; i < whole->group_count; i++) {
-		const struct mmt_group *group = &whole->groups[i];
-		bool is_cache = group->frame_count == 6, leaks = mmt_group_verdict(whole, group) == MMT_ROW_LEAK;
+	ck_assert_uint_eq(whole->causes[0].row_count, 3);
+	ck_assert_int_eq(mmt_verdict_of_cause(whole, &whole->causes[0]), MMT_ROW_LEAK);
+	for (size_t i = 0; i < whole->row_count; i++) {
+		const struct mmt_row *row = &whole->rows[i];
+		bool is_cache = row->frame_count == 6, leaks = mmt_verdict_of_row(whole, row) == MMT_ROW_LEAK;
 
-		ck_assert_int_eq(group->cause, is_cache ? 2 : 1);
+		ck_assert_int_eq(row->cause, is_cache ? 2 : 1);
 		if (is_cache)
-			ck_assert_int_eq(mmt_group_verdict(whole, group), MMT_ROW_CACHE);
+			ck_assert_int_eq(mmt_verdict_of_row(whole, row), MMT_ROW_CACHE);
 		else
-			ck_assert(leaks || mmt_group_verdict(whole, group) == MMT_ROW_PART_OF_LEAK);
+			ck_assert(leaks || mmt_verdict_of_row(whole, row) == MMT_ROW_PART_OF_LEAK);
 	}
 	mmt_report_options_init(&options);
 	options.by = MMT_BY_FUNCTION;
 	mmt_report_destroy(made);
 	made = report_file_report(&options);
-	ck_assert_uint_eq(made->group_count, 1);
-	ck_assert_int_eq(mmt_group_verdict(made, &made->groups[0]), MMT_ROW_LEAK);
+	ck_assert_uint_eq(made->row_count, 1);
+	ck_assert_int_eq(mmt_verdict_of_row(made, &made->rows[0]), MMT_ROW_LEAK);
 }
 END_TEST
 
@@ -519,11 +517,11 @@ START_TEST(leak_beside_a_cache_has_one_verdict)
 	builder_finish(builder, START + 60 * SECOND);
 	mmt_report_options_init(&options);
 	for (int by = MMT_BY_STACK; by <= MMT_BY_PROCESS; by++) {
-		options.by = (enum mmt_group_by)by;
+		options.by = (enum mmt_row_key)by;
 		mmt_report_destroy(made);
 		made = report_file_report(&options);
-		ck_assert_uint_eq(made->group_count, by == MMT_BY_STACK ? 2 + (unsigned)_i : 1);
-		ck_assert_int_eq(mmt_group_verdict(made, &made->groups[0]),
+		ck_assert_uint_eq(made->row_count, by == MMT_BY_STACK ? 2 + (unsigned)_i : 1);
+		ck_assert_int_eq(mmt_verdict_of_row(made, &made->rows[0]),
 				 by == MMT_BY_STACK ? MMT_ROW_CACHE : MMT_ROW_LEAK);
 	}
 }
@@ -543,12 +541,12 @@ START_TEST(callers_of_a_heap_have_one_verdict)
 	builder_finish(builder, START + 60 * SECOND);
 	mmt_report_options_init(&options);
 	for (int by = MMT_BY_STACK; by <= MMT_BY_PROCESS; by++) {
-		options.by = (enum mmt_group_by)by;
+		options.by = (enum mmt_row_key)by;
 		mmt_report_destroy(made);
 		made = report_file_report(&options);
-		ck_assert_uint_eq(made->group_count, by == MMT_BY_STACK ? 3 : 1);
-		for (size_t i = 0; i < made->group_count; i++)
-			ck_assert_int_eq(mmt_group_verdict(made, &made->groups[i]), MMT_ROW_KEEPS_GROWING);
+		ck_assert_uint_eq(made->row_count, by == MMT_BY_STACK ? 3 : 1);
+		for (size_t i = 0; i < made->row_count; i++)
+			ck_assert_int_eq(mmt_verdict_of_row(made, &made->rows[i]), MMT_ROW_KEEPS_GROWING);
 	}
 }
 END_TEST
@@ -566,12 +564,12 @@ START_TEST(every_pattern_has_its_hint)
 	builder_finish(builder, START + 60 * SECOND);
 	mmt_report_options_init(&options);
 	for (int by = MMT_BY_STACK; by <= MMT_BY_PROCESS; by++) {
-		options.by = (enum mmt_group_by)by;
+		options.by = (enum mmt_row_key)by;
 		mmt_report_destroy(made);
 		made = report_file_report(&options);
-		ck_assert_uint_eq(made->group_count, 1);
-		ck_assert_int_eq(made->groups[0].pattern, MMT_PATTERN_HEAP);
-		ck_assert_ptr_nonnull(made->groups[0].hint);
+		ck_assert_uint_eq(made->row_count, 1);
+		ck_assert_int_eq(made->rows[0].pattern, MMT_PATTERN_HEAP);
+		ck_assert_ptr_nonnull(made->rows[0].hint);
 	}
 }
 END_TEST
@@ -611,13 +609,13 @@ START_TEST(limits_of_arenas_help_against_several)
 	make_arenas(builder, PID, 3, &of_three);
 	name_code(builder, (const char *const[]){"new_heap", "alloc_new_heap"}, 2);
 	(void)end_recording(builder);
-	ck_assert_uint_eq(made->group_count, 2);
+	ck_assert_uint_eq(made->row_count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct mmt_group *group = &made->groups[i];
+		const struct mmt_row *row = &made->rows[i];
 
-		ck_assert_int_eq(group->pattern, MMT_PATTERN_ARENA);
-		ck_assert_ptr_nonnull(group->hint);
-		ck_assert_int_eq(strstr(group->hint, "MALLOC_ARENA_MAX") != NULL, group->pids[0] == PID);
+		ck_assert_int_eq(row->pattern, MMT_PATTERN_ARENA);
+		ck_assert_ptr_nonnull(row->hint);
+		ck_assert_int_eq(strstr(row->hint, "MALLOC_ARENA_MAX") != NULL, row->pids[0] == PID);
 	}
 }
 END_TEST
@@ -653,7 +651,7 @@ START_TEST(mappings_leak_while_rss_is_level)
 	const struct mmt_report *whole = report_of_untouched(true, 60, 0);
 
 	ck_assert_int_eq(whole->growth.verdict, MMT_VERDICT_STEADY);
-	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_int_eq(whole->rows[0].verdict, MMT_LIFETIME_LEAK);
 	ck_assert_uint_ge(whole->growth.unfreed_growth_bytes, 57 * MEBIBYTE);
 	ck_assert_uint_le(whole->growth.unfreed_growth_bytes, 60 * MEBIBYTE);
 	/* A single reservation and temporary memory are not leaks. */
@@ -719,23 +717,23 @@ START_TEST(memory_made_accessible_throughout_is_a_leak)
 {
 	const struct mmt_report *whole = report_of_commits(MEBIBYTE, 1, 30, 0, 60);
 
-	ck_assert_uint_eq(whole->group_count, 1);
-	ck_assert_uint_eq(whole->groups[0].unfreed_count, 0);
-	ck_assert_uint_eq(whole->groups[0].committed_before_bytes, 30 * MEBIBYTE);
-	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_uint_eq(whole->row_count, 1);
+	ck_assert_uint_eq(whole->rows[0].unfreed_count, 0);
+	ck_assert_uint_eq(whole->rows[0].committed_before_bytes, 30 * MEBIBYTE);
+	ck_assert_int_eq(whole->rows[0].verdict, MMT_LIFETIME_LEAK);
 	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
-	ck_assert_uint_eq(whole->groups[0].committed_trend[MMT_TREND_POINTS - 1], 30 * MEBIBYTE);
-	ck_assert_uint_gt(whole->groups[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 13 * MEBIBYTE);
-	ck_assert_uint_lt(whole->groups[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 17 * MEBIBYTE);
+	ck_assert_uint_eq(whole->rows[0].committed_trend[MMT_TREND_POINTS - 1], 30 * MEBIBYTE);
+	ck_assert_uint_gt(whole->rows[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 13 * MEBIBYTE);
+	ck_assert_uint_lt(whole->rows[0].committed_trend[MMT_TREND_POINTS / 2 - 1], 17 * MEBIBYTE);
 	/* Memory excluded by the options at the end is no plateau. */
 	whole = report_of_older(25 * SECOND);
-	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_int_eq(whole->rows[0].verdict, MMT_LIFETIME_LEAK);
 	/* Too little for the RSS rule, but steady. */
 	whole = report_of_commits(4096, 1, 40, 0, 60);
-	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_TOO_SHORT);
-	ck_assert_uint_eq(whole->groups[0].advised_ns, 120 * SECOND);
+	ck_assert_int_eq(whole->rows[0].verdict, MMT_LIFETIME_TOO_SHORT);
+	ck_assert_uint_eq(whole->rows[0].advised_ns, 120 * SECOND);
 	whole = report_of_commits(MEBIBYTE, 1, 30, 0, 25);
-	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_CACHE);
+	ck_assert_int_eq(whole->rows[0].verdict, MMT_LIFETIME_CACHE);
 	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_CACHE);
 }
 END_TEST
@@ -753,19 +751,19 @@ START_TEST(rows_with_both_halves)
 	};
 	struct recording_builder *builder = start_recording(true);
 	struct mmt_report_options options;
-	struct mmt_report *rows;
+	struct mmt_report *by_process;
 
 	allocate(builder, 0, cases[_i].mappings, 0, 1, 0);
 	make_accessible(builder, MEBIBYTE, 1, cases[_i].commits, 1, cases[_i].until);
 	(void)end_recording(builder);
 	mmt_report_options_init(&options);
 	options.by = MMT_BY_PROCESS;
-	rows = report_file_report(&options);
-	ck_assert_uint_eq(rows->group_count, 1);
-	ck_assert_uint_eq(rows->groups[0].unfreed_count, cases[_i].mappings);
-	ck_assert_uint_eq(rows->groups[0].committed_before_bytes, cases[_i].commits * MEBIBYTE);
-	ck_assert_int_eq(rows->groups[0].verdict, cases[_i].verdict);
-	mmt_report_destroy(rows);
+	by_process = report_file_report(&options);
+	ck_assert_uint_eq(by_process->row_count, 1);
+	ck_assert_uint_eq(by_process->rows[0].unfreed_count, cases[_i].mappings);
+	ck_assert_uint_eq(by_process->rows[0].committed_before_bytes, cases[_i].commits * MEBIBYTE);
+	ck_assert_int_eq(by_process->rows[0].verdict, cases[_i].verdict);
+	mmt_report_destroy(by_process);
 }
 END_TEST
 
@@ -789,8 +787,8 @@ START_TEST(memory_made_accessible_in_turns_is_no_leak)
 						  .callchain_count = 1});
 	}
 	whole = end_recording(builder);
-	ck_assert_uint_eq(whole->groups[0].committed_before_bytes, MEBIBYTE / 2);
-	ck_assert_int_eq(whole->groups[0].verdict, MMT_LIFETIME_CACHE);
+	ck_assert_uint_eq(whole->rows[0].committed_before_bytes, MEBIBYTE / 2);
+	ck_assert_int_eq(whole->rows[0].verdict, MMT_LIFETIME_CACHE);
 	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_CACHE);
 }
 END_TEST
@@ -800,10 +798,10 @@ START_TEST(stacks_that_make_memory_accessible_leak_together)
 {
 	const struct mmt_report *whole = report_of_commits(MEBIBYTE, 14, 14, 0, 60);
 
-	ck_assert_uint_eq(whole->group_count, 14);
+	ck_assert_uint_eq(whole->row_count, 14);
 	ck_assert_uint_eq(whole->cause_count, 1);
-	for (size_t i = 0; i < whole->group_count; i++)
-		ck_assert_int_ne(whole->groups[i].verdict, MMT_LIFETIME_LEAK);
+	for (size_t i = 0; i < whole->row_count; i++)
+		ck_assert_int_ne(whole->rows[i].verdict, MMT_LIFETIME_LEAK);
 	ck_assert(whole->causes[0].leaks_together);
 	ck_assert_int_eq(whole->causes[0].verdict, MMT_LIFETIME_LEAK);
 	ck_assert_uint_eq(whole->causes[0].memory_bytes, 14 * MEBIBYTE);
@@ -829,7 +827,7 @@ START_TEST(freed_reservation_hides_no_leak)
 	builder_munmap_exit(builder, START + 50 * SECOND, PID, PID, ADDRESS, 1024 * MEBIBYTE);
 	make_accessible(builder, MEBIBYTE, 14, 14, 1, 60);
 	whole = end_recording(builder);
-	ck_assert_uint_eq(whole->group_count, 14);
+	ck_assert_uint_eq(whole->row_count, 14);
 	ck_assert_uint_eq(whole->cause_count, 1);
 	ck_assert(whole->causes[0].leaks_together);
 	ck_assert_uint_eq(whole->causes[0].memory_bytes, 14 * MEBIBYTE);

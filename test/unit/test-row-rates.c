@@ -62,7 +62,7 @@ static void churn(struct recording_builder *builder)
 	}
 }
 
-static const struct mmt_report *report_by(enum mmt_group_by by)
+static const struct mmt_report *report_by(enum mmt_row_key by)
 {
 	struct mmt_report_options options;
 
@@ -87,9 +87,9 @@ START_TEST(churn_is_no_growth)
 	churn(builder);
 	builder_finish(builder, START + 60 * SECOND);
 	for (int by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
-		ck_assert_uint_eq(report_by((enum mmt_group_by)by)->group_count, 1);
-		ck_assert_uint_ge(report->groups[0].memory_bytes, 115 * MEBIBYTE);
-		assert_mib_per_minute(report->groups[0].bytes_per_minute, 57, 63);
+		ck_assert_uint_eq(report_by((enum mmt_row_key)by)->row_count, 1);
+		ck_assert_uint_ge(report->rows[0].memory_bytes, 115 * MEBIBYTE);
+		assert_mib_per_minute(report->rows[0].bytes_per_minute, 57, 63);
 	}
 }
 END_TEST
@@ -120,15 +120,15 @@ START_TEST(reserved_memory_is_no_growth)
 							     .callchain_count = 1});
 	}
 	builder_finish(builder, START + 60 * SECOND);
-	ck_assert_uint_eq(report_by(MMT_BY_STACK)->group_count, 2);
-	assert_mib_per_minute(report->groups[0].bytes_per_minute, 115, 125);
-	ck_assert_uint_eq(report->groups[1].unfreed_bytes, 60 * 8 * MEBIBYTE);
-	ck_assert_int_eq(report->groups[1].bytes_per_minute, 0);
-	ck_assert_uint_eq(report_by(MMT_BY_PROCESS)->group_count, 1);
-	assert_mib_per_minute(report->groups[0].bytes_per_minute, 115, 125);
-	ck_assert_uint_eq(report->groups[0].committed_trend[MMT_TREND_POINTS - 1], 120 * MEBIBYTE);
-	ck_assert_uint_eq(report_by(MMT_BY_CLASS)->group_count, 1);
-	assert_mib_per_minute(report->groups[0].bytes_per_minute, 115, 125);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 2);
+	assert_mib_per_minute(report->rows[0].bytes_per_minute, 115, 125);
+	ck_assert_uint_eq(report->rows[1].unfreed_bytes, 60 * 8 * MEBIBYTE);
+	ck_assert_int_eq(report->rows[1].bytes_per_minute, 0);
+	ck_assert_uint_eq(report_by(MMT_BY_PROCESS)->row_count, 1);
+	assert_mib_per_minute(report->rows[0].bytes_per_minute, 115, 125);
+	ck_assert_uint_eq(report->rows[0].committed_trend[MMT_TREND_POINTS - 1], 120 * MEBIBYTE);
+	ck_assert_uint_eq(report_by(MMT_BY_CLASS)->row_count, 1);
+	assert_mib_per_minute(report->rows[0].bytes_per_minute, 115, 125);
 }
 END_TEST
 
@@ -171,14 +171,14 @@ START_TEST(only_resident_memory_counts)
 	add_readings(builder, MEBIBYTE * 3 / 4);
 	add_pages(builder, runs, 60);
 	builder_finish(builder, START + 60 * SECOND);
-	ck_assert_uint_eq(report_by(MMT_BY_STACK)->group_count, 2);
-	assert_mib_per_minute(report->groups[0].bytes_per_minute, 29, 31);
-	ck_assert_int_eq(report->groups[1].bytes_per_minute, 0);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 2);
+	assert_mib_per_minute(report->rows[0].bytes_per_minute, 29, 31);
+	ck_assert_int_eq(report->rows[1].bytes_per_minute, 0);
 	assert_mib_per_minute(report->growth.bytes_per_minute, 44, 46);
 	assert_mib_per_minute(report->growth.older_bytes_per_minute, 14, 16);
 	for (int by = MMT_BY_MODULE; by <= MMT_BY_PROCESS; by++) {
-		ck_assert_uint_eq(report_by((enum mmt_group_by)by)->group_count, 1);
-		assert_mib_per_minute(report->groups[0].bytes_per_minute, 29, 31);
+		ck_assert_uint_eq(report_by((enum mmt_row_key)by)->row_count, 1);
+		assert_mib_per_minute(report->rows[0].bytes_per_minute, 29, 31);
 		assert_mib_per_minute(report->growth.older_bytes_per_minute, 14, 16);
 	}
 }
@@ -215,9 +215,9 @@ START_TEST(only_resident_memory_of_reservations_counts)
 	add_pages(builder, runs, 60);
 	builder_finish(builder, START + 60 * SECOND);
 	for (int by = MMT_BY_STACK; by <= MMT_BY_THREAD; by++) {
-		report_by((enum mmt_group_by)by);
-		ck_assert_uint_eq(report->groups[0].memory_bytes, 60 * MEBIBYTE);
-		assert_mib_per_minute(report->groups[0].bytes_per_minute, 58, 62);
+		report_by((enum mmt_row_key)by);
+		ck_assert_uint_eq(report->rows[0].memory_bytes, 60 * MEBIBYTE);
+		assert_mib_per_minute(report->rows[0].bytes_per_minute, 58, 62);
 	}
 }
 END_TEST
@@ -261,9 +261,9 @@ START_TEST(swapped_memory_counts)
 	swapped = pages_of(out, 60);
 	report_file_add_swapped(builder, &swapped);
 	builder_finish(builder, START + 60 * SECOND);
-	ck_assert_uint_eq(report_by(MMT_BY_STACK)->group_count, 1);
-	ck_assert_uint_eq(report->groups[0].memory_bytes, 60 * MEBIBYTE);
-	assert_mib_per_minute(report->groups[0].bytes_per_minute, 58, 62);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 60 * MEBIBYTE);
+	assert_mib_per_minute(report->rows[0].bytes_per_minute, 58, 62);
 	assert_mib_per_minute(report->growth.older_bytes_per_minute, -2, 2);
 }
 END_TEST

@@ -101,12 +101,12 @@ START_TEST(frames_are_symbolized_once)
 
 	record_stacks();
 	report = report_file_report(NULL);
-	ck_assert_uint_eq(report->group_count, STACKS);
+	ck_assert_uint_eq(report->row_count, STACKS);
 	for (size_t i = 0; i < STACKS; i++) {
-		ck_assert_uint_eq(report->groups[i].unfreed_bytes, 2 * MEBIBYTE);
-		ck_assert_uint_eq(report->groups[i].frame_count, 1 + SHARED);
-		ck_assert_uint_eq(report->groups[i].frames[SHARED]->address, GENERATED + (SHARED - 1) * 16);
-		ck_assert_ptr_eq(report->groups[i].frames[SHARED], report->groups[0].frames[SHARED]);
+		ck_assert_uint_eq(report->rows[i].unfreed_bytes, 2 * MEBIBYTE);
+		ck_assert_uint_eq(report->rows[i].frame_count, 1 + SHARED);
+		ck_assert_uint_eq(report->rows[i].frames[SHARED]->address, GENERATED + (SHARED - 1) * 16);
+		ck_assert_ptr_eq(report->rows[i].frames[SHARED], report->rows[0].frames[SHARED]);
 	}
 	ck_assert_uint_eq(report->completeness.frames, STACKS * (1 + SHARED));
 	mmt_report_destroy(report);
@@ -117,8 +117,8 @@ END_TEST
 /* The frames near the call determine the name of a row and its kind of memory. */
 START_TEST(other_rows_symbolize_only_what_they_need)
 {
-	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
-						  MMT_BY_MODULE};
+	static const enum mmt_row_key views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
+						 MMT_BY_MODULE};
 	struct mmt_report_options options;
 	struct mmt_report *report;
 	const char *hidden = "nothing";
@@ -180,15 +180,15 @@ START_TEST(many_frames_are_looked_up_once)
 	mmt_report_options_init(&options);
 	names_asked = names_changed = 0;
 	report = report_file_report(&options);
-	ck_assert_uint_eq(report->group_count, DISTINCT / LONG);
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	ck_assert_uint_eq(report->row_count, DISTINCT / LONG);
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 
-		ck_assert_uint_eq(group->unfreed_bytes, 2 * MEBIBYTE);
-		ck_assert_uint_eq(group->frame_count, LONG);
+		ck_assert_uint_eq(row->unfreed_bytes, 2 * MEBIBYTE);
+		ck_assert_uint_eq(row->frame_count, LONG);
 		for (size_t j = 0; j < LONG; j++) {
-			ck_assert_uint_eq(group->frames[j]->address, CALLER + (i * LONG + j) * 16);
-			ck_assert_ptr_null(group->frames[j]->function);
+			ck_assert_uint_eq(row->frames[j]->address, CALLER + (i * LONG + j) * 16);
+			ck_assert_ptr_null(row->frames[j]->function);
 		}
 	}
 	mmt_report_destroy(report);
@@ -202,8 +202,8 @@ END_TEST
 /* The frame that maps memory is looked up once, however far away it is. */
 START_TEST(deep_library_stacks_are_searched_once)
 {
-	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
-						  MMT_BY_MODULE};
+	static const enum mmt_row_key views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
+						 MMT_BY_MODULE};
 	const struct event_mapping library = {.start = GENERATED,
 					      .length = MEBIBYTE,
 					      .protection = PROT_READ | PROT_EXEC,
@@ -303,17 +303,17 @@ START_TEST(pairs_of_functions_and_threads)
 	options.by = MMT_BY_FUNCTION;
 	options.then_by = MMT_BY_THREAD;
 	report = report_file_report(&options);
-	ck_assert_uint_eq(report->group_count, 3 * WORKERS);
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	ck_assert_uint_eq(report->row_count, 3 * WORKERS);
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 
-		ck_assert_uint_eq(group->id, i + 1);
-		ck_assert_ptr_eq(strstr(group->name, "program+0x"), group->name);
-		ck_assert_ptr_nonnull(strstr(group->name, " / "));
-		ck_assert_ptr_nonnull(strstr(group->name, " (10"));
-		ck_assert(!group->unfreed_count || group->thread_count == 1);
-		unfreed += group->unfreed_bytes;
-		committed += group->committed_bytes;
+		ck_assert_uint_eq(row->id, i + 1);
+		ck_assert_ptr_eq(strstr(row->name, "program+0x"), row->name);
+		ck_assert_ptr_nonnull(strstr(row->name, " / "));
+		ck_assert_ptr_nonnull(strstr(row->name, " (10"));
+		ck_assert(!row->unfreed_count || row->thread_count == 1);
+		unfreed += row->unfreed_bytes;
+		committed += row->committed_bytes;
 	}
 	ck_assert_uint_eq(committed, report->committed_bytes);
 	ck_assert_uint_eq(unfreed, report->unfreed_bytes);

@@ -45,7 +45,7 @@ static void record(int32_t first, int32_t second, int32_t survivor)
 	builder_finish(builder, 9000);
 }
 
-static struct mmt_report *report_of(const int32_t *pids, size_t pid_count, enum mmt_group_by by)
+static struct mmt_report *report_of(const int32_t *pids, size_t pid_count, enum mmt_row_key by)
 {
 	struct mmt_report_options options;
 
@@ -69,9 +69,9 @@ static uint64_t bytes_in_groups(const struct mmt_report *report, int32_t pid)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		if (report->groups[i].pid_count && report->groups[i].pids[0] == pid)
-			bytes += report->groups[i].unfreed_bytes;
+	for (size_t i = 0; i < report->row_count; i++) {
+		if (report->rows[i].pid_count && report->rows[i].pids[0] == pid)
+			bytes += report->rows[i].unfreed_bytes;
 	}
 	return bytes;
 }
@@ -173,11 +173,11 @@ START_TEST(a_child_of_vfork_executes_a_program)
 	builder_round(builder);
 	builder_finish(builder, 9000);
 	report = report_of(NULL, 0, MMT_BY_PROCESS);
-	ck_assert_uint_eq(report->group_count, 2);
-	ck_assert_uint_eq(report->groups[0].unfreed_bytes, 16 * MEBIBYTE);
-	ck_assert_ptr_nonnull(strstr(report->groups[0].name, "(200)"));
-	ck_assert_uint_eq(report->groups[1].unfreed_bytes, 10 * MEBIBYTE);
-	ck_assert_ptr_nonnull(strstr(report->groups[1].name, "(100)"));
+	ck_assert_uint_eq(report->row_count, 2);
+	ck_assert_uint_eq(report->rows[0].unfreed_bytes, 16 * MEBIBYTE);
+	ck_assert_ptr_nonnull(strstr(report->rows[0].name, "(200)"));
+	ck_assert_uint_eq(report->rows[1].unfreed_bytes, 10 * MEBIBYTE);
+	ck_assert_ptr_nonnull(strstr(report->rows[1].name, "(100)"));
 	ck_assert_uint_eq(bytes_in_table(report, OWNER), 10 * MEBIBYTE);
 	ck_assert_uint_eq(bytes_in_table(report, SHARER), 16 * MEBIBYTE);
 	mmt_report_destroy(report);

@@ -90,10 +90,10 @@ START_TEST(sums_beyond_64_bits)
 			builder_round(builder);
 	}
 	report = finish(builder);
-	ck_assert_uint_eq(report->group_count, 1);
-	ck_assert_uint_eq(report->groups[0].allocated_count, 131073);
-	ck_assert_uint_eq(report->groups[0].allocated_bytes, MMT_BYTES_MAX);
-	ck_assert_uint_eq(report->groups[0].unfreed_bytes, PAGE);
+	ck_assert_uint_eq(report->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].allocated_count, 131073);
+	ck_assert_uint_eq(report->rows[0].allocated_bytes, MMT_BYTES_MAX);
+	ck_assert_uint_eq(report->rows[0].unfreed_bytes, PAGE);
 	ck_assert_uint_eq(report->allocated_bytes, MMT_BYTES_MAX);
 	ck_assert_uint_eq(report->freed_bytes, MMT_BYTES_MAX);
 	ck_assert_uint_eq(report->unfreed_bytes, PAGE);

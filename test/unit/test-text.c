@@ -100,18 +100,18 @@ START_TEST(library_frames_are_omitted_first)
 	struct mmt_frame room[COUNT];
 	const struct mmt_frame *pointers[COUNT];
 	struct mmt_report report = sample_report();
-	struct mmt_group group = report.groups[0];
+	struct mmt_row row = report.rows[0];
 	char *text;
 
 	for (size_t i = 0; i < COUNT; i++) {
 		room[i] = (struct mmt_frame){.kind = MMT_FRAME_NATIVE, .module = "app", .function = functions[i]};
 		pointers[i] = &room[i];
 	}
-	group.frames = pointers;
-	group.frame_count = COUNT;
-	group.origin = 6;
-	report.groups = &group;
-	report.group_count = 1;
+	row.frames = pointers;
+	row.frame_count = COUNT;
+	row.origin = 6;
+	report.rows = &row;
+	report.row_count = 1;
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
 	ASSERT_HAS(text, "      mmap                    app\n"
 			 "      ... 4 library frames\n"
@@ -139,7 +139,7 @@ START_TEST(program_frames_stay)
 	struct mmt_frame room[COUNT];
 	const struct mmt_frame *pointers[COUNT];
 	struct mmt_report report = sample_report();
-	struct mmt_group group = report.groups[0];
+	struct mmt_row row = report.rows[0];
 	char *text;
 
 	for (int jit = 0; jit < 2; jit++) {
@@ -154,11 +154,11 @@ START_TEST(program_frames_stay)
 		}
 		room[0].module = room[COUNT - 2].module = "libc.so.6";
 		room[COUNT - 1].module = jit ? "lib.so" : "app";
-		group.frames = pointers;
-		group.frame_count = COUNT;
-		group.origin = 1;
-		report.groups = &group;
-		report.group_count = 1;
+		row.frames = pointers;
+		row.frame_count = COUNT;
+		row.origin = 1;
+		report.rows = &row;
+		report.row_count = 1;
 		text = render(&report, &(struct mmt_text_options){.stack_frames = 12});
 		ASSERT_HAS(text, "      f0    libc.so.6\n"
 				 "      f1    lib.so\n");
@@ -541,15 +541,15 @@ START_TEST(runs_of_unnamed_runtime_frames)
 	};
 	const struct mmt_frame *pointers[sizeof(lines) / sizeof(*lines)];
 	struct mmt_report report = sample_report();
-	struct mmt_group group = sample_groups[0];
+	struct mmt_row row = sample_rows[0];
 	char *text;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		pointers[i] = &lines[i];
-	group.frames = pointers;
-	group.frame_count = sizeof(lines) / sizeof(*lines);
-	report.groups = &group;
-	report.group_count = 1;
+	row.frames = pointers;
+	row.frame_count = sizeof(lines) / sizeof(*lines);
+	report.rows = &row;
+	report.row_count = 1;
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 32});
 	ASSERT_HAS(text, "      mmap                 libc.so.6\n"
 			 "      ... 4 runtime frames\n"
@@ -579,14 +579,14 @@ static char *render_frames(const struct mmt_frame *lines, size_t count, size_t s
 {
 	const struct mmt_frame *pointers[32];
 	struct mmt_report report = sample_report();
-	struct mmt_group group = sample_groups[0];
+	struct mmt_row row = sample_rows[0];
 
 	for (size_t i = 0; i < count; i++)
 		pointers[i] = &lines[i];
-	group.frames = pointers;
-	group.frame_count = count;
-	report.groups = &group;
-	report.group_count = 1;
+	row.frames = pointers;
+	row.frame_count = count;
+	report.rows = &row;
+	report.row_count = 1;
 	return render(&report, &(struct mmt_text_options){.stack_frames = stack_frames});
 }
 
@@ -711,14 +711,14 @@ END_TEST
 START_TEST(discarded_parts)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
+	struct mmt_row rows[2] = {sample_rows[0], sample_rows[1]};
 	char *text = render(&report, &(struct mmt_text_options){0});
 
 	ASSERT_ABSENT(text, "KiB unmapped");
 	ASSERT_ABSENT(text, "in processes that ended");
 	free(text);
-	report.groups = groups;
-	groups[1].original_bytes = 40960;
+	report.rows = rows;
+	rows[1].original_bytes = 40960;
 	report.ended_bytes = 157286400;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "2, 4.00 KiB to 8.00 KiB   28.00 KiB of 40.00 KiB unmapped   1 of 3 freed");
@@ -730,11 +730,11 @@ END_TEST
 static char *render_end(enum mmt_stack_end end, uint64_t lost_stack_dumps, uint32_t stack_dump_bytes)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group group = sample_groups[1];
+	struct mmt_row row = sample_rows[1];
 
-	group.stack_end = end;
-	report.groups = &group;
-	report.group_count = 1;
+	row.stack_end = end;
+	report.rows = &row;
+	report.row_count = 1;
 	report.completeness.lost_stack_dumps = lost_stack_dumps;
 	report.completeness.stacks_by_end[end] = 3;
 	report.stack_dump_bytes = stack_dump_bytes;
@@ -803,7 +803,7 @@ START_TEST(selection)
 }
 END_TEST
 
-static const uint32_t first_groups[] = {2}, second_groups[] = {1, 3, 4};
+static const uint32_t first_rows[] = {2}, second_rows[] = {1, 3, 4};
 
 /* One line for each cause: its kind, its growth, its reservation, its rows; names are escaped. */
 START_TEST(table_of_causes)
@@ -816,8 +816,8 @@ START_TEST(table_of_causes)
 	     .verdict = MMT_LIFETIME_LEAK,
 	     .memory_bytes = 1 << 20,
 	     .bytes_per_minute = 2 << 20,
-	     .groups = first_groups,
-	     .group_count = 1},
+	     .rows = first_rows,
+	     .row_count = 1},
 	    {.pattern = MMT_PATTERN_ARENA,
 	     .verdict = MMT_LIFETIME_CACHE,
 	     .memory_bytes = 3 << 20,
@@ -827,14 +827,14 @@ START_TEST(table_of_causes)
 	     .caller = "parse (b.so)",
 	     .caller_bytes = 2 << 20,
 	     .bytes_per_minute = 3 << 10,
-	     .groups = second_groups,
-	     .group_count = 3},
+	     .rows = second_rows,
+	     .row_count = 3},
 	};
 	char *text;
 
 	report.causes = causes;
 	report.cause_count = 2;
-	report.group_count = 0;
+	report.row_count = 0;
 	report.growth.rate_from_ns = 3000000000;
 	text = render(&report, &(struct mmt_text_options){.width = 150});
 	ASSERT_HAS(
@@ -882,26 +882,26 @@ START_TEST(rates_of_the_table_add_up)
 						{.place = MMT_GROWTH_BEFORE, .bytes = 10 * mib}};
 	struct mmt_report report = sample_report();
 	struct mmt_cause causes[TABLE_CAUSES];
-	struct mmt_group groups[TABLE_CAUSES + 1];
+	struct mmt_row rows[TABLE_CAUSES + 1];
 	char *text;
 
 	for (size_t i = 0; i < TABLE_CAUSES; i++) {
-		groups[i] = report.groups[0];
-		groups[i].bytes_per_minute = i ? (int64_t)i % 4 * mib : 64 * mib;
-		groups[i].cause = (uint32_t)i + 1;
+		rows[i] = report.rows[0];
+		rows[i].bytes_per_minute = i ? (int64_t)i % 4 * mib : 64 * mib;
+		rows[i].cause = (uint32_t)i + 1;
 		causes[i] = (struct mmt_cause){.name = "f",
 					       .verdict = i ? MMT_LIFETIME_CACHE : MMT_LIFETIME_LEAK,
 					       .memory_bytes = 64 << 20,
-					       .bytes_per_minute = groups[i].bytes_per_minute,
-					       .groups = first_groups,
-					       .group_count = 1};
+					       .bytes_per_minute = rows[i].bytes_per_minute,
+					       .rows = first_rows,
+					       .row_count = 1};
 	}
-	groups[TABLE_CAUSES] = report.groups[0];
-	groups[TABLE_CAUSES].bytes_per_minute = -20 * mib;
+	rows[TABLE_CAUSES] = report.rows[0];
+	rows[TABLE_CAUSES].bytes_per_minute = -20 * mib;
 	report.causes = causes;
 	report.cause_count = TABLE_CAUSES;
-	report.groups = groups;
-	report.group_count = TABLE_CAUSES + 1;
+	report.rows = rows;
+	report.row_count = TABLE_CAUSES + 1;
 	report.growth.end_ns = 60000000000;
 	report.growth.rate_from_ns = 0;
 	report.growth.floor_bytes = 4 << 20;
@@ -1030,18 +1030,18 @@ END_TEST
 START_TEST(trend_of_survivors)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group group = report.groups[0];
+	struct mmt_row row = report.rows[0];
 	char *text;
 
 	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
-		group.survivor_trend[point] = 1000000000 + (uint64_t)point * 1000000;
-	report.groups = &group;
-	report.group_count = 1;
+		row.survivor_trend[point] = 1000000000 + (uint64_t)point * 1000000;
+	report.rows = &row;
+	report.row_count = 1;
 	text = render(&report, &(struct mmt_text_options){.ascii = true});
 	ASSERT_HAS(text, "   1122344556778899   ");
 	free(text);
 	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
-		group.survivor_trend[point] = point < 16 ? 0 : 1000000000 + (uint64_t)point * 10000;
+		row.survivor_trend[point] = point < 16 ? 0 : 1000000000 + (uint64_t)point * 10000;
 	text = render(&report, &(struct mmt_text_options){.ascii = true});
 	ASSERT_HAS(text, "   0000000099999999   ");
 	free(text);
@@ -1053,17 +1053,17 @@ END_TEST
 START_TEST(verdicts_of_rows)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group group = report.groups[0];
+	struct mmt_row row = report.rows[0];
 	char *text;
 
-	report.groups = &group;
-	report.group_count = 1;
-	group.pattern = MMT_PATTERN_HEAP;
+	report.rows = &row;
+	report.row_count = 1;
+	row.pattern = MMT_PATTERN_HEAP;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   keeps growing +989.0 MiB per minute   ");
 	ASSERT_ABSENT(text, "LEAK");
 	free(text);
-	group.verdict = MMT_LIFETIME_CACHE;
+	row.verdict = MMT_LIFETIME_CACHE;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   cache   ");
 	ASSERT_ABSENT(text, "989.0 MiB");
@@ -1072,18 +1072,18 @@ START_TEST(verdicts_of_rows)
 	ASSERT_HAS(text, "\x1b[32mcache");
 	free(text);
 	/* One large mapping that is touched bit by bit can be what grows. */
-	group.unfreed_count = 7;
+	row.unfreed_count = 7;
 	report.growth.verdict = MMT_VERDICT_GROWING;
 	text = render(&report, &(struct mmt_text_options){.colour = true});
 	ASSERT_HAS(text, "   made early   ");
 	ASSERT_ABSENT(text, "\x1b[32mmade early");
 	free(text);
 	report.growth.verdict = MMT_VERDICT_STEADY;
-	group.verdict = MMT_LIFETIME_TOO_SHORT;
+	row.verdict = MMT_LIFETIME_TOO_SHORT;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   undecided   ");
 	free(text);
-	group.advised_ns = 90 * 1000000000ull;
+	row.advised_ns = 90 * 1000000000ull;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   undecided: record for 90.0 s   ");
 	free(text);
@@ -1097,13 +1097,13 @@ END_TEST
 /* What grew in a control group, although no process did. */
 START_TEST(line_of_a_control_group)
 {
-	static const struct mmt_control_group group = {
+	static const struct mmt_control_group row = {
 	    .start_bytes = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, MMT_UNKNOWN},
 	    .end_bytes = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20}};
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.control_group = &group;
+	report.control_group = &row;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text,
 		   "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on tmpfs or shared "
@@ -1121,16 +1121,16 @@ END_TEST
 START_TEST(sorted_by_memory)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group groups[3] = {report.groups[0], report.groups[0], report.groups[0]};
+	struct mmt_row rows[3] = {report.rows[0], report.rows[0], report.rows[0]};
 	const char *heading;
 	char *text;
 
 	for (uint32_t i = 0; i < 3; i++) {
-		groups[i].id = i + 1;
-		groups[i].memory_bytes = i ? 0 : 4096;
+		rows[i].id = i + 1;
+		rows[i].memory_bytes = i ? 0 : 4096;
 	}
-	report.groups = groups;
-	report.group_count = 3;
+	report.rows = rows;
+	report.row_count = 3;
 	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY});
 	heading = strstr(text, "\n\naddress space without memory (reserved, or never touched)\n\n");
 	ck_assert_msg(heading != NULL, "%s", text);
@@ -1140,15 +1140,15 @@ START_TEST(sorted_by_memory)
 	free(text);
 	/* A row has memory that is swapped out, if it is known which pages are; otherwise any row may have. */
 	report.growth.end_swap_bytes = 1 << 20;
-	groups[0].resident_bytes = 1024;
-	groups[0].swapped_bytes = 3072;
+	rows[0].resident_bytes = 1024;
+	rows[0].swapped_bytes = 3072;
 	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY});
 	ASSERT_HAS(text, "\naddress space without memory (reserved, never touched, or swapped out)\n");
 	ASSERT_HAS(text, "\n 1   4.00 KiB resident or swapped out");
 	ASSERT_HAS(text, "   swapped out 3.00 KiB");
 	free(text);
 	report.swapped_known = true;
-	groups[0].swapped_bytes = 4096;
+	rows[0].swapped_bytes = 4096;
 	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY});
 	ASSERT_HAS(text, "\naddress space without memory (reserved, or never touched)\n");
 	ASSERT_HAS(text, "\n 1   4.00 KiB swapped out");
@@ -1168,14 +1168,14 @@ START_TEST(sorted_by_resident_and_committed)
 {
 	static const enum mmt_sort keys[] = {MMT_SORT_RESIDENT, MMT_SORT_COMMITTED};
 	struct mmt_report report = sample_report();
-	struct mmt_group groups[2] = {sample_groups[0], sample_groups[0]};
+	struct mmt_row rows[2] = {sample_rows[0], sample_rows[0]};
 
-	groups[0].resident_bytes = groups[0].committed_bytes = groups[0].memory_bytes = 8 << 20;
-	groups[1].id = 2;
-	groups[1].resident_bytes = groups[1].committed_bytes = 4096;
-	groups[1].resident_before_bytes = groups[1].committed_before_bytes = 16 << 20;
-	groups[1].memory_bytes = (16 << 20) + 4096;
-	report.groups = groups;
+	rows[0].resident_bytes = rows[0].committed_bytes = rows[0].memory_bytes = 8 << 20;
+	rows[1].id = 2;
+	rows[1].resident_bytes = rows[1].committed_bytes = 4096;
+	rows[1].resident_before_bytes = rows[1].committed_before_bytes = 16 << 20;
+	rows[1].memory_bytes = (16 << 20) + 4096;
+	report.rows = rows;
 	for (unsigned i = 0; i < 2; i++) {
 		char *text = render(&report, &(struct mmt_text_options){.limit = 1, .sort = keys[i]});
 
@@ -1191,7 +1191,7 @@ START_TEST(nothing_unfreed)
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.group_count = 0;
+	report.row_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "no leak of mappings, and RSS did not grow.\n");
@@ -1438,7 +1438,7 @@ START_TEST(nothing_unfreed_but_growth)
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.group_count = 0;
+	report.row_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	report.growth = growths[_i].growth;
 	report.committed_before_bytes = growths[_i].committed_before_bytes;
@@ -1483,7 +1483,7 @@ START_TEST(growth_beside_a_selection)
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.group_count = 0;
+	report.row_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	report.growth = growths[0].growth;
 	report.focus = &(const char *const){"x"};
@@ -1551,7 +1551,7 @@ START_TEST(nothing_unfreed_with_missing_data)
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.group_count = 0;
+	report.row_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	report.completeness = doubts[_i].completeness;
 	report.processes = &doubts[_i].process;
@@ -1680,14 +1680,14 @@ END_TEST
 START_TEST(diff)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
-	struct mmt_group grown = sample_groups[0], after_groups[2] = {sample_groups[0]};
+	struct mmt_row grown = sample_rows[0], after_rows[2] = {sample_rows[0]};
 	struct mmt_diff_entry entries[] = {
 	    {.change = MMT_CHANGE_GROWN,
-	     .before = &sample_groups[0],
+	     .before = &sample_rows[0],
 	     .after = &grown,
 	     .bytes = 1073741824,
 	     .committed_bytes = 4096},
-	    {.change = MMT_CHANGE_GONE, .before = &sample_groups[1], .bytes = -12288, .committed_bytes = -12288},
+	    {.change = MMT_CHANGE_GONE, .before = &sample_rows[1], .bytes = -12288, .committed_bytes = -12288},
 	};
 	struct mmt_diff value = {.rated = true,
 				 .before = &before,
@@ -1700,8 +1700,8 @@ START_TEST(diff)
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
-	after_groups[0].unfreed_bytes = 2147483648;
-	after.groups = after_groups;
+	after_rows[0].unfreed_bytes = 2147483648;
+	after.rows = after_rows;
 	grown.unfreed_bytes = 2147483648;
 	grown.unfreed_count = 512;
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
@@ -1723,19 +1723,19 @@ END_TEST
 START_TEST(commits_elsewhere_and_lost_calls)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group groups[3] = {sample_groups[0], sample_groups[1], {.id = 3}};
+	struct mmt_row rows[3] = {sample_rows[0], sample_rows[1], {.id = 3}};
 	char *text;
 
-	groups[2].committed_bytes = groups[2].memory_bytes = 65536;
-	groups[2].reserved_by = 1;
-	groups[2].resident_bytes = MMT_UNKNOWN;
-	groups[2].pattern = MMT_PATTERN_ARENA;
-	groups[2].hint = "an arena";
-	groups[0].committed_before_bytes = 4096;
-	groups[1].frame_count = 0;
-	groups[1].lost = true;
-	report.groups = groups;
-	report.group_count = 3;
+	rows[2].committed_bytes = rows[2].memory_bytes = 65536;
+	rows[2].reserved_by = 1;
+	rows[2].resident_bytes = MMT_UNKNOWN;
+	rows[2].pattern = MMT_PATTERN_ARENA;
+	rows[2].hint = "an arena";
+	rows[0].committed_before_bytes = 4096;
+	rows[1].frame_count = 0;
+	rows[1].lost = true;
+	report.rows = rows;
+	report.row_count = 3;
 	report.completeness.reconciled_bytes = 8192;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n 3  64.00 KiB committed   0.0 %   anon   in 1.00 GiB that #1 reserved\n      an arena\n");
@@ -1753,14 +1753,14 @@ END_TEST
 START_TEST(names_classes_and_windows)
 {
 	struct mmt_report report = sample_report();
-	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
+	struct mmt_row rows[2] = {sample_rows[0], sample_rows[1]};
 	char *text;
 
-	groups[0].name = "leak.so\x1b";
-	groups[0].class_bytes[MMT_CLASS_ANON] = 1024 * 1024;
-	groups[1].class_bytes[MMT_CLASS_HEAP] = 12288;
-	groups[0].peak_bytes = 2147483648;
-	report.groups = groups;
+	rows[0].name = "leak.so\x1b";
+	rows[0].class_bytes[MMT_CLASS_ANON] = 1024 * 1024;
+	rows[1].class_bytes[MMT_CLASS_HEAP] = 12288;
+	rows[0].peak_bytes = 2147483648;
+	report.rows = rows;
 	report.windowed = true;
 	report.from_ns = 11000000000;
 	report.allocations_to_ns = 21000000000;

@@ -8,9 +8,9 @@
 
 #define SEVERAL_CALLERS UINT64_MAX
 
-struct mmt_error *group_matcher_init(struct group_matcher *matcher, const struct mmt_report *const reports[DIFF_SIDES])
+struct mmt_error *row_matcher_init(struct row_matcher *matcher, const struct mmt_report *const reports[DIFF_SIDES])
 {
-	*matcher = (struct group_matcher){.identities = {.anywhere = true}};
+	*matcher = (struct row_matcher){.identities = {.anywhere = true}};
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		if (!build_id_paths_init(&matcher->paths[side], reports[side]))
 			return &error_no_memory;
@@ -18,7 +18,7 @@ struct mmt_error *group_matcher_init(struct group_matcher *matcher, const struct
 	return NULL;
 }
 
-void group_matcher_deinit(struct group_matcher *matcher)
+void row_matcher_deinit(struct row_matcher *matcher)
 {
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		build_id_paths_deinit(&matcher->paths[side]);
@@ -29,14 +29,14 @@ void group_matcher_deinit(struct group_matcher *matcher)
 	vector_deinit(&matcher->frame_names);
 }
 
-bool group_holds_memory(const struct mmt_group *group)
+bool row_holds_memory(const struct mmt_row *row)
 {
-	return group->unfreed_bytes || group->committed_bytes || group->committed_before_bytes;
+	return row->unfreed_bytes || row->committed_bytes || row->committed_before_bytes;
 }
 
 /* The name without what differs between runs: "worker / pool" of "worker (123) / pool (124)". NULL: out of memory; the
  * caller frees it. */
-static char *stable_name(const struct group_matcher *matcher, const char *name, const struct group_list *list)
+static char *stable_name(const struct row_matcher *matcher, const char *name, const struct row_list *list)
 {
 	char *stable = strdup(name), *end = stable;
 
@@ -56,7 +56,7 @@ static char *stable_name(const struct group_matcher *matcher, const char *name, 
 }
 
 /* The length of "module" in "module+0x1234", as a function without a name is called; 0: it has one. */
-static size_t module_length(const char *name, enum mmt_group_by by)
+static size_t module_length(const char *name, enum mmt_row_key by)
 {
 	const char *place = by == MMT_BY_FUNCTION ? strrchr(name, '+') : NULL;
 
@@ -66,13 +66,13 @@ static size_t module_length(const char *name, enum mmt_group_by by)
 }
 
 /* Numbers of stacks are even, those of names odd. */
-static bool number_group(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
-			 const struct group_list *list, uint64_t *number_ret)
+static bool number_row(struct row_matcher *matcher, unsigned side, const struct mmt_row *row,
+		       const struct row_list *list, uint64_t *number_ret)
 {
 	uint32_t number;
 
-	if (group->name) {
-		CLEANUP(free) char *name = stable_name(matcher, group->name, list);
+	if (row->name) {
+		CLEANUP(free) char *name = stable_name(matcher, row->name, list);
 
 		number = name ? intern_put_string(&matcher->names, name) : INTERN_NONE;
 		*number_ret = (uint64_t)number << 1 | 1;
@@ -81,10 +81,10 @@ static bool number_group(struct group_matcher *matcher, unsigned side, const str
 	matcher->frame_names.count = 0;
 	/* Lost calls and calls without a recorded stack both have no frames: distinguish them by a name that no frame
 	 * has. */
-	if (group->lost && !vector_push(&matcher->frame_names, IDENTITY_NONE))
+	if (row->lost && !vector_push(&matcher->frame_names, IDENTITY_NONE))
 		return false;
-	for (size_t i = 0; i < group->frame_count; i++) {
-		number = identity_of_frame(&matcher->identities, &matcher->paths[side], group->frames[i]);
+	for (size_t i = 0; i < row->frame_count; i++) {
+		number = identity_of_frame(&matcher->identities, &matcher->paths[side], row->frames[i]);
 		if (number == IDENTITY_NONE || !vector_push(&matcher->frame_names, number))
 			return false;
 	}
@@ -94,29 +94,29 @@ static bool number_group(struct group_matcher *matcher, unsigned side, const str
 }
 
 /* The origin and its caller; IDENTITY_NONE: there is none. False: out of memory. */
-static bool number_function(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
+static bool number_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row,
 			    uint32_t numbers_ret[2])
 {
 	for (size_t i = 0; i < 2; i++) {
 		numbers_ret[i] = IDENTITY_NONE;
-		if (group->origin + i >= group->frame_count)
+		if (row->origin + i >= row->frame_count)
 			continue;
 		numbers_ret[i] =
-		    identity_of_frame(&matcher->identities, &matcher->paths[side], group->frames[group->origin + i]);
+		    identity_of_frame(&matcher->identities, &matcher->paths[side], row->frames[row->origin + i]);
 		if (numbers_ret[i] == IDENTITY_NONE)
 			return false;
 	}
 	return true;
 }
 
-static bool note_caller(struct group_matcher *matcher, unsigned side, const struct mmt_group *group)
+static bool note_caller(struct row_matcher *matcher, unsigned side, const struct mmt_row *row)
 {
 	uint32_t numbers[2];
 	const uint64_t *known;
 
-	if (group->name || !group_holds_memory(group))
+	if (row->name || !row_holds_memory(row))
 		return true;
-	if (!number_function(matcher, side, group, numbers))
+	if (!number_function(matcher, side, row, numbers))
 		return false;
 	known = map_get(&matcher->callers[side], numbers[0]);
 	if (known && *known == numbers[1])
@@ -124,7 +124,7 @@ static bool note_caller(struct group_matcher *matcher, unsigned side, const stru
 	return map_put(&matcher->callers[side], numbers[0], known ? SEVERAL_CALLERS : numbers[1]);
 }
 
-static bool has_several_callers(const struct group_matcher *matcher, uint32_t function)
+static bool has_several_callers(const struct row_matcher *matcher, uint32_t function)
 {
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		const uint64_t *caller = map_get(&matcher->callers[side], function);
@@ -135,16 +135,15 @@ static bool has_several_callers(const struct group_matcher *matcher, uint32_t fu
 	return false;
 }
 
-bool group_matcher_function(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
-			    uint64_t *function_ret)
+bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, uint64_t *function_ret)
 {
 	uint32_t numbers[2];
 
-	if (group->name) {
-		*function_ret = intern_put(&matcher->names, group->name, strlen(group->name));
+	if (row->name) {
+		*function_ret = intern_put(&matcher->names, row->name, strlen(row->name));
 		return *function_ret != INTERN_NONE;
 	}
-	if (!number_function(matcher, side, group, numbers))
+	if (!number_function(matcher, side, row, numbers))
 		return false;
 	*function_ret = numbers[0];
 	if (has_several_callers(matcher, numbers[0]))
@@ -152,29 +151,29 @@ bool group_matcher_function(struct group_matcher *matcher, unsigned side, const 
 	return true;
 }
 
-/* The groups of `before` by number; several may differ only in addresses without a name, or in IDs. */
-struct group_index {
-	size_t *chain;	  /* group -> next one with the same number + 1 */
-	struct map first; /* number << 1 | whether it holds memory -> group + 1 */
+/* The rows of `before` by number; several may differ only in addresses without a name, or in IDs. */
+struct row_index {
+	size_t *chain;	  /* row -> next one with the same number + 1 */
+	struct map first; /* number << 1 | whether it holds memory -> row + 1 */
 };
 
-static uint64_t index_key(uint64_t number, const struct mmt_group *group)
+static uint64_t index_key(uint64_t number, const struct mmt_row *row)
 {
-	return number << 1 | group_holds_memory(group);
+	return number << 1 | row_holds_memory(row);
 }
 
-/* Insert from the last to the first, so that equal groups are found by rank. */
-static struct mmt_error *index_groups(struct group_matcher *matcher, const struct group_list *before, uint64_t *numbers,
-				      struct group_index *index)
+/* Insert from the last to the first, so that equal rows are found by rank. */
+static struct mmt_error *index_rows(struct row_matcher *matcher, const struct row_list *before, uint64_t *numbers,
+				    struct row_index *index)
 {
 	for (size_t i = before->count; i-- > 0;) {
 		uint64_t key;
 		const uint64_t *next;
 
-		if (!number_group(matcher, DIFF_BEFORE, &before->groups[i], before, &numbers[i]) ||
-		    !note_caller(matcher, DIFF_BEFORE, &before->groups[i]))
+		if (!number_row(matcher, DIFF_BEFORE, &before->rows[i], before, &numbers[i]) ||
+		    !note_caller(matcher, DIFF_BEFORE, &before->rows[i]))
 			return &error_no_memory;
-		key = index_key(numbers[i], &before->groups[i]);
+		key = index_key(numbers[i], &before->rows[i]);
 		next = map_get(&index->first, key);
 		index->chain[i] = next ? (size_t)*next : 0;
 		if (!map_put(&index->first, key, i + 1))
@@ -183,25 +182,24 @@ static struct mmt_error *index_groups(struct group_matcher *matcher, const struc
 	return NULL;
 }
 
-/* Take the first group of a chain. */
-static void pair_first(struct group_match *const matches[DIFF_SIDES], const struct group_list *before, uint64_t *first,
-		       const struct group_index *index, const struct group_list *after, size_t j,
-		       size_t differing_frames)
+/* Take the first row of a chain. */
+static void pair_first(struct row_match *const matches[DIFF_SIDES], const struct row_list *before, uint64_t *first,
+		       const struct row_index *index, const struct row_list *after, size_t j, size_t differing_frames)
 {
 	size_t i = (size_t)*first - 1;
 
-	matches[DIFF_BEFORE][i] = (struct group_match){&after->groups[j], NULL, differing_frames};
-	matches[DIFF_AFTER][j] = (struct group_match){&before->groups[i], NULL, differing_frames};
+	matches[DIFF_BEFORE][i] = (struct row_match){&after->rows[j], NULL, differing_frames};
+	matches[DIFF_AFTER][j] = (struct row_match){&before->rows[i], NULL, differing_frames};
 	*first = index->chain[i];
 }
 
 /* How many frames match by their places although they may be of different builds, because no build-id is known. */
-static size_t count_unproven(const struct group_matcher *matcher, const struct mmt_group *group)
+static size_t count_unproven(const struct row_matcher *matcher, const struct mmt_row *row)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < group->frame_count; i++) {
-		const struct mmt_frame *frame = group->frames[i];
+	for (size_t i = 0; i < row->frame_count; i++) {
+		const struct mmt_frame *frame = row->frames[i];
 
 		count += frame->kind == MMT_FRAME_NATIVE && !frame->function &&
 			 !build_id_paths_find(&matcher->paths[DIFF_AFTER], frame->module_path);
@@ -210,7 +208,7 @@ static size_t count_unproven(const struct group_matcher *matcher, const struct m
 }
 
 /* Whether this is the place of a function without a name, in a module that another build may have replaced. */
-static bool is_other_build(const struct group_matcher *matcher, const char *name, enum mmt_group_by by)
+static bool is_other_build(const struct row_matcher *matcher, const char *name, enum mmt_row_key by)
 {
 	size_t length = name ? module_length(name, by) : 0;
 	CLEANUP(free) char *module = length ? strndup(name, length) : NULL;
@@ -220,76 +218,76 @@ static bool is_other_build(const struct group_matcher *matcher, const char *name
 	return length && (!before || !after || strcmp(before, after) != 0);
 }
 
-static struct mmt_error *match_equal(struct group_matcher *matcher, const struct group_list *before,
-				     const struct group_list *after, struct group_index *index, uint64_t *numbers,
-				     struct group_match *const matches[DIFF_SIDES])
+static struct mmt_error *match_equal(struct row_matcher *matcher, const struct row_list *before,
+				     const struct row_list *after, struct row_index *index, uint64_t *numbers,
+				     struct row_match *const matches[DIFF_SIDES])
 {
 	for (size_t i = 0; i < after->count; i++) {
 		uint64_t *first;
 
-		if (!number_group(matcher, DIFF_AFTER, &after->groups[i], after, &numbers[i]) ||
-		    !note_caller(matcher, DIFF_AFTER, &after->groups[i]))
+		if (!number_row(matcher, DIFF_AFTER, &after->rows[i], after, &numbers[i]) ||
+		    !note_caller(matcher, DIFF_AFTER, &after->rows[i]))
 			return &error_no_memory;
-		first = map_get(&index->first, index_key(numbers[i], &after->groups[i]));
+		first = map_get(&index->first, index_key(numbers[i], &after->rows[i]));
 		if (!first || !*first)
 			continue;
 		pair_first(matches, before, first, index, after, i,
-			   is_other_build(matcher, after->groups[i].name, after->by) +
-			       count_unproven(matcher, &after->groups[i]));
+			   is_other_build(matcher, after->rows[i].name, after->by) +
+			       count_unproven(matcher, &after->rows[i]));
 	}
 	return NULL;
 }
 
-static bool add_unmatched(const struct group_matcher *matcher, const struct mmt_group *group, size_t place,
-			  uint64_t number, struct similar_stacks *similar, unsigned side)
+static bool add_unmatched(const struct row_matcher *matcher, const struct mmt_row *row, size_t place, uint64_t number,
+			  struct similar_stacks *similar, unsigned side)
 {
-	struct unmatched_stack stack = {.group = group, .place = place};
+	struct unmatched_stack stack = {.row = row, .place = place};
 	size_t size;
 
-	if (group->name || !group->frame_count || !group_holds_memory(group))
+	if (row->name || !row->frame_count || !row_holds_memory(row))
 		return true;
 	stack.frames = intern_get(&matcher->identities.stacks, (uint32_t)(number >> 1), &size);
 	stack.count = (uint32_t)(size / sizeof(*stack.frames));
-	stack.origin = group->origin < stack.count ? (uint32_t)group->origin : stack.count;
+	stack.origin = row->origin < stack.count ? (uint32_t)row->origin : stack.count;
 	return vector_push(&similar->stacks[side], stack);
 }
 
 /* Functions without a name are at other places in another build: match those of a module by rank. */
-static struct mmt_error *match_unnamed(const struct group_list *before, const struct group_list *after,
-				       struct group_index *index, struct group_match *const matches[DIFF_SIDES])
+static struct mmt_error *match_unnamed(const struct row_list *before, const struct row_list *after,
+				       struct row_index *index, struct row_match *const matches[DIFF_SIDES])
 {
 	struct intern modules = {0};
 	struct mmt_error *error = NULL;
 
 	map_deinit(&index->first);
 	for (size_t i = before->count; !error && i-- > 0;) {
-		size_t length = module_length(before->groups[i].name, before->by);
+		size_t length = module_length(before->rows[i].name, before->by);
 		uint32_t module;
 		const uint64_t *next;
 
-		if (!length || matches[DIFF_BEFORE][i].other || !group_holds_memory(&before->groups[i]))
+		if (!length || matches[DIFF_BEFORE][i].other || !row_holds_memory(&before->rows[i]))
 			continue;
-		module = intern_put(&modules, before->groups[i].name, length);
+		module = intern_put(&modules, before->rows[i].name, length);
 		next = map_get(&index->first, module);
 		index->chain[i] = next ? (size_t)*next : 0;
 		if (module == INTERN_NONE || !map_put(&index->first, module, i + 1))
 			error = &error_no_memory;
 	}
 	for (size_t i = 0; !error && i < after->count; i++) {
-		size_t length = module_length(after->groups[i].name, after->by);
+		size_t length = module_length(after->rows[i].name, after->by);
 		uint64_t *first =
-		    length ? map_get(&index->first, intern_find(&modules, after->groups[i].name, length)) : NULL;
+		    length ? map_get(&index->first, intern_find(&modules, after->rows[i].name, length)) : NULL;
 
-		if (first && *first && !matches[DIFF_AFTER][i].other && group_holds_memory(&after->groups[i]))
+		if (first && *first && !matches[DIFF_AFTER][i].other && row_holds_memory(&after->rows[i]))
 			pair_first(matches, before, first, index, after, i, 1);
 	}
 	intern_deinit(&modules);
 	return error;
 }
 
-static struct mmt_error *match_similar(struct group_matcher *matcher, const struct group_list *before,
-				       const struct group_list *after, uint64_t *const numbers[DIFF_SIDES],
-				       struct group_match *const matches[DIFF_SIDES])
+static struct mmt_error *match_similar(struct row_matcher *matcher, const struct row_list *before,
+				       const struct row_list *after, uint64_t *const numbers[DIFF_SIDES],
+				       struct row_match *const matches[DIFF_SIDES])
 {
 	struct similar_stacks similar = {
 	    .identities = &matcher->identities, .work = &matcher->work, .limited = &matcher->limited};
@@ -298,13 +296,13 @@ static struct mmt_error *match_similar(struct group_matcher *matcher, const stru
 
 	for (size_t i = 0; complete && i < before->count; i++) {
 		if (!matches[DIFF_BEFORE][i].other)
-			complete = add_unmatched(matcher, &before->groups[i], i, numbers[DIFF_BEFORE][i], &similar,
-						 DIFF_BEFORE);
+			complete =
+			    add_unmatched(matcher, &before->rows[i], i, numbers[DIFF_BEFORE][i], &similar, DIFF_BEFORE);
 	}
 	for (size_t i = 0; complete && i < after->count; i++) {
 		if (!matches[DIFF_AFTER][i].other)
 			complete =
-			    add_unmatched(matcher, &after->groups[i], i, numbers[DIFF_AFTER][i], &similar, DIFF_AFTER);
+			    add_unmatched(matcher, &after->rows[i], i, numbers[DIFF_AFTER][i], &similar, DIFF_AFTER);
 	}
 	error = complete ? similar_stacks_match(&similar, matches) : &error_no_memory;
 	for (unsigned side = 0; side < DIFF_SIDES; side++)
@@ -312,19 +310,19 @@ static struct mmt_error *match_similar(struct group_matcher *matcher, const stru
 	return error;
 }
 
-struct mmt_error *group_matcher_match(struct group_matcher *matcher, const struct group_list *before,
-				      const struct group_list *after, struct group_match *const matches[DIFF_SIDES])
+struct mmt_error *row_matcher_match(struct row_matcher *matcher, const struct row_list *before,
+				    const struct row_list *after, struct row_match *const matches[DIFF_SIDES])
 {
 	CLEANUP(free) uint64_t *before_numbers = calloc(before->count + 1, sizeof(*before_numbers));
 	CLEANUP(free) uint64_t *after_numbers = calloc(after->count + 1, sizeof(*after_numbers));
 	CLEANUP(free) size_t *chain = calloc(before->count + 1, sizeof(*chain));
 	uint64_t *const numbers[DIFF_SIDES] = {before_numbers, after_numbers};
-	struct group_index index = {.chain = chain};
+	struct row_index index = {.chain = chain};
 	struct mmt_error *error = NULL;
 
 	if (!before_numbers || !after_numbers || !chain)
 		return &error_no_memory;
-	error = index_groups(matcher, before, before_numbers, &index);
+	error = index_rows(matcher, before, before_numbers, &index);
 	if (!error)
 		error = match_equal(matcher, before, after, &index, after_numbers, matches);
 	if (!error && before->by == MMT_BY_FUNCTION && after->by == MMT_BY_FUNCTION)

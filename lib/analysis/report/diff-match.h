@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finds the groups of two reports that belong together: those with the same identity or name and, of the stacks that
- * are left, similar ones. The first groups of a list are matched first.
+ * Finds the rows of two reports that belong together: those with the same identity or name and, of the stacks that
+ * are left, similar ones. The first rows of a list are matched first.
  */
 #ifndef ANALYSIS_REPORT_DIFF_MATCH_H
 #define ANALYSIS_REPORT_DIFF_MATCH_H
@@ -14,52 +14,52 @@
 /* The two lists, as well as reports, of a diff. */
 enum { DIFF_BEFORE, DIFF_AFTER, DIFF_SIDES };
 
-struct group_list {
-	const struct mmt_group *groups;
+struct row_list {
+	const struct mmt_row *rows;
 	size_t count;
-	enum mmt_group_by by; /* what the groups are, if they have names */
-	bool has_tasks;	      /* names have IDs of processes or threads */
+	enum mmt_row_key by; /* what the rows are, if they have names */
+	bool has_tasks;	     /* names have IDs of processes or threads */
 };
 
-struct group_match {
-	const struct mmt_group *other;	/* of the other list; NULL: none */
-	const struct mmt_group *joined; /* if `other` is NULL: a group of `after` that may include this one, because
+struct row_match {
+	const struct mmt_row *other;  /* of the other list; NULL: none */
+	const struct mmt_row *joined; /* if `other` is NULL: a row of `after` that may include this one, because
 					   calls were inlined in one of the builds; NULL: none */
 	size_t differing_frames; /* from the stack of `other` or `joined`: the match is uncertain if there are any */
 };
 
-struct group_matcher {
+struct row_matcher {
 	bool task_ids; /* set by the caller: IDs of processes and threads count, too */
 	bool limited;  /* so many stacks are left that not all of them were searched for similar ones */
 	struct build_id_paths paths[DIFF_SIDES];
 	struct identities identities;
-	struct intern names;		/* of groups */
+	struct intern names;		/* of rows */
 	struct map callers[DIFF_SIDES]; /* of a stack's origin: its caller, or SEVERAL_CALLERS */
 	VECTOR(uint32_t) frame_names;	/* scratch */
 	uint64_t work;			/* done so far in search of similar stacks */
 };
 
-/* Call group_matcher_deinit() on errors, too. */
-struct mmt_error *group_matcher_init(struct group_matcher *matcher,
-				     const struct mmt_report *const reports[DIFF_SIDES]) MMT_MUST_CHECK;
-void group_matcher_deinit(struct group_matcher *matcher);
+/* Call row_matcher_deinit() on errors, too. */
+struct mmt_error *row_matcher_init(struct row_matcher *matcher,
+				   const struct mmt_report *const reports[DIFF_SIDES]) MMT_MUST_CHECK;
+void row_matcher_deinit(struct row_matcher *matcher);
 
-/* Call this after group_matcher_match(). The number that the group shares with those of its function: its origin and,
+/* Call this after row_matcher_match(). The number that the row shares with those of its function: its origin and,
  * if stacks of one recording share that but differ in its caller, the caller. False: out of memory. */
-bool group_matcher_function(struct group_matcher *matcher, unsigned side, const struct mmt_group *group,
-			    uint64_t *function_ret);
+bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row,
+			  uint64_t *function_ret);
 
-/* `matches`: as many of each side as the list has groups. Groups that hold nothing match only such groups. */
-struct mmt_error *group_matcher_match(struct group_matcher *matcher, const struct group_list *before,
-				      const struct group_list *after,
-				      struct group_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
+/* `matches`: as many of each side as the list has rows. Rows that hold nothing match only such rows. */
+struct mmt_error *row_matcher_match(struct row_matcher *matcher, const struct row_list *before,
+				    const struct row_list *after,
+				    struct row_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
 
-/* Whether the group holds memory, or uses memory that others reserved. */
-bool group_holds_memory(const struct mmt_group *group);
+/* Whether the row holds memory, or uses memory that others reserved. */
+bool row_holds_memory(const struct mmt_row *row);
 
 /* A stack that no other one is equal to: the numbers of its frames. */
 struct unmatched_stack {
-	const struct mmt_group *group;
+	const struct mmt_row *row;
 	size_t place; /* in its list */
 	const uint32_t *frames;
 	uint32_t count;
@@ -79,6 +79,6 @@ struct similar_stacks {
  * another are different, because that is how a new leak looks, too; so are those whose origin is not in the other one.
  */
 struct mmt_error *similar_stacks_match(struct similar_stacks *similar,
-				       struct group_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
+				       struct row_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
 
 #endif

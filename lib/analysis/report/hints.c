@@ -181,36 +181,35 @@ static bool matches(const char *name, const char *start)
 	return !start || (name && starts_with(name, start));
 }
 
-static bool has_frame(const struct mmt_group *group, const char *module, const char *function)
+static bool has_frame(const struct mmt_row *row, const char *module, const char *function)
 {
-	for (size_t i = 0; i < group->frame_count; i++) {
-		if (matches(group->frames[i]->module, module) && matches(group->frames[i]->function, function))
+	for (size_t i = 0; i < row->frame_count; i++) {
+		if (matches(row->frames[i]->module, module) && matches(row->frames[i]->function, function))
 			return true;
 	}
 	return false;
 }
 
-static const char *find_variant(const struct mmt_group *group)
+static const char *find_variant(const struct mmt_row *row)
 {
 	for (size_t i = 0; i < sizeof(variants) / sizeof(*variants); i++) {
-		if (variants[i].pattern == group->pattern && has_frame(group, variants[i].module, variants[i].function))
+		if (variants[i].pattern == row->pattern && has_frame(row, variants[i].module, variants[i].function))
 			return variants[i].hint;
 	}
-	return mmt_pattern_explanation(group->pattern);
+	return mmt_pattern_explanation(row->pattern);
 }
 
-static const char *hint_of_stacks(const struct mmt_group *group, uint64_t live_threads)
+static const char *hint_of_stacks(const struct mmt_row *row, uint64_t live_threads)
 {
 	uint64_t finished;
 
-	if (group->unfreed_count < MAPPINGS_MIN)
+	if (row->unfreed_count < MAPPINGS_MIN)
 		return NULL;
 	/* Rows other than stacks have other mappings, too, so that their number is not that of threads. */
-	if (group->name)
+	if (row->name)
 		return mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK);
-	finished = group->unfreed_count > live_threads ? group->unfreed_count - live_threads : 0;
-	if (finished > group->unfreed_count / 2 &&
-	    group->unfreed_bytes / group->unfreed_count * finished > STACK_CACHE_BYTES)
+	finished = row->unfreed_count > live_threads ? row->unfreed_count - live_threads : 0;
+	if (finished > row->unfreed_count / 2 && row->unfreed_bytes / row->unfreed_count * finished > STACK_CACHE_BYTES)
 		return stacks_of_finished;
 	return finished ? mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK) : stacks_of_running;
 }
@@ -218,24 +217,24 @@ static const char *hint_of_stacks(const struct mmt_group *group, uint64_t live_t
 /*
  * Whether most of what the stack mapped is still mapped, in many mappings, and of the class that the pattern is about.
  */
-static bool is_hoard(const struct mmt_group *group)
+static bool is_hoard(const struct mmt_row *row)
 {
-	enum mmt_class memory_class = group->pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE;
+	enum mmt_class memory_class = row->pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE;
 
-	return group->unfreed_count >= MAPPINGS_MIN && group->freed_count < group->unfreed_count &&
-	       group->class_bytes[memory_class] > group->unfreed_bytes / 2;
+	return row->unfreed_count >= MAPPINGS_MIN && row->freed_count < row->unfreed_count &&
+	       row->class_bytes[memory_class] > row->unfreed_bytes / 2;
 }
 
-const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads, bool one_arena)
+const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, bool one_arena)
 {
-	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
-	bool large = group->unfreed_bytes >= FLOOR_BYTES || committed >= FLOOR_BYTES;
+	uint64_t committed = row->committed_bytes + row->committed_before_bytes;
+	bool large = row->unfreed_bytes >= FLOOR_BYTES || committed >= FLOOR_BYTES;
 
-	switch (group->pattern) {
+	switch (row->pattern) {
 	case MMT_PATTERN_THREAD_STACK:
-		return hint_of_stacks(group, live_threads);
+		return hint_of_stacks(row, live_threads);
 	case MMT_PATTERN_CODE:
-		return group->unfreed_count >= CODE_MAPPINGS_MIN || committed >= CODE_BYTES_MIN
+		return row->unfreed_count >= CODE_MAPPINGS_MIN || committed >= CODE_BYTES_MIN
 			   ? mmt_pattern_explanation(MMT_PATTERN_CODE)
 			   : NULL;
 	case MMT_PATTERN_ARENA:
@@ -243,13 +242,13 @@ const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads,
 			return NULL;
 		return one_arena ? arena_of_one_thread : mmt_pattern_explanation(MMT_PATTERN_ARENA);
 	case MMT_PATTERN_AIO:
-		return is_hoard(group) ? mmt_pattern_explanation(MMT_PATTERN_AIO) : NULL;
+		return is_hoard(row) ? mmt_pattern_explanation(MMT_PATTERN_AIO) : NULL;
 	case MMT_PATTERN_FILE:
 	case MMT_PATTERN_MEMFD:
 	case MMT_PATTERN_SHM:
-		return large && is_hoard(group) ? mmt_pattern_explanation(group->pattern) : NULL;
+		return large && is_hoard(row) ? mmt_pattern_explanation(row->pattern) : NULL;
 	default:
-		return large ? find_variant(group) : NULL;
+		return large ? find_variant(row) : NULL;
 	}
 }
 

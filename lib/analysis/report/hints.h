@@ -7,9 +7,9 @@
 
 #include <mmtrace/report.h>
 
-/* The hint of a group whose figures are complete; NULL: none. `live_threads`: number of threads of its processes at the
+/* The hint of a row whose figures are complete; NULL: none. `live_threads`: number of threads of its processes at the
  * end. `one_arena`: most of the malloc arenas of each process belongs to one thread. */
-const char *hints_of_group(const struct mmt_group *group, uint64_t live_threads, bool one_arena);
+const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, bool one_arena);
 
 /* The hint for memory that was mapped before the recording; NULL: none. `made_writable_bytes`: of readable memory, by
  * mprotect(2). */

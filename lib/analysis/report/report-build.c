@@ -581,8 +581,9 @@ static struct mmt_error *add_figures(struct report *report)
 	struct mmt_error *error = steps_end(&report->steps, replay, result);
 
 	if (!error)
-		error = groups_build(replay, &report->rows, report->readings.known ? &report->readings.resident : NULL,
-				     &report->arena, result);
+		error =
+		    row_figures_build(replay, &report->rows, report->readings.known ? &report->readings.resident : NULL,
+				      &report->arena, result);
 	if (!error)
 		error = parts_build(replay, &report->rows, &report->arena, result);
 	if (!error)

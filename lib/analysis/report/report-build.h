@@ -203,14 +203,14 @@ enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
 /* The absolute value of its bytes. */
 uint64_t growth_part_size(const struct mmt_growth_part *part);
 
-/* row-figures.c: the rows of the ledger and the mappings that exist at the end become groups. */
+/* row-figures.c: the figures of the rows, from the ledger and the mappings that exist at the end. */
 
 /*
- * Fill in groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is
+ * Fill in rows, their sums in the report and the counts of stacks and frames in its completeness. Everything is
  * allocated in `arena`. Fails if allocated, freed and unfreed bytes do not agree. `resident`: NULL if unknown.
  */
-struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
-			       struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
+				    struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* row-rates.c */
 
@@ -222,16 +222,16 @@ struct account_memory {
 	bool resident_known;
 };
 
-/* Set the rate of each group, which must have all other figures. `memory`: by account number; `groups`: by row
+/* Set the rate of each row, which must have all other figures. `memory`: by account number; `rows`: by row
  * number - 1. */
 struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
-				struct account_memory *memory, struct mmt_group *groups) MMT_MUST_CHECK;
+				struct account_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Compare the sum of the rates with the rate of RSS. */
 void row_rates_sum(struct mmt_report *report);
 
-/* Fails unless allocated - freed = unfreed in this group. */
-struct mmt_error *groups_verify(const struct mmt_group *group) MMT_MUST_CHECK;
+/* Fails unless allocated - freed = unfreed in this row. */
+struct mmt_error *row_figures_verify(const struct mmt_row *row) MMT_MUST_CHECK;
 
 /* report --every: totals at equal time steps, taken during the one replay. */
 
@@ -261,9 +261,9 @@ struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct m
 struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,
 				struct mmt_report *report) MMT_MUST_CHECK;
 
-/* The parts of a report's groups (process, thread, class and file) and the lifetimes of their mappings. */
+/* The parts of a report's rows (process, thread, class and file) and the lifetimes of their mappings. */
 
-/* Call this after groups and processes are complete. Does nothing if lifetimes are not kept. */
+/* Call this after rows and processes are complete. Does nothing if lifetimes are not kept. */
 struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, struct arena *arena,
 			      struct mmt_report *report) MMT_MUST_CHECK;
 

@@ -17,18 +17,18 @@
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */
 #define RATED_NS 10000000000ULL
 
-/* By how much all groups of one function grew. */
+/* By how much all rows of one function grew. */
 struct function_growth {
 	uint64_t bytes, committed_bytes; /* modulo 2^64 */
 };
 
-/* The entries of two lists of groups. */
-struct compared_groups {
-	struct group_list lists[DIFF_SIDES];
+/* The entries of two lists of rows. */
+struct compared_rows {
+	struct row_list lists[DIFF_SIDES];
 	VECTOR(struct mmt_diff_entry) changed, unchanged;
 };
 
-static void compared_groups_deinit(struct compared_groups *compared)
+static void compared_rows_deinit(struct compared_rows *compared)
 {
 	vector_deinit(&compared->changed);
 	vector_deinit(&compared->unchanged);
@@ -36,9 +36,9 @@ static void compared_groups_deinit(struct compared_groups *compared)
 
 struct diff {
 	struct mmt_diff result;
-	struct compared_groups groups;
+	struct compared_rows rows;
 	VECTOR(struct mmt_growth_part) between;
-	struct group_matcher matcher;
+	struct row_matcher matcher;
 	struct arena arena;
 	struct map place_of_function;
 	VECTOR(struct function_growth) functions;
@@ -58,16 +58,16 @@ const char *mmt_diff_relation_name(enum mmt_diff_relation relation)
 	return relation <= MMT_DIFF_OTHER_PROGRAM ? names[relation] : "unknown";
 }
 
-static uint64_t committed_of(const struct mmt_group *group)
+static uint64_t committed_of(const struct mmt_row *row)
 {
-	return group ? group->committed_bytes + group->committed_before_bytes : 0;
+	return row ? row->committed_bytes + row->committed_before_bytes : 0;
 }
 
-static double bytes_per_second(const struct mmt_group *group, const struct mmt_report *report)
+static double bytes_per_second(const struct mmt_row *row, const struct mmt_report *report)
 {
 	double seconds = (double)(report->end_ns - report->start_ns) / 1e9;
 
-	return group && seconds > 0 ? (double)group->unfreed_bytes / seconds : 0;
+	return row && seconds > 0 ? (double)row->unfreed_bytes / seconds : 0;
 }
 
 static int64_t growth(const struct mmt_diff_entry *entry)
@@ -86,10 +86,10 @@ static enum mmt_change classify(const struct mmt_diff_entry *entry)
 	return growth(entry) > 0 ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
 }
 
-static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struct mmt_group *before,
-					const struct mmt_group *after, const struct group_match *match)
+static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struct mmt_row *before,
+					const struct mmt_row *after, const struct row_match *match)
 {
-	const struct mmt_group *base = diff->relation == MMT_DIFF_SAME_PROCESS ? NULL : before;
+	const struct mmt_row *base = diff->relation == MMT_DIFF_SAME_PROCESS ? NULL : before;
 	struct mmt_diff_entry entry = {
 	    .before = before,
 	    .after = after,
@@ -108,11 +108,10 @@ static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struc
 
 static bool is_held(const struct mmt_diff_entry *entry)
 {
-	return (entry->before && group_holds_memory(entry->before)) ||
-	       (entry->after && group_holds_memory(entry->after));
+	return (entry->before && row_holds_memory(entry->before)) || (entry->after && row_holds_memory(entry->after));
 }
 
-static struct mmt_error *add_entry(struct compared_groups *compared, struct mmt_diff_entry entry)
+static struct mmt_error *add_entry(struct compared_rows *compared, struct mmt_diff_entry entry)
 {
 	bool complete = is_held(&entry) && entry.change != MMT_CHANGE_SAME ? vector_push(&compared->changed, entry)
 									   : vector_push(&compared->unchanged, entry);
@@ -120,26 +119,26 @@ static struct mmt_error *add_entry(struct compared_groups *compared, struct mmt_
 	return complete ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *compare_groups(struct diff *diff, struct compared_groups *compared)
+static struct mmt_error *compare_rows(struct diff *diff, struct compared_rows *compared)
 {
-	const struct group_list *before = &compared->lists[DIFF_BEFORE], *after = &compared->lists[DIFF_AFTER];
-	CLEANUP(free) struct group_match *before_matches = calloc(before->count + 1, sizeof(*before_matches));
-	CLEANUP(free) struct group_match *after_matches = calloc(after->count + 1, sizeof(*after_matches));
-	struct group_match *const matches[DIFF_SIDES] = {before_matches, after_matches};
+	const struct row_list *before = &compared->lists[DIFF_BEFORE], *after = &compared->lists[DIFF_AFTER];
+	CLEANUP(free) struct row_match *before_matches = calloc(before->count + 1, sizeof(*before_matches));
+	CLEANUP(free) struct row_match *after_matches = calloc(after->count + 1, sizeof(*after_matches));
+	struct row_match *const matches[DIFF_SIDES] = {before_matches, after_matches};
 	struct mmt_error *error = before_matches && after_matches ? NULL : &error_no_memory;
 
 	if (!error)
-		error = group_matcher_match(&diff->matcher, before, after, matches);
+		error = row_matcher_match(&diff->matcher, before, after, matches);
 	for (size_t i = 0; !error && i < after->count; i++)
 		error = add_entry(
-		    compared, make_entry(&diff->result, after_matches[i].other, &after->groups[i], &after_matches[i]));
-	/* Whether the process still holds what the first recording shows is unknown for single groups. */
+		    compared, make_entry(&diff->result, after_matches[i].other, &after->rows[i], &after_matches[i]));
+	/* Whether the process still holds what the first recording shows is unknown for single rows. */
 	if (diff->result.relation == MMT_DIFF_SAME_PROCESS)
 		return error;
 	for (size_t i = 0; !error && i < before->count; i++) {
 		if (!before_matches[i].other)
-			error = add_entry(compared,
-					  make_entry(&diff->result, &before->groups[i], NULL, &before_matches[i]));
+			error =
+			    add_entry(compared, make_entry(&diff->result, &before->rows[i], NULL, &before_matches[i]));
 	}
 	return error;
 }
@@ -147,12 +146,12 @@ static struct mmt_error *compare_groups(struct diff *diff, struct compared_group
 static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_diff_entry *entry)
 {
 	/* What may be part of another stack counts for the function of that one. */
-	const struct mmt_group *after = entry->part_of ? entry->part_of : entry->after;
+	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after;
 	uint64_t function;
 	const uint64_t *place;
 
-	if (!group_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, after ? after : entry->before,
-				    &function))
+	if (!row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, after ? after : entry->before,
+				  &function))
 		return &error_no_memory;
 	place = map_get(&diff->place_of_function, function);
 	if (!place) {
@@ -175,8 +174,8 @@ static struct mmt_error *sum_functions(struct diff *diff)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < diff->groups.changed.count; i++)
-		error = add_to_function(diff, &diff->groups.changed.items[i]);
+	for (size_t i = 0; !error && i < diff->rows.changed.count; i++)
+		error = add_to_function(diff, &diff->rows.changed.items[i]);
 	for (size_t i = 0; !error && i < diff->functions.count; i++) {
 		const struct function_growth *growth = &diff->functions.items[i];
 
@@ -190,43 +189,43 @@ static struct mmt_error *sum_functions(struct diff *diff)
 static int compare_entries(const void *left, const void *right)
 {
 	const struct mmt_diff_entry *a = left, *b = right;
-	const struct mmt_group *group_a = a->after ? a->after : a->before, *group_b = b->after ? b->after : b->before;
+	const struct mmt_row *row_a = a->after ? a->after : a->before, *row_b = b->after ? b->after : b->before;
 
 	if (growth(a) != growth(b))
 		return growth(a) < growth(b) ? 1 : -1;
-	if (group_a->id != group_b->id)
-		return group_a->id < group_b->id ? -1 : 1;
-	/* Match the groups of two reports; each group is used once. */
+	if (row_a->id != row_b->id)
+		return row_a->id < row_b->id ? -1 : 1;
+	/* Match the rows of two reports; each row is used once. */
 	return !a->after - !b->after;
 }
 
 static struct mmt_error *sum_entries(struct diff *diff)
 {
-	const struct compared_groups *groups = &diff->groups;
+	const struct compared_rows *rows = &diff->rows;
 	struct mmt_diff *result = &diff->result;
 
-	for (size_t i = 0; i < groups->changed.count; i++) {
-		struct mmt_diff_entry *entry = &groups->changed.items[i];
+	for (size_t i = 0; i < rows->changed.count; i++) {
+		struct mmt_diff_entry *entry = &rows->changed.items[i];
 
 		result->bytes = (int64_t)((uint64_t)result->bytes + (uint64_t)entry->bytes);
 		result->committed_bytes =
 		    (int64_t)((uint64_t)result->committed_bytes + (uint64_t)entry->committed_bytes);
 		result->uncertain_count += entry->differing_frames > 0;
 	}
-	for (size_t i = 0; i < groups->unchanged.count; i++)
-		result->same_count += is_held(&groups->unchanged.items[i]);
+	for (size_t i = 0; i < rows->unchanged.count; i++)
+		result->same_count += is_held(&rows->unchanged.items[i]);
 	return sum_functions(diff);
 }
 
-static bool is_task(enum mmt_group_by by)
+static bool is_task(enum mmt_row_key by)
 {
 	return by == MMT_BY_PROCESS || by == MMT_BY_THREAD;
 }
 
-static struct group_list groups_of(const struct mmt_report *report)
+static struct row_list rows_of(const struct mmt_report *report)
 {
-	return (struct group_list){report->groups, report->group_count, report->by,
-				   is_task(report->by) || is_task(report->then_by)};
+	return (struct row_list){report->rows, report->row_count, report->by,
+				 is_task(report->by) || is_task(report->then_by)};
 }
 
 static struct mmt_error *compare_reports(struct diff *diff)
@@ -234,17 +233,17 @@ static struct mmt_error *compare_reports(struct diff *diff)
 	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
 	struct mmt_error *error;
 
-	diff->groups.lists[DIFF_BEFORE] = groups_of(before);
-	diff->groups.lists[DIFF_AFTER] = groups_of(after);
-	error = compare_groups(diff, &diff->groups);
+	diff->rows.lists[DIFF_BEFORE] = rows_of(before);
+	diff->rows.lists[DIFF_AFTER] = rows_of(after);
+	error = compare_rows(diff, &diff->rows);
 	if (!error)
 		error = sum_entries(diff);
-	vector_sort(&diff->groups.changed, compare_entries);
+	vector_sort(&diff->rows.changed, compare_entries);
 	diff->result.search_limited = diff->matcher.limited;
-	diff->result.entries = diff->groups.changed.items;
-	diff->result.entry_count = diff->groups.changed.count;
-	diff->result.unchanged = diff->groups.unchanged.items;
-	diff->result.unchanged_count = diff->groups.unchanged.count;
+	diff->result.entries = diff->rows.changed.items;
+	diff->result.entry_count = diff->rows.changed.count;
+	diff->result.unchanged = diff->rows.unchanged.items;
+	diff->result.unchanged_count = diff->rows.unchanged.count;
 	return error;
 }
 
@@ -482,7 +481,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		return &error_no_memory;
 	diff->result.before = before;
 	diff->result.after = after;
-	error = group_matcher_init(&diff->matcher, reports);
+	error = row_matcher_init(&diff->matcher, reports);
 	if (!error)
 		error = relate(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
@@ -490,7 +489,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		error = compare_reports(diff);
 	if (!error)
 		error = attribute_between(diff);
-	group_matcher_deinit(&diff->matcher);
+	row_matcher_deinit(&diff->matcher);
 	if (error) {
 		mmt_diff_destroy(&diff->result);
 		return error;
@@ -505,7 +504,7 @@ void mmt_diff_destroy(struct mmt_diff *result)
 
 	if (!diff)
 		return;
-	compared_groups_deinit(&diff->groups);
+	compared_rows_deinit(&diff->rows);
 	vector_deinit(&diff->between);
 	vector_deinit(&diff->functions);
 	map_deinit(&diff->place_of_function);

@@ -18,7 +18,7 @@
 
 /* The functions of a stack that tell its path from others. */
 struct named_stack {
-	uint32_t place;	     /* of the group */
+	uint32_t place;	     /* of the row */
 	uint64_t key;	     /* stacks with different keys have different paths */
 	size_t first, count; /* in `path_names` */
 };
@@ -32,59 +32,59 @@ struct call_path {
 
 struct causes {
 	struct mmt_report *report;
-	struct mmt_group *groups;
+	struct mmt_row *rows;
 	struct intern names; /* its ids are those of causes */
 	struct intern function_names;
-	uint32_t *functions;		     /* by place of the group: id in function_names */
-	enum mmt_lifetime_verdict *together; /* by id: on the mappings of all groups of the function */
+	uint32_t *functions;		     /* by place of the row: id in function_names */
+	enum mmt_lifetime_verdict *together; /* by id: on the mappings of all rows of the function */
 	struct build_id_paths build_ids;
 	VECTOR(struct named_stack) named_stacks;
 	VECTOR(struct call_path) paths;
 	VECTOR(uint64_t) path_names;
 	struct map first_paths;		     /* key of stacks -> their first path, plus 1 */
-	uint32_t *group_paths;		     /* by place of the group: place in `paths`; or ROW_NO_SET */
+	uint32_t *row_paths;		     /* by place of the row: place in `paths`; or ROW_NO_SET */
 	enum mmt_lifetime_verdict *of_paths; /* by id */
-	uint32_t *of_groups;		     /* by place of the group: its cause */
+	uint32_t *of_rows;		     /* by place of the row: its cause */
 	struct mmt_cause *items;
 	size_t count;
 	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
 };
 
 /* Show a row that only reserved memory together with the row that committed most of it. */
-static void join_halves(struct mmt_group *groups, size_t count)
+static void join_halves(struct mmt_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct mmt_group *reserver = groups[i].reserved_by ? &groups[groups[i].reserved_by - 1] : NULL;
+		struct mmt_row *reserver = rows[i].reserved_by ? &rows[rows[i].reserved_by - 1] : NULL;
 
-		if (!reserver || !groups[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
+		if (!reserver || !rows[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
 			continue;
-		reserver->joined_to = groups[i].id;
+		reserver->joined_to = rows[i].id;
 		/* Only the reserving row has the number of mappings. */
-		if (!groups[i].hint)
-			groups[i].hint = reserver->hint;
+		if (!rows[i].hint)
+			rows[i].hint = reserver->hint;
 	}
 }
 
-static const struct mmt_group *find_cause_group(const struct causes *causes, const struct mmt_group *group)
+static const struct mmt_row *find_cause_row(const struct causes *causes, const struct mmt_row *row)
 {
-	if (group->unfreed_bytes || !group->reserved_by)
-		return group;
-	return &causes->groups[group->reserved_by - 1];
+	if (row->unfreed_bytes || !row->reserved_by)
+		return row;
+	return &causes->rows[row->reserved_by - 1];
 }
 
-static char *function_of_group(const struct mmt_group *group)
+static char *function_of_row(const struct mmt_row *row)
 {
-	return rows_function_name(group->origin < group->frame_count ? group->frames[group->origin] : NULL);
+	return rows_function_name(row->origin < row->frame_count ? row->frames[row->origin] : NULL);
 }
 
 /* NULL: out of memory. The caller frees it. */
-static char *name_function(const struct mmt_group *origin)
+static char *name_function(const struct mmt_row *origin)
 {
 	const char pattern[] = {(char)origin->pattern, 0};
 
 	if (mmt_pattern_is_by_design(origin->pattern))
 		return strdup(pattern);
-	return origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
+	return origin->lost ? strdup(LOST_NAME) : function_of_row(origin);
 }
 
 /* All interpreted functions have the same frame. */
@@ -95,11 +95,11 @@ static bool has_name(const struct mmt_frame *frame)
 
 /* Append the functions of the program that the stack has from its origin on. Those of a runtime depend on how the code
  * is run. *jit_ret: some of the code is JIT code. False: out of memory. */
-static bool list_names(struct causes *causes, const struct mmt_group *group, bool *jit_ret)
+static bool list_names(struct causes *causes, const struct mmt_row *row, bool *jit_ret)
 {
 	*jit_ret = false;
-	for (size_t i = group->origin; i < group->frame_count; i++) {
-		const struct mmt_frame *frame = group->frames[i];
+	for (size_t i = row->origin; i < row->frame_count; i++) {
+		const struct mmt_frame *frame = row->frames[i];
 		bool jit = frame->kind == MMT_FRAME_JIT;
 
 		*jit_ret |= jit;
@@ -118,20 +118,20 @@ static bool list_names(struct causes *causes, const struct mmt_group *group, boo
  */
 static bool name_stack(struct causes *causes, size_t place)
 {
-	const struct mmt_group *group = &causes->groups[place], *origin = find_cause_group(causes, group);
+	const struct mmt_row *row = &causes->rows[place], *origin = find_cause_row(causes, row);
 	struct named_stack stack = {
 	    .place = (uint32_t)place, .key = causes->functions[place], .first = causes->path_names.count};
 	bool has_path = true;
 
-	causes->group_paths[place] = ROW_NO_SET;
+	causes->row_paths[place] = ROW_NO_SET;
 	if (mmt_pattern_is_by_design(origin->pattern)) {
-		CLEANUP(free) char *name = function_of_group(group);
+		CLEANUP(free) char *name = function_of_row(row);
 		uint64_t both[] = {stack.key, name ? map_checksum(name, strlen(name)) : 0};
 
 		if (!name)
 			return false;
 		stack.key = map_checksum(both, sizeof(both));
-	} else if (!list_names(causes, group, &has_path)) {
+	} else if (!list_names(causes, row, &has_path)) {
 		return false;
 	}
 	stack.count = causes->path_names.count - stack.first;
@@ -158,49 +158,48 @@ static bool is_part_of(const struct causes *causes, const struct named_stack *st
 	return found == stack->count;
 }
 
-/* The time between the mappings of a path and of a group. Code that was compiled again runs from then on. */
-static uint64_t find_gap(const struct call_path *path, const struct mmt_group *group)
+/* The time between the mappings of a path and of a row. Code that was compiled again runs from then on. */
+static uint64_t find_gap(const struct call_path *path, const struct mmt_row *row)
 {
-	if (!group->unfreed_count || group->first_ns > path->last_ns)
-		return group->unfreed_count ? group->first_ns - path->last_ns : 0;
-	return path->first_ns > group->last_ns ? path->first_ns - group->last_ns : 0;
+	if (!row->unfreed_count || row->first_ns > path->last_ns)
+		return row->unfreed_count ? row->first_ns - path->last_ns : 0;
+	return path->first_ns > row->last_ns ? path->first_ns - row->last_ns : 0;
 }
 
 /* Add the stack to the path of its function that it can be a part of, or start one. False: out of memory. */
 static bool add_to_path(struct causes *causes, const struct named_stack *stack)
 {
-	const struct mmt_group *group = &causes->groups[stack->place];
+	const struct mmt_row *row = &causes->rows[stack->place];
 	const uint64_t *first = map_get(&causes->first_paths, stack->key);
-	struct call_path path = {stack->first, stack->count, group->first_ns, group->last_ns,
-				 first ? (uint32_t)*first : 0};
+	struct call_path path = {stack->first, stack->count, row->first_ns, row->last_ns, first ? (uint32_t)*first : 0};
 	struct call_path *best = NULL;
 	unsigned compared = 0;
 
 	for (uint32_t next = path.next; next && compared < PATHS_COMPARED; compared++) {
 		struct call_path *other = &causes->paths.items[next - 1];
 
-		if (is_part_of(causes, stack, other) && (!best || find_gap(other, group) <= find_gap(best, group)))
+		if (is_part_of(causes, stack, other) && (!best || find_gap(other, row) <= find_gap(best, row)))
 			best = other;
 		next = other->next;
 	}
 	if (!best) {
-		causes->group_paths[stack->place] = (uint32_t)causes->paths.count;
+		causes->row_paths[stack->place] = (uint32_t)causes->paths.count;
 		return vector_push(&causes->paths, path) &&
 		       map_put(&causes->first_paths, stack->key, causes->paths.count);
 	}
-	causes->group_paths[stack->place] = (uint32_t)(best - causes->paths.items);
-	if (group->unfreed_count) {
-		best->first_ns = group->first_ns < best->first_ns ? group->first_ns : best->first_ns;
-		best->last_ns = group->last_ns > best->last_ns ? group->last_ns : best->last_ns;
+	causes->row_paths[stack->place] = (uint32_t)(best - causes->paths.items);
+	if (row->unfreed_count) {
+		best->first_ns = row->first_ns < best->first_ns ? row->first_ns : best->first_ns;
+		best->last_ns = row->last_ns > best->last_ns ? row->last_ns : best->last_ns;
 	}
 	return true;
 }
 
-/* Number the function or the pattern of each group, and its path. */
+/* Number the function or the pattern of each row, and its path. */
 static struct mmt_error *find_functions(struct causes *causes)
 {
-	for (size_t i = 0; i < causes->report->group_count; i++) {
-		CLEANUP(free) char *name = name_function(find_cause_group(causes, &causes->groups[i]));
+	for (size_t i = 0; i < causes->report->row_count; i++) {
+		CLEANUP(free) char *name = name_function(find_cause_row(causes, &causes->rows[i]));
 
 		causes->functions[i] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
 		if (causes->functions[i] == INTERN_NONE || !name_stack(causes, i))
@@ -214,7 +213,7 @@ static struct mmt_error *find_functions(struct causes *causes)
 	return NULL;
 }
 
-/* Judge the mappings of all groups with the same number together. Stacks that have freed everything show how long these
+/* Judge the mappings of all rows with the same number together. Stacks that have freed everything show how long these
  * mappings live. */
 static struct mmt_error *judge_numbered(const struct causes *causes, const struct ledger *ledger,
 					const struct rows *rows, const uint32_t *numbers, size_t count,
@@ -225,7 +224,7 @@ static struct mmt_error *judge_numbered(const struct causes *causes, const struc
 	if (!sets)
 		return &error_no_memory;
 	for (size_t i = 0; i < rows->items.count; i++)
-		sets[i] = rows->group_ids[i] ? numbers[rows->group_ids[i] - 1] : ROW_NO_SET;
+		sets[i] = rows->row_ids[i] ? numbers[rows->row_ids[i] - 1] : ROW_NO_SET;
 	return row_verdicts_judge_sets(ledger, rows, causes->report, sets, count, verdicts_ret);
 }
 
@@ -235,12 +234,12 @@ static struct mmt_error *judge_functions(struct causes *causes, const struct led
 	    judge_numbered(causes, ledger, rows, causes->functions, causes->function_names.count, causes->together);
 
 	return error ? error
-		     : judge_numbered(causes, ledger, rows, causes->group_paths, causes->paths.count, causes->of_paths);
+		     : judge_numbered(causes, ledger, rows, causes->row_paths, causes->paths.count, causes->of_paths);
 }
 
 static bool path_leaks(const struct causes *causes, size_t place)
 {
-	uint32_t path = causes->group_paths[place];
+	uint32_t path = causes->row_paths[place];
 
 	return path != ROW_NO_SET && causes->of_paths[path] == MMT_LIFETIME_LEAK;
 }
@@ -249,20 +248,20 @@ static bool path_leaks(const struct causes *causes, size_t place)
  */
 static void judge_by_design(struct causes *causes)
 {
-	for (size_t i = 0; i < causes->report->group_count; i++) {
-		struct mmt_group *group = &causes->groups[i];
+	for (size_t i = 0; i < causes->report->row_count; i++) {
+		struct mmt_row *row = &causes->rows[i];
 
-		if (!path_leaks(causes, i) || !mmt_pattern_is_by_design(find_cause_group(causes, group)->pattern) ||
-		    !verdict_is_open(group->verdict))
+		if (!path_leaks(causes, i) || !mmt_pattern_is_by_design(find_cause_row(causes, row)->pattern) ||
+		    !verdict_is_open(row->verdict))
 			continue;
-		row_verdicts_set_leak(group);
+		row_verdicts_set_leak(row);
 	}
 }
 
 /* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. */
 static uint32_t find_cause(struct causes *causes, size_t place)
 {
-	const struct mmt_group *origin = find_cause_group(causes, &causes->groups[place]);
+	const struct mmt_row *origin = find_cause_row(causes, &causes->rows[place]);
 	const char *function = intern_get(&causes->function_names, causes->functions[place], NULL);
 	bool leaks = (origin->verdict == MMT_LIFETIME_LEAK || path_leaks(causes, place)) &&
 		     !mmt_pattern_is_by_design(origin->pattern) && !origin->lost;
@@ -275,22 +274,22 @@ static uint32_t find_cause(struct causes *causes, size_t place)
 	return intern_put_string(&causes->names, key);
 }
 
-/* Start a cause with its first group, which is the largest. */
-static struct mmt_error *start_cause(struct causes *causes, const struct mmt_group *group, struct arena *arena)
+/* Start a cause with its first row, which is the largest. */
+static struct mmt_error *start_cause(struct causes *causes, const struct mmt_row *row, struct arena *arena)
 {
-	const struct mmt_group *origin = find_cause_group(causes, group);
+	const struct mmt_row *origin = find_cause_row(causes, row);
 	struct mmt_cause *cause = &causes->items[causes->count++];
 	CLEANUP(free) char *name = NULL;
 
 	*cause = (struct mmt_cause){.pattern =
 					mmt_pattern_is_by_design(origin->pattern) ? origin->pattern : MMT_PATTERN_NONE,
-				    .memory_class = group->memory_class,
-				    .file = group->file,
+				    .memory_class = row->memory_class,
+				    .file = row->file,
 				    .resident_bytes = MMT_UNKNOWN,
 				    .first_ns = UINT64_MAX};
 	if (mmt_pattern_is_by_design(origin->pattern))
 		return NULL;
-	name = origin->lost ? strdup(LOST_NAME) : function_of_group(origin);
+	name = origin->lost ? strdup(LOST_NAME) : function_of_row(origin);
 	cause->name = name ? arena_string(arena, name) : NULL;
 	return cause->name ? NULL : &error_no_memory;
 }
@@ -301,35 +300,35 @@ static void add(uint64_t *sum, uint64_t bytes)
 		*sum = saturating_add(*sum == MMT_UNKNOWN ? 0 : *sum, bytes, MMT_BYTES_MAX);
 }
 
-static void add_group(struct causes *causes, uint32_t number, const struct mmt_group *group)
+static void add_row(struct causes *causes, uint32_t number, const struct mmt_row *row)
 {
 	struct mmt_cause *cause = &causes->items[number];
-	uint64_t size = group->memory_bytes ? group->memory_bytes : group->unfreed_bytes;
+	uint64_t size = row->memory_bytes ? row->memory_bytes : row->unfreed_bytes;
 
-	add(&cause->memory_bytes, group->memory_bytes);
-	add(&cause->unfreed_bytes, group->unfreed_bytes);
-	add(&cause->committed_bytes, group->committed_bytes);
-	add(&cause->committed_bytes, group->committed_before_bytes);
-	add(&cause->reserved_bytes, group->reserved_bytes);
-	add(&cause->resident_bytes, group->resident_bytes);
-	add(&cause->resident_bytes, group->resident_before_bytes);
-	cause->unfreed_count += group->unfreed_count;
-	cause->mapping_count += group->mapping_count;
-	cause->group_count++;
-	if (group->bytes_per_minute == MMT_RATE_UNKNOWN || cause->bytes_per_minute == MMT_RATE_UNKNOWN)
+	add(&cause->memory_bytes, row->memory_bytes);
+	add(&cause->unfreed_bytes, row->unfreed_bytes);
+	add(&cause->committed_bytes, row->committed_bytes);
+	add(&cause->committed_bytes, row->committed_before_bytes);
+	add(&cause->reserved_bytes, row->reserved_bytes);
+	add(&cause->resident_bytes, row->resident_bytes);
+	add(&cause->resident_bytes, row->resident_before_bytes);
+	cause->unfreed_count += row->unfreed_count;
+	cause->mapping_count += row->mapping_count;
+	cause->row_count++;
+	if (row->bytes_per_minute == MMT_RATE_UNKNOWN || cause->bytes_per_minute == MMT_RATE_UNKNOWN)
 		cause->bytes_per_minute = MMT_RATE_UNKNOWN;
 	else
 		cause->bytes_per_minute =
-		    bytes_per_minute((double)cause->bytes_per_minute + (double)group->bytes_per_minute, 60e9);
-	if (group->unfreed_count) {
-		cause->first_ns = group->first_ns < cause->first_ns ? group->first_ns : cause->first_ns;
-		cause->last_ns = group->last_ns > cause->last_ns ? group->last_ns : cause->last_ns;
+		    bytes_per_minute((double)cause->bytes_per_minute + (double)row->bytes_per_minute, 60e9);
+	if (row->unfreed_count) {
+		cause->first_ns = row->first_ns < cause->first_ns ? row->first_ns : cause->first_ns;
+		cause->last_ns = row->last_ns > cause->last_ns ? row->last_ns : cause->last_ns;
 	}
-	if (group->verdict == MMT_LIFETIME_LEAK)
+	if (row->verdict == MMT_LIFETIME_LEAK)
 		add(&causes->leaking_bytes[number], size);
-	if (group->verdict && size >= causes->largest_bytes[number]) {
+	if (row->verdict && size >= causes->largest_bytes[number]) {
 		causes->largest_bytes[number] = size;
-		cause->verdict = group->verdict;
+		cause->verdict = row->verdict;
 	}
 }
 
@@ -347,25 +346,25 @@ static void decide(struct causes *causes)
 	}
 }
 
-static struct mmt_error *add_groups(struct causes *causes, struct arena *arena)
+static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 {
-	size_t count = causes->report->group_count;
+	size_t count = causes->report->row_count;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct mmt_group *group = &causes->groups[i];
+		const struct mmt_row *row = &causes->rows[i];
 		struct mmt_error *error = NULL;
 
-		causes->of_groups[i] = INTERN_NONE;
-		if (!group->unfreed_bytes && !group->memory_bytes)
+		causes->of_rows[i] = INTERN_NONE;
+		if (!row->unfreed_bytes && !row->memory_bytes)
 			continue;
-		causes->of_groups[i] = find_cause(causes, i);
-		if (causes->of_groups[i] == INTERN_NONE)
+		causes->of_rows[i] = find_cause(causes, i);
+		if (causes->of_rows[i] == INTERN_NONE)
 			return &error_no_memory;
-		if (causes->of_groups[i] == causes->count)
-			error = start_cause(causes, group, arena);
+		if (causes->of_rows[i] == causes->count)
+			error = start_cause(causes, row, arena);
 		if (error)
 			return error;
-		add_group(causes, causes->of_groups[i], group);
+		add_row(causes, causes->of_rows[i], row);
 	}
 	return NULL;
 }
@@ -384,7 +383,7 @@ static int has_leaking_sibling(const struct causes *causes, const struct mmt_cau
 	return intern_find(&causes->names, key, strlen(key) + 1) != INTERN_NONE;
 }
 
-/* The groups of a cause are a leak together; not if the leaks of the same function are a separate cause. */
+/* The rows of a cause are a leak together; not if the leaks of the same function are a separate cause. */
 static struct mmt_error *set_leaks_together(const struct causes *causes, struct mmt_cause *cause)
 {
 	int leaking_sibling = has_leaking_sibling(causes, cause);
@@ -401,9 +400,8 @@ static struct mmt_error *set_leaks_together(const struct causes *causes, struct 
 /* A function leaks if all of its memory together does and no stack of it leaks by itself, or if a path does. */
 static struct mmt_error *set_leaking_functions(struct causes *causes)
 {
-	for (size_t i = 0; i < causes->report->group_count; i++) {
-		struct mmt_cause *cause =
-		    causes->of_groups[i] == INTERN_NONE ? NULL : &causes->items[causes->of_groups[i]];
+	for (size_t i = 0; i < causes->report->row_count; i++) {
+		struct mmt_cause *cause = causes->of_rows[i] == INTERN_NONE ? NULL : &causes->items[causes->of_rows[i]];
 		struct mmt_error *error = NULL;
 
 		if (!cause)
@@ -412,7 +410,7 @@ static struct mmt_error *set_leaking_functions(struct causes *causes)
 			error = set_leaks_together(causes, cause);
 		if (error)
 			return error;
-		if (path_leaks(causes, i) && verdict_is_open(causes->groups[i].verdict)) {
+		if (path_leaks(causes, i) && verdict_is_open(causes->rows[i].verdict)) {
 			cause->verdict = MMT_LIFETIME_LEAK;
 			cause->leaks_together = true;
 		}
@@ -434,38 +432,38 @@ static void find_unfreed_growth(struct causes *causes)
 	unsigned first = point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1;
 	uint64_t grown = 0;
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &causes->groups[i];
-		uint32_t number = causes->of_groups[i];
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &causes->rows[i];
+		uint32_t number = causes->of_rows[i];
 		const struct mmt_cause *cause = number == INTERN_NONE ? NULL : &causes->items[number];
-		uint64_t at_end = group->trend[MMT_TREND_POINTS - 1];
+		uint64_t at_end = row->trend[MMT_TREND_POINTS - 1];
 
 		if (!cause || cause->verdict != MMT_LIFETIME_LEAK || cause->resident_bytes == MMT_UNKNOWN ||
 		    cause->memory_bytes > cause->unfreed_bytes / 2)
 			continue;
-		if (at_end > group->trend[first])
-			grown = saturating_add(grown, at_end - group->trend[first], MMT_BYTES_MAX);
+		if (at_end > row->trend[first])
+			grown = saturating_add(grown, at_end - row->trend[first], MMT_BYTES_MAX);
 	}
 	if (grown > report->growth.floor_bytes)
 		report->growth.unfreed_growth_bytes = grown;
 }
 
-/* List the IDs of the groups of each cause. */
-static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
+/* List the IDs of the rows of each cause. */
+static struct mmt_error *list_rows(struct causes *causes, struct arena *arena)
 {
 	for (size_t i = 0; i < causes->count; i++) {
-		causes->items[i].groups = arena_alloc(arena, causes->items[i].group_count, sizeof(uint32_t));
-		if (!causes->items[i].groups)
+		causes->items[i].rows = arena_alloc(arena, causes->items[i].row_count, sizeof(uint32_t));
+		if (!causes->items[i].rows)
 			return &error_no_memory;
-		causes->items[i].group_count = 0;
+		causes->items[i].row_count = 0;
 	}
-	for (size_t i = 0; i < causes->report->group_count; i++) {
+	for (size_t i = 0; i < causes->report->row_count; i++) {
 		struct mmt_cause *cause;
 
-		if (causes->of_groups[i] == INTERN_NONE)
+		if (causes->of_rows[i] == INTERN_NONE)
 			continue;
-		cause = &causes->items[causes->of_groups[i]];
-		((uint32_t *)cause->groups)[cause->group_count++] = causes->groups[i].id;
+		cause = &causes->items[causes->of_rows[i]];
+		((uint32_t *)cause->rows)[cause->row_count++] = causes->rows[i].id;
 	}
 	return NULL;
 }
@@ -473,8 +471,8 @@ static struct mmt_error *list_groups(struct causes *causes, struct arena *arena)
 /* Which caller made a heap grow, or a function map memory. */
 struct callers {
 	size_t *depths; /* by id in function_names: how many frames all stacks have in common, from their origin on */
-	const struct mmt_group **firsts; /* likewise: the first of its groups */
-	struct map bytes;		 /* of one cause: checksum of a caller -> memory */
+	const struct mmt_row **firsts; /* likewise: the first of its rows */
+	struct map bytes;	       /* of one cause: checksum of a caller -> memory */
 };
 
 static bool names_caller(enum mmt_pattern pattern)
@@ -485,7 +483,7 @@ static bool names_caller(enum mmt_pattern pattern)
 
 /* How many frames the stacks have in common from their origin on. A frame without a name can be that of any function.
  */
-static size_t common_depth(const struct mmt_group *left, const struct mmt_group *right)
+static size_t common_depth(const struct mmt_row *left, const struct mmt_row *right)
 {
 	size_t depth = 0;
 
@@ -503,17 +501,17 @@ static size_t common_depth(const struct mmt_group *left, const struct mmt_group 
 
 static void find_depths(const struct causes *causes, struct callers *callers)
 {
-	for (size_t i = 0; i < causes->report->group_count; i++) {
+	for (size_t i = 0; i < causes->report->row_count; i++) {
 		uint32_t function = causes->functions[i];
-		const struct mmt_group *group = &causes->groups[i];
+		const struct mmt_row *row = &causes->rows[i];
 
-		if (causes->of_groups[i] == INTERN_NONE)
+		if (causes->of_rows[i] == INTERN_NONE)
 			continue;
 		if (!callers->firsts[function]) {
-			callers->firsts[function] = group;
+			callers->firsts[function] = row;
 			callers->depths[function] = SIZE_MAX;
 		} else {
-			size_t depth = common_depth(callers->firsts[function], group);
+			size_t depth = common_depth(callers->firsts[function], row);
 
 			if (depth < callers->depths[function])
 				callers->depths[function] = depth;
@@ -524,16 +522,16 @@ static void find_depths(const struct causes *causes, struct callers *callers)
 /* NULL: all stacks have the same callers, or the caller has no name. */
 static const struct mmt_frame *find_caller(const struct causes *causes, const struct callers *callers, size_t place)
 {
-	const struct mmt_group *group = &causes->groups[place];
-	enum mmt_pattern pattern = find_cause_group(causes, group)->pattern;
+	const struct mmt_row *row = &causes->rows[place];
+	enum mmt_pattern pattern = find_cause_row(causes, row)->pattern;
 	size_t depth = mmt_pattern_is_by_design(pattern) ? 0 : callers->depths[causes->functions[place]];
 
 	if (mmt_pattern_is_by_design(pattern) ? !names_caller(pattern) : !depth)
 		return NULL;
-	if (depth >= group->frame_count || group->origin + depth >= group->frame_count ||
-	    !has_name(group->frames[group->origin + depth]))
+	if (depth >= row->frame_count || row->origin + depth >= row->frame_count ||
+	    !has_name(row->frames[row->origin + depth]))
 		return NULL;
-	return group->frames[group->origin + depth];
+	return row->frames[row->origin + depth];
 }
 
 #define CALLER_SHARE 4 /* of the memory: a caller with less than 1/CALLER_SHARE explains little */
@@ -545,14 +543,14 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	CLEANUP(free) char *name = NULL;
 
 	map_deinit(&callers->bytes);
-	for (size_t i = 0; i < cause->group_count; i++) {
-		const struct mmt_group *group = &causes->groups[cause->groups[i] - 1];
-		const struct mmt_frame *caller = find_caller(causes, callers, cause->groups[i] - 1);
+	for (size_t i = 0; i < cause->row_count; i++) {
+		const struct mmt_row *row = &causes->rows[cause->rows[i] - 1];
+		const struct mmt_frame *caller = find_caller(causes, callers, cause->rows[i] - 1);
 		uint64_t checksum = caller ? identity_frame_checksum(&causes->build_ids, caller) : 0, bytes;
 
-		if (!caller || !group->memory_bytes)
+		if (!caller || !row->memory_bytes)
 			continue;
-		if (!map_add(&callers->bytes, checksum, group->memory_bytes))
+		if (!map_add(&callers->bytes, checksum, row->memory_bytes))
 			return &error_no_memory;
 		bytes = *map_get(&callers->bytes, checksum);
 		if (bytes > cause->caller_bytes) {
@@ -572,7 +570,7 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 static struct mmt_error *name_callers(struct causes *causes, struct arena *arena)
 {
 	CLEANUP(free) size_t *depths = calloc(causes->function_names.count + 1, sizeof(*depths));
-	CLEANUP(free) const struct mmt_group **firsts = calloc(causes->function_names.count + 1, sizeof(*firsts));
+	CLEANUP(free) const struct mmt_row **firsts = calloc(causes->function_names.count + 1, sizeof(*firsts));
 	struct callers callers = {.depths = depths, .firsts = firsts};
 	struct mmt_error *error = NULL;
 
@@ -598,7 +596,7 @@ static int compare_causes(const void *left, const void *right)
 		return a->memory_bytes < b->memory_bytes ? 1 : -1;
 	if (a->unfreed_bytes != b->unfreed_bytes)
 		return a->unfreed_bytes < b->unfreed_bytes ? 1 : -1;
-	return a->groups[0] < b->groups[0] ? -1 : a->groups[0] > b->groups[0];
+	return a->rows[0] < b->rows[0] ? -1 : a->rows[0] > b->rows[0];
 }
 
 /* `ledger` NULL: there are no mappings to judge. */
@@ -614,9 +612,9 @@ static struct mmt_error *judge_causes(struct causes *causes, const struct ledger
 	if (!error)
 		judge_by_design(causes);
 	if (!error)
-		error = add_groups(causes, arena);
+		error = add_rows(causes, arena);
 	if (!error)
-		error = list_groups(causes, arena);
+		error = list_rows(causes, arena);
 	if (!error)
 		error = name_callers(causes, arena);
 	if (error)
@@ -628,25 +626,25 @@ static struct mmt_error *judge_causes(struct causes *causes, const struct ledger
 	return error;
 }
 
-struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures, const struct ledger *ledger,
 				   const struct rows *rows, struct arena *arena)
 {
-	size_t count = report->group_count;
-	CLEANUP(free) uint32_t *of_groups = calloc(count + 1, sizeof(*of_groups));
+	size_t count = report->row_count;
+	CLEANUP(free) uint32_t *of_rows = calloc(count + 1, sizeof(*of_rows));
 	CLEANUP(free) uint64_t *leaking_bytes = calloc(count + 1, sizeof(*leaking_bytes));
 	CLEANUP(free) uint64_t *largest_bytes = calloc(count + 1, sizeof(*largest_bytes));
 	CLEANUP(free) struct mmt_cause *items = calloc(count + 1, sizeof(*items));
 	CLEANUP(free) uint32_t *functions = calloc(count + 1, sizeof(*functions));
 	CLEANUP(free) enum mmt_lifetime_verdict *together = calloc(count + 1, sizeof(*together));
-	CLEANUP(free) uint32_t *group_paths = calloc(count + 1, sizeof(*group_paths));
+	CLEANUP(free) uint32_t *row_paths = calloc(count + 1, sizeof(*row_paths));
 	CLEANUP(free) enum mmt_lifetime_verdict *of_paths = calloc(count + 1, sizeof(*of_paths));
 	struct causes causes = {.report = report,
-				.groups = groups,
-				.of_groups = of_groups,
+				.rows = figures,
+				.of_rows = of_rows,
 				.items = items,
 				.functions = functions,
 				.together = together,
-				.group_paths = group_paths,
+				.row_paths = row_paths,
 				.of_paths = of_paths,
 				.leaking_bytes = leaking_bytes,
 				.largest_bytes = largest_bytes};
@@ -655,10 +653,10 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 
 	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return NULL;
-	if (!of_groups || !leaking_bytes || !largest_bytes || !items || !functions || !together || !group_paths ||
+	if (!of_rows || !leaking_bytes || !largest_bytes || !items || !functions || !together || !row_paths ||
 	    !of_paths)
 		return &error_no_memory;
-	join_halves(groups, count);
+	join_halves(figures, count);
 	error = build_id_paths_init(&causes.build_ids, report) ? judge_causes(&causes, ledger, rows, arena)
 							       : &error_no_memory;
 	intern_deinit(&causes.names);
@@ -677,8 +675,8 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *
 	if (causes.count)
 		memcpy(kept, items, causes.count * sizeof(*items));
 	for (size_t i = 0; i < causes.count; i++) {
-		for (size_t j = 0; j < kept[i].group_count; j++)
-			groups[kept[i].groups[j] - 1].cause = (uint32_t)i + 1;
+		for (size_t j = 0; j < kept[i].row_count; j++)
+			figures[kept[i].rows[j] - 1].cause = (uint32_t)i + 1;
 	}
 	report->causes = kept;
 	report->cause_count = causes.count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Computes the figures of each row, the columns of a report: bytes, counts, trends, times. row-verdicts.c judges them.
- * struct mmt_group says what a new figure needs. */
+ * struct mmt_row says what a new figure needs. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 
 struct survivor_sums {
 	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
-	struct mmt_group *groups;		 /* by row number - 1; figures are added */
+	struct mmt_row *figures;		 /* by row number - 1; figures are added */
 	struct account_memory *accounts;	 /* by account number; likewise */
 	bool *resident_known;			 /* likewise */
 	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
@@ -37,15 +37,15 @@ struct grouping {
 	struct rows *rows;
 	struct arena *arena;
 	struct mmt_report *report;
-	struct mmt_group *groups; /* by row number - 1 */
+	struct mmt_row *figures; /* by row number - 1 */
 	size_t row_count;
 	const struct resident_sums *resident; /* NULL: not known */
 	struct survivor_sums sums;
-	size_t step_figures;	 /* of all groups so far */
+	size_t step_figures;	 /* of all rows so far */
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
-/* Add the resident bytes to the groups and, if the ledger keeps lifetimes, to their parts. */
+/* Add the resident bytes to the rows and, if the ledger keeps lifetimes, to their parts. */
 static struct mmt_error *publish_residents(struct grouping *grouping);
 
 /* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a stack. */
@@ -73,45 +73,45 @@ static void add_bytes(uint64_t *sum, uint64_t bytes)
 
 static void add_account(struct grouping *grouping, const struct account *account)
 {
-	struct mmt_group *group;
+	struct mmt_row *row;
 
 	if (account->row == LEDGER_NO_ROW)
 		return;
-	group = &grouping->groups[account->row - 1];
-	add_bytes(&group->allocated_bytes, account->allocated_bytes);
-	group->allocated_count += account->allocated_count;
-	add_bytes(&group->freed_bytes, account->freed_bytes);
-	group->freed_count += account->freed_count;
+	row = &grouping->figures[account->row - 1];
+	add_bytes(&row->allocated_bytes, account->allocated_bytes);
+	row->allocated_count += account->allocated_count;
+	add_bytes(&row->freed_bytes, account->freed_bytes);
+	row->freed_count += account->freed_count;
 	count_stacks(grouping, account);
 }
 
-/* Fill in what the ledger and the rows know about each group. */
-static struct mmt_error *start_groups(struct grouping *grouping)
+/* Fill in what the ledger and the rows know about each row. */
+static struct mmt_error *start_rows(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 
 	for (size_t i = 0; i < grouping->row_count; i++) {
-		struct mmt_group *group = &grouping->groups[i];
+		struct mmt_row *row = &grouping->figures[i];
 		struct row_description description;
 		struct mmt_error *error = rows_describe(grouping->rows, i, &description);
 
 		if (error)
 			return error;
-		group->name = description.name;
-		group->frames = description.frames;
-		group->frame_count = description.frame_count;
-		group->origin = origin_of_stack(description.frames, description.frame_count);
-		group->hidden_frame_count = description.hidden_frame_count;
-		group->stack_end = description.stack_end;
-		group->pattern = description.pattern;
-		group->lost = description.lost;
-		group->lines_differ = description.lines_differ;
-		group->smallest_bytes = UINT64_MAX;
+		row->name = description.name;
+		row->frames = description.frames;
+		row->frame_count = description.frame_count;
+		row->origin = origin_of_stack(description.frames, description.frame_count);
+		row->hidden_frame_count = description.hidden_frame_count;
+		row->stack_end = description.stack_end;
+		row->pattern = description.pattern;
+		row->lost = description.lost;
+		row->lines_differ = description.lines_differ;
+		row->smallest_bytes = UINT64_MAX;
 		if (i + 1 >= ledger->rows.count)
 			continue;
-		group->peak_bytes = ledger->rows.items[i + 1].peak_bytes;
-		group->peak_ns = ledger->rows.items[i + 1].peak_ns;
-		ledger_trend(ledger, (uint32_t)i + 1, grouping->report->to_ns, group->trend, MMT_TREND_POINTS);
+		row->peak_bytes = ledger->rows.items[i + 1].peak_bytes;
+		row->peak_ns = ledger->rows.items[i + 1].peak_ns;
+		ledger_trend(ledger, (uint32_t)i + 1, grouping->report->to_ns, row->trend, MMT_TREND_POINTS);
 	}
 	for (size_t i = 0; i < ledger->accounts.count; i++)
 		add_account(grouping, &ledger->accounts.items[i]);
@@ -124,14 +124,14 @@ static struct mmt_error *identify_stacks(struct grouping *grouping)
 	bool complete = build_id_paths_init(&paths, grouping->report);
 
 	for (size_t i = 0; complete && i < grouping->row_count; i++)
-		if (!grouping->groups[i].name)
-			grouping->groups[i].identity = identity_checksum(&paths, &grouping->groups[i]);
+		if (!grouping->figures[i].name)
+			grouping->figures[i].identity = identity_checksum(&paths, &grouping->figures[i]);
 	build_id_paths_deinit(&paths);
 	return complete ? NULL : &error_no_memory;
 }
 
 /* "name (123)", or `name`, if it is the name of the row by this key; the caller frees it. */
-static char *name_by(const struct replay *replay, const struct row_description *row, enum mmt_group_by by,
+static char *name_by(const struct replay *replay, const struct row_description *row, enum mmt_row_key by,
 		     const char *row_name)
 {
 	const struct process *process = processes_at(replay->processes, row->process);
@@ -156,7 +156,7 @@ static char *name_by(const struct replay *replay, const struct row_description *
 /* "malloc / worker (123)"; the caller frees it. */
 static char *name_pair(const struct grouping *grouping, const struct row_description *row)
 {
-	enum mmt_group_by second_by = grouping->report->then_by;
+	enum mmt_row_key second_by = grouping->report->then_by;
 	CLEANUP(free) char *first = name_by(grouping->replay, row, row->by, row->name);
 	CLEANUP(free) char *second = name_by(grouping->replay, row, second_by, row->second_name);
 	char *text;
@@ -176,31 +176,31 @@ static struct mmt_error *name_tasks(struct grouping *grouping)
 		if (row->by != MMT_BY_PROCESS && !is_pair)
 			continue;
 		text = is_pair ? name_pair(grouping, row) : name_by(grouping->replay, row, row->by, NULL);
-		grouping->groups[i].name = text ? arena_string(grouping->arena, text) : NULL;
-		if (!grouping->groups[i].name)
+		grouping->figures[i].name = text ? arena_string(grouping->arena, text) : NULL;
+		if (!grouping->figures[i].name)
 			return &error_no_memory;
 	}
 	return NULL;
 }
 
-static struct mmt_error *add_allocation(struct grouping *grouping, const struct allocation *allocation, uint32_t row)
+static struct mmt_error *add_allocation(struct grouping *grouping, const struct allocation *allocation, uint32_t number)
 {
-	struct mmt_group *group = &grouping->groups[row - 1];
-	uint64_t key = (uint64_t)(row - 1) << 32 | allocation->thread;
+	struct mmt_row *row = &grouping->figures[number - 1];
+	uint64_t key = (uint64_t)(number - 1) << 32 | allocation->thread;
 	const uint64_t *bytes = map_get(&grouping->thread_bytes, key);
 
-	if (!group->unfreed_count || allocation->time_ns < group->first_ns)
-		group->first_ns = allocation->time_ns;
-	if (allocation->time_ns > group->last_ns)
-		group->last_ns = allocation->time_ns;
-	if (allocation->live_bytes < group->smallest_bytes)
-		group->smallest_bytes = allocation->live_bytes;
-	if (allocation->live_bytes > group->largest_bytes)
-		group->largest_bytes = allocation->live_bytes;
-	group->original_bytes += allocation->original_bytes;
-	group->unfreed_count++;
+	if (!row->unfreed_count || allocation->time_ns < row->first_ns)
+		row->first_ns = allocation->time_ns;
+	if (allocation->time_ns > row->last_ns)
+		row->last_ns = allocation->time_ns;
+	if (allocation->live_bytes < row->smallest_bytes)
+		row->smallest_bytes = allocation->live_bytes;
+	if (allocation->live_bytes > row->largest_bytes)
+		row->largest_bytes = allocation->live_bytes;
+	row->original_bytes += allocation->original_bytes;
+	row->unfreed_count++;
 	if (!bytes)
-		group->thread_count++;
+		row->thread_count++;
 	return map_put(&grouping->thread_bytes, key, (bytes ? *bytes : 0) + allocation->live_bytes) ? NULL
 												    : &error_no_memory;
 }
@@ -243,37 +243,37 @@ static int compare_shares(const void *left, const void *right)
 	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-static struct mmt_error *list_pids(struct grouping *grouping, struct mmt_group *group)
+static struct mmt_error *list_pids(struct grouping *grouping, struct mmt_row *row)
 {
-	int32_t *pids = arena_alloc(grouping->arena, group->thread_count, sizeof(*pids));
+	int32_t *pids = arena_alloc(grouping->arena, row->thread_count, sizeof(*pids));
 	struct map seen = {0};
 
 	if (!pids)
 		return &error_no_memory;
-	for (size_t i = 0; i < group->thread_count; i++) {
-		int32_t pid = group->threads[i].pid;
+	for (size_t i = 0; i < row->thread_count; i++) {
+		int32_t pid = row->threads[i].pid;
 
 		if (map_get(&seen, (uint32_t)pid))
 			continue;
-		pids[group->pid_count++] = pid;
+		pids[row->pid_count++] = pid;
 		if (!map_put(&seen, (uint32_t)pid, 1)) {
 			map_deinit(&seen);
 			return &error_no_memory;
 		}
 	}
 	map_deinit(&seen);
-	group->pids = pids;
+	row->pids = pids;
 	return NULL;
 }
 
-static struct mmt_error *list_threads(struct grouping *grouping, struct mmt_group *group, struct thread_share *shares)
+static struct mmt_error *list_threads(struct grouping *grouping, struct mmt_row *row, struct thread_share *shares)
 {
-	struct mmt_thread *threads = arena_alloc(grouping->arena, group->thread_count, sizeof(*threads));
+	struct mmt_thread *threads = arena_alloc(grouping->arena, row->thread_count, sizeof(*threads));
 
 	if (!threads)
 		return &error_no_memory;
-	qsort(shares, group->thread_count, sizeof(*shares), compare_shares);
-	for (size_t i = 0; i < group->thread_count; i++) {
+	qsort(shares, row->thread_count, sizeof(*shares), compare_shares);
+	for (size_t i = 0; i < row->thread_count; i++) {
 		const struct replay *replay = grouping->replay;
 		const struct replay_thread *thread = &replay->threads.items[shares[i].thread];
 
@@ -284,11 +284,11 @@ static struct mmt_error *list_threads(struct grouping *grouping, struct mmt_grou
 		if (!threads[i].name)
 			return &error_no_memory;
 	}
-	group->threads = threads;
-	return list_pids(grouping, group);
+	row->threads = threads;
+	return list_pids(grouping, row);
 }
 
-/* Add the sums of (group, thread) pairs to their groups. */
+/* Add the sums of (row, thread) pairs to their rows. */
 static struct mmt_error *add_threads(struct grouping *grouping)
 {
 	size_t total = grouping->thread_bytes.count, first = 0, position = 0;
@@ -299,14 +299,14 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 
 	for (size_t i = 0; !error && i < grouping->row_count; i++) {
 		filled[i] = first;
-		first += grouping->groups[i].thread_count;
+		first += grouping->figures[i].thread_count;
 	}
 	while (!error && map_next(&grouping->thread_bytes, &position, &key, &bytes))
 		shares[filled[key >> 32]++] = (struct thread_share){.thread = (uint32_t)key, .bytes = bytes};
 	for (size_t i = 0; !error && i < grouping->row_count; i++) {
-		struct mmt_group *group = &grouping->groups[i];
+		struct mmt_row *row = &grouping->figures[i];
 
-		error = list_threads(grouping, group, shares + filled[i] - group->thread_count);
+		error = list_threads(grouping, row, shares + filled[i] - row->thread_count);
 	}
 	free(shares);
 	free(filled);
@@ -331,51 +331,51 @@ static struct mmt_error *add_committers(struct grouping *grouping)
 		counts[key >> 32]++;
 	position = 0;
 	while (!error && map_next(&grouping->sums.committers, &position, &key, &value)) {
-		struct mmt_group *group = &grouping->groups[key >> 32];
-		int32_t *pids = (int32_t *)group->pids;
+		struct mmt_row *row = &grouping->figures[key >> 32];
+		int32_t *pids = (int32_t *)row->pids;
 
-		if (group->thread_count)
+		if (row->thread_count)
 			continue;
-		if (!group->pid_count)
-			group->pids = pids = arena_alloc(grouping->arena, counts[key >> 32], sizeof(*pids));
+		if (!row->pid_count)
+			row->pids = pids = arena_alloc(grouping->arena, counts[key >> 32], sizeof(*pids));
 		if (!pids)
 			error = &error_no_memory;
 		else
-			pids[group->pid_count++] = processes_at(grouping->replay->processes, (uint32_t)key)->pid;
+			pids[row->pid_count++] = processes_at(grouping->replay->processes, (uint32_t)key)->pid;
 	}
 	for (size_t i = 0; !error && i < grouping->row_count; i++) {
-		struct mmt_group *group = &grouping->groups[i];
-		int32_t *pids = (int32_t *)group->pids;
+		struct mmt_row *row = &grouping->figures[i];
+		int32_t *pids = (int32_t *)row->pids;
 		size_t kept = 0;
 
-		if (group->thread_count || !group->pid_count)
+		if (row->thread_count || !row->pid_count)
 			continue;
-		qsort(pids, group->pid_count, sizeof(*pids), compare_pids);
+		qsort(pids, row->pid_count, sizeof(*pids), compare_pids);
 		/* Two processes may have had the same PID, one after the other. */
-		for (size_t k = 0; k < group->pid_count; k++) {
+		for (size_t k = 0; k < row->pid_count; k++) {
 			if (!k || pids[k] != pids[k - 1])
 				pids[kept++] = pids[k];
 		}
-		group->pid_count = kept;
+		row->pid_count = kept;
 	}
 	free(counts);
 	return error;
 }
 
-/* The second sort key, for groups with equal memory (usually none): unfreed bytes, or bytes used in memory that others
+/* The second sort key, for rows with equal memory (usually none): unfreed bytes, or bytes used in memory that others
  * reserved. */
-static uint64_t rank_bytes(const struct mmt_group *group)
+static uint64_t rank_bytes(const struct mmt_row *row)
 {
-	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
+	uint64_t committed = row->committed_bytes + row->committed_before_bytes;
 
-	return group->unfreed_bytes > committed ? group->unfreed_bytes : committed;
+	return row->unfreed_bytes > committed ? row->unfreed_bytes : committed;
 }
 
-/* `left`, `right`: group numbers. */
-static int compare_groups(const void *left, const void *right, void *context)
+/* `left`, `right`: row numbers. */
+static int compare_rows(const void *left, const void *right, void *context)
 {
-	const struct mmt_group *groups = context;
-	const struct mmt_group *a = &groups[*(const uint32_t *)left], *b = &groups[*(const uint32_t *)right];
+	const struct mmt_row *figures = context;
+	const struct mmt_row *a = &figures[*(const uint32_t *)left], *b = &figures[*(const uint32_t *)right];
 
 	if (a->memory_bytes != b->memory_bytes)
 		return a->memory_bytes < b->memory_bytes ? 1 : -1;
@@ -395,34 +395,33 @@ static void count_unnamed(struct mmt_completeness *completeness, const struct mm
 	completeness->runtime_frames_without_name += mmt_frame_is_runtime(frame);
 }
 
-static void add_to_report(struct mmt_report *report, const struct mmt_group *group)
+static void add_to_report(struct mmt_report *report, const struct mmt_row *row)
 {
-	add_bytes(&report->unfreed_bytes, group->unfreed_bytes);
-	add_bytes(&report->committed_bytes, group->committed_bytes);
-	add_bytes(&report->committed_before_bytes, group->committed_before_bytes);
-	add_bytes(&report->reserved_bytes, group->reserved_bytes);
-	add_bytes(&report->allocated_bytes, group->allocated_bytes);
-	add_bytes(&report->freed_bytes, group->freed_bytes);
-	if (group->resident_bytes != MMT_UNKNOWN)
+	add_bytes(&report->unfreed_bytes, row->unfreed_bytes);
+	add_bytes(&report->committed_bytes, row->committed_bytes);
+	add_bytes(&report->committed_before_bytes, row->committed_before_bytes);
+	add_bytes(&report->reserved_bytes, row->reserved_bytes);
+	add_bytes(&report->allocated_bytes, row->allocated_bytes);
+	add_bytes(&report->freed_bytes, row->freed_bytes);
+	if (row->resident_bytes != MMT_UNKNOWN)
 		report->resident_bytes =
-		    (report->resident_bytes == MMT_UNKNOWN ? 0 : report->resident_bytes) + group->resident_bytes;
-	report->completeness.frames += group->frame_count;
-	for (size_t i = 0; i < group->frame_count; i++)
-		count_unnamed(&report->completeness, group->frames[i]);
+		    (report->resident_bytes == MMT_UNKNOWN ? 0 : report->resident_bytes) + row->resident_bytes;
+	report->completeness.frames += row->frame_count;
+	for (size_t i = 0; i < row->frame_count; i++)
+		count_unnamed(&report->completeness, row->frames[i]);
 }
 
-struct mmt_error *groups_verify(const struct mmt_group *group)
+struct mmt_error *row_figures_verify(const struct mmt_row *row)
 {
 	/* A sum that has reached its maximum cannot be verified. */
-	if (group->allocated_bytes == MMT_BYTES_MAX ||
-	    group->allocated_bytes - group->freed_bytes == group->unfreed_bytes)
+	if (row->allocated_bytes == MMT_BYTES_MAX || row->allocated_bytes - row->freed_bytes == row->unfreed_bytes)
 		return NULL;
 	return error_create(MMT_ERROR_INTERNAL,
 			    "a bug in mmtrace: %" PRIu64 " bytes mapped, %" PRIu64 " freed, but %" PRIu64
 			    " unfreed%s%s; please report it",
-			    group->allocated_bytes, group->freed_bytes, group->unfreed_bytes,
-			    group->frame_count && group->frames[0]->function ? " by a stack that begins with " : "",
-			    group->frame_count && group->frames[0]->function ? group->frames[0]->function : "");
+			    row->allocated_bytes, row->freed_bytes, row->unfreed_bytes,
+			    row->frame_count && row->frames[0]->function ? " by a stack that begins with " : "",
+			    row->frame_count && row->frames[0]->function ? row->frames[0]->function : "");
 }
 
 /* For each row, the row that had reserved most of the bytes it committed; row_count: none. */
@@ -438,17 +437,17 @@ static struct mmt_error *link_reservers(struct grouping *grouping, const uint32_
 		size_t row = (size_t)(key >> 32) - 1;
 		uint32_t id = ids[(uint32_t)key - 1];
 
-		if (bytes < most[row] || (bytes == most[row] && grouping->groups[row].reserved_by < id))
+		if (bytes < most[row] || (bytes == most[row] && grouping->figures[row].reserved_by < id))
 			continue;
 		most[row] = bytes;
-		grouping->groups[row].reserved_by = id;
+		grouping->figures[row].reserved_by = id;
 	}
 	free(most);
 	return NULL;
 }
 
-/* Only the largest groups have steps if there are too many groups for all. */
-static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_group *group, uint32_t row)
+/* Only the largest rows have steps if there are too many rows for all. */
+static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_row *row, uint32_t number)
 {
 	size_t count = grouping->report->step_count;
 	uint64_t *bytes;
@@ -459,21 +458,21 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_group 
 	bytes = arena_alloc(grouping->arena, count, sizeof(*bytes));
 	if (!bytes)
 		return &error_no_memory;
-	steps_of_rows_get(&grouping->replay->ledger.steps, row, bytes, count);
-	group->step_bytes = bytes;
-	group->step_count = count;
+	steps_of_rows_get(&grouping->replay->ledger.steps, number, bytes, count);
+	row->step_bytes = bytes;
+	row->step_count = count;
 	return NULL;
 }
 
-/* Move each group to the place of its id, one at a time: there may be many, and they are large. */
-static void sort_groups(struct mmt_group *groups, size_t count)
+/* Move each row to the place of its id, one at a time: there may be many, and they are large. */
+static void sort_rows(struct mmt_row *figures, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		while (groups[i].id != i + 1) {
-			struct mmt_group *place = &groups[groups[i].id - 1], group = *place;
+		while (figures[i].id != i + 1) {
+			struct mmt_row *place = &figures[figures[i].id - 1], row = *place;
 
-			*place = groups[i];
-			groups[i] = group;
+			*place = figures[i];
+			figures[i] = row;
 		}
 	}
 }
@@ -489,37 +488,37 @@ static struct mmt_error *rank(struct grouping *grouping)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), compare_groups, grouping->groups);
+	qsort_r(order, count, sizeof(*order), compare_rows, grouping->figures);
 	/* The largest have steps, if there are too many. */
 	for (size_t i = 0; !error && i < count; i++)
-		error = copy_steps(grouping, &grouping->groups[order[i]], order[i] + 1);
+		error = copy_steps(grouping, &grouping->figures[order[i]], order[i] + 1);
 	if (error)
 		return error;
 	for (size_t i = 0; i < count; i++)
-		grouping->groups[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
-	grouping->rows->group_ids = ids;
+		grouping->figures[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
+	grouping->rows->row_ids = ids;
 	error = link_reservers(grouping, ids);
-	sort_groups(grouping->groups, count);
-	grouping->report->groups = grouping->groups;
-	grouping->report->group_count = count;
+	sort_rows(grouping->figures, count);
+	grouping->report->rows = grouping->figures;
+	grouping->report->row_count = count;
 	return error ? error
-		     : row_causes_build(grouping->report, grouping->groups, &grouping->replay->ledger, grouping->rows,
+		     : row_causes_build(grouping->report, grouping->figures, &grouping->replay->ledger, grouping->rows,
 					grouping->arena);
 }
 
-static void set_residency_unknown(struct mmt_group *group)
+static void set_residency_unknown(struct mmt_row *row)
 {
-	group->memory_bytes = group->committed_bytes;
-	add_bytes(&group->memory_bytes, group->committed_before_bytes);
-	group->resident_bytes = group->resident_before_bytes = MMT_UNKNOWN;
+	row->memory_bytes = row->committed_bytes;
+	add_bytes(&row->memory_bytes, row->committed_before_bytes);
+	row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
 }
 
-static uint64_t count_live_threads(const struct replay *replay, const struct mmt_group *group)
+static uint64_t count_live_threads(const struct replay *replay, const struct mmt_row *row)
 {
 	uint64_t count = 0;
 
-	for (size_t i = 0; group->pattern == MMT_PATTERN_THREAD_STACK && i < group->pid_count; i++) {
-		const struct process *process = processes_find(replay->processes, group->pids[i]);
+	for (size_t i = 0; row->pattern == MMT_PATTERN_THREAD_STACK && i < row->pid_count; i++) {
+		const struct process *process = processes_find(replay->processes, row->pids[i]);
 
 		for (const struct thread *thread = process ? process->threads : NULL; thread; thread = thread->next)
 			count++;
@@ -545,60 +544,59 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 			    grouping->sums.accounts[i].committed_bytes;
 	}
 	for (size_t i = 0; i < grouping->row_count; i++) {
-		struct mmt_group *group = &grouping->groups[i];
-		uint64_t committed = group->committed_bytes + group->committed_before_bytes;
+		struct mmt_row *row = &grouping->figures[i];
+		uint64_t committed = row->committed_bytes + row->committed_before_bytes;
 
 		for (unsigned pattern = 1; pattern < MMT_PATTERN_KINDS; pattern++) {
-			if (group->name && bytes[i][pattern] > committed / 2)
-				group->pattern = (enum mmt_pattern)pattern;
+			if (row->name && bytes[i][pattern] > committed / 2)
+				row->pattern = (enum mmt_pattern)pattern;
 		}
-		if (group->pattern)
-			group->hint = hints_of_group(group, count_live_threads(grouping->replay, group),
-						     row_details_one_arena(grouping->replay, arenas, group));
+		if (row->pattern)
+			row->hint = hints_of_row(row, count_live_threads(grouping->replay, row),
+						 row_details_one_arena(grouping->replay, arenas, row));
 	}
 	return NULL;
 }
 
 /* Figures that are computed from the sums. */
-static struct mmt_error *complete_groups(struct grouping *grouping)
+static struct mmt_error *complete_rows(struct grouping *grouping)
 {
 	struct mmt_error *error;
 
 	for (size_t i = 0; i < grouping->row_count; i++) {
-		struct mmt_group *group = &grouping->groups[i];
+		struct mmt_row *row = &grouping->figures[i];
 
-		error = groups_verify(group);
+		error = row_figures_verify(row);
 		if (error)
 			return error;
-		resident_sums_limit(grouping->resident, &group->resident_bytes,
-				    group->committed_bytes + group->reserved_bytes);
-		resident_sums_limit(grouping->resident, &group->resident_before_bytes, group->committed_before_bytes);
+		resident_sums_limit(grouping->resident, &row->resident_bytes,
+				    row->committed_bytes + row->reserved_bytes);
+		resident_sums_limit(grouping->resident, &row->resident_before_bytes, row->committed_before_bytes);
 		if (grouping->sums.resident_known[i])
-			group->memory_bytes =
-			    group->resident_bytes + group->resident_before_bytes + group->swapped_bytes;
+			row->memory_bytes = row->resident_bytes + row->resident_before_bytes + row->swapped_bytes;
 		else
-			set_residency_unknown(group);
-		if (!group->unfreed_count)
-			group->smallest_bytes = 0;
+			set_residency_unknown(row);
+		if (!row->unfreed_count)
+			row->smallest_bytes = 0;
 	}
 	error = find_patterns(grouping);
 	if (error)
 		return error;
 	return row_rates_add(&grouping->replay->ledger, grouping->rows, grouping->report, grouping->sums.accounts,
-			     grouping->groups);
+			     grouping->figures);
 }
 
 static struct mmt_error *build_level(struct grouping *grouping)
 {
 	struct mmt_error *error;
 
-	grouping->groups = arena_alloc(grouping->arena, grouping->row_count, sizeof(*grouping->groups));
-	grouping->sums.groups = grouping->groups;
+	grouping->figures = arena_alloc(grouping->arena, grouping->row_count, sizeof(*grouping->figures));
+	grouping->sums.figures = grouping->figures;
 	grouping->sums.resident_known = arena_alloc(grouping->arena, grouping->row_count, sizeof(bool));
 	grouping->sums.accounts = calloc(grouping->replay->ledger.accounts.count + 1, sizeof(*grouping->sums.accounts));
-	if (!grouping->groups || !grouping->sums.resident_known || !grouping->sums.accounts)
+	if (!grouping->figures || !grouping->sums.resident_known || !grouping->sums.accounts)
 		return &error_no_memory;
-	error = start_groups(grouping);
+	error = start_rows(grouping);
 	if (!error)
 		error = name_tasks(grouping);
 	if (!error)
@@ -610,8 +608,8 @@ static struct mmt_error *build_level(struct grouping *grouping)
 	if (!error)
 		error = add_allocations(grouping);
 	if (!error)
-		error = group_details_add(grouping->replay, grouping->rows, grouping->arena, grouping->report,
-					  grouping->groups);
+		error = row_details_add(grouping->replay, grouping->rows, grouping->arena, grouping->report,
+					grouping->figures);
 	if (!error)
 		error = add_threads(grouping);
 	return error ? error : add_committers(grouping);
@@ -651,9 +649,9 @@ static struct mmt_error *publish(struct grouping *grouping)
 		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
 		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
 	}
-	error = complete_groups(grouping);
+	error = complete_rows(grouping);
 	for (size_t i = 0; !error && i < grouping->row_count; i++)
-		add_to_report(report, &grouping->groups[i]);
+		add_to_report(report, &grouping->figures[i]);
 	if (!error)
 		error = rank(grouping);
 	if (!error)
@@ -661,8 +659,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 	return error;
 }
 
-struct mmt_error *groups_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
-			       struct arena *arena, struct mmt_report *report)
+struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
+				    struct arena *arena, struct mmt_report *report)
 {
 	struct grouping grouping = {.replay = replay,
 				    .rows = rows,
@@ -711,7 +709,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 		      const struct allocation *allocation)
 {
 	uint64_t bytes = interval->end - interval->start;
-	struct mmt_group *group = &sums->groups[owner->row - 1];
+	struct mmt_row *row = &sums->figures[owner->row - 1];
 	const struct account *committer = rows_holder(replay, rows, interval, owner);
 	const struct account *reserver = allocation ? ledger_counted(&replay->ledger, allocation->reserver) : NULL;
 	bool is_reserved = !interval->attributes.protection;
@@ -719,17 +717,17 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 
 	if (!find_part(replay, is_reserved ? owner : committer, allocation, &part))
 		return false;
-	group->unfreed_bytes += bytes;
-	group->class_bytes[rows_class(rows, owner)] += bytes;
+	row->unfreed_bytes += bytes;
+	row->class_bytes[rows_class(rows, owner)] += bytes;
 	if (part && is_reserved)
 		part->reserved_bytes += bytes;
 	else if (part)
 		part->committed_bytes += bytes;
 	if (is_reserved) {
-		group->reserved_bytes += bytes;
+		row->reserved_bytes += bytes;
 		return true;
 	}
-	sums->groups[committer->row - 1].committed_bytes += bytes;
+	sums->figures[committer->row - 1].committed_bytes += bytes;
 	if (!add_committer(replay, sums, committer->row, committer, bytes))
 		return false;
 	if (!add_reserver(sums, committer->row, owner->row, bytes))
@@ -748,29 +746,29 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 		return true;
 	if (!find_part(replay, committer, NULL, &part))
 		return false;
-	sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
+	sums->figures[committer->row - 1].committed_before_bytes += interval->end - interval->start;
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
 	return add_committer(replay, sums, committer->row, committer, interval->end - interval->start);
 }
 
-/* Add resident bytes to the group and to the part of an account. */
+/* Add resident bytes to the row and to the part of an account. */
 static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t bytes, bool before)
 {
 	const struct account *account = ledger_counted(&grouping->replay->ledger, (uint32_t)(key >> 32));
 	struct lifetimes *lifetimes = &grouping->replay->ledger.lifetimes;
 	struct lifetime_part *part;
-	struct mmt_group *group;
-	uint32_t row;
+	struct mmt_row *row;
+	uint32_t number;
 
 	if (!account)
 		return true;
-	row = account->row;
-	group = &grouping->groups[row - 1];
-	grouping->sums.resident_known[row - 1] = true;
+	number = account->row;
+	row = &grouping->figures[number - 1];
+	grouping->sums.resident_known[number - 1] = true;
 	grouping->sums.accounts[key >> 32].resident_known = true;
 	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
-	add_bytes(before ? &group->resident_before_bytes : &group->resident_bytes, bytes);
+	add_bytes(before ? &row->resident_before_bytes : &row->resident_bytes, bytes);
 	if (!lifetimes->steps_max)
 		return true;
 	part = lifetimes_part(lifetimes, (uint32_t)(key >> 32), (uint32_t)key);
@@ -788,7 +786,7 @@ static void publish_swapped(struct grouping *grouping, uint64_t key, uint64_t by
 	if (!account)
 		return;
 	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
-	add_bytes(&grouping->groups[account->row - 1].swapped_bytes, bytes);
+	add_bytes(&grouping->figures[account->row - 1].swapped_bytes, bytes);
 }
 
 static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint64_t bytes)
@@ -864,7 +862,7 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 				return &error_no_memory;
 			continue;
 		}
-		sums->groups[owner->row - 1].mapping_count += !continues;
+		sums->figures[owner->row - 1].mapping_count += !continues;
 		if (!add_owned(replay, rows, sums, interval, owner, allocation))
 			return &error_no_memory;
 	}

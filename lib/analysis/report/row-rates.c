@@ -35,11 +35,11 @@ static void find_points(const struct mmt_report *report, unsigned *first_ret, un
 	*first_ret = first < *end_ret ? (unsigned)first : *end_ret;
 }
 
-static int64_t find_rate(const struct mmt_report *report, const struct mmt_group *group, double share)
+static int64_t find_rate(const struct mmt_report *report, const struct mmt_row *row, double share)
 {
 	double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
 	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
-	const uint64_t *trend = group->committed_trend ? group->committed_trend : group->trend;
+	const uint64_t *trend = row->committed_trend ? row->committed_trend : row->trend;
 	unsigned first, end;
 
 	if (report->to_ns < report->from_ns + SECOND_NS)
@@ -62,10 +62,10 @@ static double used_share(uint64_t used_bytes, uint64_t committed_bytes)
 	return used_bytes < committed_bytes ? (double)used_bytes / (double)committed_bytes : 1;
 }
 
-static double share_of_group(const struct mmt_group *group)
+static double share_of_row(const struct mmt_row *row)
 {
-	return used_share(group->memory_bytes,
-			  saturating_add(group->committed_bytes, group->committed_before_bytes, MMT_BYTES_MAX));
+	return used_share(row->memory_bytes,
+			  saturating_add(row->committed_bytes, row->committed_before_bytes, MMT_BYTES_MAX));
 }
 
 /* Add what each account made accessible since rates count, as far as it is still mapped. */
@@ -100,13 +100,13 @@ struct recent {
 };
 
 /* In rows of files and classes, what an account made accessible counts for the account that mapped it. */
-static double share_of_account(const struct account_memory *memory, const struct mmt_group *group)
+static double share_of_account(const struct account_memory *memory, const struct mmt_row *row)
 {
-	return memory->resident_known ? used_share(memory->used_bytes, memory->committed_bytes) : share_of_group(group);
+	return memory->resident_known ? used_share(memory->used_bytes, memory->committed_bytes) : share_of_row(row);
 }
 
 struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
-				struct account_memory *memory, struct mmt_group *groups)
+				struct account_memory *memory, struct mmt_row *figures)
 {
 	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
 
@@ -122,13 +122,13 @@ struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *
 			continue;
 		recent = &recents[account->row - 1];
 		recent->bytes += bytes;
-		recent->used_bytes += bytes * share_of_account(&memory[i], &groups[account->row - 1]);
+		recent->used_bytes += bytes * share_of_account(&memory[i], &figures[account->row - 1]);
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
-		struct mmt_group *group = &groups[i];
-		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_group(group);
+		struct mmt_row *row = &figures[i];
+		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_row(row);
 
-		group->bytes_per_minute = find_rate(report, group, share);
+		row->bytes_per_minute = find_rate(report, row, share);
 	}
 	return NULL;
 }
@@ -147,10 +147,10 @@ void row_rates_sum(struct mmt_report *report)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		if (report->groups[i].bytes_per_minute == MMT_RATE_UNKNOWN)
+	for (size_t i = 0; i < report->row_count; i++) {
+		if (report->rows[i].bytes_per_minute == MMT_RATE_UNKNOWN)
 			return;
-		sum += (double)report->groups[i].bytes_per_minute;
+		sum += (double)report->rows[i].bytes_per_minute;
 	}
 	if (are_complete(report))
 		report->growth.older_bytes_per_minute =

@@ -38,16 +38,16 @@ static enum mmt_row_verdict row_verdict(const struct mmt_report *report, enum mm
 	}
 }
 
-enum mmt_row_verdict mmt_cause_verdict(const struct mmt_report *report, const struct mmt_cause *cause)
+enum mmt_row_verdict mmt_verdict_of_cause(const struct mmt_report *report, const struct mmt_cause *cause)
 {
 	return row_verdict(report, cause->verdict, cause->pattern, cause->unfreed_count);
 }
 
-enum mmt_row_verdict mmt_group_verdict(const struct mmt_report *report, const struct mmt_group *group)
+enum mmt_row_verdict mmt_verdict_of_row(const struct mmt_report *report, const struct mmt_row *row)
 {
-	if (!verdict_is_open(group->verdict) || !group->cause || !report->causes[group->cause - 1].leaks_together)
-		return row_verdict(report, group->verdict, group->pattern, group->unfreed_count);
-	return mmt_pattern_is_by_design(group->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_PART_OF_LEAK;
+	if (!verdict_is_open(row->verdict) || !row->cause || !report->causes[row->cause - 1].leaks_together)
+		return row_verdict(report, row->verdict, row->pattern, row->unfreed_count);
+	return mmt_pattern_is_by_design(row->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_PART_OF_LEAK;
 }
 
 static uint64_t account_key(const struct account *account)
@@ -64,18 +64,18 @@ static uint64_t unfreed_bytes(const struct account *account)
 }
 
 static struct mmt_error *describe_kind(const struct rows *rows, struct arena *arena, const struct account *account,
-				       struct mmt_group *group)
+				       struct mmt_row *row)
 {
 	uint32_t path = classes_kind_path(account->kind);
 
-	group->memory_class = rows_class(rows, account);
-	group->file = path ? arena_string(arena, code_view_path_name(rows->code, path)) : NULL;
-	return path && !group->file ? &error_no_memory : NULL;
+	row->memory_class = rows_class(rows, account);
+	row->file = path ? arena_string(arena, code_view_path_name(rows->code, path)) : NULL;
+	return path && !row->file ? &error_no_memory : NULL;
 }
 
 /* The kind with most bytes of each row, and its files. */
 static struct mmt_error *add_kinds(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
-				   struct mmt_group *groups, struct map *sums)
+				   struct mmt_row *figures, struct map *sums)
 {
 	size_t row_count = rows->items.count, position = 0;
 	CLEANUP(free) uint64_t *most = calloc(row_count + 1, sizeof(*most)); /* plus 1; 0: none yet */
@@ -90,7 +90,7 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 			return &error_no_memory;
 	}
 	while (map_next(sums, &position, &key, &bytes))
-		groups[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
+		figures[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		struct mmt_error *error;
@@ -103,7 +103,7 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 		if (bytes < most[row - 1])
 			continue;
 		most[row - 1] = bytes + 1;
-		error = describe_kind(rows, arena, account, &groups[row - 1]);
+		error = describe_kind(rows, arena, account, &figures[row - 1]);
 		if (error)
 			return error;
 	}
@@ -158,12 +158,12 @@ struct arena_bytes *row_details_arenas(const struct replay *replay, const struct
 	return bytes;
 }
 
-bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_group *group)
+bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_row *row)
 {
 	uint64_t largest = 0, all = 0;
 
-	for (size_t i = 0; i < group->pid_count; i++) {
-		const struct process *process = processes_find(replay->processes, group->pids[i]);
+	for (size_t i = 0; i < row->pid_count; i++) {
+		const struct process *process = processes_find(replay->processes, row->pids[i]);
 
 		largest += process ? bytes[process->index].largest : 0;
 		all += process ? bytes[process->index].all : 0;
@@ -183,13 +183,13 @@ static uint32_t row_of(const struct ledger *ledger, const struct allocation *all
 	return account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : account->row;
 }
 
-static void add_to_trend(struct mmt_group *group, const struct mmt_report *report, const struct allocation *allocation)
+static void add_to_trend(struct mmt_row *row, const struct mmt_report *report, const struct allocation *allocation)
 {
 	uint64_t since = allocation->time_ns > report->from_ns ? allocation->time_ns - report->from_ns : 0;
 	uint64_t length = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
 	double point = length ? (double)since / (double)length * MMT_TREND_POINTS : 0;
 
-	group->survivor_trend[point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1] +=
+	row->survivor_trend[point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1] +=
 	    allocation->live_bytes;
 }
 
@@ -231,7 +231,7 @@ static const struct lifetime_histogram *freed_of(const struct ledger *ledger, si
 }
 
 static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
-				       const struct mmt_report *report, struct mmt_group *groups)
+				       const struct mmt_report *report, struct mmt_row *figures)
 {
 	const struct survivors_window window = window_of(report, rows);
 	size_t row_count = rows->items.count;
@@ -240,7 +240,7 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 	if (!survivors)
 		return &error_no_memory;
 	for (size_t i = 0; i < row_count; i++)
-		survivors_begin(&survivors[i], &window, freed_of(ledger, i), groups[i].unfreed_count);
+		survivors_begin(&survivors[i], &window, freed_of(ledger, i), figures[i].unfreed_count);
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
 		const struct allocation *allocation = &ledger->allocations.items[i];
 		uint32_t row = row_of(ledger, allocation);
@@ -248,16 +248,16 @@ static struct mmt_error *add_survivors(const struct ledger *ledger, const struct
 		if (row == LEDGER_NO_ROW)
 			continue;
 		survivors_add(&survivors[row - 1], &window, allocation->time_ns);
-		add_to_trend(&groups[row - 1], report, allocation);
+		add_to_trend(&figures[row - 1], report, allocation);
 	}
 	for (size_t i = 0; i < row_count; i++) {
-		groups[i].verdict = survivors_judge(&survivors[i], &window);
-		if (groups[i].verdict == MMT_LIFETIME_TOO_SHORT)
-			groups[i].advised_ns = survivors_advise(&survivors[i], &window);
-		groups[i].outlived_count = survivors[i].old_count;
-		groups[i].outlived_ns = survivors[i].outlived_ns;
+		figures[i].verdict = survivors_judge(&survivors[i], &window);
+		if (figures[i].verdict == MMT_LIFETIME_TOO_SHORT)
+			figures[i].advised_ns = survivors_advise(&survivors[i], &window);
+		figures[i].outlived_count = survivors[i].old_count;
+		figures[i].outlived_ns = survivors[i].outlived_ns;
 		for (unsigned point = 1; point < MMT_TREND_POINTS; point++)
-			groups[i].survivor_trend[point] += groups[i].survivor_trend[point - 1];
+			figures[i].survivor_trend[point] += figures[i].survivor_trend[point - 1];
 	}
 	return NULL;
 }
@@ -321,7 +321,7 @@ static bool rises_throughout(const uint64_t *points)
 	return points[0] < before;
 }
 
-/* A group without mappings of its own, for instance a malloc arena that grows into reserved memory, has no lifetimes:
+/* A row without mappings of its own, for instance a malloc arena that grows into reserved memory, has no lifetimes:
  * judge the committed bytes over time, by the rule for RSS. Calls after allocations_to_ns do not count. */
 static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report, const struct survivors_window *window,
 						 const uint64_t *points, uint64_t *advised_ns_ret)
@@ -351,23 +351,23 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	return MMT_LIFETIME_TOO_SHORT;
 }
 
-void row_verdicts_set_leak(struct mmt_group *group)
+void row_verdicts_set_leak(struct mmt_row *row)
 {
-	group->verdict = MMT_LIFETIME_LEAK;
-	group->advised_ns = group->outlived_count = group->outlived_ns = 0;
+	row->verdict = MMT_LIFETIME_LEAK;
+	row->advised_ns = row->outlived_count = row->outlived_ns = 0;
 }
 
 /* A row that is no single stack, for instance a function, can both reserve memory and make it accessible: the lifetimes
  * of its few mappings then do not show that it grows. */
 static void judge_both_halves(const struct mmt_report *report, const struct survivors_window *window,
-			      const uint64_t *points, struct mmt_group *group)
+			      const uint64_t *points, struct mmt_row *row)
 {
 	uint64_t advised_ns;
 
-	if (!verdict_is_open(group->verdict) || !points[COMMIT_POINTS - 1] ||
+	if (!verdict_is_open(row->verdict) || !points[COMMIT_POINTS - 1] ||
 	    judge_committed(report, window, points, &advised_ns) != MMT_LIFETIME_LEAK)
 		return;
-	row_verdicts_set_leak(group);
+	row_verdicts_set_leak(row);
 }
 
 /* A stack that is one of several in a row. */
@@ -385,16 +385,16 @@ struct part_stacks {
 
 /* Whether the row has several stacks, and its mappings together do not show what it is. Memory that an allocator keeps
  * is no leak of another row. Sets the key of the allocation's stack. */
-static bool is_of_open_row(const struct ledger *ledger, const struct rows *rows, const struct mmt_group *groups,
+static bool is_of_open_row(const struct ledger *ledger, const struct rows *rows, const struct mmt_row *figures,
 			   const struct allocation *allocation, uint64_t *key_ret)
 {
 	uint32_t row = row_of(ledger, allocation);
 	const struct account *account = row == LEDGER_NO_ROW ? NULL : &ledger->accounts.items[allocation->account];
 
-	if (!account || (!groups[row - 1].name && !groups[row - 1].lines_differ) ||
-	    !verdict_is_open(groups[row - 1].verdict) ||
+	if (!account || (!figures[row - 1].name && !figures[row - 1].lines_differ) ||
+	    !verdict_is_open(figures[row - 1].verdict) ||
 	    (mmt_pattern_is_by_design(rows_pattern(rows, account)) &&
-	     !mmt_pattern_is_by_design(groups[row - 1].pattern)))
+	     !mmt_pattern_is_by_design(figures[row - 1].pattern)))
 		return false;
 	*key_ret = (uint64_t)row << 32 | account->stack;
 	return true;
@@ -418,14 +418,14 @@ static bool begin_part_stacks(const struct ledger *ledger, const struct survivor
 }
 
 static bool judge_part_stacks(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
-			      struct mmt_group *groups, struct part_stacks *stacks)
+			      struct mmt_row *figures, struct part_stacks *stacks)
 {
 	const struct survivors_window window = window_of(report, rows);
 	bool ok = true;
 	uint64_t key;
 
 	for (size_t i = 0; ok && i < ledger->allocations.count; i++) {
-		if (is_of_open_row(ledger, rows, groups, &ledger->allocations.items[i], &key))
+		if (is_of_open_row(ledger, rows, figures, &ledger->allocations.items[i], &key))
 			ok = map_add(&stacks->numbers, key, 1);
 	}
 	if (!ok || !begin_part_stacks(ledger, &window, stacks))
@@ -434,7 +434,7 @@ static bool judge_part_stacks(const struct ledger *ledger, const struct rows *ro
 		const struct allocation *allocation = &ledger->allocations.items[i];
 		struct part_stack *stack;
 
-		if (!is_of_open_row(ledger, rows, groups, allocation, &key) || !*map_get(&stacks->numbers, key))
+		if (!is_of_open_row(ledger, rows, figures, allocation, &key) || !*map_get(&stacks->numbers, key))
 			continue;
 		stack = &stacks->items.items[*map_get(&stacks->numbers, key) - 1];
 		survivors_add(&stack->survivors, &window, allocation->time_ns);
@@ -443,11 +443,11 @@ static bool judge_part_stacks(const struct ledger *ledger, const struct rows *ro
 	}
 	for (size_t i = 0; i < stacks->items.count; i++) {
 		const struct part_stack *stack = &stacks->items.items[i];
-		struct mmt_group *group = &groups[stack->row - 1];
+		struct mmt_row *row = &figures[stack->row - 1];
 
-		if (stack->committed_bytes >= group->committed_bytes / LEAK_SHARE &&
+		if (stack->committed_bytes >= row->committed_bytes / LEAK_SHARE &&
 		    survivors_judge(&stack->survivors, &window) == MMT_LIFETIME_LEAK)
-			row_verdicts_set_leak(group);
+			row_verdicts_set_leak(row);
 	}
 	return true;
 }
@@ -455,10 +455,10 @@ static bool judge_part_stacks(const struct ledger *ledger, const struct rows *ro
 /* A row of several stacks leaks if one of them does. Which of the freed mappings were of that stack is not known,
  * so that more of them count. */
 static struct mmt_error *add_part_stacks(const struct ledger *ledger, const struct rows *rows,
-					 const struct mmt_report *report, struct mmt_group *groups)
+					 const struct mmt_report *report, struct mmt_row *figures)
 {
 	struct part_stacks stacks = {0};
-	bool ok = judge_part_stacks(ledger, rows, report, groups, &stacks);
+	bool ok = judge_part_stacks(ledger, rows, report, figures, &stacks);
 
 	map_deinit(&stacks.numbers);
 	vector_deinit(&stacks.items);
@@ -488,7 +488,7 @@ static uint32_t number_committers(const struct ledger *ledger, const uint32_t *s
 }
 
 static struct mmt_error *add_committed(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
-				       const struct mmt_report *report, struct mmt_group *groups)
+				       const struct mmt_report *report, struct mmt_row *figures)
 {
 	const struct survivors_window window = window_of(report, rows);
 	size_t row_count = rows->items.count;
@@ -501,12 +501,12 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 	count = number_committers(ledger, NULL, sets, row_count);
 	find_committed(ledger, rows, report->allocations_to_ns, sets, points, count);
 	for (size_t i = 0; i < row_count; i++) {
-		struct mmt_group *group = &groups[i];
+		struct mmt_row *row = &figures[i];
 
-		if (sets[i] != ROW_NO_SET && group->unfreed_count)
-			judge_both_halves(report, &window, points[sets[i]], group);
-		else if (sets[i] != ROW_NO_SET && (group->committed_bytes || group->committed_before_bytes))
-			group->verdict = judge_committed(report, &window, points[sets[i]], &group->advised_ns);
+		if (sets[i] != ROW_NO_SET && row->unfreed_count)
+			judge_both_halves(report, &window, points[sets[i]], row);
+		else if (sets[i] != ROW_NO_SET && (row->committed_bytes || row->committed_before_bytes))
+			row->verdict = judge_committed(report, &window, points[sets[i]], &row->advised_ns);
 	}
 	find_committed(ledger, rows, report->to_ns, sets, points, count);
 	for (size_t i = 0; i < row_count; i++) {
@@ -519,23 +519,23 @@ static struct mmt_error *add_committed(const struct ledger *ledger, const struct
 			return &error_no_memory;
 		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
 			trend[point] = points[sets[i]][(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
-		groups[i].committed_trend = trend;
+		figures[i].committed_trend = trend;
 	}
 	return NULL;
 }
 
-struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				    const struct mmt_report *report, struct mmt_group *groups)
+struct mmt_error *row_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
+				  const struct mmt_report *report, struct mmt_row *figures)
 {
 	struct map sums = {0};
-	struct mmt_error *error = add_kinds(&replay->ledger, rows, arena, groups, &sums);
+	struct mmt_error *error = add_kinds(&replay->ledger, rows, arena, figures, &sums);
 
 	map_deinit(&sums);
 	if (!error)
-		error = add_survivors(&replay->ledger, rows, report, groups);
+		error = add_survivors(&replay->ledger, rows, report, figures);
 	if (!error)
-		error = add_part_stacks(&replay->ledger, rows, report, groups);
-	return error ? error : add_committed(&replay->ledger, rows, arena, report, groups);
+		error = add_part_stacks(&replay->ledger, rows, report, figures);
+	return error ? error : add_committed(&replay->ledger, rows, arena, report, figures);
 }
 
 /* What is made accessible in turns by several rows of a set, each too rarely to be judged by itself, is a leak if it

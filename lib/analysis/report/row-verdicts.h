@@ -66,7 +66,7 @@ enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, con
  */
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
 
-/* The unfreed mappings of each group: class and file, when they were mapped, and the verdict on their lifetimes. */
+/* The unfreed mappings of each row: class and file, when they were mapped, and the verdict on their lifetimes. */
 
 /* Whether memory in the same place can still make it a leak. */
 static inline bool verdict_is_open(enum mmt_lifetime_verdict verdict)
@@ -74,9 +74,9 @@ static inline bool verdict_is_open(enum mmt_lifetime_verdict verdict)
 	return verdict == MMT_LIFETIME_TOO_SHORT || verdict == MMT_LIFETIME_CACHE;
 }
 
-/* Call this after the unfreed bytes have been added to `groups`, which is indexed by row number - 1. */
-struct mmt_error *group_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				    const struct mmt_report *report, struct mmt_group *groups) MMT_MUST_CHECK;
+/* Call this after the unfreed bytes have been added to `rows`, which is indexed by row number - 1. */
+struct mmt_error *row_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
+				  const struct mmt_report *report, struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Accessible memory in the malloc arenas of a process: all of it, and that of the thread that has most. */
 struct arena_bytes {
@@ -86,11 +86,11 @@ struct arena_bytes {
 /* By index of the process; the caller frees them. NULL: out of memory. */
 struct arena_bytes *row_details_arenas(const struct replay *replay, const struct rows *rows);
 
-/* Whether one thread of each process of the group has most of it. */
-bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_group *group);
+/* Whether one thread of each process of the row has most of it. */
+bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_row *row);
 
 /* The lifetimes of all its mappings do not show it. */
-void row_verdicts_set_leak(struct mmt_group *group);
+void row_verdicts_set_leak(struct mmt_row *row);
 
 #define ROW_NO_SET UINT32_MAX
 
@@ -105,9 +105,9 @@ struct mmt_error *row_verdicts_judge_sets(const struct ledger *ledger, const str
 /* row-causes.c. The causes of a report: each combines the rows of one function or one pattern. A row that only
  * committed what another row reserved has the cause of that row. */
 
-/* Call this after sorting. `groups` are those of the report; this sets their joined_to. Without stacks there are no
+/* Call this after sorting. `rows` are those of the report; this sets their joined_to. Without stacks there are no
  * causes. */
-struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_group *groups, const struct ledger *ledger,
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures, const struct ledger *ledger,
 				   const struct rows *rows, struct arena *arena) MMT_MUST_CHECK;
 
 #endif

@@ -64,7 +64,7 @@ static bool are_stacks(const struct rows *rows)
 }
 
 /* One of the keys, or the only one. */
-static bool is_by(const struct rows *rows, enum mmt_group_by by)
+static bool is_by(const struct rows *rows, enum mmt_row_key by)
 {
 	return rows->options->by == by || (is_pair(rows) && rows->options->then_by == by);
 }
@@ -282,7 +282,7 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 
 /* The name of the account's row for a key; the stack's names are in the scratch vectors. */
 static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class,
-		      enum mmt_group_by by)
+		      enum mmt_row_key by)
 {
 	size_t count = rows->frames.count;
 	size_t place =
@@ -359,7 +359,7 @@ static struct mmt_error *find_numbered_row(struct rows *rows, const struct accou
 }
 
 /* Names of processes and threads may still change: they are known by their numbers. */
-static bool is_task(enum mmt_group_by by)
+static bool is_task(enum mmt_row_key by)
 {
 	return by == MMT_BY_PROCESS || by == MMT_BY_THREAD;
 }
@@ -367,7 +367,7 @@ static bool is_task(enum mmt_group_by by)
 static struct mmt_error *find_pair(struct rows *rows, const struct account *account, enum mmt_class memory_class,
 				   uint32_t *row_ret)
 {
-	const enum mmt_group_by by[] = {rows->options->by, rows->options->then_by};
+	const enum mmt_row_key by[] = {rows->options->by, rows->options->then_by};
 	CLEANUP(free) char *first = is_task(by[0]) ? NULL : row_name(rows, account, memory_class, by[0]);
 	CLEANUP(free) char *second = is_task(by[1]) ? NULL : row_name(rows, account, memory_class, by[1]);
 	CLEANUP(free) char *key = NULL;

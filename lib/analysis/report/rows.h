@@ -6,7 +6,7 @@
  * Therefore every stack is symbolized, even if it is not shown in the end: a row's peak is not the sum of its stacks'
  * peaks. Each frame is symbolized and compared once, in however many stacks it is; test/README has the cost. If rows
  * are not stacks, only the frames near the call are symbolized, which determine the kind of memory and the origin.
- * The figures of a row are a struct mmt_group, which row-figures.c fills in.
+ * The figures of a row are a struct mmt_row, which row-figures.c fills in.
  */
 #ifndef ANALYSIS_REPORT_ROWS_H
 #define ANALYSIS_REPORT_ROWS_H
@@ -25,7 +25,7 @@
 
 struct row_description {
 	const char *name;		       /* NULL: a stack, process or thread, as second_name */
-	enum mmt_group_by by;		       /* its key */
+	enum mmt_row_key by;		       /* its key */
 	const char *second_name;	       /* by two keys: that of the second */
 	uint32_t stack;			       /* by stack: the first of those that are this row */
 	uint64_t lines;			       /* identity_lines() of that stack */
@@ -58,7 +58,7 @@ struct rows {
 	VECTOR(uint32_t) numbered;     /* by the code view's frame number: place + 1 in these; 0: not yet */
 	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
 	VECTOR(uint32_t) frame_names;		 /* scratch */
-	const uint32_t *group_ids;		 /* of the report's groups, by row number - 1, when they are built */
+	const uint32_t *row_ids;		 /* of the report's rows, by row number - 1, when they are built */
 };
 
 /* Borrows all arguments; the other fields become zero. Deinitialise the value on errors, too. */

@@ -405,7 +405,7 @@ static const struct unmatched_stack *stack_of(const struct similar_search *searc
 
 /* Each stack once. */
 static void pair_stacks(const struct similar_search *search, const struct candidate *candidate,
-			struct group_match *const matches[DIFF_SIDES])
+			struct row_match *const matches[DIFF_SIDES])
 {
 	const struct unmatched_stack *before = stack_of(search, candidate, DIFF_BEFORE);
 	const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
@@ -413,27 +413,27 @@ static void pair_stacks(const struct similar_search *search, const struct candid
 
 	if (matches[DIFF_BEFORE][before->place].other || matches[DIFF_AFTER][after->place].other)
 		return;
-	matches[DIFF_BEFORE][before->place] = (struct group_match){after->group, NULL, frames};
-	matches[DIFF_AFTER][after->place] = (struct group_match){before->group, NULL, frames};
+	matches[DIFF_BEFORE][before->place] = (struct row_match){after->row, NULL, frames};
+	matches[DIFF_AFTER][after->place] = (struct row_match){before->row, NULL, frames};
 }
 
 /* A stack that is left may be part of one that it is similar to: another build has inlined the functions in which both
  * differ. */
 static void join_stacks(const struct similar_search *search, const struct candidate *candidate,
-			struct group_match *const matches[DIFF_SIDES])
+			struct row_match *const matches[DIFF_SIDES])
 {
 	const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
-	struct group_match *matched_before = &matches[DIFF_BEFORE][stack_of(search, candidate, DIFF_BEFORE)->place];
-	struct group_match *matched_after = &matches[DIFF_AFTER][after->place];
+	struct row_match *matched_before = &matches[DIFF_BEFORE][stack_of(search, candidate, DIFF_BEFORE)->place];
+	struct row_match *matched_after = &matches[DIFF_AFTER][after->place];
 	size_t frames = candidate->distance.frames;
 
 	if (!matched_before->other && !matched_before->joined)
-		*matched_before = (struct group_match){NULL, after->group, frames};
+		*matched_before = (struct row_match){NULL, after->row, frames};
 	else if (!matched_after->other && !matched_after->joined && matched_before->other)
-		*matched_after = (struct group_match){NULL, matched_before->other, frames};
+		*matched_after = (struct row_match){NULL, matched_before->other, frames};
 }
 
-static void choose_pairs(struct similar_search *search, struct group_match *const matches[DIFF_SIDES])
+static void choose_pairs(struct similar_search *search, struct row_match *const matches[DIFF_SIDES])
 {
 	vector_sort(&search->candidates, compare_candidates);
 	for (size_t i = 0; i < search->candidates.count; i++)
@@ -463,7 +463,7 @@ static struct mmt_error *run_search(struct similar_search *search, const uint32_
 	return NULL;
 }
 
-struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct group_match *const matches[DIFF_SIDES])
+struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct row_match *const matches[DIFF_SIDES])
 {
 	CLEANUP(free) struct distance *cells = malloc(2 * (FRAMES_MAX + 1) * STATES * sizeof(*cells));
 	CLEANUP(free) uint32_t *hits = NULL;

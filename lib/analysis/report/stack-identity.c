@@ -204,12 +204,12 @@ uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struc
 /* A stack without frames of lost calls differs from one that was not recorded, which has 1. */
 #define LOST_CALLS 2
 
-uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group)
+uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_row *row)
 {
-	uint64_t sum = group->lost ? LOST_CALLS : 0;
+	uint64_t sum = row->lost ? LOST_CALLS : 0;
 
-	for (size_t i = 0; i < group->frame_count; i++)
-		sum = add_frame(sum, paths, group->frames[i]);
+	for (size_t i = 0; i < row->frame_count; i++)
+		sum = add_frame(sum, paths, row->frames[i]);
 	return sum ? sum : 1;
 }
 

@@ -59,7 +59,7 @@ size_t identity_name_length(const struct mmt_frame *frame);
 uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame);
 
 /* A number that a stack has in every recording, never 0. */
-uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_group *group);
+uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_row *row);
 
 /* Checksum of what the identity of a stack ignores: its lines, files and inlining. */
 uint64_t identity_lines(const struct mmt_frame *const *frames, size_t count);

@@ -26,7 +26,7 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
 			  size_t *place);
 
-/* Both for all frames of a stack: the place for struct mmt_group. */
+/* Both for all frames of a stack: the place for struct mmt_row. */
 size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count);
 
 #endif

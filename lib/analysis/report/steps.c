@@ -136,7 +136,7 @@ static struct mmt_error *take_back_ended(const struct steps *steps, struct repla
 	return error;
 }
 
-#define CHOSEN_MAX 200 /* steps per report without --every; each group has this many figures */
+#define CHOSEN_MAX 200 /* steps per report without --every; each row has this many figures */
 
 /* With lifetimes, the report also has totals over time, in steps that divide the window. 0: its end is unknown before
  * it is read. */
@@ -211,7 +211,7 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 
 /* The identity of a part. Several accounts can belong to one part, because they also differ in addresses and flags. */
 struct part_key {
-	uint32_t group, process, thread, path, memory_class;
+	uint32_t row, process, thread, path, memory_class;
 };
 
 struct parts {
@@ -250,7 +250,7 @@ static struct mmt_error *describe_thread(const struct parts *parts, uint32_t num
 
 static struct mmt_error *describe_part(const struct parts *parts, const struct part_key *key, struct mmt_part *part)
 {
-	*part = (struct mmt_part){.group = key->group,
+	*part = (struct mmt_part){.row = key->row,
 				  .process = key->process,
 				  .memory_class = (enum mmt_class)key->memory_class,
 				  .resident_bytes = MMT_UNKNOWN,
@@ -283,7 +283,7 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 {
 	const struct lifetime_part *kept = &parts->replay->ledger.lifetimes.parts.items[place];
 	const struct account *account = &parts->replay->ledger.accounts.items[kept->account];
-	const struct part_key key = {.group = parts->rows->group_ids[account->row - 1] - 1,
+	const struct part_key key = {.row = parts->rows->row_ids[account->row - 1] - 1,
 				     .process = (uint32_t)parts->processes[account->process],
 				     .thread = kept->thread,
 				     .path = classes_kind_path(account->kind),
@@ -307,8 +307,8 @@ static int compare_parts(const void *left, const void *right, void *context)
 	const struct mmt_part *parts = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	if (parts[a].group != parts[b].group)
-		return parts[a].group < parts[b].group ? -1 : 1;
+	if (parts[a].row != parts[b].row)
+		return parts[a].row < parts[b].row ? -1 : 1;
 	if (parts[a].process != parts[b].process)
 		return parts[a].process < parts[b].process ? -1 : 1;
 	if (parts[a].thread.tid != parts[b].thread.tid)

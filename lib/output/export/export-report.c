@@ -78,9 +78,9 @@ const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NA
 	return text;
 }
 
-const struct mmt_frame *export_origin(const struct mmt_group *group)
+const struct mmt_frame *export_origin(const struct mmt_row *row)
 {
-	return group->frames[group->origin < group->frame_count ? group->origin : 0];
+	return row->frames[row->origin < row->frame_count ? row->origin : 0];
 }
 
 bool export_allocation_compile(regex_t *allocation_ret)
@@ -88,12 +88,12 @@ bool export_allocation_compile(regex_t *allocation_ret)
 	return regcomp(allocation_ret, "^(" EXPORT_ALLOCATION_FUNCTIONS ")(\\(|$)", REG_EXTENDED | REG_NOSUB) == 0;
 }
 
-size_t export_first_frame(const struct mmt_group *group, const regex_t *allocation)
+size_t export_first_frame(const struct mmt_row *row, const regex_t *allocation)
 {
-	for (size_t i = group->frame_count; i; i--) {
-		const char *function = group->frames[i - 1]->function;
+	for (size_t i = row->frame_count; i; i--) {
+		const char *function = row->frames[i - 1]->function;
 
-		if (function && i < group->frame_count && regexec(allocation, function, 0, NULL, 0) == 0)
+		if (function && i < row->frame_count && regexec(allocation, function, 0, NULL, 0) == 0)
 			return i;
 	}
 	return 0;
@@ -106,11 +106,11 @@ const char *export_process_name(const struct mmt_process *process, char text[EXP
 	return text;
 }
 
-const char *export_no_frames(const struct mmt_group *group)
+const char *export_no_frames(const struct mmt_row *row)
 {
-	if (group->lost)
+	if (row->lost)
 		return "[calls that were lost]";
-	return group->hidden_frame_count ? "[hidden]" : "[no stack]";
+	return row->hidden_frame_count ? "[hidden]" : "[no stack]";
 }
 
 static void add_known(uint64_t *sum, uint64_t bytes)
@@ -141,11 +141,11 @@ bool export_next(const struct mmt_report *report, size_t *position, size_t *firs
 	*first_ret = *position;
 	if (*position == report->part_count)
 		return false;
-	*sum_ret = (struct mmt_part){.group = parts[*position].group,
+	*sum_ret = (struct mmt_part){.row = parts[*position].row,
 				     .process = parts[*position].process,
 				     .resident_bytes = MMT_UNKNOWN,
 				     .resident_before_bytes = MMT_UNKNOWN};
-	while (*position < report->part_count && parts[*position].group == sum_ret->group &&
+	while (*position < report->part_count && parts[*position].row == sum_ret->row &&
 	       parts[*position].process == sum_ret->process)
 		add_part(sum_ret, &parts[(*position)++]);
 	return true;

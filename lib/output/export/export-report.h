@@ -29,7 +29,7 @@ struct export
 const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES]);
 
 /* The frame that stands for a stack that has frames: its origin, or the first. */
-const struct mmt_frame *export_origin(const struct mmt_group *group);
+const struct mmt_frame *export_origin(const struct mmt_row *row);
 
 /* A regular expression of functions whose callers map memory: viewers that show the inner end of a stack leave these
  * out, with all that they call. It matches whole names, without arguments. */
@@ -42,15 +42,15 @@ const struct mmt_frame *export_origin(const struct mmt_group *group);
 bool export_allocation_compile(regex_t *allocation_ret);
 
 /* The place of the innermost frame that is not in such a function; the last frame counts in any case. */
-size_t export_first_frame(const struct mmt_group *group, const regex_t *allocation);
+size_t export_first_frame(const struct mmt_row *row, const regex_t *allocation);
 
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
 
-/* The text for a group without frames. Static. */
-const char *export_no_frames(const struct mmt_group *group);
+/* The text for a row without frames. Static. */
+const char *export_no_frames(const struct mmt_row *row);
 
-/* Get the sum of the next parts of one group and process, in the order of the report's parts, which are those in
+/* Get the sum of the next parts of one row and process, in the order of the report's parts, which are those in
  * [*first_ret, *position). Set *position to 0 before the first call. Thread, class, file and lifetimes of the sum are
  * not set. False: no more. */
 bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret);

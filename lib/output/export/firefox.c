@@ -37,7 +37,7 @@ struct firefox {
 	struct export_levels levels;
 	struct export_by_process by_process;				      /* events */
 	struct intern strings, functions, frames, stacks, resources, sources; /* the last two: of string ids */
-	uint32_t *group_stacks;						      /* the innermost of each group */
+	uint32_t *row_stacks;						      /* the innermost of each row */
 	bool failed;
 };
 
@@ -83,20 +83,20 @@ static uint32_t put_stack(struct firefox *firefox, uint32_t prefix, uint32_t fra
 }
 
 /* A prefix has a smaller number than the stacks that it is a prefix of. */
-static void put_group(struct firefox *firefox, size_t place)
+static void put_row(struct firefox *firefox, size_t place)
 {
-	const struct mmt_group *group = &firefox->export->report->groups[place];
+	const struct mmt_row *row = &firefox->export->report->rows[place];
 	uint32_t stack = NO_STACK;
 	char text[EXPORT_NAME_BYTES];
 
-	if (!group->frame_count)
-		stack = put_stack(firefox, NO_STACK, put_frame(firefox, export_no_frames(group), NULL));
-	for (size_t i = group->frame_count; i && !firefox->failed; i--) {
-		const struct mmt_frame *frame = group->frames[i - 1];
+	if (!row->frame_count)
+		stack = put_stack(firefox, NO_STACK, put_frame(firefox, export_no_frames(row), NULL));
+	for (size_t i = row->frame_count; i && !firefox->failed; i--) {
+		const struct mmt_frame *frame = row->frames[i - 1];
 
 		stack = put_stack(firefox, stack, put_frame(firefox, export_frame_name(frame, text), frame));
 	}
-	firefox->group_stacks[place] = stack;
+	firefox->row_stacks[place] = stack;
 }
 
 static uint64_t since_start(const struct firefox *firefox, uint64_t time_ns)
@@ -144,7 +144,7 @@ static void put_cell(const struct firefox *firefox, enum column column, const st
 		document_signed(firefox->document, NULL, event->is_release ? -bytes : bytes);
 		break;
 	case COLUMN_STACK:
-		document_unsigned(firefox->document, NULL, firefox->group_stacks[part->group]);
+		document_unsigned(firefox->document, NULL, firefox->row_stacks[part->row]);
 		break;
 	case COLUMN_ADDRESS:
 		document_unsigned(firefox->document, NULL, ((uint64_t)event->number + 1) * ADDRESS_UNIT);
@@ -620,8 +620,8 @@ static struct mmt_error *put_document(struct firefox *firefox)
 	firefox->failed |=
 	    !export_by_process_create(report, firefox->events.count, process_of_event, firefox, &firefox->by_process);
 	(void)put_text(firefox, "mark");
-	for (size_t i = 0; i < report->group_count; i++)
-		put_group(firefox, i);
+	for (size_t i = 0; i < report->row_count; i++)
+		put_row(firefox, i);
 	if (firefox->failed)
 		return &error_no_memory;
 	document_compact(firefox->document);
@@ -646,14 +646,14 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 		error = export_events_create(export->report, &firefox.events);
 	if (!error)
 		error = export_levels_create(export->report, &firefox.events, &firefox.levels);
-	firefox.group_stacks = calloc(export->report->group_count + 1, sizeof(*firefox.group_stacks));
+	firefox.row_stacks = calloc(export->report->row_count + 1, sizeof(*firefox.row_stacks));
 	if (!error)
-		error = firefox.group_stacks ? put_document(&firefox) : &error_no_memory;
+		error = firefox.row_stacks ? put_document(&firefox) : &error_no_memory;
 	export_by_process_deinit(&firefox.by_process);
 	export_levels_deinit(&firefox.levels);
 	export_events_deinit(&firefox.events);
 	document_destroy(firefox.document);
-	free(firefox.group_stacks);
+	free(firefox.row_stacks);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		intern_deinit(tables[i]);
 	return error;

@@ -16,15 +16,15 @@ static void put_name(const char *name, FILE *stream)
 
 static void put_line(const struct export *export, const struct mmt_part *sum, uint64_t weight, FILE *stream)
 {
-	const struct mmt_group *group = &export->report->groups[sum->group];
+	const struct mmt_row *row = &export->report->rows[sum->row];
 	char text[EXPORT_NAME_BYTES];
 
 	put_name(export_process_name(&export->report->processes[sum->process], text), stream);
-	if (!group->frame_count)
-		fprintf(stream, ";%s", export_no_frames(group));
-	for (size_t i = group->frame_count; i; i--) {
+	if (!row->frame_count)
+		fprintf(stream, ";%s", export_no_frames(row));
+	for (size_t i = row->frame_count; i; i--) {
 		putc(';', stream);
-		put_name(export_frame_name(group->frames[i - 1], text), stream);
+		put_name(export_frame_name(row->frames[i - 1], text), stream);
 	}
 	fprintf(stream, " %" PRIu64 "\n", weight);
 }

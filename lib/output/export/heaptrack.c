@@ -38,10 +38,10 @@ struct heaptrack {
 	FILE *stream;
 	struct export_events events;
 	struct intern strings, instructions, traces, allocations;
-	struct map stack_traces; /* group << 32 | process -> trace */
+	struct map stack_traces; /* row << 32 | process -> trace */
 	struct buffer text;
 	regex_t allocation; /* functions that are left out */
-	size_t reading; /* the next of the report's resident readings */
+	size_t reading;	    /* the next of the report's resident readings */
 	bool failed;
 };
 
@@ -96,8 +96,8 @@ static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uin
 static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *part)
 {
 	const struct mmt_report *report = heaptrack->export->report;
-	const struct mmt_group *group = &report->groups[part->group];
-	uint64_t key = (uint64_t)part->group << 32 | (uint32_t)part->process, trace;
+	const struct mmt_row *row = &report->rows[part->row];
+	uint64_t key = (uint64_t)part->row << 32 | (uint32_t)part->process, trace;
 	const uint64_t *known = map_get(&heaptrack->stack_traces, key);
 	char text[EXPORT_NAME_BYTES];
 
@@ -105,10 +105,10 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 		return *known;
 	export_process_name(&report->processes[part->process], text);
 	trace = put_trace(heaptrack, put_instruction(heaptrack, text, NULL), 0);
-	if (!group->frame_count)
-		trace = put_trace(heaptrack, put_instruction(heaptrack, export_no_frames(group), NULL), trace);
-	for (size_t i = group->frame_count, first = export_first_frame(group, &heaptrack->allocation); i > first; i--) {
-		const struct mmt_frame *frame = group->frames[i - 1];
+	if (!row->frame_count)
+		trace = put_trace(heaptrack, put_instruction(heaptrack, export_no_frames(row), NULL), trace);
+	for (size_t i = row->frame_count, first = export_first_frame(row, &heaptrack->allocation); i > first; i--) {
+		const struct mmt_frame *frame = row->frames[i - 1];
 
 		trace = put_trace(heaptrack, put_instruction(heaptrack, export_frame_name(frame, text), frame), trace);
 	}

@@ -120,14 +120,14 @@ enum track_uuid { UUID_RSS = 1, UUID_UNFREED, UUID_COMMITTED, UUID_MARKS, UUID_P
 
 /* The interned data of a sequence so far; numbers start from 1. */
 struct perfetto_names {
-	struct intern strings, mappings, frames, stacks; /* stacks: of groups */
+	struct intern strings, mappings, frames, stacks; /* stacks: of rows */
 };
 
 struct perfetto_frame {
 	uint64_t function, mapping, rel_pc;
 };
 
-/* Parts [first, end) of the report, which are of one group and process. */
+/* Parts [first, end) of the report, which are of one row and process. */
 struct part_run {
 	size_t first, end;
 };
@@ -236,32 +236,32 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 	return id;
 }
 
-/* Write the frames of a group, outermost first, as fields of a callstack to perfetto->frames. */
-static void put_frames(struct perfetto *perfetto, const struct mmt_group *group)
+/* Write the frames of a row, outermost first, as fields of a callstack to perfetto->frames. */
+static void put_frames(struct perfetto *perfetto, const struct mmt_row *row)
 {
 	char text[EXPORT_NAME_BYTES];
 
-	if (!group->frame_count)
+	if (!row->frame_count)
 		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS,
-				put_frame(perfetto, export_no_frames(group), NULL));
-	for (size_t i = group->frame_count; i; i--) {
-		const struct mmt_frame *frame = group->frames[i - 1];
+				put_frame(perfetto, export_no_frames(row), NULL));
+	for (size_t i = row->frame_count; i; i--) {
+		const struct mmt_frame *frame = row->frames[i - 1];
 
 		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS,
 				put_frame(perfetto, export_frame_name(frame, text), frame));
 	}
 }
 
-static uint64_t put_callstack(struct perfetto *perfetto, size_t group)
+static uint64_t put_callstack(struct perfetto *perfetto, size_t row)
 {
 	bool is_new;
-	uint64_t id = export_number(&perfetto->names.stacks, &group, sizeof(group), &is_new, &perfetto->failed);
+	uint64_t id = export_number(&perfetto->names.stacks, &row, sizeof(row), &is_new, &perfetto->failed);
 
 	if (!is_new)
 		return id;
 	buffer_clear(&perfetto->frames);
 	protobuf_number(&perfetto->frames, CALLSTACK_IID, id);
-	put_frames(perfetto, &perfetto->export->report->groups[group]);
+	put_frames(perfetto, &perfetto->export->report->rows[row]);
 	protobuf_message(&perfetto->interned, INTERNED_CALLSTACKS, &perfetto->frames);
 	return id;
 }
@@ -329,7 +329,7 @@ static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *su
 	/* The viewer hides stacks without a live allocation; lost calls have no count, so count one. */
 	bool uncounted = sum->unfreed_bytes && !sum->unfreed_count;
 
-	protobuf_number(&perfetto->inner, HEAP_SAMPLE_CALLSTACK_ID, put_callstack(perfetto, sum->group));
+	protobuf_number(&perfetto->inner, HEAP_SAMPLE_CALLSTACK_ID, put_callstack(perfetto, sum->row));
 	protobuf_number(&perfetto->inner, HEAP_SAMPLE_SELF_ALLOCATED, sum->allocated_bytes);
 	protobuf_number(&perfetto->inner, HEAP_SAMPLE_SELF_FREED, sum->freed_bytes);
 	protobuf_number(&perfetto->inner, HEAP_SAMPLE_ALLOC_COUNT, sum->allocated_count + uncounted);
@@ -341,7 +341,7 @@ static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *su
 static bool sum_class(const struct mmt_report *report, const struct part_run *run, enum mmt_class memory_class,
 		      struct mmt_part *sum)
 {
-	*sum = (struct mmt_part){.group = report->parts[run->first].group};
+	*sum = (struct mmt_part){.row = report->parts[run->first].row};
 	for (size_t i = run->first; i < run->end; i++) {
 		const struct mmt_part *part = &report->parts[i];
 
@@ -462,7 +462,7 @@ static void put_stack_sample(struct perfetto *perfetto, const struct export_even
 	const struct mmt_report *report = perfetto->export->report;
 	const struct mmt_part *part = &report->parts[event->part];
 	struct buffer *packet, *message = &perfetto->message;
-	uint64_t callstack = put_callstack(perfetto, part->group);
+	uint64_t callstack = put_callstack(perfetto, part->row);
 
 	if (perfetto->interned.size)
 		put_interned(perfetto, SEQUENCE_SAMPLES, false);
@@ -585,9 +585,9 @@ static int compare_regions(const void *left, const void *right, void *context)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static const char *region_name(const struct mmt_group *group, char text[EXPORT_NAME_BYTES])
+static const char *region_name(const struct mmt_row *row, char text[EXPORT_NAME_BYTES])
 {
-	return group->frame_count ? export_frame_name(export_origin(group), text) : export_no_frames(group);
+	return row->frame_count ? export_frame_name(export_origin(row), text) : export_no_frames(row);
 }
 
 /* Slices of one track must nest, so each region has its own track; the viewer joins tracks of the same name. */
@@ -601,7 +601,7 @@ static void put_region(struct perfetto *perfetto, const struct export_event *eve
 	uint64_t end_ns = released ? export_step_ns(report, lifetime->released_step) : report->to_ns;
 
 	snprintf(name, sizeof(name), "%s %s%s", mmt_format_bytes(lifetime->bytes, size),
-		 region_name(&report->groups[part->group], text), released ? "" : " (unfreed)");
+		 region_name(&report->rows[part->row], text), released ? "" : " (unfreed)");
 	put_track(perfetto, uuid, UUID_PROCESSES + part->process, "largest mappings", 0);
 	put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name);
 	put_event(perfetto, end_ns, uuid, EVENT_SLICE_END, NULL);

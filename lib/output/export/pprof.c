@@ -223,18 +223,18 @@ static uint64_t put_pseudo_location(struct pprof *pprof, const char *name)
 	return id;
 }
 
-/* Put the packed numbers of a group's locations, innermost first. */
-static void put_locations(struct pprof *pprof, const struct mmt_group *group, struct buffer *locations)
+/* Put the packed numbers of a row's locations, innermost first. */
+static void put_locations(struct pprof *pprof, const struct mmt_row *row, struct buffer *locations)
 {
 	size_t used = 0;
 
 	buffer_clear(locations);
-	if (!group->frame_count)
-		protobuf_varint(locations, put_pseudo_location(pprof, export_no_frames(group)));
-	while (used < group->frame_count) {
+	if (!row->frame_count)
+		protobuf_varint(locations, put_pseudo_location(pprof, export_no_frames(row)));
+	while (used < row->frame_count) {
 		uint64_t id;
 
-		used += put_location(pprof, group->frames + used, group->frame_count - used, &id);
+		used += put_location(pprof, row->frames + used, row->frame_count - used, &id);
 		protobuf_varint(locations, id);
 	}
 }
@@ -270,7 +270,7 @@ static void put_number_label(struct pprof *pprof, const char *key, int64_t value
 
 /*
  * The control group as a service: the ID of a container, or the unit of a systemd service, without its instance. Other
- * groups have no label, because viewers make a series of each: sessions and transient units have users and PIDs in
+ * rows have no label, because viewers make a series of each: sessions and transient units have users and PIDs in
  * their names.
  */
 static void put_control_group(struct pprof *pprof, const char *path)
@@ -311,7 +311,7 @@ static void put_labels(struct pprof *pprof, const struct mmt_part *part)
 		put_number_label(pprof, "tid", part->thread.tid);
 	}
 	put_label(pprof, "class", mmt_class_name(part->memory_class));
-	put_label(pprof, "verdict", mmt_lifetime_verdict_name(report->groups[part->group].verdict));
+	put_label(pprof, "verdict", mmt_lifetime_verdict_name(report->rows[part->row].verdict));
 	if (part->file)
 		put_label(pprof, "file", part->file);
 }
@@ -348,8 +348,8 @@ static void put_samples(struct pprof *pprof)
 	for (size_t i = 0; i < report->part_count; i++) {
 		const struct mmt_part *part = &report->parts[i];
 
-		if (!i || part->group != part[-1].group)
-			put_locations(pprof, &report->groups[part->group], &locations);
+		if (!i || part->row != part[-1].row)
+			put_locations(pprof, &report->rows[part->row], &locations);
 		pprof->failed |= locations.error != NULL;
 		put_sample(pprof, part, &locations);
 	}

@@ -37,17 +37,17 @@ static bool put_number(struct document *document, uint32_t number)
 static bool put_stack(const struct export *export, const struct mmt_part *sum, struct speedscope_names *names,
 		      struct document *document)
 {
-	const struct mmt_group *group = &export->report->groups[sum->group];
+	const struct mmt_row *row = &export->report->rows[sum->row];
 	char text[EXPORT_NAME_BYTES];
 	bool good;
 
 	export_process_name(&export->report->processes[sum->process], text);
 	document_open_array(document, NULL);
 	good = put_number(document, number_frame(names, text, NULL, 0));
-	if (!group->frame_count)
-		good &= put_number(document, number_frame(names, export_no_frames(group), NULL, 0));
-	for (size_t i = group->frame_count; i; i--) {
-		const struct mmt_frame *frame = group->frames[i - 1];
+	if (!row->frame_count)
+		good &= put_number(document, number_frame(names, export_no_frames(row), NULL, 0));
+	for (size_t i = row->frame_count; i; i--) {
+		const struct mmt_frame *frame = row->frames[i - 1];
 
 		good &= put_number(document, number_frame(names, export_frame_name(frame, text), frame->source_file,
 							  frame->source_line));

@@ -190,9 +190,9 @@ struct thread_row {
 	uint32_t name;
 };
 
-/* A row of the table: a group of one or both reports. */
+/* A line of the table: a row of one or both reports. */
 struct page_stack {
-	const struct mmt_group *groups[RECORDINGS_MAX];
+	const struct mmt_row *rows[RECORDINGS_MAX];
 	const struct mmt_diff_entry *entry; /* NULL: no diff */
 };
 
@@ -202,8 +202,8 @@ struct page {
 	unsigned report_count;
 	struct document *document;
 	VECTOR(struct page_stack) stacks;
-	uint32_t *stack_of_group[RECORDINGS_MAX];
-	uint64_t left_out; /* groups */
+	uint32_t *stack_of_row[RECORDINGS_MAX];
+	uint64_t left_out; /* rows */
 	struct intern strings, frames, origins;
 	struct buffer escaped;
 	struct page_lifetimes lifetimes[RECORDINGS_MAX];
@@ -451,7 +451,7 @@ static void put_part(struct page *page, unsigned recording, const struct mmt_par
 	bool known = part->thread.tid != 0;
 
 	document_open_array(document, NULL);
-	document_unsigned(document, NULL, page->stack_of_group[recording][part->group]);
+	document_unsigned(document, NULL, page->stack_of_row[recording][part->row]);
 	document_unsigned(document, NULL, part->process);
 	document_signed(document, NULL, known ? (int64_t)thread_number(page, threads, &part->thread) : -1);
 	document_unsigned(document, NULL, part->memory_class);
@@ -487,37 +487,37 @@ static void put_processes(struct page *page, const struct mmt_report *report)
 	}
 }
 
-/* Without lifetimes, each group is one part that was mapped at an unknown time. */
-static void put_groups_as_parts(struct page *page, unsigned recording, struct intern *threads)
+/* Without lifetimes, each row is one part that was mapped at an unknown time. */
+static void put_rows_as_parts(struct page *page, unsigned recording, struct intern *threads)
 {
 	const struct mmt_report *report = page->reports[recording];
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 		const struct mmt_lifetime lifetimes[] = {
-		    {.bytes = group->freed_bytes, .count = group->freed_count},
-		    {.released_step = MMT_STILL_MAPPED, .bytes = group->unfreed_bytes, .count = group->unfreed_count},
+		    {.bytes = row->freed_bytes, .count = row->freed_count},
+		    {.released_step = MMT_STILL_MAPPED, .bytes = row->unfreed_bytes, .count = row->unfreed_count},
 		};
-		struct mmt_part part = {.group = i,
+		struct mmt_part part = {.row = i,
 					.lifetimes = lifetimes,
 					.lifetime_count = 2,
-					.unfreed_bytes = group->unfreed_bytes,
-					.committed_bytes = group->committed_bytes,
-					.committed_before_bytes = group->committed_before_bytes,
-					.resident_bytes = group->resident_bytes,
-					.resident_before_bytes = group->resident_before_bytes};
+					.unfreed_bytes = row->unfreed_bytes,
+					.committed_bytes = row->committed_bytes,
+					.committed_before_bytes = row->committed_before_bytes,
+					.resident_bytes = row->resident_bytes,
+					.resident_before_bytes = row->resident_before_bytes};
 
 		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
-			if (group->class_bytes[kind] > group->class_bytes[part.memory_class])
+			if (row->class_bytes[kind] > row->class_bytes[part.memory_class])
 				part.memory_class = (enum mmt_class)kind;
 		}
-		if (group->thread_count)
-			part.thread = group->threads[0];
-		for (size_t process = 0; group->pid_count && process < report->process_count; process++) {
-			if (report->processes[process].pid == group->pids[0])
+		if (row->thread_count)
+			part.thread = row->threads[0];
+		for (size_t process = 0; row->pid_count && process < report->process_count; process++) {
+			if (report->processes[process].pid == row->pids[0])
 				part.process = process;
 		}
-		if (page->stack_of_group[recording][i] != NO_STACK)
+		if (page->stack_of_row[recording][i] != NO_STACK)
 			put_part(page, recording, &part, threads);
 	}
 }
@@ -529,11 +529,11 @@ static void put_parts(struct page *page, unsigned recording)
 
 	document_open_array(page->document, "parts");
 	for (size_t i = 0; i < report->part_count; i++) {
-		if (page->stack_of_group[recording][report->parts[i].group] != NO_STACK)
+		if (page->stack_of_row[recording][report->parts[i].row] != NO_STACK)
 			put_part(page, recording, &report->parts[i], &threads);
 	}
 	if (!report->part_count)
-		put_groups_as_parts(page, recording, &threads);
+		put_rows_as_parts(page, recording, &threads);
 	document_close(page->document);
 	put_threads(page, &threads);
 	intern_deinit(&threads);
@@ -555,12 +555,12 @@ static void put_recording(struct page *page, unsigned recording)
 	document_close(page->document);
 }
 
-static void put_frames(struct page *page, const struct mmt_group *group)
+static void put_frames(struct page *page, const struct mmt_row *row)
 {
 	uint32_t previous = 0;
 
-	document_each(page->document, "frames", i, group->frame_count) {
-		uint32_t number = frame_number(page, group->frames[i]);
+	document_each(page->document, "frames", i, row->frame_count) {
+		uint32_t number = frame_number(page, row->frames[i]);
 
 		document_signed(page->document, NULL, (int64_t)number - previous);
 		previous = number;
@@ -571,15 +571,15 @@ static void put_frames(struct page *page, const struct mmt_group *group)
 static void put_times(struct page *page, const struct page_stack *stack)
 {
 	document_each(page->document, "times", i, page->report_count) {
-		const struct mmt_group *group = stack->groups[i];
+		const struct mmt_row *row = stack->rows[i];
 
-		if (!group || !group->unfreed_count) {
+		if (!row || !row->unfreed_count) {
 			document_null(page->document, NULL);
 			continue;
 		}
 		document_open_array(page->document, NULL);
-		document_unsigned(page->document, NULL, since(page->reports[i], group->first_ns));
-		document_unsigned(page->document, NULL, since(page->reports[i], group->last_ns));
+		document_unsigned(page->document, NULL, since(page->reports[i], row->first_ns));
+		document_unsigned(page->document, NULL, since(page->reports[i], row->last_ns));
 		document_close(page->document);
 	}
 }
@@ -588,44 +588,42 @@ static void put_times(struct page *page, const struct page_stack *stack)
 static void put_verdict(struct page *page, const struct page_stack *stack)
 {
 	const struct mmt_report *report = page->reports[page->report_count - 1];
-	const struct mmt_group *group = stack->groups[page->report_count - 1];
-	enum mmt_row_verdict verdict = group ? mmt_group_verdict(report, group) : MMT_ROW_NO_VERDICT;
+	const struct mmt_row *row = stack->rows[page->report_count - 1];
+	enum mmt_row_verdict verdict = row ? mmt_verdict_of_row(report, row) : MMT_ROW_NO_VERDICT;
 	bool leaks = verdict == MMT_ROW_PART_OF_LEAK || verdict == MMT_ROW_KEEPS_GROWING;
 
 	if (verdict == MMT_ROW_NO_VERDICT || verdict == MMT_ROW_UNDECIDED)
 		return;
-	document_string(page->document, "verdict",
-			mmt_lifetime_verdict_name(leaks ? MMT_LIFETIME_LEAK : group->verdict));
+	document_string(page->document, "verdict", mmt_lifetime_verdict_name(leaks ? MMT_LIFETIME_LEAK : row->verdict));
 	document_string(page->document, "verdictWord", text_verdict_word(report, verdict).word);
 }
 
 static void put_stack(struct page *page, const struct page_stack *stack)
 {
-	const struct mmt_group *group =
-	    stack->groups[page->report_count - 1] ? stack->groups[page->report_count - 1] : stack->groups[0];
+	const struct mmt_row *row =
+	    stack->rows[page->report_count - 1] ? stack->rows[page->report_count - 1] : stack->rows[0];
 	char uncertain[TEXT_DIFF_UNCERTAIN_BYTES];
 
 	document_open_object(page->document, NULL);
 	if (stack->entry && stack->entry->differing_frames)
 		document_string(page->document, "uncertain", text_diff_uncertain(stack->entry, uncertain));
-	if (group->lines_differ)
+	if (row->lines_differ)
 		document_bool(page->document, "linesDiffer", true);
-	if (group->lost)
+	if (row->lost)
 		document_string(page->document, "label", "(calls that were lost)");
-	else if (!group->frame_count)
+	else if (!row->frame_count)
 		document_string(page->document, "label", "(no stack recorded)");
-	if (group->frame_count && !mmt_stack_end_is_complete(group->stack_end))
-		document_unsigned(page->document, "truncated",
-				  string_number(page, mmt_stack_end_name(group->stack_end)));
-	if (group->hint)
-		document_string(page->document, "pattern", group->hint);
-	if (page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS && stack->groups[0])
+	if (row->frame_count && !mmt_stack_end_is_complete(row->stack_end))
+		document_unsigned(page->document, "truncated", string_number(page, mmt_stack_end_name(row->stack_end)));
+	if (row->hint)
+		document_string(page->document, "pattern", row->hint);
+	if (page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS && stack->rows[0])
 		document_bool(page->document, "inFirst", true);
 	put_verdict(page, stack);
 	put_times(page, stack);
-	if (group->origin)
-		document_unsigned(page->document, "title", group->origin);
-	put_frames(page, group);
+	if (row->origin)
+		document_unsigned(page->document, "title", row->origin);
+	put_frames(page, row);
 	document_close(page->document);
 }
 
@@ -662,14 +660,14 @@ static void put_tables(struct page *page)
 
 static bool add_stack(struct page *page, const struct mmt_diff_entry *entry)
 {
-	struct page_stack stack = {.groups = {entry->before, entry->after}, .entry = page->source->diff ? entry : NULL};
+	struct page_stack stack = {.rows = {entry->before, entry->after}, .entry = page->source->diff ? entry : NULL};
 	uint32_t number = (uint32_t)page->stacks.count;
 
 	if (!page->source->before)
-		stack.groups[0] = entry->after;
+		stack.rows[0] = entry->after;
 	for (unsigned i = 0; i < page->report_count; i++) {
-		if (stack.groups[i])
-			page->stack_of_group[i][stack.groups[i] - page->reports[i]->groups] = number;
+		if (stack.rows[i])
+			page->stack_of_row[i][stack.rows[i] - page->reports[i]->rows] = number;
 	}
 	return vector_push(&page->stacks, stack);
 }
@@ -681,10 +679,10 @@ static struct mmt_error *choose_stacks_of_report(struct page *page)
 	struct mmt_error *error = selection_create(report, page->source->options, true, &selection);
 
 	for (size_t i = 0; !error && i < selection.count; i++) {
-		if (!add_stack(page, &(struct mmt_diff_entry){.after = selection.groups[i]}))
+		if (!add_stack(page, &(struct mmt_diff_entry){.after = selection.rows[i]}))
 			error = &error_no_memory;
 	}
-	page->left_out = report->group_count - selection.count;
+	page->left_out = report->row_count - selection.count;
 	selection_deinit(&selection);
 	return error;
 }
@@ -729,13 +727,13 @@ static struct mmt_error *prepare(struct page *page)
 	page->reports[page->report_count++] = page->source->after;
 	for (unsigned i = 0; i < page->report_count; i++) {
 		const struct mmt_report *report = page->reports[i];
-		uint32_t *stacks = malloc((report->group_count + 1) * sizeof(*stacks));
+		uint32_t *stacks = malloc((report->row_count + 1) * sizeof(*stacks));
 
-		page->stack_of_group[i] = stacks;
+		page->stack_of_row[i] = stacks;
 		if (!stacks || !page_lifetimes_init(&page->lifetimes[i], report))
 			return &error_no_memory;
-		for (size_t group = 0; group < report->group_count; group++)
-			stacks[group] = NO_STACK;
+		for (size_t row = 0; row < report->row_count; row++)
+			stacks[row] = NO_STACK;
 	}
 	return page->source->before ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
 }
@@ -795,7 +793,7 @@ static void deinit(struct page *page)
 	intern_deinit(&page->origins);
 	buffer_deinit(&page->escaped);
 	for (unsigned i = 0; i < RECORDINGS_MAX; i++) {
-		free(page->stack_of_group[i]);
+		free(page->stack_of_row[i]);
 		vector_deinit(&page->lifetimes[i].current);
 	}
 }

@@ -174,7 +174,7 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 		put_frame(document, frames[i]);
 }
 
-static const char *group_by_word(enum mmt_group_by by)
+static const char *key_word(enum mmt_row_key by)
 {
 	static const char *const words[] = {
 	    [MMT_BY_STACK] = "stack",	[MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
@@ -185,11 +185,11 @@ static const char *group_by_word(enum mmt_group_by by)
 	return words[by];
 }
 
-static void put_classes(struct document *document, const struct mmt_group *group)
+static void put_classes(struct document *document, const struct mmt_row *row)
 {
 	document_open_object(document, "class_bytes");
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
-		document_unsigned(document, mmt_class_name((enum mmt_class)kind), group->class_bytes[kind]);
+		document_unsigned(document, mmt_class_name((enum mmt_class)kind), row->class_bytes[kind]);
 	document_close(document);
 }
 
@@ -198,75 +198,75 @@ static void put_per_minute(struct document *document, int64_t bytes_per_minute)
 	put_signed(document, "bytes_per_minute", bytes_per_minute, bytes_per_minute != MMT_RATE_UNKNOWN);
 }
 
-static void put_identity(struct document *document, const struct mmt_group *group)
+static void put_identity(struct document *document, const struct mmt_row *row)
 {
 	char identity[17];
 
-	snprintf(identity, sizeof(identity), "%016" PRIx64, group->identity);
-	document_string(document, "identity", group->identity ? identity : NULL);
-	document_bool(document, "lines_differ", group->lines_differ);
+	snprintf(identity, sizeof(identity), "%016" PRIx64, row->identity);
+	document_string(document, "identity", row->identity ? identity : NULL);
+	document_bool(document, "lines_differ", row->lines_differ);
 }
 
-static void put_group_figures(struct document *document, const struct mmt_group *group)
+static void put_row_figures(struct document *document, const struct mmt_row *row)
 {
-	bool any = group->unfreed_count > 0;
+	bool any = row->unfreed_count > 0;
 
-	document_unsigned(document, "id", group->id);
-	document_string(document, "name", group->name);
-	put_identity(document, group);
-	document_string(document, "pattern", mmt_pattern_name(group->pattern));
-	document_string(document, "hint", group->hint);
-	document_bool(document, "lost", group->lost);
-	put_classes(document, group);
-	document_string(document, "memory_class", mmt_class_name(group->memory_class));
-	document_string(document, "file", group->file);
-	document_unsigned(document, "file_count", group->file_count);
-	document_string(document, "verdict", mmt_lifetime_verdict_name(group->verdict));
-	document_unsigned(document, "advised_ns", group->advised_ns ? group->advised_ns : MMT_UNKNOWN);
-	document_unsigned(document, "outlived_count", group->outlived_count);
+	document_unsigned(document, "id", row->id);
+	document_string(document, "name", row->name);
+	put_identity(document, row);
+	document_string(document, "pattern", mmt_pattern_name(row->pattern));
+	document_string(document, "hint", row->hint);
+	document_bool(document, "lost", row->lost);
+	put_classes(document, row);
+	document_string(document, "memory_class", mmt_class_name(row->memory_class));
+	document_string(document, "file", row->file);
+	document_unsigned(document, "file_count", row->file_count);
+	document_string(document, "verdict", mmt_lifetime_verdict_name(row->verdict));
+	document_unsigned(document, "advised_ns", row->advised_ns ? row->advised_ns : MMT_UNKNOWN);
+	document_unsigned(document, "outlived_count", row->outlived_count);
 	document_unsigned(document, "outlived_ns",
-			  group->outlived_ns < MMT_UNKNOWN / 2048 ? group->outlived_ns : MMT_UNKNOWN);
-	put_per_minute(document, group->bytes_per_minute);
-	document_unsigned(document, "mapping_count", group->mapping_count);
-	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
-	document_unsigned(document, "unfreed_count", group->unfreed_count);
-	document_unsigned(document, "original_bytes", group->original_bytes);
-	document_unsigned(document, "committed_bytes", group->committed_bytes);
-	document_unsigned(document, "committed_before_bytes", group->committed_before_bytes);
-	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
-	document_unsigned(document, "reserved_by", group->reserved_by ? group->reserved_by : MMT_UNKNOWN);
-	document_unsigned(document, "joined_to", group->joined_to ? group->joined_to : MMT_UNKNOWN);
-	document_unsigned(document, "resident_bytes", group->resident_bytes);
-	document_unsigned(document, "resident_before_bytes", group->resident_before_bytes);
-	document_unsigned(document, "swapped_bytes", group->swapped_bytes);
-	document_unsigned(document, "memory_bytes", group->memory_bytes);
-	document_unsigned(document, "peak_bytes", group->peak_bytes);
-	document_unsigned(document, "peak_ns", group->peak_bytes ? group->peak_ns : MMT_UNKNOWN);
-	document_unsigned(document, "allocated_bytes", group->allocated_bytes);
-	document_unsigned(document, "allocated_count", group->allocated_count);
-	document_unsigned(document, "freed_bytes", group->freed_bytes);
-	document_unsigned(document, "freed_count", group->freed_count);
-	document_unsigned(document, "smallest_bytes", any ? group->smallest_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "largest_bytes", any ? group->largest_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "first_ns", any ? group->first_ns : MMT_UNKNOWN);
-	document_unsigned(document, "last_ns", any ? group->last_ns : MMT_UNKNOWN);
+			  row->outlived_ns < MMT_UNKNOWN / 2048 ? row->outlived_ns : MMT_UNKNOWN);
+	put_per_minute(document, row->bytes_per_minute);
+	document_unsigned(document, "mapping_count", row->mapping_count);
+	document_unsigned(document, "unfreed_bytes", row->unfreed_bytes);
+	document_unsigned(document, "unfreed_count", row->unfreed_count);
+	document_unsigned(document, "original_bytes", row->original_bytes);
+	document_unsigned(document, "committed_bytes", row->committed_bytes);
+	document_unsigned(document, "committed_before_bytes", row->committed_before_bytes);
+	document_unsigned(document, "reserved_bytes", row->reserved_bytes);
+	document_unsigned(document, "reserved_by", row->reserved_by ? row->reserved_by : MMT_UNKNOWN);
+	document_unsigned(document, "joined_to", row->joined_to ? row->joined_to : MMT_UNKNOWN);
+	document_unsigned(document, "resident_bytes", row->resident_bytes);
+	document_unsigned(document, "resident_before_bytes", row->resident_before_bytes);
+	document_unsigned(document, "swapped_bytes", row->swapped_bytes);
+	document_unsigned(document, "memory_bytes", row->memory_bytes);
+	document_unsigned(document, "peak_bytes", row->peak_bytes);
+	document_unsigned(document, "peak_ns", row->peak_bytes ? row->peak_ns : MMT_UNKNOWN);
+	document_unsigned(document, "allocated_bytes", row->allocated_bytes);
+	document_unsigned(document, "allocated_count", row->allocated_count);
+	document_unsigned(document, "freed_bytes", row->freed_bytes);
+	document_unsigned(document, "freed_count", row->freed_count);
+	document_unsigned(document, "smallest_bytes", any ? row->smallest_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "largest_bytes", any ? row->largest_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "first_ns", any ? row->first_ns : MMT_UNKNOWN);
+	document_unsigned(document, "last_ns", any ? row->last_ns : MMT_UNKNOWN);
 	document_each(document, "trend", point, MMT_TREND_POINTS)
-		document_unsigned(document, NULL, group->trend[point]);
+		document_unsigned(document, NULL, row->trend[point]);
 	document_each(document, "survivor_trend", point, MMT_TREND_POINTS)
-		document_unsigned(document, NULL, group->survivor_trend[point]);
+		document_unsigned(document, NULL, row->survivor_trend[point]);
 	document_open_array(document, "committed_trend");
-	for (unsigned point = 0; group->committed_trend && point < MMT_TREND_POINTS; point++)
-		document_unsigned(document, NULL, group->committed_trend[point]);
+	for (unsigned point = 0; row->committed_trend && point < MMT_TREND_POINTS; point++)
+		document_unsigned(document, NULL, row->committed_trend[point]);
 	document_close(document);
 }
 
 /* Only if they were requested. */
-static void put_group_steps(struct document *document, const struct mmt_group *group)
+static void put_row_steps(struct document *document, const struct mmt_row *row)
 {
-	if (!group->step_count)
+	if (!row->step_count)
 		return;
-	document_each(document, "step_bytes", i, group->step_count)
-		document_unsigned(document, NULL, group->step_bytes[i]);
+	document_each(document, "step_bytes", i, row->step_count)
+		document_unsigned(document, NULL, row->step_bytes[i]);
 }
 
 static void put_steps(struct document *document, const struct mmt_report *report)
@@ -297,20 +297,20 @@ static void put_thread(struct document *document, const char *key, const struct 
 	document_close(document);
 }
 
-static void put_group_content(struct document *document, const struct mmt_group *group)
+static void put_row_content(struct document *document, const struct mmt_row *row)
 {
-	put_group_figures(document, group);
-	put_group_steps(document, group);
-	document_each(document, "threads", i, group->thread_count)
-		put_thread(document, NULL, &group->threads[i]);
-	put_pids(document, group->pids, group->pid_count);
-	put_stack(document, group->stack_end, group->hidden_frame_count, group->frames, group->frame_count);
+	put_row_figures(document, row);
+	put_row_steps(document, row);
+	document_each(document, "threads", i, row->thread_count)
+		put_thread(document, NULL, &row->threads[i]);
+	put_pids(document, row->pids, row->pid_count);
+	put_stack(document, row->stack_end, row->hidden_frame_count, row->frames, row->frame_count);
 }
 
-static void json_report_group(struct document *document, const char *key, const struct mmt_group *group)
+static void json_report_row(struct document *document, const char *key, const struct mmt_row *row)
 {
 	document_open_object(document, key);
-	put_group_content(document, group);
+	put_row_content(document, row);
 	document_close(document);
 }
 
@@ -379,7 +379,7 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "peak_ns", report->peak_bytes ? report->peak_ns : MMT_UNKNOWN);
 	document_unsigned(document, "allocated_bytes", report->allocated_bytes);
 	document_unsigned(document, "freed_bytes", report->freed_bytes);
-	document_unsigned(document, "group_count", report->group_count);
+	document_unsigned(document, "group_count", report->row_count);
 }
 
 static void put_growth_part(struct document *document, const struct mmt_growth_part *part)
@@ -473,16 +473,16 @@ static void put_counters(struct document *document, const char *name, uint64_t t
 	document_close(document);
 }
 
-static void put_control_group(struct document *document, const struct mmt_control_group *group)
+static void put_control_group(struct document *document, const struct mmt_control_group *row)
 {
-	if (!group) {
+	if (!row) {
 		document_null(document, "control_group");
 		return;
 	}
 	document_open_object(document, "control_group");
-	put_counters(document, "start", group->start_ns, group->start_bytes);
-	put_counters(document, "end", group->end_ns, group->end_bytes);
-	document_unsigned(document, "peak_bytes", group->peak_bytes);
+	put_counters(document, "start", row->start_ns, row->start_bytes);
+	put_counters(document, "end", row->end_ns, row->end_bytes);
+	document_unsigned(document, "peak_bytes", row->peak_bytes);
 	document_close(document);
 }
 
@@ -531,7 +531,7 @@ static void put_class_words(struct document *document, uint32_t classes)
 	}
 }
 
-/* Put everything except the groups into the open object. */
+/* Put everything except the rows into the open object. */
 static void json_report_recording(struct document *document, const struct mmt_report *report)
 {
 	document_string(document, "input", report->input);
@@ -548,8 +548,8 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_bool(document, "stacks_recorded", report->stacks_recorded);
 	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
 	document_unsigned(document, "mapping_limit", report->mapping_limit ? report->mapping_limit : MMT_UNKNOWN);
-	document_string(document, "by", group_by_word(report->by));
-	document_string(document, "then_by", report->then_by == MMT_BY_STACK ? NULL : group_by_word(report->then_by));
+	document_string(document, "by", key_word(report->by));
+	document_string(document, "then_by", report->then_by == MMT_BY_STACK ? NULL : key_word(report->then_by));
 	put_words(document, "hide", report->hide, report->hide_count);
 	put_words(document, "focus", report->focus, report->focus_count);
 	put_words(document, "ignore", report->ignore, report->ignore_count);
@@ -596,18 +596,18 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 		put_per_minute(document, cause->bytes_per_minute);
 		document_unsigned(document, "first_ns", cause->first_ns);
 		document_unsigned(document, "last_ns", cause->last_ns);
-		document_each(document, "groups", j, cause->group_count)
-			document_unsigned(document, NULL, cause->groups[j]);
+		document_each(document, "groups", j, cause->row_count)
+			document_unsigned(document, NULL, cause->rows[j]);
 		document_close(document);
 	}
 }
 
-static void put_groups(struct document *document, const struct selection *selection)
+static void put_rows(struct document *document, const struct selection *selection)
 {
 	document_unsigned(document, "hidden_count", selection->hidden.count);
 	document_unsigned(document, "hidden_bytes", selection->hidden.bytes);
 	document_each(document, "groups", i, selection->count)
-		json_report_group(document, NULL, selection->groups[i]);
+		json_report_row(document, NULL, selection->rows[i]);
 }
 
 struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
@@ -625,7 +625,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		json_report_recording(document, report);
 		put_steps(document, report);
 		put_causes(document, report);
-		put_groups(document, &selection);
+		put_rows(document, &selection);
 		put_side_figures(document, report);
 		if (!error)
 			error = document_finish(document);
@@ -643,10 +643,10 @@ static void put_rate(struct document *document, const char *key, double bytes_pe
 	document_unsigned(document, key, usable ? (uint64_t)(bytes_per_second + 0.5) : MMT_UNKNOWN);
 }
 
-static void put_group(struct document *document, const char *key, const struct mmt_group *group)
+static void put_row(struct document *document, const char *key, const struct mmt_row *row)
 {
-	if (group)
-		json_report_group(document, key, group);
+	if (row)
+		json_report_row(document, key, row);
 	else
 		document_null(document, key);
 }
@@ -662,8 +662,8 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	document_unsigned(document, "part_of", entry->part_of ? entry->part_of->id : MMT_UNKNOWN);
 	put_rate(document, "before_bytes_per_second", diff->rated ? entry->before_bytes_per_second : -1);
 	put_rate(document, "after_bytes_per_second", diff->rated ? entry->after_bytes_per_second : -1);
-	put_group(document, "before", entry->before);
-	put_group(document, "after", entry->after);
+	put_row(document, "before", entry->before);
+	put_row(document, "after", entry->after);
 	document_close(document);
 }
 

@@ -32,12 +32,12 @@ static size_t count_unfreed(const struct mmt_report *report)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < report->group_count; i++)
-		count += report->groups[i].unfreed_bytes > 0;
+	for (size_t i = 0; i < report->row_count; i++)
+		count += report->rows[i].unfreed_bytes > 0;
 	return count;
 }
 
-static const char *group_word(const struct mmt_report *report, size_t count)
+static const char *row_word(const struct mmt_report *report, size_t count)
 {
 	return report->by == MMT_BY_STACK ? text_plural(count, "stack", "stacks") : text_plural(count, "row", "rows");
 }
@@ -45,13 +45,13 @@ static const char *group_word(const struct mmt_report *report, size_t count)
 static void put_side(struct text *text, const char *label, const struct mmt_report *report, bool rated)
 {
 	char rate[MMT_SIZE_TEXT];
-	size_t groups = count_unfreed(report);
+	size_t rows = count_unfreed(report);
 
 	text_put(text, TEXT_PLAIN, label);
 	text_format(text, TEXT_STRONG, "%11s", text_bytes(text, report->unfreed_bytes));
 	if (rated)
 		text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
-	text_part(text, TEXT_PLAIN, "%s %s", text_count(text, groups), group_word(report, groups));
+	text_part(text, TEXT_PLAIN, "%s %s", text_count(text, rows), row_word(report, rows));
 	text_end_line(text);
 }
 
@@ -75,7 +75,7 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 	if (diff->growth_bytes && (int64_t)diff->growth_bytes != diff->bytes)
 		text_part(text, TEXT_PLAIN, "%s that grew %s", diff->after->by == MMT_BY_STACK ? "functions" : "rows",
 			  text_change(text, (int64_t)diff->growth_bytes));
-	text_part(text, TEXT_PLAIN, "%s:", group_word(diff->after, 0));
+	text_part(text, TEXT_PLAIN, "%s:", row_word(diff->after, 0));
 	for (int kind = MMT_CHANGE_NEW; kind <= MMT_CHANGE_SAME; kind++)
 		text_format(text, TEXT_PLAIN, "%s %zu %s", kind ? "," : "", counts[kind], mmt_change_name(kind));
 	text_end_line(text);
@@ -193,7 +193,7 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 	struct verdict_word verdict = {0};
 
 	if (entry->after)
-		verdict = text_verdict_word(diff->after, mmt_group_verdict(diff->after, entry->after));
+		verdict = text_verdict_word(diff->after, mmt_verdict_of_row(diff->after, entry->after));
 	text->indent = ROW_INDENT;
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
 		    "%11s", mmt_format_change(entry->bytes, before));
@@ -235,7 +235,7 @@ const char *text_diff_uncertain(const struct mmt_diff_entry *entry, char room[TE
 static void put_entry(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry,
 		      struct text_stack_marks *marks)
 {
-	const struct mmt_group *group = entry->after ? entry->after : entry->before;
+	const struct mmt_row *row = entry->after ? entry->after : entry->before;
 	char room[TEXT_DIFF_UNCERTAIN_BYTES];
 
 	text_end_line(text);
@@ -244,14 +244,14 @@ static void put_entry(struct text *text, const struct mmt_diff *diff, const stru
 		text_pad_to(text, STACK_INDENT);
 		text_put_sentence(text, TEXT_BAD, text_diff_uncertain(entry, room), STACK_INDENT);
 	}
-	if (!group->name) {
-		text_stack(text, group, STACK_INDENT, marks);
+	if (!row->name) {
+		text_stack(text, row, STACK_INDENT, marks);
 	} else {
 		text_pad_to(text, STACK_INDENT);
-		text_put_name(text, TEXT_PLAIN, group->name, 0);
+		text_put_name(text, TEXT_PLAIN, row->name, 0);
 		text_end_line(text);
 	}
-	if (group->lines_differ) {
+	if (row->lines_differ) {
 		text_pad_to(text, STACK_INDENT);
 		text_line(text, TEXT_FAINT, "(and calls at other lines of these functions)");
 	}
@@ -281,12 +281,12 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	if (selection.hidden_count) {
 		text_end_line(&text);
 		text_format(&text, TEXT_PLAIN, "%s more changed %s", mmt_format_count(selection.hidden_count, count),
-			    group_word(diff->after, selection.hidden_count));
+			    row_word(diff->after, selection.hidden_count));
 		text_line(&text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 	}
 	if (!diff->entry_count) {
 		text_end_line(&text);
-		text_line(&text, TEXT_PLAIN, "No %s changed.", group_word(diff->after, 1));
+		text_line(&text, TEXT_PLAIN, "No %s changed.", row_word(diff->after, 1));
 	}
 	text_explanations_add(&explanations, diff->before);
 	text_explanations_add(&explanations, diff->after);

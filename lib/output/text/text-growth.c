@@ -187,9 +187,9 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 	bool is_reserved = cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes;
 	unsigned row_columns;
 
-	snprintf(rows, sizeof(rows), "  #%" PRIu32, cause->groups[0]);
-	if (cause->group_count > 1)
-		append(rows, sizeof(rows), " and %s more", text_count(text, cause->group_count - 1));
+	snprintf(rows, sizeof(rows), "  #%" PRIu32, cause->rows[0]);
+	if (cause->row_count > 1)
+		append(rows, sizeof(rows), " and %s more", text_count(text, cause->row_count - 1));
 	row_columns = (unsigned)strlen(rows);
 	put_piece(text, true, TEXT_STRONG, cause->name ? cause->name : describe_pattern(cause->pattern),
 		  cause->caller || is_reserved ? 1 : row_columns);
@@ -206,7 +206,7 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 
 static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
 {
-	struct verdict_word verdict = text_verdict_word(report, mmt_cause_verdict(report, cause));
+	struct verdict_word verdict = text_verdict_word(report, mmt_verdict_of_cause(report, cause));
 
 	text_format(text, TEXT_STRONG, "  %10s", text_bytes(text, cause->memory_bytes));
 	if (has_rates(report))
@@ -246,11 +246,11 @@ static struct table_rates sum_rates(const struct mmt_report *report, size_t show
 	    growth->end_ns > growth->rate_from_ns ? (double)(growth->end_ns - growth->rate_from_ns) / 60e9 : 0;
 	struct table_rates rates = {0};
 
-	for (size_t i = 0; i < report->group_count; i++) {
-		const struct mmt_group *group = &report->groups[i];
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 
-		if (!group->cause || group->cause > count)
-			add_rate(&rates.gone, group->bytes_per_minute);
+		if (!row->cause || row->cause > count)
+			add_rate(&rates.gone, row->bytes_per_minute);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct mmt_cause *cause = &report->causes[i];
@@ -275,7 +275,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 
 	while (count < report->cause_count && report->causes[count].memory_bytes)
 		count++;
-	if (!count || (count == 1 && report->causes[0].group_count == 1 &&
+	if (!count || (count == 1 && report->causes[0].row_count == 1 &&
 		       is_noise(&report->growth, report->growth.older_bytes_per_minute)))
 		return;
 	text_end_line(text);
@@ -740,27 +740,27 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 /* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB): +80.00 MiB files on tmpfs ..., processes +0 B" */
 static void put_control_group(struct text *text, const struct mmt_report *report)
 {
-	const struct mmt_control_group *group = report->control_group;
-	int64_t shmem = group ? group_change(group, MMT_GROUP_SHMEM) : 0;
+	const struct mmt_control_group *row = report->control_group;
+	int64_t shmem = row ? group_change(row, MMT_GROUP_SHMEM) : 0;
 	const struct {
 		int64_t bytes;
 		const char *what;
 	} parts[] = {
 	    {shmem, "files on tmpfs or shared memory"},
-	    {group ? group_change(group, MMT_GROUP_FILE) - shmem : 0, "page cache of other files"},
-	    {group ? group_change(group, MMT_GROUP_ANON) : 0, "anonymous memory"},
-	    {group ? group_change(group, MMT_GROUP_KERNEL) : 0, "kernel memory"},
+	    {row ? group_change(row, MMT_GROUP_FILE) - shmem : 0, "page cache of other files"},
+	    {row ? group_change(row, MMT_GROUP_ANON) : 0, "anonymous memory"},
+	    {row ? group_change(row, MMT_GROUP_KERNEL) : 0, "kernel memory"},
 	};
 	const char *before = ": ";
 	int64_t change;
 
-	if (!group || group->end_bytes[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
+	if (!row || row->end_bytes[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
 		return;
-	change = group_change(group, MMT_GROUP_CURRENT);
+	change = group_change(row, MMT_GROUP_CURRENT);
 	text_format(text, TEXT_PLAIN, "  control group %s (now %s", text_change(text, change),
-		    text_bytes(text, group->end_bytes[MMT_GROUP_CURRENT]));
-	if (group->end_bytes[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
-		text_format(text, TEXT_PLAIN, " of %s", text_bytes(text, group->end_bytes[MMT_GROUP_LIMIT]));
+		    text_bytes(text, row->end_bytes[MMT_GROUP_CURRENT]));
+	if (row->end_bytes[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
+		text_format(text, TEXT_PLAIN, " of %s", text_bytes(text, row->end_bytes[MMT_GROUP_LIMIT]));
 	text_put(text, TEXT_PLAIN, ")");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (!is_large(parts[i].bytes) || magnitude(parts[i].bytes) < magnitude(change) / NEGLIGIBLE)

@@ -23,37 +23,37 @@
 #define THREADS_NAMED 3
 
 /* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
-static void text_group_sizes(struct text *text, const struct mmt_group *group)
+static void text_row_sizes(struct text *text, const struct mmt_row *row)
 {
 	char count[MMT_SIZE_TEXT], smallest[MMT_SIZE_TEXT], largest[MMT_SIZE_TEXT];
 
-	mmt_format_count(group->unfreed_count, count);
-	mmt_format_bytes(group->smallest_bytes, smallest);
-	mmt_format_bytes(group->largest_bytes, largest);
-	if (!group->unfreed_count)
+	mmt_format_count(row->unfreed_count, count);
+	mmt_format_bytes(row->smallest_bytes, smallest);
+	mmt_format_bytes(row->largest_bytes, largest);
+	if (!row->unfreed_count)
 		return;
-	if (group->smallest_bytes == group->largest_bytes)
+	if (row->smallest_bytes == row->largest_bytes)
 		text_part(text, TEXT_PLAIN, "%s x %s", count, smallest);
 	else
 		text_part(text, TEXT_PLAIN, "%s, %s to %s", count, smallest, largest);
 }
 
 /* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
-static void text_group_given_back(struct text *text, const struct mmt_group *group)
+static void text_row_given_back(struct text *text, const struct mmt_row *row)
 {
-	if (group->original_bytes > group->unfreed_bytes)
+	if (row->original_bytes > row->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
-			  text_bytes(text, group->original_bytes - group->unfreed_bytes),
-			  text_bytes(text, group->original_bytes));
+			  text_bytes(text, row->original_bytes - row->unfreed_bytes),
+			  text_bytes(text, row->original_bytes));
 }
 
 /* The growth of the bytes that are unfreed at the end, as bars or digits. */
-static void text_group_trend(struct text *text, const struct mmt_group *group)
+static void text_row_trend(struct text *text, const struct mmt_row *row)
 {
-	const uint64_t *trend = group->unfreed_count ? group->survivor_trend : group->committed_trend;
+	const uint64_t *trend = row->unfreed_count ? row->survivor_trend : row->committed_trend;
 
 	/* None, or committed at once and kept. */
-	if (!trend || (trend == group->committed_trend && trend[0] == trend[MMT_TREND_POINTS - 1]))
+	if (!trend || (trend == row->committed_trend && trend[0] == trend[MMT_TREND_POINTS - 1]))
 		return;
 	text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
 }
@@ -67,27 +67,27 @@ static unsigned thread_columns(const struct text *text, const struct mmt_thread 
 }
 
 /* "thread main (12)", "threads a (1), b (2) and 3 more". */
-static void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+static void text_row_threads(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
-	size_t named = group->thread_count < THREADS_NAMED ? group->thread_count : THREADS_NAMED;
-	size_t more = group->thread_count - named;
+	size_t named = row->thread_count < THREADS_NAMED ? row->thread_count : THREADS_NAMED;
+	size_t more = row->thread_count - named;
 	unsigned columns = (unsigned)strlen("threads ") + (more ? 16 : 0);
 
-	if (report->process_count > 1 && group->pid_count == 1)
-		text_part(text, TEXT_PLAIN, "pid %" PRId32, group->pids[0]);
-	else if (group->pid_count > 1)
-		text_part(text, TEXT_PLAIN, "%zu processes", group->pid_count);
+	if (report->process_count > 1 && row->pid_count == 1)
+		text_part(text, TEXT_PLAIN, "pid %" PRId32, row->pids[0]);
+	else if (row->pid_count > 1)
+		text_part(text, TEXT_PLAIN, "%zu processes", row->pid_count);
 	if (!named)
 		return;
 	for (size_t i = 0; i < named; i++)
-		columns += thread_columns(text, &group->threads[i]) + 2;
+		columns += thread_columns(text, &row->threads[i]) + 2;
 	text_begin_part(text, columns);
-	text_put(text, TEXT_PLAIN, group->thread_count > 1 ? "threads " : "thread ");
+	text_put(text, TEXT_PLAIN, row->thread_count > 1 ? "threads " : "thread ");
 	for (size_t i = 0; i < named; i++) {
 		if (i)
 			text_put(text, TEXT_PLAIN, i + 1 == named && !more ? " and " : ", ");
-		text_put_name(text, TEXT_PLAIN, group->threads[i].name ? group->threads[i].name : "", 0);
-		text_format(text, TEXT_PLAIN, " (%" PRId32 ")", group->threads[i].tid);
+		text_put_name(text, TEXT_PLAIN, row->threads[i].name ? row->threads[i].name : "", 0);
+		text_format(text, TEXT_PLAIN, " (%" PRId32 ")", row->threads[i].tid);
 	}
 	if (more)
 		text_format(text, TEXT_PLAIN, " and %zu more", more);
@@ -342,69 +342,67 @@ static uint64_t sum_memory(const struct mmt_report *report)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < report->group_count; i++)
-		sum = saturating_add(sum, report->groups[i].memory_bytes, MMT_BYTES_MAX);
+	for (size_t i = 0; i < report->row_count; i++)
+		sum = saturating_add(sum, report->rows[i].memory_bytes, MMT_BYTES_MAX);
 	return sum;
 }
 
-static void put_share(struct text *text, const struct mmt_group *group, uint64_t memory_bytes)
+static void put_share(struct text *text, const struct mmt_row *row, uint64_t memory_bytes)
 {
-	if (group->memory_bytes)
-		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)group->memory_bytes / (double)memory_bytes);
+	if (row->memory_bytes)
+		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
 }
 
 /* "24.00 KiB resident": the memory of the row or, if it has none, its address space. */
-static void put_lead(struct text *text, const struct mmt_group *group, const char *number)
+static void put_lead(struct text *text, const struct mmt_row *row, const char *number)
 {
-	const char *what = group->resident_bytes == MMT_UNKNOWN		? "committed"
-			   : !group->swapped_bytes			? "resident"
-			   : group->swapped_bytes < group->memory_bytes ? "resident or swapped out"
-									: "swapped out";
-	uint64_t bytes = group->memory_bytes;
+	const char *what = row->resident_bytes == MMT_UNKNOWN	    ? "committed"
+			   : !row->swapped_bytes		    ? "resident"
+			   : row->swapped_bytes < row->memory_bytes ? "resident or swapped out"
+								    : "swapped out";
+	uint64_t bytes = row->memory_bytes;
 
 	if (!bytes) {
-		what = group->unfreed_bytes ? "mapped" : "committed";
-		bytes = group->unfreed_bytes ? group->unfreed_bytes
-					     : group->committed_bytes + group->committed_before_bytes;
+		what = row->unfreed_bytes ? "mapped" : "committed";
+		bytes = row->unfreed_bytes ? row->unfreed_bytes : row->committed_bytes + row->committed_before_bytes;
 	}
 	text_format(text, TEXT_STRONG, "%s%9s", number, text_bytes(text, bytes));
 	text_format(text, TEXT_PLAIN, " %s", what);
 }
 
-static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
-	enum mmt_row_verdict code = mmt_group_verdict(report, group);
+	enum mmt_row_verdict code = mmt_verdict_of_row(report, row);
 	struct verdict_word verdict = text_verdict_word(report, code);
 
 	if (!verdict.word)
 		return;
-	if (group->verdict == MMT_LIFETIME_LEAK && group->bytes_per_minute != MMT_RATE_UNKNOWN &&
-	    group->bytes_per_minute && group->memory_bytes)
+	if (row->verdict == MMT_LIFETIME_LEAK && row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute &&
+	    row->memory_bytes)
 		text_part(text, verdict.style, "%s %s per minute", verdict.word,
-			  text_change(text, group->bytes_per_minute));
-	else if (group->advised_ns && code == MMT_ROW_UNDECIDED)
-		text_part(text, verdict.style, "%s: record for %s", verdict.word,
-			  text_duration(text, group->advised_ns));
+			  text_change(text, row->bytes_per_minute));
+	else if (row->advised_ns && code == MMT_ROW_UNDECIDED)
+		text_part(text, verdict.style, "%s: record for %s", verdict.word, text_duration(text, row->advised_ns));
 	else
 		text_part(text, verdict.style, "%s", verdict.word);
 }
 
 /* "anon", or the file. */
-static void put_kind(struct text *text, const struct mmt_group *group)
+static void put_kind(struct text *text, const struct mmt_row *row)
 {
 	char more[MMT_SIZE_TEXT] = "";
 	unsigned columns;
 
-	if (!group->file) {
-		text_part(text, TEXT_PLAIN, "%s", mmt_class_name(group->memory_class));
+	if (!row->file) {
+		text_part(text, TEXT_PLAIN, "%s", mmt_class_name(row->memory_class));
 		return;
 	}
-	if (group->file_count > 1)
-		snprintf(more, sizeof(more), " and %zu more %s", group->file_count - 1,
-			 text_plural(group->file_count - 1, "file", "files"));
-	columns = text_name_columns(text, group->file);
+	if (row->file_count > 1)
+		snprintf(more, sizeof(more), " and %zu more %s", row->file_count - 1,
+			 text_plural(row->file_count - 1, "file", "files"));
+	columns = text_name_columns(text, row->file);
 	text_begin_part(text, (columns < FILE_COLUMNS ? columns : FILE_COLUMNS) + (unsigned)strlen(more));
-	text_put_name(text, TEXT_PLAIN, group->file, FILE_COLUMNS);
+	text_put_name(text, TEXT_PLAIN, row->file, FILE_COLUMNS);
 	text_put(text, TEXT_PLAIN, more);
 }
 
@@ -414,14 +412,14 @@ static uint64_t since_start(const struct mmt_report *report, uint64_t time_ns)
 }
 
 /* The times when its oldest and its newest mapping were mapped. */
-static void put_times(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+static void put_times(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
 
-	if (!group->unfreed_count)
+	if (!row->unfreed_count)
 		return;
-	mmt_format_duration(since_start(report, group->first_ns), first);
-	mmt_format_duration(since_start(report, group->last_ns), last);
+	mmt_format_duration(since_start(report, row->first_ns), first);
+	mmt_format_duration(since_start(report, row->last_ns), last);
 	if (!strcmp(first, last))
 		text_part(text, TEXT_PLAIN, "made at %s", first);
 	else
@@ -429,7 +427,7 @@ static void put_times(struct text *text, const struct mmt_report *report, const 
 }
 
 /* If sorted by memory, rows that only reserve are not shown themselves, but with the row that uses most of it. */
-static void put_reserver(struct text *text, const struct mmt_group *group, const struct mmt_group *reserver,
+static void put_reserver(struct text *text, const struct mmt_row *row, const struct mmt_row *reserver,
 			 enum mmt_sort sort)
 {
 	char size[MMT_SIZE_TEXT];
@@ -440,80 +438,80 @@ static void put_reserver(struct text *text, const struct mmt_group *group, const
 	mmt_format_bytes(reserver->unfreed_bytes, size);
 	if (sort != MMT_SORT_MEMORY || !reserver->joined_to)
 		text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved", size, reserver->id);
-	else if (reserver->joined_to == group->id)
+	else if (reserver->joined_to == row->id)
 		text_part(text, TEXT_PLAIN, "of %s reserved", size);
 	else
 		text_part(text, TEXT_PLAIN, "of the %s reserved for #%" PRIu32, size, reserver->joined_to);
 }
 
 /* Print the figures that the first line does not show. */
-static void put_sizes_of_kinds(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+static void put_sizes_of_kinds(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
 			       enum mmt_sort sort)
 {
-	if (group->unfreed_bytes && group->memory_bytes && group->unfreed_bytes != group->memory_bytes)
-		put_part_bytes(text, "unfreed", group->unfreed_bytes);
-	if (group->unfreed_bytes && group->committed_bytes != group->unfreed_bytes &&
-	    group->committed_bytes != group->memory_bytes)
-		put_part_bytes(text, "committed", group->committed_bytes);
-	if (group->swapped_bytes && group->swapped_bytes < group->memory_bytes)
-		put_part_bytes(text, "swapped out", group->swapped_bytes);
-	if (group->reserved_by)
-		put_reserver(text, group, &report->groups[group->reserved_by - 1], sort);
-	if (group->committed_before_bytes)
-		put_part_bytes(text, "committed in memory mapped before", group->committed_before_bytes);
-	if (group->reserved_bytes)
-		put_part_bytes(text, "reserved", group->reserved_bytes);
-	if (group->resident_bytes != MMT_UNKNOWN && !group->memory_bytes && group->committed_bytes)
-		put_part_bytes(text, "resident", group->resident_bytes);
+	if (row->unfreed_bytes && row->memory_bytes && row->unfreed_bytes != row->memory_bytes)
+		put_part_bytes(text, "unfreed", row->unfreed_bytes);
+	if (row->unfreed_bytes && row->committed_bytes != row->unfreed_bytes &&
+	    row->committed_bytes != row->memory_bytes)
+		put_part_bytes(text, "committed", row->committed_bytes);
+	if (row->swapped_bytes && row->swapped_bytes < row->memory_bytes)
+		put_part_bytes(text, "swapped out", row->swapped_bytes);
+	if (row->reserved_by)
+		put_reserver(text, row, &report->rows[row->reserved_by - 1], sort);
+	if (row->committed_before_bytes)
+		put_part_bytes(text, "committed in memory mapped before", row->committed_before_bytes);
+	if (row->reserved_bytes)
+		put_part_bytes(text, "reserved", row->reserved_bytes);
+	if (row->resident_bytes != MMT_UNKNOWN && !row->memory_bytes && row->committed_bytes)
+		put_part_bytes(text, "resident", row->resident_bytes);
 }
 
-static void put_sort_key(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+static void put_sort_key(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
 			 enum mmt_sort sort)
 {
-	uint64_t age_ns = report->end_ns > group->first_ns ? report->end_ns - group->first_ns : 0;
+	uint64_t age_ns = report->end_ns > row->first_ns ? report->end_ns - row->first_ns : 0;
 
 	if (sort == MMT_SORT_ALLOCATED)
-		put_part_bytes(text, "mapped", group->allocated_bytes);
+		put_part_bytes(text, "mapped", row->allocated_bytes);
 	if (sort == MMT_SORT_FREED)
-		put_part_bytes(text, "freed", group->freed_bytes);
+		put_part_bytes(text, "freed", row->freed_bytes);
 	if (sort == MMT_SORT_PEAK)
-		put_part_bytes(text, "peak", group->peak_bytes);
-	if (sort == MMT_SORT_AGE && group->unfreed_bytes)
+		put_part_bytes(text, "peak", row->peak_bytes);
+	if (sort == MMT_SORT_AGE && row->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "oldest %s", text_duration(text, age_ns));
 	if (sort == MMT_SORT_MAPPINGS)
-		text_part(text, TEXT_STRONG, "%s %s", text_count(text, group->mapping_count),
-			  text_plural(group->mapping_count, "mapping", "mappings"));
+		text_part(text, TEXT_STRONG, "%s %s", text_count(text, row->mapping_count),
+			  text_plural(row->mapping_count, "mapping", "mappings"));
 }
 
-static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
 			enum mmt_sort sort, bool with_kind)
 {
-	put_verdict(text, report, group);
+	put_verdict(text, report, row);
 	if (with_kind)
-		put_kind(text, group);
-	text_group_sizes(text, group);
-	text_group_given_back(text, group);
-	if (group->allocated_count)
-		text_part(text, TEXT_PLAIN, "%s of %s freed", text_count(text, group->freed_count),
-			  text_count(text, group->allocated_count));
-	put_sizes_of_kinds(text, report, group, sort);
-	put_times(text, report, group);
+		put_kind(text, row);
+	text_row_sizes(text, row);
+	text_row_given_back(text, row);
+	if (row->allocated_count)
+		text_part(text, TEXT_PLAIN, "%s of %s freed", text_count(text, row->freed_count),
+			  text_count(text, row->allocated_count));
+	put_sizes_of_kinds(text, report, row, sort);
+	put_times(text, report, row);
 }
 
 /* `memory_bytes`: of all rows. */
-static void put_row(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
-		    enum mmt_sort sort, uint64_t memory_bytes)
+static void put_row(struct text *text, const struct mmt_report *report, const struct mmt_row *row, enum mmt_sort sort,
+		    uint64_t memory_bytes)
 {
 	char number[16];
 
 	text->indent = ROW_INDENT;
-	snprintf(number, sizeof(number), "%2" PRIu32 "  ", group->id);
-	put_lead(text, group, number);
-	put_share(text, group, memory_bytes);
-	put_sort_key(text, report, group, sort);
-	put_figures(text, report, group, sort, true);
-	text_group_trend(text, group);
-	text_group_threads(text, report, group);
+	snprintf(number, sizeof(number), "%2" PRIu32 "  ", row->id);
+	put_lead(text, row, number);
+	put_share(text, row, memory_bytes);
+	put_sort_key(text, report, row, sort);
+	put_figures(text, report, row, sort, true);
+	text_row_trend(text, row);
+	text_row_threads(text, report, row);
 	text_end_line(text);
 }
 
@@ -524,21 +522,21 @@ static void put_line(struct text *text, const char *line)
 }
 
 /* Print the name of the row, and its hints. */
-static void put_identity(struct text *text, const struct mmt_group *group, struct text_explanations *explanations)
+static void put_identity(struct text *text, const struct mmt_row *row, struct text_explanations *explanations)
 {
 	/* Hints are static texts: print each one once. */
-	if (group->hint && explanations->hints[group->pattern] != group->hint)
-		put_line(text, group->hint);
-	if (group->hint)
-		explanations->hints[group->pattern] = group->hint;
-	if (group->name) {
+	if (row->hint && explanations->hints[row->pattern] != row->hint)
+		put_line(text, row->hint);
+	if (row->hint)
+		explanations->hints[row->pattern] = row->hint;
+	if (row->name) {
 		text_pad_to(text, STACK_INDENT);
-		text_put_name(text, TEXT_PLAIN, group->name, 0);
+		text_put_name(text, TEXT_PLAIN, row->name, 0);
 		text_end_line(text);
-	} else if (group->lost) {
+	} else if (row->lost) {
 		put_line(text, "mapped by calls that were lost: known only from the kernel's maps");
 	} else {
-		text_stack(text, group, STACK_INDENT, &explanations->marks);
+		text_stack(text, row, STACK_INDENT, &explanations->marks);
 	}
 }
 
@@ -550,8 +548,8 @@ static void put_heading(struct text *text, const struct mmt_report *report, cons
 			      ? " (reserved, never touched, or swapped out)"
 			      : " (reserved, or never touched)";
 
-	if (sort != MMT_SORT_MEMORY || selection->groups[index]->memory_bytes ||
-	    (index && !selection->groups[index - 1]->memory_bytes))
+	if (sort != MMT_SORT_MEMORY || selection->rows[index]->memory_bytes ||
+	    (index && !selection->rows[index - 1]->memory_bytes))
 		return;
 	text_put(text, TEXT_STRONG, "address space without memory");
 	text_line(text, TEXT_FAINT, "%s", why);
@@ -563,7 +561,7 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 {
 	bool are_stacks =
 	    report->then_by == MMT_BY_STACK && (report->by == MMT_BY_STACK || report->by == MMT_BY_THREAD);
-	const struct hidden_groups *hidden = &selection->hidden;
+	const struct hidden_rows *hidden = &selection->hidden;
 	bool of_memory;
 
 	if (sort == MMT_SORT_ALLOCATED || sort == MMT_SORT_FREED)
@@ -611,8 +609,8 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	for (size_t i = 0; !error && i < selection.count; i++) {
 		text_end_line(&text);
 		put_heading(&text, report, &selection, i, options->sort);
-		put_row(&text, report, selection.groups[i], options->sort, memory_bytes);
-		put_identity(&text, selection.groups[i], &explanations);
+		put_row(&text, report, selection.rows[i], options->sort, memory_bytes);
+		put_identity(&text, selection.rows[i], &explanations);
 	}
 	if (!report->unfreed_bytes)
 		text_nothing_unfreed(&text, report);

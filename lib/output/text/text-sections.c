@@ -59,7 +59,7 @@ static void put_selected(struct text *text, const struct mmt_report *report)
 /* There is memory, but none of it is selected. */
 static void put_nothing_selected(struct text *text, const struct mmt_report *report)
 {
-	if (!report->focus_count || report->group_count ||
+	if (!report->focus_count || report->row_count ||
 	    !(report->unfiltered_unfreed_bytes || report->unfiltered_committed_bytes))
 		return;
 	text_put(text, TEXT_BAD, "  nothing matches: ");
@@ -117,9 +117,9 @@ void text_classes(struct text *text, const struct mmt_report *report)
 	uint64_t sums[MMT_CLASS_KINDS] = {0};
 	unsigned kinds = 0;
 
-	for (size_t i = 0; i < report->group_count; i++)
+	for (size_t i = 0; i < report->row_count; i++)
 		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
-			sums[kind] += report->groups[i].class_bytes[kind];
+			sums[kind] += report->rows[i].class_bytes[kind];
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
 		kinds += sums[kind] > 0;
 	if (kinds < 2)
@@ -362,10 +362,10 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct mmt_failure *failure = &report->failures[i];
-		struct mmt_group stack = {.frames = failure->frames,
-					  .frame_count = failure->frame_count,
-					  .hidden_frame_count = failure->hidden_frame_count,
-					  .stack_end = failure->stack_end};
+		struct mmt_row stack = {.frames = failure->frames,
+					.frame_count = failure->frame_count,
+					.hidden_frame_count = failure->hidden_frame_count,
+					.stack_end = failure->stack_end};
 
 		text_end_line(text);
 		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", text_count(text, failure->count),
@@ -384,7 +384,7 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 }
 
 #define COLUMN 12
-#define GROUPS_MAX 5 /* in separate columns */
+#define ROWS_MAX 5 /* in separate columns */
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define DIGITS_MAX 9
 
@@ -457,12 +457,12 @@ static bool has_rss(const struct mmt_report *report)
 	return false;
 }
 
-/* The number of groups that fit on the terminal. */
-static size_t count_groups(const struct text *text, const struct selection *selection, size_t columns)
+/* The number of rows that fit on the terminal. */
+static size_t count_rows(const struct text *text, const struct selection *selection, size_t columns)
 {
 	size_t count = 0;
 
-	while (count < selection->count && count < GROUPS_MAX && selection->groups[count]->step_count) {
+	while (count < selection->count && count < ROWS_MAX && selection->rows[count]->step_count) {
 		if (text->options->width && (columns + count + 1) * COLUMN > text->options->width)
 			break;
 		count++;
@@ -470,8 +470,7 @@ static size_t count_groups(const struct text *text, const struct selection *sele
 	return count;
 }
 
-static void put_heads(struct text *text, const struct table *table, const struct selection *selection,
-		      size_t group_count)
+static void put_heads(struct text *text, const struct table *table, const struct selection *selection, size_t row_count)
 {
 	text_format(text, TEXT_FAINT, "%*s", COLUMN, "after");
 	if (table->clock)
@@ -479,10 +478,10 @@ static void put_heads(struct text *text, const struct table *table, const struct
 	if (table->rss)
 		text_format(text, TEXT_FAINT, "%*s", COLUMN, "RSS");
 	text_format(text, TEXT_FAINT, "%*s%*s", COLUMN, "committed", COLUMN, "unfreed");
-	for (size_t i = 0; i < group_count; i++) {
+	for (size_t i = 0; i < row_count; i++) {
 		char head[16];
 
-		snprintf(head, sizeof(head), "#%" PRIu32, selection->groups[i]->id);
+		snprintf(head, sizeof(head), "#%" PRIu32, selection->rows[i]->id);
 		text_format(text, TEXT_FAINT, "%*s", COLUMN, head);
 	}
 	text_end_line(text);
@@ -504,13 +503,13 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 			      .digits = find_digits(report->every_ns),
 			      .clock = report->start_realtime_ns != 0,
 			      .rss = has_rss(report)};
-	size_t group_count = count_groups(text, selection, 3 + (table.clock ? 2 : 0) + table.rss);
+	size_t row_count = count_rows(text, selection, 3 + (table.clock ? 2 : 0) + table.rss);
 
 	if (!report->step_count || !report->every_ns)
 		return;
 	text->indent = 0;
 	text_end_line(text);
-	put_heads(text, &table, selection, group_count);
+	put_heads(text, &table, selection, row_count);
 	for (size_t i = 0; i < report->step_count; i++) {
 		const struct mmt_step *step = &report->steps[i];
 		struct step_time time = find_step_time(&table, step->to_ns);
@@ -524,8 +523,8 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 			put_cell(text, step->process_resident_bytes);
 		put_cell(text, step->committed_bytes);
 		put_cell(text, step->unfreed_bytes);
-		for (size_t j = 0; j < group_count; j++)
-			put_cell(text, selection->groups[j]->step_bytes[i]);
+		for (size_t j = 0; j < row_count; j++)
+			put_cell(text, selection->rows[j]->step_bytes[i]);
 		text_end_line(text);
 	}
 	if (!report->completeness.lost_events)

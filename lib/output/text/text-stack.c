@@ -44,18 +44,18 @@ struct layout {
 
 /* The longest run of runtime frames outside the JIT frames, which only shows how the runtime started the code. Runtime
  * frames that map memory, or that are between two JIT frames, are not folded, because they are relevant. */
-static struct gap find_outer_run(const struct mmt_group *group)
+static struct gap find_outer_run(const struct mmt_row *row)
 {
 	struct gap longest = {0}, run = {0};
 	size_t jit_end = 0;
 
-	for (size_t i = 0; i < group->frame_count; i++)
-		if (group->frames[i]->kind == MMT_FRAME_JIT)
+	for (size_t i = 0; i < row->frame_count; i++)
+		if (row->frames[i]->kind == MMT_FRAME_JIT)
 			jit_end = i + 1;
 	if (!jit_end)
 		return longest;
-	for (size_t i = jit_end; i < group->frame_count; i++) {
-		if (!mmt_frame_is_runtime(group->frames[i])) {
+	for (size_t i = jit_end; i < row->frame_count; i++) {
+		if (!mmt_frame_is_runtime(row->frames[i])) {
 			run.first = run.last = i + 1;
 			continue;
 		}
@@ -75,25 +75,25 @@ static struct gap find_outer_run(const struct mmt_group *group)
  * Fold what runs the program's functions, and keep what they call. Without symbols, where that begins is only known
  * from the names of what they call.
  */
-static size_t find_interpreter_fold(const struct mmt_group *group, const struct interpreter_run *run)
+static size_t find_interpreter_fold(const struct mmt_row *row, const struct interpreter_run *run)
 {
-	bool is_called = run->last < group->frame_count && group->frames[run->last]->kind == MMT_FRAME_JIT;
+	bool is_called = run->last < row->frame_count && row->frames[run->last]->kind == MMT_FRAME_JIT;
 	bool is_loop = false, named = false;
 	size_t place = run->first;
 
-	if (place && group->frames[place - 1]->kind == MMT_FRAME_JIT)
+	if (place && row->frames[place - 1]->kind == MMT_FRAME_JIT)
 		return place;
 	for (; place < run->last; place++) {
-		(void)mmt_frame_is_interpreter(group->frames[place], &is_loop);
-		if (is_loop || (named && !group->frames[place]->function))
+		(void)mmt_frame_is_interpreter(row->frames[place], &is_loop);
+		if (is_loop || (named && !row->frames[place]->function))
 			break;
-		named |= group->frames[place]->function != NULL;
+		named |= row->frames[place]->function != NULL;
 	}
 	return is_called && place > run->first + INTERPRETER_KEPT ? run->first + INTERPRETER_KEPT : place;
 }
 
 /* The run that a frame is in; empty: it is not the interpreter's. */
-static const struct interpreter_run *find_interpreter_run(const struct mmt_group *group, struct layout *layout,
+static const struct interpreter_run *find_interpreter_run(const struct mmt_row *row, struct layout *layout,
 							  size_t place)
 {
 	struct interpreter_run *run = &layout->run;
@@ -101,81 +101,81 @@ static const struct interpreter_run *find_interpreter_run(const struct mmt_group
 	if (place >= run->first && place < run->last)
 		return run;
 	*run = (struct interpreter_run){.first = place, .last = place};
-	while (run->last < group->frame_count && mmt_frame_is_interpreter(group->frames[run->last], NULL))
+	while (run->last < row->frame_count && mmt_frame_is_interpreter(row->frames[run->last], NULL))
 		run->last++;
-	while (run->first && run->last > place && mmt_frame_is_interpreter(group->frames[run->first - 1], NULL))
+	while (run->first && run->last > place && mmt_frame_is_interpreter(row->frames[run->first - 1], NULL))
 		run->first--;
-	run->folded = find_interpreter_fold(group, run);
+	run->folded = find_interpreter_fold(row, run);
 	return run;
 }
 
 /* A frame, and those of the interpreter between two functions of the program, which only show that it runs them. */
-static struct line line_of_frame(const struct mmt_group *group, struct layout *layout, size_t first)
+static struct line line_of_frame(const struct mmt_row *row, struct layout *layout, size_t first)
 {
 	struct line line = {.kind = LINE_FRAME, .frames = 1};
 	const struct interpreter_run *run;
 
-	if (!layout->folds || group->frames[first]->kind != MMT_FRAME_JIT || first + 1 >= group->frame_count)
+	if (!layout->folds || row->frames[first]->kind != MMT_FRAME_JIT || first + 1 >= row->frame_count)
 		return line;
-	run = find_interpreter_run(group, layout, first + 1);
-	if (run->last < group->frame_count && group->frames[run->last]->kind == MMT_FRAME_JIT)
+	run = find_interpreter_run(row, layout, first + 1);
+	if (run->last < row->frame_count && row->frames[run->last]->kind == MMT_FRAME_JIT)
 		line.frames += run->last - run->first;
 	return line;
 }
 
 /* The line that begins with this frame. Runtime frames without a name are always folded. */
-static struct line line_at(const struct mmt_group *group, struct layout *layout, size_t first)
+static struct line line_at(const struct mmt_row *row, struct layout *layout, size_t first)
 {
 	const struct interpreter_run *run;
 	size_t last = first;
 
 	if (!layout->folds)
-		return line_of_frame(group, layout, first);
+		return line_of_frame(row, layout, first);
 	if (first == layout->inner.first && layout->inner.last > first)
 		return (struct line){.kind = LINE_LIBRARY, .frames = layout->inner.last - first};
 	if (first == layout->middle.first && layout->middle.last > first)
 		return (struct line){.kind = LINE_LIBRARY, .frames = layout->middle.last - first};
-	run = find_interpreter_run(group, layout, first);
+	run = find_interpreter_run(row, layout, first);
 	if (run->last > first)
 		return first >= run->folded && first + 1 < run->last
 			   ? (struct line){.kind = LINE_INTERPRETER, .frames = run->last - first}
-			   : line_of_frame(group, layout, first);
+			   : line_of_frame(row, layout, first);
 	if (first == layout->outer.first && layout->outer.last > first)
 		return (struct line){.kind = LINE_RUNTIME, .frames = layout->outer.last - first};
-	while (last < group->frame_count && last != layout->outer.first && last != layout->inner.first &&
-	       (last != layout->middle.first || !last) && !group->frames[last]->function &&
-	       mmt_frame_is_runtime(group->frames[last]))
+	while (last < row->frame_count && last != layout->outer.first && last != layout->inner.first &&
+	       (last != layout->middle.first || !last) && !row->frames[last]->function &&
+	       mmt_frame_is_runtime(row->frames[last]))
 		last++;
 	return last - first >= FOLD_MIN ? (struct line){.kind = LINE_RUNTIME, .frames = last - first}
-					: line_of_frame(group, layout, first);
+					: line_of_frame(row, layout, first);
 }
 
-static size_t count_lines_from(const struct mmt_group *group, struct layout *layout, size_t frame)
+static size_t count_lines_from(const struct mmt_row *row, struct layout *layout, size_t frame)
 {
 	size_t lines = 0;
 
-	for (; frame < group->frame_count; lines++)
-		frame += line_at(group, layout, frame).frames;
+	for (; frame < row->frame_count; lines++)
+		frame += line_at(row, layout, frame).frames;
 	return lines;
 }
 
-static size_t count_lines(const struct mmt_group *group, struct layout *layout)
+static size_t count_lines(const struct mmt_row *row, struct layout *layout)
 {
-	return count_lines_from(group, layout, 0);
+	return count_lines_from(row, layout, 0);
 }
 
 /*
  * If there are too many lines, fold the library frames between the system call and the function that the program
  * called: the reader looks for the program's own functions.
  */
-static void fold_libraries(const struct mmt_group *group, size_t limit, struct layout *layout)
+static void fold_libraries(const struct mmt_row *row, size_t limit, struct layout *layout)
 {
 	size_t last = 1;
 
-	if (group->origin >= group->frame_count || count_lines(group, layout) <= limit)
+	if (row->origin >= row->frame_count || count_lines(row, layout) <= limit)
 		return;
-	while (last + 1 < group->origin && group->frames[last]->kind == MMT_FRAME_NATIVE &&
-	       !mmt_frame_is_runtime(group->frames[last]))
+	while (last + 1 < row->origin && row->frames[last]->kind == MMT_FRAME_NATIVE &&
+	       !mmt_frame_is_runtime(row->frames[last]))
 		last++;
 	if (last > FOLD_MIN)
 		layout->inner = (struct gap){.first = 1, .last = last};
@@ -196,34 +196,34 @@ static bool is_c_library(const struct mmt_frame *frame)
  * The innermost frame of the program itself: of JIT code or, without any, of the file that the outermost frames are of,
  * the C library apart. The count of frames: not known, or the runtime is all there is.
  */
-static size_t find_own(const struct mmt_group *group)
+static size_t find_own(const struct mmt_row *row)
 {
 	const char *module = NULL;
 
-	for (size_t i = 0; i < group->frame_count; i++) {
-		if (group->frames[i]->kind == MMT_FRAME_JIT && group->frames[i]->function)
+	for (size_t i = 0; i < row->frame_count; i++) {
+		if (row->frames[i]->kind == MMT_FRAME_JIT && row->frames[i]->function)
 			return i;
 	}
-	for (size_t i = group->frame_count; i-- && !module;) {
-		if (mmt_frame_is_runtime(group->frames[i]))
-			return group->frame_count;
-		if (group->frames[i]->kind == MMT_FRAME_NATIVE && !is_c_library(group->frames[i]))
-			module = group->frames[i]->module;
+	for (size_t i = row->frame_count; i-- && !module;) {
+		if (mmt_frame_is_runtime(row->frames[i]))
+			return row->frame_count;
+		if (row->frames[i]->kind == MMT_FRAME_NATIVE && !is_c_library(row->frames[i]))
+			module = row->frames[i]->module;
 	}
-	for (size_t i = 0; module && i < group->frame_count; i++) {
-		if (group->frames[i]->module && !strcmp(group->frames[i]->module, module))
+	for (size_t i = 0; module && i < row->frame_count; i++) {
+		if (row->frames[i]->module && !strcmp(row->frames[i]->module, module))
 			return i;
 	}
-	return group->frame_count;
+	return row->frame_count;
 }
 
 /* The frame at which line `line` begins. */
-static size_t frame_at_line(const struct mmt_group *group, struct layout *layout, size_t line)
+static size_t frame_at_line(const struct mmt_row *row, struct layout *layout, size_t line)
 {
 	size_t frame = 0;
 
-	while (line-- && frame < group->frame_count)
-		frame += line_at(group, layout, frame).frames;
+	while (line-- && frame < row->frame_count)
+		frame += line_at(row, layout, frame).frames;
 	return frame;
 }
 
@@ -231,27 +231,27 @@ static size_t frame_at_line(const struct mmt_group *group, struct layout *layout
  * Allocators, databases and runtimes have so many frames of their own that the cut would hide the program: fold some of
  * theirs instead, so that the function that the program called, and its callers, are shown.
  */
-static void fold_before_own(const struct mmt_group *group, size_t limit, struct layout *layout)
+static void fold_before_own(const struct mmt_row *row, size_t limit, struct layout *layout)
 {
-	size_t own = find_own(group), shown = limit / 2 + 1, rest, first;
+	size_t own = find_own(row), shown = limit / 2 + 1, rest, first;
 
-	if (limit <= 4 * OUTERMOST_KEPT || own == group->frame_count || count_lines(group, layout) <= limit ||
-	    own < frame_at_line(group, layout, limit - OUTERMOST_KEPT - 1))
+	if (limit <= 4 * OUTERMOST_KEPT || own == row->frame_count || count_lines(row, layout) <= limit ||
+	    own < frame_at_line(row, layout, limit - OUTERMOST_KEPT - 1))
 		return;
 	/* The entry of the library. */
-	if (group->frames[own]->kind == MMT_FRAME_NATIVE && group->frames[own - 1]->function)
+	if (row->frames[own]->kind == MMT_FRAME_NATIVE && row->frames[own - 1]->function)
 		own--;
-	rest = count_lines_from(group, layout, own);
-	first = frame_at_line(group, layout, limit - 1 - (rest < shown ? rest : shown));
+	rest = count_lines_from(row, layout, own);
+	first = frame_at_line(row, layout, limit - 1 - (rest < shown ? rest : shown));
 	if (first < own)
 		layout->middle = (struct gap){.first = first, .last = own};
 }
 
 /* If there are too many lines, cut the middle, so that the caller of mmap and the thread's entry stay. */
-static void cut_lines(const struct mmt_group *group, size_t limit, struct layout *layout)
+static void cut_lines(const struct mmt_row *row, size_t limit, struct layout *layout)
 {
 	size_t outer = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
-	size_t lines = count_lines(group, layout);
+	size_t lines = count_lines(row, layout);
 
 	/* Do not cut a single frame: the line that replaces it is as long. */
 	if (lines <= limit || (outer && lines == limit + 1))
@@ -292,21 +292,21 @@ static unsigned name_columns(const struct text *text, const struct mmt_frame *fr
 	       (prefixed ? text_name_columns(text, frame->module) : 0) + (frame->doubtful ? 2 : 0);
 }
 
-static struct layout make_layout(const struct text *text, const struct mmt_group *group, unsigned indent)
+static struct layout make_layout(const struct text *text, const struct mmt_row *row, unsigned indent)
 {
 	struct layout layout = {.indent = indent};
 	unsigned room = text->options->width;
 
 	if (text->options->stack_frames) {
 		layout.folds = true;
-		layout.outer = find_outer_run(group);
-		fold_libraries(group, text->options->stack_frames, &layout);
-		fold_before_own(group, text->options->stack_frames, &layout);
-		cut_lines(group, text->options->stack_frames, &layout);
+		layout.outer = find_outer_run(row);
+		fold_libraries(row, text->options->stack_frames, &layout);
+		fold_before_own(row, text->options->stack_frames, &layout);
+		cut_lines(row, text->options->stack_frames, &layout);
 	}
-	for (size_t i = 0, frames; i < group->frame_count; i += frames) {
-		const struct mmt_frame *frame = group->frames[i];
-		struct line line = line_at(group, &layout, i);
+	for (size_t i = 0, frames; i < row->frame_count; i += frames) {
+		const struct mmt_frame *frame = row->frames[i];
+		struct line line = line_at(row, &layout, i);
 		unsigned name = name_columns(text, frame);
 		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
 
@@ -377,29 +377,29 @@ static void mark_frame(const struct mmt_frame *frame, struct text_stack_marks *m
 	marks->unnamed |= !frame->function;
 }
 
-static void put_end(struct text *text, const struct mmt_group *group, unsigned indent)
+static void put_end(struct text *text, const struct mmt_row *row, unsigned indent)
 {
-	const char *why = mmt_stack_end_name(group->stack_end);
+	const char *why = mmt_stack_end_name(row->stack_end);
 
 	text_pad_to(text, indent);
-	if (mmt_stack_end_is_complete(group->stack_end))
+	if (mmt_stack_end_is_complete(row->stack_end))
 		text_format(text, TEXT_FAINT, "(%s)", why);
 	else
 		text_format(text, TEXT_BAD,
-			    group->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)", why);
+			    row->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)", why);
 	text_end_line(text);
 }
 
-void text_stack(struct text *text, const struct mmt_group *group, unsigned indent, struct text_stack_marks *marks)
+void text_stack(struct text *text, const struct mmt_row *row, unsigned indent, struct text_stack_marks *marks)
 {
-	struct layout layout = make_layout(text, group, indent);
+	struct layout layout = make_layout(text, row, indent);
 	static const char *const folded[] = {
 	    [LINE_RUNTIME] = "runtime ", [LINE_LIBRARY] = "library ", [LINE_INTERPRETER] = "interpreter "};
 	struct line line;
 	size_t number = 0, cut = 0;
 
-	for (size_t i = 0; i < group->frame_count; i += line.frames, number++) {
-		line = line_at(group, &layout, i);
+	for (size_t i = 0; i < row->frame_count; i += line.frames, number++) {
+		line = line_at(row, &layout, i);
 		if (number >= layout.cut_first && number < layout.cut_last) {
 			cut += line.frames;
 			if (number + 1 == layout.cut_last)
@@ -408,21 +408,21 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 			put_gap(text, line.frames, folded[line.kind], indent);
 			marks->folded = true;
 		} else {
-			put_frame(text, group->frames[i], &layout);
-			mark_frame(group->frames[i], marks);
+			put_frame(text, row->frames[i], &layout);
+			mark_frame(row->frames[i], marks);
 			marks->between |= line.frames > 1;
 		}
 	}
-	marks->hidden |= group->hidden_frame_count > 0;
-	if (group->hidden_frame_count && !group->frame_count) {
+	marks->hidden |= row->hidden_frame_count > 0;
+	if (row->hidden_frame_count && !row->frame_count) {
 		text_pad_to(text, indent);
 		text_line(text, TEXT_FAINT, "(every frame is hidden)");
 		return;
 	}
 	marks->cut |= cut > 0;
-	marks->ends[group->stack_end] = true;
-	if (group->stack_end != MMT_STACK_END_ENTRY)
-		put_end(text, group, indent);
+	marks->ends[row->stack_end] = true;
+	if (row->stack_end != MMT_STACK_END_ENTRY)
+		put_end(text, row, indent);
 }
 
 #define INDENT 2 /* of their further lines */

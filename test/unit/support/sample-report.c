@@ -43,7 +43,7 @@ static const struct mmt_frame *const cut_frames[] = {&cut_stack[0], &cut_stack[1
 static const struct mmt_thread threads[] = {{.pid = 3074, .tid = 3074, .name = ".NET"}};
 static const int32_t pids[] = {3074};
 
-const struct mmt_group sample_groups[2] = {
+const struct mmt_row sample_rows[2] = {
     {.id = 1,
      .frames = leak_frames,
      .frame_count = sizeof(leak_frames) / sizeof(leak_frames[0]),
@@ -131,8 +131,8 @@ struct mmt_report sample_report(void)
 			     .truncated_stacks = 2},
 	    .processes = processes,
 	    .process_count = 1,
-	    .groups = sample_groups,
-	    .group_count = 2,
+	    .rows = sample_rows,
+	    .row_count = 2,
 	    .unfreed_bytes = 1024 * MIB + 12288,
 	    .committed_bytes = 1024 * MIB + 4096,
 	    .reserved_bytes = 8192,

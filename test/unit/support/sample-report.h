@@ -5,11 +5,11 @@
 
 #include <mmtrace/report.h>
 
-/* Two groups of one .NET process: 256 x 4 MiB through a JIT stack, and one truncated stack whose names contain
+/* Two rows of one .NET process: 256 x 4 MiB through a JIT stack, and one truncated stack whose names contain
  * hostile bytes. */
 struct mmt_report sample_report(void);
 
-/* The groups of sample_report(), for changing a copy. */
-extern const struct mmt_group sample_groups[2];
+/* The rows of sample_report(), for changing a copy. */
+extern const struct mmt_row sample_rows[2];
 
 #endif
