@@ -6,6 +6,7 @@
 #include "support/suite.h"
 
 #define MIB (1ull << 20)
+#define SEVERAL ARENAS_OF_SEVERAL_THREADS
 
 static struct mmt_row make_row(enum mmt_pattern pattern, uint64_t bytes, uint64_t count)
 {
@@ -21,7 +22,7 @@ static struct mmt_row make_row(enum mmt_pattern pattern, uint64_t bytes, uint64_
 
 static void assert_hint(const struct mmt_row *row, uint64_t live_threads, const char *words)
 {
-	const char *hint = hints_of_row(row, live_threads, false);
+	const char *hint = hints_of_row(row, live_threads, SEVERAL);
 
 	ck_assert_ptr_nonnull(hint);
 	ck_assert_msg(strstr(hint, words), "\"%s\" is not in: %s", words, hint);
@@ -31,7 +32,7 @@ START_TEST(no_hint_without_a_cause)
 {
 	struct mmt_row row = make_row(MMT_PATTERN_NONE, 64 * MIB, 64);
 
-	ck_assert_ptr_null(hints_of_row(&row, 1, false));
+	ck_assert_ptr_null(hints_of_row(&row, 1, SEVERAL));
 }
 END_TEST
 
@@ -44,9 +45,9 @@ START_TEST(small_rows_get_no_hint)
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		struct mmt_row row = make_row(patterns[i], MIB - 1, 1);
 
-		ck_assert_ptr_null(hints_of_row(&row, 1, false));
+		ck_assert_ptr_null(hints_of_row(&row, 1, SEVERAL));
 		row.committed_before_bytes = 1;
-		ck_assert_ptr_nonnull(hints_of_row(&row, 1, false));
+		ck_assert_ptr_nonnull(hints_of_row(&row, 1, SEVERAL));
 	}
 }
 END_TEST
@@ -56,9 +57,11 @@ START_TEST(one_arena_has_other_advice)
 {
 	struct mmt_row row = make_row(MMT_PATTERN_ARENA, 64 * MIB, 1);
 
-	ck_assert_ptr_nonnull(strstr(hints_of_row(&row, 1, false), "MALLOC_ARENA_MAX"));
-	ck_assert_ptr_null(strstr(hints_of_row(&row, 1, true), "MALLOC_ARENA_MAX"));
-	ck_assert_ptr_nonnull(strstr(hints_of_row(&row, 1, true), "heap profiler"));
+	ck_assert_ptr_nonnull(strstr(hints_of_row(&row, 1, SEVERAL), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_null(strstr(hints_of_row(&row, 1, ARENAS_OF_ONE_THREAD), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_nonnull(strstr(hints_of_row(&row, 1, ARENAS_OF_ONE_THREAD), "heap profiler"));
+	ck_assert_ptr_null(strstr(hints_of_row(&row, 1, ARENAS_LIMITED), "try MALLOC_ARENA_MAX"));
+	ck_assert_ptr_nonnull(strstr(hints_of_row(&row, 1, ARENAS_LIMITED), "heap profiler"));
 }
 END_TEST
 
@@ -70,14 +73,14 @@ START_TEST(few_mappings_get_no_hint)
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		struct mmt_row row = make_row(patterns[i], 32 * MIB, 8), few = row, busy = row, other = row;
 
-		ck_assert_ptr_nonnull(hints_of_row(&row, 1, false));
+		ck_assert_ptr_nonnull(hints_of_row(&row, 1, SEVERAL));
 		few.unfreed_count = 7;
-		ck_assert_ptr_null(hints_of_row(&few, 1, false));
+		ck_assert_ptr_null(hints_of_row(&few, 1, SEVERAL));
 		busy.freed_count = 8;
-		ck_assert_ptr_null(hints_of_row(&busy, 1, false));
+		ck_assert_ptr_null(hints_of_row(&busy, 1, SEVERAL));
 		/* The stack's other mappings are most of it. */
 		other.unfreed_bytes = 64 * MIB;
-		ck_assert_ptr_null(hints_of_row(&other, 1, false));
+		ck_assert_ptr_null(hints_of_row(&other, 1, SEVERAL));
 	}
 }
 END_TEST
@@ -87,11 +90,11 @@ START_TEST(little_code_gets_no_hint)
 {
 	struct mmt_row few = make_row(MMT_PATTERN_CODE, 31 * MIB, 31), many = few, large = few;
 
-	ck_assert_ptr_null(hints_of_row(&few, 1, false));
+	ck_assert_ptr_null(hints_of_row(&few, 1, SEVERAL));
 	many.unfreed_count = 32;
-	ck_assert_ptr_nonnull(hints_of_row(&many, 1, false));
+	ck_assert_ptr_nonnull(hints_of_row(&many, 1, SEVERAL));
 	large.committed_bytes = 32 * MIB;
-	ck_assert_ptr_nonnull(hints_of_row(&large, 1, false));
+	ck_assert_ptr_nonnull(hints_of_row(&large, 1, SEVERAL));
 }
 END_TEST
 
@@ -106,7 +109,7 @@ START_TEST(threads_that_run_or_finished)
 	assert_hint(&row, 40, "glibc caches");
 	/* 20 small stacks, which glibc may all cache */
 	assert_hint(&cached, 1, "glibc caches");
-	ck_assert_ptr_null(hints_of_row(&few, 1, false));
+	ck_assert_ptr_null(hints_of_row(&few, 1, SEVERAL));
 	/* The mappings of a function are not all stacks. */
 	row.name = "start (server)";
 	assert_hint(&row, 1, "glibc caches");
@@ -150,31 +153,32 @@ START_TEST(growth_before)
 	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE, .bytes = 2 * MIB};
 
 	/* mmtrace has no stack for it, perf has. */
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "perf record -e page-faults"));
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "touched without a memory call"));
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB), "after mprotect made it writable"));
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB - 1), "touched without a memory call"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "perf record -e page-faults"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "touched without a memory call"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB, SEVERAL), "after mprotect made it writable"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB - 1, SEVERAL), "touched without a memory call"));
 	/* A started program needs no hint. */
 	part.place = MMT_GROWTH_KERNEL;
-	ck_assert_ptr_null(hints_of_growth(&part, 0));
+	ck_assert_ptr_null(hints_of_growth(&part, 0, SEVERAL));
 	part.place = MMT_GROWTH_MADE;
-	ck_assert_ptr_null(hints_of_growth(&part, 0));
+	ck_assert_ptr_null(hints_of_growth(&part, 0, SEVERAL));
 	part.place = MMT_GROWTH_COMMITTED;
-	ck_assert_ptr_null(hints_of_growth(&part, 0));
+	ck_assert_ptr_null(hints_of_growth(&part, 0, SEVERAL));
 	part.place = MMT_GROWTH_BEFORE;
 	part.pattern = MMT_PATTERN_ARENA;
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "MALLOC_ARENA_MAX"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "try MALLOC_ARENA_MAX"));
+	ck_assert_ptr_null(strstr(hints_of_growth(&part, 0, ARENAS_LIMITED), "try MALLOC_ARENA_MAX"));
 	part.pattern = MMT_PATTERN_GC_HEAP;
 	part.runtime = "Java";
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "jcmd"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "jcmd"));
 	part.runtime = "Go";
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "pprof"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "pprof"));
 	part.pattern = MMT_PATTERN_FILE;
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0), "not a leak"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "not a leak"));
 	part.bytes = MIB - 1;
-	ck_assert_ptr_null(hints_of_growth(&part, 0));
+	ck_assert_ptr_null(hints_of_growth(&part, 0, SEVERAL));
 	part.bytes = -2 * (int64_t)MIB;
-	ck_assert_ptr_null(hints_of_growth(&part, 0));
+	ck_assert_ptr_null(hints_of_growth(&part, 0, SEVERAL));
 }
 END_TEST
 

@@ -54,11 +54,53 @@ START_TEST(runtimes_are_found_by_name)
 }
 END_TEST
 
+/* Options that a program has are not advised. */
+START_TEST(options_that_are_set)
+{
+	static const struct {
+		const char *runtime;
+		enum runtime_option options[2];
+		bool perf_map, interpreted;
+	} cases[] = {
+	    {"dotnet", {OPTION_DOTNET_PERF_MAP}, true, false},
+	    {"dotnet", {OPTION_NODE_PERF_MAP}, false, false},
+	    {"node", {OPTION_NODE_PERF_MAP}, true, false},
+	    {"node", {OPTION_NODE_INTERPRETED_FRAMES}, false, false},
+	    {"node", {OPTION_NODE_PERF_MAP, OPTION_NODE_INTERPRETED_FRAMES}, true, true},
+	    {"python", {OPTION_PYTHON_PERF_MAP}, true, true},
+	    {"java", {OPTION_JAVA_COMPILED}, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct runtime *runtime = runtimes_find(cases[i].runtime);
+		struct reader_metadata metadata = {0};
+
+		for (unsigned value = 0; value < 2; value++) {
+			for (unsigned j = 0; j < 2 && cases[i].options[j]; j++)
+				ck_assert(vector_push(
+				    &metadata.options.values,
+				    ((struct option_value){
+					.pid = 7, .option = cases[i].options[j], .began_ns = 5, .value = value})));
+			for (unsigned interpreted = 0; interpreted < 2; interpreted++) {
+				bool expected = value && (interpreted ? cases[i].interpreted : cases[i].perf_map);
+
+				ck_assert_msg((runtimes_names_option(runtime, interpreted, &metadata, 7, 5) != NULL) ==
+						  expected,
+					      "case %zu, %u, %u", i, value, interpreted);
+				ck_assert_ptr_null(runtimes_names_option(runtime, interpreted, &metadata, 7, 4));
+				ck_assert_ptr_null(runtimes_names_option(runtime, interpreted, &metadata, 8, 5));
+			}
+			runtime_options_deinit(&metadata.options);
+		}
+	}
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("runtimes");
 	TCase *tests = add_tcase(suite, "runtimes");
 
-	tcase_add_tests(tests, files_of_runtimes, runtimes_are_found_by_name);
+	tcase_add_tests(tests, files_of_runtimes, runtimes_are_found_by_name, options_that_are_set);
 	return suite;
 }

@@ -599,14 +599,31 @@ static void make_arenas(struct recording_builder *builder, int32_t pid, unsigned
 	}
 }
 
-/* A process whose arenas belong to three threads, and another with one. */
+static void add_arena_limit(struct recording_builder *builder, uint64_t limit)
+{
+	const struct option_value value = {.pid = PID, .option = OPTION_MALLOC_ARENA_MAX, .value = limit};
+	struct runtime_options options = {0};
+	struct buffer buffer;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	ck_assert(vector_push(&options.values, value));
+	ck_assert_ptr_null(runtime_options_encode(&options, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_OPTIONS, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	runtime_options_deinit(&options);
+}
+
+/* A process whose arenas belong to three threads, and another with one. The first may have been started with a limit.
+ */
 START_TEST(limits_of_arenas_help_against_several)
 {
+	static const uint64_t limits[] = {64, 0, 2}; /* 0: none */
 	const uint64_t of_three = CODE + NAMED + 1, of_one = of_three + 0x1000;
 	struct recording_builder *builder = start_recording(true);
 
 	make_arenas(builder, OTHER, 1, &of_one);
 	make_arenas(builder, PID, 3, &of_three);
+	add_arena_limit(builder, limits[_i]);
 	name_code(builder, (const char *const[]){"new_heap", "alloc_new_heap"}, 2);
 	(void)end_recording(builder);
 	ck_assert_uint_eq(made->row_count, 2);
@@ -615,7 +632,8 @@ START_TEST(limits_of_arenas_help_against_several)
 
 		ck_assert_int_eq(row->pattern, MMT_PATTERN_ARENA);
 		ck_assert_ptr_nonnull(row->hint);
-		ck_assert_int_eq(strstr(row->hint, "MALLOC_ARENA_MAX") != NULL, row->pids[0] == PID);
+		ck_assert_int_eq(strstr(row->hint, "try MALLOC_ARENA_MAX") != NULL,
+				 row->pids[0] == PID && limits[_i] != 2);
 	}
 }
 END_TEST
@@ -850,9 +868,9 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, stacks_of_one_cause_leak_together, one_verdict_in_every_grouping,
 			lines_make_no_other_path, inlining_makes_no_other_path, callers_of_a_heap_have_one_verdict,
-			every_pattern_has_its_hint, limits_of_arenas_help_against_several,
-			mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
+			every_pattern_has_its_hint, mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes,
 			memory_made_accessible_throughout_is_a_leak);
+	tcase_add_loop_test(tcase, limits_of_arenas_help_against_several, 0, 3);
 	tcase_add_loop_test(tcase, leak_beside_a_cache_has_one_verdict, 0, 2);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);
 	tcase_add_tests(tcase, memory_made_accessible_in_turns_is_no_leak,

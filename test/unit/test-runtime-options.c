@@ -130,6 +130,65 @@ START_TEST(options_of_mono)
 }
 END_TEST
 
+START_TEST(options_of_node_and_python)
+{
+	static const struct {
+		struct {
+			const char *bytes;
+			size_t size;
+		} arguments, variables;
+		uint64_t perf_map, frames, python; /* UINT64_MAX: not given */
+	} cases[] = {
+	    {{TEXT("/usr/bin/node\0--perf-basic-prof\0a.js\0--interpreted-frames-native-stack")},
+	     {TEXT("")},
+	     1,
+	     UINT64_MAX,
+	     UINT64_MAX},
+	    {{TEXT("node\0-r\0a\0--interpreted_frames_native_stack\0a.js")}, {TEXT("")}, UINT64_MAX, 1, UINT64_MAX},
+	    {{TEXT("npm\0--perf-basic-prof\0a")},
+	     {TEXT("NODE_OPTIONS=--max-old-space-size=9 --perf-basic-prof-only-functions  "
+		   "--interpreted-frames-native-stack")},
+	     1,
+	     1,
+	     UINT64_MAX},
+	    {{TEXT("node\0--perf-basic-profile")},
+	     {TEXT("NODE_OPTIONS=perf-basic-prof")},
+	     UINT64_MAX,
+	     UINT64_MAX,
+	     UINT64_MAX},
+	    {{TEXT("python3.12\0-u\0-X\0perf\0a.py")}, {TEXT("")}, UINT64_MAX, UINT64_MAX, 1},
+	    {{TEXT("python3\0-Xperf\0-c\0x")}, {TEXT("PYTHONPERFSUPPORT=0")}, UINT64_MAX, UINT64_MAX, 1},
+	    {{TEXT("python3\0a.py\0-X\0perf")}, {TEXT("PYTHONPERFSUPPORT=yes")}, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+	    {{TEXT("/usr/bin/python3\0a.py")}, {TEXT("PYTHONPERFSUPPORT=0")}, UINT64_MAX, UINT64_MAX, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		scan(cases[i].arguments.bytes, cases[i].arguments.size, cases[i].variables.bytes,
+		     cases[i].variables.size);
+		ck_assert_msg(found(OPTION_NODE_PERF_MAP) == cases[i].perf_map &&
+				  found(OPTION_NODE_INTERPRETED_FRAMES) == cases[i].frames &&
+				  found(OPTION_PYTHON_PERF_MAP) == cases[i].python,
+			      "case %zu", i);
+		ck_assert(!complete());
+		runtime_options_deinit(&options);
+	}
+}
+END_TEST
+
+/* The numbers of known variables, whatever the program; nothing that is no number. */
+START_TEST(variables_with_numbers)
+{
+	scan(TEXT("server"), TEXT("MALLOC_ARENA_MAX=2\0DOTNET_PerfMapEnabled=0x3\0COMPlus_PerfMapEnabled=0"));
+	ck_assert_uint_eq(found(OPTION_MALLOC_ARENA_MAX), 2);
+	ck_assert_uint_eq(found(OPTION_DOTNET_PERF_MAP), 3);
+	ck_assert_uint_eq(options.values.count, 2);
+	runtime_options_deinit(&options);
+	scan(TEXT("server"), TEXT("MALLOC_ARENA_MAX=2secret\0MALLOC_ARENA_MAXIMUM=7\0DOTNET_PerfMapEnabled="));
+	ck_assert_uint_eq(options.values.count, 0);
+	runtime_options_deinit(&options);
+}
+END_TEST
+
 /* Neither unknown options, nor known ones at another place. */
 START_TEST(nothing_else)
 {
@@ -207,7 +266,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("runtime-options");
 	TCase *tests = add_tcase(suite, "runtime-options");
 
-	tcase_add_tests(tests, options_of_java, order_of_java, unknown_options, options_of_mono, nothing_else, section,
-			damaged_section);
+	tcase_add_tests(tests, options_of_java, order_of_java, unknown_options, options_of_mono,
+			options_of_node_and_python, variables_with_numbers, nothing_else, section, damaged_section);
 	return suite;
 }

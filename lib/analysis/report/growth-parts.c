@@ -6,7 +6,7 @@
 
 #include "analysis/replay/replay-calls.h"
 #include "analysis/report/classes.h"
-#include "analysis/report/hints.h"
+#include "analysis/report/row-verdicts.h"
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/map.h"
@@ -461,9 +461,14 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
 	uint64_t key, bytes;
 	uint64_t explained_bytes = 0; /* int64_t as uint64_t */
+	enum arena_use arenas = ARENAS_LIMITED;
 
 	if (!parts)
 		return &error_no_memory;
+	for (size_t i = 0; i < processes_count(sums->replay->processes); i++) {
+		if (!row_details_limits_arenas(sums->replay, processes_at(sums->replay->processes, (uint32_t)i)))
+			arenas = ARENAS_OF_SEVERAL_THREADS;
+	}
 	growth->pages_start_bytes = sums->start_bytes;
 	growth->pages_end_bytes = sums->end_bytes;
 	growth->hugetlb_bytes = sums->hugetlb_bytes;
@@ -480,7 +485,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 		if (part->name && !(part->name = arena_string(arena, part->name)))
 			return &error_no_memory;
 		part->bytes = (int64_t)bytes;
-		part->hint = hints_of_growth(part, sums->replay->made_writable_bytes);
+		part->hint = hints_of_growth(part, sums->replay->made_writable_bytes, arenas);
 		explained_bytes += bytes;
 		growth->part_count++;
 	}

@@ -105,6 +105,18 @@ static const char arena_of_one_thread[] =
     "needed more. A heap profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) "
     "gives free pages back";
 
+static const char arenas_limited[] =
+    "malloc arena: freed blocks stay in it, and MALLOC_ARENA_MAX limits the number of arenas already; malloc_trim(0) "
+    "gives "
+    "free pages back. If it still grows, a heap profiler such as heaptrack shows which blocks are not freed";
+
+static const char *hint_of_arenas(enum arena_use use)
+{
+	return use == ARENAS_LIMITED	     ? arenas_limited
+	       : use == ARENAS_OF_ONE_THREAD ? arena_of_one_thread
+					     : mmt_pattern_explanation(MMT_PATTERN_ARENA);
+}
+
 static const char stacks_of_finished[] =
     "stacks of threads that finished and were never joined or detached: a leak. Call pthread_join() or "
     "pthread_detach() for every thread";
@@ -225,7 +237,7 @@ static bool is_hoard(const struct mmt_row *row)
 	       row->class_bytes[memory_class] > row->unfreed_bytes / 2;
 }
 
-const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, bool one_arena)
+const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum arena_use arenas)
 {
 	uint64_t committed = row->committed_bytes + row->committed_before_bytes;
 	bool large = row->unfreed_bytes >= FLOOR_BYTES || committed >= FLOOR_BYTES;
@@ -238,9 +250,7 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, bool 
 			   ? mmt_pattern_explanation(MMT_PATTERN_CODE)
 			   : NULL;
 	case MMT_PATTERN_ARENA:
-		if (!large)
-			return NULL;
-		return one_arena ? arena_of_one_thread : mmt_pattern_explanation(MMT_PATTERN_ARENA);
+		return large ? hint_of_arenas(arenas) : NULL;
 	case MMT_PATTERN_AIO:
 		return is_hoard(row) ? mmt_pattern_explanation(MMT_PATTERN_AIO) : NULL;
 	case MMT_PATTERN_FILE:
@@ -252,7 +262,7 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, bool 
 	}
 }
 
-const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes)
+const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas)
 {
 	if (part->bytes < (int64_t)FLOOR_BYTES)
 		return NULL;
@@ -268,6 +278,7 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 		}
 		return mmt_pattern_explanation(part->pattern);
 	case MMT_PATTERN_ARENA:
+		return hint_of_arenas(arenas);
 	case MMT_PATTERN_HEAP:
 		return mmt_pattern_explanation(part->pattern);
 	case MMT_PATTERN_NONE:

@@ -7,13 +7,20 @@
 
 #include <mmtrace/report.h>
 
+/* Whether a limit of malloc arenas can help. */
+enum arena_use {
+	ARENAS_OF_SEVERAL_THREADS,
+	ARENAS_OF_ONE_THREAD, /* it has most of the arenas of each process */
+	ARENAS_LIMITED	      /* the processes have such a limit */
+};
+
 /* The hint of a row whose figures are complete; NULL: none. `live_threads`: number of threads of its processes at the
- * end. `one_arena`: most of the malloc arenas of each process belongs to one thread. */
-const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, bool one_arena);
+ * end. */
+const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum arena_use arenas);
 
 /* The hint for memory that was mapped before the recording; NULL: none. `made_writable_bytes`: of readable memory, by
  * mprotect(2). */
-const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes);
+const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas);
 
 /* The hint for memory in huge pages; NULL: a large part of it was written, or that is not known. `memory_bytes`: all
  * resident memory that it is a part of. `always`: the system gives huge pages to every program. */

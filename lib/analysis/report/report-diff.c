@@ -390,7 +390,7 @@ static struct indexed_kind *index_kinds(const struct mmt_growth *growth)
 static const char *hint_of_change(const struct mmt_growth_part *part)
 {
 	/* The calls between the recordings are not known. */
-	const char *hint = hints_of_growth(part, UINT64_MAX);
+	const char *hint = hints_of_growth(part, UINT64_MAX, ARENAS_OF_SEVERAL_THREADS);
 
 	return hint && part->pattern == MMT_PATTERN_THREAD_STACK ? mmt_pattern_explanation(part->pattern) : hint;
 }

@@ -553,7 +553,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 		}
 		if (row->pattern)
 			row->hint = hints_of_row(row, count_live_threads(grouping->replay, row),
-						 row_details_one_arena(grouping->replay, arenas, row));
+						 row_details_arena_use(grouping->replay, arenas, row));
 	}
 	return NULL;
 }

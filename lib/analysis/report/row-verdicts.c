@@ -116,6 +116,7 @@ static uint64_t larger(uint64_t left, uint64_t right)
 }
 
 #define ONE_ARENA_PERCENT 75
+#define ARENAS_ADVISED 2
 
 static bool measure_arenas(const struct replay *replay, const struct rows *rows, const struct process *process,
 			   struct arena_bytes *bytes_ret)
@@ -158,17 +159,32 @@ struct arena_bytes *row_details_arenas(const struct replay *replay, const struct
 	return bytes;
 }
 
-bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_row *row)
+bool row_details_limits_arenas(const struct replay *replay, const struct process *process)
+{
+	const uint64_t *limit = runtime_options_find(&replay->metadata->options, process->pid, process->program_ns,
+						     OPTION_MALLOC_ARENA_MAX);
+
+	return limit && *limit && *limit <= ARENAS_ADVISED;
+}
+
+enum arena_use row_details_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
+				     const struct mmt_row *row)
 {
 	uint64_t largest = 0, all = 0;
+	bool limited = true;
 
 	for (size_t i = 0; i < row->pid_count; i++) {
 		const struct process *process = processes_find(replay->processes, row->pids[i]);
 
-		largest += process ? bytes[process->index].largest : 0;
-		all += process ? bytes[process->index].all : 0;
+		if (!process)
+			continue;
+		largest += bytes[process->index].largest;
+		all += bytes[process->index].all;
+		limited &= row_details_limits_arenas(replay, process);
 	}
-	return all && largest >= all / 100 * ONE_ARENA_PERCENT;
+	if (limited && row->pid_count)
+		return ARENAS_LIMITED;
+	return all && largest >= all / 100 * ONE_ARENA_PERCENT ? ARENAS_OF_ONE_THREAD : ARENAS_OF_SEVERAL_THREADS;
 }
 
 /* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */

@@ -9,6 +9,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/replay/row-history.h"
+#include "analysis/report/hints.h"
 #include "analysis/report/rows.h"
 #include "base/arena.h"
 #include "base/errors.h"
@@ -86,8 +87,12 @@ struct arena_bytes {
 /* By index of the process; the caller frees them. NULL: out of memory. */
 struct arena_bytes *row_details_arenas(const struct replay *replay, const struct rows *rows);
 
-/* Whether one thread of each process of the row has most of it. */
-bool row_details_one_arena(const struct replay *replay, const struct arena_bytes *bytes, const struct mmt_row *row);
+/* What is known of the arenas of the row's processes. */
+enum arena_use row_details_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
+				     const struct mmt_row *row);
+
+/* Whether the process was started with a limit of malloc arenas as low as the one that hints advise. */
+bool row_details_limits_arenas(const struct replay *replay, const struct process *process);
 
 /* The lifetimes of all its mappings do not show it. */
 void row_verdicts_set_leak(struct mmt_row *row);

@@ -233,13 +233,23 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 }
 
 /* `with_option`: also name the option for complete stacks. */
-static void find_missing_names(int32_t pid, const struct jit_code_state *code, bool with_option,
-			       struct warnings *warnings)
+static void find_missing_names(const struct replay *replay, const struct process *process,
+			       const struct jit_code_state *code, bool with_option, struct warnings *warnings)
 {
+	const char *option = code->runtime ? runtimes_names_option(code->runtime, false, replay->metadata, process->pid,
+								   process->program_ns)
+					   : NULL;
+	int32_t pid = process->pid;
+
 	if (code->names.has_perf_map || code->names.has_jitdump)
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
 			    "some JIT code of process %" PRId32 " has no name: it is missing from the %s", pid,
 			    code->names.has_perf_map ? "perf map" : "jitdump");
+	else if (option)
+		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
+			    "no names for JIT code in process %" PRId32
+			    " (%s): it was started with %s, but the recording has no perf map of it",
+			    pid, code->runtime->label, option);
 	else if (code->runtime)
 		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
 			    "no names for JIT code in process %" PRId32 " (%s): %s%s%s%s%s", pid, code->runtime->label,
@@ -258,15 +268,20 @@ static void find_interpreted(const struct replay *replay, const struct process *
 			     const struct jit_code_state *code, struct warnings *warnings)
 {
 	const struct runtime *runtime = code->interpreter;
+	const char *option;
 
 	/* With -Xcomp, the frames of compiled methods look the same. */
 	if (!runtime || (!strcmp(runtime->name, "java") &&
 			 runtimes_started_with(replay->metadata, process->pid, process->program_ns,
 					       OPTION_JAVA_COMPILED, "-Xcomp") == 1))
 		return;
+	option = runtimes_names_option(runtime, true, replay->metadata, process->pid, process->program_ns);
 	add_warning(warnings, MMT_WARNING_INTERPRETED_CODE_UNNAMED,
-		    "interpreted functions of process %" PRId32 " (%s) have no names: %s", process->pid, runtime->label,
-		    runtime->interpreted_advice);
+		    "interpreted functions of process %" PRId32 " (%s) have no names: %s%s%s", process->pid,
+		    runtime->label, option ? "it was started with " : runtime->interpreted_advice, option ? option : "",
+		    !option		       ? ""
+		    : code->names.has_perf_map ? ", but its perf map does not have them"
+					       : ", but the recording has no perf map of it");
 }
 
 static void find_precompiled(int32_t pid, const struct jit_code_state *code, struct warnings *warnings)
@@ -299,7 +314,7 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 			    " was replaced more often than mmtrace records: callers of some of it may be missing",
 			    pid);
 		if (code.unnamed)
-			find_missing_names(pid, &code, keeps != 1 && !code.unchecked_frames, warnings);
+			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);
 		find_precompiled(pid, &code, warnings);
 		find_interpreted(replay, process, &code, warnings);
 	}

@@ -12,7 +12,9 @@ static const struct runtime runtimes[] = {
     {.name = "dotnet",
      .label = ".NET",
      .advice = "record with --ask-runtime, or start it with DOTNET_PerfMapEnabled=1 in its environment (3: without "
-	       "jitdump)"},
+	       "jitdump)",
+     .perf_map = "DOTNET_PerfMapEnabled",
+     .perf_map_option = OPTION_DOTNET_PERF_MAP},
     {.name = "java",
      .label = "Java",
      .advice = "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
@@ -26,6 +28,10 @@ static const struct runtime runtimes[] = {
      .advice = "start it with --perf-basic-prof --interpreted-frames-native-stack",
      .interpreted = "Builtins_InterpreterEntryTrampoline",
      .interpreted_named = "JS:~",
+     .perf_map = "--perf-basic-prof",
+     .perf_map_option = OPTION_NODE_PERF_MAP,
+     .interpreted_frames = "--interpreted-frames-native-stack",
+     .interpreted_frames_option = OPTION_NODE_INTERPRETED_FRAMES,
      .interpreted_advice = "start it with --perf-basic-prof --interpreted-frames-native-stack"},
     {.name = "python",
      .label = "Python",
@@ -33,6 +39,10 @@ static const struct runtime runtimes[] = {
      .interpreted = "",
      .interpreted_named = "py::",
      .loop = "_PyEval_EvalFrameDefault",
+     .perf_map = "-X perf or PYTHONPERFSUPPORT",
+     .perf_map_option = OPTION_PYTHON_PERF_MAP,
+     .interpreted_frames = "-X perf or PYTHONPERFSUPPORT",
+     .interpreted_frames_option = OPTION_PYTHON_PERF_MAP,
      .interpreted_advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)"},
     {.name = "mono",
      .label = "Mono",
@@ -192,4 +202,15 @@ int runtimes_started_with(const struct reader_metadata *metadata, int32_t pid, u
 	if (value || runtime_options_find(&metadata->options, pid, program_ns, OPTIONS_READ))
 		return value && *value;
 	return metadata->command_line && strstr(metadata->command_line, text) ? 1 : -1;
+}
+
+const char *runtimes_names_option(const struct runtime *runtime, bool interpreted,
+				  const struct reader_metadata *metadata, int32_t pid, uint64_t program_ns)
+{
+	const char *option = interpreted ? runtime->interpreted_frames : runtime->perf_map;
+	const uint64_t *map = runtime_options_find(&metadata->options, pid, program_ns, runtime->perf_map_option);
+	const uint64_t *frames =
+	    runtime_options_find(&metadata->options, pid, program_ns, runtime->interpreted_frames_option);
+
+	return option && map && *map && (!interpreted || (frames && *frames)) ? option : NULL;
 }

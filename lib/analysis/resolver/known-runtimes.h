@@ -20,6 +20,9 @@ struct runtime {
 				       such option */
 	enum runtime_option frame_pointers_option; /* its number */
 	bool in_environment;			   /* that option is an environment variable */
+	/* The options in `advice` and `interpreted_advice`, and their numbers; NULL: they are not recorded. */
+	const char *perf_map, *interpreted_frames;
+	enum runtime_option perf_map_option, interpreted_frames_option;
 	const char *interpreter; /* function in whose frame its code runs; NULL: its code has frames of its own */
 	const char *
 	    complete_stacks; /* how to unwind past its code, or why that is impossible; NULL: stacks do not end there */
@@ -48,6 +51,11 @@ bool runtimes_start_in(const char *module);
  * line of a recorder that started the program contains. */
 int runtimes_started_with(const struct reader_metadata *metadata, int32_t pid, uint64_t program_ns,
 			  enum runtime_option option, const char *text);
+
+/* The option with which a program of the runtime was started although a report advises it, for names of its JIT code,
+ * or of interpreted functions; NULL: none, or not known. */
+const char *runtimes_names_option(const struct runtime *runtime, bool interpreted,
+				  const struct reader_metadata *metadata, int32_t pid, uint64_t program_ns);
 
 /* The runtime with this `name`; NULL: unknown. */
 const struct runtime *runtimes_find(const char *name);

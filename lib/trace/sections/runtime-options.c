@@ -11,17 +11,35 @@
 #define OPTIONS_VERSION 1
 #define VALUE_BYTES 24
 
-/* Words among the arguments of Java, and the words of MONO_DEBUG. */
-static const struct known {
+/* Whose arguments these are, and the words of its variables. */
+enum language { OTHER, JAVA, MONO, NODE, PYTHON };
+
+static const struct {
+	enum language language;
 	const char *word;
 	enum runtime_option option;
 	uint64_t value;
-} of_java[] = {{"-XX:+PreserveFramePointer", OPTION_JAVA_FRAME_POINTERS, 1},
-	       {"-XX:-PreserveFramePointer", OPTION_JAVA_FRAME_POINTERS, 0},
-	       {"-Xcomp", OPTION_JAVA_COMPILED, 1},
-	       {"-Xint", OPTION_JAVA_COMPILED, 0},
-	       {"-Xmixed", OPTION_JAVA_COMPILED, 0}},
-  of_mono[] = {{"disable_omit_fp", OPTION_MONO_FRAME_POINTERS, 1}};
+} words[] = {{JAVA, "-XX:+PreserveFramePointer", OPTION_JAVA_FRAME_POINTERS, 1},
+	     {JAVA, "-XX:-PreserveFramePointer", OPTION_JAVA_FRAME_POINTERS, 0},
+	     {JAVA, "-Xcomp", OPTION_JAVA_COMPILED, 1},
+	     {JAVA, "-Xint", OPTION_JAVA_COMPILED, 0},
+	     {JAVA, "-Xmixed", OPTION_JAVA_COMPILED, 0},
+	     {MONO, "disable_omit_fp", OPTION_MONO_FRAME_POINTERS, 1},
+	     {NODE, "--perf-basic-prof", OPTION_NODE_PERF_MAP, 1},
+	     {NODE, "--perf-basic-prof-only-functions", OPTION_NODE_PERF_MAP, 1},
+	     {NODE, "--interpreted-frames-native-stack", OPTION_NODE_INTERPRETED_FRAMES, 1},
+	     {PYTHON, "-Xperf", OPTION_PYTHON_PERF_MAP, 1},
+	     {PYTHON, "perf", OPTION_PYTHON_PERF_MAP, 1}}; /* the value of -X */
+
+/* Variables that are numbers. Of several with one option, the last one in this table counts. */
+static const struct {
+	const char *variable;
+	enum runtime_option option;
+	int base;
+} numbers[] = {{"MALLOC_ARENA_MAX", OPTION_MALLOC_ARENA_MAX, 10},
+	       {"COMPlus_PerfMapEnabled", OPTION_DOTNET_PERF_MAP, 16},
+	       {"DOTNET_PerfMapEnabled", OPTION_DOTNET_PERF_MAP, 16},
+	       {"PYTHONPERFSUPPORT", OPTION_PYTHON_PERF_MAP, 10}};
 
 /* Of several values of an option, Java uses the last one in this order. */
 static const struct {
@@ -29,7 +47,7 @@ static const struct {
 	bool of_launcher;     /* a program that loads the JVM itself does not pass them on */
 } of_order[] = {{"JAVA_TOOL_OPTIONS", false}, {"JDK_JAVA_OPTIONS", true}, {NULL, true}, {"_JAVA_OPTIONS", false}};
 
-/* Options of the launcher that are followed by a value, which may look like the name of a class. */
+/* Options that are followed by a value, which may look like the name of a class or script. */
 static const char *const with_value[] = {"-cp",
 					 "-classpath",
 					 "--class-path",
@@ -43,7 +61,11 @@ static const char *const with_value[] = {"-cp",
 					 "--enable-native-access",
 					 "--add-opens",
 					 "--add-reads",
-					 "--patch-module"};
+					 "--patch-module",
+					 "-r",
+					 "--require",
+					 "-W",
+					 "-X"};
 
 struct scan {
 	struct runtime_options *options;
@@ -74,25 +96,33 @@ static void add(struct scan *scan, enum runtime_option option, uint64_t value)
 	scan->out_of_memory |= !vector_push(&scan->options->values, entry);
 }
 
-static void scan_word(struct scan *scan, const struct known *known, size_t count, const char *word, size_t size)
+/* V8 does not distinguish '-' and '_'. */
+static bool is_same_word(const char *known, const char *word, size_t size)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strlen(known[i].word) == size && !memcmp(word, known[i].word, size))
-			add(scan, known[i].option, known[i].value);
+	if (strlen(known) != size)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (known[i] != word[i] && !(i >= 2 && known[i] == '-' && word[i] == '_'))
+			return false;
 	}
+	return true;
 }
 
-static void scan_java_word(struct scan *scan, const char *word, size_t size)
+static void scan_word(struct scan *scan, enum language language, const char *word, size_t size)
 {
-	scan_word(scan, of_java, sizeof(of_java) / sizeof(*of_java), word, size);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (words[i].language == language && is_same_word(words[i].word, word, size))
+			add(scan, words[i].option, words[i].value);
+	}
 	/* Such a file, or a word in quotes, may contain any option. */
-	if (*word == '@' || starts_with(word, "-XX:Flags=") || starts_with(word, "-XX:VMOptionsFile=") ||
-	    memchr(word, '"', size) || memchr(word, '\'', size))
+	if (language == JAVA &&
+	    (*word == '@' || starts_with(word, "-XX:Flags=") || starts_with(word, "-XX:VMOptionsFile=") ||
+	     memchr(word, '"', size) || memchr(word, '\'', size)))
 		scan->complete = false;
 }
 
-/* The arguments up to the main class, or what follows -jar, are Java's. */
-static void scan_arguments(struct scan *scan, const char *arguments, size_t size)
+/* The arguments up to the main class or script, or what follows -jar, are the runtime's. */
+static void scan_arguments(struct scan *scan, enum language language, const char *arguments, size_t size)
 {
 	bool is_value = true; /* so is the program's name */
 
@@ -101,8 +131,8 @@ static void scan_arguments(struct scan *scan, const char *arguments, size_t size
 
 		if (!is_value && *word != '-' && *word != '@')
 			return;
-		if (!is_value)
-			scan_java_word(scan, word, strlen(word));
+		if (!is_value || language == PYTHON)
+			scan_word(scan, language, word, strlen(word));
 		is_value = false;
 		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
 			is_value |= !strcmp(word, with_value[i]);
@@ -121,38 +151,60 @@ static const char *find_variable(const char *name, const char *variables, size_t
 	return NULL;
 }
 
-static void scan_words(struct scan *scan, const char *text, bool java)
+static void scan_words(struct scan *scan, enum language language, const char *text, const char *separators)
 {
 	for (size_t size; text && *text; text += size + (text[size] != '\0')) {
-		size = strcspn(text, java ? " \t\n\r\v\f" : ",");
-		if (java)
-			scan_java_word(scan, text, size);
-		else
-			scan_word(scan, of_mono, sizeof(of_mono) / sizeof(*of_mono), text, size);
+		size = strcspn(text, separators);
+		scan_word(scan, language, text, size);
 	}
+}
+
+static void scan_numbers(struct scan *scan, const char *variables, size_t size)
+{
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		const char *text = find_variable(numbers[i].variable, variables, size);
+		char *end = NULL;
+		uint64_t value = text ? strtoull(text, &end, numbers[i].base) : 0;
+
+		if (text && end != text && !*end)
+			add(scan, numbers[i].option, value);
+	}
+}
+
+static enum language language_of(const char *program)
+{
+	return !strcmp(program, "java")		? JAVA
+	       : starts_with(program, "mono")	? MONO
+	       : starts_with(program, "node")	? NODE
+	       : starts_with(program, "python") ? PYTHON
+						: OTHER;
 }
 
 bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t began_ns, const char *arguments,
 			  size_t arguments_size, const char *variables, size_t variables_size)
 {
 	const char *slash = arguments_size ? strrchr(arguments, '/') : NULL;
-	const char *program = slash ? slash + 1 : arguments_size ? arguments : "";
-	bool launcher = !strcmp(program, "java");
+	enum language language = language_of(slash ? slash + 1 : arguments_size ? arguments : "");
 	struct scan scan = {.options = options,
 			    .pid = pid,
 			    .began_ns = began_ns,
 			    .first = options->values.count,
-			    .complete = variables_size && (launcher || starts_with(program, "mono"))};
+			    .complete = variables_size && (language == JAVA || language == MONO)};
 
+	scan_numbers(&scan, variables, variables_size);
 	for (size_t i = 0; i < sizeof(of_order) / sizeof(*of_order); i++) {
-		if (of_order[i].of_launcher && !launcher)
+		if (of_order[i].of_launcher && language != JAVA)
 			continue;
 		if (of_order[i].variable)
-			scan_words(&scan, find_variable(of_order[i].variable, variables, variables_size), true);
+			scan_words(&scan, JAVA, find_variable(of_order[i].variable, variables, variables_size),
+				   " \t\n\r\v\f");
 		else
-			scan_arguments(&scan, arguments, arguments_size);
+			scan_arguments(&scan, JAVA, arguments, arguments_size);
 	}
-	scan_words(&scan, find_variable("MONO_DEBUG", variables, variables_size), false);
+	if (language == NODE || language == PYTHON)
+		scan_arguments(&scan, language, arguments, arguments_size);
+	scan_words(&scan, NODE, find_variable("NODE_OPTIONS", variables, variables_size), " ");
+	scan_words(&scan, MONO, find_variable("MONO_DEBUG", variables, variables_size), ",");
 	if (scan.complete)
 		add(&scan, OPTIONS_READ, 0);
 	return !scan.out_of_memory;

@@ -21,7 +21,12 @@ enum runtime_option {
 	OPTIONS_READ = 0, /* not an option: those of this program that are missing were not given */
 	OPTION_JAVA_FRAME_POINTERS = 1,
 	OPTION_JAVA_COMPILED = 2,
-	OPTION_MONO_FRAME_POINTERS = 8
+	OPTION_MONO_FRAME_POINTERS = 8,
+	OPTION_MALLOC_ARENA_MAX = 18,
+	OPTION_DOTNET_PERF_MAP = 19,
+	OPTION_NODE_PERF_MAP = 20,
+	OPTION_NODE_INTERPRETED_FRAMES = 21,
+	OPTION_PYTHON_PERF_MAP = 22
 };
 
 struct option_value {
