@@ -16,6 +16,7 @@
 #include "analysis/replay/replay.h"
 #include "analysis/resolver/code-view.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
@@ -27,8 +28,8 @@
 
 struct pack_stacks {
 	struct stack_numbers numbers;
-	struct code_view *code;	       /* during the pass; NULL: the input is a packed recording */
-	struct intern callchains;      /* as code_view_keep_callchains() makes them; stack number 0: none */
+	struct code_view *code;	  /* during the pass; NULL: the input is a packed recording */
+	struct intern callchains; /* as code_view_keep_callchains() makes them; stack number 0: none */
 	struct packed_stacks resolved;
 };
 

@@ -107,23 +107,32 @@ static inline struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
 const char *bytes_string(struct bytes *bytes);
 
 /*
- * Checks a count of elements of `element_size` bytes that follow. Fails, and returns 0, if they do not fit into the
- * remaining bytes or if the count exceeds `limit`.
+ * Checks a count of elements that follow, of at least `element_size` bytes each. Fails, and returns 0, if they do not
+ * fit into the remaining bytes, so that a count cannot claim more memory than a multiple of the input.
  */
-static inline uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit)
+static inline uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size)
 {
 	if (bytes->failure)
 		return 0;
-	if (count <= limit && (!element_size || count <= bytes_left(bytes) / element_size))
+	if (!element_size || count <= bytes_left(bytes) / element_size)
 		return count;
-	bytes_fail(bytes, count > limit ? "count beyond the limit" : "count larger than the data");
+	bytes_fail(bytes, "count larger than the data");
 	return 0;
 }
 
 /* Reads the count as well. */
-static inline uint64_t bytes_count_u32(struct bytes *bytes, size_t element_size, uint64_t limit)
+static inline uint64_t bytes_count_u32(struct bytes *bytes, size_t element_size)
 {
-	return bytes_count(bytes, bytes_u32(bytes), element_size, limit);
+	return bytes_count(bytes, bytes_u32(bytes), element_size);
+}
+
+/* Returns the count, or fails and returns 0 if it exceeds the limit. */
+static inline uint64_t bytes_at_most(struct bytes *bytes, uint64_t count, uint64_t limit)
+{
+	if (count <= limit)
+		return count;
+	bytes_fail(bytes, "count beyond the limit");
+	return 0;
 }
 
 static inline bool bytes_ok(const struct bytes *bytes)

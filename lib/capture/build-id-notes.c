@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/compression.h"
+#include "base/limits.h"
 #include "base/strings.h"
 #include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
@@ -22,8 +23,6 @@
 #include "trace/format/format.h"
 
 #define HEAD_BYTES 4096 /* The ELF header and the program headers must lie in the first HEAD_BYTES of a file. */
-#define NOTE_BYTES_MAX 65536
-#define PROGRAM_HEADERS_MAX 512
 #define PROGRAM_HEADER_BYTES 56
 
 void build_id_notes_deinit(struct build_id_notes *notes)
@@ -104,7 +103,7 @@ static bool find_in_segment(const struct build_id_source *source, uint64_t offse
 	uint8_t *buffer = notes;
 	ssize_t count;
 
-	if (size > NOTE_BYTES_MAX || offset > INT64_MAX)
+	if (size > LIMIT_NOTE_BYTES || offset > INT64_MAX)
 		return false;
 	if (offset <= source->size && size <= source->size - offset)
 		return find_note(bytes_over(source->data + offset, size), entry);
@@ -133,7 +132,7 @@ static bool find_build_id(const struct build_id_source *source, struct build_id_
 	entry_bytes = bytes_u16(&header);
 	count = bytes_u16(&header);
 	if (!bytes_ok(&header) || program_offset > source->size || entry_bytes < PROGRAM_HEADER_BYTES ||
-	    count > PROGRAM_HEADERS_MAX)
+	    count > LIMIT_PROGRAM_HEADERS)
 		return false;
 	bytes_skip(&programs, program_offset);
 	for (uint16_t i = 0; i < count && bytes_ok(&programs); i++) {
@@ -440,7 +439,7 @@ static bool make_room(struct kept_modules *kept, uint64_t bytes)
 {
 	struct kept_file *largest;
 
-	if (bytes <= IMAGES_BYTES_MAX - kept->bytes)
+	if (bytes <= LIMIT_RECORDED_IMAGES_BYTES - kept->bytes)
 		return true;
 	largest = find_largest(kept);
 	if (!largest || largest->bytes <= bytes)

@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/residency.h"
@@ -409,7 +410,7 @@ static void warn_of_modules(const struct recorder *recorder)
 				 (unsigned long long)kept->left_out_count,
 				 kept->left_out_count == 1 ? "module is" : "modules are",
 				 kept->left_out ? kept->left_out : "?", kept->left_out_count == 1 ? "" : " and others",
-				 IMAGES_BYTES_MAX >> 20, consequence);
+				 LIMIT_RECORDED_IMAGES_BYTES >> 20, consequence);
 	if (kept->interrupted)
 		recorder_message(
 		    recorder, true, "%zu %s not copied into the recording because you interrupted it a second time; %s",
@@ -581,8 +582,8 @@ struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 	uint64_t tick_end = recorder->jobs.piece_bytes + INCREMENTAL_METADATA_TICK_BYTES;
 	struct mmt_error *error;
 
-	if (tick_end > INCREMENTAL_METADATA_BYTES_MAX)
-		tick_end = INCREMENTAL_METADATA_BYTES_MAX;
+	if (tick_end > LIMIT_RECORDED_PIECES_BYTES)
+		tick_end = LIMIT_RECORDED_PIECES_BYTES;
 	error = write_build_ids(recorder);
 	for (size_t i = 0; !error && recorder->jobs.piece_bytes < tick_end && i < recorder->processes.items.count; i++)
 		error = write_perf_map(recorder, recorder->processes.items.items[i], tick_end);

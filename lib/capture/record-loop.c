@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
@@ -23,11 +24,8 @@
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
-#define RETURN_NS 30000000ULL	      /* a munmap() whose effect is in the last snapshot returns within this time */
-#define RETURN_NS_MAX (2 * SECOND_NS) /* limit for calls that free gigabytes or wait for a CPU */
-#define END_NS_MAX (3 * SECOND_NS)    /* limit for processes that are exiting */
-#define SLEEP_NS_MAX 700000000ULL     /* limit for both waits while all sleep, once the user stops the recording */
-#define IN_FLIGHT_NS 1000000ULL	      /* longest time from a record's timestamp until the record is in the ring */
+#define RETURN_NS 30000000ULL	/* a munmap() whose effect is in the last snapshot returns within this time */
+#define IN_FLIGHT_NS 1000000ULL /* longest time from a record's timestamp until the record is in the ring */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
 #define LAST_ATTEMPTS 5		      /* to read the final maps of a process that calls exec again and again */
@@ -484,7 +482,7 @@ static bool all_sleep(const struct in_flight *in_flight)
 static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sleep_end_ns)
 {
 	struct in_flight *in_flight = &recorder->reader.in_flight;
-	uint64_t end_ns = clock_now_ns() + RETURN_NS_MAX;
+	uint64_t end_ns = clock_now_ns() + LIMIT_RETURN_NS;
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++) {
@@ -521,7 +519,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
  * exit must be recorded. */
 static struct mmt_error *wait_for_ends(struct recorder *recorder, uint64_t sleep_end_ns)
 {
-	uint64_t end_ns = clock_now_ns() + END_NS_MAX;
+	uint64_t end_ns = clock_now_ns() + LIMIT_EXIT_NS;
 	struct mmt_error *error = NULL;
 	size_t late = 0;
 
@@ -578,7 +576,7 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, process_events_apply(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);
-	sleep_end_ns = clock_now_ns() + SLEEP_NS_MAX;
+	sleep_end_ns = clock_now_ns() + LIMIT_SLEEP_NS;
 	recorder_keep_failure(recorder, wait_for_returns(recorder, sleep_end_ns));
 	recorder_keep_failure(recorder, wait_for_ends(recorder, sleep_end_ns));
 	cut_off(recorder);

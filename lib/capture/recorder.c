@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "trace/format/format.h"
 

@@ -16,7 +16,7 @@
 #include "capture/build-id-notes.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/group-memory.h"
-#include "capture/procfs/limits.h"
+#include "capture/procfs/memory-limits.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/pss.h"
 #include "capture/procfs/residency.h"
@@ -81,7 +81,7 @@ struct jobs {
 	size_t pss_processes;				 /* in the latest reading of Pss; 0: there was none */
 	process_residencies start_residency, start_shared;
 	bool start_pages_read;	 /* or left out: processes that are found later do not get there */
-	uint64_t huge_spent_ns;	 /* time spent on samples of huge pages; at most HUGE_SAMPLES_NS_MAX */
+	uint64_t huge_spent_ns;	 /* time spent on samples of huge pages; at most LIMIT_HUGE_SAMPLES_NS */
 	uint64_t smaps_spent_ns; /* time spent on smaps; at most about SMAPS_NS_MAX */
 	uint32_t page_readings;	 /* how often resident pages were read since the start */
 	bool residency_reported;
@@ -90,7 +90,7 @@ struct jobs {
 	struct unasked old_maps;		   /* processes that started after their perf map had been written */
 	VECTOR(struct perf_map_copy) earlier_maps; /* perf maps of programs that ended with an exec */
 	struct runtime_options options;		   /* of the programs of recorded processes */
-	uint64_t perf_map_bytes;		   /* copied so far; at most PERF_MAPS_BYTES_MAX */
+	uint64_t perf_map_bytes;		   /* copied so far; at most LIMIT_RECORDED_PERF_MAPS_BYTES */
 	uint64_t piece_bytes;			   /* bytes of incremental metadata written so far */
 };
 
@@ -224,7 +224,7 @@ struct mmt_error *recorder_note_large_dumps(struct recorder *recorder, uint64_t 
 /*
  * Incremental metadata: perf maps, jitdumps and build-ids are also written between the records while they grow, because
  * the file of a killed recorder has no closing sections. Every byte is written once, soon after it appeared, up to
- * INCREMENTAL_METADATA_BYTES_MAX in total.
+ * LIMIT_RECORDED_PIECES_BYTES in total.
  */
 
 #define INCREMENTAL_METADATA_TICK_BYTES (4u << 20) /* bytes written by one call */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/api.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
 #include "capture/recorder.h"
@@ -23,12 +24,6 @@
 #include "capture/process/targets.h"
 #include "capture/perf/tracefs.h"
 #include "capture/scheduling-priority.h"
-
-#define CALLCHAIN_LIMIT_DEFAULT 127
-#define FIRST_READINGS_MAX 8		/* initial readings of the maps of a process that keeps moving mappings */
-#define FIRST_READINGS_NS 1000000000ULL /* longest time for these readings */
-#define MOVING_PROCESSES_MAX 64		/* with more processes than this, their maps are read once */
-#define FIRST_LINES_MAX 2000000		/* limit for all initial snapshots together, except those of targets */
 
 void mmt_record_options_init_size(struct mmt_record_options *options, size_t size)
 {
@@ -296,18 +291,18 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
  */
 static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 {
-	uint64_t end_ns = clock_now_ns() + FIRST_READINGS_NS;
+	uint64_t end_ns = clock_now_ns() + LIMIT_FIRST_READINGS_NS;
 	struct mmt_error *error = NULL;
 	bool moving = true;
 
-	for (int reading = 1; !error && moving && reading < FIRST_READINGS_MAX; reading++) {
+	for (int reading = 1; !error && moving && reading < LIMIT_FIRST_READINGS; reading++) {
 		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
 
 		error = snapshot_take(recorder, pid, SNAPSHOT_START, NULL);
 		if (!error)
 			error = process_events_drain(recorder);
 		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
-			 recorder->processes.items.count <= MOVING_PROCESSES_MAX;
+			 recorder->processes.items.count <= LIMIT_MOVING_PROCESSES;
 	}
 	return error;
 }
@@ -356,7 +351,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 
 		if (process->ended)
 			continue;
-		if (recorder->jobs.snapshot_lines < FIRST_LINES_MAX || process->target)
+		if (recorder->jobs.snapshot_lines < LIMIT_FIRST_LINES || process->target)
 			error = take_first_snapshot(recorder, process);
 		else
 			left_out++;
@@ -365,7 +360,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 		recorder_message(recorder, true,
 				 "older mappings of %zu processes are not recorded: initial snapshots stop at %d "
 				 "mappings; record fewer processes",
-				 left_out, FIRST_LINES_MAX);
+				 left_out, LIMIT_FIRST_LINES);
 	return error;
 }
 

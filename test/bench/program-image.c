@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/limits.h"
 #include "program-image.h"
 
 #include <elfutils/libdwelf.h>

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "base/vector.h"
 #include "program-image.h"
 #include "code/elf/module.h"
@@ -50,7 +51,7 @@ static void print_names(const char *path)
 	require(modules_create(EM_X86_64, true, &modules));
 	require(modules_open(modules, path, NULL, 0, &module));
 	for (size_t i = 0; i < addresses.count; i++) {
-		struct module_frame frames[MODULE_INLINE_MAX];
+		struct module_frame frames[LIMIT_INLINED_FRAMES];
 		size_t count = module_names(module, addresses.items[i], frames);
 
 		for (size_t j = 0; j < count; j++)

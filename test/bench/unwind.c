@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "support/cfi-oracle.h"
 #include "support/unwind-oracle.h"
 
@@ -99,7 +100,7 @@ static uint64_t unwind_memoised(size_t rounds)
 static uint64_t libunwind_all(uint64_t *equal_ret, double *seconds_ret)
 {
 	struct unwind_callbacks callbacks = unwind_oracle_callbacks();
-	static uint64_t addresses[UNWIND_FRAMES_MAX];
+	static uint64_t addresses[LIMIT_UNWIND_FRAMES];
 	uint64_t frames = 0;
 
 	*equal_ret = 0;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "code/elf/module.h"
 
 #define ADDRESSES 24 /* looked up by file offset */
@@ -19,10 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void look_up(struct module *module, uint64_t address)
 {
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	size_t count = module_names(module, address, frames);
 
-	if (!count || count > MODULE_INLINE_MAX)
+	if (!count || count > LIMIT_INLINED_FRAMES)
 		abort();
 	for (size_t i = 0; i < count; i++) {
 		/* Every string must be readable to its end. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 #include "base/vector.h"
 #include "trace/format/format.h"
 #include "trace/read/records.h"

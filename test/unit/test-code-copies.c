@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "support/suite.h"
 #include "trace/sections/copies.h"
 #include "trace/format/format.h"

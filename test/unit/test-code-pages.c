@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "capture/jit-code/code-pages.h"
 #include "support/suite.h"
 
@@ -171,10 +172,10 @@ END_TEST
 /* A page that was stored before is still updated. */
 START_TEST(number_of_pages_is_limited)
 {
-	for (uint64_t i = 1; i <= CODE_PAGES_MAX; i++)
+	for (uint64_t i = 1; i <= LIMIT_CODE_PAGES; i++)
 		put(i * PAGE, 0, 0, 1000);
-	ck_assert(!due((CODE_PAGES_MAX + 1ull) * PAGE, UINT64_MAX));
-	ck_assert(due(CODE_PAGES_MAX * 1ull * PAGE, UINT64_MAX));
+	ck_assert(!due((LIMIT_CODE_PAGES + 1ull) * PAGE, UINT64_MAX));
+	ck_assert(due(LIMIT_CODE_PAGES * 1ull * PAGE, UINT64_MAX));
 }
 END_TEST
 
@@ -182,10 +183,10 @@ START_TEST(number_of_changes_is_limited)
 {
 	code_store_deinit(&store);
 	ck_assert_ptr_null(code_store_init(&store, 64 << 20, 64 << 20));
-	for (int i = 0; i < CODE_CHANGES_MAX + 10; i++)
+	for (int i = 0; i < LIMIT_CODE_CHANGES_KEPT + 10; i++)
 		put(PAGE, 1 + i % 2, CODE_CHANGE_BYTES, 1000 + i);
-	ck_assert_uint_eq(pages.changes.count, CODE_CHANGES_MAX);
-	ck_assert_uint_eq(kept_of_page(0, 0), 1 + (CODE_CHANGES_MAX + 9) % 2);
+	ck_assert_uint_eq(pages.changes.count, LIMIT_CODE_CHANGES_KEPT);
+	ck_assert_uint_eq(kept_of_page(0, 0), 1 + (LIMIT_CODE_CHANGES_KEPT + 9) % 2);
 }
 END_TEST
 

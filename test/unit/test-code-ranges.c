@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "capture/jit-code/code-pages.h"
 #include "support/suite.h"
 
@@ -67,25 +68,25 @@ START_TEST(number_of_ranges_is_limited)
 {
 	struct code_ranges ranges = {0};
 
-	for (uint64_t i = 0; i < CODE_RANGES_MAX + 5; i++)
+	for (uint64_t i = 0; i < LIMIT_CODE_RANGES + 5; i++)
 		ck_assert(code_ranges_add(&ranges, 10 * i, 10 * i + 1, i));
-	ck_assert_uint_eq(ranges.count, CODE_RANGES_MAX);
+	ck_assert_uint_eq(ranges.count, LIMIT_CODE_RANGES);
 	ck_assert(ranges.cut);
 	/* A range whose middle is removed becomes two. */
 	ranges.cut = false;
-	ck_assert(code_ranges_add(&ranges, 0, 8, CODE_RANGES_MAX));
+	ck_assert(code_ranges_add(&ranges, 0, 8, LIMIT_CODE_RANGES));
 	ck_assert(!ranges.cut);
-	ck_assert(code_ranges_remove(&ranges, 3, 5, CODE_RANGES_MAX));
-	ck_assert_uint_eq(ranges.count, CODE_RANGES_MAX);
+	ck_assert(code_ranges_remove(&ranges, 3, 5, LIMIT_CODE_RANGES));
+	ck_assert_uint_eq(ranges.count, LIMIT_CODE_RANGES);
 	ck_assert_uint_eq(code_ranges_from(&ranges, 0)->end, 3);
 	ck_assert_uint_eq(code_ranges_from(&ranges, 3)->start, 10);
 	ck_assert(ranges.cut);
-	ck_assert(code_ranges_remove(&ranges, 0, 8, CODE_RANGES_MAX));
-	code_ranges_forget(&ranges, CODE_RANGES_MAX - 3);
-	expect_ranges(
-	    &ranges, 2,
-	    (struct code_range[]){{10 * (CODE_RANGES_MAX - 2), 10 * (CODE_RANGES_MAX - 2) + 1, CODE_RANGES_MAX - 2},
-				  {10 * (CODE_RANGES_MAX - 1), 10 * (CODE_RANGES_MAX - 1) + 1, CODE_RANGES_MAX - 1}});
+	ck_assert(code_ranges_remove(&ranges, 0, 8, LIMIT_CODE_RANGES));
+	code_ranges_forget(&ranges, LIMIT_CODE_RANGES - 3);
+	expect_ranges(&ranges, 2,
+		      (struct code_range[]){
+			  {10 * (LIMIT_CODE_RANGES - 2), 10 * (LIMIT_CODE_RANGES - 2) + 1, LIMIT_CODE_RANGES - 2},
+			  {10 * (LIMIT_CODE_RANGES - 1), 10 * (LIMIT_CODE_RANGES - 1) + 1, LIMIT_CODE_RANGES - 1}});
 	code_ranges_deinit(&ranges);
 }
 END_TEST
@@ -213,12 +214,12 @@ START_TEST(ascending_ranges_fill_blocks)
 {
 	struct code_ranges ranges = {0};
 
-	for (uint64_t i = 0; i < CODE_RANGES_MAX; i++)
+	for (uint64_t i = 0; i < LIMIT_CODE_RANGES; i++)
 		ck_assert(code_ranges_add(&ranges, 2 * i, 2 * i + 1, 1));
-	ck_assert_uint_eq(ranges.count, CODE_RANGES_MAX);
-	ck_assert_uint_eq(ranges.blocks.count, CODE_RANGES_MAX / CODE_RANGES_BLOCK);
+	ck_assert_uint_eq(ranges.count, LIMIT_CODE_RANGES);
+	ck_assert_uint_eq(ranges.blocks.count, LIMIT_CODE_RANGES / CODE_RANGES_BLOCK);
 	ck_assert(has_good_blocks(&ranges));
-	ck_assert(code_ranges_remove(&ranges, 100, 2 * CODE_RANGES_MAX - 100, 1));
+	ck_assert(code_ranges_remove(&ranges, 100, 2 * LIMIT_CODE_RANGES - 100, 1));
 	ck_assert_uint_eq(ranges.count, 100);
 	ck_assert(has_good_blocks(&ranges));
 	code_ranges_deinit(&ranges);

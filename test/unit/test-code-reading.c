@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/jit-code/jit-code.h"
 #include "capture/procfs/proc.h"
@@ -198,7 +199,7 @@ END_TEST
 /* Code that appears at new addresses and disappears leaves room for code that stays. */
 START_TEST(short_lived_code_leaves_room)
 {
-	size_t count = 3 * CODE_RANGES_MAX;
+	size_t count = 3 * LIMIT_CODE_RANGES;
 	uint8_t *code = map_pages(1, ANY), *gone = mmap(NULL, 2 * count * page_bytes, PROT_NONE,
 							MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -209,7 +210,7 @@ START_TEST(short_lived_code_leaves_room)
 	note(getpid(), code, 1);
 	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 1);
-	ck_assert_uint_lt(recorder.jobs.jit_code.programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert_uint_lt(recorder.jobs.jit_code.programs.items[0].ranges.count, LIMIT_CODE_RANGES);
 	if (kernel_answers_queries() && !kernel_is_old)
 		ck_assert_uint_eq(recorder.jobs.jit_code.programs.items[0].ranges.count, 1);
 	ck_assert_str_eq(messages, "");
@@ -223,17 +224,17 @@ START_TEST(time_spent_searching_for_room_counts)
 	uint8_t *place = NULL;
 
 	jit_code->spent_ns = INT64_MAX / 2;
-	for (size_t i = 0; i < CODE_RANGES_MAX; i++)
+	for (size_t i = 0; i < LIMIT_CODE_RANGES; i++)
 		note(getpid(), place += 2 * page_bytes, 1);
 	ck_assert(!jit_code->programs.items[0].ranges.cut);
 	note(getpid(), place + 2 * page_bytes, 1);
-	ck_assert_uint_eq(jit_code->programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert_uint_eq(jit_code->programs.items[0].ranges.count, LIMIT_CODE_RANGES);
 	ck_assert(jit_code->programs.items[0].ranges.cut);
 	jit_code->spent_ns = 0;
 	note_at(getpid(), place + 2 * page_bytes, 1, DATA, 1);
-	ck_assert_uint_eq(jit_code->programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert_uint_eq(jit_code->programs.items[0].ranges.count, LIMIT_CODE_RANGES);
 	note(getpid(), place + 2 * page_bytes, 1);
-	ck_assert_uint_lt(jit_code->programs.items[0].ranges.count, CODE_RANGES_MAX);
+	ck_assert_uint_lt(jit_code->programs.items[0].ranges.count, LIMIT_CODE_RANGES);
 	ck_assert_int_gt(jit_code->spent_ns, 0);
 }
 END_TEST
@@ -282,7 +283,7 @@ END_TEST
 /* A full ring reports many places at once: none is lost unless there are too many. */
 START_TEST(many_places_at_one_time_are_noted)
 {
-	size_t stay = CODE_RANGES_MAX / 8 * 5, gone = CODE_RANGES_MAX / 2;
+	size_t stay = LIMIT_CODE_RANGES / 8 * 5, gone = LIMIT_CODE_RANGES / 2;
 	uint8_t *code = mmap(NULL, 4 * stay * page_bytes, DATA, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	ck_assert_ptr_ne(code, MAP_FAILED);
@@ -565,7 +566,7 @@ START_TEST(waits_of_earlier_passes_do_not_count)
 	note(getpid(), code, 1);
 	look();
 	expect_pages(0, 1);
-	recorder.jobs.jit_code.programs.items[0].pagemap.waited_ns = RESIDENCY_WAIT_NS_MAX;
+	recorder.jobs.jit_code.programs.items[0].pagemap.waited_ns = LIMIT_RESIDENCY_WAIT_NS;
 	note(getpid(), code + page_bytes, 1);
 	look();
 	expect_pages(0, 2);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "code/names/debug-files.h"
 #include "code/names/symbols.h"
 #include "support/suite.h"
@@ -121,7 +122,7 @@ static void copy_program(const char *from)
  * checked, such as one that a newer version has added, the check is incomplete. */
 START_TEST(libdw_opens_no_unchecked_path)
 {
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	struct symbols *symbols;
 	int fd;
 

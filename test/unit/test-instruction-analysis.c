@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/limits.h"
 #include "code/unwind/instruction-analysis.h"
 #include "support/suite.h"
 
@@ -232,9 +233,10 @@ START_TEST(test_branches_are_bounded)
 	ck_assert_uint_gt(reads, 16);
 	ck_assert_uint_le(reads, 1000);
 	reads = 0;
-	ck_assert_uint_eq(function_range_find(disassembly, &maze, START, UINT64_MAX), START + FUNCTION_RANGE_MAX);
+	ck_assert_uint_eq(function_range_find(disassembly, &maze, START, UINT64_MAX),
+			  START + LIMIT_FUNCTION_RANGE_BYTES);
 	ck_assert_uint_gt(reads, 16);
-	ck_assert_uint_le(reads, FUNCTION_RANGE_MAX);
+	ck_assert_uint_le(reads, LIMIT_FUNCTION_RANGE_BYTES);
 	disassembly_destroy(disassembly);
 }
 END_TEST

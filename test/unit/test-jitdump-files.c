@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/recorder.h"
@@ -83,7 +84,7 @@ START_TEST(dumps_of_ended_programs_are_evicted)
 	size_t room = SIZE_MAX;
 	struct bytes bytes;
 
-	add(make_kept(5, JITDUMPS_BYTES_MAX - DUMP_BYTES));
+	add(make_kept(5, LIMIT_RECORDED_JITDUMPS_BYTES - DUMP_BYTES));
 	add(make_kept(5, DUMP_BYTES));
 	add((struct noted_jitdump){.pid = 5, .fd = make_file()});
 	add((struct noted_jitdump){.pid = 6, .fd = make_file()});

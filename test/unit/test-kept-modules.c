@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "capture/recorder.h"
 #include "support/suite.h"
 #include "support/temporary.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "analysis/replay/ledger.h"
 #include "model/space/space.h"
 #include "support/suite.h"
@@ -309,7 +310,7 @@ START_TEST(a_stack_that_is_very_late)
 	uint32_t late = open_allocation(2000), other;
 
 	ledger_born(&ledger, late, 0, 8192);
-	for (unsigned i = 0; i < ROW_CHANGES_MAXIMUM; i++) {
+	for (unsigned i = 0; i < LIMIT_ROW_CHANGES; i++) {
 		other = map_bytes(3000, 4096, 8);
 		ledger_released(&ledger, other, 4096, 0);
 	}

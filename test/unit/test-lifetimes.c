@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "analysis/replay/ledger.h"
 #include "model/space/space.h"
 #include "support/report-file.h"
@@ -129,7 +130,7 @@ START_TEST(memory_is_bounded)
 	lifetimes_init(&lifetimes, LIFETIME_STEPS_MAX, 0);
 	for (uint64_t i = 0; i < 1000000; i++)
 		ck_assert(lifetimes_add(&lifetimes, 0, 0, i * 1000, i * 1000 + i * 7919 % 1000000000, PAGE, 1));
-	ck_assert_uint_le(lifetimes.cells.count, LIFETIME_CELLS_MAX);
+	ck_assert_uint_le(lifetimes.cells.count, LIMIT_LIFETIME_CELLS);
 	ck_assert_uint_ge(lifetimes_steps(&lifetimes), 256);
 	for (size_t i = 0; i < lifetimes.cells.count; i++) {
 		bytes += lifetimes.cells.items[i].bytes;

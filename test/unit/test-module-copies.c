@@ -7,6 +7,7 @@
 
 #include "support/suite.h"
 #include "base/compression.h"
+#include "base/limits.h"
 #include "trace/sections/copies.h"
 
 static const char content[] = "what the program file held, and some more of it";

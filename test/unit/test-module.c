@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "support/host.h"
 #include "support/suite.h"
 #include "support/temporary.h"
@@ -151,7 +152,7 @@ static void expect_frame(const struct module_frame *frame, const char *function,
 START_TEST(test_names_with_inlined_functions_and_lines)
 {
 	struct module *module = open_program("/proc/self/exe", NULL, 0);
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 
 	outermost();
 	/* Twice: the second result is cached. */
@@ -181,7 +182,7 @@ __attribute__((noinline)) void MetaDataGetDispenser(void)
 START_TEST(programs_of_dotnet)
 {
 	struct module *module = open_program("/proc/self/exe", NULL, 0);
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 
 	ck_assert_uint_eq(module_names(module, (uint64_t)(uintptr_t)Leak + 1 - get_self().bias, frames), 1);
 	ck_assert_str_eq(frames[0].function, "App_Program__Leak_2");
@@ -252,7 +253,7 @@ START_TEST(test_symbols_without_size)
 	    {last_of_section, "last_of_section"},
 	};
 	struct module *module = open_program("/proc/self/exe", NULL, 0);
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t address = (uint64_t)(uintptr_t)cases[i].address - get_self().bias;
@@ -267,7 +268,7 @@ END_TEST
 START_TEST(test_addresses_outside_functions)
 {
 	struct module *module = open_program("/proc/self/exe", NULL, 0);
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 
 	ck_assert_uint_eq(module_names(module, 0x7ffffffffff0, frames), 1);
 	ck_assert_ptr_null(frames[0].function);
@@ -290,7 +291,7 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
 START_TEST(test_best_alias)
 {
 	/* mmap, mmap64, __mmap and __mmap64 are one function. */
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	struct dl_phdr_info info;
 	struct module *module;
@@ -425,7 +426,7 @@ START_TEST(test_truncated_program)
 	static const size_t sizes[] = {4, 16, 40, 63, 64, 100, 500, 5000, 20000, 60000};
 	CLEANUP(free) uint8_t *data = NULL;
 	size_t size = read_own_program(&data);
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		char name[32];
@@ -449,7 +450,7 @@ START_TEST(test_damaged_headers)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	size_t size = read_own_program(&data);
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 
 	for (size_t i = 4; i < 400; i += 3) {
 		char name[32];
@@ -515,7 +516,7 @@ static struct module *open_with_hole(const char *name, const uint8_t *data, size
 static void expect_names_only(struct module *module, size_t memory_before)
 {
 	uint64_t address = (uint64_t)(uintptr_t)outermost - get_self().bias;
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	struct mallinfo2 memory;
 	size_t count;
 
@@ -617,7 +618,7 @@ START_TEST(test_vdso)
 {
 	struct module *module = open_program("[vdso]", NULL, 0);
 	const uint8_t other[20] = {1};
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
 	uint64_t address = 0;
 

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "support/suite.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/format/format.h"
@@ -158,7 +159,8 @@ END_TEST
 /* Instructions around a frame, which older versions wrote: those of the first frame, with two lines. */
 static void insert_instructions(struct buffer *plain)
 {
-	static const uint32_t before_frames[] = {0, 2, 2, 0}; /* instructions, frames, names of the first, its process */
+	static const uint32_t before_frames[] = {0, 2, 2,
+						 0}; /* instructions, frames, names of the first, its process */
 	struct buffer rest;
 	uint8_t *place = memmem(plain->data, plain->size, before_frames, sizeof(before_frames));
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "capture/procfs/proc.h"
 #include "support/suite.h"
 

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "capture/procfs/pss.h"
 #include "support/suite.h"
 
@@ -41,8 +42,8 @@ START_TEST(price)
 {
 	const uint64_t terabyte = 1ull << 40, gibibyte = 1ull << 30;
 
-	ck_assert_uint_lt(pss_expected_ns(gibibyte, 0, 0), PSS_WALK_NS_MAX);
-	ck_assert_uint_gt(pss_expected_ns(terabyte, 0, 0), PSS_WALK_NS_MAX);
+	ck_assert_uint_lt(pss_expected_ns(gibibyte, 0, 0), LIMIT_PSS_WALK_NS);
+	ck_assert_uint_gt(pss_expected_ns(terabyte, 0, 0), LIMIT_PSS_WALK_NS);
 	/* 4 GiB in huge pages took 600 us. */
 	ck_assert_uint_lt(pss_expected_ns(16 * gibibyte, 4 * gibibyte, 600000), 5000000);
 	/* What a small process cost says nothing about a large one. */

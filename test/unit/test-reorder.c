@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "support/suite.h"
 #include "trace/read/reorder.h"
 
@@ -210,14 +211,14 @@ END_TEST
 /* Ends of rounds are missing: the older half is returned when the window is full, in order. */
 START_TEST(without_rounds_memory_is_bounded)
 {
-	size_t records = 3 * (size_t)ORDER_WINDOW_BYTES / 4096, taken = 0;
+	size_t records = 3 * (size_t)LIMIT_ORDER_WINDOW_BYTES / 4096, taken = 0;
 
 	record_bytes = 4096;
 	for (size_t i = 0; i < records; i++) {
 		push(1000 + (i ^ 1), 'x');
 		while (pop())
 			taken++;
-		ck_assert_uint_le(reorder_bytes(order), 2 * (size_t)ORDER_WINDOW_BYTES);
+		ck_assert_uint_le(reorder_bytes(order), 2 * (size_t)LIMIT_ORDER_WINDOW_BYTES);
 	}
 	ck_assert_uint_gt(taken, records / 2);
 	push(1, 'l');
@@ -390,7 +391,7 @@ START_TEST(blocks_that_few_records_keep_are_bounded)
 		push(i + 1, 'x');
 		while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 			;
-		ck_assert_uint_le(reorder_bytes(order), ORDER_WINDOW_BYTES + 4 * (size_t)LIMIT_FRAME_BYTES);
+		ck_assert_uint_le(reorder_bytes(order), LIMIT_ORDER_WINDOW_BYTES + 4 * (size_t)LIMIT_FRAME_BYTES);
 	}
 	ck_assert_ptr_nonnull(done);
 	end();
@@ -417,7 +418,7 @@ START_TEST(small_records_are_bounded_too)
 			most = reorder_bytes(order);
 	}
 	ck_assert_uint_eq(failures, 0);
-	ck_assert_uint_le(most, 2 * (size_t)ORDER_WINDOW_BYTES);
+	ck_assert_uint_le(most, 2 * (size_t)LIMIT_ORDER_WINDOW_BYTES);
 	end();
 	while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 		;

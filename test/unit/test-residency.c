@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "capture/procfs/residency.h"
 #include "support/suite.h"
 
@@ -113,7 +114,7 @@ START_TEST(reading_a_huge_address_space_is_bounded)
 
 	ck_assert(residency_open(&reader, NULL, getpid()));
 	reader.scan = false;
-	reader.bytes = RESIDENCY_BYTES_MAX - 4096;
+	reader.bytes = LIMIT_RESIDENCY_BYTES - 4096;
 	ck_assert_ptr_null(residency_read(&reader, 0x10000, 0x11000, &residency));
 	ck_assert(!reader.gave_up);
 	ck_assert_ptr_null(residency_read(&reader, 0x11000, 0x12000, &residency));
@@ -182,11 +183,12 @@ START_TEST(protected_pages_are_resident)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *memory = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint8_t *large = mmap(NULL, RESIDENCY_RESERVED_BYTES_MAX + page, PROT_NONE,
+	uint8_t *large = mmap(NULL, LIMIT_RESIDENCY_RESERVED_BYTES + page, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t start = (uint64_t)(uintptr_t)memory, large_start = (uint64_t)(uintptr_t)large;
 	const struct mapped_range written = {start, start + 8 * page, true, true};
-	const struct mapped_range empty = {large_start, large_start + RESIDENCY_RESERVED_BYTES_MAX + page, true, true};
+	const struct mapped_range empty = {large_start, large_start + LIMIT_RESIDENCY_RESERVED_BYTES + page, true,
+					   true};
 	struct mapped_range ranges[] = {start < large_start ? written : empty, start < large_start ? empty : written};
 	struct process_residency residency = {0};
 	struct residency_reader reader;
@@ -207,7 +209,7 @@ START_TEST(protected_pages_are_resident)
 		ck_assert_uint_eq(reader.bytes, 8 * page);
 	deinit(&reader, &residency);
 	munmap(memory, 8 * page);
-	munmap(large, RESIDENCY_RESERVED_BYTES_MAX + page);
+	munmap(large, LIMIT_RESIDENCY_RESERVED_BYTES + page);
 }
 END_TEST
 
@@ -218,7 +220,7 @@ START_TEST(ranges_are_read_one_by_one_without_the_ioctl)
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = 1ull << 32, entry = 1ull << 63;
 	const struct mapped_range ranges[] = {
 	    {start, start + 8 * page, true, false},
-	    {start + 8 * page, start + 8 * page + RESIDENCY_RESERVED_BYTES_MAX + page, true, true}};
+	    {start + 8 * page, start + 8 * page + LIMIT_RESIDENCY_RESERVED_BYTES + page, true, true}};
 	struct process_residency residency = {0};
 	struct residency_reader reader;
 	FILE *file = tmpfile();

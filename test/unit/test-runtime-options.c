@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/sections/runtime-options.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "support/report-file.h"
 #include "model/space/space.h"
 #include "support/suite.h"

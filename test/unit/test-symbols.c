@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "code/elf/module.h"
 #include "support/host.h"
 #include "support/suite.h"
@@ -78,7 +79,7 @@ static void describe_file(struct program_file *file)
 START_TEST(long_names_that_overlap)
 {
 	struct program_file *file = calloc(1, sizeof(*file));
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	struct modules *modules = NULL;
 	struct module *module = NULL;
 
@@ -155,7 +156,7 @@ END_TEST
 START_TEST(working_directory_is_not_searched)
 {
 	struct program_file *file = calloc(1, sizeof(*file));
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	char directory[TEMPORARY_PATH_SIZE];
 	struct modules *modules = NULL;
 	struct module *module;
@@ -176,7 +177,7 @@ END_TEST
 /* The C library's debug file is found by its build-id, and is large and compressed. */
 START_TEST(descriptors_of_the_caller_stay_open)
 {
-	struct module_frame frames[MODULE_INLINE_MAX];
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
 	struct modules *modules = NULL;
 	struct module *module;
 	Dl_info library;

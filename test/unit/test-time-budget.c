@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "support/suite.h"
 
@@ -34,7 +35,7 @@ START_TEST(work_takes_only_its_share)
 	uint64_t piece_ns = pieces[_i];
 	uint64_t worked_ns = work_for(&budget, 5000 * SECOND_NS, 100 * SECOND_NS, piece_ns);
 
-	ck_assert_uint_le(worked_ns, 25 * SECOND_NS + TIME_BUDGET_SAVED_NS_MAX + piece_ns);
+	ck_assert_uint_le(worked_ns, 25 * SECOND_NS + LIMIT_BUDGET_SAVED_NS + piece_ns);
 	ck_assert_uint_ge(worked_ns, 24 * SECOND_NS);
 }
 END_TEST
@@ -52,7 +53,7 @@ START_TEST(unused_time_is_limited)
 		now_ns += rest_ns;
 		ck_assert(time_budget_allows(&budget, now_ns));
 		worked_ns = work_for(&budget, now_ns, 300 * MILLISECOND_NS, MILLISECOND_NS);
-		ck_assert_uint_le(worked_ns, TIME_BUDGET_SAVED_NS_MAX + 80 * MILLISECOND_NS);
+		ck_assert_uint_le(worked_ns, LIMIT_BUDGET_SAVED_NS + 80 * MILLISECOND_NS);
 		now_ns += 300 * MILLISECOND_NS;
 	}
 }
@@ -65,7 +66,7 @@ START_TEST(overdrawn_time_is_made_up)
 	uint64_t now_ns = 5000 * SECOND_NS;
 
 	ck_assert(time_budget_allows(&budget, now_ns));
-	time_budget_spend(&budget, (uint64_t)TIME_BUDGET_SAVED_NS_MAX + SECOND_NS);
+	time_budget_spend(&budget, (uint64_t)LIMIT_BUDGET_SAVED_NS + SECOND_NS);
 	ck_assert(!time_budget_allows(&budget, now_ns + TIME_BUDGET_SHARE * SECOND_NS - MILLISECOND_NS));
 	ck_assert(time_budget_allows(&budget, now_ns + TIME_BUDGET_SHARE * SECOND_NS + MILLISECOND_NS));
 }

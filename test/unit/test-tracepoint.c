@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/format/tracepoint.h"

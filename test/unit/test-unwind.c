@@ -13,6 +13,7 @@
 #include <ucontext.h>
 #include <unwind.h>
 
+#include "base/limits.h"
 #include "code/elf/module.h"
 #include "code/unwind/unwind.h"
 #include "support/frameless.h"
@@ -639,15 +640,15 @@ END_TEST
 
 START_TEST(test_depth_limit)
 {
-	static uint64_t deep[2 * UNWIND_FRAMES_MAX];
+	static uint64_t deep[2 * LIMIT_UNWIND_FRAMES];
 
-	for (size_t i = 0; i < 2 * UNWIND_FRAMES_MAX; i++)
+	for (size_t i = 0; i < 2 * LIMIT_UNWIND_FRAMES; i++)
 		deep[i] = LEAF + 2;
 	input.stack = (const uint8_t *)deep;
 	input.stack_size = sizeof(deep);
 	start_at(LEAF, 0);
 	run();
-	ck_assert_uint_eq(result.frame_count, UNWIND_FRAMES_MAX);
+	ck_assert_uint_eq(result.frame_count, LIMIT_UNWIND_FRAMES);
 	ck_assert_uint_eq(result.end, MMT_STACK_END_DEPTH_LIMIT);
 }
 END_TEST

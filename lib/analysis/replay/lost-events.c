@@ -2,9 +2,8 @@
 /* Counts lost events. lost-events.h names the places from the recorder to the warning in the report. */
 #include "analysis/replay/lost-events.h"
 
+#include "base/limits.h"
 #include "trace/read/reader.h"
-
-#define CPUS_MAXIMUM 8192 /* reject higher CPU numbers: the file is corrupt */
 
 void lost_events_deinit(struct lost_events *lost)
 {
@@ -14,7 +13,7 @@ void lost_events_deinit(struct lost_events *lost)
 bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence)
 {
 	lost->anywhere = sequence;
-	if (cpu < 0 || cpu >= CPUS_MAXIMUM) {
+	if (cpu < 0 || cpu >= LIMIT_CPUS) {
 		lost->everywhere = sequence;
 		return true;
 	}

@@ -3,12 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "base/saturating-sum.h"
 #include "trace/format/format.h"
-
-#define PROCESSES_MAX 4096
-#define READINGS_MAX 1024 /* when full, keep every second reading */
-#define POINTS_MAX (1u << 19)
 
 void memory_readings_deinit(struct memory_readings *memory)
 {
@@ -98,7 +95,7 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 	if (event->time_ns < memory->from_ns)
 		return NULL;
 	if (!process || process->over) {
-		if (memory->processes.count == PROCESSES_MAX)
+		if (memory->processes.count == LIMIT_READ_PROCESSES)
 			return NULL;
 		if (!map_put(&memory->latest, (uint32_t)event->pid, memory->processes.count))
 			return &error_no_memory;
@@ -122,7 +119,7 @@ static struct mmt_error *take_resident(struct memory_readings *memory, const str
 	struct mmt_resident_reading *reading;
 
 	if (!memory->readings.count || event->resident.reading != memory->number) {
-		if (memory->readings.count == READINGS_MAX || memory->point_count >= POINTS_MAX)
+		if (memory->readings.count == LIMIT_READINGS || memory->point_count >= LIMIT_READING_POINTS)
 			halve_readings(memory);
 		if (!vector_push(&memory->readings, next))
 			return &error_no_memory;
@@ -275,7 +272,7 @@ void memory_readings_end_process(struct memory_readings *memory, int32_t pid)
 
 bool memory_readings_are_full(const struct memory_readings *memory)
 {
-	return memory->processes.count == PROCESSES_MAX;
+	return memory->processes.count == LIMIT_READ_PROCESSES;
 }
 
 size_t memory_readings_first(const struct memory_readings *memory, uint64_t from_ns)

@@ -5,10 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/limits.h"
 #include "trace/format/format.h"
-
-#define CHILDREN_MAX 4096
-#define STARTS_MAX 4096
 
 void notes_deinit(struct notes *notes)
 {
@@ -50,7 +48,7 @@ static struct mmt_error *take_children(struct notes *notes, const struct event *
 {
 	const struct missing_children children = {event->pid, event->children.count};
 
-	if (!notes_count(notes, event->pid) || notes->unrecorded_children.count == CHILDREN_MAX)
+	if (!notes_count(notes, event->pid) || notes->unrecorded_children.count == LIMIT_CHILDREN)
 		return NULL;
 	return vector_push(&notes->unrecorded_children, children) ? NULL : &error_no_memory;
 }
@@ -62,7 +60,7 @@ static struct mmt_error *take_start(struct notes *notes, const struct event *eve
 
 	/* The note precedes the first reading of a process. */
 	memory_readings_end_process(&notes->memory, event->pid);
-	if (notes->starts.count == STARTS_MAX)
+	if (notes->starts.count == LIMIT_STARTS)
 		return NULL;
 	start.control_group = intern_put_string(&notes->control_groups, strlen(path) < LIMIT_PATH_BYTES ? path : "");
 	return start.control_group != INTERN_NONE && vector_push(&notes->starts, start) ? NULL : &error_no_memory;

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 
 #include "analysis/resolver/code-view.h"
+#include "base/limits.h"
 #include "base/syscall-table.h"
 #include "trace/format/format.h"
 
-#define ANCESTORS_MAX 64
 #define MEASURED_PER_CALL 1024
 #define MAPPINGS_NEEDED 2 /* a call may need two mappings more than it makes */
 
@@ -76,7 +76,7 @@ static const struct noted_limit *find_limit(const struct replay *replay, uint32_
 	const struct process *process = processes_at(replay->processes, index);
 	const struct noted_limit *limit = notes_limit(&replay->notes, process->pid, kind);
 
-	for (unsigned i = 0; !limit && i < ANCESTORS_MAX && process->forked_from != process->index; i++) {
+	for (unsigned i = 0; !limit && i < LIMIT_ANCESTORS && process->forked_from != process->index; i++) {
 		process = processes_at(replay->processes, process->forked_from);
 		limit = notes_limit(&replay->notes, process->pid, kind);
 	}

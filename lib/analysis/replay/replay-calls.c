@@ -12,11 +12,9 @@
 #include "analysis/replay/refused-calls.h"
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/syscall-table.h"
 #include "base/saturating-sum.h"
-
-#define EARLY_SAMPLES_MAX 20000
-#define EARLY_BYTES_MAX (256u << 20) /* bytes of stack dumps */
 
 /* The call gets its stack. */
 static struct mmt_error *notify_stack(struct replay *replay, const struct outcome *outcome, uint32_t stack)
@@ -117,7 +115,7 @@ void replay_calls_forget_early(struct replay *replay, uint32_t process)
 static bool can_unwind(const struct replay *replay, const struct process *process)
 {
 	return !replay->metadata->ours || replay->without_dumps || space_is_described(process->space) ||
-	       replay->early_count >= EARLY_SAMPLES_MAX || replay->early_bytes >= EARLY_BYTES_MAX;
+	       replay->early_count >= LIMIT_EARLY_SAMPLES || replay->early_bytes >= LIMIT_EARLY_BYTES;
 }
 
 static struct mmt_error *unwind_or_keep(struct replay *replay, const struct outcome *outcome,
@@ -154,7 +152,7 @@ static bool has_outcome(const struct outcome *outcome)
  * was not known yet. */
 static bool may_wait(const struct replay *replay, uint64_t turn)
 {
-	return replay->waiting_calls.count < EARLY_SAMPLES_MAX + replay->threads.count &&
+	return replay->waiting_calls.count < LIMIT_EARLY_SAMPLES + replay->threads.count &&
 	       !map_get(&replay->waiting_calls, turn);
 }
 

@@ -10,31 +10,18 @@
 
 #include "analysis/replay/replay-calls.h"
 #include "base/cold.h"
+#include "base/limits.h"
 #include "base/strings.h"
 
 #define PAGE_BYTES_DEFAULT 4096
 
-/*
- * Each process takes some KiB of memory, so a small file must not be able to claim millions of them. The limit is
- * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the records of a process that only ends take 45
- * bytes, compressed.
- */
-#define PROCESSES_ANYWHERE 16384
-#define PROCESS_BYTES 40
-
-/* What forked processes inherit may take 100 MB of memory and some seconds in the report of a small file. */
-#define INTERVALS_ANYWHERE (768u << 10)
-#define INTERVAL_BYTES 16
-#define SMALL_FILE_BYTES (5u << 20)
-#define COPIES_PER_INTERVAL 128
-
 static void limit_processes(struct processes_options *options, uint64_t file_bytes)
 {
-	options->processes_max = PROCESSES_ANYWHERE + (size_t)(file_bytes / PROCESS_BYTES);
-	options->intervals_max = INTERVALS_ANYWHERE + file_bytes / INTERVAL_BYTES;
-	if (file_bytes > SMALL_FILE_BYTES)
-		options->intervals_max += file_bytes - SMALL_FILE_BYTES;
-	options->copies_max = options->intervals_max * COPIES_PER_INTERVAL;
+	options->processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES);
+	options->intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES;
+	if (file_bytes > LIMIT_SMALL_FILE_BYTES)
+		options->intervals_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
+	options->copies_max = options->intervals_max * LIMIT_COPIES_PER_INTERVAL;
 }
 
 /* Context of a space's observer. */

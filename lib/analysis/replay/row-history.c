@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cold.h"
+#include "base/limits.h"
 #include "model/space/space.h"
 
 void row_changes_deinit(struct row_changes *changes)
@@ -259,7 +260,7 @@ static bool has_too_many(const struct lifetimes *lifetimes, size_t cells_max)
 
 bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns)
 {
-	size_t cells_max = LIFETIME_CELLS_MAX;
+	size_t cells_max = LIMIT_LIFETIME_CELLS;
 
 	if (time_ns > lifetimes->latest_ns)
 		lifetimes->latest_ns = time_ns;
@@ -267,7 +268,7 @@ bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns)
 		if (!double_steps(lifetimes))
 			return false;
 		/* Each doubling goes through all cells: make room for many more. */
-		cells_max = LIFETIME_CELLS_MAX / 2;
+		cells_max = LIMIT_LIFETIME_CELLS / 2;
 	}
 	return true;
 }
@@ -428,7 +429,7 @@ static void limit_changes(struct ledger *ledger)
 {
 	struct allocation *allocation;
 
-	if (row_changes_count(&ledger->changes) <= ROW_CHANGES_MAXIMUM)
+	if (row_changes_count(&ledger->changes) <= LIMIT_ROW_CHANGES)
 		return;
 	allocation = &ledger->allocations.items[row_changes_first(&ledger->changes)->allocation - ALLOCATION_FIRST];
 	allocation->unordered = true;

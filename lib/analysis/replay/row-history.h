@@ -13,9 +13,6 @@
 /* Pending changes of rows. The row of an allocation is known with its stack, which may arrive after other calls. A
  * change waits until all changes before it have their row, so that peaks follow the order of the calls. */
 
-/* The maximum number of pending changes. */
-#define ROW_CHANGES_MAXIMUM 100000
-
 struct row_change {
 	uint64_t time_ns;
 	uint64_t trend_ns;   /* time in the trend: bytes of an existing allocation count from its call */
@@ -84,8 +81,7 @@ void steps_of_rows_get(const struct steps_of_rows *steps, uint32_t row, uint64_t
  */
 
 #define LIFETIME_STEPS_MAX (UINT16_MAX - 1)
-#define LIFETIME_STEPS_MIN 16	      /* keep at least this many, however large the matrices are */
-#define LIFETIME_CELLS_MAX (1u << 18) /* of all matrices together; more only with LIFETIME_STEPS_MIN steps */
+#define LIFETIME_STEPS_MIN 16 /* keep at least this many, however large the matrices are */
 #define LIFETIME_RECENT_CELLS 4096
 #define LIFETIME_NEVER_NS UINT64_MAX	 /* in place of the time of a release: still mapped */
 #define LIFETIME_STILL_MAPPED UINT16_MAX /* in place of the step of a release */

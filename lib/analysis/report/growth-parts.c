@@ -9,10 +9,10 @@
 #include "analysis/report/row-verdicts.h"
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
+#include "base/limits.h"
 #include "base/map.h"
 
 #define PLACE_SHIFT 60
-#define MOVE_STEPS_MAX (1u << 26)
 #define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */
 #define ARENA_BIT (1ULL << 59)
 #define HEAP_SHIFT 56 /* enum gc_heap, 3 bits */
@@ -251,7 +251,7 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 	    length > LIMIT_RESIDENT_BYTES)
 		return true;
 	pages->move_steps += pages->start.count + alone.count;
-	if (pages->move_steps > MOVE_STEPS_MAX) {
+	if (pages->move_steps > LIMIT_MOVE_STEPS) {
 		pages->moves_unknown = true;
 		return true;
 	}

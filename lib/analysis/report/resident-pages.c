@@ -12,6 +12,7 @@
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/code-view.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/strings.h"
 #include "trace/format/format.h"
 #include "trace/read/decode.h"

@@ -14,6 +14,7 @@
 #include "analysis/report/row-verdicts.h"
 #include "analysis/report/rows.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 
 /* Sums of what is mapped at the end, by row: mapped bytes and committed bytes. */
@@ -29,8 +30,6 @@ struct survivor_sums {
 
 /* `sums` has an element for every row. Also adds to the parts of the ledger's lifetimes, if it keeps them. */
 static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
-
-#define STEP_FIGURES_MAX (1u << 24)
 
 struct grouping {
 	struct replay *replay;
@@ -452,7 +451,7 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_row *r
 	size_t count = grouping->report->step_count;
 	uint64_t *bytes;
 
-	if (!count || grouping->step_figures + count > STEP_FIGURES_MAX)
+	if (!count || grouping->step_figures + count > LIMIT_STEP_FIGURES)
 		return NULL;
 	grouping->step_figures += count;
 	bytes = arena_alloc(grouping->arena, count, sizeof(*bytes));

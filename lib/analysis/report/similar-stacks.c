@@ -4,19 +4,14 @@
 
 #include "analysis/report/diff-match.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 
 /* The costs of the edit distance. Two stacks are similar if it is at most the number of frames of the longer one. */
 #define GAP_COST 3   /* a frame that the other stack has not */
 #define ALIKE_COST 1 /* a frame of the same module without a name in one of them, or a function in another module */
 
-/* The limits of the work, whatever the recordings contain: about a second. */
-#define STACKS_MAX 20000	     /* of each side, the largest */
-#define WORK_MAX (UINT64_C(1) << 27) /* cells of the edit distances */
-#define FRAMES_MAX 1024
-#define WORDS_MAX 64 /* of a stack, from the innermost frame */
 #define RARE_WORDS 4
-#define LISTED_MAX 64 /* stacks looked at that have one word */
-#define CANDIDATES 8  /* edit distances for a stack */
+#define CANDIDATES 8 /* edit distances for a stack */
 
 /* What is compared of a frame, by its number. */
 struct frame_words {
@@ -93,7 +88,8 @@ static int compare_words(const void *left, const void *right)
  * are a word, too. */
 static bool find_words(struct similar_search *search, const struct unmatched_stack *stack)
 {
-	uint32_t modules[WORDS_MAX], count = stack->count < WORDS_MAX ? stack->count : WORDS_MAX, shape;
+	uint32_t modules[LIMIT_DIFF_WORDS], count = stack->count < LIMIT_DIFF_WORDS ? stack->count : LIMIT_DIFF_WORDS,
+					    shape;
 	size_t kept = 0;
 
 	search->stack_words.count = 0;
@@ -165,9 +161,9 @@ static bool look_at_list(struct similar_search *search, struct word_list list, u
 {
 	size_t middle =
 	    list.first + partition_point(list.count, i, search->postings.items[list.first + i].stack < stack);
-	size_t first = middle > list.first + LISTED_MAX / 2 ? middle - LISTED_MAX / 2 : list.first;
+	size_t first = middle > list.first + LIMIT_DIFF_LISTED / 2 ? middle - LIMIT_DIFF_LISTED / 2 : list.first;
 
-	for (size_t i = first; i < list.first + list.count && i < first + LISTED_MAX; i++) {
+	for (size_t i = first; i < list.first + list.count && i < first + LIMIT_DIFF_LISTED; i++) {
 		uint32_t before = search->postings.items[i].stack;
 
 		if (!search->hits[before] && !vector_push(&search->hit_stacks, before))
@@ -180,7 +176,7 @@ static bool look_at_list(struct similar_search *search, struct word_list list, u
 /* Put the stacks before that share rare words into `hit_stacks`. */
 static bool find_hits(struct similar_search *search, uint32_t stack)
 {
-	struct word_list lists[WORDS_MAX + 1];
+	struct word_list lists[LIMIT_DIFF_WORDS + 1];
 	size_t count = 0;
 
 	if (!find_words(search, &search->similar->stacks[DIFF_AFTER].items[stack]))
@@ -305,7 +301,7 @@ static struct distance compare_parts(const struct similar_search *search, const 
 {
 	uint32_t before = comparison->counts[DIFF_BEFORE], after = comparison->counts[DIFF_AFTER];
 	uint32_t band = comparison->limit / GAP_COST;
-	struct distance *rows[2] = {search->cells, search->cells + (size_t)(FRAMES_MAX + 1) * STATES};
+	struct distance *rows[2] = {search->cells, search->cells + (size_t)(LIMIT_DIFF_FRAMES + 1) * STATES};
 	struct distance *end;
 
 	for (uint32_t i = 0; i <= before; i++) {
@@ -356,7 +352,8 @@ static struct distance compare_stacks(const struct similar_search *search, const
 	}
 	uneven = (before->count > after->count ? before->count - after->count : after->count - before->count) >
 		 comparison.limit / GAP_COST;
-	if (uneven || comparison.counts[DIFF_BEFORE] > FRAMES_MAX || comparison.counts[DIFF_AFTER] > FRAMES_MAX)
+	if (uneven || comparison.counts[DIFF_BEFORE] > LIMIT_DIFF_FRAMES ||
+	    comparison.counts[DIFF_AFTER] > LIMIT_DIFF_FRAMES)
 		return best;
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		comparison.kept_side = side;
@@ -453,7 +450,7 @@ static struct mmt_error *run_search(struct similar_search *search, const uint32_
 	if (!index_words(search, counts[DIFF_BEFORE]))
 		return &error_no_memory;
 	for (uint32_t i = 0; i < counts[DIFF_AFTER]; i++) {
-		if (*search->similar->work > WORK_MAX) {
+		if (*search->similar->work > LIMIT_DIFF_WORK) {
 			*search->similar->limited = true;
 			break;
 		}
@@ -465,16 +462,16 @@ static struct mmt_error *run_search(struct similar_search *search, const uint32_
 
 struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct row_match *const matches[DIFF_SIDES])
 {
-	CLEANUP(free) struct distance *cells = malloc(2 * (FRAMES_MAX + 1) * STATES * sizeof(*cells));
+	CLEANUP(free) struct distance *cells = malloc(2 * (LIMIT_DIFF_FRAMES + 1) * STATES * sizeof(*cells));
 	CLEANUP(free) uint32_t *hits = NULL;
 	struct similar_search search = {.similar = similar, .cells = cells};
 	uint32_t counts[DIFF_SIDES];
 	struct mmt_error *error;
 
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
-		counts[side] =
-		    (uint32_t)(similar->stacks[side].count < STACKS_MAX ? similar->stacks[side].count : STACKS_MAX);
-		*similar->limited |= similar->stacks[side].count > STACKS_MAX;
+		counts[side] = (uint32_t)(similar->stacks[side].count < LIMIT_DIFF_STACKS ? similar->stacks[side].count
+											  : LIMIT_DIFF_STACKS);
+		*similar->limited |= similar->stacks[side].count > LIMIT_DIFF_STACKS;
 	}
 	if (!counts[DIFF_BEFORE] || !counts[DIFF_AFTER])
 		return NULL;

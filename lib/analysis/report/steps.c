@@ -7,9 +7,8 @@
 
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/saturating-sum.h"
-
-#define STEPS_MAX 10000
 
 void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows)
 {
@@ -69,9 +68,9 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	others_live = find_living(steps, replay);
 	latest_bytes = page_readings_latest(steps->readings, replay);
 	while (replay->watch.timestamp_ns <= time_ns) {
-		if (steps->items.count >= STEPS_MAX)
+		if (steps->items.count >= LIMIT_STEPS)
 			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps; use longer steps",
-					    STEPS_MAX);
+					    LIMIT_STEPS);
 		step.to_ns = replay->watch.timestamp_ns;
 		step.resident_bytes =
 		    read_ns < step.to_ns && read_ns >= step.to_ns - steps->every_ns ? latest_bytes : MMT_UNKNOWN;

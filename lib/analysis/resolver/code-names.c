@@ -6,6 +6,7 @@
 
 #include "analysis/resolver/code-view-state.h"
 #include "analysis/resolver/recorded-jit-code.h"
+#include "base/limits.h"
 #include "base/strings.h"
 #include "code/jit/perf-map.h"
 
@@ -70,7 +71,7 @@ static bool name_jit(struct code_view *view, const struct frame_key *key, uint64
 }
 
 static size_t name_native(struct code_view *view, const struct frame_key *key,
-			  struct module_frame functions[MODULE_INLINE_MAX])
+			  struct module_frame functions[LIMIT_INLINED_FRAMES])
 {
 	struct module *module = key->image == NO_IMAGE ? NULL : mapped_modules_open(&view->mapped, key->image);
 	size_t count = module ? module_names(module, key->address - key->is_return_address, functions) : 0;
@@ -121,11 +122,10 @@ static const char *name_module(struct code_view *view, const struct frame_key *k
 /* False: out of memory. */
 static bool name_frame(struct code_view *view, uint32_t number)
 {
-	struct module_frame functions[MODULE_INLINE_MAX];
+	struct module_frame functions[LIMIT_INLINED_FRAMES];
 	struct frame_record *record = &view->frames.items[number];
 	const struct frame_key *key = &record->key;
-	struct mmt_frame frame = {
-	    .kind = key->kind, .doubtful = key->doubtful, .address = record->address};
+	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = record->address};
 	size_t count = 0;
 
 	if (key->image != NO_IMAGE) {

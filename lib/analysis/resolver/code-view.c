@@ -8,6 +8,7 @@
 
 #include "analysis/resolver/code-view-state.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/strings.h"
 
 #define FEW_FRAMES 255
@@ -490,7 +491,7 @@ static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame
 static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
 {
 	struct code_view *view = lookup->view;
-	uint32_t frames[UNWIND_FRAMES_MAX];
+	uint32_t frames[LIMIT_UNWIND_FRAMES];
 
 	for (size_t i = 0; i < view->result.frame_count; i++) {
 		const struct unwind_frame *frame = &view->result.frames[i];
@@ -587,7 +588,7 @@ uint32_t code_view_callchain(const struct code_view *view)
 /* Its number; INTERN_NONE: out of memory. */
 static uint32_t put_callchain(struct code_view *view, uint32_t stack, size_t frame_count)
 {
-	uint64_t words[UNWIND_FRAMES_MAX + 1] = {stack + 1};
+	uint64_t words[LIMIT_UNWIND_FRAMES + 1] = {stack + 1};
 
 	for (size_t i = 0; i < frame_count; i++)
 		words[i + 1] = view->result.frames[i].address;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/jit/code-timeline.h"
@@ -15,9 +16,8 @@
 /* A number consists of the entry plus one and, in the upper bits, the index of its source. */
 #define SOURCE_SHIFT 24
 #define ENTRY_MASK ((1u << SOURCE_SHIFT) - 1)
-#define SOURCES_MAX 256
 
-_Static_assert(CODE_TIMELINE_RANGES_MAX < ENTRY_MASK, "every entry has a number");
+_Static_assert(LIMIT_TIMELINE_RANGES < ENTRY_MASK, "every entry has a number");
 
 /* Either a perf map or a jitdump. */
 struct jit_name_source {
@@ -42,7 +42,7 @@ static struct mmt_error *load_perf_map(struct jit_names *names, const struct per
 
 	if (!steps)
 		return &error_no_memory;
-	if (names->items.count == SOURCES_MAX)
+	if (names->items.count == LIMIT_JIT_NAME_SOURCES)
 		return NULL;
 	for (size_t i = 0; i < copy->growth.count; i++)
 		steps[i] = (struct perf_map_step){.time_ns = copy->growth.items[i].time_ns,
@@ -68,7 +68,7 @@ static struct mmt_error *load_jitdump(struct jit_names *names, const struct read
 	    .seen_ns = copy->program_ns, .begins_empty = copy->program_ns > 0, .knows_program = copy->knows_program};
 	struct mmt_error *error;
 
-	if (names->items.count == SOURCES_MAX)
+	if (names->items.count == LIMIT_JIT_NAME_SOURCES)
 		return NULL;
 	error = jitdump_create(copy->data, copy->size, end_ns, &source.dump);
 	if (error && error != &error_no_memory) {
@@ -253,14 +253,12 @@ enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_COLUMN = 16 };
 
 /* Granularity in which changes of the code invalidate analyzed rows. */
 #define BLOCK_BYTES 256
-#define BLOCKS_MAX 64
 
 /*
- * A recording's timestamps go back and forth a little, which applies and reverts changes. The limit is this many passes
- * over the bytes of all changes, plus a constant for codes with few changes. Each exchange costs as much as CHANGE_COST
- * bytes.
+ * A recording's timestamps go back and forth a little, which applies and reverts changes. The limit is
+ * LIMIT_JIT_PASSES over the bytes of all changes, plus a constant for codes with few changes. Each exchange costs as
+ * much as CHANGE_COST bytes.
  */
-#define PASSES_MAX 8
 #define WORK_BYTES_FREE 65536
 #define CHANGE_COST 64
 
@@ -330,7 +328,7 @@ struct mmt_error *copied_code_create(const struct code_copies *copies, const str
 	copied->undone = process->changes.count;
 	copied->work_max = WORK_BYTES_FREE;
 	for (size_t i = 0; i < process->changes.count; i++)
-		copied->work_max += PASSES_MAX * (process->changes.items[i].size + CHANGE_COST);
+		copied->work_max += LIMIT_JIT_PASSES * (process->changes.items[i].size + CHANGE_COST);
 	if (process->changes.count && !take_copy(copied)) {
 		copied_code_destroy(copied);
 		return &error_no_memory;
@@ -520,7 +518,7 @@ static bool is_outdated(const struct copied_code *copied, const struct deduced *
 	first = deduced->read_start / BLOCK_BYTES;
 	last = (deduced->read_end - 1) / BLOCK_BYTES;
 	/* a wide range: assume that the bytes in between have not been read */
-	if (last - first >= BLOCKS_MAX)
+	if (last - first >= LIMIT_JIT_FUNCTION_BLOCKS)
 		return true;
 	for (uint64_t block = first; block <= last; block++) {
 		const uint64_t *exchanged = map_get(&copied->exchanged_of_block, block);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 
 #define ITEM_BYTES (sizeof(struct kept_code) + 16) /* memory used by a piece besides its bytes */
 
@@ -155,13 +156,13 @@ static bool find_block_with_room(struct code_ranges *ranges, struct range_positi
 	return true;
 }
 
-/* Inserts the range before the position. Above CODE_RANGES_MAX the range is dropped. */
+/* Inserts the range before the position. Above LIMIT_CODE_RANGES the range is dropped. */
 static bool insert(struct code_ranges *ranges, struct range_position place, const struct code_range *range)
 {
 	struct code_ranges_block *block;
 	size_t behind;
 
-	if (ranges->count >= CODE_RANGES_MAX) {
+	if (ranges->count >= LIMIT_CODE_RANGES) {
 		ranges->cut = true;
 		return true;
 	}
@@ -338,7 +339,7 @@ static bool is_due(const struct code_pages *pages, uint64_t address, uint64_t no
 {
 	const uint64_t *index = map_get(&pages->index_of_address, address);
 
-	return index ? pages->items.items[*index].due_ns <= now_ns : pages->items.count < CODE_PAGES_MAX;
+	return index ? pages->items.items[*index].due_ns <= now_ns : pages->items.count < LIMIT_CODE_PAGES;
 }
 
 uint64_t code_pages_due(const struct code_pages *pages, uint64_t start, uint64_t end, uint64_t size_max,
@@ -433,7 +434,7 @@ static struct mmt_error *keep_replaced(struct code_pages *pages, struct code_sto
 		first = count++ ? first : i;
 		end = i + 1;
 	}
-	if (count < CODE_CHANGE_BYTES || pages->changes.count >= CODE_CHANGES_MAX)
+	if (count < CODE_CHANGE_BYTES || pages->changes.count >= LIMIT_CODE_CHANGES_KEPT)
 		return NULL;
 	change.start = page->address + first;
 	change.size = end - first;

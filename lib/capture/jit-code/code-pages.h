@@ -17,7 +17,6 @@
  * Pure. */
 
 #define CODE_STORE_NONE SIZE_MAX
-#define CODE_KEPT_BYTES_MAX (20u << 20) /* of compressed code in memory */
 
 struct kept_code {
 	uint8_t *bytes;
@@ -59,9 +58,7 @@ struct mmt_error *code_store_get(const struct code_store *store, size_t index, s
 #define CODE_PAGE_AGAIN_NS 50000000ULL	    /* when to read a page again after it has changed */
 #define CODE_PAGE_AGAIN_NS_MAX 800000000ULL /* the interval doubles up to this while the page does not change */
 #define CODE_PAGE_NEVER UINT64_MAX
-#define CODE_PAGES_MAX 65536  /* pages of one program; more are never read */
-#define CODE_CHANGES_MAX 4096 /* changes of one program; code replaced after that is not kept */
-#define CODE_CHANGE_BYTES 32  /* changes of fewer bytes than this are patched call targets or constants */
+#define CODE_CHANGE_BYTES 32 /* changes of fewer bytes than this are patched call targets or constants */
 
 struct code_page {
 	uint64_t address;
@@ -106,7 +103,6 @@ struct mmt_error *code_pages_put(struct code_pages *pages, struct code_store *st
  * ranges are merged, so that there are never many more blocks than needed.
  */
 
-#define CODE_RANGES_MAX 16384
 #define CODE_RANGES_BLOCK 128 /* ranges in a block; two adjacent blocks together have more than half of this */
 
 struct code_range {
@@ -121,8 +117,8 @@ struct code_ranges_block {
 struct code_ranges {
 	VECTOR(struct code_ranges_block)
 	blocks;	      /* no block is empty; the ranges are ascending and disjoint across all blocks */
-	size_t count; /* of ranges; at most CODE_RANGES_MAX */
-	bool cut;     /* ranges were dropped because there were CODE_RANGES_MAX of them */
+	size_t count; /* of ranges; at most LIMIT_CODE_RANGES */
+	bool cut;     /* ranges were dropped because there were LIMIT_CODE_RANGES of them */
 };
 
 /* Accepts a zeroed value. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
@@ -363,7 +364,7 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
 
 	if (!error && !jit_code->store.compressor)
-		error = code_store_init(&jit_code->store, CODE_BYTES_MAX, CODE_KEPT_BYTES_MAX);
+		error = code_store_init(&jit_code->store, LIMIT_RECORDED_CODE_BYTES, LIMIT_CODE_KEPT_BYTES);
 	jit_code->store.make_room = make_room;
 	jit_code->store.context = jit_code;
 	pass->piece = piece;
@@ -466,7 +467,7 @@ static bool jit_program_prune(struct jit_program *program, int64_t *spent_ns)
 		return true;
 	now_ns = clock_now_ns();
 	/* Records arrive in bursts. If a burst fills all places, do not wait between two steps. */
-	if (now_ns < program->prune_ns && (program->ranges.count < CODE_RANGES_MAX || program->prune_was_futile))
+	if (now_ns < program->prune_ns && (program->ranges.count < LIMIT_CODE_RANGES || program->prune_was_futile))
 		return true;
 	begin_ns = blocking_calls_clock_ns(program->calls);
 	if (!program->opened)
@@ -477,8 +478,6 @@ static bool jit_program_prune(struct jit_program *program, int64_t *spent_ns)
 }
 
 #define INTERVAL_NS 50000000ULL	     /* shortest time between two passes */
-#define PASS_NS_MAX 5000000ULL	     /* CPU time of this thread for one pass; the next pass continues where it ended */
-#define SPENT_NS_MAX 400000000LL     /* reserve of CPU time: a starting program generates much code at once */
 #define TIME_SHARE 50		     /* JIT code may take 1/TIME_SHARE of the elapsed time */
 #define EXIT_INTERVAL_NS 10000000ULL /* shortest time between two passes after a thread has exited */
 /* A forked child inherits its parent's code and may discard it soon: read it after this time. */
@@ -531,7 +530,7 @@ struct mmt_error *jit_code_note(struct recorder *recorder, const struct jit_mapp
 		program = add_program(recorder, mapping->pid, mapping->forked ? clock_now_ns() + FORKED_NS : 0);
 	if (!program)
 		return &error_no_memory;
-	if (wanted && jit_code->spent_ns <= SPENT_NS_MAX && !jit_program_prune(program, &jit_code->spent_ns))
+	if (wanted && jit_code->spent_ns <= LIMIT_CODE_SPENT_NS && !jit_program_prune(program, &jit_code->spent_ns))
 		return &error_no_memory;
 	noted = wanted ? code_ranges_add(&program->ranges, mapping->start, mapping->end, mapping->time_ns)
 		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end, mapping->time_ns);
@@ -551,7 +550,7 @@ static void end_program(struct jit_code *jit_code, struct jit_program *program)
 {
 	program->ended = true;
 	jit_code->nothing_to_evict = false;
-	jit_code->full |= program->pages.items.count >= CODE_PAGES_MAX;
+	jit_code->full |= program->pages.items.count >= LIMIT_CODE_PAGES;
 	jit_code->cut |= program->ranges.cut;
 	jit_program_close(program);
 	code_pages_end(&program->pages);
@@ -655,7 +654,7 @@ struct mmt_error *jit_code_read(struct recorder *recorder)
 	struct jit_code *jit_code = &recorder->jobs.jit_code;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = jit_code->programs.count ? clock_now_ns() : 0,
-				 .spent_ns_max = PASS_NS_MAX,
+				 .spent_ns_max = LIMIT_CODE_PASS_NS,
 				 .trust_ranges = !recorder->options->lean};
 	struct mmt_error *error;
 
@@ -666,7 +665,7 @@ struct mmt_error *jit_code_read(struct recorder *recorder)
 	if (jit_code->spent_ns < 0)
 		jit_code->spent_ns = 0;
 	jit_code->reckoned_ns = pass.now_ns;
-	if (jit_code->spent_ns > SPENT_NS_MAX)
+	if (jit_code->spent_ns > LIMIT_CODE_SPENT_NS)
 		return NULL;
 	jit_code->read_ns = pass.now_ns;
 	pass.due_ns = pass.now_ns;
@@ -677,8 +676,6 @@ struct mmt_error *jit_code_read(struct recorder *recorder)
 }
 
 /* The end of the recording: write the stored code into the recording, and warn about code that is missing. */
-
-#define END_NS_MAX 10000000000ULL /* CPU time of this thread for reading JIT code when recording ends */
 
 static int compare_pages(const void *first, const void *second)
 {
@@ -734,7 +731,7 @@ static void report_missing_code(struct recorder *recorder)
 	for (size_t i = 0; i < jit_code->programs.count; i++) {
 		const struct jit_program *program = &jit_code->programs.items[i];
 
-		full |= program->evicted || program->pages.items.count >= CODE_PAGES_MAX;
+		full |= program->evicted || program->pages.items.count >= LIMIT_CODE_PAGES;
 		cut |= program->ranges.cut;
 		unopened += program->descriptors_short;
 		denied += program->denied;
@@ -743,11 +740,11 @@ static void report_missing_code(struct recorder *recorder)
 		recorder_message(
 		    recorder, true,
 		    "not all JIT code is copied: the limit of a recording is %u MiB, or %u MiB compressed; %s",
-		    CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20, consequence);
+		    LIMIT_RECORDED_CODE_BYTES >> 20, LIMIT_CODE_KEPT_BYTES >> 20, consequence);
 	if (cut)
 		recorder_message(recorder, true,
 				 "not all JIT code is copied: a process has it in more than %d address ranges; %s",
-				 CODE_RANGES_MAX, consequence);
+				 LIMIT_CODE_RANGES, consequence);
 	if (jit_code->out_of_time)
 		recorder_message(recorder, true,
 				 "not all JIT code is copied: reading it at the end of the recording took too long; %s",
@@ -770,7 +767,7 @@ struct mmt_error *jit_code_finish(struct recorder *recorder)
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = clock_now_ns(),
 				 .due_ns = UINT64_MAX,
-				 .spent_ns_max = END_NS_MAX,
+				 .spent_ns_max = LIMIT_CODE_END_NS,
 				 .at_end = true,
 				 .trust_ranges = true};
 	struct mmt_error *error = NULL;

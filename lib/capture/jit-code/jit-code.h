@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/jit-code/code-pages.h"
@@ -23,8 +24,8 @@ struct recorder;
 
 /* One program that a process runs or ran: where it has JIT code, its memory, and which of its pages have been read. */
 
-#define PRUNE_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges, look for unmapped ones and drop them */
-#define PRUNE_STEP_RANGES 256		     /* ranges checked in one step, so that the rings are read in time */
+#define PRUNE_FROM (LIMIT_CODE_RANGES / 4 * 3) /* with so many ranges, look for unmapped ones and drop them */
+#define PRUNE_STEP_RANGES 256		       /* ranges checked in one step, so that the rings are read in time */
 #define PRUNE_STEP_LINES 1024		/* lines of /proc/PID/maps read in one step, on kernels without PROCMAP_QUERY */
 #define PRUNE_WORTH_RANGES 2048		/* a search that drops fewer ranges than this was not worth its cost */
 #define PRUNE_STEP_NS 1000000ULL	/* pause between two steps while there is room for more ranges */

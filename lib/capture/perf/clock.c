@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/procfs/proc.h"
 
 #define SECOND_NS 1000000000ULL
@@ -62,8 +63,8 @@ bool time_budget_allows(struct time_budget *budget, uint64_t now_ns)
 {
 	budget->left_ns += (int64_t)((now_ns - budget->at_ns) / TIME_BUDGET_SHARE);
 	budget->at_ns = now_ns;
-	if (budget->left_ns > TIME_BUDGET_SAVED_NS_MAX)
-		budget->left_ns = TIME_BUDGET_SAVED_NS_MAX;
+	if (budget->left_ns > LIMIT_BUDGET_SAVED_NS)
+		budget->left_ns = LIMIT_BUDGET_SAVED_NS;
 	return budget->left_ns > 0;
 }
 

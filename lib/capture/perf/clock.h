@@ -21,7 +21,6 @@ uint64_t clock_thread_ns(void);
 /* A budget for expensive work that may take a given share of the elapsed time, with a small reserve. Pure. */
 
 #define TIME_BUDGET_SHARE 4
-#define TIME_BUDGET_SAVED_NS_MAX 200000000LL
 
 /* Zero-initialise a budget with a full reserve. */
 struct time_budget {

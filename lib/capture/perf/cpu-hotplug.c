@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/perf/perf-events.h"
 #include "capture/procfs/proc.h"
@@ -17,7 +18,6 @@
 #define ONLINE_FILE "/sys/devices/system/cpu/online"
 #define PRESENT_FILE "/sys/devices/system/cpu/present"
 #define SMT_FILE "/sys/devices/system/cpu/smt/control"
-#define CPUS_MAX 65536
 
 bool cpus_parse(const char *text, cpu_list *cpus)
 {
@@ -30,7 +30,7 @@ bool cpus_parse(const char *text, cpu_list *cpus)
 			return true;
 		if (*end == '-')
 			last = strtol(end + 1, &end, 10);
-		for (long cpu = first; cpu <= last && cpu < CPUS_MAX; cpu++) {
+		for (long cpu = first; cpu <= last && cpu < LIMIT_CPU_LIST; cpu++) {
 			if (!vector_push(cpus, (int)cpu))
 				return false;
 		}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/procfs/proc.h"
 
 #define SYSCALL_BYTES_MIN (16u << 10)
@@ -192,7 +193,7 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 	if (error)
 		return error;
 	if (!bytes_per_cpu) {
-		bytes_per_cpu = RINGS_BYTES_TOTAL_MAX / rings->online_count;
+		bytes_per_cpu = LIMIT_RINGS_TOTAL_BYTES / rings->online_count;
 		if (bytes_per_cpu > RINGS_BYTES_DEFAULT)
 			bytes_per_cpu = RINGS_BYTES_DEFAULT;
 	}

@@ -16,8 +16,7 @@
 #include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/perf-events.h"
 
-#define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
-#define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* limit of the default, over all CPUs */
+#define RINGS_BYTES_DEFAULT (32u << 20) /* per CPU */
 #define RINGS_RECORD_BYTES_MAX 65536
 #define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 large dumps, about as many as a starting program needs */
 

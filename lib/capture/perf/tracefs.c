@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
 #include "capture/procfs/proc.h"
@@ -194,7 +195,6 @@ struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, st
 
 #define SAVED_MAGIC 0x3053505452544d4dULL /* "MMTRTPS0" */
 #define BOOT_ID_BYTES 40		  /* 36 characters, NUL, padding */
-#define SAVED_BYTES_MAX (1u << 20)
 #define DIRECTORY_MODE 0755
 #define FILE_MODE 0644
 #define NOT_ROOTS "it does not belong to root, or root is not known in this user namespace"
@@ -307,7 +307,7 @@ static struct mmt_error *save(const char *directory, const struct tracepoints *t
 		error = error_system(errno, "cannot change the mode of %s", directory);
 	if (error)
 		return error;
-	buffer_init(&content, SAVED_BYTES_MAX);
+	buffer_init(&content, LIMIT_SAVED_FORMATS_BYTES);
 	buffer_put_u64(&content, SAVED_MAGIC);
 	buffer_put(&content, boot_id, sizeof(boot_id));
 	tracepoints_encode(tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &content);
@@ -348,7 +348,7 @@ static struct mmt_error *read_content(int directory, uint8_t **data_ret, size_t 
 		return error_create(MMT_ERROR_PERMISSION,
 				    "cannot use the file " TRACEFS_SAVED_NAME
 				    ": users other than root can write it; run `mmtrace setup` again as root");
-	if (status.st_size > SAVED_BYTES_MAX)
+	if (status.st_size > LIMIT_SAVED_FORMATS_BYTES)
 		return error_create(MMT_ERROR_FORMAT, TRACEFS_SAVED_NAME " is too large");
 	data = malloc((size_t)status.st_size + 1);
 	if (!data)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder.h"
@@ -26,10 +27,6 @@
 
 #define PROCESS_BIT (1ull << 63)
 #define PATHS_BIT (1ull << 62)
-#define BLOCKED_MAX 32		     /* helpers that do not answer; with more, no calls are made */
-#define MEMORY_NS 5000000000ULL	     /* deadline of a call: a process may hold its mmap_lock for seconds */
-#define FILES_NS 1000000000ULL	     /* ... on a file system */
-#define STOPPED_NS 1000000000ULL     /* time for all calls that are not answered, once the user stops the recording */
 #define STOPPED_CALL_NS 200000000ULL /* shortest deadline then: a call that answers may wait for a CPU */
 #define STOPPED_LATE_NS 20000000ULL  /* ... once that time is used up */
 #define END_NS 200000000ULL	     /* for a helper that makes no call to exit */
@@ -216,7 +213,7 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 		if (calls->blocked.items[i].place == place)
 			return true;
 	}
-	if (calls->blocked.count < BLOCKED_MAX)
+	if (calls->blocked.count < LIMIT_BLOCKED_HELPERS)
 		return false;
 	report_helper(calls, "cannot be created: too many others wait for file systems that do not answer");
 	return true;
@@ -272,8 +269,9 @@ static void abandon(struct blocking_calls *calls, uint64_t place)
 /* How long to wait for an answer. With each helper that does not answer, the patience gets smaller. */
 static uint64_t patience_ns(const struct blocking_calls *calls, uint64_t place, bool stopped)
 {
-	uint64_t wait_ns = (place & PROCESS_BIT ? MEMORY_NS : FILES_NS) / (calls->blocked.count + 1);
-	uint64_t left_ns = calls->lost_ns < STOPPED_NS ? STOPPED_NS - calls->lost_ns : 0;
+	uint64_t wait_ns =
+	    (place & PROCESS_BIT ? LIMIT_BLOCKED_MEMORY_NS : LIMIT_BLOCKED_FILES_NS) / (calls->blocked.count + 1);
+	uint64_t left_ns = calls->lost_ns < LIMIT_BLOCKED_STOPPED_NS ? LIMIT_BLOCKED_STOPPED_NS - calls->lost_ns : 0;
 	uint64_t least_ns = left_ns ? STOPPED_CALL_NS : STOPPED_LATE_NS;
 
 	if (stopped && wait_ns > left_ns / 3 * 2)

@@ -13,6 +13,7 @@
 #include <mmtrace/record.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "capture/perf/scope.h"
 #include "capture/perf/clock.h"
@@ -20,8 +21,6 @@
 #include "capture/procfs/proc.h"
 #include "capture/scheduling-priority.h"
 
-#define ATTACH_NS_MAX 20000000000ULL
-#define UNSEEN_NS_MAX 5000000000ULL  /* limit after the last thread was attached to */
 #define PASS_PAUSE_MICROSECONDS 1000 /* lets new threads run and report inherited events */
 #define WARNINGS_MAX 8
 #define NAMES_SHOWN 8
@@ -258,7 +257,8 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 	for (size_t i = 0; !error && i < recorder->unrecorded_children.count; i++) {
 		const struct unrecorded_children *children = &recorder->unrecorded_children.items[i];
 
-		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, children->parent, recorder->start_ns, children->count, 0);
+		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, children->parent, recorder->start_ns,
+				      children->count, 0);
 	}
 	return error;
 }
@@ -508,7 +508,7 @@ static bool no_new_threads_are_pending(struct recorder *recorder)
 
 	if (!count)
 		return true;
-	if (clock_now_ns() - recorder->reader.attachment.unseen_since_ns < UNSEEN_NS_MAX)
+	if (clock_now_ns() - recorder->reader.attachment.unseen_since_ns < LIMIT_UNSEEN_NS)
 		return false;
 	recorder_message(
 	    recorder, true,
@@ -574,7 +574,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	if (!error)
 		error = attach_keep_tracepoints(&recorder->reader.attachment);
 	begin_ns = clock_now_ns();
-	while (!error && !complete && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
+	while (!error && !complete && clock_now_ns() - begin_ns < LIMIT_ATTACH_NS)
 		error = attach_pass(recorder, &complete);
 	if (!error && !complete)
 		error = skip_remaining_threads(recorder);

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "capture/procfs/proc.h"
 
-#define LIMIT_BYTES_NONE (1ULL << 62) /* version 1 has a number near 2^63 where there is no limit */
+#define NO_LIMIT_BYTES (1ULL << 62) /* version 1 has a number near 2^63 where there is no limit */
 
 /* Returns the number of a file that contains only a number; GROUP_MEMORY_NONE: none, or "max". */
 static uint64_t read_number(int directory, const char *name)
@@ -59,7 +59,7 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 	figures[NOTE_GROUP_KERNEL - NOTE_GROUP_FIRST] =
 	    v ? read_number(directory, names[v].kernel) : find_number(text, names[v].kernel);
 	figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] = read_number(directory, names[v].limit);
-	if (figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] > LIMIT_BYTES_NONE)
+	if (figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] > NO_LIMIT_BYTES)
 		figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] = GROUP_MEMORY_NONE;
 	return figures[0] != GROUP_MEMORY_NONE;
 }

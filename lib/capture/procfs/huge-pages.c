@@ -9,13 +9,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/process/blocking-calls.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/residency.h"
-
-/* descriptors that are checked; a process with more is treated as unsafe */
-#define DESCRIPTORS_MAX 65536
 
 /* Has the process a userfaultfd? Then reading memory that it discards at the same time could wait for its fault
  * handler. */
@@ -35,7 +33,7 @@ static enum huge_sampling check_userfaultfd(pid_t pid)
 		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
 
 		target[length > 0 ? length : 0] = '\0';
-		found = ++count > DESCRIPTORS_MAX || strstr(target, "[userfaultfd]");
+		found = ++count > LIMIT_DESCRIPTORS || strstr(target, "[userfaultfd]");
 	}
 	closedir(directory);
 	return found ? HUGE_NOT_SAFE : HUGE_SAMPLED;
@@ -189,9 +187,9 @@ static struct mmt_error *sample_huge_page(struct huge_reading *reading, uint64_t
 
 /* Chooses huge pages, evenly spread over all of them. Returns their number. */
 static size_t choose_huge_pages(const struct huge_reading *reading, uint64_t total,
-				uint64_t addresses[HUGE_SAMPLES_MAX])
+				uint64_t addresses[LIMIT_HUGE_SAMPLES_READ])
 {
-	size_t count = total < HUGE_SAMPLES_MAX ? (size_t)total : HUGE_SAMPLES_MAX;
+	size_t count = total < LIMIT_HUGE_SAMPLES_READ ? (size_t)total : LIMIT_HUGE_SAMPLES_READ;
 	const struct resident_run *run = reading->huge->runs.items;
 	uint64_t before = 0; /* number of huge pages in earlier runs */
 
@@ -217,7 +215,7 @@ static int compare_samples(const void *left, const void *right)
 static struct mmt_error *sample_all(struct huge_reading *reading, uint64_t total, uint64_t end_ns)
 {
 	struct process_huge_pages *huge = reading->huge;
-	uint64_t addresses[HUGE_SAMPLES_MAX];
+	uint64_t addresses[LIMIT_HUGE_SAMPLES_READ];
 	size_t count = choose_huge_pages(reading, total, addresses);
 	struct mmt_error *error = NULL;
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/process/blocking-calls.h"
 
@@ -35,7 +36,7 @@ static int read_all(int fd, char **text_ret)
 		if (size + 1 >= capacity) {
 			char *larger;
 
-			if (capacity > TEXT_FILE_BYTES_MAX)
+			if (capacity > LIMIT_TEXT_FILE_BYTES)
 				return -EFBIG;
 			capacity = capacity ? 2 * capacity : 4096;
 			larger = realloc(text, capacity);
@@ -139,7 +140,6 @@ bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, ui
 #define STATUS_BYTES 128
 #define DIRECTORY_BYTES (1u << 20) /* larger than the list of as many threads as there can be file descriptors */
 #define DOT_ENTRIES 2
-#define ENVIRONMENT_BYTES_MAX (1u << 20)
 
 struct stat_fields {
 	char state;
@@ -596,7 +596,7 @@ bool proc_catches_signal(pid_t pid, int number)
 
 char *proc_environment(pid_t pid, const char *name)
 {
-	CLEANUP(free) char *text = malloc(ENVIRONMENT_BYTES_MAX + 1);
+	CLEANUP(free) char *text = malloc(LIMIT_ENVIRONMENT_BYTES + 1);
 	CLEANUP(close) int fd = -1;
 	size_t length = strlen(name), size = 0;
 	ssize_t count = 1;
@@ -604,8 +604,8 @@ char *proc_environment(pid_t pid, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && text && size < ENVIRONMENT_BYTES_MAX && count > 0) {
-		count = read(fd, text + size, ENVIRONMENT_BYTES_MAX - size);
+	while (fd >= 0 && text && size < LIMIT_ENVIRONMENT_BYTES && count > 0) {
+		count = read(fd, text + size, LIMIT_ENVIRONMENT_BYTES - size);
 		size += count > 0 ? (size_t)count : 0;
 	}
 	if (!text)
@@ -818,7 +818,6 @@ enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret)
 
 /* longer than any line; the kernel returns up to a page of lines per read */
 #define TEXT_BYTES (64u << 10)
-#define BREAK_LINES_MAX 1000
 
 bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps)
 {
@@ -881,7 +880,7 @@ uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps)
 
 	if (!mapping_scan_begin(&scan, calls, pid, maps))
 		return 0;
-	for (size_t lines = 0; lines < BREAK_LINES_MAX && scan.start != UINT64_MAX && (scan.heap || !end); lines++) {
+	for (size_t lines = 0; lines < LIMIT_BREAK_LINES && scan.start != UINT64_MAX && (scan.heap || !end); lines++) {
 		next_line(&scan, maps);
 		if (scan.heap)
 			end = scan.end;

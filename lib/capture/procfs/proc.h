@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/vector.h"
 #include "trace/format/format.h"
 
@@ -129,8 +130,6 @@ size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
 /* Small text files of the kernel (/proc, sysfs, tracefs), and files of a target that must be regular files. */
 
 /* Text files of the kernel are read completely. */
-
-#define TEXT_FILE_BYTES_MAX (1u << 20)
 
 /* Reads the file and appends a NUL. The caller frees *text_ret. Returns 0 or a negative errno value; -EFBIG:
  * the file is too long. */

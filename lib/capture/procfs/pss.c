@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder.h"
@@ -92,7 +93,7 @@ static struct mmt_error *append_counts(struct recorder *recorder, pid_t pid, uin
 static bool is_too_large(const struct traced_process *process)
 {
 	return pss_expected_ns(process->resident_bytes, process->pss_resident_bytes, process->pss_took_ns) >
-	       PSS_WALK_NS_MAX;
+	       LIMIT_PSS_WALK_NS;
 }
 
 /* One reading of all processes. */

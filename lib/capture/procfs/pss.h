@@ -27,10 +27,9 @@ uint64_t pss_parse_faults(const char *text);
 
 /*
  * The kernel visits every page of the process for smaps_rollup, and holds its mmap_lock for reading while it is in one
- * mapping: calls that change mappings wait. So a process is not read if that would take longer than PSS_WALK_NS_MAX,
+ * mapping: calls that change mappings wait. So a process is not read if that would take longer than LIMIT_PSS_WALK_NS,
  * and all processes together take at most 1/PSS_COST_SHARE of one CPU.
  */
-#define PSS_WALK_NS_MAX 100000000ULL
 #define PSS_COST_SHARE 50
 
 /* An estimate for a process of this size: from the last reading of it, or from what a page costs as a rule. */

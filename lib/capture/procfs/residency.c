@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/pss.h"
@@ -33,7 +34,6 @@
 #define ENTRY_EXCLUSIVE (1ull << 56) /* no other process maps the page */
 #define ENTRY_GUARD (1ull << 58)     /* a guard page, for which ENTRY_SWAPPED is set, too */
 #define ENTRY_FILE (1ull << 61)	     /* a page of a file or, in anonymous memory, the zero page */
-#define SMAPS_NS_MAX 1000000000ull   /* of all processes together */
 #define SLICE_NS 100000		     /* after this much work the target gets a pause */
 #define PAUSE_NS 300000
 
@@ -167,7 +167,7 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 		residency->runs.items[count - 1].end = end;
 		return NULL;
 	}
-	if (count >= RESIDENCY_RUNS_MAX) {
+	if (count >= LIMIT_RESIDENCY_RUNS) {
 		reader->gave_up = true;
 		return NULL;
 	}
@@ -208,7 +208,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 
 	worked_ns = work_clock_ns(reader) - work_began_ns;
 	reader->waited_ns += call.waited_ns;
-	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX || !answered;
+	reader->gave_up |= reader->waited_ns > LIMIT_RESIDENCY_WAIT_NS || !answered;
 	*end_ret = end;
 	if (!answered)
 		return NULL;
@@ -292,7 +292,8 @@ static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
 	if (!reader->begin_ns)
 		reader->begin_ns = now_ns;
 	reader->bytes += bytes;
-	return reader->bytes > RESIDENCY_BYTES_MAX || now_ns - reader->begin_ns > RESIDENCY_NS_MAX + reader->paused_ns;
+	return reader->bytes > LIMIT_RESIDENCY_BYTES ||
+	       now_ns - reader->begin_ns > LIMIT_RESIDENCY_NS + reader->paused_ns;
 }
 
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
@@ -409,7 +410,7 @@ static bool take_from_budget(struct residency_reader *reader, const struct mappe
 {
 	uint64_t bytes = range->end - range->start;
 
-	if (bytes > RESIDENCY_RESERVED_BYTES_MAX - reader->reserved_bytes)
+	if (bytes > LIMIT_RESIDENCY_RESERVED_BYTES - reader->reserved_bytes)
 		return false;
 	reader->reserved_bytes += bytes;
 	return true;
@@ -608,9 +609,6 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 	return read_series(recorder, true);
 }
 
-#define LIVE_RUNS_MAX (1u << 20)  /* limit while recording: runs read at the start stay in memory */
-#define START_RUNS_MAX (4u << 20) /* limit for the first readings of all processes together: 64 MiB */
-#define START_NS_MAX 5000000000ULL
 #define RANGES_AT_ONCE 4096
 
 /* Reads ranges while events are enabled, and lets the ring reader work in between. */
@@ -626,7 +624,7 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 					      left < RANGES_AT_ONCE ? left : RANGES_AT_ONCE, pages);
 		if (!error)
 			error = ring_reader_give_way(recorder);
-		reader->gave_up |= pages->runs.count > LIVE_RUNS_MAX;
+		reader->gave_up |= pages->runs.count > LIMIT_LIVE_RUNS;
 	}
 	return error;
 }
@@ -684,13 +682,13 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 	if (wants_samples(recorder)) {
 		uint64_t began_ns = clock_now_ns();
 
-		/* Huge pages may be sampled for HUGE_SAMPLES_NS_MAX in total, not counting other reading between two
+		/* Huge pages may be sampled for LIMIT_HUGE_SAMPLES_NS in total, not counting other reading between two
 		 * processes. */
-		error = huge_pages_sample(reader, pid, began_ns + HUGE_SAMPLES_NS_MAX - recorder->jobs.huge_spent_ns,
+		error = huge_pages_sample(reader, pid, began_ns + LIMIT_HUGE_SAMPLES_NS - recorder->jobs.huge_spent_ns,
 					  process);
 		recorder->jobs.huge_spent_ns += clock_now_ns() - began_ns;
-		if (recorder->jobs.huge_spent_ns > HUGE_SAMPLES_NS_MAX)
-			recorder->jobs.huge_spent_ns = HUGE_SAMPLES_NS_MAX;
+		if (recorder->jobs.huge_spent_ns > LIMIT_HUGE_SAMPLES_NS)
+			recorder->jobs.huge_spent_ns = LIMIT_HUGE_SAMPLES_NS;
 	}
 	return error;
 }
@@ -747,8 +745,8 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	reader.gave_up |= !resident_series_size(process->pid, &before) && live;
 	reader.wants_huge = !live;
 	swapped = live ? 0 : read_swapped(process->pid);
-	small = pss_expected_ns(before, 0, 0) <= PSS_WALK_NS_MAX;
-	reads_smaps = !live && small && recorder->jobs.smaps_spent_ns < SMAPS_NS_MAX && is_swap_used();
+	small = pss_expected_ns(before, 0, 0) <= LIMIT_PSS_WALK_NS;
+	reads_smaps = !live && small && recorder->jobs.smaps_spent_ns < LIMIT_SMAPS_NS && is_swap_used();
 	reader.wants_swapped = swapped || reads_smaps;
 	reader.wants_shared = shared && small;
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
@@ -783,7 +781,7 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	const uint64_t end_ns = clock_now_ns() + START_NS_MAX;
+	const uint64_t end_ns = clock_now_ns() + LIMIT_START_NS;
 	process_residencies *processes = &recorder->jobs.start_residency;
 	process_residencies *shared = recorder->jobs.start_ranges.count > 1 ? &recorder->jobs.start_shared : NULL;
 	size_t runs = 0;
@@ -791,7 +789,7 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 	for (size_t i = 0; !error && i < recorder->jobs.start_ranges.count; i++) {
 		size_t count = processes->count;
 
-		if (count && (runs > START_RUNS_MAX || clock_now_ns() > end_ns)) {
+		if (count && (runs > LIMIT_START_RUNS || clock_now_ns() > end_ns)) {
 			recorder_message(
 			    recorder, true,
 			    "the resident pages of %zu of %zu processes were not read at the start: there are too "

@@ -13,16 +13,6 @@
 #include "base/vector.h"
 #include "trace/sections/sections.h"
 
-/* Limits for one process. The last two apply if every page must be checked. */
-#define RESIDENCY_RUNS_MAX (4u << 20)
-#define RESIDENCY_BYTES_MAX (64ULL << 30)
-#define RESIDENCY_NS_MAX 2000000000ULL
-/* Reserved memory (PROT_NONE) that is checked page by page: terabytes of it may be empty. What exceeds this is left
- * out. */
-#define RESIDENCY_RESERVED_BYTES_MAX (4ULL << 30)
-/* limit for all waits for the target's mmap_lock: threads that hold it may get no CPU for seconds */
-#define RESIDENCY_WAIT_NS_MAX 5000000000ULL
-
 struct mapped_range {
 	uint64_t start, end;
 	bool anonymous; /* private and not of a file */
@@ -175,9 +165,7 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
  */
 
 #define HUGE_SAMPLED_BYTES_MIN (8ull << 20) /* with less memory in huge pages than this, take no samples */
-#define HUGE_SAMPLES_MAX 256		    /* samples of one process */
 #define HUGE_PAGES_PER_SAMPLE 32
-#define HUGE_SAMPLES_NS_MAX 500000000ULL /* time for the samples of all processes, including pauses */
 
 /* Reads the setting of transparent huge pages of this system. */
 enum huge_setting huge_pages_setting(void);

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
@@ -23,7 +24,6 @@
 #define RESPONSE_OK 0x00
 #define TYPE_PERF_MAP 3 /* a perf map without a jitdump */
 #define UNKNOWN_COMMAND 0x80131385u
-#define ENTRIES_MAX 100000 /* limit of entries read, because the target can fill the directory */
 
 /* Opens the directory of the socket: the process's TMPDIR, or /tmp. */
 static int open_socket_directory(pid_t pid)
@@ -50,7 +50,7 @@ static int connect_to(const struct helper_target *target, uid_t owner, int direc
 		return -1;
 	}
 	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)target->namespace_pid);
-	for (unsigned i = 0; connected < 0 && i < ENTRIES_MAX && (entry = readdir(listing)); i++) {
+	for (unsigned i = 0; connected < 0 && i < LIMIT_SOCKET_ENTRIES && (entry = readdir(listing)); i++) {
 		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && strstr(entry->d_name, "-socket"))
 			connected = target_socket_connect(target->pid, owner, directory, entry->d_name);
 	}

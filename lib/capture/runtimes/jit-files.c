@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder.h"
@@ -22,7 +23,6 @@
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
-#define GROWTH_MAX (1u << 16)	    /* readings of one map's length */
 #define EXEC_SLACK_NS 10000000ULL   /* file times have the resolution of the kernel's tick */
 #define START_SLACK_NS 100000000ULL /* start times have a resolution of a hundredth of a second */
 
@@ -71,12 +71,12 @@ static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t lengt
 {
 	struct perf_map_growth step = {.time_ns = time_ns, .length = length};
 
-	if (map->growth.count == GROWTH_MAX) {
+	if (map->growth.count == LIMIT_MAP_GROWTH) {
 		/* The list is full: keep every second reading, and halve the rate from now on. The first reading
 		 * stays. */
-		for (size_t i = begins_empty(map); i < GROWTH_MAX / 2; i++)
+		for (size_t i = begins_empty(map); i < LIMIT_MAP_GROWTH / 2; i++)
 			map->growth.items[i] = map->growth.items[2 * i + 1];
-		map->growth.count = GROWTH_MAX / 2;
+		map->growth.count = LIMIT_MAP_GROWTH / 2;
 	}
 	(void)vector_push(&map->growth, step);
 }
@@ -244,7 +244,7 @@ static struct mmt_error *take_text(struct recorder *recorder, struct traced_proc
 	struct mmt_error *error;
 	size_t length;
 
-	if (size > PERF_MAPS_BYTES_MAX - recorder->jobs.perf_map_bytes) {
+	if (size > LIMIT_RECORDED_PERF_MAPS_BYTES - recorder->jobs.perf_map_bytes) {
 		*refused_ret = "all perf maps of a recording together may have 256 MiB";
 		return NULL;
 	}
@@ -510,7 +510,7 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 
 static uint64_t find_room(const struct jitdump_notes *notes)
 {
-	return JITDUMPS_BYTES_MAX - notes->kept_bytes;
+	return LIMIT_RECORDED_JITDUMPS_BYTES - notes->kept_bytes;
 }
 
 /* Makes room by dropping dumps of ended programs, except those of the last program of each process. */

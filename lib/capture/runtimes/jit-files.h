@@ -88,7 +88,7 @@ struct noted_jitdump {
 
 struct jitdump_notes {
 	VECTOR(struct noted_jitdump) items;
-	uint64_t kept_bytes; /* size of all copies; at most JITDUMPS_BYTES_MAX */
+	uint64_t kept_bytes; /* size of all copies; at most LIMIT_RECORDED_JITDUMPS_BYTES */
 };
 
 /* Accepts a zeroed value. */
@@ -107,8 +107,8 @@ void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
  * written, unless the next one may have overwritten it. Lets the ring reader work in between. */
 struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns) MMT_MUST_CHECK;
 
-/* Encodes the section, which is empty if no jitdump was noted. Content beyond JITDUMPS_BYTES_MAX in total is left out
- * with a warning, beginning with the dumps of ended programs. Also warns about overwritten jitdumps. */
+/* Encodes the section, which is empty if no jitdump was noted. Content beyond LIMIT_RECORDED_JITDUMPS_BYTES in total is
+ * left out with a warning, beginning with the dumps of ended programs. Also warns about overwritten jitdumps. */
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

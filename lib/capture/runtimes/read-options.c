@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "capture/recorder.h"
 #include "trace/format/format.h"
-
-#define TEXT_BYTES_MAX (256u << 10)
 
 struct process_text {
 	char *bytes; /* a zero byte follows */
@@ -21,8 +20,8 @@ static void read_text(struct blocking_calls *calls, pid_t pid, const char *name,
 	CLEANUP(close) int fd = process_file_open(calls, pid, name);
 	ssize_t count = fd < 0 ? -1 : 1;
 
-	while (count > 0 && text->size < TEXT_BYTES_MAX) {
-		size_t room = TEXT_BYTES_MAX - text->size;
+	while (count > 0 && text->size < LIMIT_OPTION_TEXT_BYTES) {
+		size_t room = LIMIT_OPTION_TEXT_BYTES - text->size;
 
 		count =
 		    process_file_read(calls, pid, fd, text->bytes + text->size,
@@ -41,10 +40,10 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 
 	if (!process_table_find_begin(&recorder->processes, process->pid, clock_now_ns(), &began_ns) ||
 	    (process->options_read && process->options_ns == began_ns) ||
-	    recorder->jobs.options.values.count >= LIMIT_OPTIONS / 2)
+	    recorder->jobs.options.values.count >= LIMIT_OPTIONS)
 		return NULL;
-	arguments.bytes = malloc(TEXT_BYTES_MAX + 1);
-	variables.bytes = malloc(TEXT_BYTES_MAX + 1);
+	arguments.bytes = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
+	variables.bytes = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
 	if (arguments.bytes && variables.bytes) {
 		read_text(&recorder->calls, process->pid, "cmdline", &arguments);
 		read_text(&recorder->calls, process->pid, "environ", &variables);

@@ -15,20 +15,16 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "base/vector.h"
 
 #define MAGIC_1_16 0xfffffffau
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 
-#define FUNCTIONS_MAX (1u << 24)
-#define TEXT_MAX 4096	      /* of a name: many functions of a hostile file may share one of megabytes */
-#define VALUES_MAX (1u << 18) /* changes of a value within one function */
-
 /* Index of the inlining among the values and data of a function. */
 #define INLINED_VALUES 2
 #define INLINED_DATA 3
-#define FUNCTION_DATA_MAX 64
 
 /* Fields of runtime.moduledata, which begins with the addresses of the table and of its names. */
 #define MODULE_DATA_NAMES 8
@@ -80,7 +76,8 @@ static struct bytes bytes_at(const struct go_functions *functions, uint64_t part
 static const char *text_at(const struct go_functions *functions, uint64_t part, uint64_t offset)
 {
 	struct bytes rest = bytes_at(functions, part, offset);
-	struct bytes bytes = bytes_sub(&rest, bytes_left(&rest) < TEXT_MAX ? bytes_left(&rest) : TEXT_MAX);
+	struct bytes bytes =
+	    bytes_sub(&rest, bytes_left(&rest) < LIMIT_GO_NAME_BYTES ? bytes_left(&rest) : LIMIT_GO_NAME_BYTES);
 	const char *text = bytes_string(&bytes);
 
 	return *text ? text : NULL;
@@ -222,7 +219,8 @@ static bool read_header(struct go_functions *functions)
 	if (!bytes_ok(&bytes))
 		return false;
 	bytes = bytes_at(functions, functions->functions, 0);
-	functions->count = (size_t)bytes_count(&bytes, count, 2 * sizeof(uint32_t), FUNCTIONS_MAX);
+	functions->count =
+	    (size_t)bytes_at_most(&bytes, bytes_count(&bytes, count, 2 * sizeof(uint32_t)), LIMIT_GO_FUNCTIONS);
 	return functions->count > 0;
 }
 
@@ -324,7 +322,7 @@ static void read_inlining(const struct go_functions *functions, struct bytes byt
 	bool absolute = functions->magic == MAGIC_1_16;
 	uint64_t offset;
 
-	if (value_count <= INLINED_VALUES || value_count > FUNCTION_DATA_MAX || data_count <= INLINED_DATA)
+	if (value_count <= INLINED_VALUES || value_count > LIMIT_GO_FUNCTION_DATA || data_count <= INLINED_DATA)
 		return;
 	bytes_skip(&bytes, INLINED_VALUES * sizeof(uint32_t));
 	function->inlined = bytes_u32(&bytes);
@@ -389,7 +387,7 @@ static int32_t value_at(const struct go_functions *functions, const struct go_fu
 	uint64_t until = function->start;
 	uint32_t value = UINT32_MAX;
 
-	for (unsigned i = 0; offset && i < VALUES_MAX; i++) {
+	for (unsigned i = 0; offset && i < LIMIT_GO_VALUES; i++) {
 		uint64_t change = bytes_uleb128(&bytes);
 
 		if (!change && i)

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/strings.h"
 #include "base/vector.h"
@@ -43,8 +44,6 @@ struct elf_file {
 	bool has_interpreter; /* dynamically linked */
 };
 
-#define VDSO_MAX (64u << 10)
-#define SEGMENTS_MAX 4096
 #define PAGE_MASK 4095ULL /* the smallest page size; mappings begin and end on page boundaries */
 
 /* Open a regular file. Returns a descriptor or -1. Never blocks on a FIFO and never opens a device. */
@@ -88,7 +87,7 @@ static bool read_segments(struct elf_file *file)
 
 	if (elf_getphdrnum(file->elf, &count))
 		return true;
-	for (size_t i = 0; i < count && i < SEGMENTS_MAX; i++) {
+	for (size_t i = 0; i < count && i < LIMIT_SEGMENTS; i++) {
 		GElf_Phdr header;
 		struct elf_segment segment;
 
@@ -139,7 +138,7 @@ static size_t find_build_id(Elf *elf, const void **id_ret)
 		return (size_t)size;
 	if (elf_getphdrnum(elf, &count))
 		return 0;
-	for (size_t i = 0; i < count && i < SEGMENTS_MAX && gelf_getphdr(elf, (int)i, &header); i++) {
+	for (size_t i = 0; i < count && i < LIMIT_SEGMENTS && gelf_getphdr(elf, (int)i, &header); i++) {
 		size_t found = header.p_type == PT_NOTE ? find_note_build_id(elf, &header, id_ret) : 0;
 
 		if (found)
@@ -197,7 +196,7 @@ static struct mmt_error *open_vdso(uint16_t machine, const uint8_t *build_id, si
 	if (!header || header->e_ident[EI_CLASS] != ELFCLASS64)
 		return NULL;
 	file->image_size = (size_t)header->e_shoff + (size_t)header->e_shentsize * header->e_shnum;
-	if (file->image_size > VDSO_MAX || file->image_size < sizeof(*header))
+	if (file->image_size > LIMIT_VDSO_BYTES || file->image_size < sizeof(*header))
 		return NULL;
 	file->image = malloc(file->image_size);
 	if (!file->image)
@@ -373,7 +372,6 @@ static size_t elf_file_code_before(const struct elf_file *file, uint64_t address
 #define CALLS_KEPT (1u << 17)
 #define CALL_ADDRESS_BITS 46 /* larger addresses are not cached */
 #define CALL_PROGRAM_BITS 16
-
 
 struct module {
 	bool contains_coreclr, coreclr_looked_up;
@@ -843,7 +841,7 @@ int module_follows_call(struct module *module, uint64_t address)
 	return answer;
 }
 
-size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[MODULE_INLINE_MAX])
+size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[LIMIT_INLINED_FRAMES])
 {
 	open_symbols(module);
 	if (module->symbols)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "code/unwind/unwind.h"
 
 struct modules;
@@ -95,13 +96,11 @@ struct module_frame {
 	bool inlined; /* inlined into the next frame */
 };
 
-#define MODULE_INLINE_MAX 64
-
 /*
  * Names of the code at `address` (ELF virtual), innermost inlined function first; at least one frame. `for_lookup` is
  * the address itself for an instruction pointer, one less for a return address: the caller does the subtraction.
  */
-size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[MODULE_INLINE_MAX]);
+size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[LIMIT_INLINED_FRAMES]);
 
 const char *module_library_version(void);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/vector.h"
 
 /* Budget for applying ranges again after going back in time: at least this many, or all ranges this many times. */
@@ -113,7 +114,7 @@ struct mmt_error *code_timeline_create(const struct timed_range *ranges, size_t 
 	if (!timeline)
 		return &error_no_memory;
 	timeline->ranges = ranges;
-	timeline->count = count < CODE_TIMELINE_RANGES_MAX ? count : CODE_TIMELINE_RANGES_MAX;
+	timeline->count = count < LIMIT_TIMELINE_RANGES ? count : LIMIT_TIMELINE_RANGES;
 	timeline->reappliable = REAPPLIED_MIN;
 	if (timeline->count > REAPPLIED_MIN / REAPPLIED_TIMES)
 		timeline->reappliable = (uint64_t)timeline->count * REAPPLIED_TIMES;

@@ -11,7 +11,6 @@
 #include "base/errors.h"
 
 #define CODE_TIMELINE_NONE UINT32_MAX
-#define CODE_TIMELINE_RANGES_MAX (1u << 23)
 
 struct timed_range {
 	uint64_t start, end; /* end exclusive, greater than the start */
@@ -20,7 +19,7 @@ struct timed_range {
 
 struct code_timeline;
 
-/* Borrows the ranges: at most CODE_TIMELINE_RANGES_MAX, ascending by time. */
+/* Borrows the ranges: at most LIMIT_TIMELINE_RANGES, ascending by time. */
 struct mmt_error *code_timeline_create(const struct timed_range *ranges, size_t count,
 				       struct code_timeline **timeline_ret) MMT_MUST_CHECK;
 

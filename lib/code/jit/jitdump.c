@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/jit/code-timeline.h"
@@ -65,7 +66,7 @@ static bool add_place(struct jitdump *dump, uint64_t start, uint64_t size, uint6
 	dump->stats.refused += place.range.end < start;
 	if (place.range.end <= start)
 		return true;
-	if (dump->places.count == CODE_TIMELINE_RANGES_MAX) {
+	if (dump->places.count == LIMIT_TIMELINE_RANGES) {
 		dump->stats.dropped++;
 		return true;
 	}

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/vector.h"
 #include "code/jit/code-timeline.h"
 
@@ -96,7 +97,7 @@ static bool add_line(struct perf_map *map, struct bytes line, bool complete, uin
 	}
 	if (!size)
 		return true;
-	if (map->ranges.count == CODE_TIMELINE_RANGES_MAX) {
+	if (map->ranges.count == LIMIT_TIMELINE_RANGES) {
 		map->stats.dropped++;
 		return true;
 	}

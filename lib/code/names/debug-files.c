@@ -19,8 +19,7 @@
 
 #include "base/compression.h"
 #include "base/cleanup.h"
-
-#define BUILD_ID_BYTES_MAX 64
+#include "base/limits.h"
 
 static const char *text_attribute(Dwarf_Die *die, unsigned name)
 {
@@ -64,12 +63,12 @@ char *debug_part_of_unit(Dwarf_Die *skeleton)
 
 char *debug_part_supplement(Dwarf *dwarf)
 {
-	char id[2 * BUILD_ID_BYTES_MAX + 1] = "", *text;
+	char id[2 * LIMIT_BUILD_ID_BYTES + 1] = "", *text;
 	const char *path = NULL;
 	const void *build_id;
 	ssize_t size = dwelf_dwarf_gnu_debugaltlink(dwarf, &path, &build_id);
 
-	if (size <= 0 || size > BUILD_ID_BYTES_MAX)
+	if (size <= 0 || size > LIMIT_BUILD_ID_BYTES)
 		return NULL;
 	for (ssize_t i = 0; i < size; i++)
 		snprintf(&id[2 * i], 3, "%02x", ((const uint8_t *)build_id)[i]);
@@ -167,14 +166,14 @@ bool debug_places_block(const char *module, const char *link)
 	       (resolved && strcmp(resolved, module) != 0 && module_blocks(resolved, link));
 }
 
-#define ID_PATH_BYTES (sizeof(DEBUG_DIRECTORY "/.build-id//.debug") + 2 * BUILD_ID_BYTES_MAX)
+#define ID_PATH_BYTES (sizeof(DEBUG_DIRECTORY "/.build-id//.debug") + 2 * LIMIT_BUILD_ID_BYTES)
 
 /* False: no such build-id. */
 static bool write_id_path(const uint8_t *build_id, size_t size, char path[ID_PATH_BYTES])
 {
-	char hex[2 * BUILD_ID_BYTES_MAX + 1] = "";
+	char hex[2 * LIMIT_BUILD_ID_BYTES + 1] = "";
 
-	if (size < 2 || size > BUILD_ID_BYTES_MAX)
+	if (size < 2 || size > LIMIT_BUILD_ID_BYTES)
 		return false;
 	for (size_t i = 0; i < size; i++)
 		snprintf(&hex[2 * i], 3, "%02x", build_id[i]);
@@ -248,10 +247,7 @@ bool debug_places_of_part_block(const char *file, const char *directory, const c
 	return beside_blocks(resolved ? resolved : file, directory, name);
 }
 
-#define EXPANDED_BYTES_MAX (UINT64_C(8) << 30)
-#define FREE_PART 2	   /* use at most this fraction of the free disk space */
-#define EXPANSION_MAX 1032 /* maximum expansion of a byte of deflated data */
-#define SECTION_NAMES_BYTES_MAX (1u << 20)
+#define FREE_PART 2 /* use at most this fraction of the free disk space */
 #define PIECE_BYTES (1u << 18)
 #define ALIGNMENT 16
 
@@ -330,7 +326,7 @@ static bool read_headers(struct expansion *expansion)
 		return false;
 	names = &expansion->sections[header->e_shstrndx];
 	if (names->sh_type != SHT_STRTAB || names->sh_flags & SHF_COMPRESSED ||
-	    names->sh_size > SECTION_NAMES_BYTES_MAX)
+	    names->sh_size > LIMIT_SECTION_NAMES_BYTES)
 		return false;
 	expansion->names_size = names->sh_size;
 	expansion->names = calloc(names->sh_size + 1, 1);
@@ -368,7 +364,7 @@ static bool read_compression(const struct expansion *expansion, const Elf64_Shdr
 	return section->sh_size > sizeof(*compression) &&
 	       read_at(expansion->from, compression, sizeof(*compression), section->sh_offset) &&
 	       (compression->ch_type == ELFCOMPRESS_ZLIB || compression->ch_type == COMPRESSED_ZSTD) &&
-	       compression->ch_size / EXPANSION_MAX <= section->sh_size;
+	       compression->ch_size / LIMIT_INFLATION <= section->sh_size;
 }
 
 /* Sections with functions and lines. */
@@ -402,15 +398,15 @@ static bool measure_section(const struct expansion *expansion, const Elf64_Shdr 
 	if (!is_kept(expansion, section))
 		return true;
 	if (is_compressed(section)) {
-		if (!read_compression(expansion, section, &compression) || compression.ch_size > EXPANDED_BYTES_MAX)
+		if (!read_compression(expansion, section, &compression) || compression.ch_size > LIMIT_EXPANDED_BYTES)
 			return false;
 		*expanded += compression.ch_size;
 		*zstd |= compression.ch_type == COMPRESSED_ZSTD;
 	}
-	if (compression.ch_size > EXPANDED_BYTES_MAX)
+	if (compression.ch_size > LIMIT_EXPANDED_BYTES)
 		return false;
 	*bytes += compression.ch_size + ALIGNMENT;
-	return *bytes <= EXPANDED_BYTES_MAX;
+	return *bytes <= LIMIT_EXPANDED_BYTES;
 }
 
 /*

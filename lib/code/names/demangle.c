@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/strings.h"
 
 /* libiberty.h requires this; <string.h> declares basename(). */
@@ -83,16 +84,10 @@ const char *synthesized_names_without_version(struct synthesized_names *names, c
 	return text ? *text : NULL;
 }
 
-/* Far beyond the names that compilers generate. References make the text of a hostile name grow exponentially. */
-#define MANGLED_MAX 16384
-#define TEXT_MAX (1u << 18)
-#define REREAD_MAX 8
-#define SEARCHED_MAX 32
-
 struct demangled_text {
 	VECTOR(char) characters;
 	jmp_buf too_long;
-	char without_packs[MANGLED_MAX];
+	char without_packs[LIMIT_MANGLED_BYTES];
 };
 
 /*
@@ -113,11 +108,11 @@ static void write_piece(const char *piece, size_t length, void *context)
 {
 	struct demangled_text *text = context;
 
-	for (size_t i = 0; i < length && text->characters.count < TEXT_MAX; i++) {
+	for (size_t i = 0; i < length && text->characters.count < LIMIT_DEMANGLED_BYTES; i++) {
 		if (!vector_push(&text->characters, piece[i]))
 			longjmp(text->too_long, 1);
 	}
-	if (text->characters.count == TEXT_MAX && may_leave(piece, length))
+	if (text->characters.count == LIMIT_DEMANGLED_BYTES && may_leave(piece, length))
 		longjmp(text->too_long, 1);
 }
 
@@ -138,7 +133,7 @@ static unsigned count_places(const char *name, char letter, const char *end)
  * follows. Nested ones double the time on each level, without producing text. */
 static bool is_read_again_and_again(const char *name)
 {
-	return strstr(name, "cv") && count_places(name, 'T', "_I") > REREAD_MAX;
+	return strstr(name, "cv") && count_places(name, 'T', "_I") > LIMIT_DEMANGLER_REREADS;
 }
 
 static void replace(char *name, const char *old, const char *new)
@@ -150,7 +145,7 @@ static void replace(char *name, const char *old, const char *new)
 /* Replace packs by references or signs, which the library writes without a search. */
 static bool can_be_written_without_packs(const char *name, struct demangled_text *text)
 {
-	memcpy(text->without_packs, name, strlen(name) + 1); /* shorter than MANGLED_MAX */
+	memcpy(text->without_packs, name, strlen(name) + 1); /* shorter than LIMIT_MANGLED_BYTES */
 	replace(text->without_packs, "Dp", "RR");
 	replace(text->without_packs, "sp", "ng");
 	return cplus_demangle_v3_callback(text->without_packs, DMGL_PARAMS | DMGL_ANSI, write_piece, text);
@@ -169,7 +164,7 @@ static bool is_searched_without_end(const char *name, struct demangled_text *tex
 		return false;
 	written = can_be_written_without_packs(name, text);
 	text->characters.count = 0;
-	return !written && count_places(name, 'S', "_") > SEARCHED_MAX;
+	return !written && count_places(name, 'S', "_") > LIMIT_DEMANGLER_SEARCHES;
 }
 
 static bool write_text(const char *name, struct demangled_text *text)
@@ -186,18 +181,15 @@ static bool write_text(const char *name, struct demangled_text *text)
 
 /* The library expands references to earlier parts again and again: the text at most doubles with each second one. It
  * recurses for each modifier of a type. */
-#define D_NAME_MAX 512
-#define D_REFERENCES_MAX 20
-
 static char *demangle_d(const char *name)
 {
 	size_t references = 0;
 
-	if (strnlen(name, D_NAME_MAX) == D_NAME_MAX)
+	if (strnlen(name, LIMIT_D_NAME_BYTES) == LIMIT_D_NAME_BYTES)
 		return NULL;
 	for (const char *place = name; (place = strchr(place, 'Q')); place++)
 		references++;
-	return references > D_REFERENCES_MAX ? NULL : dlang_demangle(name, DMGL_PARAMS | DMGL_ANSI);
+	return references > LIMIT_D_REFERENCES ? NULL : dlang_demangle(name, DMGL_PARAMS | DMGL_ANSI);
 }
 
 /* The library puts brackets around what is not a name of Ada. */
@@ -218,7 +210,7 @@ char *demangle(const char *name, bool ada)
 
 	if (starts_with(name, "_D"))
 		return demangle_d(name);
-	if (strnlen(name, MANGLED_MAX) == MANGLED_MAX)
+	if (strnlen(name, LIMIT_MANGLED_BYTES) == LIMIT_MANGLED_BYTES)
 		return NULL;
 	text = calloc(1, sizeof(*text)); /* longjmp() does not change it */
 	if (text && write_text(name, text) && vector_push(&text->characters, '\0')) {

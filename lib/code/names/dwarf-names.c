@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/names/debug-files.h"
@@ -17,12 +18,6 @@
 
 /* Maximum number of overlapping units, or functions, checked for an address, from the nearest start downwards. */
 #define OVERLAPPING_RANGES 16
-
-/* Limits far beyond the output of any compiler, against hostile files: nesting levels, ranges of the functions of one
- * unit, ranges checked for one address. */
-#define NESTING_MAX 64
-#define FUNCTION_RANGES_MAX (1u << 22)
-#define LOOKUP_RANGES_MAX (1u << 20)
 
 #define LOOKUP_BYTES (32u << 10) /* estimate per lookup: pages with a function here, a name there */
 #define RANGE_BYTES_MIN 3	 /* smallest encoding of a range in DWARF */
@@ -33,10 +28,6 @@
  * entries that contain the function's entry.
  */
 
-/* Limits far beyond the output of any compiler, against hostile files. */
-#define SCOPES_MAX (1u << 20) /* in one unit */
-#define REFERENCES_MAX 8      /* to follow from an entry to its declaration */
-#define NAME_MAX_BYTES 2048
 #define UNNAMED_MAX_BYTES 48
 
 #define NO_SCOPE UINT32_MAX
@@ -112,7 +103,7 @@ static bool add_scopes(struct unit_scopes *unit, Dwarf_Die *parent, uint32_t par
 		before = NO_SCOPE;
 		if (!is_scope(dwarf_tag(&die)) || !dwarf_haschildren(&die))
 			continue;
-		if (level == NESTING_MAX || unit->items.count == SCOPES_MAX)
+		if (level == LIMIT_DWARF_NESTING || unit->items.count == LIMIT_DWARF_SCOPES)
 			return false;
 		before = (uint32_t)unit->items.count;
 		if (!vector_push(&unit->items,
@@ -166,14 +157,14 @@ static uint32_t find_scope_at(const struct unit_scopes *unit, Dwarf_Off offset)
 
 /* Built from end to start, because scopes are found from the inside out. */
 struct scope_text {
-	char bytes[NAME_MAX_BYTES];
+	char bytes[LIMIT_DWARF_NAME_BYTES];
 	size_t start;
 };
 
 /* False: no room. */
 static bool prepend(struct scope_text *text, const char *piece)
 {
-	size_t length = strnlen(piece, NAME_MAX_BYTES);
+	size_t length = strnlen(piece, LIMIT_DWARF_NAME_BYTES);
 
 	if (length >= text->start)
 		return false;
@@ -208,7 +199,7 @@ static void find_declaration(Dwarf_Die *die)
 	static const unsigned references[] = {DW_AT_abstract_origin, DW_AT_specification};
 	Dwarf_Attribute attribute;
 
-	for (int i = 0; i < REFERENCES_MAX; i++) {
+	for (int i = 0; i < LIMIT_DWARF_REFERENCES; i++) {
 		Dwarf_Die next;
 		bool moved = false;
 
@@ -257,7 +248,7 @@ static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, 
 	const struct unit_scopes *unit = find_unit_scopes(scopes, &die);
 	uint32_t scope = unit ? find_scope_at(unit, dwarf_dieoffset(&die)) : NO_SCOPE;
 
-	for (int level = 0; level < NESTING_MAX && scope != NO_SCOPE; level++) {
+	for (int level = 0; level < LIMIT_DWARF_NESTING && scope != NO_SCOPE; level++) {
 		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->items.items[scope].start, &die))
 			return false;
 		if (dwarf_tag(&die) == DW_TAG_subprogram)
@@ -276,7 +267,7 @@ static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, 
 static const char *make_name(struct debug_scopes *scopes, Dwarf_Die *declaration)
 {
 	const char *name = dwarf_diename(declaration);
-	struct scope_text text = {.start = NAME_MAX_BYTES - 1};
+	struct scope_text text = {.start = LIMIT_DWARF_NAME_BYTES - 1};
 	size_t own;
 
 	if (!name || !is_cplusplus(declaration) || !prepend(&text, name))
@@ -575,7 +566,7 @@ static bool add_function(struct dwarf_names *names, struct unit *unit, Dwarf_Die
 	ptrdiff_t offset = 0;
 
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (unit->functions.count == FUNCTION_RANGES_MAX) {
+		if (unit->functions.count == LIMIT_DWARF_FUNCTION_RANGES) {
 			names->limited = true;
 			return true;
 		}
@@ -619,7 +610,7 @@ static bool add_functions(struct dwarf_names *names, struct unit *unit, Dwarf_Di
 			names->damaged = true;
 			return true;
 		}
-		if (level > NESTING_MAX) {
+		if (level > LIMIT_DWARF_NESTING) {
 			names->limited = true;
 			return true;
 		}
@@ -717,7 +708,7 @@ static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t addre
 static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *scopes,
 			  size_t limit)
 {
-	uint32_t budget = LOOKUP_RANGES_MAX;
+	uint32_t budget = LIMIT_DWARF_LOOKUP_RANGES;
 	Dwarf_Die die;
 	size_t count = 0;
 
@@ -727,7 +718,7 @@ static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t
 	for (int level = 0; find_scope(names, &die, address, &budget); level++) {
 		bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
 
-		if (level == NESTING_MAX || (inlined && count == limit)) {
+		if (level == LIMIT_DWARF_NESTING || (inlined && count == limit)) {
 			names->limited = true;
 			break;
 		}

@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
-
-/* close libdw's Dwarf to free its memory after this many lines */
-#define LINES_HELD_MAX (1u << 15)
 
 #define NO_FILE UINT32_MAX
 
@@ -252,7 +250,7 @@ const struct unit_lines *line_tables_of_unit(struct line_tables *tables, Dwarf_D
 			die = *unit;
 		if (!read_lines(tables, &die, lines))
 			lines->readable = false;
-		if (tables->held >= LINES_HELD_MAX)
+		if (tables->held >= LIMIT_LINES_HELD)
 			close_reading(tables);
 	}
 	return lines && lines->readable ? lines : NULL;

@@ -13,6 +13,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/strings.h"
 #include "code/names/debug-files.h"
 #include "code/names/demangle.h"
@@ -21,17 +22,11 @@
 /* Maximum number of symbols before an address that are checked, from the nearest downwards. */
 #define OVERLAPPING_SYMBOLS 64
 
-/* Enough to choose among names; in a hostile file many symbols may share a name of megabytes. */
-#define COMPARED_LENGTH_MAX 1024
-
-/* Approximate maximum of an expanded file in memory. */
-#define IMAGE_BYTES_MAX (32u << 20)
-
 struct symbol {
 	uint64_t start, end; /* an unsized symbol ends at the next symbol or with its section */
 	const char *name;
 	uint32_t index;	 /* index in the file's table */
-	uint16_t length; /* of the name, at most COMPARED_LENGTH_MAX */
+	uint16_t length; /* of the name, at most LIMIT_COMPARED_NAME_BYTES */
 	uint8_t rank;	 /* among aliases; lower is better */
 	bool sized, measured;
 };
@@ -247,7 +242,7 @@ static bool add_symbol(struct symbols *symbols, int index)
 				.end = address - symbols->bias + symbol.st_size,
 				.name = name,
 				.index = (uint32_t)index,
-				.length = (uint16_t)strnlen(name, COMPARED_LENGTH_MAX),
+				.length = (uint16_t)strnlen(name, LIMIT_COMPARED_NAME_BYTES),
 				.rank = rank_symbol(&symbol, name),
 				.sized = symbol.st_size > 0};
 	if (!entry.sized)
@@ -273,7 +268,7 @@ static void add_go_functions(struct symbols *symbols)
 		entry = (struct symbol){.start = function.start,
 					.end = function.end,
 					.name = function.name,
-					.length = (uint16_t)strnlen(function.name, COMPARED_LENGTH_MAX),
+					.length = (uint16_t)strnlen(function.name, LIMIT_COMPARED_NAME_BYTES),
 					.rank = RANK_GO,
 					.sized = true};
 		if (!vector_push(&symbols->table, entry))
@@ -446,7 +441,7 @@ static void release_read(struct symbols *symbols)
 	if (!symbols->image || !symbols->dwarf_names)
 		return;
 	now = dwarf_names_bytes_read(symbols->dwarf_names);
-	if (now - symbols->image_released_at < IMAGE_BYTES_MAX)
+	if (now - symbols->image_released_at < LIMIT_EXPANDED_FILE_BYTES)
 		return;
 	symbols->image_released_at = now;
 	debug_image_release(symbols->image);
@@ -531,7 +526,7 @@ static const struct symbol *symbol_at(const struct symbols *symbols, uint64_t st
 /* Whether a mangled name belongs to the function: the linker may have folded identical functions. */
 static bool is_mangled_name_of(const char *mangled, const char *function)
 {
-	char piece[COMPARED_LENGTH_MAX];
+	char piece[LIMIT_COMPARED_NAME_BYTES];
 	int length;
 
 	if (mangled[0] != '_' || mangled[1] != 'Z')
@@ -609,8 +604,8 @@ static const char *full_path(struct symbols *symbols, const struct debug_frame *
 
 static size_t find_go_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
 {
-	struct go_frame found[MODULE_INLINE_MAX];
-	size_t count = symbols->go ? go_functions_frames(symbols->go, address, found, MODULE_INLINE_MAX) : 0;
+	struct go_frame found[LIMIT_INLINED_FRAMES];
+	size_t count = symbols->go ? go_functions_frames(symbols->go, address, found, LIMIT_INLINED_FRAMES) : 0;
 
 	for (size_t i = 0; i < count; i++) {
 		frames[i] = (struct module_frame){.source_file = found[i].source_file,
@@ -624,13 +619,13 @@ static size_t find_go_names(struct symbols *symbols, uint64_t address, struct mo
 
 static size_t find_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
 {
-	struct debug_frame debug[MODULE_INLINE_MAX];
+	struct debug_frame debug[LIMIT_INLINED_FRAMES];
 	const struct symbol *symbol = find_symbol(symbols, address);
 	size_t count = 0;
 
 	if (symbols->dwarf_names)
 		count = dwarf_names_find(symbols->dwarf_names, address + symbols->bias - symbols->debug_bias, debug,
-					 MODULE_INLINE_MAX);
+					 LIMIT_INLINED_FRAMES);
 	for (size_t i = 0; i < count; i++) {
 		frames[i] = (struct module_frame){.source_file = full_path(symbols, &debug[i]),
 						  .source_line = debug[i].source_line,
@@ -650,7 +645,7 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct modul
 	return 1;
 }
 
-size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[MODULE_INLINE_MAX])
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES])
 {
 	size_t count;
 

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/elf/go-functions.h"
@@ -35,7 +36,7 @@ void symbols_use_go(struct symbols *symbols, const struct go_functions *function
 void symbols_destroy(struct symbols *symbols);
 
 /* See module_names(). Strings live as long as `symbols`. */
-size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[MODULE_INLINE_MAX]);
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES]);
 
 /* The symbol's own name, without lines and inlined functions; NULL: none. */
 const char *symbols_function(struct symbols *symbols, uint64_t address);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 
@@ -36,7 +37,6 @@ enum cfi_machine_step {
 	CFI_MACHINE_FAILED, /* invalid instruction: the current row and all rows after it are unknown */
 };
 
-#define SAVED_STATES_MAX 128
 #define EXPRESSIONS_MAX 0xffff
 
 #define OPERAND_MASK 0x3f /* operands inside the instruction byte */
@@ -177,7 +177,7 @@ static void change_cfa(struct bytes *from, struct cfi_machine *machine, bool of_
 
 static void save_state(struct bytes *from, struct cfi_machine *machine)
 {
-	if (machine->saved.count == SAVED_STATES_MAX)
+	if (machine->saved.count == LIMIT_CFI_SAVED_STATES)
 		bytes_fail(from, "too many saved states");
 	else if (!vector_push(&machine->saved, machine->state))
 		machine->no_memory = true;
@@ -388,13 +388,9 @@ static bool cfi_machine_run_cie(struct cfi_machine *machine)
 #define NO_ROW 0	 /* kind of a gap; other kinds are an index plus 1 */
 #define ENTRY_END 0xffff /* kind of the end of an entry, after its last row */
 #define KINDS_MAX 0xfffe /* distinct rows */
-#define STARTS_MAX (1u << 26)
 #define NO_ROWS                                                                                                        \
 	UINT32_MAX /* `rows` of an entry in the index: compiled, and without any; else one more than an index          \
 		    */
-
-/* Instructions executed per byte of a section: instructions of entries do not overlap, and a CIE is short. */
-#define RUNS_MAX 4
 
 /* Identity of a row, including its rules. */
 struct row_key {
@@ -464,7 +460,7 @@ struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_
 	rows->section = *section;
 	rows->machine.section = &rows->section;
 	rows->machine.expressions = &rows->texts;
-	rows->bytes_left = (uint64_t)section->size * RUNS_MAX;
+	rows->bytes_left = (uint64_t)section->size * LIMIT_CFI_RUNS;
 	*rows_ret = rows;
 	return NULL;
 }
@@ -585,7 +581,7 @@ static void begin_row(struct cfi_rows *rows, size_t first, uint64_t start, uint1
 {
 	bool same = rows->kinds.count > first && rows->kinds.items[rows->kinds.count - 1] == kind;
 
-	if (rows->kinds.count >= STARTS_MAX ||
+	if (rows->kinds.count >= LIMIT_CFI_ROWS ||
 	    (!same && (!vector_push(&rows->starts, (uint32_t)start) || !vector_push(&rows->kinds, kind))))
 		rows->machine.no_memory = true;
 }
@@ -671,7 +667,7 @@ static bool compile(struct cfi_rows *rows, struct cfi_index_entry *entry)
 static bool rebuild_index(struct cfi_rows *rows)
 {
 	rows->starts.count = rows->kinds.count = rows->described_count = 0;
-	rows->bytes_left = (uint64_t)rows->section.size * RUNS_MAX;
+	rows->bytes_left = (uint64_t)rows->section.size * LIMIT_CFI_RUNS;
 	return cfi_index_scan(&rows->section, &rows->index);
 }
 

@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
+
 /* The entries of a section, and the index of its functions. */
 
 #define LENGTH_64_BIT 0xffffffffu
-
-/* Far beyond any compiler's output. This bounds the cost of reading a CIE, because each FDE may have its own. */
-#define AUGMENTATION_MAX 32
-#define CIE_INSTRUCTIONS_MAX 1024
 
 /* An entry of the section. */
 struct cfi_table_entry {
@@ -118,8 +116,8 @@ static void read_augmentation(const char *letters, struct bytes *data, struct cf
 static void read_cie(struct bytes bytes, struct cfi_cie *cie)
 {
 	uint8_t version = bytes_u8(&bytes);
-	struct bytes text =
-	    bytes_over(bytes.position, bytes_left(&bytes) < AUGMENTATION_MAX ? bytes_left(&bytes) : AUGMENTATION_MAX);
+	struct bytes text = bytes_over(
+	    bytes.position, bytes_left(&bytes) < LIMIT_CFI_AUGMENTATION ? bytes_left(&bytes) : LIMIT_CFI_AUGMENTATION);
 	const char *augmentation = bytes_string(&text);
 	uint64_t return_column;
 
@@ -149,7 +147,7 @@ static void read_cie(struct bytes bytes, struct cfi_cie *cie)
 	}
 	cie->instructions = bytes;
 	cie->return_column = (uint8_t)return_column;
-	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS && bytes_left(&bytes) <= CIE_INSTRUCTIONS_MAX;
+	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS && bytes_left(&bytes) <= LIMIT_CFI_CIE_BYTES;
 }
 
 static bool read_entry_at(const struct cfi_section *section, uint64_t offset, struct cfi_table_entry *entry)
@@ -209,7 +207,7 @@ static bool cfi_entries_next(const struct cfi_section *section, size_t *position
 	struct bytes cursor;
 	struct cfi_table_entry entry = {0};
 
-	if (section->size >= CFI_SECTION_MAX || *position >= section->size)
+	if (section->size >= LIMIT_CFI_SECTION_BYTES || *position >= section->size)
 		return false;
 	cursor = bytes_over(section->bytes + *position, section->size - *position);
 	if (!read_entry(section, &cursor, &entry) || (section->ends_with_terminator && !bytes_left(&entry.bytes)))
@@ -263,7 +261,7 @@ static bool read_header(const struct cfi_section *section, struct cfi_index *ind
 		return false;
 	bytes_skip(&bytes, 4);
 	count = bytes_u32(&bytes);
-	if (!bytes_ok(&bytes) || !count || count > bytes_left(&bytes) / 8 || section->size >= CFI_SECTION_MAX ||
+	if (!bytes_ok(&bytes) || !count || count > bytes_left(&bytes) / 8 || section->size >= LIMIT_CFI_SECTION_BYTES ||
 	    count > section->size / ENTRY_BYTES_MIN)
 		return false;
 	for (uint64_t i = 0; i < count; i++) {
@@ -321,9 +319,6 @@ size_t cfi_index_up_to(const struct cfi_index *index, uint64_t address)
 }
 
 /* The sections of an ELF file. */
-
-/* No compressed section grows by more than this factor. */
-#define INFLATION_MAX 1032
 
 /* Tables are loaded on demand; .debug_frame only if .eh_frame has no row. */
 struct cfi_source {
@@ -486,7 +481,7 @@ static struct cfi_section find_eh_frame(Elf *elf)
 /* Whether a section claims a plausible decompressed size. */
 static bool is_plausible_size(uint64_t compressed, uint64_t size)
 {
-	return size < CFI_SECTION_MAX && size / INFLATION_MAX <= compressed;
+	return size < LIMIT_CFI_SECTION_BYTES && size / LIMIT_INFLATION <= compressed;
 }
 
 static struct cfi_section find_debug_frame(Elf *elf)

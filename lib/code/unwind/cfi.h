@@ -19,8 +19,6 @@
 
 /* The entries (CIEs and FDEs) of a section. The input may be arbitrary bytes; invalid entries are ignored. */
 
-#define CFI_SECTION_MAX (1u << 28)
-
 struct cfi_section {
 	const uint8_t *bytes; /* of a 64-bit program, little endian */
 	size_t size;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 
 /* Expressions may use only the registers below. */
 #if defined(__x86_64__)
@@ -39,9 +40,7 @@ int search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *i
 
 #define IMAGE_MAX 4096
 #define IMAGE_DISTANCE 0x10000 /* distance from the code */
-#define EXPRESSION_MAX 256
-#define ACCESSES_MAX 20000 /* words read in one step; real programs need up to 2,000 */
-#define TABLE_WORDS 2	   /* one entry: the offsets of the function and of its FDE, 4 bytes each */
+#define TABLE_WORDS 2	       /* one entry: the offsets of the function and of its FDE, 4 bytes each */
 
 struct step {
 	uint8_t image[IMAGE_MAX];
@@ -125,7 +124,7 @@ static bool is_safe(const struct cfi_expression *expression)
 {
 	struct bytes bytes = bytes_over(expression->bytes, expression->size);
 
-	if (!expression->size || expression->size > EXPRESSION_MAX)
+	if (!expression->size || expression->size > LIMIT_EXPRESSION_BYTES)
 		return false;
 	while (bytes_left(&bytes)) {
 		unsigned operands = operands_of(bytes_u8(&bytes));
@@ -337,7 +336,7 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
 	uint64_t word = 0, offset = address - step->image_address;
 
 	(void)space;
-	if (write || ++step->accesses > ACCESSES_MAX)
+	if (write || ++step->accesses > LIMIT_EXPRESSION_READS)
 		return -UNW_EINVAL;
 	if (offset < IMAGE_MAX) {
 		/* Bytes after the end read as zero: no-ops. */

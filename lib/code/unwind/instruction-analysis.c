@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/unwind/instruction-analysis.h"
 
+#include "base/limits.h"
+
 enum {
 	FRAME_POINTER = 6,
 	STACK_POINTER = 7,
@@ -328,8 +330,8 @@ uint64_t function_range_find(struct disassembly *disassembly, const struct analy
 {
 	uint64_t address = start, furthest = start;
 
-	if (limit <= start || limit - start > FUNCTION_RANGE_MAX)
-		limit = start + FUNCTION_RANGE_MAX;
+	if (limit <= start || limit - start > LIMIT_FUNCTION_RANGE_BYTES)
+		limit = start + LIMIT_FUNCTION_RANGE_BYTES;
 	while (address < limit) {
 		const uint8_t *bytes = NULL;
 		size_t size = code->read(code->context, address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);

@@ -52,8 +52,6 @@ const struct cfi_row *deduced_row_get(struct deduced_row *deduced);
 
 /* Finds the end of a function with a known start by following its instructions. */
 
-#define FUNCTION_RANGE_MAX 65536
-
 /* Maximum length of a function if its instructions do not show the end. */
 #define FUNCTION_RANGE_GUESSED 4096
 

@@ -72,7 +72,7 @@ struct unwind_state {
 	struct unwind_value registers[UNWIND_REGISTERS]; /* only the stack pointer's is always current, see
 							    unwind_current() */
 	uint16_t applied[UNWIND_REGISTERS];		 /* per register: how many queued frames were applied to it */
-	struct unwind_left *left;			 /* UNWIND_FRAMES_MAX entries */
+	struct unwind_left *left;			 /* LIMIT_UNWIND_FRAMES entries */
 	uint16_t left_count;
 	uint64_t fetched; /* the dump is prefetched up to this offset */
 	uint64_t address;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/map.h"
 #include "code/unwind/unwind-state.h"
 
@@ -127,7 +128,7 @@ static struct unwind_value unwind_register(const struct unwind_input *input, uns
 /* False: there are too many frames. */
 static bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
 {
-	if (result->frame_count == UNWIND_FRAMES_MAX)
+	if (result->frame_count == LIMIT_UNWIND_FRAMES)
 		return false;
 	result->frames[result->frame_count++] = *frame;
 	return true;
@@ -479,7 +480,7 @@ static enum mmt_stack_end walk_stack(struct unwind_state *state)
 void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
 {
-	struct unwind_left left[UNWIND_FRAMES_MAX];
+	struct unwind_left left[LIMIT_UNWIND_FRAMES];
 	struct unwind_state state = {
 	    .rules = rules, .input = input, .callbacks = callbacks, .result = result, .left = left};
 	bool have_registers = rules && input->registers && input->registers->known >> rules->instruction_pointer & 1 &&

@@ -22,6 +22,7 @@
 #include <mmtrace/report.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/registers.h"
 #include "code/unwind/cfi.h"
 
@@ -128,8 +129,7 @@ struct unwind_read {
 #define UNWIND_STACK_REACH (8u << 20)
 #define UNWIND_READ_REGISTER 0x80000000u
 
-#define UNWIND_FRAMES_MAX 1024
-#define UNWIND_READS_MAX (4 * UNWIND_FRAMES_MAX)
+#define UNWIND_READS_MAX (4 * LIMIT_UNWIND_FRAMES)
 
 struct unwind_rules; /* of one architecture */
 
@@ -137,7 +137,7 @@ extern const struct unwind_rules unwind_rules_x86_64;
 
 struct unwind_result {
 	const struct unwind_rules *rules; /* of the architecture */
-	struct unwind_frame frames[UNWIND_FRAMES_MAX];
+	struct unwind_frame frames[LIMIT_UNWIND_FRAMES];
 	size_t frame_count;
 	enum mmt_stack_end end;
 	bool spliced; /* the callchain provided the last frames */

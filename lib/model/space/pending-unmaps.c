@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "model/space/snapshot-check.h"
 
 #define PENDING_UNMAP_NS 1000000000ULL /* contended unmaps have been observed to wait for 23 ms */
-#define PENDING_UNMAPS_MAXIMUM 1024
-#define KEPT_PIECES 64 /* spare room for the next call */
+#define KEPT_PIECES 64		       /* spare room for the next call */
 
 static void remove_pending_unmap(struct space *space, size_t index)
 {
@@ -53,7 +53,7 @@ static bool set_aside(struct space *space, const struct space_call *call, uint64
 {
 	struct pending_unmap pending_unmap = {.range = {start, end}, .time_ns = call->time_ns, .thread = call->thread};
 
-	if (space->pending_unmaps.count == PENDING_UNMAPS_MAXIMUM)
+	if (space->pending_unmaps.count == LIMIT_PENDING_UNMAPS)
 		give_up(space, 0);
 	for (size_t i = 0; i < saved->count; i++) {
 		if (!intervals_insert(&pending_unmap.saved, &saved->items[i], 0)) {

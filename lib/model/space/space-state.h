@@ -33,8 +33,6 @@ struct aio_ring {
 	bool settled;  /* its io_setup has returned */
 };
 
-#define RINGS_MAXIMUM 1024
-
 /* See snapshot-check.h: ranges where the model differs from the kernel's maps, with the time of the first reading that
  * showed it. */
 struct findings {
@@ -67,13 +65,13 @@ struct space {
 	const uint64_t *common_losses;		  /* counted by the caller; may be NULL */
 	uint64_t losses_at_exec, losses_at_break; /* values of space_losses() at the last exec and the last break */
 	bool break_known;
-	uint64_t program_break; /* page aligned */
-	uint64_t break_before;	/* shortly before the recording began; 0: not known */
-	uint64_t lowest_break;	/* that a call of this program returned; UINT64_MAX: none did */
+	uint64_t program_break;	  /* page aligned */
+	uint64_t break_before;	  /* shortly before the recording began; 0: not known */
+	uint64_t lowest_break;	  /* that a call of this program returned; UINT64_MAX: none did */
 	uint64_t undecided_bytes; /* of the first growth of the break: it may be older than the recording */
-	uint64_t older_bytes;	/* heap that the model has from calls, but the first snapshot shows to be older */
-	uint64_t first_older;	/* its lowest address */
-	bool read_implies_exec; /* the process's personality, deduced from MMAP2 records */
+	uint64_t older_bytes;	  /* heap that the model has from calls, but the first snapshot shows to be older */
+	uint64_t first_older;	  /* its lowest address */
+	bool read_implies_exec;	  /* the process's personality, deduced from MMAP2 records */
 	struct kernel_rules rules;
 
 	VECTOR(struct aio_ring) rings; /* oldest first */
@@ -95,9 +93,9 @@ struct space {
 	uint64_t reconcile_ns;		/* when the first of `found` was read; UINT64_MAX: there are none */
 	uint64_t reconciled_ns;		/* time of the last reconciliation */
 	struct space_check check;
-	uint64_t now_ns;			/* time of the call being applied; 0: none */
-	pieces released;			/* by the call being applied; empty between calls, but keeps its
-						   memory */
+	uint64_t now_ns; /* time of the call being applied; 0: none */
+	pieces released; /* by the call being applied; empty between calls, but keeps its
+			    memory */
 };
 
 static inline uint64_t space_losses(const struct space *space)
@@ -168,9 +166,8 @@ bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end);
 static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
 {
 	/* Fast path: long after a snapshot nothing is left to resolve. */
-	return !(space->unknown.count | space->snapshot_races.count |
-		 space->found.differing.count | space->found.unrecorded.count | space->finding.differing.count |
-		 space->finding.unrecorded.count) ||
+	return !(space->unknown.count | space->snapshot_races.count | space->found.differing.count |
+		 space->found.unrecorded.count | space->finding.differing.count | space->finding.unrecorded.count) ||
 	       space_edit_touch_some(space, start, end);
 }
 

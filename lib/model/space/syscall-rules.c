@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "model/space/pending-unmaps.h"
 #include "model/space/snapshot-check.h"
 #include "model/space/space.h"
@@ -623,7 +624,7 @@ static bool make_ring(struct space *space, const struct space_mmap2 *mmap2_recor
 					  .allocation = ALLOCATION_KERNEL,
 					  .commit = space_edit_commit(&mmap2_record->attributes)};
 
-	if (space->rings.count == RINGS_MAXIMUM)
+	if (space->rings.count == LIMIT_AIO_RINGS)
 		remove_ring(space, space->rings.items);
 	return vector_push(&space->rings, ring) &&
 	       pending_unmaps_place(space, setup, mmap2_record->start, mmap2_record->end, &mmap2_record->attributes) &&

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/api.h"
+#include "base/limits.h"
 #include "base/saturating-sum.h"
 #include "output/escape.h"
 
@@ -196,7 +197,7 @@ uint64_t export_number(struct intern *table, const void *key, size_t size, bool 
 void export_begin_buffers(struct buffer *const *buffers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		buffer_init(buffers[i], EXPORT_BUFFER_MAX);
+		buffer_init(buffers[i], LIMIT_EXPORT_BYTES);
 }
 
 struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count, struct mmt_error *error)

@@ -65,7 +65,7 @@ void export_put_escaped(struct buffer *buffer, const char *text);
  * memory. */
 uint64_t export_number(struct intern *table, const void *key, size_t size, bool *new_ret, bool *failed);
 
-/* What a format puts together in several buffers: all of them begin empty, with EXPORT_BUFFER_MAX. */
+/* What a format puts together in several buffers: all of them begin empty, with LIMIT_EXPORT_BYTES. */
 void export_begin_buffers(struct buffer *const *buffers, size_t count);
 
 /* Frees them. Returns `error`, or if that is NULL the first error of a buffer. */
@@ -88,9 +88,6 @@ void export_by_process_deinit(struct export_by_process *by_process);
 
 /* Close a stream of gzip_open(). Errors of `below` are not returned: the caller detects them. */
 struct mmt_error *export_close_gzip(FILE *stream, FILE *below) MMT_MUST_CHECK;
-
-/* The maximum size of a buffer of strings and names. */
-#define EXPORT_BUFFER_MAX (64u << 20)
 
 /* The lifetimes of a report's parts as events in time order, for formats that have events. A lifetime begins with an
  * allocation, and ends with a release unless it is still mapped at the end. In each step, releases of older memory come

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "output/export/export-report.h"
 
@@ -203,7 +204,7 @@ static struct mmt_error *put_file(struct heaptrack *heaptrack)
 	const struct mmt_report *report = heaptrack->export->report;
 	struct mmt_error *error;
 
-	buffer_init(&heaptrack->text, EXPORT_BUFFER_MAX);
+	buffer_init(&heaptrack->text, LIMIT_EXPORT_BYTES);
 	fprintf(heaptrack->stream, "v %x %x\n", HEAPTRACK_VERSION, FILE_VERSION);
 	export_put_escaped(&heaptrack->text, report->input);
 	fprintf(heaptrack->stream, "X mmtrace export %.*s\n", (int)heaptrack->text.size,

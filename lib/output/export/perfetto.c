@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "output/export/export-report.h"
 
 #define TRACE_PACKET 1 /* the only field of a trace */
-#define REGIONS_MAX 1000
 #define MAPPING_END (1ull << 47)
 #define HEAP_NAME_BYTES 32
 
@@ -449,7 +449,7 @@ static struct mmt_error *put_heaps(struct perfetto *perfetto)
 
 	if (!find_runs(perfetto))
 		return &error_no_memory;
-	buffer_init(&profile, EXPORT_BUFFER_MAX);
+	buffer_init(&profile, LIMIT_EXPORT_BYTES);
 	for (enum mmt_class memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++)
 		put_heap(perfetto, memory_class, &profile);
 	error = buffer_finish(&profile);
@@ -622,7 +622,7 @@ static void put_regions(struct perfetto *perfetto)
 	}
 	qsort_r(perfetto->events.items, perfetto->events.count, sizeof(*perfetto->events.items), compare_regions,
 		(void *)report);
-	for (size_t i = 0; i < perfetto->events.lifetime_count && i < REGIONS_MAX; i++)
+	for (size_t i = 0; i < perfetto->events.lifetime_count && i < LIMIT_PERFETTO_REGIONS; i++)
 		put_region(perfetto, &perfetto->events.items[i], uuid++);
 }
 

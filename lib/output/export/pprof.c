@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/strings.h"
 #include "output/export/export-report.h"
@@ -344,7 +345,7 @@ static void put_samples(struct pprof *pprof)
 	const struct mmt_report *report = pprof->export->report;
 	struct buffer locations;
 
-	buffer_init(&locations, EXPORT_BUFFER_MAX);
+	buffer_init(&locations, LIMIT_EXPORT_BYTES);
 	for (size_t i = 0; i < report->part_count; i++) {
 		const struct mmt_part *part = &report->parts[i];
 

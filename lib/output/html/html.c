@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "output/escape.h"
@@ -28,7 +29,6 @@ struct page_lifetimes {
 	VECTOR(struct mmt_lifetime) current; /* of one part */
 };
 
-#define LIFETIMES_MAX 20000 /* of about 12 bytes each; or twice the number of parts, if that is more */
 #define STEPS_MIN 16
 #define UNIT_MAX 65536
 
@@ -78,7 +78,7 @@ static bool merge(struct page_lifetimes *lifetimes, const struct mmt_part *part)
 /* False: out of memory. */
 static bool page_lifetimes_init(struct page_lifetimes *lifetimes, const struct mmt_report *report)
 {
-	size_t limit = 2 * report->part_count > LIFETIMES_MAX ? 2 * report->part_count : LIFETIMES_MAX;
+	size_t limit = 2 * report->part_count > LIMIT_HTML_LIFETIMES ? 2 * report->part_count : LIMIT_HTML_LIFETIMES;
 	bool fits = false;
 
 	*lifetimes = (struct page_lifetimes){.merged = 1, .unit = 1};
@@ -164,8 +164,6 @@ struct page_source {
 };
 
 #define NO_STACK UINT32_MAX
-#define STRING_BYTES_MAX (1u << 20)
-#define READINGS_MAX 1000
 #define RECORDINGS_MAX 2
 
 enum frame_flag {
@@ -217,7 +215,7 @@ static const char *escape(struct page *page, const char *text)
 	struct mmt_error *error;
 
 	buffer_clear(&page->escaped);
-	while (page->escaped.size < STRING_BYTES_MAX / 2 && escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
+	while (page->escaped.size < LIMIT_HTML_STRING_BYTES / 2 && escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
 		buffer_put(&page->escaped, piece.text, piece.size);
 	buffer_put_u8(&page->escaped, 0);
 	error = buffer_finish(&page->escaped);
@@ -384,7 +382,7 @@ static void put_point(struct page *page, uint64_t time_ns, uint64_t bytes)
 /* If there are too many values, put the largest in each part of the time, so that the peak is visible. */
 static void put_readings(struct page *page, const struct mmt_report *report)
 {
-	size_t count = report->resident_reading_count, every = (count + READINGS_MAX - 1) / READINGS_MAX;
+	size_t count = report->resident_reading_count, every = (count + LIMIT_HTML_READINGS - 1) / LIMIT_HTML_READINGS;
 
 	document_open_array(page->document, "rss");
 	for (size_t first = 0; first < count; first += every) {
@@ -803,7 +801,7 @@ static struct mmt_error *page_data_write(const struct page_source *source, FILE 
 	struct page page = {.source = source};
 	struct mmt_error *error;
 
-	buffer_init(&page.escaped, STRING_BYTES_MAX);
+	buffer_init(&page.escaped, LIMIT_HTML_STRING_BYTES);
 	error = prepare(&page);
 	if (!error)
 		error = document_create_for_html(stream, &page.document);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "output/escape.h"
 
 #define DEPTH_MAX 16
 #define INDENT 2
-#define STRING_BYTES_MAX (64u << 20)
 
 struct document {
 	FILE *stream;
@@ -43,7 +43,7 @@ static struct mmt_error *create(FILE *stream, bool for_html, struct document **d
 		return &error_no_memory;
 	document->stream = stream;
 	document->compact = document->for_html = for_html;
-	buffer_init(&document->escaped, STRING_BYTES_MAX);
+	buffer_init(&document->escaped, LIMIT_JSON_STRING_BYTES);
 	open_nested(document, '{', '}');
 	*document_ret = document;
 	return NULL;

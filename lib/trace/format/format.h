@@ -163,39 +163,7 @@ enum note_kind {
 #define PSS_ID (SNAPSHOT_ID_FIRST + 0x50000)
 #define PSS_BYTES 56
 
-/* Hard limits for values that a reader accepts. */
-#define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of perf's tools are far below this */
-#define LIMIT_ATTRIBUTES 4096
-#define LIMIT_IDS (1u << 24)
-#define LIMIT_HUGETLB_DEVICES 1024
-#define LIMIT_SECTION_BYTES (1u << 30)
-#define LIMIT_UNPACKED_BYTES (1u << 30)	      /* of all sections in total, decompressed */
-#define UNPACKED_ANYWHERE_BYTES (48ULL << 20) /* and this, plus the following times the size of the file */
-#define UNPACKED_EXPANSION 12
-#define LIMIT_FRAME_BYTES (64u << 20) /* one compressed record, decompressed */
-#define LIMIT_CALLCHAIN 8192
-#define LIMIT_STACK_BYTES 65536
-#define LIMIT_PATH_BYTES 4096
-#define LIMIT_PROCESSES (1u << 22)
-#define LIMIT_PERF_MAP_BYTES (1u << 30)
-#define LIMIT_JITDUMP_BYTES (1u << 30)
-#define LIMIT_CODE_BYTES (256u << 20)
-#define LIMIT_CODE_CHANGES 16384 /* of one program */
-#define LIMIT_MARKS 65536
-#define LIMIT_OPTIONS (1u << 20)
-#define LIMIT_RESIDENT_RUNS (1u << 24)	  /* kept at a time, of readings during the recording */
-#define LIMIT_HUGE_SAMPLES (1u << 20)	  /* of a process */
-#define LIMIT_RESIDENT_BYTES (1ULL << 56) /* of a process; also the end of its addresses */
-#define LIMIT_INCREMENTAL_METADATA (1u << 24)
-#define LIMIT_IMAGES (1u << 20)
-#define LIMIT_IMAGE_BYTES (1u << 30) /* of all modules in total, decompressed */
-#define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
-
-#define PERF_MAPS_BYTES_MAX (256u << 20)	    /* what mmtrace records of all perf maps in total */
-#define IMAGES_BYTES_MAX (256u << 20)		    /* ... and of modules */
-#define JITDUMPS_BYTES_MAX (256u << 20)		    /* and of all jitdumps */
-#define CODE_BYTES_MAX (64u << 20)		    /* and of JIT code */
-#define INCREMENTAL_METADATA_BYTES_MAX (256u << 20) /* and of incremental metadata; the last piece may exceed it */
-#define FRAME_BYTES (8u << 20)			    /* largest content of one compressed record by our writer */
+#define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
+#define FRAME_BYTES (8u << 20)	    /* largest content of one compressed record by our writer */
 
 #endif

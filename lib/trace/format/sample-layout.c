@@ -19,7 +19,7 @@ void sample_skip_read(const struct sample_shape *shape, struct bytes *bytes)
 	if (format & PERF_FORMAT_GROUP)
 		members = bytes_u64(bytes);
 	bytes_skip(bytes, times * sizeof(uint64_t));
-	members = bytes_count(bytes, members, member * sizeof(uint64_t), UINT16_MAX);
+	members = bytes_count(bytes, members, member * sizeof(uint64_t));
 	bytes_skip(bytes, members * member * sizeof(uint64_t));
 }
 
@@ -30,7 +30,7 @@ void sample_skip_branches(const struct sample_shape *shape, struct bytes *bytes)
 
 	if (shape->branch_fields & PERF_SAMPLE_BRANCH_HW_INDEX)
 		bytes_u64(bytes);
-	count = bytes_count(bytes, count, entry, UINT16_MAX);
+	count = bytes_count(bytes, count, entry);
 	bytes_skip(bytes, count * entry);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "base/syscall-table.h"
 #include "base/errors.h"
 #include "base/map.h"
@@ -69,7 +70,7 @@ void sample_skip_branches(const struct sample_shape *shape, struct bytes *bytes)
 /* The kernel writes the number of copied bytes after the bytes, if there are any. */
 SAMPLE_WALK void sample_walk_stack(struct bytes *bytes, struct sample_parts *parts)
 {
-	uint64_t size = bytes_count(bytes, bytes_u64(bytes), 1, LIMIT_STACK_BYTES);
+	uint64_t size = bytes_count(bytes, bytes_u64(bytes), 1);
 
 	if (!size)
 		return;
@@ -91,7 +92,8 @@ SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, st
 	if (__builtin_expect(fields & PERF_SAMPLE_READ, 0))
 		sample_skip_read(shape, bytes);
 	if (fields & PERF_SAMPLE_CALLCHAIN) {
-		parts.callchain_count = bytes_count(bytes, bytes_u64(bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
+		parts.callchain_count =
+		    bytes_at_most(bytes, bytes_count(bytes, bytes_u64(bytes), sizeof(uint64_t)), LIMIT_CALLCHAIN);
 		parts.callchain = bytes_take(bytes, parts.callchain_count * sizeof(uint64_t));
 	}
 	if (fields & PERF_SAMPLE_RAW) {

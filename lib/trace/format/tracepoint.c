@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "trace/format/format.h"
 
 /* Magic bytes of perf's TRACING_DATA, a format of trace-cmd. */
@@ -13,9 +14,6 @@
 #define VERSION "0.6"
 #define LITTLE_ENDIAN_MARK 0
 #define LONG_BYTES 8
-#define LIMIT_SYSTEMS 65536
-#define LIMIT_TRACEPOINTS 65536
-#define LIMIT_FIELD_BYTES 65535
 #define FIELD_MARK "\tfield:"
 #define FIELD_LINE_BYTES 512 /* more than twice the kernel's longest line */
 
@@ -93,7 +91,7 @@ void tracepoints_encode(const struct tracepoints *tracepoints, uint32_t page_byt
 
 static char *copy_text(struct bytes *bytes, uint64_t size)
 {
-	struct bytes text = bytes_sub(bytes, bytes_count(bytes, size, 1, LIMIT_SECTION_BYTES));
+	struct bytes text = bytes_sub(bytes, bytes_count(bytes, size, 1));
 
 	return strndup((const char *)text.start, bytes_left(&text));
 }
@@ -117,7 +115,7 @@ static struct mmt_error *read_name_and_id(struct bytes *bytes, struct tracepoint
 static struct mmt_error *decode_system(struct bytes *bytes, struct tracepoints *tracepoints)
 {
 	const char *system = bytes_string(bytes);
-	uint64_t count = bytes_count_u32(bytes, sizeof(uint64_t), LIMIT_TRACEPOINTS);
+	uint64_t count = bytes_count_u32(bytes, sizeof(uint64_t));
 	struct mmt_error *error = NULL;
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
@@ -166,10 +164,10 @@ static struct mmt_error *decode_body(struct bytes *bytes, struct tracepoints *tr
 	tracepoints->header_event = copy_text(bytes, bytes_u64(bytes));
 	if (!tracepoints->header_page || !tracepoints->header_event)
 		return &error_no_memory;
-	count = bytes_count_u32(bytes, sizeof(uint64_t), LIMIT_TRACEPOINTS);
+	count = bytes_count_u32(bytes, sizeof(uint64_t));
 	for (uint64_t i = 0; i < count; i++)
 		bytes_sub(bytes, bytes_u64(bytes));
-	count = bytes_count_u32(bytes, 1 + sizeof(uint32_t), LIMIT_SYSTEMS);
+	count = bytes_count_u32(bytes, 1 + sizeof(uint32_t));
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++)
 		error = decode_system(bytes, tracepoints);
 	return error;

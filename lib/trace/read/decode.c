@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/syscall-table.h"
 #include "trace/format/format.h"

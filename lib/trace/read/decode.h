@@ -32,8 +32,6 @@ struct decode_fields {
 	bool uses_stack; /* its stack is needed even if it did not fail */
 };
 
-#define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
-
 struct decoder {
 	const struct recording_file *file;
 	const struct layouts *layouts;
@@ -43,9 +41,9 @@ struct decoder {
 	   LIMIT_CALLCHAIN entries at most. */
 	uint64_t *callchain;
 	size_t callchain_left;
-	bool no_data_mappings;	      /* no attribute requested them */
-	bool has_dumps;		      /* some attribute is only for stack dumps */
-	bool only_used_stacks;	      /* see reader_leave_out_unused_stacks() */
+	bool no_data_mappings; /* no attribute requested them */
+	bool has_dumps;	       /* some attribute is only for stack dumps */
+	bool only_used_stacks; /* see reader_leave_out_unused_stacks() */
 };
 
 /* Borrows all three arguments. */

@@ -9,6 +9,7 @@
 #include "base/api.h"
 #include "base/cleanup.h"
 #include "base/cold.h"
+#include "base/limits.h"
 #include "trace/read/dedup.h"
 #include "trace/read/records.h"
 

@@ -7,14 +7,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "trace/format/format.h"
 #include "trace/read/records.h"
-
-#define LIMIT_ARGUMENTS (1u << 20)
-#define COMMAND_LINE_BYTES_MAX (64u << 20)
 
 void metadata_deinit(struct metadata *metadata)
 {
@@ -121,10 +119,10 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 	error = recording_file_load(file, FEATURE_CMDLINE, &data, &size);
 	if (error)
 		return error;
-	buffer_init(&line, COMMAND_LINE_BYTES_MAX);
+	buffer_init(&line, LIMIT_COMMAND_LINE_BYTES);
 	bytes = bytes_over(data, size);
 	count = data ? bytes_u32(&bytes) : 0;
-	count = bytes_count(&bytes, count, sizeof(uint32_t), LIMIT_ARGUMENTS);
+	count = bytes_count(&bytes, count, sizeof(uint32_t));
 	for (uint64_t i = 0; i < count && bytes_ok(&bytes); i++) {
 		if (i)
 			buffer_put_u8(&line, ' ');
@@ -174,7 +172,7 @@ static struct mmt_error *load_names(const struct recording_file *file, struct me
 	bytes = bytes_over(data, size);
 	count = bytes_u32(&bytes);
 	attribute_bytes = bytes_u32(&bytes);
-	count = bytes_count(&bytes, count, attribute_bytes, LIMIT_ATTRIBUTES);
+	count = bytes_count(&bytes, count, attribute_bytes);
 	for (uint64_t i = 0; i < count && i < metadata->name_count && bytes_ok(&bytes); i++) {
 		uint64_t ids;
 
@@ -183,7 +181,7 @@ static struct mmt_error *load_names(const struct recording_file *file, struct me
 		metadata->names[i] = strdup(read_text(&bytes));
 		if (!metadata->names[i])
 			return &error_no_memory;
-		ids = bytes_count(&bytes, ids, sizeof(uint64_t), LIMIT_IDS);
+		ids = bytes_count(&bytes, ids, sizeof(uint64_t));
 		bytes_skip(&bytes, ids * sizeof(uint64_t));
 	}
 	return bytes_finish(&bytes, "event description section");
@@ -307,7 +305,7 @@ static bool is_vital(enum format_feature feature)
 /* A small file must not fill the memory. */
 static size_t find_room(const struct recording_file *file)
 {
-	uint64_t room = UNPACKED_ANYWHERE_BYTES + file->size * UNPACKED_EXPANSION;
+	uint64_t room = LIMIT_UNPACKED_ANYWHERE_BYTES + file->size * LIMIT_UNPACKED_EXPANSION;
 
 	return room < LIMIT_UNPACKED_BYTES ? (size_t)room : LIMIT_UNPACKED_BYTES;
 }
@@ -537,8 +535,7 @@ static struct mmt_error *add_piece(struct pieces *pieces, struct bytes record, s
 		return NULL;
 	piece.bytes = body;
 	pieces->bytes += bytes_left(&body);
-	if (++pieces->count > LIMIT_INCREMENTAL_METADATA ||
-	    pieces->bytes > INCREMENTAL_METADATA_BYTES_MAX + UINT16_MAX) {
+	if (++pieces->count > LIMIT_INCREMENTAL_METADATA || pieces->bytes > LIMIT_RECORDED_PIECES_BYTES + UINT16_MAX) {
 		*damage_ret = error_create(MMT_ERROR_FORMAT, "too many pieces of perf maps and jitdumps");
 		return NULL;
 	}

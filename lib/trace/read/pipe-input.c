@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/vector.h"
 #include "trace/format/format.h"
 

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "trace/read/pipe-input.h"
 
 #define SECTION_BYTES 16 /* u64 offset, u64 size */
 #define ATTRIBUTE_BYTES_MIN PERF_ATTR_SIZE_VER0
-#define ATTRIBUTE_BYTES_MAX 4096
 #define PREAMBLE_ENTRY_BYTES 24
 
 struct header {
@@ -146,7 +146,7 @@ static struct mmt_error *check_header(const struct recording_file *file, const s
 	const char *wrong = NULL;
 
 	if (header->attribute_bytes < ATTRIBUTE_BYTES_MIN + SECTION_BYTES ||
-	    header->attribute_bytes > ATTRIBUTE_BYTES_MAX + SECTION_BYTES || header->attribute_bytes % 8 != 0)
+	    header->attribute_bytes > LIMIT_ATTRIBUTE_BYTES + SECTION_BYTES || header->attribute_bytes % 8 != 0)
 		wrong = "invalid size of an event attribute";
 	else if (!lies_inside(file, attributes->offset, attributes->size))
 		wrong = "the event attributes lie beyond the end of the file, which was truncated";
@@ -279,7 +279,7 @@ static struct mmt_error *read_preamble(struct recording_file *file, const struct
 	if (bytes_u32(&bytes) != PREAMBLE_VERSION)
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "%s: written by a newer version of mmtrace; use that version", file->path);
-	count = bytes_count_u32(&bytes, PREAMBLE_ENTRY_BYTES, FEATURE_BITS);
+	count = bytes_at_most(&bytes, bytes_count_u32(&bytes, PREAMBLE_ENTRY_BYTES), FEATURE_BITS);
 	for (uint64_t i = 0; i < count; i++) {
 		uint32_t feature = bytes_u32(&bytes);
 

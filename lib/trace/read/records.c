@@ -7,11 +7,8 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/compression.h"
+#include "base/limits.h"
 
-/* See is_bomb(). */
-#define PLAIN_RECORDS_ANYWHERE (2u << 20)
-#define PLAIN_BYTES_ANYWHERE (1ull << 30)
-#define PLAIN_EXPANSION 600
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define WINDOW_BYTES (256u << 10) /* the part of the file in memory, at most; larger than any record */
 
@@ -291,8 +288,8 @@ bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **dat
  * which are mostly zeros, a 463rd part of their size. */
 static bool is_bomb(const struct records *records)
 {
-	return records->plain_records > PLAIN_RECORDS_ANYWHERE + records->file->size ||
-	       records->plain_bytes > PLAIN_BYTES_ANYWHERE + records->file->size * PLAIN_EXPANSION;
+	return records->plain_records > LIMIT_PLAIN_RECORDS_ANYWHERE + records->file->size ||
+	       records->plain_bytes > LIMIT_PLAIN_BYTES_ANYWHERE + records->file->size * LIMIT_PLAIN_EXPANSION;
 }
 
 static struct mmt_error *decompress(struct records *records, const struct record *record, struct mmt_error **damage_ret)

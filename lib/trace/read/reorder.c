@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/vector.h"
 
 #define ITEM_BYTES (2 * sizeof(struct reorder_item)) /* size in `items` and `merged` */
-#define EPOCHS_MAX 256				     /* more jumps are damage */
 #define SEAM_WAITS 2				     /* the round in which the jump was seen, and the next one */
 
 /* The sort key of records. */
@@ -238,7 +238,7 @@ static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_
 	size_t start = order->round_start > order->releasable ? order->round_start : order->releasable;
 	uint16_t before = order->epoch;
 
-	if (before == EPOCHS_MAX)
+	if (before == LIMIT_EPOCHS)
 		return;
 	order->epoch++;
 	order->seam_ns = after_ns + (before_ns - after_ns) / 2;
@@ -307,7 +307,7 @@ static inline void place_in_time(struct order *order, struct reorder_item *item,
 
 static bool is_full(const struct order *order)
 {
-	size_t limit = order->has_rounds ? ORDER_ROUNDS_BYTES : ORDER_WINDOW_BYTES;
+	size_t limit = order->has_rounds ? LIMIT_ORDER_ROUNDS_BYTES : LIMIT_ORDER_WINDOW_BYTES;
 
 	return order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "trace/format/format.h"
 #include "trace/read/recording-file.h"
 
@@ -22,16 +23,15 @@
  * Rings are drained one after the other, so during this round and the next one records of both epochs may come; a
  * record belongs to the epoch to whose time at the jump it is closer.
  *
- * If a recording has no ends of rounds, the older half of the waiting records is handed out whenever ORDER_WINDOW_BYTES
- * are waiting. The same applies if few records keep many blocks, and to a file whose rounds do not end.
+ * If a recording has no ends of rounds, the older half of the waiting records is handed out whenever
+ * LIMIT_ORDER_WINDOW_BYTES are waiting. The same applies if few records keep many blocks, and to a file whose rounds do
+ * not end.
  */
 
-#define ORDER_WINDOW_BYTES (32u << 20)
 #define ORDER_JUMP_NS 1000000000ULL
 #define ORDER_NO_STREAM UINT32_MAX
 #define ORDER_IN_FLIGHT_NS                                                                                             \
 	2000000ULL /* from a record's timestamp to its arrival in a ring, and from the first head to the last */
-#define ORDER_ROUNDS_BYTES (512u << 20) /* limit for a file with ends of rounds */
 
 /* Additional limit for blocks: the one that is being read, and one with few records left. */
 #define ORDER_BLOCK_BYTES (2u * LIMIT_FRAME_BYTES)

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/compression.h"
+#include "base/limits.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
@@ -167,14 +168,14 @@ static struct mmt_error *decode_changes(struct bytes *bytes, uint64_t count, str
 {
 	uint64_t previous_ns = 0;
 
-	count = bytes_count(bytes, count, CHANGE_BYTES, LIMIT_CODE_CHANGES);
+	count = bytes_at_most(bytes, bytes_count(bytes, count, CHANGE_BYTES), LIMIT_CODE_CHANGES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct code_change change = {.start = bytes_u64(bytes)};
 		uint64_t size = bytes_u64(bytes);
 		const struct code_run *run = find_run(process, change.start);
 
 		change.until_ns = bytes_u64(bytes);
-		change.size = (size_t)bytes_count(bytes, size, 1, LIMIT_CODE_BYTES);
+		change.size = (size_t)bytes_count(bytes, size, 1);
 		change.offset = (size_t)(bytes->position - bytes->start);
 		bytes_skip(bytes, change.size);
 		if (!run || change.size > run->size - (change.start - run->start) || change.until_ns < previous_ns)
@@ -195,12 +196,12 @@ static struct mmt_error *decode_process(struct bytes *bytes, uint32_t version, s
 	process->until_ns = version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
 	if (version >= TIMES_VERSION)
 		change_count = bytes_u32(bytes);
-	count = bytes_count(bytes, count, RUN_BYTES, LIMIT_CODE_BYTES / RUN_BYTES);
+	count = bytes_count(bytes, count, RUN_BYTES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct code_run run = {.start = bytes_u64(bytes)};
 		uint64_t size = bytes_u64(bytes);
 
-		size = bytes_count(bytes, size, 1, LIMIT_CODE_BYTES);
+		size = bytes_count(bytes, size, 1);
 		if (run.start < previous || run.start > UINT64_MAX - size)
 			bytes_fail(bytes, "code out of order");
 		run.size = (size_t)size;
@@ -225,7 +226,7 @@ struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct c
 	buffer_init(&copies.bytes, LIMIT_CODE_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &copies.bytes);
 	inner = bytes_over(copies.bytes.data, copies.bytes.size);
-	count = bytes_count_u32(&inner, PROCESS_BYTES, LIMIT_PROCESSES);
+	count = bytes_at_most(&inner, bytes_count_u32(&inner, PROCESS_BYTES), LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct process_code *process = vector_append(&copies.processes);
 
@@ -423,7 +424,7 @@ static struct mmt_error *decode_index(const struct recording_file *file, struct 
 		return error;
 	bytes = bytes_over(data, index_size);
 	bytes_skip(&bytes, sizeof(header));
-	count = bytes_count(&bytes, count, ENTRY_BYTES_MIN, LIMIT_IMAGES);
+	count = bytes_count(&bytes, count, ENTRY_BYTES_MIN);
 	for (uint64_t i = 0; i < count && bytes_ok(&bytes) && !error; i++)
 		error = decode_image(&bytes, section->size, &copied, copies);
 	return error ? error : bytes_finish(&bytes, what);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
@@ -25,7 +26,6 @@
 #define PROCESS_STACKS_END_THERE 16u
 #define PROCESS_CHANGED_TOO_OFTEN 32u
 #define STACKS_WITHOUT_DUMPS 2u
-#define LIMIT_ITEMS (1u << 28)
 
 void packed_stacks_deinit(struct packed_stacks *stacks)
 {
@@ -162,7 +162,7 @@ static uint32_t read_text_number(struct bytes *bytes, const struct packed_stacks
 
 static struct mmt_error *decode_texts(struct bytes *bytes, struct packed_stacks *stacks)
 {
-	uint64_t count = bytes_count_u32(bytes, 1, LIMIT_ITEMS);
+	uint64_t count = bytes_count_u32(bytes, 1);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		if (!vector_push(&stacks->read_texts, bytes_string(bytes)))
@@ -173,7 +173,7 @@ static struct mmt_error *decode_texts(struct bytes *bytes, struct packed_stacks 
 
 static struct mmt_error *decode_names(struct bytes *bytes, struct packed_stacks *stacks)
 {
-	uint64_t count = bytes_count_u32(bytes, NAME_BYTES, LIMIT_ITEMS);
+	uint64_t count = bytes_count_u32(bytes, NAME_BYTES);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct packed_name name = {.address = bytes_u64(bytes)};
@@ -201,12 +201,11 @@ static struct mmt_error *decode_names(struct bytes *bytes, struct packed_stacks 
 
 #define INSTRUCTIONS_BYTES_MIN 28
 #define LINE_BYTES 12
-#define LIMIT_INSTRUCTIONS (1u << 28)
 
 /* Skip the instructions around frames that older versions wrote. */
 static void skip_instructions(struct bytes *bytes)
 {
-	uint64_t count = bytes_count_u32(bytes, INSTRUCTIONS_BYTES_MIN, LIMIT_INSTRUCTIONS);
+	uint64_t count = bytes_count_u32(bytes, INSTRUCTIONS_BYTES_MIN);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		bytes_skip(bytes, 2 * sizeof(uint64_t) + sizeof(uint32_t)); /* address, site, flags */
@@ -217,7 +216,7 @@ static void skip_instructions(struct bytes *bytes)
 
 static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, struct packed_stacks *stacks)
 {
-	uint64_t count = bytes_count_u32(bytes, FRAME_BYTES_MIN, LIMIT_ITEMS), names = 0;
+	uint64_t count = bytes_count_u32(bytes, FRAME_BYTES_MIN), names = 0;
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct packed_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
@@ -236,12 +235,12 @@ static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, st
 
 static struct mmt_error *decode_stacks(struct bytes *bytes, struct packed_stacks *stacks)
 {
-	uint64_t count = bytes_count_u32(bytes, STACK_BYTES_MIN, LIMIT_ITEMS);
+	uint64_t count = bytes_count_u32(bytes, STACK_BYTES_MIN);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct packed_stack stack = {.end = bytes_u32(bytes),
 					     .first_frame = (uint32_t)stacks->stack_frames.count};
-		uint64_t frames = bytes_count_u32(bytes, sizeof(uint32_t), LIMIT_ITEMS);
+		uint64_t frames = bytes_count_u32(bytes, sizeof(uint32_t));
 
 		stack.frame_count = (uint32_t)frames;
 		for (uint64_t j = 0; j < frames; j++) {
@@ -260,7 +259,7 @@ static struct mmt_error *decode_stacks(struct bytes *bytes, struct packed_stacks
 
 static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, struct packed_stacks *stacks)
 {
-	uint64_t count = bytes_count_u32(bytes, PROCESS_BYTES, LIMIT_PROCESSES);
+	uint64_t count = bytes_at_most(bytes, bytes_count_u32(bytes, PROCESS_BYTES), LIMIT_PROCESSES);
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct packed_process process = {.runtime = read_text_number(bytes, stacks)};
@@ -280,7 +279,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 		if (!vector_push(&stacks->processes, process))
 			return &error_no_memory;
 	}
-	count = bytes_count_u32(bytes, PROGRAM_BYTES, LIMIT_ITEMS);
+	count = bytes_count_u32(bytes, PROGRAM_BYTES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct packed_module module = {.path = read_text_number(bytes, stacks)};
 

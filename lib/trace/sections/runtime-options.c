@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/strings.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
@@ -259,7 +260,7 @@ struct mmt_error *runtime_options_decode(struct bytes *bytes, size_t *room, stru
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
-	count = error ? 0 : bytes_count_u32(&inner, VALUE_BYTES, LIMIT_OPTIONS);
+	count = error ? 0 : bytes_count_u32(&inner, VALUE_BYTES);
 	for (uint64_t i = 0; !error && i < count; i++) {
 		struct option_value value = {.pid = (int32_t)bytes_u32(&inner), .option = bytes_u32(&inner)};
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 #include "trace/format/format.h"
 
 /* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
@@ -68,7 +69,7 @@ void recording_info_encode(const struct recording_info *info, struct buffer *buf
 
 static struct mmt_error *decode_hugetlb_devices(struct bytes *bytes, struct recording_info *info)
 {
-	uint64_t count = bytes_count(bytes, bytes_u32(bytes), 2 * sizeof(uint32_t), LIMIT_HUGETLB_DEVICES);
+	uint64_t count = bytes_count_u32(bytes, 2 * sizeof(uint32_t));
 
 	for (uint64_t i = 0; i < count; i++) {
 		struct device_number device = {.major = bytes_u32(bytes)};
@@ -84,12 +85,12 @@ static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording
 {
 	uint64_t targets = bytes_u32(bytes), roles = bytes_u32(bytes);
 
-	targets = bytes_count(bytes, targets, sizeof(uint32_t), LIMIT_PROCESSES);
+	targets = bytes_at_most(bytes, bytes_count(bytes, targets, sizeof(uint32_t)), LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < targets; i++) {
 		if (!vector_push(&info->targets, (int32_t)bytes_u32(bytes)))
 			return &error_no_memory;
 	}
-	roles = bytes_count(bytes, roles, sizeof(uint32_t), LIMIT_ATTRIBUTES);
+	roles = bytes_count(bytes, roles, sizeof(uint32_t));
 	for (uint64_t i = 0; i < roles; i++) {
 		uint32_t role = bytes_u32(bytes);
 
@@ -168,7 +169,7 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 	loss.end = bytes_u32(bytes);
 	loss.stop_ns = bytes_u64(bytes);
 	count = bytes_u64(bytes);
-	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_ATTRIBUTES);
+	count = bytes_count(bytes, count, sizeof(uint64_t));
 	for (uint64_t i = 0; i < count && !error; i++) {
 		if (!vector_push(&loss.lost, bytes_u64(bytes)))
 			error = &error_no_memory;
@@ -194,8 +195,6 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 #define RESIDENCY_VERSION 2 /* version 1 has no times, no sizes and no residency at the start */
 #define HUGE_PAGES_VERSION 1
 #define JITDUMPS_VERSION 2 /* version 1 does not have the start of the program */
-#define LIMIT_GROWTH (1u << 24)
-#define LIMIT_RUNS (1u << 26)
 
 struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer)
 {
@@ -333,7 +332,7 @@ static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_co
 	copy->namespace_pid = (int32_t)bytes_u32(bytes);
 	growth = bytes_u32(bytes);
 	size = bytes_u64(bytes);
-	growth = bytes_count(bytes, growth, 2 * sizeof(uint64_t), LIMIT_GROWTH);
+	growth = bytes_count(bytes, growth, 2 * sizeof(uint64_t));
 	for (uint64_t i = 0; i < growth; i++) {
 		struct perf_map_growth step = {.time_ns = bytes_u64(bytes)};
 
@@ -341,7 +340,7 @@ static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_co
 		if (!vector_push(&copy->growth, step))
 			return &error_no_memory;
 	}
-	size = bytes_count(bytes, size, 1, LIMIT_PERF_MAP_BYTES);
+	size = bytes_count(bytes, size, 1);
 	text = bytes_take(bytes, size);
 	copy->text = malloc(size ? size : 1);
 	if (!copy->text)
@@ -365,7 +364,7 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, stru
 	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
-	count = bytes_count_u32(&inner, 20, LIMIT_PROCESSES);
+	count = bytes_at_most(&inner, bytes_count_u32(&inner, 20), LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct perf_map_copy *copy = vector_append(&copies.maps);
 
@@ -420,7 +419,7 @@ static struct mmt_error *decode_jitdump(struct bytes *bytes, uint32_t version, s
 	copy->knows_program = program_ns != PROGRAM_NOT_KNOWN;
 	copy->program_ns = copy->knows_program ? program_ns : 0;
 	size = bytes_u64(bytes);
-	size = bytes_count(bytes, size, 1, LIMIT_JITDUMP_BYTES);
+	size = bytes_count(bytes, size, 1);
 	data = bytes_take(bytes, size);
 	copy->data = malloc(size ? size : 1);
 	if (!copy->data)
@@ -444,7 +443,7 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struc
 	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
-	count = bytes_count_u32(&inner, 16, LIMIT_PROCESSES);
+	count = bytes_at_most(&inner, bytes_count_u32(&inner, 16), LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct jitdump_copy *copy = vector_append(&copies.dumps);
 
@@ -524,7 +523,7 @@ static struct mmt_error *decode_runs(struct bytes *bytes, uint64_t count, reside
 {
 	uint64_t previous = 0;
 
-	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_RUNS);
+	count = bytes_count(bytes, count, 2 * sizeof(uint64_t));
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resident_run run = {.start = bytes_u64(bytes)};
 
@@ -556,7 +555,7 @@ static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version,
 static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t version, process_residencies *processes,
 					    struct map *places)
 {
-	uint64_t count = bytes_count_u32(bytes, 8, LIMIT_PROCESSES);
+	uint64_t count = bytes_at_most(bytes, bytes_count_u32(bytes, 8), LIMIT_PROCESSES);
 	struct mmt_error *error = NULL;
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
@@ -650,7 +649,7 @@ static struct mmt_error *decode_samples(struct bytes *bytes, uint64_t count, str
 	uint64_t previous = 0, end = 0;
 	size_t run = 0;
 
-	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_HUGE_SAMPLES);
+	count = bytes_count(bytes, count, 2 * sizeof(uint64_t));
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct huge_sample sample = {.address = bytes_u64(bytes)};
 
@@ -703,7 +702,7 @@ struct mmt_error *recording_huge_pages_decode(struct bytes *bytes, size_t *room,
 	inner = bytes_over(plain.data, plain.size);
 	setting = error ? 0 : bytes_u32(&inner);
 	huge.setting = setting > HUGE_NEVER ? HUGE_SETTING_UNKNOWN : setting;
-	count = bytes_count_u32(&inner, 16, LIMIT_PROCESSES);
+	count = bytes_at_most(&inner, bytes_count_u32(&inner, 16), LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct process_huge_pages *process = vector_append(&huge.processes);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compression.h"
+#include "base/limits.h"
 #include "trace/read/records.h"
 
 static unsigned long count_in(const void *data, size_t size, const char *text)

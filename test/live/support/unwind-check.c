@@ -11,12 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "support/unwind-oracle.h"
 
 #define SHOWN 5
 
 static struct unwind_result ours;
-static uint64_t theirs[UNWIND_FRAMES_MAX];
+static uint64_t theirs[LIMIT_UNWIND_FRAMES];
 
 /* libunwind guesses its way through code that is in no file. */
 static size_t in_programs(size_t count)

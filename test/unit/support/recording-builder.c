@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "base/syscall-table.h"
 #include "trace/format/architecture.h"
 #include "trace/format/tracepoint.h"
@@ -194,11 +195,10 @@ struct contents {
 static struct recording_builder *create(const char *path, const struct contents *contents)
 {
 	struct recording_builder *builder = calloc(1, sizeof(*builder));
-	struct recording_info info = {
-	    .page_bytes = PAGE_BYTES,
-	    .callchain_limit = CALLCHAIN_LIMIT,
-	    .mapping_limit = BUILDER_MAPPING_LIMIT,
-	    .start_ns = contents->start_ns};
+	struct recording_info info = {.page_bytes = PAGE_BYTES,
+				      .callchain_limit = CALLCHAIN_LIMIT,
+				      .mapping_limit = BUILDER_MAPPING_LIMIT,
+				      .start_ns = contents->start_ns};
 	struct perf_event_attr task = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_NEW_TASK_ID, .sample_type = SAMPLE_TYPE};
 	struct perf_event_attr lock = {

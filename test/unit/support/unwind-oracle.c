@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/vector.h"
 #include "code/elf/module.h"
 #include "trace/read/reader.h"
@@ -334,7 +335,7 @@ void unwind_oracle_close_libunwind(void)
 	unw_destroy_addr_space(space);
 }
 
-size_t unwind_oracle_libunwind(size_t number, uint64_t addresses_ret[UNWIND_FRAMES_MAX])
+size_t unwind_oracle_libunwind(size_t number, uint64_t addresses_ret[LIMIT_UNWIND_FRAMES])
 {
 	struct sample *sample = &samples.items[number];
 	unw_cursor_t cursor;
@@ -344,7 +345,7 @@ size_t unwind_oracle_libunwind(size_t number, uint64_t addresses_ret[UNWIND_FRAM
 	if (unw_init_remote(&cursor, space, sample))
 		return 0;
 	do {
-		if (unw_get_reg(&cursor, UNW_REG_IP, &address) || !address || count == UNWIND_FRAMES_MAX)
+		if (unw_get_reg(&cursor, UNW_REG_IP, &address) || !address || count == LIMIT_UNWIND_FRAMES)
 			break;
 		addresses_ret[count++] = address;
 	} while (unw_step(&cursor) > 0);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "code/unwind/unwind.h"
 #include "support/host.h"
 
@@ -28,6 +29,6 @@ bool unwind_oracle_is_program(uint64_t return_address);
 /* What libunwind finds in the same sample, with its global cache; returns the number of frames. */
 void unwind_oracle_open_libunwind(void);
 void unwind_oracle_close_libunwind(void);
-size_t unwind_oracle_libunwind(size_t number, uint64_t addresses_ret[UNWIND_FRAMES_MAX]);
+size_t unwind_oracle_libunwind(size_t number, uint64_t addresses_ret[LIMIT_UNWIND_FRAMES]);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/procfs/limits.h"
+#include "capture/procfs/memory-limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ static uint64_t find_soft_limit(const char *limits, const char *name)
 	uint64_t bytes;
 
 	if (!line)
-		return LIMIT_BYTES_NONE;
+		return NO_LIMIT_BYTES;
 	line += strlen(name);
 	bytes = strtoull(line, &end, 10);
-	return end != line ? bytes : LIMIT_BYTES_NONE; /* "unlimited" */
+	return end != line ? bytes : NO_LIMIT_BYTES; /* "unlimited" */
 }
 
 /* The number in the line "NAME: NUMBER kB", or without a unit; 0: there is no such line. */
@@ -65,7 +65,7 @@ void limits_parse_machine(const char *meminfo, int64_t overcommit, struct memory
 static void clear(struct memory_limit limits[NOTE_LIMITS])
 {
 	for (unsigned i = 0; i < NOTE_LIMITS; i++)
-		limits[i] = (struct memory_limit){.bytes = LIMIT_BYTES_NONE};
+		limits[i] = (struct memory_limit){.bytes = NO_LIMIT_BYTES};
 }
 
 /* Writes the limits that exist and differ from `noted`. */
@@ -75,7 +75,7 @@ static struct mmt_error *note(struct recorder *recorder, pid_t pid, uint64_t now
 	struct mmt_error *error = NULL;
 
 	for (unsigned i = 0; !error && i < NOTE_LIMITS; i++) {
-		if (limits[i].bytes != LIMIT_BYTES_NONE &&
+		if (limits[i].bytes != NO_LIMIT_BYTES &&
 		    (!noted || limits[i].bytes != noted[i].bytes || limits[i].used != noted[i].used))
 			error =
 			    recorder_note(recorder, NOTE_LIMIT_FIRST + i, pid, now_ns, limits[i].bytes, limits[i].used);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The limits that make memory calls fail, and how much of them is used: those of a process, and those of the machine.
  */
-#ifndef CAPTURE_PROCFS_LIMITS_H
-#define CAPTURE_PROCFS_LIMITS_H
+#ifndef CAPTURE_PROCFS_MEMORY_LIMITS_H
+#define CAPTURE_PROCFS_MEMORY_LIMITS_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,11 +13,11 @@
 struct recorder;
 
 struct memory_limit {
-	uint64_t bytes; /* LIMIT_BYTES_NONE: no limit */
+	uint64_t bytes; /* NO_LIMIT_BYTES: no limit */
 	uint64_t used;	/* 0: not read */
 };
 
-#define LIMIT_BYTES_NONE UINT64_MAX
+#define NO_LIMIT_BYTES UINT64_MAX
 
 /* Parse /proc/PID/limits and /proc/PID/status, and /proc/meminfo. `overcommit` is vm.overcommit_memory. The result is
  * by NOTE_LIMIT_* - NOTE_LIMIT_FIRST; limits that the texts do not describe are not changed. */
