@@ -7,6 +7,7 @@ cd "${SOURCE:?}" || exit 1
 command -v mandoc >/dev/null || exit 77
 
 failed=0
+version=$(sed -nE 's/^project\(mmtrace VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 
 complain()
 {
@@ -14,21 +15,34 @@ complain()
 	failed=1
 }
 
-for page in mmtrace.1 mmtrace-record.1 mmtrace-report.1 mmtrace-diff.1 mmtrace-dump.1 mmtrace.3 mmtrace-file.5 mmtrace-internals.7; do
+for page in mmtrace.1 mmtrace-record.1 mmtrace-report.1 mmtrace-diff.1 mmtrace-dump.1 mmtrace.3 mmtrace-file.5 mmtrace-json.5 \
+	mmtrace-causes.7 mmtrace-internals.7; do
 	[[ -f man/$page ]] || complain "man/$page is missing"
 done
 
 for page in man/*.[1357]; do
-	problems=$(mandoc -T lint -W warning "$page") || complain "$problems"
+	# The examples come first: that is what most readers look for.
+	problems=$(mandoc -T lint -W warning "$page" | grep -v 'sections out of conventional order: Sh DESCRIPTION$') &&
+		complain "$problems"
+	grep -qx ".Os Linux \"mmtrace $version\"" "$page" || complain "$page: .Os does not say Linux and the version"
 	[[ $page == *.1 ]] || continue
-	for section in 'SYNOPSIS' 'DESCRIPTION' 'FILES' 'EXIT STATUS' 'EXAMPLES' 'SEE ALSO'; do
+	[[ $(grep -A1 -x '.Sh SYNOPSIS' <(grep '^\.Sh' "$page") | tail -1) == '.Sh EXAMPLES' ]] ||
+		complain "$page: EXAMPLES do not follow SYNOPSIS"
+	for section in 'DESCRIPTION' 'FILES' 'EXIT STATUS' 'SEE ALSO'; do
 		grep -qx "\.Sh $section" "$page" || complain "$page: no section $section"
 	done
 	for status in 0 2 '128 + Ar n'; do
-		sed -n '/^\.Sh EXIT STATUS$/,/^\.Sh EXAMPLES$/p' "$page" | grep -qxF ".It $status" ||
+		sed -n '/^\.Sh EXIT STATUS$/,/^\.Sh SEE ALSO$/p' "$page" | grep -qxF ".It $status" ||
 			complain "$page: EXIT STATUS does not explain ${status/ Ar/}"
 	done
 done
+
+# The two pages that everybody reads stay short: formats and explanations have pages of their own.
+while read -r page limit; do
+	size=$(stat -c %s "man/$page")
+	((size <= limit)) || complain "man/$page has $size bytes, more than $limit"
+done <<<'mmtrace-report.1 28672
+mmtrace-record.1 18432'
 
 # An item without text in a -tag list. mandoc reports empty items of the other types of lists.
 for page in man/*.[1357]; do
@@ -55,7 +69,7 @@ done
 
 # The pages explain every field of the JSON output.
 fields=$(comm -23 <(grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/json/*.c | grep -oE '"[a-z_]+"' | tr -d '"' | sort -u) \
-	<(grep -hE '^\.(It )?Va ' man/mmtrace-report.1 man/mmtrace-diff.1 | grep -oE '[a-z_]+' | sort -u))
+	<(grep -hE '^\.(It )?Va ' man/mmtrace-json.5 | grep -oE '[a-z_]+' | sort -u))
 [[ -z $fields ]] || complain "fields of the JSON output that no page explains: $fields"
 
 # man(1) formats the pages with groff, which reports words that do not fit into an 80-column terminal.
