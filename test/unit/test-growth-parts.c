@@ -573,6 +573,41 @@ START_TEST(aligned_memory_without_glibc_is_no_arena)
 }
 END_TEST
 
+/* The kernel shows a thread's stack and an arena right above it as one mapping. */
+START_TEST(arena_above_a_stack)
+{
+	const uint64_t stack = 2048 * PAGE, used = 5120 * PAGE; /* together larger than a stack */
+	const struct event_mapping lines[] = {
+	    line(ARENA - stack - PAGE, PAGE, PROT_NONE, "", 0),
+	    line(ARENA - stack, stack + used, PRIVATE_RW, "", 0),
+	    line(ARENA + used, ARENA_BYTES - used, PROT_NONE, "", 0),
+	    C_LIBRARY_LINE,
+	};
+	const struct resident_run start[] = {{ARENA - 2 * PAGE, ARENA + PAGE}};
+	const struct resident_run end[] = {{ARENA - 5 * PAGE, ARENA + 21 * PAGE}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_residency residency = {0};
+	const struct mmt_growth *growth;
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, sizeof(lines) / sizeof(lines[0]));
+	add_pages(&residency.at_start, 3 * PAGE, start, 1);
+	add_pages(&residency.processes, 26 * PAGE, end, 1);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	growth = &report->growth;
+	ck_assert_uint_eq(growth->part_count, 2);
+	ck_assert(growth->parts[0].arena);
+	ck_assert_int_eq(growth->parts[0].bytes, 20 * PAGE);
+	ck_assert_int_eq(growth->parts[1].bytes, 3 * PAGE);
+	ck_assert_uint_eq(growth->kind_count, 2);
+	assert_kind(growth, MMT_CLASS_ANON, true, 1, 21);
+	assert_kind(growth, MMT_CLASS_THREAD_STACK, false, 2, 5);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* What a running process gains or loses between the readings of its RSS and of its pages is not unexplained. */
 START_TEST(parts_add_up_while_the_process_runs)
 {
@@ -1278,7 +1313,7 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "growth-parts");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(tests, every_page_has_a_part, aligned_memory_without_glibc_is_no_arena,
+	tcase_add_tests(tests, every_page_has_a_part, aligned_memory_without_glibc_is_no_arena, arena_above_a_stack,
 			pages_taken_from_a_mapping_that_stays, child_in_the_same_space, hugetlb_is_apart,
 			swapped_memory_belongs_to_rows, ended_and_unread_processes, counters_of_a_control_group,
 			parts_add_up_while_the_process_runs, no_parts_without_the_first_reading,

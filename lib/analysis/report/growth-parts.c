@@ -89,21 +89,26 @@ static struct mmt_error *count_changes(struct map *parts, const struct replay *r
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	struct page_cursor start = {.runs = start_pages}, end = {.runs = end_pages};
 	const struct space_interval *interval;
+	struct space_interval piece;
 	struct mmt_error *error = NULL;
 
 	*hugetlb_ret = 0;
-	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
-	     address = interval->end) {
+	for (uint64_t address = 0; !error && (interval = space_next(process->space, address)); address = piece.end) {
 		enum mmt_growth_place place = find_place(replay, interval);
-		uint64_t before = is_older(replay, interval, start_ns)
-				      ? page_cursor_count(&start, interval->start, interval->end)
-				      : 0;
-		uint64_t after = page_cursor_count(&end, interval->start, interval->end);
+		enum mmt_class memory_class = classes_kind_class(replay_calls_kind(replay, interval));
+		uint64_t arena = heap_finder_find_arena(&heaps, interval, memory_class);
+		uint64_t before, after;
 
+		/* The kernel shows an arena and what lies right below it as one mapping. */
+		piece = *interval;
+		piece.start = address > interval->start ? address : interval->start;
+		piece.end = piece.start < arena ? arena : interval->end;
+		before = is_older(replay, interval, start_ns) ? page_cursor_count(&start, piece.start, piece.end) : 0;
+		after = page_cursor_count(&end, piece.start, piece.end);
 		if (pages_are_hugetlb(replay, interval))
 			*hugetlb_ret += after;
 		else
-			error = add(parts, make_key(replay, interval, &heaps, place), (int64_t)(after - before));
+			error = add(parts, make_key(replay, &piece, &heaps, place), (int64_t)(after - before));
 	}
 	return error ? error
 		     : add(parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,

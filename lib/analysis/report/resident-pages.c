@@ -645,12 +645,15 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		    interval->attributes.path ? code_view_path_name(replay->code, interval->attributes.path) : "";
 		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};
 		uint64_t arena = heap_finder_find_arena(&heaps, interval, kind.memory_class);
+		struct space_interval below = *interval;
 		uint64_t bytes = page_cursor_count(&pages, interval->start, arena);
 		uint64_t arena_bytes = page_cursor_count(&pages, arena, interval->end);
 
 		if (pages_are_hugetlb(replay, interval))
 			continue;
-		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, interval, kind.memory_class, path));
+		below.end = arena;
+		kind.memory_class = class_in_maps(process->space, &below, path);
+		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, &below, kind.memory_class, path));
 		error = hold_piece(kinds, &kind, path, bytes, at_start);
 		if (!error)
 			error = hold_piece(kinds, &arenas, path, arena_bytes, at_start);
