@@ -17,19 +17,10 @@ struct report_settings {
 	bool check, csv;
 };
 
-static const char *const sort_choices[] = {
-    [MMT_SORT_UNFREED] = "unfreed",
-    [MMT_SORT_COUNT] = "count",
-    [MMT_SORT_RESIDENT] = "resident",
-    [MMT_SORT_COMMITTED] = "committed",
-    [MMT_SORT_ALLOCATED] = "allocated",
-    [MMT_SORT_FREED] = "freed",
-    [MMT_SORT_AGE] = "age",
-    [MMT_SORT_PEAK] = "peak",
-    [MMT_SORT_MEMORY] = "memory",
-    [MMT_SORT_MAPPINGS] = "mappings",
-    [MMT_SORT_MAPPINGS + 1] = NULL,
-};
+#define WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted(word, )
+#define OR_WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted("|" word)
+static const char *const sort_choices[] = {"unfreed", MMT_ROW_FIGURES(WORD) NULL};
+static const char sort_words[] = "unfreed" MMT_ROW_FIGURES(OR_WORD);
 
 #define CHECK_LINES 3 /* processes named, of those that differ and of those not checked */
 
@@ -195,8 +186,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    BY_OPTION(&settings.selection),
 	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
-	    OPTION('s', "sort", CHOICE, &settings.sort,
-		   "memory|unfreed|count|resident|committed|allocated|freed|age|peak|mappings",
+	    OPTION('s', "sort", CHOICE, &settings.sort, sort_words,
 		   "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices),
 	    OPTION(0, "csv", FLAG, &settings.csv, NULL,
 		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),

@@ -19,18 +19,10 @@ extern "C" {
 /* The "version" field of JSON documents. It increases when a field is removed or changes its meaning. */
 #define MMT_JSON_VERSION 5
 
-enum mmt_sort {
-	MMT_SORT_UNFREED,
-	MMT_SORT_COUNT,
-	MMT_SORT_RESIDENT,
-	MMT_SORT_COMMITTED,
-	MMT_SORT_ALLOCATED,
-	MMT_SORT_FREED,
-	MMT_SORT_AGE, /* oldest first */
-	MMT_SORT_PEAK,
-	MMT_SORT_MEMORY,   /* resident bytes, or committed bytes if resident sizes are unknown */
-	MMT_SORT_MAPPINGS, /* number of mappings, as the kernel counts them */
-};
+/* What reports are sorted by: MMT_SORT_MEMORY and the others of mmtrace/figures.h, or MMT_SORT_UNFREED, by
+ * unfreed_bytes, or the bytes that a row uses in memory that others reserved. */
+#define MMT_SORT_ID(name, unit, known, sum, csv, text, sorted, id, ...) MMT_IF_##sorted(MMT_SORT_##id, )
+enum mmt_sort { MMT_SORT_UNFREED, MMT_ROW_FIGURES(MMT_SORT_ID) };
 
 struct mmt_text_options {
 	size_t limit;	     /* number of rows or entries; 0: all */

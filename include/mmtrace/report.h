@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <mmtrace/error.h>
+#include <mmtrace/figures.h>
 #include <mmtrace/progress.h>
 #include <mmtrace/record.h>
 
@@ -245,11 +246,7 @@ struct mmt_huge_pages {
 /* Sums stop here: this value means "this much or more". */
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
-/*
- * One row of a report. A new figure needs a field here; row-figures.c or row-verdicts.c of lib/analysis/report, which
- * fill it; and each output that shows it: text-report.c, json-report.c and csv.c in lib/output, and html/html.c. A key
- * of --sort also needs a line in lib/output/selection.c.
- */
+/* One row of a report. */
 struct mmt_row {
 	uint32_t id;	  /* from 1, in the order of memory_bytes in the whole window */
 	const char *name; /* of the function, module, file, class or process; NULL: the row is a stack */
@@ -272,32 +269,10 @@ struct mmt_row {
 	bool lost; /* mapped by calls that were lost: without a stack, and known only from the kernel's maps, as is
 		      allocated_bytes */
 
-	uint64_t unfreed_bytes;	 /* mapped in the window and not unmapped at its end */
-	uint64_t unfreed_count;	 /* number of mappings that are at least partly unfreed */
-	uint64_t original_bytes; /* size of these mappings when they were mapped; more than unfreed_bytes if parts were
-				    unmapped */
-	/*
-	 * Accessible bytes count for the stack that made them accessible, by mprotect(2) or by mapping them. The sum
-	 * over all rows is exact, but a row can have committed bytes in memory that another row reserved.
-	 */
-	uint64_t committed_bytes;
-	/* In addition: bytes made accessible in memory mapped before the window, or that the options leave out. */
-	uint64_t committed_before_bytes;
-	uint64_t reserved_bytes; /* unfreed bytes that are PROT_NONE */
-	uint32_t reserved_by;	 /* id of the row that reserved most of the bytes that this row made accessible; 0:
-				    itself, or none */
-	uint32_t joined_to;	 /* id of the largest row that made accessible what this one only reserved; 0: none */
-	uint64_t resident_bytes; /* of committed_bytes; MMT_UNKNOWN if residency was not recorded */
-	uint64_t resident_before_bytes; /* of committed_before_bytes; or MMT_UNKNOWN */
-	uint64_t swapped_bytes;		/* of both, swapped out when recording ended; 0 if that is not known */
-	/* Memory of the row: resident_bytes + resident_before_bytes + swapped_bytes, or committed_bytes +
-	 * committed_before_bytes if residency is unknown. */
-	uint64_t memory_bytes;
-	uint64_t peak_bytes, peak_ns;		   /* maximum of the unfreed bytes, and when it was first reached */
-	uint64_t allocated_bytes, allocated_count; /* all mappings of the window */
-	uint64_t freed_bytes, freed_count;	   /* freed_count: completely unmapped mappings */
-	uint64_t smallest_bytes, largest_bytes;	   /* unfreed bytes of a single mapping */
-	uint64_t first_ns, last_ns;		   /* when the oldest and the newest unfreed mapping were mapped */
+	MMT_ROW_FIGURES(MMT_MEMBER)
+	uint32_t reserved_by; /* id of the row that reserved most of the bytes that this row made accessible; 0:
+				 itself, or none */
+	uint32_t joined_to;   /* id of the largest row that made accessible what this one only reserved; 0: none */
 	uint64_t trend[MMT_TREND_POINTS];	   /* unfreed bytes at equal intervals; the last at the end */
 	uint64_t survivor_trend[MMT_TREND_POINTS]; /* the same, only of bytes that are unfreed at the end */
 	/* MMT_TREND_POINTS integers: committed bytes at the same times, including those in memory mapped before; NULL:
@@ -305,19 +280,11 @@ struct mmt_row {
 	const uint64_t *committed_trend;
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
 	enum mmt_lifetime_verdict verdict;
-	uint64_t outlived_count; /* unfreed mappings that are older than outlived_ns; 0 if committed bytes led to
-				    `verdict` */
-	uint64_t outlived_ns;	 /* longer than the lifetimes of nearly all freed mappings; 0: none was freed */
-	uint64_t advised_ns;	 /* MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0 */
-	/* The slope of its committed bytes since growth.rate_from_ns, of which only the resident share counts;
-	 * MMT_RATE_UNKNOWN if the window is shorter than a second. */
-	int64_t bytes_per_minute;
 	enum mmt_class memory_class; /* of most of the unfreed bytes, or of the committed bytes if there are none */
 	const char *file;	     /* with most of these bytes, if the class is MMT_CLASS_FILE; otherwise NULL */
 	size_t file_count;	     /* number of files with unfreed bytes */
-	uint64_t mapping_count; /* number of mappings after merging, as the kernel counts them for vm.max_map_count */
-	const uint64_t *step_bytes; /* unfreed bytes at each step of the report */
-	size_t step_count;	    /* as in the report; 0: not requested, or too many for all rows */
+	const uint64_t *step_bytes;  /* unfreed bytes at each step of the report */
+	size_t step_count;	     /* as in the report; 0: not requested, or too many for all rows */
 
 	uint32_t cause;			  /* place in the report's causes, from 1; 0: none */
 	const struct mmt_thread *threads; /* threads that mapped the unfreed bytes, most bytes first */
@@ -350,12 +317,8 @@ struct mmt_part {
 	struct mmt_thread thread;
 	enum mmt_class memory_class;
 	const char *file; /* path of the mapped file; NULL: none, or unknown */
-	uint64_t unfreed_bytes, unfreed_count;
-	uint64_t allocated_bytes, allocated_count;
-	uint64_t freed_bytes, freed_count;
-	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
-	uint64_t resident_bytes, resident_before_bytes; /* or MMT_UNKNOWN, as in the row */
-	const struct mmt_lifetime *lifetimes;		/* sorted by allocated_step, then released_step */
+	MMT_PART_FIGURES(MMT_MEMBER)
+	const struct mmt_lifetime *lifetimes; /* sorted by allocated_step, then released_step */
 	size_t lifetime_count;
 };
 
@@ -374,13 +337,9 @@ struct mmt_cause {
 	const char *caller;
 	uint64_t caller_bytes;
 	enum mmt_lifetime_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest row */
-	bool leaks_together; /* the rows are a leak together, although some or all are none by themselves */
-	uint64_t memory_bytes, unfreed_bytes, reserved_bytes; /* sums of the rows, as all below */
-	uint64_t committed_bytes, resident_bytes; /* in memory mapped before the window, too; resident: MMT_UNKNOWN */
-	uint64_t unfreed_count, mapping_count;
-	int64_t bytes_per_minute;   /* or MMT_RATE_UNKNOWN */
-	uint64_t first_ns, last_ns; /* MMT_UNKNOWN: nothing is unfreed */
-	const uint32_t *rows;	    /* ids, from the largest on */
+	bool leaks_together;	      /* the rows are a leak together, although some or all are none by themselves */
+	MMT_CAUSE_FIGURES(MMT_MEMBER) /* sums of the rows */
+	const uint32_t *rows;	      /* ids, from the largest on */
 	size_t row_count;
 };
 
@@ -401,15 +360,8 @@ MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
 /* The first and the last reading of a process in the window; see resident_readings. */
 struct mmt_process_readings {
 	uint64_t start_ns, end_ns;
-	uint64_t start_resident_bytes, end_resident_bytes;
-	uint64_t start_swapped_bytes, end_swapped_bytes;
-	/* Of end_resident_bytes, if recording ended then: freed with MADV_FREE, but not yet reclaimed by the kernel.
-	 * 0: none, or not known. */
-	uint64_t lazy_free_bytes;
-	/* What the process has alone, if the verdict on all processes goes by Pss (private_known). Changes of it by
-	 * processes that began or stopped sharing its memory are not growth. */
-	bool private_known;
-	uint64_t start_private_bytes, end_private_bytes;
+	MMT_READINGS_FIGURES(MMT_MEMBER)
+	bool private_known; /* the verdict on all processes goes by Pss */
 	/* Of private memory, or of resident and swapped memory, in the window; known of several processes only. */
 	bool growth_known;
 	enum mmt_verdict verdict;
@@ -427,24 +379,9 @@ struct mmt_process {
 	const char *program;	   /* path of the executed file, as the kernel's maps name it; NULL: unknown */
 	const char *control_group; /* path in its hierarchy, as in /proc/PID/cgroup; "": unknown, or the root */
 	const char *runtime; /* that produced the JIT code: "dotnet", "java", "node" ...; NULL: none, or unknown */
-	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in struct mmt_row */
-	uint64_t resident_bytes;				 /* of the whole process; or MMT_UNKNOWN */
-	uint64_t before_bytes;	   /* mapped before the window (or the fork) and still mapped */
-	uint64_t kernel_bytes;	   /* mapped by the kernel: executed programs, stack growth, vdso */
-	uint64_t given_back_bytes; /* size of the ranges whose pages madvise(2) freed, added up over the calls */
-	uint64_t reconciled_bytes; /* corrected from the kernel's maps: mapped or unmapped without an event */
-	uint64_t checked_ns;	   /* when the kernel's maps were read */
-	uint64_t check_age_ns; /* time from the check to the end or exec of the process, or the end of the recording */
-	uint64_t checked_mappings;
-	uint64_t mismatch_bytes;     /* pages that differ between the model and the kernel's maps; heap said to be made
-					in the recording, but older by the first maps */
-	uint64_t unverifiable_bytes; /* changed by calls that ran while the kernel's maps were read */
-	uint64_t unread_bytes;	 /* part of these: moved while the first maps were read, and missing in later ones */
-	uint64_t compared_bytes; /* total size of the mappings in the kernel's maps */
-	uint64_t mapping_count;	 /* at the end of the window, as the kernel counts them for vm.max_map_count */
-	uint64_t unknown_bytes;	 /* pages that are in no snapshot */
-	bool ended;		 /* ended during the recording: the figures are those just before */
-	bool unnamed_code;	 /* some JIT code has no name: see the warnings */
+	MMT_PROCESS_FIGURES(MMT_MEMBER)
+	bool ended;	   /* ended during the recording: the figures are those just before */
+	bool unnamed_code; /* some JIT code has no name: see the warnings */
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */
 	uint32_t threads;	  /* all that it ever had */
@@ -603,10 +540,9 @@ struct mmt_resident_kind {
 
 struct mmt_growth {
 	enum mmt_verdict verdict;
-	uint64_t start_bytes, end_bytes, peak_bytes; /* resident sizes in the window; or MMT_UNKNOWN. The first two of
-							the processes that count: see by_pss */
-	uint64_t start_ns, end_ns, peak_ns;	     /* times of these readings */
-	uint64_t start_swap_bytes, end_swap_bytes;   /* swapped at these times, in addition to what is resident */
+	/* Of resident and swapped memory together, as the verdict. parts_known: end_bytes - start_bytes, or in a window
+	 * pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and unexplained_bytes. */
+	MMT_GROWTH_FIGURES(MMT_MEMBER)
 	/*
 	 * Of several processes that share memory, the verdict and the figures below go by their proportional set size
 	 * (by_pss), in which shared memory counts once, and otherwise by RSS; in both cases without processes that only
@@ -614,46 +550,19 @@ struct mmt_growth {
 	 */
 	bool by_pss;
 	bool pss_missing; /* the Pss of some process is not known, so that shared memory may count several times */
-	uint64_t start_pss_bytes, end_pss_bytes, peak_pss_bytes; /* if by_pss, as the next three */
-	uint64_t start_private_bytes, end_private_bytes;	 /* part of Pss: in pages that only one process maps */
-	uint64_t sharers;					 /* processes that count, at the end */
-	/* Change of Pss because processes outside the recording began (negative) or stopped sharing memory with
-	 * recorded ones: no growth. */
-	int64_t outside_bytes;
+	uint64_t sharers; /* processes that count, at the end */
 	/* The verdict is MMT_VERDICT_GROWING because some processes grow (see `grows` in struct mmt_process_readings),
 	 * although that on all of them together would be `sum_verdict`. */
 	bool by_process;
 	enum mmt_verdict sum_verdict;
-	/* Of resident and swapped memory together, as the verdict. */
-	int64_t bytes_per_minute; /* slope of the lowest readings since rate_from_ns; 0 if it is noise */
-	/* What the rates of the rows leave of it: memory that was touched, or given back, later than it was mapped or
-	 * made accessible; or MMT_RATE_UNKNOWN, also if judged_readings are given. */
-	int64_t older_bytes_per_minute;
-	uint64_t rate_from_ns; /* the second half, or when a plateau was reached if that is later */
-	uint64_t floor_bytes;  /* smaller changes are noise; 0: unknown */
-	uint64_t settled_ns;   /* MMT_VERDICT_PLATEAU: when it was reached. MMT_VERDICT_GROWING: since when it has been
-				  level nevertheless; 0: it was still rising at the end */
-	uint64_t advised_ns;   /* MMT_VERDICT_TOO_SHORT: how long to record; 0 in a report: it is as long, but RSS was
-				  read too rarely */
-	/* MMT_VERDICT_PLATEAU and _STEADY: by how much unfreed mappings grew that leak, but are hardly resident, since
-	 * memory is level. 0 without causes: they need rows by stack. */
-	uint64_t unfreed_growth_bytes;
-	/* True if residency was recorded near the start of the window, and later in it. Then end_bytes - start_bytes,
-	 * or in a window pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and
-	 * unexplained_bytes. */
-	bool parts_known;
+	bool parts_known; /* residency was recorded near the start of the window, and later in it */
 	/* With by_pss, if it was recorded which pages are private: the parts and the sizes below are of private pages
 	 * only, and add up to end_private_bytes - start_private_bytes. The rest of the change of Pss is in pages that
 	 * several processes have mapped. */
 	bool parts_private;
-	uint64_t pages_start_bytes, pages_end_bytes; /* resident sizes while the resident pages were read */
-	uint64_t pages_start_ns, pages_end_ns;	     /* when that was; of several processes the earliest; 0: unknown */
 	/* The pages were read when recording began and ended, as start_bytes and end_bytes were; otherwise they are not
 	 * compared with these. */
 	bool pages_at_ends;
-	int64_t changing_bytes; /* what the process gained or lost between the readings of its size and of its pages */
-	int64_t hugetlb_bytes;	/* change of huge pages of hugetlbfs, which are neither in RSS nor in the parts */
-	int64_t unexplained_bytes; /* 0 if the sum of the parts lies between what the two kinds of readings show */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
 	/* Resident memory of the processes by kind. kinds_at_start, kinds_at_end: the resident pages of all of them are
@@ -735,8 +644,6 @@ struct mmt_report {
 	size_t focus_count;
 	const char *const *ignore;
 	size_t ignore_count;
-	/* What the sums below would be without classes, focus and ignore; committed: with committed_before_bytes. */
-	uint64_t unfiltered_unfreed_bytes, unfiltered_committed_bytes;
 	bool stacks_recorded;			 /* for every call; false: not, or unknown */
 	uint32_t mapping_limit;			 /* vm.max_map_count when it was recorded; 0: not known */
 	const struct mmt_process *most_mappings; /* the process that has most of them; NULL: there is none */
@@ -753,22 +660,12 @@ struct mmt_report {
 	const struct mmt_cause *causes; /* leaks, then the others, largest memory_bytes first; none unless the rows
 					   are stacks */
 	size_t cause_count;
-	uint64_t unfreed_bytes, committed_bytes, reserved_bytes,
-	    resident_bytes;	   /* sums; resident_bytes can be MMT_UNKNOWN */
-	uint64_t resident_ns;	   /* when the resident pages were read: at the end, or the last time before to_ns; of
-				      several processes the earliest; 0: not known */
-	uint64_t ended_bytes;	   /* unfreed in children that ended before a target; not part of other figures */
-	uint64_t before_bytes;	   /* mapped before the window and still mapped */
-	uint64_t kernel_bytes;	   /* mapped by the kernel and still mapped */
-	uint64_t too_recent_bytes; /* mapped in [allocations_to_ns, to_ns) and still mapped */
+	MMT_REPORT_FIGURES(MMT_MEMBER)		       /* sums of the rows, or of the processes */
 	const struct mmt_control_group *control_group; /* NULL: none was recorded, or it has no counters */
 	bool swapped_known;		 /* which pages are swapped out; false: not read, or the window ends earlier */
 	uint64_t resident_hugetlb_bytes; /* of resident_bytes: huge pages of hugetlbfs, which are not in RSS */
-	uint64_t committed_before_bytes;
-	uint64_t allocated_bytes, freed_bytes;
-	uint64_t peak_bytes, peak_ns;
-	uint64_t every_ns;	      /* from the options, or chosen for `lifetime_steps` */
-	const struct mmt_step *steps; /* at intervals of every_ns; the last at to_ns */
+	uint64_t every_ns;		 /* from the options, or chosen for `lifetime_steps` */
+	const struct mmt_step *steps;	 /* at intervals of every_ns; the last at to_ns */
 	size_t step_count;
 	const struct mmt_module *modules; /* whose build-ids are known; of several at one path the first */
 	size_t module_count;

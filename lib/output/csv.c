@@ -138,6 +138,10 @@ static void put_time(const struct mmt_report *report, bool known, uint64_t ns, F
 		put_seconds(report, ns, stream);
 }
 
+/* first_ns and last_ns are seconds there. */
+#define COLUMN_NAME(name, unit, known, sum, csv, ...) MMT_IF_##csv("," #name)
+#define PUT_COLUMN(name, unit, known, sum, csv, ...) MMT_IF_##csv(put_number(stream, row->name);)
+
 static void put_row(const struct mmt_report *report, const struct mmt_row *row, FILE *stream)
 {
 	bool any = row->unfreed_count > 0;
@@ -145,19 +149,7 @@ static void put_row(const struct mmt_report *report, const struct mmt_row *row, 
 
 	fprintf(stream, "%" PRIu32 ",", row->id);
 	put_text(stream, row_name(row, room));
-	put_number(stream, row->memory_bytes);
-	put_number(stream, row->resident_bytes);
-	put_number(stream, row->resident_before_bytes);
-	put_number(stream, row->committed_bytes);
-	put_number(stream, row->committed_before_bytes);
-	put_number(stream, row->unfreed_bytes);
-	put_number(stream, row->unfreed_count);
-	put_number(stream, row->reserved_bytes);
-	put_number(stream, row->peak_bytes);
-	put_number(stream, row->allocated_bytes);
-	put_number(stream, row->allocated_count);
-	put_number(stream, row->freed_bytes);
-	put_number(stream, row->freed_count);
+	MMT_ROW_FIGURES(PUT_COLUMN)
 	put_time(report, any, row->first_ns, stream);
 	put_time(report, any, row->last_ns, stream);
 	put_stack(stream, row);
@@ -170,9 +162,7 @@ static void put_row(const struct mmt_report *report, const struct mmt_row *row, 
 
 static void put_rows(const struct mmt_report *report, const struct selection *selection, FILE *stream)
 {
-	fputs("id,name,memory_bytes,resident_bytes,resident_before_bytes,committed_bytes,committed_before_bytes,"
-	      "unfreed_bytes,unfreed_count,reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,"
-	      "freed_count,first_seconds,last_seconds,stack,identity" END_OF_RECORD,
+	fputs("id,name" MMT_ROW_FIGURES(COLUMN_NAME) ",first_seconds,last_seconds,stack,identity" END_OF_RECORD,
 	      stream);
 	for (size_t i = 0; i < selection->count; i++)
 		put_row(report, selection->rows[i], stream);

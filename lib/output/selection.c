@@ -14,32 +14,17 @@ static uint64_t held_bytes(const struct mmt_row *row)
 	return row->unfreed_bytes > committed ? row->unfreed_bytes : committed;
 }
 
-/* Larger comes first; for the age older does, so that key is inverted. */
-static uint64_t sort_key(const struct mmt_row *row, enum mmt_sort sort)
+#define KEY_CASE(name, unit, known, sum, csv, text, sorted, id, word, key, ...)                                        \
+	MMT_IF_##sorted(case MMT_SORT_##id : return key;)
+
+/* Larger comes first. */
+static uint64_t sort_key(const struct mmt_row *it, enum mmt_sort sort)
 {
 	switch (sort) {
-	case MMT_SORT_COUNT:
-		return row->unfreed_count;
-	case MMT_SORT_RESIDENT:
-		return row->resident_bytes == MMT_UNKNOWN ? 0 : row->memory_bytes;
-	case MMT_SORT_COMMITTED:
-		return saturating_add(row->committed_bytes, row->committed_before_bytes, MMT_BYTES_MAX);
-	case MMT_SORT_ALLOCATED:
-		return row->allocated_bytes;
-	case MMT_SORT_FREED:
-		return row->freed_bytes;
-	case MMT_SORT_AGE:
-		return row->unfreed_bytes ? UINT64_MAX - row->first_ns : 0;
-	case MMT_SORT_PEAK:
-		return row->peak_bytes;
-	case MMT_SORT_MEMORY:
-		return row->memory_bytes;
-	case MMT_SORT_MAPPINGS:
-		return row->mapping_count;
-	case MMT_SORT_UNFREED:
-		break;
+		MMT_ROW_FIGURES(KEY_CASE)
+	default:
+		return held_bytes(it);
 	}
-	return held_bytes(row);
 }
 
 static int compare_rows(const void *left, const void *right, void *context)

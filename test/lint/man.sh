@@ -67,10 +67,16 @@ for page in man/*.[1357]; do
 	done < <(grep -E '^\.Ss ' "$page" | grep -vE '^\.Ss .*(Nm|Fl|Cm|Pa|Xr) ')
 done
 
-# The pages explain every field of the JSON output.
-fields=$(comm -23 <(grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/json/*.c | grep -oE '"[a-z_]+"' | tr -d '"' | sort -u) \
+# The pages explain every field of the JSON output; those of its figures, and the keys of --sort, are in one table.
+table=include/mmtrace/figures.h
+figures=$(sed -nE 's/^FIGURE\(DO, ([a-z_]+), .*/\1/p' $table)
+keys=$(grep -oE 'MMT_SORTED\([A-Z]+, "[a-z]+"' $table | grep -oE '[a-z]+')
+[[ -n $figures && -n $keys ]] || complain "$table: no figures found"
+fields=$(comm -23 <((grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/json/*.c | grep -oE '"[a-z_]+"' | tr -d '"'; echo "$figures") | sort -u) \
 	<(grep -hE '^\.(It )?Va ' man/mmtrace-json.5 | grep -oE '[a-z_]+' | sort -u))
 [[ -z $fields ]] || complain "fields of the JSON output that no page explains: $fields"
+keys=$(comm -23 <(sort -u <<<"$keys") <(sed -n '/^\.It Fl s , Fl Fl sort/,/^\.It Fl Fl/p' man/mmtrace-report.1 | grep -oE '^\.Cm [a-z]+' | cut -d' ' -f2 | sort -u))
+[[ -z $keys ]] || complain "man/mmtrace-report.1: keys of --sort that are not explained: $keys"
 
 # man(1) formats the pages with groff, which reports words that do not fit into an 80-column terminal.
 if command -v groff >/dev/null; then

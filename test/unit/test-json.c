@@ -140,6 +140,73 @@ START_TEST(fields_of_commits_and_threads)
 }
 END_TEST
 
+/* Every figure of the table, with a value of its own. */
+#define SET(name, ...) it->name = ++value;
+#define CHECK(name, ...) ck_assert_int_eq(number(object, #name), ++value);
+
+START_TEST(figures_of_the_table)
+{
+	struct mmt_process_readings readings = {.private_known = true};
+	struct mmt_process process = {.name = "app", .checked = true, .readings = &readings};
+	struct mmt_report report = sample_report();
+	struct mmt_row row = sample_rows[0];
+	struct mmt_cause cause = {0};
+	json_int_t value = 0;
+	json_t *root, *object;
+
+	report.rows = &row;
+	report.processes = &process;
+	report.causes = &cause;
+	report.row_count = report.process_count = report.cause_count = 1;
+	report.growth = (struct mmt_growth){.by_pss = true, .parts_known = true, .verdict = MMT_VERDICT_TOO_SHORT};
+	{
+		struct mmt_row *it = &row;
+
+		MMT_ROW_FIGURES(SET)
+	}
+	{
+		struct mmt_cause *it = &cause;
+
+		MMT_CAUSE_FIGURES(SET)
+	}
+	{
+		struct mmt_process *it = &process;
+
+		MMT_PROCESS_FIGURES(SET)
+	}
+	{
+		struct mmt_process_readings *it = &readings;
+
+		MMT_READINGS_FIGURES(SET)
+	}
+	{
+		struct mmt_growth *it = &report.growth;
+
+		MMT_GROWTH_FIGURES(SET)
+	}
+	{
+		struct mmt_report *it = &report;
+
+		MMT_REPORT_FIGURES(SET)
+	}
+	root = render(&report, &(struct mmt_text_options){0});
+	value = 0;
+	object = json_array_get(json_object_get(root, "groups"), 0);
+	MMT_ROW_FIGURES(CHECK)
+	object = json_array_get(json_object_get(root, "causes"), 0);
+	MMT_CAUSE_FIGURES(CHECK)
+	object = json_array_get(json_object_get(root, "processes"), 0);
+	MMT_PROCESS_FIGURES(CHECK)
+	MMT_READINGS_FIGURES(CHECK)
+	object = json_object_get(root, "growth");
+	MMT_GROWTH_FIGURES(CHECK)
+	object = root;
+	MMT_REPORT_FIGURES(CHECK)
+	ck_assert_int_gt(value, 90);
+	json_decref(root);
+}
+END_TEST
+
 START_TEST(invalid_utf8)
 {
 	struct mmt_report report = sample_report();
@@ -243,7 +310,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("json");
 	TCase *cases = add_tcase(suite, "json");
 
-	tcase_add_tests(cases, report_fields, fields_of_commits_and_threads, invalid_utf8, output_is_ascii,
-			limited_rows, diff_fields, no_control_character_in_the_text);
+	tcase_add_tests(cases, report_fields, figures_of_the_table, fields_of_commits_and_threads, invalid_utf8,
+			output_is_ascii, limited_rows, diff_fields, no_control_character_in_the_text);
 	return suite;
 }

@@ -8,6 +8,7 @@
 
 #include "analysis/report/stack-identity.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/map.h"
 #include "base/saturating-sum.h"
 
@@ -294,26 +295,12 @@ static struct mmt_error *start_cause(struct causes *causes, const struct mmt_row
 	return cause->name ? NULL : &error_no_memory;
 }
 
-static void add(uint64_t *sum, uint64_t bytes)
-{
-	if (bytes != MMT_UNKNOWN)
-		*sum = saturating_add(*sum == MMT_UNKNOWN ? 0 : *sum, bytes, MMT_BYTES_MAX);
-}
-
 static void add_row(struct causes *causes, uint32_t number, const struct mmt_row *row)
 {
 	struct mmt_cause *cause = &causes->items[number];
 	uint64_t size = row->memory_bytes ? row->memory_bytes : row->unfreed_bytes;
 
-	add(&cause->memory_bytes, row->memory_bytes);
-	add(&cause->unfreed_bytes, row->unfreed_bytes);
-	add(&cause->committed_bytes, row->committed_bytes);
-	add(&cause->committed_bytes, row->committed_before_bytes);
-	add(&cause->reserved_bytes, row->reserved_bytes);
-	add(&cause->resident_bytes, row->resident_bytes);
-	add(&cause->resident_bytes, row->resident_before_bytes);
-	cause->unfreed_count += row->unfreed_count;
-	cause->mapping_count += row->mapping_count;
+	figures_add_to_cause(cause, row);
 	cause->row_count++;
 	if (row->bytes_per_minute == MMT_RATE_UNKNOWN || cause->bytes_per_minute == MMT_RATE_UNKNOWN)
 		cause->bytes_per_minute = MMT_RATE_UNKNOWN;
@@ -325,7 +312,7 @@ static void add_row(struct causes *causes, uint32_t number, const struct mmt_row
 		cause->last_ns = row->last_ns > cause->last_ns ? row->last_ns : cause->last_ns;
 	}
 	if (row->verdict == MMT_LIFETIME_LEAK)
-		add(&causes->leaking_bytes[number], size);
+		figure_add(&causes->leaking_bytes[number], size);
 	if (row->verdict && size >= causes->largest_bytes[number]) {
 		causes->largest_bytes[number] = size;
 		cause->verdict = row->verdict;

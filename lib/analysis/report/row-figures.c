@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Computes the figures of each row, the columns of a report: bytes, counts, trends, times. row-verdicts.c judges them.
- * struct mmt_row says what a new figure needs. */
+ * mmtrace/figures.h lists them. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 #include "analysis/report/row-verdicts.h"
 #include "analysis/report/rows.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/limits.h"
 #include "base/map.h"
 
@@ -65,11 +66,6 @@ static void count_stacks(const struct grouping *grouping, const struct account *
 		completeness->complete_stacks += count;
 }
 
-static void add_bytes(uint64_t *sum, uint64_t bytes)
-{
-	*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
-}
-
 static void add_account(struct grouping *grouping, const struct account *account)
 {
 	struct mmt_row *row;
@@ -77,9 +73,9 @@ static void add_account(struct grouping *grouping, const struct account *account
 	if (account->row == LEDGER_NO_ROW)
 		return;
 	row = &grouping->figures[account->row - 1];
-	add_bytes(&row->allocated_bytes, account->allocated_bytes);
+	figure_add(&row->allocated_bytes, account->allocated_bytes);
 	row->allocated_count += account->allocated_count;
-	add_bytes(&row->freed_bytes, account->freed_bytes);
+	figure_add(&row->freed_bytes, account->freed_bytes);
 	row->freed_count += account->freed_count;
 	count_stacks(grouping, account);
 }
@@ -396,15 +392,7 @@ static void count_unnamed(struct mmt_completeness *completeness, const struct mm
 
 static void add_to_report(struct mmt_report *report, const struct mmt_row *row)
 {
-	add_bytes(&report->unfreed_bytes, row->unfreed_bytes);
-	add_bytes(&report->committed_bytes, row->committed_bytes);
-	add_bytes(&report->committed_before_bytes, row->committed_before_bytes);
-	add_bytes(&report->reserved_bytes, row->reserved_bytes);
-	add_bytes(&report->allocated_bytes, row->allocated_bytes);
-	add_bytes(&report->freed_bytes, row->freed_bytes);
-	if (row->resident_bytes != MMT_UNKNOWN)
-		report->resident_bytes =
-		    (report->resident_bytes == MMT_UNKNOWN ? 0 : report->resident_bytes) + row->resident_bytes;
+	figures_add_to_report(report, row);
 	report->completeness.frames += row->frame_count;
 	for (size_t i = 0; i < row->frame_count; i++)
 		count_unnamed(&report->completeness, row->frames[i]);
@@ -508,7 +496,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 static void set_residency_unknown(struct mmt_row *row)
 {
 	row->memory_bytes = row->committed_bytes;
-	add_bytes(&row->memory_bytes, row->committed_before_bytes);
+	figure_add(&row->memory_bytes, row->committed_before_bytes);
 	row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
 }
 
@@ -766,15 +754,15 @@ static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t b
 	row = &grouping->figures[number - 1];
 	grouping->sums.resident_known[number - 1] = true;
 	grouping->sums.accounts[key >> 32].resident_known = true;
-	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
-	add_bytes(before ? &row->resident_before_bytes : &row->resident_bytes, bytes);
+	figure_add(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
+	figure_add(before ? &row->resident_before_bytes : &row->resident_bytes, bytes);
 	if (!lifetimes->steps_max)
 		return true;
 	part = lifetimes_part(lifetimes, (uint32_t)(key >> 32), (uint32_t)key);
 	if (!part)
 		return false;
 	part->resident_known = true;
-	add_bytes(before ? &part->resident_before_bytes : &part->resident_bytes, bytes);
+	figure_add(before ? &part->resident_before_bytes : &part->resident_bytes, bytes);
 	return true;
 }
 
@@ -784,8 +772,8 @@ static void publish_swapped(struct grouping *grouping, uint64_t key, uint64_t by
 
 	if (!account)
 		return;
-	add_bytes(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
-	add_bytes(&grouping->figures[account->row - 1].swapped_bytes, bytes);
+	figure_add(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
+	figure_add(&grouping->figures[account->row - 1].swapped_bytes, bytes);
 }
 
 static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint64_t bytes)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/api.h"
+#include "base/figures.h"
 #include "base/limits.h"
-#include "base/saturating-sum.h"
 #include "output/escape.h"
 
 #define SUMS_ONLY 16 /* steps: the minimum */
@@ -114,27 +114,6 @@ const char *export_no_frames(const struct mmt_row *row)
 	return row->hidden_frame_count ? "[hidden]" : "[no stack]";
 }
 
-static void add_known(uint64_t *sum, uint64_t bytes)
-{
-	if (bytes != MMT_UNKNOWN)
-		*sum = (*sum == MMT_UNKNOWN ? 0 : *sum) + bytes;
-}
-
-static void add_part(struct mmt_part *sum, const struct mmt_part *part)
-{
-	sum->unfreed_bytes += part->unfreed_bytes;
-	sum->unfreed_count += part->unfreed_count;
-	sum->allocated_bytes += part->allocated_bytes;
-	sum->allocated_count += part->allocated_count;
-	sum->freed_bytes += part->freed_bytes;
-	sum->freed_count += part->freed_count;
-	sum->committed_bytes += part->committed_bytes;
-	sum->committed_before_bytes += part->committed_before_bytes;
-	sum->reserved_bytes += part->reserved_bytes;
-	add_known(&sum->resident_bytes, part->resident_bytes);
-	add_known(&sum->resident_before_bytes, part->resident_before_bytes);
-}
-
 bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret)
 {
 	const struct mmt_part *parts = report->parts;
@@ -148,7 +127,7 @@ bool export_next(const struct mmt_report *report, size_t *position, size_t *firs
 				     .resident_before_bytes = MMT_UNKNOWN};
 	while (*position < report->part_count && parts[*position].row == sum_ret->row &&
 	       parts[*position].process == sum_ret->process)
-		add_part(sum_ret, &parts[(*position)++]);
+		figures_add_to_part(sum_ret, &parts[(*position)++]);
 	return true;
 }
 

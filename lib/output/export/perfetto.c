@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/figures.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -343,16 +344,8 @@ static bool sum_class(const struct mmt_report *report, const struct part_run *ru
 {
 	*sum = (struct mmt_part){.row = report->parts[run->first].row};
 	for (size_t i = run->first; i < run->end; i++) {
-		const struct mmt_part *part = &report->parts[i];
-
-		if (part->memory_class != memory_class)
-			continue;
-		sum->allocated_bytes += part->allocated_bytes;
-		sum->allocated_count += part->allocated_count;
-		sum->freed_bytes += part->freed_bytes;
-		sum->freed_count += part->freed_count;
-		sum->unfreed_bytes += part->unfreed_bytes;
-		sum->unfreed_count += part->unfreed_count;
+		if (report->parts[i].memory_class == memory_class)
+			figures_add_to_part(sum, &report->parts[i]);
 	}
 	return sum->allocated_bytes;
 }

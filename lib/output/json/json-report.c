@@ -71,65 +71,49 @@ static void put_signed(struct document *document, const char *key, int64_t value
 		document_null(document, key);
 }
 
-static void put_process_readings(struct document *document, const struct mmt_process_readings *readings)
+static void put_unsigned(struct document *document, const char *key, uint64_t value, bool known)
 {
-	document_unsigned(document, "start_resident_bytes", readings ? readings->start_resident_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "start_swapped_bytes", readings ? readings->start_swapped_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "start_reading_ns", readings ? readings->start_ns : MMT_UNKNOWN);
-	document_unsigned(document, "end_resident_bytes", readings ? readings->end_resident_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "end_swapped_bytes", readings ? readings->end_swapped_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "lazy_free_bytes", readings ? readings->lazy_free_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "end_reading_ns", readings ? readings->end_ns : MMT_UNKNOWN);
-	document_unsigned(document, "start_private_bytes",
-			  readings && readings->private_known ? readings->start_private_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "end_private_bytes",
-			  readings && readings->private_known ? readings->end_private_bytes : MMT_UNKNOWN);
-	document_string(document, "verdict",
-			readings && readings->growth_known ? mmt_verdict_name(readings->verdict) : NULL);
-	put_signed(document, "growth_bytes", readings ? readings->growth_bytes : 0, readings && readings->growth_known);
-	put_signed(document, "bytes_per_minute", readings ? readings->bytes_per_minute : 0,
-		   readings && readings->growth_known && readings->verdict > MMT_VERDICT_TOO_SHORT);
-	document_bool(document, "grows", readings && readings->grows);
-	document_bool(document, "brief", readings && readings->brief);
+	document_unsigned(document, key, known ? value : MMT_UNKNOWN);
 }
 
-static void put_process(struct document *document, const struct mmt_process *process)
+/* One figure of `it`. */
+#define PUT(name, unit, known, ...)                                                                                    \
+	_Generic(it->name, uint64_t : put_unsigned, int64_t : put_signed)(document, #name, it->name, known);
+
+#define UNKNOWN(name, ...) .name = MMT_UNKNOWN,
+
+static void put_process_readings(struct document *document, const struct mmt_process_readings *readings)
+{
+	const struct mmt_process_readings none = {MMT_READINGS_FIGURES(UNKNOWN).start_ns = MMT_UNKNOWN,
+						  .end_ns = MMT_UNKNOWN};
+	const struct mmt_process_readings *it = readings ? readings : &none;
+
+	MMT_READINGS_FIGURES(PUT)
+	document_unsigned(document, "start_reading_ns", it->start_ns);
+	document_unsigned(document, "end_reading_ns", it->end_ns);
+	document_string(document, "verdict", it->growth_known ? mmt_verdict_name(it->verdict) : NULL);
+	put_signed(document, "growth_bytes", it->growth_bytes, it->growth_known);
+	put_signed(document, "bytes_per_minute", it->bytes_per_minute,
+		   it->growth_known && it->verdict > MMT_VERDICT_TOO_SHORT);
+	document_bool(document, "grows", it->grows);
+	document_bool(document, "brief", it->brief);
+}
+
+static void put_process(struct document *document, const struct mmt_process *it)
 {
 	document_open_object(document, NULL);
-	document_signed(document, "pid", process->pid);
-	if (process->parent_pid)
-		document_signed(document, "parent_pid", process->parent_pid);
-	else
-		document_null(document, "parent_pid");
-	document_string(document, "name", process->name);
-	document_unsigned(document, "start_boot_ns", process->start_boot_ns ? process->start_boot_ns : MMT_UNKNOWN);
-	document_bool(document, "ended", process->ended);
-	if (process->runtime)
-		document_string(document, "runtime", process->runtime);
-	else
-		document_null(document, "runtime");
-	document_bool(document, "unnamed_code", process->unnamed_code);
-	document_unsigned(document, "threads", process->threads);
-	document_unsigned(document, "unfreed_bytes", process->unfreed_bytes);
-	document_unsigned(document, "committed_bytes", process->committed_bytes);
-	document_unsigned(document, "reserved_bytes", process->reserved_bytes);
-	document_unsigned(document, "resident_bytes", process->resident_bytes);
-	put_process_readings(document, process->readings);
-	document_unsigned(document, "before_bytes", process->before_bytes);
-	document_unsigned(document, "kernel_bytes", process->kernel_bytes);
-	document_unsigned(document, "given_back_bytes", process->given_back_bytes);
-	document_unsigned(document, "reconciled_bytes", process->reconciled_bytes);
-	document_bool(document, "checked", process->checked);
-	document_unsigned(document, "checked_ns", process->checked ? process->checked_ns : MMT_UNKNOWN);
-	document_unsigned(document, "check_age_ns", process->checked ? process->check_age_ns : MMT_UNKNOWN);
-	document_bool(document, "checked_before_exec", process->checked_before_exec);
-	document_unsigned(document, "checked_mappings", process->checked ? process->checked_mappings : MMT_UNKNOWN);
-	document_unsigned(document, "mismatch_bytes", process->checked ? process->mismatch_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "unverifiable_bytes", process->checked ? process->unverifiable_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "unread_bytes", process->checked ? process->unread_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "compared_bytes", process->checked ? process->compared_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "mapping_count", process->mapping_count);
-	document_unsigned(document, "unknown_bytes", process->unknown_bytes);
+	document_signed(document, "pid", it->pid);
+	put_signed(document, "parent_pid", it->parent_pid, it->parent_pid);
+	document_string(document, "name", it->name);
+	document_unsigned(document, "start_boot_ns", it->start_boot_ns ? it->start_boot_ns : MMT_UNKNOWN);
+	document_bool(document, "ended", it->ended);
+	document_string(document, "runtime", it->runtime);
+	document_bool(document, "unnamed_code", it->unnamed_code);
+	document_unsigned(document, "threads", it->threads);
+	MMT_PROCESS_FIGURES(PUT)
+	put_process_readings(document, it->readings);
+	document_bool(document, "checked", it->checked);
+	document_bool(document, "checked_before_exec", it->checked_before_exec);
 	document_close(document);
 }
 
@@ -193,11 +177,6 @@ static void put_classes(struct document *document, const struct mmt_row *row)
 	document_close(document);
 }
 
-static void put_per_minute(struct document *document, int64_t bytes_per_minute)
-{
-	put_signed(document, "bytes_per_minute", bytes_per_minute, bytes_per_minute != MMT_RATE_UNKNOWN);
-}
-
 static void put_identity(struct document *document, const struct mmt_row *row)
 {
 	char identity[17];
@@ -207,56 +186,29 @@ static void put_identity(struct document *document, const struct mmt_row *row)
 	document_bool(document, "lines_differ", row->lines_differ);
 }
 
-static void put_row_figures(struct document *document, const struct mmt_row *row)
+static void put_row_figures(struct document *document, const struct mmt_row *it)
 {
-	bool any = row->unfreed_count > 0;
-
-	document_unsigned(document, "id", row->id);
-	document_string(document, "name", row->name);
-	put_identity(document, row);
-	document_string(document, "pattern", mmt_pattern_name(row->pattern));
-	document_string(document, "hint", row->hint);
-	document_bool(document, "lost", row->lost);
-	put_classes(document, row);
-	document_string(document, "memory_class", mmt_class_name(row->memory_class));
-	document_string(document, "file", row->file);
-	document_unsigned(document, "file_count", row->file_count);
-	document_string(document, "verdict", mmt_lifetime_verdict_name(row->verdict));
-	document_unsigned(document, "advised_ns", row->advised_ns ? row->advised_ns : MMT_UNKNOWN);
-	document_unsigned(document, "outlived_count", row->outlived_count);
-	document_unsigned(document, "outlived_ns",
-			  row->outlived_ns < MMT_UNKNOWN / 2048 ? row->outlived_ns : MMT_UNKNOWN);
-	put_per_minute(document, row->bytes_per_minute);
-	document_unsigned(document, "mapping_count", row->mapping_count);
-	document_unsigned(document, "unfreed_bytes", row->unfreed_bytes);
-	document_unsigned(document, "unfreed_count", row->unfreed_count);
-	document_unsigned(document, "original_bytes", row->original_bytes);
-	document_unsigned(document, "committed_bytes", row->committed_bytes);
-	document_unsigned(document, "committed_before_bytes", row->committed_before_bytes);
-	document_unsigned(document, "reserved_bytes", row->reserved_bytes);
-	document_unsigned(document, "reserved_by", row->reserved_by ? row->reserved_by : MMT_UNKNOWN);
-	document_unsigned(document, "joined_to", row->joined_to ? row->joined_to : MMT_UNKNOWN);
-	document_unsigned(document, "resident_bytes", row->resident_bytes);
-	document_unsigned(document, "resident_before_bytes", row->resident_before_bytes);
-	document_unsigned(document, "swapped_bytes", row->swapped_bytes);
-	document_unsigned(document, "memory_bytes", row->memory_bytes);
-	document_unsigned(document, "peak_bytes", row->peak_bytes);
-	document_unsigned(document, "peak_ns", row->peak_bytes ? row->peak_ns : MMT_UNKNOWN);
-	document_unsigned(document, "allocated_bytes", row->allocated_bytes);
-	document_unsigned(document, "allocated_count", row->allocated_count);
-	document_unsigned(document, "freed_bytes", row->freed_bytes);
-	document_unsigned(document, "freed_count", row->freed_count);
-	document_unsigned(document, "smallest_bytes", any ? row->smallest_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "largest_bytes", any ? row->largest_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "first_ns", any ? row->first_ns : MMT_UNKNOWN);
-	document_unsigned(document, "last_ns", any ? row->last_ns : MMT_UNKNOWN);
+	document_unsigned(document, "id", it->id);
+	document_string(document, "name", it->name);
+	put_identity(document, it);
+	document_string(document, "pattern", mmt_pattern_name(it->pattern));
+	document_string(document, "hint", it->hint);
+	document_bool(document, "lost", it->lost);
+	put_classes(document, it);
+	document_string(document, "memory_class", mmt_class_name(it->memory_class));
+	document_string(document, "file", it->file);
+	document_unsigned(document, "file_count", it->file_count);
+	document_string(document, "verdict", mmt_lifetime_verdict_name(it->verdict));
+	MMT_ROW_FIGURES(PUT)
+	document_unsigned(document, "reserved_by", it->reserved_by ? it->reserved_by : MMT_UNKNOWN);
+	document_unsigned(document, "joined_to", it->joined_to ? it->joined_to : MMT_UNKNOWN);
 	document_each(document, "trend", point, MMT_TREND_POINTS)
-		document_unsigned(document, NULL, row->trend[point]);
+		document_unsigned(document, NULL, it->trend[point]);
 	document_each(document, "survivor_trend", point, MMT_TREND_POINTS)
-		document_unsigned(document, NULL, row->survivor_trend[point]);
+		document_unsigned(document, NULL, it->survivor_trend[point]);
 	document_open_array(document, "committed_trend");
-	for (unsigned point = 0; row->committed_trend && point < MMT_TREND_POINTS; point++)
-		document_unsigned(document, NULL, row->committed_trend[point]);
+	for (unsigned point = 0; it->committed_trend && point < MMT_TREND_POINTS; point++)
+		document_unsigned(document, NULL, it->committed_trend[point]);
 	document_close(document);
 }
 
@@ -361,25 +313,10 @@ static void put_side_figures(struct document *document, const struct mmt_report 
 	}
 }
 
-static void put_totals(struct document *document, const struct mmt_report *report)
+static void put_totals(struct document *document, const struct mmt_report *it)
 {
-	document_unsigned(document, "unfreed_bytes", report->unfreed_bytes);
-	document_unsigned(document, "committed_bytes", report->committed_bytes);
-	document_unsigned(document, "reserved_bytes", report->reserved_bytes);
-	document_unsigned(document, "resident_bytes", report->resident_bytes);
-	document_unsigned(document, "resident_ns", report->resident_ns ? report->resident_ns : MMT_UNKNOWN);
-	document_unsigned(document, "unfiltered_unfreed_bytes", report->unfiltered_unfreed_bytes);
-	document_unsigned(document, "unfiltered_committed_bytes", report->unfiltered_committed_bytes);
-	document_unsigned(document, "ended_bytes", report->ended_bytes);
-	document_unsigned(document, "before_bytes", report->before_bytes);
-	document_unsigned(document, "kernel_bytes", report->kernel_bytes);
-	document_unsigned(document, "too_recent_bytes", report->too_recent_bytes);
-	document_unsigned(document, "committed_before_bytes", report->committed_before_bytes);
-	document_unsigned(document, "peak_bytes", report->peak_bytes);
-	document_unsigned(document, "peak_ns", report->peak_bytes ? report->peak_ns : MMT_UNKNOWN);
-	document_unsigned(document, "allocated_bytes", report->allocated_bytes);
-	document_unsigned(document, "freed_bytes", report->freed_bytes);
-	document_unsigned(document, "group_count", report->row_count);
+	MMT_REPORT_FIGURES(PUT)
+	document_unsigned(document, "group_count", it->row_count);
 }
 
 static void put_growth_part(struct document *document, const struct mmt_growth_part *part)
@@ -404,58 +341,15 @@ static void put_part_array(struct document *document, const char *key, const str
 		put_growth_part(document, &parts[i]);
 }
 
-static void put_growth_parts(struct document *document, const struct mmt_growth *growth)
+static void put_growth(struct document *document, const struct mmt_growth *it)
 {
-	document_unsigned(document, "unfreed_growth_bytes", growth->unfreed_growth_bytes);
-	document_string(document, "parts_measure",
-			!growth->parts_known	? NULL
-			: growth->parts_private ? "private"
-						: "rss");
-	document_unsigned(document, "pages_start_bytes", growth->parts_known ? growth->pages_start_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "pages_end_bytes", growth->parts_known ? growth->pages_end_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "pages_start_ns",
-			  growth->parts_known && growth->pages_start_ns ? growth->pages_start_ns : MMT_UNKNOWN);
-	document_unsigned(document, "pages_end_ns",
-			  growth->parts_known && growth->pages_end_ns ? growth->pages_end_ns : MMT_UNKNOWN);
-	put_signed(document, "changing_bytes", growth->changing_bytes, growth->parts_known);
-	put_signed(document, "unexplained_bytes", growth->unexplained_bytes, growth->parts_known);
-	put_signed(document, "hugetlb_bytes", growth->hugetlb_bytes, growth->parts_known);
-	put_part_array(document, "parts", growth->parts, growth->part_count);
-}
-
-static void put_growth(struct document *document, const struct mmt_growth *growth)
-{
-	bool known = growth->verdict != MMT_VERDICT_UNKNOWN;
-
 	document_open_object(document, "growth");
-	document_string(document, "verdict", mmt_verdict_name(growth->verdict));
-	document_unsigned(document, "start_bytes", growth->start_bytes);
-	document_unsigned(document, "end_bytes", growth->end_bytes);
-	document_unsigned(document, "peak_bytes", growth->peak_bytes);
-	document_string(document, "measure", !known ? NULL : growth->by_pss ? "pss" : "rss");
-	document_unsigned(document, "start_pss_bytes", growth->by_pss ? growth->start_pss_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "end_pss_bytes", growth->by_pss ? growth->end_pss_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "peak_pss_bytes", growth->by_pss ? growth->peak_pss_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "start_private_bytes", growth->by_pss ? growth->start_private_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "end_private_bytes", growth->by_pss ? growth->end_private_bytes : MMT_UNKNOWN);
-	put_signed(document, "outside_bytes", growth->outside_bytes, growth->by_pss);
-	document_string(document, "sum_verdict",
-			mmt_verdict_name(growth->by_process ? growth->sum_verdict : growth->verdict));
-	document_unsigned(document, "start_swap_bytes", known ? growth->start_swap_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "end_swap_bytes", known ? growth->end_swap_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "start_ns", known ? growth->start_ns : MMT_UNKNOWN);
-	document_unsigned(document, "end_ns", known ? growth->end_ns : MMT_UNKNOWN);
-	document_unsigned(document, "peak_ns", known ? growth->peak_ns : MMT_UNKNOWN);
-	put_signed(document, "bytes_per_minute", growth->bytes_per_minute, known);
-	put_signed(document, "older_bytes_per_minute", growth->older_bytes_per_minute,
-		   growth->older_bytes_per_minute != MMT_RATE_UNKNOWN);
-	document_unsigned(document, "rate_from_ns", known ? growth->rate_from_ns : MMT_UNKNOWN);
-	document_unsigned(document, "floor_bytes", growth->floor_bytes ? growth->floor_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "settled_ns", growth->settled_ns ? growth->settled_ns : MMT_UNKNOWN);
-	document_unsigned(document, "advised_ns",
-			  growth->verdict == MMT_VERDICT_TOO_SHORT && growth->advised_ns ? growth->advised_ns
-											 : MMT_UNKNOWN);
-	put_growth_parts(document, growth);
+	document_string(document, "verdict", mmt_verdict_name(it->verdict));
+	document_string(document, "measure", !it->verdict ? NULL : it->by_pss ? "pss" : "rss");
+	document_string(document, "sum_verdict", mmt_verdict_name(it->by_process ? it->sum_verdict : it->verdict));
+	document_string(document, "parts_measure", !it->parts_known ? NULL : it->parts_private ? "private" : "rss");
+	MMT_GROWTH_FIGURES(PUT)
+	put_part_array(document, "parts", it->parts, it->part_count);
 	document_close(document);
 }
 
@@ -575,29 +469,20 @@ static void json_report_recording(struct document *document, const struct mmt_re
 static void put_causes(struct document *document, const struct mmt_report *report)
 {
 	document_each(document, "causes", i, report->cause_count) {
-		const struct mmt_cause *cause = &report->causes[i];
+		const struct mmt_cause *it = &report->causes[i];
 
 		document_open_object(document, NULL);
-		document_string(document, "name", cause->name);
-		document_string(document, "pattern", mmt_pattern_name(cause->pattern));
-		document_string(document, "memory_class", mmt_class_name(cause->memory_class));
-		document_string(document, "file", cause->file);
-		document_string(document, "caller", cause->caller);
-		document_unsigned(document, "caller_bytes", cause->caller ? cause->caller_bytes : MMT_UNKNOWN);
-		document_string(document, "verdict", mmt_lifetime_verdict_name(cause->verdict));
-		document_bool(document, "leaks_together", cause->leaks_together);
-		document_unsigned(document, "memory_bytes", cause->memory_bytes);
-		document_unsigned(document, "unfreed_bytes", cause->unfreed_bytes);
-		document_unsigned(document, "committed_bytes", cause->committed_bytes);
-		document_unsigned(document, "reserved_bytes", cause->reserved_bytes);
-		document_unsigned(document, "resident_bytes", cause->resident_bytes);
-		document_unsigned(document, "unfreed_count", cause->unfreed_count);
-		document_unsigned(document, "mapping_count", cause->mapping_count);
-		put_per_minute(document, cause->bytes_per_minute);
-		document_unsigned(document, "first_ns", cause->first_ns);
-		document_unsigned(document, "last_ns", cause->last_ns);
-		document_each(document, "groups", j, cause->row_count)
-			document_unsigned(document, NULL, cause->rows[j]);
+		document_string(document, "name", it->name);
+		document_string(document, "pattern", mmt_pattern_name(it->pattern));
+		document_string(document, "memory_class", mmt_class_name(it->memory_class));
+		document_string(document, "file", it->file);
+		document_string(document, "caller", it->caller);
+		document_unsigned(document, "caller_bytes", it->caller ? it->caller_bytes : MMT_UNKNOWN);
+		document_string(document, "verdict", mmt_lifetime_verdict_name(it->verdict));
+		document_bool(document, "leaks_together", it->leaks_together);
+		MMT_CAUSE_FIGURES(PUT)
+		document_each(document, "groups", j, it->row_count)
+			document_unsigned(document, NULL, it->rows[j]);
 		document_close(document);
 	}
 }

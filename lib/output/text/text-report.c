@@ -453,8 +453,10 @@ static void put_sizes_of_kinds(struct text *text, const struct mmt_report *repor
 	if (row->unfreed_bytes && row->committed_bytes != row->unfreed_bytes &&
 	    row->committed_bytes != row->memory_bytes)
 		put_part_bytes(text, "committed", row->committed_bytes);
-	if (row->swapped_bytes && row->swapped_bytes < row->memory_bytes)
-		put_part_bytes(text, "swapped out", row->swapped_bytes);
+#define PUT_PART(name, unit, known, sum, csv, label, ...)                                                              \
+	if ((label) && row->name && (uint64_t)row->name < row->memory_bytes)                                           \
+		put_part_bytes(text, label, row->name);
+	MMT_ROW_FIGURES(PUT_PART)
 	if (row->reserved_by)
 		put_reserver(text, row, &report->rows[row->reserved_by - 1], sort);
 	if (row->committed_before_bytes)
@@ -470,12 +472,9 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 {
 	uint64_t age_ns = report->end_ns > row->first_ns ? report->end_ns - row->first_ns : 0;
 
-	if (sort == MMT_SORT_ALLOCATED)
-		put_part_bytes(text, "mapped", row->allocated_bytes);
-	if (sort == MMT_SORT_FREED)
-		put_part_bytes(text, "freed", row->freed_bytes);
-	if (sort == MMT_SORT_PEAK)
-		put_part_bytes(text, "peak", row->peak_bytes);
+#define PUT_KEY(name, unit, known, sum, csv, text_, sorted, id, word, key, label, ...)                                 \
+	MMT_IF_##sorted(if ((label) && sort == MMT_SORT_##id) put_part_bytes(text, label, row->name);)
+	MMT_ROW_FIGURES(PUT_KEY)
 	if (sort == MMT_SORT_AGE && row->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "oldest %s", text_duration(text, age_ns));
 	if (sort == MMT_SORT_MAPPINGS)
