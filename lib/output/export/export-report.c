@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/api.h"
+#include "base/compression.h"
 #include "base/figures.h"
 #include "base/limits.h"
 #include "output/escape.h"
@@ -22,22 +23,27 @@ static struct mmt_error *export_html(const struct export *export, FILE *stream)
 	return mmt_report_write_html(export->report, &options, stream);
 }
 
-/* Each format: its function is export_NAME(). */
+/* Each format: its function is export_NAME(), and whether its output is compressed. */
 #define FORMATS(FORMAT)                                                                                                \
-	FORMAT(folded, "one line per stack, as flamegraph.pl reads it", .weighted = true, .lifetime_steps = SUMS_ONLY) \
-	FORMAT(pprof, "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true, .lifetime_steps = SUMS_ONLY)   \
-	FORMAT(speedscope, "speedscope.app", .lifetime_steps = SUMS_ONLY)                                              \
-	FORMAT(firefox, "profiler.firefox.com", .only_made = true, .lifetime_steps = TIMES)                            \
-	FORMAT(heaptrack, "heaptrack_gui", .binary = true, .suffix = ".gz", .only_made = true,                         \
+	FORMAT(folded, false, "one line per stack, as flamegraph.pl reads it", .weighted = true,                       \
+	       .lifetime_steps = SUMS_ONLY)                                                                            \
+	FORMAT(pprof, true, "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true,                          \
+	       .lifetime_steps = SUMS_ONLY)                                                                            \
+	FORMAT(speedscope, false, "speedscope.app", .lifetime_steps = SUMS_ONLY)                                       \
+	FORMAT(firefox, false, "profiler.firefox.com", .only_made = true, .lifetime_steps = TIMES)                     \
+	FORMAT(heaptrack, true, "heaptrack_gui", .binary = true, .suffix = ".gz", .only_made = true,                   \
 	       .lifetime_steps = TIMES)                                                                                \
-	FORMAT(perfetto, "ui.perfetto.dev", .binary = true, .only_made = true, .lifetime_steps = TIMES)                \
-	FORMAT(html, "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
+	FORMAT(perfetto, false, "ui.perfetto.dev", .binary = true, .only_made = true, .lifetime_steps = TIMES)         \
+	FORMAT(html, false, "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
 
-#define DESCRIBE(name_, opens_, ...) {#name_, opens_, __VA_ARGS__},
-#define NAME_FUNCTION(name_, ...) export_##name_,
+#define DESCRIBE(name_, gzip_, opens_, ...) {#name_, opens_, __VA_ARGS__},
+#define WRITE(name_, gzip_, ...) {export_##name_, gzip_},
 
 static const struct mmt_export_format formats[] = {FORMATS(DESCRIBE)};
-static export_function *const functions[] = {FORMATS(NAME_FUNCTION)};
+static const struct {
+	export_function *write;
+	bool gzip;
+} writers[] = {FORMATS(WRITE)};
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
 
@@ -112,6 +118,22 @@ const char *export_no_frames(const struct mmt_row *row)
 	if (row->lost)
 		return "[calls that were lost]";
 	return row->hidden_frame_count ? "[hidden]" : "[no stack]";
+}
+
+void export_stack_begin(struct export_stack *stack, const struct mmt_row *row)
+{
+	stack->row = row;
+	stack->left = row->frame_count ? row->frame_count : 1;
+}
+
+bool export_stack_next(struct export_stack *stack)
+{
+	if (!stack->left)
+		return false;
+	stack->left--;
+	stack->frame = stack->row->frame_count ? stack->row->frames[stack->left] : NULL;
+	stack->name = stack->frame ? export_frame_name(stack->frame, stack->text) : export_no_frames(stack->row);
+	return true;
 }
 
 bool export_next(const struct mmt_report *report, size_t *position, size_t *first_ret, struct mmt_part *sum_ret)
@@ -218,12 +240,73 @@ void export_by_process_deinit(struct export_by_process *by_process)
 	free(by_process->places);
 }
 
-struct mmt_error *export_close_gzip(FILE *stream, FILE *below)
+static struct mmt_error *write_compressed(const struct export *export, export_function *write, FILE *below)
 {
-	bool failed = ferror(stream);
+	FILE *stream = gzip_open(below);
+	struct mmt_error *error;
+	bool failed;
 
+	if (!stream)
+		return &error_no_memory;
+	error = write(export, stream);
+	failed = ferror(stream);
 	failed |= fclose(stream) != 0;
-	return failed && !ferror(below) ? error_create(MMT_ERROR_INTERNAL, "the export could not be compressed") : NULL;
+	/* The caller detects errors of `below`. */
+	if (!error && failed && !ferror(below))
+		error = error_create(MMT_ERROR_INTERNAL, "the export could not be compressed");
+	return error;
+}
+
+static struct mmt_error *prepare(const struct mmt_report *report, enum mmt_weight weight, bool times,
+				 struct export *export_ret)
+{
+	struct mmt_error *error = NULL;
+
+	*export_ret = (struct export){.report = report, .weight = weight};
+	for (size_t i = 0; i < report->module_count; i++) {
+		uint32_t path = intern_put_string(&export_ret->paths, report->modules[i].path);
+
+		if (path == INTERN_NONE ||
+		    (!map_get(&export_ret->modules, path) && !map_put(&export_ret->modules, path, i)))
+			return &error_no_memory;
+	}
+	if (times)
+		error = export_events_create(report, &export_ret->events);
+	if (times && !error)
+		error = export_levels_create(report, &export_ret->events, &export_ret->levels);
+	return error;
+}
+
+const char *export_build_id(const struct export *export, const char *path)
+{
+	uint32_t name = intern_find(&export->paths, path, strlen(path) + 1);
+	const uint64_t *place = name == INTERN_NONE ? NULL : map_get(&export->modules, name);
+
+	return place ? export->report->modules[*place].build_id : NULL;
+}
+
+void export_tracks(const struct export *export, struct export_track tracks[EXPORT_TRACKS])
+{
+#define POINTS(type, time, bytes) sizeof(type), offsetof(type, time), offsetof(type, bytes)
+	const struct mmt_report *report = export->report;
+	const struct export_track all[EXPORT_TRACKS] = {
+	    {"RSS", "resident size of all processes", "red", report->resident_readings, report->resident_reading_count,
+	     POINTS(struct mmt_resident_reading, time_ns, resident_bytes)},
+	    {"committed", "committed bytes of all processes", "blue", report->steps, report->step_count,
+	     POINTS(struct mmt_step, to_ns, committed_bytes)},
+	    {"unfreed", "bytes of all processes that are not unmapped", "orange", export->levels.items,
+	     export->levels.count, POINTS(struct export_level, time_ns, bytes)},
+	};
+
+	memcpy(tracks, all, sizeof(all));
+}
+
+uint64_t export_track_value(const struct export_track *track, size_t point, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)track->points + track->size * point + offset, sizeof(value));
+	return value;
 }
 
 static const struct mmt_export_format *find_format(const char *name)
@@ -241,6 +324,7 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_e
 	const struct mmt_export_format *format;
 	struct export export;
 	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_export_options");
+	size_t number;
 
 	if (error)
 		return error;
@@ -252,8 +336,16 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_e
 	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
 		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
 				    report->input);
-	export = (struct export){.report = report, .weight = options.weight};
-	return functions[format - formats](&export, stream);
+	number = (size_t)(format - formats);
+	error = prepare(report, options.weight, format->lifetime_steps == TIMES, &export);
+	if (!error)
+		error = writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
+					     : writers[number].write(&export, stream);
+	export_events_deinit(&export.events);
+	export_levels_deinit(&export.levels);
+	intern_deinit(&export.paths);
+	map_deinit(&export.modules);
+	return error;
 }
 
 /* The order of events within a step. */
@@ -332,13 +424,15 @@ struct mmt_error *export_levels_create(const struct mmt_report *report, const st
 
 	if (!levels.items)
 		return &error_no_memory;
+	levels.items[0].time_ns = export_step_ns(report, 0);
 	for (size_t i = 0; i < events->count; i++) {
 		const struct export_event *event = &events->items[i];
 		struct export_level *last = &levels.items[levels.count - 1];
 		uint64_t bytes = export_event_lifetime(report, event)->bytes;
 
-		if (last->step != event->step)
-			levels.items[levels.count++] = (struct export_level){event->step, last->bytes};
+		if (last->time_ns != export_step_ns(report, event->step))
+			levels.items[levels.count++] =
+			    (struct export_level){export_step_ns(report, event->step), last->bytes};
 		levels.items[levels.count - 1].bytes += event->is_release ? -bytes : bytes;
 	}
 	*levels_ret = levels;

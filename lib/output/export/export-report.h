@@ -17,12 +17,6 @@
 #include "base/errors.h"
 #include "base/map.h"
 
-struct export
-{
-	const struct mmt_report *report;
-	enum mmt_weight weight;
-};
-
 #define EXPORT_NAME_BYTES 512
 
 /* Name of the function, or module and offset. Only the latter is written to `text`, truncated if longer. */
@@ -49,6 +43,19 @@ const char *export_process_name(const struct mmt_process *process, char text[EXP
 
 /* The text for a row without frames. Static. */
 const char *export_no_frames(const struct mmt_row *row);
+
+/* The frames of a row, the outermost first; of a row without frames, one whose name says why. */
+struct export_stack {
+	const struct mmt_row *row;
+	size_t left;
+	const char *name;
+	const struct mmt_frame *frame; /* NULL: the row has no frames */
+	char text[EXPORT_NAME_BYTES];
+};
+
+void export_stack_begin(struct export_stack *stack, const struct mmt_row *row);
+/* Sets `name` and `frame`. False: no more. */
+bool export_stack_next(struct export_stack *stack);
 
 /* Get the sum of the next parts of one row and process, in the order of the report's parts, which are those in
  * [*first_ret, *position). Set *position to 0 before the first call. Thread, class, file and lifetimes of the sum are
@@ -86,9 +93,6 @@ bool export_by_process_create(const struct mmt_report *report, size_t count, exp
 			      const void *context, struct export_by_process *by_process_ret);
 void export_by_process_deinit(struct export_by_process *by_process);
 
-/* Close a stream of gzip_open(). Errors of `below` are not returned: the caller detects them. */
-struct mmt_error *export_close_gzip(FILE *stream, FILE *below) MMT_MUST_CHECK;
-
 /* The lifetimes of a report's parts as events in time order, for formats that have events. A lifetime begins with an
  * allocation, and ends with a release unless it is still mapped at the end. In each step, releases of older memory come
  * first, then allocations, then releases of what the step allocated. */
@@ -112,7 +116,7 @@ void export_events_deinit(struct export_events *events);
 
 /* The unfreed bytes at the end of each step in which they change; at least one. */
 struct export_level {
-	uint32_t step;
+	uint64_t time_ns; /* when the step starts */
 	uint64_t bytes;
 };
 
@@ -157,6 +161,35 @@ void protobuf_string(struct buffer *buffer, uint32_t field, const char *text);
 
 /* An inner message or packed numbers, from `message`, which is cleared. */
 void protobuf_message(struct buffer *buffer, uint32_t field, struct buffer *message);
+
+/* What every format gets. */
+struct export
+{
+	const struct mmt_report *report;
+	enum mmt_weight weight;
+	struct export_events events; /* for formats that need times; as are: */
+	struct export_levels levels;
+	struct intern paths; /* of the report's modules */
+	struct map modules;  /* id of the path -> place of the first such module */
+};
+
+/* The build-id of the module with this path; NULL: unknown. */
+const char *export_build_id(const struct export *export, const char *path);
+
+/* A figure over time of all processes. */
+struct export_track {
+	const char *name, *description, *color;
+	const void *points;
+	size_t count;
+	size_t size, time, bytes; /* of a point, and where its time and its bytes are */
+};
+
+#define EXPORT_TRACKS 3
+
+void export_tracks(const struct export *export, struct export_track tracks[EXPORT_TRACKS]);
+
+/* `offset`: track->time or track->bytes. */
+uint64_t export_track_value(const struct export_track *track, size_t point, size_t offset);
 
 /* One function for each format, in a file of its name. */
 

@@ -33,8 +33,6 @@ struct firefox_stack {
 struct firefox {
 	const struct export *export;
 	struct document *document;
-	struct export_events events;
-	struct export_levels levels;
 	struct export_by_process by_process;				      /* events */
 	struct intern strings, functions, frames, stacks, resources, sources; /* the last two: of string ids */
 	uint32_t *row_stacks;						      /* the innermost of each row */
@@ -85,17 +83,12 @@ static uint32_t put_stack(struct firefox *firefox, uint32_t prefix, uint32_t fra
 /* A prefix has a smaller number than the stacks that it is a prefix of. */
 static void put_row(struct firefox *firefox, size_t place)
 {
-	const struct mmt_row *row = &firefox->export->report->rows[place];
 	uint32_t stack = NO_STACK;
-	char text[EXPORT_NAME_BYTES];
+	struct export_stack frames;
 
-	if (!row->frame_count)
-		stack = put_stack(firefox, NO_STACK, put_frame(firefox, export_no_frames(row), NULL));
-	for (size_t i = row->frame_count; i && !firefox->failed; i--) {
-		const struct mmt_frame *frame = row->frames[i - 1];
-
-		stack = put_stack(firefox, stack, put_frame(firefox, export_frame_name(frame, text), frame));
-	}
+	export_stack_begin(&frames, &firefox->export->report->rows[place]);
+	while (!firefox->failed && export_stack_next(&frames))
+		stack = put_stack(firefox, stack, put_frame(firefox, frames.name, frames.frame));
 	firefox->row_stacks[place] = stack;
 }
 
@@ -117,12 +110,6 @@ static void put_nulls(struct document *document, const char *key, size_t count)
 {
 	document_each(document, key, i, count)
 		document_null(document, NULL);
-}
-
-static void put_falses(struct document *document, const char *key, size_t count)
-{
-	document_each(document, key, i, count)
-		document_bool(document, NULL, false);
 }
 
 /* The columns of a process's events, which are written one after the other. */
@@ -171,7 +158,7 @@ static size_t put_cells(const struct firefox *firefox, size_t process, enum colu
 	size_t count = 0;
 
 	for (size_t i = events->starts[process]; i < events->starts[process + 1]; i++) {
-		const struct export_event *event = &firefox->events.items[events->places[i]];
+		const struct export_event *event = &firefox->export->events.items[events->places[i]];
 
 		if (!filter(firefox->export->report, event))
 			continue;
@@ -333,114 +320,38 @@ static void put_meta(const struct firefox *firefox)
 	document_bool(document, "symbolicated", true);
 	document_bool(document, "usesOnlyOneStackType", true);
 	document_bool(document, "sourceCodeIsNotOnSearchfox", true);
-	document_open_array(document, "categories");
-	document_open_object(document, NULL);
-	document_string(document, "name", "Other");
-	document_string(document, "color", "grey");
-	document_open_array(document, "subcategories");
-	document_string(document, NULL, "Other");
-	document_close(document);
-	document_close(document);
-	document_close(document);
-	document_open_array(document, "markerSchema");
-	document_open_object(document, NULL);
-	document_string(document, "name", "mark");
-	document_string(document, "chartLabel", "mark {marker.data.number}");
-	document_string(document, "tableLabel", "mark {marker.data.number}");
-	document_string(document, "tooltipLabel", "mark {marker.data.number}");
-	document_open_array(document, "display");
-	document_string(document, NULL, "marker-chart");
-	document_string(document, NULL, "marker-table");
-	document_string(document, NULL, "timeline-overview");
-	document_string(document, NULL, "timeline-memory");
-	document_close(document);
-	document_open_array(document, "fields");
-	document_open_object(document, NULL);
-	document_string(document, "key", "number");
-	document_string(document, "label", "Number");
-	document_string(document, "format", "integer");
-	document_close(document);
-	document_close(document);
-	document_close(document);
-	document_close(document);
+	document_raw(document,
+		     "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],"
+		     "\"markerSchema\":[{\"name\":\"mark\","
+		     "\"chartLabel\":\"mark {marker.data.number}\","
+		     "\"tableLabel\":\"mark {marker.data.number}\","
+		     "\"tooltipLabel\":\"mark {marker.data.number}\","
+		     "\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\",\"timeline-memory\"],"
+		     "\"fields\":[{\"key\":\"number\",\"label\":\"Number\",\"format\":\"integer\"}]}]");
 	document_close(document);
 }
 
-/* A memory track, from absolute figures at ascending times. The format stores differences. */
-struct track {
-	const char *name, *description, *color;
-	size_t count;
-	uint64_t (*time_ns)(const struct firefox *firefox, size_t place);
-	uint64_t (*bytes)(const struct firefox *firefox, size_t place);
-};
-
-static uint64_t reading_ns(const struct firefox *firefox, size_t place)
-{
-	return firefox->export->report->resident_readings[place].time_ns;
-}
-
-static uint64_t reading_bytes(const struct firefox *firefox, size_t place)
-{
-	return firefox->export->report->resident_readings[place].resident_bytes;
-}
-
-static uint64_t step_ns(const struct firefox *firefox, size_t place)
-{
-	return firefox->export->report->steps[place].to_ns;
-}
-
-static uint64_t level_ns(const struct firefox *firefox, size_t place)
-{
-	return export_step_ns(firefox->export->report, firefox->levels.items[place].step);
-}
-
-static uint64_t level_bytes(const struct firefox *firefox, size_t place)
-{
-	return firefox->levels.items[place].bytes;
-}
-
-static uint64_t committed_bytes(const struct firefox *firefox, size_t place)
-{
-	return firefox->export->report->steps[place].committed_bytes;
-}
-
-static void put_differences(const struct firefox *firefox, const struct track *track)
-{
-	uint64_t before = 0;
-
-	document_each(firefox->document, "count", i, track->count) {
-		uint64_t bytes = track->bytes(firefox, i);
-
-		document_signed(firefox->document, NULL, (int64_t)(bytes - before));
-		before = bytes;
-	}
-}
-
-static void put_display(struct document *document, const struct track *track)
+static void put_display(struct document *document, const struct export_track *track)
 {
 	document_open_object(document, "display");
-	document_string(document, "graphType", "line-accumulated");
-	document_string(document, "unit", "bytes");
+	document_raw(document, "\"graphType\":\"line-accumulated\",\"unit\":\"bytes\",\"sortWeight\":20,"
+			       "\"markerSchemaLocation\":\"timeline-memory\"");
 	document_string(document, "color", track->color);
-	document_string(document, "markerSchemaLocation", "timeline-memory");
-	document_unsigned(document, "sortWeight", 20);
 	document_string(document, "label", track->name);
 	document_open_array(document, "tooltipRows");
 	document_open_object(document, NULL);
-	document_string(document, "type", "value");
-	document_string(document, "source", "accumulated");
-	document_open_object(document, "format");
-	document_string(document, "unit", "bytes");
-	document_close(document);
+	document_raw(document, "\"type\":\"value\",\"source\":\"accumulated\",\"format\":{\"unit\":\"bytes\"}");
 	document_string(document, "label", track->description);
 	document_close(document);
 	document_close(document);
 	document_close(document);
 }
 
-static void put_track(const struct firefox *firefox, const struct track *track)
+/* The format stores differences. */
+static void put_track(const struct firefox *firefox, const struct export_track *track)
 {
 	struct document *document = firefox->document;
+	uint64_t before = 0;
 
 	if (!track->count || !firefox->export->report->process_count)
 		return;
@@ -452,8 +363,13 @@ static void put_track(const struct firefox *firefox, const struct track *track)
 	document_unsigned(document, "mainThreadIndex", 0);
 	document_open_object(document, "samples");
 	document_each(document, "time", i, track->count)
-		document_milliseconds(document, NULL, since_start(firefox, track->time_ns(firefox, i)));
-	put_differences(firefox, track);
+		document_milliseconds(document, NULL, since_start(firefox, export_track_value(track, i, track->time)));
+	document_each(document, "count", i, track->count) {
+		uint64_t bytes = export_track_value(track, i, track->bytes);
+
+		document_signed(document, NULL, (int64_t)(bytes - before));
+		before = bytes;
+	}
 	document_unsigned(document, "length", track->count);
 	document_close(document);
 	put_display(document, track);
@@ -462,145 +378,119 @@ static void put_track(const struct firefox *firefox, const struct track *track)
 
 static void put_tracks(const struct firefox *firefox)
 {
-	const struct mmt_report *report = firefox->export->report;
-	const struct track tracks[] = {
-	    {"RSS", "resident size of all processes", "red", report->resident_reading_count, reading_ns, reading_bytes},
-	    {"committed", "committed bytes of all processes", "blue", report->step_count, step_ns, committed_bytes},
-	    {"unfreed", "bytes of all processes that are not unmapped", "orange", firefox->levels.count, level_ns,
-	     level_bytes},
-	};
+	struct export_track tracks[EXPORT_TRACKS];
 
-	document_each(firefox->document, "counters", i, sizeof(tracks) / sizeof(*tracks))
+	export_tracks(firefox->export, tracks);
+	document_each(firefox->document, "counters", i, EXPORT_TRACKS)
 		put_track(firefox, &tracks[i]);
 }
 
-enum zero { ZERO_IS_NUMBER, ZERO_IS_NULL };
+enum cell { CELL_NULL, CELL_FALSE, CELL_NUMBER, CELL_MEMBER, CELL_MEMBER_OR_NULL, CELL_DISTANCE };
 
-/* A column of a table: the uint32_t at `offset` of each key, less `base`. */
-static void put_members(struct document *document, const char *key, const struct intern *table, size_t offset,
-			int64_t base, enum zero zero)
+struct table_column {
+	const char *name; /* NULL: the end */
+	enum cell cell;
+	int64_t number; /* CELL_NUMBER: itself; CELL_MEMBER: subtracted from the uint32_t at `offset` of each key */
+	size_t offset;
+};
+
+static void put_table_cell(struct document *document, const struct table_column *column, const char *key, int64_t place)
 {
-	document_each(document, key, i, table->count) {
-		const char *members = intern_get(table, i, NULL);
-		uint32_t value;
+	uint32_t value;
 
-		memcpy(&value, members + offset, sizeof(value));
-		if (!value && zero == ZERO_IS_NULL)
-			document_null(document, NULL);
-		else
-			document_signed(document, NULL, value - base);
+	memcpy(&value, key + column->offset, sizeof(value));
+	if (column->cell == CELL_FALSE)
+		document_bool(document, NULL, false);
+	else if (column->cell == CELL_NUMBER)
+		document_signed(document, NULL, column->number);
+	else if (column->cell == CELL_DISTANCE)
+		document_signed(document, NULL, value ? place + 1 - value : 0);
+	else if (column->cell == CELL_MEMBER || (column->cell == CELL_MEMBER_OR_NULL && value))
+		document_signed(document, NULL, value - column->number);
+	else
+		document_null(document, NULL);
+}
+
+static void put_table(struct document *document, const char *name, const struct intern *table,
+		      const struct table_column *columns)
+{
+	document_open_object(document, name);
+	for (; columns->name; columns++) {
+		document_each(document, columns->name, i, table->count)
+			put_table_cell(document, columns, intern_get(table, i, NULL), (int64_t)i);
 	}
-}
-
-static void put_stacks(const struct firefox *firefox)
-{
-	struct document *document = firefox->document;
-	uint32_t count = (uint32_t)firefox->stacks.count;
-
-	document_open_object(document, "stackTable");
-	put_members(document, "frame", &firefox->stacks, offsetof(struct firefox_stack, frame), 0, ZERO_IS_NUMBER);
-	document_each(document, "prefixOffset", i, count) {
-		const struct firefox_stack *key = intern_get(&firefox->stacks, i, NULL);
-
-		document_unsigned(document, NULL, key->prefix ? i + 1 - key->prefix : 0);
-	}
-	document_unsigned(document, "length", count);
+	document_unsigned(document, "length", table->count);
 	document_close(document);
 }
 
-static void put_frames(const struct firefox *firefox)
-{
-	struct document *document = firefox->document;
-	uint32_t count = (uint32_t)firefox->frames.count;
+static const struct table_column stack_columns[] = {
+    {"frame", CELL_MEMBER, 0, offsetof(struct firefox_stack, frame)},
+    {"prefixOffset", CELL_DISTANCE, 0, offsetof(struct firefox_stack, prefix)},
+    {NULL},
+};
 
-	document_open_object(document, "frameTable");
-	put_repeated(document, "address", count, -1);
-	put_repeated(document, "inlineDepth", count, 0);
-	put_repeated(document, "category", count, 0);
-	put_repeated(document, "subcategory", count, 0);
-	put_members(document, "func", &firefox->frames, offsetof(struct firefox_frame, function), 0, ZERO_IS_NUMBER);
-	put_nulls(document, "nativeSymbol", count);
-	put_repeated(document, "innerWindowID", count, 0);
-	put_members(document, "line", &firefox->frames, offsetof(struct firefox_frame, line), 0, ZERO_IS_NULL);
-	put_nulls(document, "column", count);
-	put_nulls(document, "originalLocation", count);
-	document_unsigned(document, "length", count);
-	document_close(document);
-}
+static const struct table_column frame_columns[] = {
+    {"address", CELL_NUMBER, -1, 0},
+    {"inlineDepth", CELL_NUMBER, 0, 0},
+    {"category", CELL_NUMBER, 0, 0},
+    {"subcategory", CELL_NUMBER, 0, 0},
+    {"func", CELL_MEMBER, 0, offsetof(struct firefox_frame, function)},
+    {.name = "nativeSymbol", .cell = CELL_NULL},
+    {"innerWindowID", CELL_NUMBER, 0, 0},
+    {"line", CELL_MEMBER_OR_NULL, 0, offsetof(struct firefox_frame, line)},
+    {.name = "column", .cell = CELL_NULL},
+    {.name = "originalLocation", .cell = CELL_NULL},
+    {NULL},
+};
 
-static void put_functions(const struct firefox *firefox)
-{
-	struct document *document = firefox->document;
-	const struct intern *functions = &firefox->functions;
-	size_t count = functions->count;
+static const struct table_column function_columns[] = {
+    {"name", CELL_MEMBER, 0, offsetof(struct firefox_function, name)},
+    {.name = "isJS", .cell = CELL_FALSE},
+    {.name = "relevantForJS", .cell = CELL_FALSE},
+    {"resource", CELL_MEMBER, 1, offsetof(struct firefox_function, resource)},
+    {"source", CELL_MEMBER_OR_NULL, 1, offsetof(struct firefox_function, source)},
+    {.name = "lineNumber", .cell = CELL_NULL},
+    {.name = "columnNumber", .cell = CELL_NULL},
+    {.name = "originalLocation", .cell = CELL_NULL},
+    {NULL},
+};
 
-	document_open_object(document, "funcTable");
-	put_members(document, "name", functions, offsetof(struct firefox_function, name), 0, ZERO_IS_NUMBER);
-	put_falses(document, "isJS", count);
-	put_falses(document, "relevantForJS", count);
-	put_members(document, "resource", functions, offsetof(struct firefox_function, resource), 1, ZERO_IS_NUMBER);
-	put_members(document, "source", functions, offsetof(struct firefox_function, source), 1, ZERO_IS_NULL);
-	put_nulls(document, "lineNumber", count);
-	put_nulls(document, "columnNumber", count);
-	put_nulls(document, "originalLocation", count);
-	document_unsigned(document, "length", count);
-	document_close(document);
-}
+static const struct table_column resource_columns[] = {
+    {.name = "lib", .cell = CELL_NULL},
+    {.name = "name", .cell = CELL_MEMBER},
+    {.name = "host", .cell = CELL_NULL},
+    {"type", CELL_NUMBER, RESOURCE_LIBRARY, 0},
+    {NULL},
+};
 
-static void put_resources(const struct firefox *firefox)
-{
-	struct document *document = firefox->document;
-	size_t count = firefox->resources.count;
+static const struct table_column source_columns[] = {
+    {.name = "id", .cell = CELL_NULL},
+    {.name = "filename", .cell = CELL_MEMBER},
+    {"startLine", CELL_NUMBER, 1, 0},
+    {"startColumn", CELL_NUMBER, 1, 0},
+    {.name = "sourceMapURL", .cell = CELL_NULL},
+    {.name = "content", .cell = CELL_NULL},
+    {NULL},
+};
 
-	document_open_object(document, "resourceTable");
-	put_nulls(document, "lib", count);
-	put_members(document, "name", &firefox->resources, 0, 0, ZERO_IS_NUMBER);
-	put_nulls(document, "host", count);
-	put_repeated(document, "type", count, RESOURCE_LIBRARY);
-	document_unsigned(document, "length", count);
-	document_close(document);
-}
-
-static void put_sources(const struct firefox *firefox)
-{
-	struct document *document = firefox->document;
-	size_t count = firefox->sources.count;
-
-	document_open_object(document, "sources");
-	put_nulls(document, "id", count);
-	put_members(document, "filename", &firefox->sources, 0, 0, ZERO_IS_NUMBER);
-	put_repeated(document, "startLine", count, 1);
-	put_repeated(document, "startColumn", count, 1);
-	put_nulls(document, "sourceMapURL", count);
-	put_nulls(document, "content", count);
-	document_unsigned(document, "length", count);
-	document_close(document);
-}
-
-/* Columns of a table without rows. */
-static void put_empty(struct document *document, const char *key, const char *const *columns)
-{
-	document_open_object(document, key);
-	for (; *columns; columns++)
-		put_nulls(document, *columns, 0);
-	document_unsigned(document, "length", 0);
-	document_close(document);
-}
+static const struct table_column symbol_columns[] = {
+    {.name = "libIndex"}, {.name = "address"}, {.name = "name"}, {.name = "functionSize"}, {NULL}};
+static const struct table_column location_columns[] = {
+    {.name = "source"}, {.name = "line"}, {.name = "column"}, {NULL}};
 
 static void put_shared(const struct firefox *firefox)
 {
-	static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
-	static const char *const locations[] = {"source", "line", "column", NULL};
 	struct document *document = firefox->document;
+	const struct intern none = {0};
 
 	document_open_object(document, "shared");
-	put_stacks(firefox);
-	put_frames(firefox);
-	put_functions(firefox);
-	put_resources(firefox);
-	put_sources(firefox);
-	put_empty(document, "nativeSymbols", symbols);
-	put_empty(document, "sourceLocationTable", locations);
+	put_table(document, "stackTable", &firefox->stacks, stack_columns);
+	put_table(document, "frameTable", &firefox->frames, frame_columns);
+	put_table(document, "funcTable", &firefox->functions, function_columns);
+	put_table(document, "resourceTable", &firefox->resources, resource_columns);
+	put_table(document, "sources", &firefox->sources, source_columns);
+	put_table(document, "nativeSymbols", &none, symbol_columns);
+	put_table(document, "sourceLocationTable", &none, location_columns);
 	document_each(document, "stringArray", i, firefox->strings.count)
 		document_string(document, NULL, intern_get(&firefox->strings, i, NULL));
 	document_close(document);
@@ -610,15 +500,15 @@ static size_t process_of_event(const void *context, size_t place)
 {
 	const struct firefox *firefox = context;
 
-	return firefox->export->report->parts[firefox->events.items[place].part].process;
+	return firefox->export->report->parts[firefox->export->events.items[place].part].process;
 }
 
 static struct mmt_error *put_document(struct firefox *firefox)
 {
 	const struct mmt_report *report = firefox->export->report;
 
-	firefox->failed |=
-	    !export_by_process_create(report, firefox->events.count, process_of_event, firefox, &firefox->by_process);
+	firefox->failed |= !export_by_process_create(report, firefox->export->events.count, process_of_event, firefox,
+						     &firefox->by_process);
 	(void)put_text(firefox, "mark");
 	for (size_t i = 0; i < report->row_count; i++)
 		put_row(firefox, i);
@@ -642,16 +532,10 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 				   &firefox.stacks,  &firefox.resources, &firefox.sources};
 	struct mmt_error *error = document_create(stream, &firefox.document);
 
-	if (!error)
-		error = export_events_create(export->report, &firefox.events);
-	if (!error)
-		error = export_levels_create(export->report, &firefox.events, &firefox.levels);
 	firefox.row_stacks = calloc(export->report->row_count + 1, sizeof(*firefox.row_stacks));
 	if (!error)
 		error = firefox.row_stacks ? put_document(&firefox) : &error_no_memory;
 	export_by_process_deinit(&firefox.by_process);
-	export_levels_deinit(&firefox.levels);
-	export_events_deinit(&firefox.events);
 	document_destroy(firefox.document);
 	free(firefox.row_stacks);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)

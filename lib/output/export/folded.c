@@ -16,15 +16,13 @@ static void put_name(const char *name, FILE *stream)
 
 static void put_line(const struct export *export, const struct mmt_part *sum, uint64_t weight, FILE *stream)
 {
-	const struct mmt_row *row = &export->report->rows[sum->row];
-	char text[EXPORT_NAME_BYTES];
+	struct export_stack stack;
 
-	put_name(export_process_name(&export->report->processes[sum->process], text), stream);
-	if (!row->frame_count)
-		fprintf(stream, ";%s", export_no_frames(row));
-	for (size_t i = row->frame_count; i; i--) {
+	put_name(export_process_name(&export->report->processes[sum->process], stack.text), stream);
+	export_stack_begin(&stack, &export->report->rows[sum->row]);
+	while (export_stack_next(&stack)) {
 		putc(';', stream);
-		put_name(export_frame_name(row->frames[i - 1], text), stream);
+		put_name(stack.name, stream);
 	}
 	fprintf(stream, " %" PRIu64 "\n", weight);
 }

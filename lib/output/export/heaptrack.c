@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compression.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "output/export/export-report.h"
@@ -37,7 +36,6 @@ struct allocation_key {
 struct heaptrack {
 	const struct export *export;
 	FILE *stream;
-	struct export_events events;
 	struct intern strings, instructions, traces, allocations;
 	struct map stack_traces; /* row << 32 | process -> trace */
 	struct buffer text;
@@ -100,19 +98,17 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 	const struct mmt_row *row = &report->rows[part->row];
 	uint64_t key = (uint64_t)part->row << 32 | (uint32_t)part->process, trace;
 	const uint64_t *known = map_get(&heaptrack->stack_traces, key);
-	char text[EXPORT_NAME_BYTES];
+	struct export_stack stack;
+	size_t first;
 
 	if (known)
 		return *known;
-	export_process_name(&report->processes[part->process], text);
-	trace = put_trace(heaptrack, put_instruction(heaptrack, text, NULL), 0);
-	if (!row->frame_count)
-		trace = put_trace(heaptrack, put_instruction(heaptrack, export_no_frames(row), NULL), trace);
-	for (size_t i = row->frame_count, first = export_first_frame(row, &heaptrack->allocation); i > first; i--) {
-		const struct mmt_frame *frame = row->frames[i - 1];
-
-		trace = put_trace(heaptrack, put_instruction(heaptrack, export_frame_name(frame, text), frame), trace);
-	}
+	export_process_name(&report->processes[part->process], stack.text);
+	trace = put_trace(heaptrack, put_instruction(heaptrack, stack.text, NULL), 0);
+	first = export_first_frame(row, &heaptrack->allocation);
+	export_stack_begin(&stack, row);
+	while (stack.left > first && export_stack_next(&stack))
+		trace = put_trace(heaptrack, put_instruction(heaptrack, stack.name, stack.frame), trace);
 	heaptrack->failed |= !map_put(&heaptrack->stack_traces, key, trace);
 	return trace;
 }
@@ -189,8 +185,8 @@ static void put_events(struct heaptrack *heaptrack)
 {
 	const struct mmt_report *report = heaptrack->export->report;
 
-	for (size_t i = 0; i < heaptrack->events.count && !heaptrack->failed; i++) {
-		const struct export_event *event = &heaptrack->events.items[i];
+	for (size_t i = 0; i < heaptrack->export->events.count && !heaptrack->failed; i++) {
+		const struct export_event *event = &heaptrack->export->events.items[i];
 
 		if (!i || event->step != event[-1].step)
 			put_time(heaptrack, export_step_ns(report, event->step));
@@ -218,24 +214,13 @@ static struct mmt_error *put_file(struct heaptrack *heaptrack)
 
 struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 {
-	struct heaptrack heaptrack = {.export = export, .stream = gzip_open(stream)};
-	struct mmt_error *error, *closed;
+	struct heaptrack heaptrack = {.export = export, .stream = stream};
+	struct mmt_error *error;
 
-	if (!heaptrack.stream)
+	if (!export_allocation_compile(&heaptrack.allocation))
 		return &error_no_memory;
-	error = export_events_create(export->report, &heaptrack.events);
-	if (!error && !export_allocation_compile(&heaptrack.allocation))
-		error = &error_no_memory;
-	else if (!error) {
-		error = put_file(&heaptrack);
-		regfree(&heaptrack.allocation);
-	}
-	closed = export_close_gzip(heaptrack.stream, stream);
-	if (error)
-		mmt_error_destroy(closed);
-	else
-		error = closed;
-	export_events_deinit(&heaptrack.events);
+	error = put_file(&heaptrack);
+	regfree(&heaptrack.allocation);
 	intern_deinit(&heaptrack.strings);
 	intern_deinit(&heaptrack.instructions);
 	intern_deinit(&heaptrack.traces);

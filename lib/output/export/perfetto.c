@@ -117,7 +117,7 @@ enum event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3,
 enum sequence { SEQUENCE_COMMON = 1, SEQUENCE_SAMPLES = 2, SEQUENCE_HEAPS = 16 };
 
 /* Tracks; those of processes and regions start with the last one. */
-enum track_uuid { UUID_RSS = 1, UUID_UNFREED, UUID_COMMITTED, UUID_MARKS, UUID_PROCESSES = 1000 };
+enum track_uuid { UUID_COUNTERS = 1, UUID_MARKS = UUID_COUNTERS + EXPORT_TRACKS, UUID_PROCESSES = 1000 };
 
 /* The interned data of a sequence so far; numbers start from 1. */
 struct perfetto_names {
@@ -136,13 +136,9 @@ struct part_run {
 struct perfetto {
 	const struct export *export;
 	FILE *stream;
-	struct export_events events;
-	struct export_levels levels;
 	VECTOR(struct part_run) runs;
 	struct export_by_process by_process; /* runs */
-	struct map build_ids;		     /* report's modules by their paths in `paths` */
-	struct intern paths;
-	struct perfetto_names names; /* of the current sequence */
+	struct perfetto_names names;	     /* of the current sequence */
 	struct buffer packet, message, inner, interned, frames, out;
 	bool failed;
 };
@@ -186,14 +182,6 @@ static uint64_t put_string(struct perfetto *perfetto, enum interned_field field,
 	return id;
 }
 
-static const char *find_build_id(const struct perfetto *perfetto, const char *path)
-{
-	uint32_t name = intern_find(&perfetto->paths, path, strlen(path) + 1);
-	const uint64_t *place = name == INTERN_NONE ? NULL : map_get(&perfetto->build_ids, name);
-
-	return place ? perfetto->export->report->modules[*place].build_id : NULL;
-}
-
 static uint64_t put_mapping(struct perfetto *perfetto, const struct mmt_frame *frame)
 {
 	const char *path = !frame		? "[mmtrace]"
@@ -207,7 +195,7 @@ static uint64_t put_mapping(struct perfetto *perfetto, const struct mmt_frame *f
 	id = export_number(&perfetto->names.mappings, &name, sizeof(name), &is_new, &perfetto->failed);
 	if (!is_new)
 		return id;
-	text = find_build_id(perfetto, path);
+	text = export_build_id(perfetto->export, path);
 	build_id = put_string(perfetto, INTERNED_BUILD_IDS, text ? text : "");
 	protobuf_number(&perfetto->inner, MAPPING_IID, id);
 	protobuf_number(&perfetto->inner, MAPPING_BUILD_ID, build_id);
@@ -240,17 +228,11 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 /* Write the frames of a row, outermost first, as fields of a callstack to perfetto->frames. */
 static void put_frames(struct perfetto *perfetto, const struct mmt_row *row)
 {
-	char text[EXPORT_NAME_BYTES];
+	struct export_stack stack;
 
-	if (!row->frame_count)
-		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS,
-				put_frame(perfetto, export_no_frames(row), NULL));
-	for (size_t i = row->frame_count; i; i--) {
-		const struct mmt_frame *frame = row->frames[i - 1];
-
-		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS,
-				put_frame(perfetto, export_frame_name(frame, text), frame));
-	}
+	export_stack_begin(&stack, row);
+	while (export_stack_next(&stack))
+		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS, put_frame(perfetto, stack.name, stack.frame));
 }
 
 static uint64_t put_callstack(struct perfetto *perfetto, size_t row)
@@ -477,8 +459,8 @@ static void put_stack_samples(struct perfetto *perfetto)
 {
 	begin_sequence(perfetto);
 	put_interned(perfetto, SEQUENCE_SAMPLES, true);
-	for (size_t i = 0; i < perfetto->events.count; i++) {
-		const struct export_event *event = &perfetto->events.items[i];
+	for (size_t i = 0; i < perfetto->export->events.count; i++) {
+		const struct export_event *event = &perfetto->export->events.items[i];
 
 		if (export_is_unfreed(perfetto->export->report, event))
 			put_stack_sample(perfetto, event);
@@ -499,12 +481,6 @@ static void put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent,
 		protobuf_message(&perfetto->message, field, &perfetto->inner);
 	protobuf_message(packet, PACKET_TRACK_DESCRIPTOR, &perfetto->message);
 	end_packet(perfetto);
-}
-
-static void put_counter_track(struct perfetto *perfetto, uint64_t uuid, const char *name)
-{
-	protobuf_number(&perfetto->inner, COUNTER_UNIT, COUNTER_UNIT_BYTES);
-	put_track(perfetto, uuid, 0, name, TRACK_COUNTER);
 }
 
 static void put_event(struct perfetto *perfetto, uint64_t time_ns, uint64_t track, enum event_type type,
@@ -535,21 +511,20 @@ static void put_count(struct perfetto *perfetto, uint64_t time_ns, uint64_t trac
 
 static void put_counters(struct perfetto *perfetto)
 {
-	const struct mmt_report *report = perfetto->export->report;
+	struct export_track tracks[EXPORT_TRACKS];
 
-	if (report->resident_reading_count)
-		put_counter_track(perfetto, UUID_RSS, "RSS");
-	for (size_t i = 0; i < report->resident_reading_count; i++)
-		put_count(perfetto, report->resident_readings[i].time_ns, UUID_RSS,
-			  report->resident_readings[i].resident_bytes);
-	put_counter_track(perfetto, UUID_UNFREED, "unfreed");
-	for (size_t i = 0; i < perfetto->levels.count; i++)
-		put_count(perfetto, export_step_ns(report, perfetto->levels.items[i].step), UUID_UNFREED,
-			  perfetto->levels.items[i].bytes);
-	if (report->step_count)
-		put_counter_track(perfetto, UUID_COMMITTED, "committed");
-	for (size_t i = 0; i < report->step_count; i++)
-		put_count(perfetto, report->steps[i].to_ns, UUID_COMMITTED, report->steps[i].committed_bytes);
+	export_tracks(perfetto->export, tracks);
+	for (unsigned i = 0; i < EXPORT_TRACKS; i++) {
+		const struct export_track *track = &tracks[i];
+
+		if (!track->count)
+			continue;
+		protobuf_number(&perfetto->inner, COUNTER_UNIT, COUNTER_UNIT_BYTES);
+		put_track(perfetto, UUID_COUNTERS + i, 0, track->name, TRACK_COUNTER);
+		for (size_t j = 0; j < track->count; j++)
+			put_count(perfetto, export_track_value(track, j, track->time), UUID_COUNTERS + i,
+				  export_track_value(track, j, track->bytes));
+	}
 }
 
 static void put_marks(struct perfetto *perfetto)
@@ -613,23 +588,10 @@ static void put_regions(struct perfetto *perfetto)
 		protobuf_string(&perfetto->inner, TRACK_PROCESS_NAME, text);
 		put_track(perfetto, UUID_PROCESSES + i, 0, NULL, TRACK_PROCESS);
 	}
-	qsort_r(perfetto->events.items, perfetto->events.count, sizeof(*perfetto->events.items), compare_regions,
-		(void *)report);
-	for (size_t i = 0; i < perfetto->events.lifetime_count && i < LIMIT_PERFETTO_REGIONS; i++)
-		put_region(perfetto, &perfetto->events.items[i], uuid++);
-}
-
-static void find_modules(struct perfetto *perfetto)
-{
-	const struct mmt_report *report = perfetto->export->report;
-
-	for (size_t i = 0; i < report->module_count; i++) {
-		uint32_t path = intern_put_string(&perfetto->paths, report->modules[i].path);
-
-		perfetto->failed |= path == INTERN_NONE;
-		if (!map_get(&perfetto->build_ids, path))
-			perfetto->failed |= !map_put(&perfetto->build_ids, path, i);
-	}
+	qsort_r(perfetto->export->events.items, perfetto->export->events.count, sizeof(*perfetto->export->events.items),
+		compare_regions, (void *)report);
+	for (size_t i = 0; i < perfetto->export->events.lifetime_count && i < LIMIT_PERFETTO_REGIONS; i++)
+		put_region(perfetto, &perfetto->export->events.items[i], uuid++);
 }
 
 static struct mmt_error *put_trace(struct perfetto *perfetto)
@@ -640,7 +602,6 @@ static struct mmt_error *put_trace(struct perfetto *perfetto)
 	struct mmt_error *error;
 
 	export_begin_buffers(buffers, count);
-	find_modules(perfetto);
 	put_clocks(perfetto);
 	put_processes(perfetto);
 	error = put_heaps(perfetto);
@@ -655,18 +616,10 @@ static struct mmt_error *put_trace(struct perfetto *perfetto)
 struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 {
 	struct perfetto perfetto = {.export = export, .stream = stream};
-	struct mmt_error *error = export_events_create(export->report, &perfetto.events);
+	struct mmt_error *error = put_trace(&perfetto);
 
-	if (!error)
-		error = export_levels_create(export->report, &perfetto.events, &perfetto.levels);
-	if (!error)
-		error = put_trace(&perfetto);
 	begin_sequence(&perfetto);
 	export_by_process_deinit(&perfetto.by_process);
 	vector_deinit(&perfetto.runs);
-	export_levels_deinit(&perfetto.levels);
-	export_events_deinit(&perfetto.events);
-	map_deinit(&perfetto.build_ids);
-	intern_deinit(&perfetto.paths);
 	return error;
 }

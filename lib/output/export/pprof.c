@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/compression.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/strings.h"
@@ -65,7 +64,6 @@ struct pprof {
 	struct intern mappings;	 /* string id of the path; ids are one less than in the profile, as in these: */
 	struct intern functions; /* struct pprof_function */
 	struct intern locations; /* a mapping, an address, then pairs of function and line */
-	struct map build_ids;	 /* string id of a path -> place in the report's modules */
 	struct map unnamed;	 /* mappings with a frame that has no name */
 	struct buffer message, inner, key, names;
 	bool failed;
@@ -128,16 +126,15 @@ static void put_mappings(struct pprof *pprof)
 
 	for (uint32_t i = 0; i < pprof->mappings.count; i++) {
 		uint32_t name;
-		const uint64_t *module;
+		const char *build_id;
 
 		memcpy(&name, intern_get(&pprof->mappings, i, NULL), sizeof(name));
-		module = map_get(&pprof->build_ids, name);
+		build_id = export_build_id(pprof->export, intern_get(&pprof->strings, name, NULL));
 		protobuf_number(message, MAPPING_ID, i + 1);
 		protobuf_number(message, MAPPING_MEMORY_LIMIT, MEMORY_LIMIT);
 		protobuf_number(message, MAPPING_FILENAME, name);
-		if (module)
-			protobuf_number(message, MAPPING_BUILD_ID,
-					string_id(pprof, pprof->export->report->modules[*module].build_id));
+		if (build_id)
+			protobuf_number(message, MAPPING_BUILD_ID, string_id(pprof, build_id));
 		for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
 			protobuf_number(message, has, !map_get(&pprof->unnamed, i + 1));
 		put_field(pprof, PROFILE_MAPPING, message);
@@ -386,12 +383,6 @@ static void put_head(struct pprof *pprof)
 	const struct mmt_report *report = pprof->export->report;
 
 	(void)string_id(pprof, "");
-	for (size_t i = 0; i < report->module_count; i++) {
-		uint64_t name = string_id(pprof, report->modules[i].path);
-
-		if (!map_get(&pprof->build_ids, name))
-			pprof->failed |= !map_put(&pprof->build_ids, name, i);
-	}
 	put_type(pprof, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
 	put_type(pprof, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
 	put_type(pprof, PROFILE_SAMPLE_TYPE, "committed_space", "bytes");
@@ -438,22 +429,13 @@ static struct mmt_error *write_profile(struct pprof *pprof)
 
 struct mmt_error *export_pprof(const struct export *export, FILE *stream)
 {
-	struct pprof pprof = {.export = export, .stream = gzip_open(stream)};
-	struct mmt_error *error, *closed;
+	struct pprof pprof = {.export = export, .stream = stream};
+	struct mmt_error *error = write_profile(&pprof);
 
-	if (!pprof.stream)
-		return &error_no_memory;
-	error = write_profile(&pprof);
-	closed = export_close_gzip(pprof.stream, stream);
-	if (error)
-		mmt_error_destroy(closed);
-	else
-		error = closed;
 	intern_deinit(&pprof.strings);
 	intern_deinit(&pprof.mappings);
 	intern_deinit(&pprof.functions);
 	intern_deinit(&pprof.locations);
-	map_deinit(&pprof.build_ids);
 	map_deinit(&pprof.unnamed);
 	return error;
 }

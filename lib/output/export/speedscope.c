@@ -17,9 +17,11 @@ struct speedscope_names {
 };
 
 /* INTERN_NONE: out of memory. */
-static uint32_t number_frame(struct speedscope_names *names, const char *name, const char *file, uint32_t line)
+static uint32_t number_frame(struct speedscope_names *names, const char *name, const struct mmt_frame *frame)
 {
-	struct speedscope_frame key = {.name = intern_put_string(&names->strings, name), .line = line};
+	const char *file = frame ? frame->source_file : NULL;
+	struct speedscope_frame key = {.name = intern_put_string(&names->strings, name),
+				       .line = frame ? frame->source_line : 0};
 
 	if (file)
 		key.file = intern_put_string(&names->strings, file) + 1;
@@ -37,21 +39,15 @@ static bool put_number(struct document *document, uint32_t number)
 static bool put_stack(const struct export *export, const struct mmt_part *sum, struct speedscope_names *names,
 		      struct document *document)
 {
-	const struct mmt_row *row = &export->report->rows[sum->row];
-	char text[EXPORT_NAME_BYTES];
+	struct export_stack stack;
 	bool good;
 
-	export_process_name(&export->report->processes[sum->process], text);
+	export_process_name(&export->report->processes[sum->process], stack.text);
 	document_open_array(document, NULL);
-	good = put_number(document, number_frame(names, text, NULL, 0));
-	if (!row->frame_count)
-		good &= put_number(document, number_frame(names, export_no_frames(row), NULL, 0));
-	for (size_t i = row->frame_count; i; i--) {
-		const struct mmt_frame *frame = row->frames[i - 1];
-
-		good &= put_number(document, number_frame(names, export_frame_name(frame, text), frame->source_file,
-							  frame->source_line));
-	}
+	good = put_number(document, number_frame(names, stack.text, NULL));
+	export_stack_begin(&stack, &export->report->rows[sum->row]);
+	while (export_stack_next(&stack))
+		good &= put_number(document, number_frame(names, stack.name, stack.frame));
 	document_close(document);
 	return good;
 }

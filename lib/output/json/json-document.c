@@ -150,6 +150,12 @@ void document_milliseconds(struct document *document, const char *key, uint64_t 
 		fprintf(document->stream, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
 }
 
+void document_raw(struct document *document, const char *members)
+{
+	if (begin_value(document, NULL))
+		fputs(members, document->stream);
+}
+
 void document_address(struct document *document, const char *key, uint64_t value)
 {
 	char text[24];

@@ -41,6 +41,8 @@ void document_signed(struct document *document, const char *key, int64_t value);
 void document_unsigned(struct document *document, const char *key, uint64_t value);
 /* Milliseconds with all digits of nanoseconds. */
 void document_milliseconds(struct document *document, const char *key, uint64_t ns);
+/* Members of the open object as they are: for constants. */
+void document_raw(struct document *document, const char *members);
 /* "0x7f12...": a string, because some readers cannot represent addresses as numbers. */
 void document_address(struct document *document, const char *key, uint64_t value);
 /* NULL becomes null; invalid UTF-8 is escaped. */
