@@ -170,7 +170,7 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 						 .other_clock = code.names.other_clock,
 						 .unchecked_frames = code.unchecked_frames,
 						 .stacks_end_there = code.stacks_end_there,
-						 .changed_too_often = code.changed_too_often,
+						 .code_replaced = code.code_replaced,
 						 .dropped_lines = code.names.dropped_lines,
 						 .lost_records = code.names.lost_records,
 						 .unread_bytes = code.names.unread_bytes};

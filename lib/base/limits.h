@@ -52,8 +52,6 @@
 #define LIMIT_JITDUMP_BYTES (1u << 30)
 /* All JIT code; the recorder keeps 64 MiB */
 #define LIMIT_CODE_BYTES (256u << 20)
-/* Changes of a program's JIT code; the recorder keeps 4,096 */
-#define LIMIT_CODE_CHANGES 16384
 /* Offset or size of a tracepoint's field: a record has no more bytes */
 #define LIMIT_FIELD_BYTES 65535
 /* A perf_event_attr: the kernel refuses more than a page */
@@ -220,10 +218,6 @@
 #define LIMIT_TIMELINE_RANGES (1u << 23)
 /* Perf maps and jitdumps with names: an index of 8 bits */
 #define LIMIT_JIT_NAME_SOURCES 256
-/* Blocks of 256 bytes of a function whose instructions are analyzed */
-#define LIMIT_JIT_FUNCTION_BLOCKS 64
-/* Passes over all changes of JIT code; then it is left as it is, and a warning says so */
-#define LIMIT_JIT_PASSES 8
 
 /* What a target can make the recorder read. Beyond these, the recording has less; a warning or the report says what. */
 
@@ -329,9 +323,5 @@
 #define LIMIT_CODE_KEPT_BYTES (20u << 20)
 /* Pages of code of one program; more are never read */
 #define LIMIT_CODE_PAGES 65536
-/* Changes of one program's code; code replaced after that is not kept */
-#define LIMIT_CODE_CHANGES_KEPT 4096
-/* Ranges of code of one program */
-#define LIMIT_CODE_RANGES 16384
 
 #endif

@@ -391,9 +391,9 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 {
 	struct mmt_error *error;
 
-	if (!recorder->jobs.code.processes.count)
+	if (!recorder->jobs.jit_reader.code.programs.count)
 		return NULL;
-	error = jit_code_encode(recorder, buffer);
+	error = jit_reader_encode(recorder, buffer);
 	return error ? error : add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
 }
 

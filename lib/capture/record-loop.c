@@ -11,7 +11,7 @@
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
-#include "capture/jit-code/jit-code.h"
+#include "capture/jit-code/jit-reader.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder.h"
 #include "capture/runtimes/jit-files.h"
@@ -89,7 +89,7 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 			continue;
 		/* Do not treat an earlier process with the same PID. */
 		if (process_table_find(&recorder->processes, process->pid) == process)
-			jit_code_end_process(recorder, process->pid);
+			jit_reader_end_process(recorder, process->pid);
 		error = perf_maps_copy(recorder, process);
 		ask_runtime_ended(recorder, process);
 		process_table_release(process);
@@ -375,7 +375,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 				error = serve_interval(recorder, &snapshot_ns);
 		note_perf_maps(recorder, &noted_ns);
 		if (!error)
-			error = jit_code_read(recorder);
+			error = jit_reader_read(recorder);
 		ask_runtimes(recorder);
 		if (safe_is_due) {
 			if (!error)
@@ -602,6 +602,6 @@ void loop_stop(struct recorder *recorder)
 		    recorder->jobs.old_maps.count == 1 ? "perf map is" : "perf maps are",
 		    recorder->jobs.old_maps.count == 1 ? "its" : "their", (int)recorder->jobs.old_maps.first,
 		    recorder->jobs.old_maps.count == 1 ? "" : " and others");
-	recorder_keep_failure(recorder, jit_code_finish(recorder));
+	recorder_keep_failure(recorder, jit_reader_finish(recorder));
 	recorder_keep_failure(recorder, build_id_notes_read(recorder));
 }

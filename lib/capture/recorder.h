@@ -12,7 +12,7 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/jit-code/jit-code.h"
+#include "capture/jit-code/jit-reader.h"
 #include "capture/build-id-notes.h"
 #include "capture/perf/clock.h"
 #include "capture/procfs/group-memory.h"
@@ -63,8 +63,7 @@ struct jobs {
 	struct build_id_notes build_ids;
 	struct kept_modules kept_modules;
 	struct jitdump_notes jitdumps;
-	struct jit_code jit_code;
-	struct code_copies code; /* copies of JIT code, filled when recording ends */
+	struct jit_reader jit_reader;
 
 	uint64_t snapshot_lines;	    /* lines of all snapshots so far */
 	struct time_budget children_budget; /* for first snapshots of children */

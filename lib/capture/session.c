@@ -96,8 +96,7 @@ static void recorder_deinit(struct recorder *recorder)
 		perf_map_copy_deinit(&recorder->jobs.earlier_maps.items[i]);
 	vector_deinit(&recorder->jobs.earlier_maps);
 	runtime_options_deinit(&recorder->jobs.options);
-	jit_code_deinit(&recorder->jobs.jit_code);
-	code_copies_deinit(&recorder->jobs.code);
+	jit_reader_deinit(&recorder->jobs.jit_reader);
 	vector_deinit(&recorder->reader.lost_before);
 	vector_deinit(&recorder->reader.lost);
 	mmt_error_destroy(recorder->failure);

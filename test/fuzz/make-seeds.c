@@ -16,6 +16,7 @@
 #include "base/compression.h"
 #include "support/recording-builder.h"
 #include "trace/sections/copies.h"
+#include "trace/sections/jit-code.h"
 #include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
 
@@ -230,18 +231,18 @@ static void put_jitdump(struct recording_builder *builder, struct buffer *buffer
 static void put_code(struct recording_builder *builder, struct buffer *buffer)
 {
 	static const uint8_t code[512] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 1, 0, 0, 0xc3};
-	const struct code_change change = {.start = JIT, .size = 64, .offset = 0, .until_ns = START + 2 * SECOND};
-	struct code_copies copies = {0};
-	struct process_code *process = vector_append(&copies.processes);
+	const struct jit_code_change change = {.start = JIT, .size = 64, .until_ns = START + 2 * SECOND};
+	struct jit_code jit_code = {0};
+	struct jit_code_program *program = vector_append(&jit_code.programs);
 
-	check(process);
-	process->pid = PID;
-	process->until_ns = UINT64_MAX;
-	buffer_init(&copies.bytes, 1 << 16);
-	buffer_put(&copies.bytes, code, sizeof(code));
-	check(code_copies_add(process, JIT, sizeof(code), 0) && vector_push(&process->changes, change));
-	put_section(builder, FEATURE_MMTRACE_CODE, buffer, code_copies_encode(&copies, NULL, buffer));
-	code_copies_deinit(&copies);
+	check(program);
+	program->pid = PID;
+	program->until_ns = UINT64_MAX;
+	buffer_init(&jit_code.bytes, 1 << 16);
+	buffer_put(&jit_code.bytes, code, sizeof(code));
+	check(jit_code_add(program, JIT, sizeof(code), 0) && vector_push(&program->changes, change));
+	put_section(builder, FEATURE_MMTRACE_CODE, buffer, jit_code_encode(&jit_code, NULL, buffer));
+	jit_code_deinit(&jit_code);
 }
 
 static void put_page_readings(struct recording_builder *builder, struct buffer *buffer)

@@ -18,7 +18,7 @@ check()
 			return !(name ~ /^(ring_reader_(read|give_way|catch_up|read_file|begin_wait|end_wait|start|end)|incremental_metadata_write|file_metadata_add_(head|sections))$/)
 		if (file ~ /\/process\/process-(table|events)[.]c$/)
 			return name ~ /^(process_table_find|process_events_(push|note_call)|is_executing|is_of_interest|push_path|in_flight_note_outside)$/
-		return name ~ /^(jit_code_overlaps|find_program|code_ranges_from|range_at|find_first)$/
+		return name ~ /^(jit_reader_knows|find_program)$/
 	}
 
 	function define(head,    name)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/resolver/recorded-jit-code.h"
+#include "analysis/resolver/jit-names.h"
 
 #include <check.h>
 #include <elf.h>

@@ -341,7 +341,7 @@ static const char *find_program(const struct report *report, const struct space 
 		const char *path = attributes->path ? code_view_path_name(report->replay.code, attributes->path) : "";
 
 		if ((attributes->protection & PROT_EXEC) && attributes->inode && *path == '/' &&
-		    !code_copies_is_jit(path))
+		    !jit_code_is_path(path))
 			return path;
 	}
 	return NULL;

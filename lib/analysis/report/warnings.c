@@ -307,11 +307,11 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 			find_skipped_frames(pid, code.runtime, keeps == 0, warnings);
 		if (code.stacks_end_there)
 			find_ends_in_code(pid, code.runtime, warnings);
-		if (code.changed_too_often)
+		if (code.code_replaced)
 			add_warning(
 			    warnings, MMT_WARNING_JIT_CODE_REPLACED,
 			    "JIT code of process %" PRId32
-			    " was replaced more often than mmtrace records: callers of some of it may be missing",
+			    " was replaced during the recording: callers of some of it are uncertain or missing",
 			    pid);
 		if (code.unnamed)
 			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/resolver/code-view-state.h"
-#include "analysis/resolver/recorded-jit-code.h"
 #include "base/limits.h"
 #include "base/strings.h"
 #include "code/jit/perf-map.h"
@@ -21,34 +20,32 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 }
 
 /* Programs without recorded code share the code of the next program that has some. */
-static struct copied_code *share_copied_code(struct code_view *view, const struct process_code *recorded)
+static struct jit_rows *share_rows(struct code_view *view, const struct jit_code_program *recorded)
 {
-	const struct code_copies *copies = &view->metadata->code;
-	size_t place = (size_t)(recorded - copies->processes.items);
+	const struct jit_code *code = &view->metadata->code;
+	size_t place = (size_t)(recorded - code->programs.items);
 
-	while (view->copied_codes.count <= place) {
-		if (!vector_append(&view->copied_codes))
+	while (view->rows.count <= place) {
+		if (!vector_append(&view->rows))
 			return NULL;
 	}
-	if (!view->copied_codes.items[place])
-		mmt_error_destroy(
-		    copied_code_create(copies, recorded, view->mapped.modules, &view->copied_codes.items[place]));
-	return view->copied_codes.items[place];
+	if (!view->rows.items[place])
+		view->rows.items[place] = jit_rows_create(code, recorded, view->mapped.modules);
+	return view->rows.items[place];
 }
 
-struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns)
+struct jit_rows *code_view_jit_rows(struct code_view *view, uint32_t process, uint64_t program_ns)
 {
 	struct process_state *state = &view->processes.items[process];
-	const struct process_code *recorded;
+	const struct jit_code_program *recorded;
 
 	if (state->code_looked_up && state->code_ns == program_ns)
-		return state->code;
-	state->changed_too_often |= copied_code_gave_up(state->code);
-	recorded = code_copies_find(&view->metadata->code, state->pid, program_ns);
-	state->code = recorded ? share_copied_code(view, recorded) : NULL;
+		return state->rows;
+	recorded = jit_code_find(&view->metadata->code, state->pid, program_ns);
+	state->rows = recorded ? share_rows(view, recorded) : NULL;
 	state->code_ns = program_ns;
 	state->code_looked_up = true;
-	return state->code;
+	return state->rows;
 }
 
 static bool name_jit(struct code_view *view, const struct frame_key *key, uint64_t address, struct mmt_frame *frame)
@@ -274,12 +271,11 @@ struct jit_code_state code_view_jit(struct code_view *view, uint32_t process)
 	generated.has_code = view->processes.items[process].has_code;
 	generated.unnamed = view->processes.items[process].unnamed;
 	generated.unchecked_frames = view->processes.items[process].unchecked_frames;
+	generated.code_replaced = view->processes.items[process].code_replaced;
 	generated.unnamed_precompiled = view->processes.items[process].unnamed_precompiled;
 	if (!view->processes.items[process].interpreted_named)
 		generated.interpreter = view->processes.items[process].interpreter;
 	generated.stacks_end_there = view->processes.items[process].stacks_end_there;
-	generated.changed_too_often = view->processes.items[process].changed_too_often ||
-				      copied_code_gave_up(view->processes.items[process].code);
 	if (view->processes.items[process].resolved) {
 		generated.names = code_view_resolved_names(view, process);
 		return generated;
@@ -360,7 +356,7 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 		state->resolved = resolved;
 		state->unchecked_frames = resolved->unchecked_frames;
 		state->stacks_end_there = resolved->stacks_end_there;
-		state->changed_too_often = resolved->changed_too_often;
+		state->code_replaced = resolved->code_replaced;
 		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
 	for (size_t i = 0; !error && i < view->frames.count; i++) {

@@ -6,7 +6,8 @@
 
 #include "analysis/resolver/code-view.h"
 #include "analysis/resolver/mapped-modules.h"
-#include "analysis/resolver/recorded-jit-code.h"
+#include "analysis/resolver/jit-rows.h"
+#include "analysis/resolver/jit-names.h"
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -63,12 +64,12 @@ struct process_state {
 	bool unnamed;	       /* has frames that a perf map could have named */
 	bool unchecked_frames; /* like the next field: see struct jit_code_state */
 	bool stacks_end_there;
-	bool changed_too_often; /* in a packed recording, or in an earlier program of the process */
+	bool code_replaced;
 	bool unnamed_precompiled;
 	bool interpreted_named;	     /* some frame has the name of an interpreted function */
 	uint64_t program_ns;	     /* start time of the latest program seen in it */
 	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
-	struct copied_code *code;    /* recorded JIT code of the program that began at code_ns; borrowed, NULL: none */
+	struct jit_rows *rows;	     /* recorded JIT code of the program that began at code_ns; borrowed, NULL: none */
 	uint64_t code_ns;
 	const struct runtime *interpreter; /* runtime whose interpreter has frames; NULL: none */
 	const struct runtime *runtime;
@@ -83,7 +84,7 @@ struct code_view {
 	struct unwind_cache *unwind_cache;
 	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
-	VECTOR(struct copied_code *) copied_codes; /* by index of the program among those with recorded code */
+	VECTOR(struct jit_rows *) rows; /* by index of the program among those with recorded code */
 	struct intern generations;
 	uint64_t last_generation_key[5]; /* usually that of the next stack too */
 	uint32_t last_generation;
@@ -102,7 +103,7 @@ struct code_view {
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
 
 /* The recorded bytes of the JIT code of the program that began in the process then (cached); NULL: none. */
-struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns);
+struct jit_rows *code_view_jit_rows(struct code_view *view, uint32_t process, uint64_t program_ns);
 
 /* The tables of a packed recording replace unwinding and symbolization: mmtrace opens no modules. */
 struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;

@@ -97,9 +97,9 @@ void code_view_destroy(struct code_view *view)
 		jit_names_destroy(state->jit_names);
 	}
 	vector_deinit(&view->processes);
-	for (size_t i = 0; i < view->copied_codes.count; i++)
-		copied_code_destroy(view->copied_codes.items[i]);
-	vector_deinit(&view->copied_codes);
+	for (size_t i = 0; i < view->rows.count; i++)
+		jit_rows_destroy(view->rows.items[i]);
+	vector_deinit(&view->rows);
 	vector_deinit(&view->resolved);
 	arena_deinit(&view->arena);
 	intern_deinit(&view->generations);
@@ -237,19 +237,17 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 }
 
 /* The recorded bytes of the JIT code of the process's program; NULL: none. */
-static struct copied_code *find_copied_code(struct lookup *lookup)
+static struct jit_rows *find_rows(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
 	struct process_state *state = &view->processes.items[lookup->process->index];
 	bool known = state->code_looked_up && state->code_ns == lookup->process->program_ns;
-	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
+	struct jit_rows *rows = code_view_jit_rows(view, lookup->process->index, lookup->process->program_ns);
 
 	/* An earlier program without recorded code may have been first to look up this code, without a host. */
-	if (copied && !known) {
-		copied_code_use_host(copied, find_host(lookup));
-		copied_code_go_to(copied, lookup->time_ns);
-	}
-	return copied;
+	if (rows && !known)
+		jit_rows_use_host(rows, find_host(lookup));
+	return rows;
 }
 
 /* module_follows_call() for code that the runtime recorded. */
@@ -285,8 +283,7 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 
 	if (answer >= 0)
 		return answer;
-	if (copied_code_follows_call(find_copied_code(lookup), return_address) == 1 ||
-	    is_interpreter(lookup, return_address - 1))
+	if (jit_rows_follow_call(find_rows(lookup), return_address) == 1 || is_interpreter(lookup, return_address - 1))
 		return 1;
 	return -1;
 }
@@ -314,7 +311,7 @@ static bool is_method(const char *name)
 
 /* Code that was replaced or freed before it was copied has no prologue: only the runtime's option shows whether it kept
  * frame pointers. If the option is not known, a method whose code was copied since is more likely to omit them. */
-static bool may_omit_frame_pointers(struct lookup *lookup, struct copied_code *copied, uint64_t address)
+static bool may_omit_frame_pointers(struct lookup *lookup, const struct jit_rows *rows, uint64_t address)
 {
 	const struct runtime *runtime = note_runtime(lookup->view, lookup->process);
 	int started_with =
@@ -323,7 +320,7 @@ static bool may_omit_frame_pointers(struct lookup *lookup, struct copied_code *c
 		: runtimes_started_with(lookup->view->metadata, lookup->process->pid, lookup->process->program_ns,
 					runtime->frame_pointers_option, runtime->frame_pointers);
 
-	return started_with == 0 || (started_with < 0 && copied_code_follows_call(copied, address) >= 0);
+	return started_with == 0 || (started_with < 0 && jit_rows_follow_call(rows, address) >= 0);
 }
 
 /* The row of a return address in recorded JIT code, and whether the method keeps its frame pointer. The function's
@@ -332,18 +329,18 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 {
 	struct code_view *view = lookup->view;
 	uint32_t number = find_jit(lookup, address - 1);
-	struct copied_code *copied = find_copied_code(lookup);
+	struct jit_rows *rows = find_rows(lookup);
 	struct jit_name name = {0};
 	bool keeps;
 
 	if (number)
 		name = jit_names_describe(code_view_jit_names(view, lookup->process->index), number);
-	keeps = copied_code_keeps_frame_pointer(copied, name.start, address);
-	place->row = copied_code_row(copied, view->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
+	keeps = jit_rows_keep_frame_pointer(rows, name.start, address);
+	place->row = jit_rows_find(rows, view->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
 	else if (!place->row && number && is_method(name.name) && !keeps &&
-		 may_omit_frame_pointers(lookup, copied, address))
+		 may_omit_frame_pointers(lookup, rows, address))
 		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }
 
@@ -372,7 +369,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (is_return_address)
 		find_generated_place(lookup, address, place_ret);
 	else
-		place_ret->row = copied_code_row(find_copied_code(lookup), 0, address, false);
+		place_ret->row = jit_rows_find(find_rows(lookup), 0, address, false);
 	return place_ret->row ? CODE_NATIVE : CODE_OTHER;
 }
 
@@ -422,7 +419,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	}
 	key->image = mapped_modules_image(&view->mapped, &interval->attributes);
 	key->readable = mapped_modules_find(&view->mapped, interval, address, &key->address) != NULL;
-	if (!key->readable && code_copies_is_jit(code_view_path_name(view, interval->attributes.path))) {
+	if (!key->readable && jit_code_is_path(code_view_path_name(view, interval->attributes.path))) {
 		key->kind = MMT_FRAME_JIT;
 		key->generated = find_jit(lookup, address);
 		key->process = process->index;
@@ -487,6 +484,38 @@ static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame
 		generated_follows_call(lookup, frame->address) < 0);
 }
 
+/* Whether the caller of a frame in JIT code was found with code that replaced the frame's own after the sample. What
+ * the runtime wrote about its code is that of this time, and code that keeps frame pointers does not need its bytes. */
+static bool is_by_replaced_code(struct lookup *lookup, const struct unwind_frame *frame,
+				const struct unwind_frame *caller)
+{
+	uint64_t address = frame->address - frame->is_return_address;
+	struct jit_rows *rows = find_rows(lookup);
+
+	if (!jit_rows_replaced_after(rows, address, lookup->time_ns) || find_jit_row(lookup, address))
+		return false;
+	return caller->origin == UNWIND_BY_CFI ||
+	       ((caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
+		may_omit_frame_pointers(lookup, rows, frame->address));
+}
+
+/* Note what the callers of a frame in JIT code, or their absence, show about the code. */
+static void check_caller(struct lookup *lookup, struct unwind_frame *frame, bool is_last)
+{
+	struct code_view *view = lookup->view;
+	struct process_state *state = &view->processes.items[lookup->process->index];
+
+	if (is_last) {
+		state->stacks_end_there |=
+		    view->result.end == MMT_STACK_END_NO_UNWIND_DATA || view->result.end == MMT_STACK_END_INVALID;
+		state->unchecked_frames |= state->stacks_end_there;
+		return;
+	}
+	state->unchecked_frames |= is_unchecked(lookup, frame, frame + 1);
+	if (is_by_replaced_code(lookup, frame, frame + 1))
+		frame[1].doubtful = state->code_replaced = true;
+}
+
 /* Convert the unwinder's addresses to frame numbers, and those to a stack number. */
 static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
 {
@@ -494,18 +523,13 @@ static struct mmt_error *put_stack(struct lookup *lookup, const struct process *
 	uint32_t frames[LIMIT_UNWIND_FRAMES];
 
 	for (size_t i = 0; i < view->result.frame_count; i++) {
-		const struct unwind_frame *frame = &view->result.frames[i];
+		struct unwind_frame *frame = &view->result.frames[i];
 		struct mmt_error *error;
 		struct frame_key key;
 
 		describe_frame(lookup, process, frame, &key);
-		if (key.kind == MMT_FRAME_JIT && i + 1 < view->result.frame_count &&
-		    is_unchecked(lookup, frame, frame + 1))
-			view->processes.items[process->index].unchecked_frames = true;
-		if (key.kind == MMT_FRAME_JIT && i + 1 == view->result.frame_count &&
-		    (view->result.end == MMT_STACK_END_NO_UNWIND_DATA || view->result.end == MMT_STACK_END_INVALID))
-			view->processes.items[process->index].stacks_end_there =
-			    view->processes.items[process->index].unchecked_frames = true;
+		if (key.kind == MMT_FRAME_JIT)
+			check_caller(lookup, frame, i + 1 == view->result.frame_count);
 		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
 		if (error)
 			return error;
@@ -535,15 +559,6 @@ static bool is_last_generation(const struct code_view *view, const uint64_t *key
 	       key[3] == last[3] && key[4] == last[4];
 }
 
-/* Version of the recorded JIT code at this time. 0: not used yet. */
-static uint64_t go_to_time(const struct process_state *state, const struct process *process, uint64_t time_ns)
-{
-	if (!state->code_looked_up || state->code_ns != process->program_ns)
-		return 0;
-	copied_code_go_to(state->code, time_ns);
-	return copied_code_epoch(state->code) + 1;
-}
-
 /* A number for the code that is mapped in a process now, including the names of its JIT code. */
 static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
@@ -552,7 +567,9 @@ static struct mmt_error *find_generation(struct code_view *view, const struct pr
 	    process->index < view->processes.count ? &view->processes.items[process->index] : NULL;
 	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns,
 			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0,
-			  state ? go_to_time(state, process, time_ns) : 0};
+			  state && state->code_looked_up && state->code_ns == process->program_ns
+			      ? jit_rows_epoch(state->rows, time_ns) + 1
+			      : 0};
 
 	if (is_last_generation(view, key)) {
 		*generation_ret = view->last_generation;

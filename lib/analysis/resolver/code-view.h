@@ -7,7 +7,7 @@
 #include <mmtrace/report.h>
 
 #include "analysis/resolver/known-runtimes.h"
-#include "analysis/resolver/recorded-jit-code.h"
+#include "analysis/resolver/jit-names.h"
 #include "base/map.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/module.h"
@@ -100,7 +100,7 @@ struct jit_code_state {
 	bool unchecked_frames;		   /* some caller was found by frame pointer in code that may keep none, or not
 					      at all */
 	bool stacks_end_there;		   /* some stack could not be unwound past JIT code */
-	bool changed_too_often;		   /* the code was replaced too often to unwind all stacks through it */
+	bool code_replaced;		   /* some caller was found with code that replaced the frame's own later */
 	bool unnamed_precompiled;	   /* some frame in precompiled .NET code has no name */
 	const struct runtime *interpreter; /* the runtime whose interpreter has frames without the names of interpreted
 					      functions; NULL: none */

@@ -3,7 +3,7 @@
  * Which language runtime a process runs, recognised by the files that it maps, and how that runtime names its code. To
  * add a runtime that writes a perf map or a jitdump, add a row to the tables of known-runtimes.c: what it is, and its
  * files. A new format of names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in
- * lib/trace/sections, and a source in lib/analysis/resolver/recorded-jit-code.c. Hints about its memory are in hints.c.
+ * lib/trace/sections, and a source in lib/analysis/resolver/jit-names.c. Hints about its memory are in hints.c.
  */
 #ifndef ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H
 #define ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H

@@ -269,7 +269,7 @@ static enum module_state unusable_state(const struct module *module, const char 
 {
 	enum module_state state;
 
-	if (!module || code_copies_is_jit(path) || path[0] != '/')
+	if (!module || jit_code_is_path(path) || path[0] != '/')
 		return MODULE_READABLE;
 	state = module_state(module);
 	return state == MODULE_NOT_ELF ? MODULE_READABLE : state;

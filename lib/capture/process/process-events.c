@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "capture/build-id-notes.h"
-#include "capture/jit-code/jit-code.h"
+#include "capture/jit-code/jit-reader.h"
 #include "capture/recorder.h"
 #include "capture/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"
@@ -16,7 +16,6 @@ void process_events_deinit(struct process_events *events)
 	vector_deinit(&events->items);
 	vector_deinit(&events->paths);
 	map_deinit(&events->executing);
-	map_deinit(&events->code_pids);
 }
 
 /* Is the process between its exec and its first call? Until then the kernel maps the new program. */
@@ -25,17 +24,6 @@ static bool is_executing(const struct process_events *events, pid_t pid, uint64_
 	const uint64_t *exec_ns = events->executing.count ? map_get(&events->executing, (uint64_t)pid) : NULL;
 
 	return exec_ns && time_ns > *exec_ns;
-}
-
-/* Must the process table or a job learn about this mapping? A busy target maps data 100,000 times a second or more, so
- * most mappings stay out of the queue. */
-static bool is_of_interest(const struct recorder *recorder, const struct process_event *mapping)
-{
-	const struct process_events *events = &recorder->process_events;
-
-	return mapping->protection & PROT_EXEC || is_executing(events, mapping->pid, mapping->time_ns) ||
-	       (events->code_pids.count && map_get(&events->code_pids, (uint64_t)mapping->pid)) ||
-	       jit_code_overlaps(recorder, mapping->pid, mapping->start, mapping->end);
 }
 
 static bool push_path(struct process_events *events, const char *path)
@@ -54,15 +42,15 @@ struct mmt_error *process_events_push(struct recorder *recorder, const struct pr
 	struct process_event copy = *event;
 	bool pushed = true;
 
-	if (event->kind == PROCESS_EXIT && !jit_code_overlaps(recorder, event->pid, 0, UINT64_MAX))
+	if (event->kind == PROCESS_EXIT && !jit_reader_knows(recorder, event->pid))
 		return NULL;
 	copy.path = events->paths.count;
 	if (event->kind == PROCESS_MAPPING) {
-		if (!is_of_interest(recorder, event))
+		/* A busy target maps data 100,000 times a second or more, which concerns neither the process table nor
+		 * a job. */
+		if (!(event->protection & PROT_EXEC) && !is_executing(events, event->pid, event->time_ns))
 			return NULL;
 		pushed = push_path(events, path);
-		if (pushed && event->protection & PROT_EXEC)
-			pushed = map_put(&events->code_pids, (uint64_t)event->pid, 1);
 	}
 	if (pushed && event->kind == PROCESS_EXEC) {
 		const uint64_t *exec_ns = map_get(&events->executing, (uint64_t)event->pid);
@@ -129,7 +117,7 @@ static struct mmt_error *apply_seen(struct recorder *recorder, const struct proc
 /* Notes that a new program began in the process with this PID, by fork or exec. */
 static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct mmt_error *error = jit_code_end_program(recorder, pid, time_ns);
+	struct mmt_error *error = jit_reader_end_program(recorder, pid, time_ns);
 
 	if (error)
 		return error;
@@ -189,15 +177,15 @@ static struct mmt_error *apply_mapping(struct recorder *recorder, const struct p
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
 	const struct build_id_mapping mapping = {event->pid,	      event->start, event->end, event->device_major,
 						 event->device_minor, event->inode, path};
-	const struct jit_mapping jit_code = {event->pid,	event->start, event->end, event->time_ns,
-					     event->protection, path,	      false};
 	struct mmt_error *error;
 
 	/* A snapshot taken before this mapping may contain only a part of the program. */
 	if (process && process->executing_ns && event->time_ns > process->executing_ns)
 		want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
-	error = jit_code_note(recorder, &jit_code);
-	if (error || !(event->protection & PROT_EXEC))
+	if (!(event->protection & PROT_EXEC))
+		return NULL;
+	error = jit_reader_note(recorder, event->pid, path, event->time_ns, false);
+	if (error)
 		return error;
 	if (process)
 		ask_runtime_note_module(process, path);
@@ -220,7 +208,7 @@ static struct mmt_error *apply_event(struct recorder *recorder, const struct pro
 	case PROCESS_MAPPING:
 		return apply_mapping(recorder, event);
 	case PROCESS_EXIT:
-		jit_code_note_exit(recorder, event->pid);
+		jit_reader_note_exit(recorder, event->pid);
 		return NULL;
 	}
 	return NULL;
@@ -234,8 +222,6 @@ struct mmt_error *process_events_apply(struct recorder *recorder)
 	for (size_t i = 0; !error && i < events->items.count; i++)
 		error = apply_event(recorder, &events->items.items[i]);
 	events->items.count = events->paths.count = 0;
-	if (events->code_pids.count)
-		map_deinit(&events->code_pids);
 	return error;
 }
 

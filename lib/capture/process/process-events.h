@@ -50,7 +50,6 @@ struct process_events {
 	VECTOR(char) paths;
 	struct map
 	    executing; /* by PID: the time of an exec after which the process has made no call yet, in nanoseconds */
-	struct map code_pids; /* PIDs of executable mappings in the queue */
 };
 
 void process_events_deinit(struct process_events *events);

@@ -788,7 +788,7 @@ bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_
 }
 
 /* From linux/fs.h of Linux 6.11, for older headers. */
-#define QUERY_IS_EXECUTABLE 4ull
+#define QUERY_EXECUTABLE 4ull
 #define QUERY_THIS_OR_NEXT 16ull
 
 struct query {
@@ -800,20 +800,21 @@ struct query {
 
 #define QUERY_IOCTL _IOWR('f', 17, struct query)
 
-enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret)
+enum mapped_kind mapping_query(int maps, uint64_t address, struct procmaps_line *line_ret)
 {
-	struct query query = {.size = sizeof(query), .flags = QUERY_THIS_OR_NEXT, .address = address};
+	struct query query = {.size = sizeof(query),
+			      .flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT,
+			      .address = address,
+			      .name_size = sizeof(line_ret->path),
+			      .name_address = (uintptr_t)line_ret->path};
 
-	*end_ret = UINT64_MAX;
-	if (ioctl(maps, QUERY_IOCTL, &query) < 0) {
-		if (errno == ENOENT)
-			return MAPPED_NOTHING;
-		return errno == ENOTTY || errno == EINVAL ? MAPPED_UNKNOWN : MAPPED_DATA;
-	}
-	*end_ret = query.start > address ? query.start : query.end;
-	if (query.start > address)
-		return MAPPED_NOTHING;
-	return query.mapping_flags & QUERY_IS_EXECUTABLE ? MAPPED_CODE : MAPPED_DATA;
+	if (ioctl(maps, QUERY_IOCTL, &query) < 0)
+		return errno == ENOTTY || errno == EINVAL ? MAPPED_UNKNOWN : MAPPED_NOTHING;
+	line_ret->start = query.start;
+	line_ret->end = query.end;
+	if (!query.name_size)
+		line_ret->path[0] = '\0';
+	return MAPPED_CODE;
 }
 
 /* longer than any line; the kernel returns up to a page of lines per read */
@@ -821,13 +822,9 @@ enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret)
 
 bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps)
 {
-	char *text = scan->text ? scan->text : malloc(TEXT_BYTES);
-
-	if (!text)
-		return false;
-	*scan = (struct mapping_scan){.calls = calls, .pid = pid, .begin_ns = clock_now_ns(), .text = text};
+	*scan = (struct mapping_scan){.calls = calls, .pid = pid, .text = malloc(TEXT_BYTES)};
 	(void)lseek(maps, 0, SEEK_SET);
-	return true;
+	return scan->text;
 }
 
 void mapping_scan_end(struct mapping_scan *scan)
@@ -836,74 +833,40 @@ void mapping_scan_end(struct mapping_scan *scan)
 	*scan = (struct mapping_scan){0};
 }
 
-/* Reads more lines. False: the file ends, or the process has ended. */
-static bool read_more(struct mapping_scan *scan, int maps)
+bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line *line_ret)
 {
+	const char *text = scan->text + scan->position, *newline;
 	ssize_t count;
 
-	scan->size -= scan->position;
-	memmove(scan->text, scan->text + scan->position, scan->size);
-	scan->position = 0;
-	count = process_file_read(scan->calls, scan->pid, maps, scan->text + scan->size, TEXT_BYTES - scan->size, -1);
-	scan->stuck = count < 0 && errno == ETIMEDOUT;
-	if (count <= 0)
-		return false;
-	scan->size += (size_t)count;
-	return true;
-}
-
-static void next_line(struct mapping_scan *scan, int maps)
-{
-	const char *text, *newline;
-	struct procmaps_line line;
-
-	do {
-		text = scan->text + scan->position;
-		newline = memchr(text, '\n', scan->size - scan->position);
-	} while (!newline && read_more(scan, maps));
-	if (!newline || !procmaps_parse(text, (size_t)(newline - text), &line)) {
-		scan->start = scan->end = UINT64_MAX;
-		scan->heap = false;
-		return;
+	while (!(newline = memchr(text, '\n', scan->size - scan->position))) {
+		scan->size -= scan->position;
+		memmove(scan->text, text, scan->size);
+		scan->position = 0;
+		text = scan->text;
+		count = process_file_read(scan->calls, scan->pid, maps, scan->text + scan->size,
+					  TEXT_BYTES - scan->size, -1);
+		if (count <= 0)
+			return false;
+		scan->size += (size_t)count;
 	}
 	scan->position += (size_t)(newline - text) + 1;
-	scan->start = line.start;
-	scan->end = line.end;
-	scan->executable = line.protection & PROT_EXEC;
-	scan->heap = !strcmp(line.path, "[heap]");
+	return procmaps_parse(text, (size_t)(newline - text), line_ret);
 }
 
 uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps)
 {
-	struct mapping_scan scan = {0};
+	struct mapping_scan scan;
+	struct procmaps_line line;
 	uint64_t end = 0;
 
 	if (!mapping_scan_begin(&scan, calls, pid, maps))
 		return 0;
-	for (size_t lines = 0; lines < LIMIT_BREAK_LINES && scan.start != UINT64_MAX && (scan.heap || !end); lines++) {
-		next_line(&scan, maps);
-		if (scan.heap)
-			end = scan.end;
+	for (size_t i = 0; i < LIMIT_BREAK_LINES && mapping_scan_next(&scan, maps, &line); i++) {
+		if (!strcmp(line.path, "[heap]"))
+			end = line.end;
+		else if (end)
+			break;
 	}
 	mapping_scan_end(&scan);
 	return end;
-}
-
-enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_t address, size_t *lines_left,
-				    uint64_t *end_ret)
-{
-	*end_ret = UINT64_MAX;
-	for (; scan->end <= address && scan->end != UINT64_MAX; --*lines_left) {
-		if (!*lines_left)
-			return MAPPED_UNKNOWN;
-		next_line(scan, maps);
-	}
-	if (scan->stuck) {
-		*end_ret = address + 1;
-		return MAPPED_CODE;
-	}
-	*end_ret = scan->start > address ? scan->start : scan->end;
-	if (scan->start > address)
-		return MAPPED_NOTHING;
-	return scan->executable ? MAPPED_CODE : MAPPED_DATA;
 }

@@ -176,47 +176,38 @@ struct procmaps_line {
 /* Parses one line without its newline. False: it does not have the kernel's format. */
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret);
 
-/* What a process has mapped at an address. */
+/* What a process has mapped. */
 
 enum mapped_kind {
-	MAPPED_NOTHING,
-	MAPPED_DATA,   /* not executable, or the process has ended */
-	MAPPED_CODE,   /* executable */
-	MAPPED_UNKNOWN /* unknown: Linux before 6.11 has no such query */
+	MAPPED_NOTHING, /* no more executable mappings, or the process has ended */
+	MAPPED_CODE,
+	MAPPED_UNKNOWN /* Linux before 6.11 has no such query */
 };
 
-/* Queries the mapping at `address`. `maps`: an open /proc/PID/maps. The answer applies from `address` up to *end_ret,
- * which is above `address`. */
-enum mapped_kind mapping_query(int maps, uint64_t address, uint64_t *end_ret);
+/* Queries the first executable mapping that ends above `address`: its start, its end, and its path, which is empty if
+ * it has none. `maps`: an open /proc/PID/maps. */
+enum mapped_kind mapping_query(int maps, uint64_t address, struct procmaps_line *line_ret);
 
-/* Finds mappings on kernels without PROCMAP_QUERY: reads /proc/PID/maps line by line. */
+/* Reads /proc/PID/maps line by line. */
 
 struct mapping_scan {
 	struct blocking_calls *calls;
 	pid_t pid;
-	uint64_t begin_ns; /* mappings made after this time may be missing */
-	char *text;	   /* text that was read but not parsed yet; NULL: no scan in progress */
+	char *text; /* text that was read but not parsed yet; NULL: no scan in progress */
 	size_t position, size;
-	uint64_t start, end; /* of the last line read; UINT64_MAX: no more lines */
-	bool executable, heap;
-	bool stuck; /* the kernel does not answer: everything counts as code */
 };
 
 /* Starts at the first line of `maps`, which is /proc/PID/maps. No other code may read `maps` during the scan. False:
  * out of memory. */
 bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps);
 
-/*
- * Finds the mapping at `address`; addresses must ascend from one call to the next. Reads at most *lines_left lines and
- * subtracts their number. If these are not enough, returns MAPPED_UNKNOWN; call it again to continue.
- */
-enum mapped_kind mapping_scan_query(struct mapping_scan *scan, int maps, uint64_t address, size_t *lines_left,
-				    uint64_t *end_ret);
-
-/* Returns the end of the heap, which is the break; 0: no heap in the first thousand lines. */
-uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps);
+/* Reads the next line. False: there is none, or the process has ended or does not answer. */
+bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line *line_ret);
 
 /* Accepts a zeroed value. */
 void mapping_scan_end(struct mapping_scan *scan);
+
+/* Returns the end of the heap, which is the break; 0: no heap in the first thousand lines. */
+uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps);
 
 #endif

@@ -88,17 +88,9 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	}
 	reading->recorder->jobs.snapshot_lines++;
 	error = append_line(reading, &line);
-	if (!error) {
-		const struct jit_mapping mapping = {reading->pid,
-						    line.start,
-						    line.end,
-						    reading->line_ns,
-						    line.protection,
-						    line.path,
-						    reading->kind == SNAPSHOT_FIRST};
-
-		error = jit_code_note(reading->recorder, &mapping);
-	}
+	if (!error && line.protection & PROT_EXEC)
+		error = jit_reader_note(reading->recorder, reading->pid, line.path, reading->line_ns,
+					reading->kind == SNAPSHOT_FIRST);
 	if (!error && line.protection & PROT_EXEC) {
 		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
 							 line.device_minor, line.inode, line.path};
@@ -309,8 +301,6 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 		if (!begin_ranges(&reading))
 			return &error_no_memory;
 	}
-	if (kind == SNAPSHOT_STOP)
-		jit_code_begin_snapshot(recorder, pid);
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);
 	buffer_deinit(&reading.record);

@@ -303,7 +303,7 @@ void ask_runtime_note_module(struct traced_process *process, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	process->has_jit_code |= code_copies_is_jit(path);
+	process->has_jit_code |= jit_code_is_path(path);
 	for (size_t i = 0; slash && i < RUNTIMES; i++) {
 		if (strcmp(slash + 1, runtimes[i]->module) &&
 		    (!runtimes[i]->code || !starts_with(slash + 1, runtimes[i]->code)))

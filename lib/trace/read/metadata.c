@@ -22,7 +22,7 @@ void metadata_deinit(struct metadata *metadata)
 	recording_loss_deinit(&values->loss);
 	perf_map_copies_deinit(&values->perf_maps);
 	jitdump_copies_deinit(&values->jitdumps);
-	code_copies_deinit(&values->code);
+	jit_code_deinit(&values->code);
 	recording_residency_deinit(&values->residency);
 	recording_residency_deinit(&values->swapped);
 	recording_residency_deinit(&values->shared);
@@ -271,7 +271,7 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 	case FEATURE_MMTRACE_JITDUMPS:
 		return jitdump_copies_decode(bytes, room, &values->jitdumps);
 	case FEATURE_MMTRACE_CODE:
-		return code_copies_decode(bytes, room, &values->code);
+		return jit_code_decode(bytes, room, &values->code);
 	case FEATURE_MMTRACE_STACKS:
 		values->packed = true;
 		return packed_stacks_decode(bytes, room, &values->stacks);

@@ -15,6 +15,7 @@
 #include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"
 #include "trace/sections/copies.h"
+#include "trace/sections/jit-code.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
@@ -38,7 +39,7 @@ struct reader_metadata {
 	struct recording_loss loss;
 	struct perf_map_copies perf_maps;
 	struct jitdump_copies jitdumps;
-	struct code_copies code;
+	struct jit_code code;
 	bool has_residency;
 	struct recording_residency residency;
 	bool has_swapped;

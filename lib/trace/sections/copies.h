@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sections with copies: of JIT code (FEATURE_MMTRACE_CODE) and of modules (FEATURE_MMTRACE_IMAGES). */
+/* The section with the mapped modules and copies of some of them. */
 #ifndef TRACE_SECTIONS_COPIES_H
 #define TRACE_SECTIONS_COPIES_H
 
@@ -11,76 +11,6 @@
 #include "base/errors.h"
 #include "base/vector.h"
 #include "trace/read/recording-file.h"
-
-/*
- * FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. Other code seen at the same address
- * before is among the changes.
- */
-
-/* Contiguous bytes. */
-struct code_run {
-	uint64_t start; /* address in the process */
-	size_t size;
-	size_t offset; /* in code_copies.bytes */
-};
-
-/* Code that was later replaced by other code. */
-struct code_change {
-	uint64_t start; /* within one run */
-	size_t size;
-	size_t offset;	   /* in code_copies.bytes */
-	uint64_t until_ns; /* when it was last seen */
-};
-
-struct process_code {
-	int32_t pid;
-	uint64_t until_ns; /* when another program replaced it in the process, or another process got its PID;
-			      UINT64_MAX: never */
-	VECTOR(struct code_run) runs;	    /* ascending, disjoint */
-	VECTOR(struct code_change) changes; /* ascending by time */
-};
-
-struct code_copies {
-	VECTOR(struct process_code) processes;
-	struct buffer bytes;
-};
-
-/* The kernel's names for memory that belongs to no module: executable memory there is JIT code. */
-bool code_copies_is_jit(const char *path);
-
-/* The same, and modules of .NET: their precompiled code has no frame pointers and no unwind tables that mmtrace
- * reads. */
-bool code_copies_is_wanted(const char *path);
-
-/* Accepts a zeroed value. */
-void code_copies_deinit(struct code_copies *copies);
-
-/* Adds the next bytes of a process, which are at `offset` in code_copies.bytes. Bytes below the end of its last run are
- * ignored. False: out of memory. */
-bool code_copies_add(struct process_code *process, uint64_t start, size_t size, size_t offset);
-
-/* Source of bytes that the recorder keeps elsewhere: appends those of the run or change at this offset to `plain`. */
-struct code_source {
-	void *context;
-	struct mmt_error *(*read)(void *context, size_t offset, struct buffer *plain);
-};
-
-/* As for the other compressed sections, see sections.h, but in several frames: they are never all in memory. `source`:
- * NULL for copies->bytes. */
-struct mmt_error *code_copies_encode(const struct code_copies *copies, const struct code_source *source,
-				     struct buffer *buffer) MMT_MUST_CHECK;
-struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret) MMT_MUST_CHECK;
-
-/* The code of the program that began in the process at this time; NULL: none. */
-const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid, uint64_t began_ns);
-
-/* At most `size` bytes from `address` on. Returns their number, 0: none. Borrowed. */
-size_t code_copies_at(const struct code_copies *copies, const struct process_code *process, uint64_t address,
-		      size_t size, const uint8_t **code_ret);
-
-/* At most `size` bytes that end at `address`. */
-size_t code_copies_before(const struct code_copies *copies, const struct process_code *process, uint64_t address,
-			  size_t size, const uint8_t **code_ret);
 
 /*
  * FEATURE_MMTRACE_IMAGES: the mapped modules, by device and inode, which do not depend on the root in which a path is

@@ -24,7 +24,7 @@
 #define PROCESS_OTHER_CLOCK 4u
 #define PROCESS_UNCHECKED_FRAMES 8u
 #define PROCESS_STACKS_END_THERE 16u
-#define PROCESS_CHANGED_TOO_OFTEN 32u
+#define PROCESS_CODE_REPLACED 32u
 #define STACKS_WITHOUT_DUMPS 2u
 
 void packed_stacks_deinit(struct packed_stacks *stacks)
@@ -106,7 +106,7 @@ static void encode_facts(const struct packed_stacks *stacks, struct buffer *plai
 					  (process->other_clock ? PROCESS_OTHER_CLOCK : 0) |
 					  (process->unchecked_frames ? PROCESS_UNCHECKED_FRAMES : 0) |
 					  (process->stacks_end_there ? PROCESS_STACKS_END_THERE : 0) |
-					  (process->changed_too_often ? PROCESS_CHANGED_TOO_OFTEN : 0));
+					  (process->code_replaced ? PROCESS_CODE_REPLACED : 0));
 		buffer_put_u64(plain, process->dropped_lines);
 		buffer_put_u32(plain, process->jitdump_failure);
 		buffer_put_u64(plain, process->lost_records);
@@ -271,7 +271,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 		process.other_clock = flags & PROCESS_OTHER_CLOCK;
 		process.unchecked_frames = flags & PROCESS_UNCHECKED_FRAMES;
 		process.stacks_end_there = flags & PROCESS_STACKS_END_THERE;
-		process.changed_too_often = flags & PROCESS_CHANGED_TOO_OFTEN;
+		process.code_replaced = flags & PROCESS_CODE_REPLACED;
 		process.dropped_lines = bytes_u64(bytes);
 		process.jitdump_failure = read_text_number(bytes, stacks);
 		process.lost_records = version >= 2 ? bytes_u64(bytes) : 0;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/resolver/jit-names.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/limits.h"
+#include "base/vector.h"
+#include "code/jit/code-timeline.h"
+#include "code/jit/jitdump.h"
+#include "code/jit/perf-map.h"
+
+/* A number consists of the entry plus one and, in the upper bits, the index of its source. */
+#define SOURCE_SHIFT 24
+#define ENTRY_MASK ((1u << SOURCE_SHIFT) - 1)
+
+_Static_assert(LIMIT_TIMELINE_RANGES < ENTRY_MASK, "every entry has a number");
+
+/* Either a perf map or a jitdump. */
+struct jit_name_source {
+	struct perf_map *map;
+	uint64_t seen_ns;  /* perf map: when it was first seen, 0: unknown; jitdump: when its program began */
+	bool begins_empty; /* the file did not exist before that and has no information about earlier code */
+	bool knows_program;
+	struct jitdump *dump;
+};
+
+struct jit_names {
+	VECTOR(struct jit_name_source) items; /* in ascending priority: perf maps by time, then jitdumps */
+	struct mmt_error *jitdump_failure;
+};
+
+/* The map of a program that began during the recording starts out empty. */
+static struct mmt_error *load_perf_map(struct jit_names *names, const struct perf_map_copy *copy)
+{
+	CLEANUP(free) struct perf_map_step *steps = malloc((copy->growth.count + 1) * sizeof(*steps));
+	struct jit_name_source source = {0};
+	struct mmt_error *error;
+
+	if (!steps)
+		return &error_no_memory;
+	if (names->items.count == LIMIT_JIT_NAME_SOURCES)
+		return NULL;
+	for (size_t i = 0; i < copy->growth.count; i++)
+		steps[i] = (struct perf_map_step){.time_ns = copy->growth.items[i].time_ns,
+						  .length = copy->growth.items[i].length};
+	if (copy->growth.count) {
+		source.seen_ns = steps[0].time_ns;
+		source.begins_empty = !steps[0].length;
+	}
+	error = perf_map_create(copy->text, copy->text_size, steps, copy->growth.count, &source.map);
+	if (!error && !vector_push(&names->items, source)) {
+		perf_map_destroy(source.map);
+		error = &error_no_memory;
+	}
+	return error;
+}
+
+/* An unreadable jitdump is skipped. */
+static struct mmt_error *load_jitdump(struct jit_names *names, const struct reader_metadata *metadata,
+				      const struct jitdump_copy *copy)
+{
+	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : UINT64_MAX;
+	struct jit_name_source source = {
+	    .seen_ns = copy->program_ns, .begins_empty = copy->program_ns > 0, .knows_program = copy->knows_program};
+	struct mmt_error *error;
+
+	if (names->items.count == LIMIT_JIT_NAME_SOURCES)
+		return NULL;
+	error = jitdump_create(copy->data, copy->size, end_ns, &source.dump);
+	if (error && error != &error_no_memory) {
+		mmt_error_destroy(names->jitdump_failure);
+		names->jitdump_failure = error;
+		return NULL;
+	}
+	if (!error && !vector_push(&names->items, source)) {
+		jitdump_destroy(source.dump);
+		error = &error_no_memory;
+	}
+	return error;
+}
+
+struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32_t pid, struct jit_names **names_ret)
+{
+	struct jit_names *names = calloc(1, sizeof(*names));
+	struct mmt_error *error = names ? NULL : &error_no_memory;
+
+	for (size_t i = 0; !error && i < metadata->perf_maps.maps.count; i++) {
+		if (metadata->perf_maps.maps.items[i].pid == pid)
+			error = load_perf_map(names, &metadata->perf_maps.maps.items[i]);
+	}
+	for (size_t i = 0; !error && i < metadata->jitdumps.dumps.count; i++) {
+		if (metadata->jitdumps.dumps.items[i].pid == pid)
+			error = load_jitdump(names, metadata, &metadata->jitdumps.dumps.items[i]);
+	}
+	if (error)
+		jit_names_destroy(names);
+	else
+		*names_ret = names;
+	return error;
+}
+
+void jit_names_destroy(struct jit_names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; i < names->items.count; i++) {
+		perf_map_destroy(names->items.items[i].map);
+		jitdump_destroy(names->items.items[i].dump);
+	}
+	vector_deinit(&names->items);
+	mmt_error_destroy(names->jitdump_failure);
+	free(names);
+}
+
+static const struct jit_name_source *source_of(const struct jit_names *names, uint32_t number)
+{
+	return &names->items.items[number >> SOURCE_SHIFT];
+}
+
+/* The jitdump of a number; NULL: it is from a perf map. */
+static struct jitdump *dump_of(const struct jit_names *names, uint32_t number)
+{
+	return source_of(names, number)->dump;
+}
+
+static uint32_t entry_of(uint32_t number)
+{
+	return (number & ENTRY_MASK) - 1;
+}
+
+/* 0: nothing found, or the entry belongs to an earlier program. */
+static uint32_t find_in(const struct jit_name_source *source, uint64_t address, uint64_t time_ns, uint64_t program_ns)
+{
+	uint64_t from_ns;
+	uint32_t entry;
+
+	if (source->begins_empty && time_ns < source->seen_ns)
+		return 0;
+	if (source->dump) {
+		/* Independent of the jitdump's clock. */
+		if (source->knows_program && source->seen_ns < program_ns)
+			return 0;
+		entry = jitdump_find(source->dump, address, time_ns);
+		if (entry == JITDUMP_NONE)
+			return 0;
+		from_ns = jitdump_time(source->dump, entry);
+	} else {
+		entry = perf_map_find(source->map, address, time_ns);
+		if (entry == PERF_MAP_NONE)
+			return 0;
+		from_ns = perf_map_time(source->map, entry);
+		/* The entry was already there when the map was first seen. */
+		if (!from_ns)
+			from_ns = source->seen_ns;
+	}
+	return from_ns && from_ns < program_ns ? 0 : entry + 1;
+}
+
+uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns, uint64_t program_ns)
+{
+	for (size_t i = names->items.count; i-- > 0;) {
+		uint32_t found = find_in(&names->items.items[i], address, time_ns, program_ns);
+
+		if (found)
+			return (uint32_t)i << SOURCE_SHIFT | found;
+	}
+	return 0;
+}
+
+uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
+{
+	uint64_t epoch = 0;
+
+	for (size_t i = 0; i < names->items.count; i++) {
+		const struct jit_name_source *source = &names->items.items[i];
+
+		epoch += source->dump ? jitdump_epoch(source->dump, time_ns) : perf_map_epoch(source->map, time_ns);
+		epoch += time_ns >= source->seen_ns;
+	}
+	return epoch;
+}
+
+struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number)
+{
+	const struct jitdump *dump = dump_of(names, number);
+	struct jit_name name = {0};
+	struct jitdump_code code;
+
+	if (!dump) {
+		name.name = perf_map_name(source_of(names, number)->map, entry_of(number), &name.start);
+		name.size = perf_map_size(source_of(names, number)->map, entry_of(number));
+		return name;
+	}
+	code = jitdump_code(dump, entry_of(number));
+	name.name = code.name;
+	name.start = code.start;
+	name.size = code.size;
+	name.code = code.bytes;
+	name.code_size = code.bytes ? (size_t)code.size : 0;
+	return name;
+}
+
+const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret)
+{
+	const struct jitdump *dump = dump_of(names, number);
+	const char *file = NULL;
+
+	*line_ret = 0;
+	return dump && jitdump_line(dump, entry_of(number), address, &file, line_ret) ? file : NULL;
+}
+
+const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, uint64_t address)
+{
+	struct jitdump *dump = dump_of(names, number);
+
+	return dump ? jitdump_cfi(dump, entry_of(number), address) : NULL;
+}
+
+struct jit_names_state jit_names_state(const struct jit_names *names)
+{
+	struct jit_names_state state = {
+	    .jitdump_failure = names->jitdump_failure ? mmt_error_get_message(names->jitdump_failure) : NULL,
+	};
+
+	for (size_t i = 0; i < names->items.count; i++) {
+		const struct jit_name_source *source = &names->items.items[i];
+		struct jitdump_stats stats = {0};
+
+		state.has_perf_map |= source->map != NULL;
+		state.has_jitdump |= source->dump != NULL;
+		if (source->map)
+			state.dropped_lines += perf_map_stats(source->map).dropped;
+		else
+			stats = jitdump_stats(source->dump);
+		state.other_clock |= stats.other_clock;
+		state.lost_records += stats.refused + stats.dropped;
+		state.unread_bytes += stats.unread;
+	}
+	return state;
+}
