@@ -57,6 +57,22 @@ struct frame_record {
 	uint32_t name_count;
 };
 
+/* What is at an address of a process at the time of a sample. The unwinder and the frames made of its result ask for
+ * the same addresses. */
+struct location {
+	uint64_t address;
+	uint32_t generation; /* of struct lookup; 0: an empty slot */
+	uint32_t image;	     /* NO_IMAGE: nothing is mapped there, or out of memory */
+	bool mapped, executable;
+	bool in_jit_memory;    /* memory that belongs to no module */
+	bool jit_looked_up;    /* `jit` is set: names are loaded when the first address needs them */
+	uint32_t jit;	       /* number of jit_names_find() */
+	struct module *module; /* NULL: no readable one */
+	uint64_t file_address; /* in the module; without one, the file offset */
+};
+
+#define LOCATION_BITS 10
+
 struct process_state {
 	int32_t pid;
 	bool looked_up, code_looked_up;
@@ -83,6 +99,7 @@ struct code_view {
 	struct mapped_modules mapped;
 	struct unwind_cache *unwind_cache;
 	struct unwind_places *places;
+	struct location locations[1 << LOCATION_BITS]; /* by a hash of the address */
 	VECTOR(struct process_state) processes;
 	VECTOR(struct jit_rows *) rows; /* by index of the program among those with recorded code */
 	struct intern generations;

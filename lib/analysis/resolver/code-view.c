@@ -61,6 +61,7 @@ struct lookup {
 	struct code_view *view;
 	const struct process *process;
 	uint64_t time_ns;
+	uint32_t generation; /* for everything that may be at an address; not 0 */
 };
 
 struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, struct code_view **view_ret)
@@ -122,12 +123,45 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path)
 	return mapped_modules_path_name(&view->mapped, path);
 }
 
+/* The one way from an address to what is there. Valid until the next call. */
+static struct location *locate(struct lookup *lookup, uint64_t address)
+{
+	struct code_view *view = lookup->view;
+	struct location *location = &view->locations[hash_number(address) >> (64 - LOCATION_BITS)];
+	const struct space_interval *interval;
+	uint64_t file_offset;
+
+	if (location->generation == lookup->generation && location->address == address)
+		return location;
+	interval = space_find(lookup->process->space, address);
+	*location = (struct location){.address = address, .generation = lookup->generation, .image = NO_IMAGE};
+	if (!interval)
+		return location;
+	location->mapped = true;
+	location->executable = interval->attributes.protection & PROT_EXEC;
+	location->image = mapped_modules_image(&view->mapped, &interval->attributes);
+	file_offset = interval->attributes.file_offset + (address - interval->start);
+	location->module = mapped_modules_find(&view->mapped, location->image, file_offset, &location->file_address);
+	if (!location->module) {
+		location->file_address = file_offset;
+		location->in_jit_memory = jit_code_is_path(code_view_path_name(view, interval->attributes.path));
+	}
+	return location;
+}
+
 /* JIT code is found by its address in the process; the name of the mapping does not matter. */
 static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 {
-	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+	struct location *location = locate(lookup, address);
+	struct jit_names *names;
 
-	return names ? jit_names_find(names, address, lookup->time_ns, lookup->process->program_ns) : 0;
+	if (!location->jit_looked_up) {
+		names = code_view_jit_names(lookup->view, lookup->process->index);
+		location->jit_looked_up = true;
+		location->jit =
+		    names ? jit_names_find(names, address, lookup->time_ns, lookup->process->program_ns) : 0;
+	}
+	return location->jit;
 }
 
 /* CPython names the trampolines that it generates to make Python frames visible to profilers. */
@@ -187,7 +221,8 @@ bool code_view_is_go(struct code_view *view, const struct space *space)
 		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
 			continue;
 		/* The program is below its libraries. */
-		module = mapped_modules_find(&view->mapped, interval, interval->start, &ignored);
+		module = mapped_modules_find(&view->mapped, mapped_modules_image(&view->mapped, &interval->attributes),
+					     interval->attributes.file_offset, &ignored);
 		return module && module_is_go(module);
 	}
 	return false;
@@ -228,7 +263,8 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 
 		if (attributes->protection & PROT_EXEC && attributes->inode &&
 		    runtimes_of_file(code_view_path_name(view, attributes->path)) == runtime)
-			module = mapped_modules_find(&view->mapped, interval, interval->start, &ignored);
+			module = mapped_modules_find(&view->mapped, mapped_modules_image(&view->mapped, attributes),
+						     attributes->file_offset, &ignored);
 		if (module && module != last)
 			row = module_frame_row(module, runtime->interpreter);
 		last = module ? module : last;
@@ -347,16 +383,14 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
 	struct lookup *lookup = context;
-	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
-	struct module *module;
-	uint64_t file_address;
+	const struct location *location = locate(lookup, address - is_return_address);
 
 	*place_ret = (struct code_place){0};
-	if (!interval || !(interval->attributes.protection & PROT_EXEC))
+	if (!location->executable)
 		return CODE_NONE;
-	module = mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address);
-	if (module) {
-		*place_ret = module_place(module, file_address + is_return_address, is_return_address);
+	if (location->module) {
+		*place_ret =
+		    module_place(location->module, location->file_address + is_return_address, is_return_address);
 		return CODE_NATIVE;
 	}
 	place_ret->row = find_jit_row(lookup, address - is_return_address);
@@ -375,65 +409,53 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 
 static enum code_special_function find_special_function(void *context, uint64_t address, bool is_return_address)
 {
-	struct lookup *lookup = context;
-	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
-	struct module *module;
-	uint64_t file_address;
+	const struct location *location = locate(context, address - is_return_address);
 
-	module = interval
-		     ? mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address)
-		     : NULL;
-	return module ? module_special_function(module, file_address + is_return_address, is_return_address)
-		      : CODE_SPECIAL_FUNCTION_NONE;
+	return location->module ? module_special_function(location->module, location->file_address + is_return_address,
+							  is_return_address)
+				: CODE_SPECIAL_FUNCTION_NONE;
 }
 
 static int follows_call(void *context, uint64_t return_address)
 {
-	struct lookup *lookup = context;
-	const struct space_interval *interval = space_find(lookup->process->space, return_address - 1);
-	struct module *module;
-	uint64_t file_address;
+	const struct location *location = locate(context, return_address - 1);
 
-	if (!interval)
+	if (!location->mapped)
 		return -1;
-	module = mapped_modules_find(&lookup->view->mapped, interval, return_address - 1, &file_address);
-	return module ? module_follows_call(module, file_address + 1) : generated_follows_call(lookup, return_address);
+	return location->module ? module_follows_call(location->module, location->file_address + 1)
+				: generated_follows_call(context, return_address);
 }
 
 static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
 			   struct frame_key *key)
 {
-	struct code_view *view = lookup->view;
-	uint64_t address = frame->is_return_address ? frame->address - 1 : frame->address;
-	const struct space_interval *interval = space_find(lookup->process->space, address);
+	uint64_t address = frame->address - frame->is_return_address;
+	const struct location *location = locate(lookup, address);
 
 	memset(key, 0, sizeof(*key));
 	key->is_return_address = frame->is_return_address;
 	key->doubtful = frame->doubtful;
-	if (!interval) {
-		key->kind = MMT_FRAME_UNKNOWN;
-		key->image = NO_IMAGE;
-		key->process = process->index;
-		key->address = frame->address;
+	key->image = location->image;
+	if (location->module) {
+		key->kind = MMT_FRAME_NATIVE;
+		key->readable = true;
+		key->address = location->file_address + frame->is_return_address;
 		return;
 	}
-	key->image = mapped_modules_image(&view->mapped, &interval->attributes);
-	key->readable = mapped_modules_find(&view->mapped, interval, address, &key->address) != NULL;
-	if (!key->readable && jit_code_is_path(code_view_path_name(view, interval->attributes.path))) {
+	key->process = process->index;
+	key->address = frame->address;
+	if (!location->mapped) {
+		key->kind = MMT_FRAME_UNKNOWN;
+		return;
+	}
+	key->generated = find_jit(lookup, address); /* may be precompiled .NET code, too */
+	if (location->in_jit_memory) {
 		key->kind = MMT_FRAME_JIT;
-		key->generated = find_jit(lookup, address);
-		key->process = process->index;
-		key->address = frame->address;
-		(void)note_runtime(view, process);
+		(void)note_runtime(lookup->view, process);
 		return;
 	}
 	key->kind = MMT_FRAME_NATIVE;
-	if (!key->readable) {
-		key->address = interval->attributes.file_offset + (address - interval->start);
-		key->generated = find_jit(lookup, address); /* may be precompiled .NET code */
-		key->process = process->index;
-	}
-	key->address += frame->is_return_address;
+	key->address = location->file_address + frame->is_return_address;
 }
 
 static struct mmt_error *put_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
@@ -625,13 +647,13 @@ static uint32_t take_cached(struct code_view *view, uint32_t value)
 static struct mmt_error *unwind_again(struct code_view *view, const struct process *process, uint32_t generation,
 				      uint64_t time_ns, const struct unwind_input *input, uint32_t *value_ret)
 {
-	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns};
+	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns, .generation = generation + 1};
 	struct unwind_callbacks callbacks = {.find = find_code,
 					     .find_special_function = find_special_function,
 					     .follows_call = follows_call,
 					     .context = &lookup,
 					     .places = view->places,
-					     .generation = generation + 1};
+					     .generation = lookup.generation};
 	struct mmt_error *error = put_process(view, process);
 
 	if (error)

@@ -316,12 +316,10 @@ struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image
 	return state->module;
 }
 
-struct module *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
-				   uint64_t address, uint64_t *file_address_ret)
+struct module *mapped_modules_find(struct mapped_modules *mapped, uint32_t image, uint64_t file_offset,
+				   uint64_t *file_address_ret)
 {
-	uint32_t image = mapped_modules_image(mapped, &interval->attributes);
 	struct module *module = image == NO_IMAGE ? NULL : mapped_modules_open(mapped, image);
-	uint64_t file_offset = interval->attributes.file_offset + (address - interval->start);
 
 	if (!module || module_state(module) != MODULE_READABLE)
 		return NULL;

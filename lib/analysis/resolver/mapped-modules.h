@@ -62,9 +62,9 @@ const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint3
 /* NULL: out of memory. */
 struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image);
 
-/* The module mapped at an address, and the ELF address in it; NULL: no readable one. */
-struct module *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
-				   uint64_t address, uint64_t *file_address_ret);
+/* The module of a mapped file, and the ELF address at an offset in it; NULL: no readable one. */
+struct module *mapped_modules_find(struct mapped_modules *mapped, uint32_t image, uint64_t file_offset,
+				   uint64_t *file_address_ret);
 
 /* See code_view_unusable(). */
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
