@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes the metadata of the recording file: the head before the records, the feature sections after them, and the
  * incremental metadata between them. */
-#include "capture/recorder.h"
+#include "capture/runtimes/ask-runtime.h"
+#include "capture/jit-code/jit-reader.h"
+#include "capture/recorder/recorder.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,10 +21,10 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/residency.h"
-#include "capture/ring-reader.h"
+#include "capture/memory/residency.h"
+#include "capture/recorder/ring-reader.h"
 #include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
 
@@ -288,9 +290,9 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 	struct perf_map_copies copies = {0};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.earlier_maps.count; i++) {
-		if (vector_push(&copies.maps, recorder->jobs.earlier_maps.items[i]))
-			recorder->jobs.earlier_maps.items[i] = (struct perf_map_copy){0};
+	for (size_t i = 0; !error && i < recorder->jobs.runtimes->earlier_maps.count; i++) {
+		if (vector_push(&copies.maps, recorder->jobs.runtimes->earlier_maps.items[i]))
+			recorder->jobs.runtimes->earlier_maps.items[i] = (struct perf_map_copy){0};
 		else
 			error = &error_no_memory;
 	}
@@ -351,13 +353,13 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 	struct mmt_error *error = read_final_residency(recorder, &pages);
 
 	if (!error)
-		error = add_pages(recorder, FEATURE_MMTRACE_RESIDENCY, &pages.resident, &recorder->jobs.start_residency,
-				  buffer);
+		error = add_pages(recorder, FEATURE_MMTRACE_RESIDENCY, &pages.resident,
+				  &recorder->jobs.memory->start_residency, buffer);
 	if (!error)
 		error = add_pages(recorder, FEATURE_MMTRACE_SWAPPED, &pages.swapped, NULL, buffer);
 	if (!error)
-		error =
-		    add_pages(recorder, FEATURE_MMTRACE_SHARED, &pages.shared, &recorder->jobs.start_shared, buffer);
+		error = add_pages(recorder, FEATURE_MMTRACE_SHARED, &pages.shared, &recorder->jobs.memory->start_shared,
+				  buffer);
 	if (!error && pages.huge.processes.count)
 		error = add_huge_pages(recorder, &pages.huge, buffer);
 	process_residencies_deinit(&pages.resident);
@@ -382,7 +384,7 @@ static struct mmt_error *add_jitdumps(struct recorder *recorder, struct buffer *
 
 static struct mmt_error *add_options(struct recorder *recorder, struct buffer *buffer)
 {
-	struct mmt_error *error = runtime_options_encode(&recorder->jobs.options, buffer);
+	struct mmt_error *error = runtime_options_encode(&recorder->jobs.runtimes->options, buffer);
 
 	return error ? error : add_section(recorder, FEATURE_MMTRACE_OPTIONS, buffer);
 }
@@ -391,7 +393,7 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 {
 	struct mmt_error *error;
 
-	if (!recorder->jobs.jit_reader.code.programs.count)
+	if (!recorder->jobs.jit_reader->code.programs.count)
 		return NULL;
 	error = jit_reader_encode(recorder, buffer);
 	return error ? error : add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
@@ -587,8 +589,8 @@ struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 	error = write_build_ids(recorder);
 	for (size_t i = 0; !error && recorder->jobs.piece_bytes < tick_end && i < recorder->processes.items.count; i++)
 		error = write_perf_map(recorder, recorder->processes.items.items[i], tick_end);
-	for (size_t i = 0; !error && recorder->jobs.piece_bytes < tick_end && i < recorder->jobs.jitdumps.items.count;
-	     i++)
-		error = write_jitdump(recorder, &recorder->jobs.jitdumps.items.items[i], tick_end);
+	for (size_t i = 0;
+	     !error && recorder->jobs.piece_bytes < tick_end && i < recorder->jobs.runtimes->jitdumps.items.count; i++)
+		error = write_jitdump(recorder, &recorder->jobs.runtimes->jitdumps.items.items[i], tick_end);
 	return error;
 }

@@ -9,17 +9,18 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/perf/clock.h"
-#include "capture/ring-reader.h"
+#include "capture/procfs/clock.h"
+#include "capture/recorder/ring-reader.h"
 #include "capture/jit-code/jit-reader.h"
 #include "capture/process/process-table.h"
-#include "capture/recorder.h"
+#include "capture/memory/residency.h"
+#include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/runtimes/read-options.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/snapshot.h"
-#include "capture/process/targets.h"
-#include "capture/scheduling-priority.h"
+#include "capture/snapshot.h"
+#include "capture/targets.h"
+#include "capture/procfs/scheduling-priority.h"
 
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */
 #define SECOND_NS 1000000000ULL
@@ -33,6 +34,145 @@
 #define CHECK_AGE_SHARE 10	      /* ... which is at least the elapsed time divided by this ... */
 #define CHECK_COST_SHARE 50	      /* ... and at least the processor time of the last check times this */
 #define ROUND_BYTES (6u << 20) /* a round ends after this many bytes (usually one 8 MiB frame) or after a second */
+
+static void want_snapshot(struct traced_process *process, enum snapshot_kind kind, uint64_t time_ns)
+{
+	if (process->snapshot_ns > time_ns)
+		return;
+	process->snapshot_wanted = true;
+	process->snapshot_kind = kind;
+	process->snapshot_wanted_ns = time_ns;
+}
+
+static struct mmt_error *apply_seen(struct recorder *recorder, const struct process_event *event)
+{
+	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
+
+	if (!process || process->ended)
+		process = process_table_add(&recorder->processes, event->pid, false);
+	if (!process)
+		return &error_no_memory;
+	want_snapshot(process, SNAPSHOT_START, event->time_ns);
+	return NULL;
+}
+
+/* Notes that a new program began in the process with this PID, by fork or exec. */
+static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	struct mmt_error *error = jit_reader_end_program(recorder, pid, time_ns);
+
+	if (error)
+		return error;
+	if (!process_table_note_begin(&recorder->processes, pid, time_ns))
+		return &error_no_memory;
+	jitdumps_note_begin(recorder, pid, time_ns);
+	return NULL;
+}
+
+/* A child with the PID of an ended process is a new process. */
+static struct mmt_error *apply_fork(struct recorder *recorder, const struct process_event *event)
+{
+	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
+	struct mmt_error *error;
+
+	if ((!process || process->ended) && !process_table_add(&recorder->processes, event->pid, false))
+		return &error_no_memory;
+	error = begin_program(recorder, event->pid, event->time_ns);
+	process = process_table_find(&recorder->processes, event->pid);
+	if (!error)
+		want_snapshot(process, event->recorded ? SNAPSHOT_FIRST : SNAPSHOT_START, event->time_ns);
+	return error;
+}
+
+static struct mmt_error *apply_exec(struct recorder *recorder, const struct process_event *event)
+{
+	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
+	struct mmt_error *error = begin_program(recorder, event->pid, event->time_ns);
+
+	if (error || !process)
+		return error;
+	ask_runtime_forget(recorder, process);
+	if (process->exec_ns < event->time_ns)
+		process->exec_ns = event->time_ns;
+	if (process->executing_ns < event->time_ns)
+		process->executing_ns = event->time_ns;
+	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
+	return NULL;
+}
+
+/* Calls from now on are of the new program. */
+static void apply_first_call(struct recorder *recorder, const struct process_event *event)
+{
+	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
+
+	if (!process || event->time_ns < process->executing_ns)
+		return;
+	process->executing_ns = 0;
+	/* Its exec has set its arguments. If it has had its snapshot, only its options are read. */
+	process->snapshot_wanted = true;
+}
+
+/* Opens the mapped file now if it may be gone when the report is made. */
+static struct mmt_error *apply_mapping(struct recorder *recorder, const struct process_event *event)
+{
+	const char *path = recorder->process_events.paths.items + event->path;
+	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
+	const struct build_id_mapping mapping = {event->pid,	      event->start, event->end, event->device_major,
+						 event->device_minor, event->inode, path};
+	struct mmt_error *error;
+
+	/* A snapshot taken before this mapping may contain only a part of the program. */
+	if (process && process->executing_ns && event->time_ns > process->executing_ns)
+		want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
+	if (!(event->protection & PROT_EXEC))
+		return NULL;
+	error = jit_reader_note(recorder, event->pid, path, event->time_ns, false);
+	if (error)
+		return error;
+	if (process)
+		ask_runtime_note_module(process, path);
+	error = jitdumps_note(recorder, &mapping, event->time_ns);
+	return error ? error : build_id_notes_want(&recorder->jobs.build_ids, &mapping);
+}
+
+static struct mmt_error *apply_event(struct recorder *recorder, const struct process_event *event)
+{
+	switch (event->kind) {
+	case PROCESS_SEEN:
+		return apply_seen(recorder, event);
+	case PROCESS_FORK:
+		return apply_fork(recorder, event);
+	case PROCESS_EXEC:
+		return apply_exec(recorder, event);
+	case PROCESS_FIRST_CALL:
+		apply_first_call(recorder, event);
+		return NULL;
+	case PROCESS_MAPPING:
+		return apply_mapping(recorder, event);
+	case PROCESS_EXIT:
+		jit_reader_note_exit(recorder, event->pid);
+		return NULL;
+	}
+	return NULL;
+}
+
+struct mmt_error *loop_apply_events(struct recorder *recorder)
+{
+	struct process_events *events = &recorder->process_events;
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < events->items.count; i++)
+		error = apply_event(recorder, &events->items.items[i]);
+	events->items.count = events->paths.count = 0;
+	return error;
+}
+
+struct mmt_error *loop_drain(struct recorder *recorder)
+{
+	struct mmt_error *error = ring_reader_read(recorder);
+
+	return error ? error : loop_apply_events(recorder);
+}
 
 /* Copies the JIT files of the previous program if the process has called exec. */
 static struct mmt_error *end_program(struct recorder *recorder, struct traced_process *process)
@@ -133,7 +273,7 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 
 	if (clock_now_ns() - recorder->flushed_ns < SECOND_NS)
 		return NULL;
-	error = process_events_drain(recorder);
+	error = loop_drain(recorder);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	return error;
@@ -148,7 +288,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	/* Per-thread events are also open for offline CPUs. Per-CPU events have to be opened when a CPU comes
 	 * online. */
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.cpus.checked_ns >= TICK_NS)
-		error = cpu_hotplug_check(recorder);
+		error = ring_reader_check_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
 
@@ -156,7 +296,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 		if (!error && process->snapshot_wanted)
 			error = serve_process(recorder, process);
 		if (!error)
-			error = process_events_apply(recorder);
+			error = loop_apply_events(recorder);
 		if (!error)
 			error = flush_if_due(recorder);
 	}
@@ -213,7 +353,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	recorder->jobs.page_readings++;
+	recorder->jobs.memory->page_readings++;
 	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 		bool complete;
@@ -225,7 +365,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		if (!error && complete)
 			error = record_residency(recorder);
 		if (!error)
-			error = process_events_drain(recorder);
+			error = loop_drain(recorder);
 		if (!error)
 			error = flush_if_due(recorder);
 	}
@@ -253,7 +393,7 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 /* Once a second: writes what has been read so far to the file, and forgets ended processes. */
 static struct mmt_error *keep_safe(struct recorder *recorder)
 {
-	struct mmt_error *error = process_events_apply(recorder);
+	struct mmt_error *error = loop_apply_events(recorder);
 
 	/* A process whose event is still in the queue is not in the table yet, and would be forgotten as unknown. */
 	if (error)
@@ -271,7 +411,7 @@ static struct mmt_error *end_round(struct recorder *recorder, bool safe_is_due)
 	struct mmt_error *error = safe_is_due ? incremental_metadata_write(recorder) : NULL;
 
 	if (!error)
-		error = process_events_drain(recorder);
+		error = loop_drain(recorder);
 	if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
 		recorder_end_round(recorder);
 	return error;
@@ -290,12 +430,12 @@ static void report_progress(struct recorder *recorder)
 	    since_ns ? (uint64_t)((double)(events - progress->events) * 1e9 / (double)since_ns) : 0;
 	progress->events = events;
 	progress->file_bytes = writer_bytes(recorder->writer);
-	progress->resident_readings = recorder->jobs.resident_series.sums.items;
-	progress->resident_reading_count = recorder->jobs.resident_series.sums.count;
-	progress->pss_readings = recorder->jobs.resident_series.pss_sums.items;
+	progress->resident_readings = recorder->jobs.memory->resident_series.sums.items;
+	progress->resident_reading_count = recorder->jobs.memory->resident_series.sums.count;
+	progress->pss_readings = recorder->jobs.memory->resident_series.pss_sums.items;
 	progress->pss_reading_count =
-	    recorder->jobs.pss_processes > 1 ? recorder->jobs.resident_series.pss_sums.count : 0;
-	progress->resident_processes = recorder->jobs.resident_series.processes;
+	    recorder->jobs.memory->pss_processes > 1 ? recorder->jobs.memory->resident_series.pss_sums.count : 0;
+	progress->resident_processes = recorder->jobs.memory->resident_series.processes;
 	recorder->progress_ns = now_ns;
 	if (recorder->options->progress)
 		recorder->options->progress(recorder->options->context, progress);
@@ -413,7 +553,7 @@ static void take_last_snapshot(struct recorder *recorder, size_t index)
 		if (process->ended || proc_is_ending(process->pid))
 			return;
 		recorder_keep_failure(recorder, snapshot_take(recorder, process->pid, SNAPSHOT_STOP, &complete));
-		recorder_keep_failure(recorder, process_events_apply(recorder));
+		recorder_keep_failure(recorder, loop_apply_events(recorder));
 	}
 }
 
@@ -485,21 +625,21 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	uint64_t end_ns = clock_now_ns() + LIMIT_RETURN_NS;
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++) {
-		(void)in_flight_add(in_flight, recorder->jobs.final_ranges.items[i].pid, clock_now_ns());
+	for (size_t i = 0; !error && i < recorder->jobs.memory->final_ranges.count; i++) {
+		(void)in_flight_add(in_flight, recorder->jobs.memory->final_ranges.items[i].pid, clock_now_ns());
 		error = ring_reader_give_way(recorder);
 	}
-	if (!error && recorder->jobs.final_ranges.count)
+	if (!error && recorder->jobs.memory->final_ranges.count)
 		error = drain_for(recorder, RETURN_NS);
 	if (!error)
-		error = process_events_drain(recorder);
+		error = loop_drain(recorder);
 	in_flight_remove_returned(in_flight);
 	if (!error)
 		sample_user_space(recorder);
 	while (!error && in_flight->threads.count && !recorder->write_error &&
 	       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, all_sleep(in_flight))) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = process_events_drain(recorder);
+		error = loop_drain(recorder);
 		if (!error)
 			error = flush_if_due(recorder);
 		in_flight_remove_returned(in_flight);
@@ -554,10 +694,10 @@ static void cut_off(struct recorder *recorder)
 	/* The thread that switches large dumps would enable events again that are disabled here. */
 	attach_end_switch(&recorder->reader.attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
-	recorder_keep_failure(recorder, process_events_drain(recorder));
+	recorder_keep_failure(recorder, loop_drain(recorder));
 	while (attach_disable_some(&recorder->reader.attachment, &next))
 		recorder_keep_failure(recorder, ring_reader_give_way(recorder));
-	recorder_keep_failure(recorder, process_events_drain(recorder));
+	recorder_keep_failure(recorder, loop_drain(recorder));
 }
 
 void loop_stop(struct recorder *recorder)
@@ -573,7 +713,7 @@ void loop_stop(struct recorder *recorder)
 	process_table_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	recorder_keep_failure(recorder, resident_series_end(recorder));
-	recorder_keep_failure(recorder, process_events_apply(recorder));
+	recorder_keep_failure(recorder, loop_apply_events(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);
 	sleep_end_ns = clock_now_ns() + LIMIT_SLEEP_NS;
@@ -595,13 +735,14 @@ void loop_stop(struct recorder *recorder)
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
 		ask_runtime_clean_up(recorder, process);
 	}
-	if (recorder->jobs.old_maps.count)
-		recorder_message(
-		    recorder, true, "%llu %s older than the process with %s PID, and not used (/tmp/perf-%d.map%s)",
-		    (unsigned long long)recorder->jobs.old_maps.count,
-		    recorder->jobs.old_maps.count == 1 ? "perf map is" : "perf maps are",
-		    recorder->jobs.old_maps.count == 1 ? "its" : "their", (int)recorder->jobs.old_maps.first,
-		    recorder->jobs.old_maps.count == 1 ? "" : " and others");
+	if (recorder->jobs.runtimes->old_maps.count)
+		recorder_message(recorder, true,
+				 "%llu %s older than the process with %s PID, and not used (/tmp/perf-%d.map%s)",
+				 (unsigned long long)recorder->jobs.runtimes->old_maps.count,
+				 recorder->jobs.runtimes->old_maps.count == 1 ? "perf map is" : "perf maps are",
+				 recorder->jobs.runtimes->old_maps.count == 1 ? "its" : "their",
+				 (int)recorder->jobs.runtimes->old_maps.first,
+				 recorder->jobs.runtimes->old_maps.count == 1 ? "" : " and others");
 	recorder_keep_failure(recorder, jit_reader_finish(recorder));
 	recorder_keep_failure(recorder, build_id_notes_read(recorder));
 }

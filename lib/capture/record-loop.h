@@ -4,7 +4,7 @@
 #define CAPTURE_RECORD_LOOP_H
 
 #include "base/errors.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 
 /* Records until a stop condition is met, which is stored in summary.end. Write errors are kept in
  * recorder->write_error. */
@@ -13,6 +13,13 @@ struct mmt_error *loop_run(struct recorder *recorder) MMT_MUST_CHECK;
 /* Takes the last snapshots while the events are enabled, then disables the events and reads the last records, up to
  * recorder->stop_ns. Failures are passed to recorder_keep_failure(). */
 void loop_stop(struct recorder *recorder);
+
+/* Applies the queued process events to the process table, and empties the queue. A forked child is added to the
+ * recording here. Pointers to existing entries of the process table stay valid. */
+struct mmt_error *loop_apply_events(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Drains the rings: reads them and applies the events found. Only the loop calls this, between two jobs. */
+struct mmt_error *loop_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Takes the snapshots and reads the build-ids that records have required, and copies the JIT files of ended
  * processes. */

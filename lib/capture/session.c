@@ -12,18 +12,20 @@
 #include "base/cleanup.h"
 #include "base/api.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
-#include "capture/ring-reader.h"
-#include "capture/recorder.h"
+#include "capture/procfs/clock.h"
+#include "capture/recorder/ring-reader.h"
+#include "capture/recorder/recorder.h"
+#include "capture/runtimes/ask-runtime.h"
 #include "capture/record-loop.h"
+#include "capture/jit-code/jit-reader.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/runtimes/read-options.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/residency.h"
-#include "capture/procfs/snapshot.h"
-#include "capture/process/targets.h"
+#include "capture/memory/residency.h"
+#include "capture/snapshot.h"
+#include "capture/targets.h"
 #include "capture/perf/tracefs.h"
-#include "capture/scheduling-priority.h"
+#include "capture/procfs/scheduling-priority.h"
 
 void mmt_record_options_init_size(struct mmt_record_options *options, size_t size)
 {
@@ -82,21 +84,21 @@ static void recorder_deinit(struct recorder *recorder)
 	vector_deinit(&recorder->unrecorded_children);
 	map_deinit(&recorder->left_out_children);
 	process_events_deinit(&recorder->process_events);
-	group_memory_close(&recorder->jobs.group_memory);
-	resident_series_deinit(&recorder->jobs.resident_series);
-	jitdumps_deinit(&recorder->jobs.jitdumps);
+	group_memory_close(&recorder->jobs.memory->group_memory);
+	resident_series_deinit(&recorder->jobs.memory->resident_series);
+	jitdumps_deinit(&recorder->jobs.runtimes->jitdumps);
 	build_id_notes_deinit(&recorder->jobs.build_ids);
 	kept_modules_deinit(&recorder->jobs.kept_modules);
-	process_ranges_list_deinit(&recorder->jobs.final_ranges);
-	process_ranges_list_deinit(&recorder->jobs.start_ranges);
-	process_ranges_list_deinit(&recorder->jobs.interval_ranges);
-	process_residencies_deinit(&recorder->jobs.start_residency);
-	process_residencies_deinit(&recorder->jobs.start_shared);
-	for (size_t i = 0; i < recorder->jobs.earlier_maps.count; i++)
-		perf_map_copy_deinit(&recorder->jobs.earlier_maps.items[i]);
-	vector_deinit(&recorder->jobs.earlier_maps);
-	runtime_options_deinit(&recorder->jobs.options);
-	jit_reader_deinit(&recorder->jobs.jit_reader);
+	process_ranges_list_deinit(&recorder->jobs.memory->final_ranges);
+	process_ranges_list_deinit(&recorder->jobs.memory->start_ranges);
+	process_ranges_list_deinit(&recorder->jobs.memory->interval_ranges);
+	process_residencies_deinit(&recorder->jobs.memory->start_residency);
+	process_residencies_deinit(&recorder->jobs.memory->start_shared);
+	for (size_t i = 0; i < recorder->jobs.runtimes->earlier_maps.count; i++)
+		perf_map_copy_deinit(&recorder->jobs.runtimes->earlier_maps.items[i]);
+	vector_deinit(&recorder->jobs.runtimes->earlier_maps);
+	runtime_options_deinit(&recorder->jobs.runtimes->options);
+	jit_reader_deinit(recorder->jobs.jit_reader);
 	vector_deinit(&recorder->reader.lost_before);
 	vector_deinit(&recorder->reader.lost);
 	mmt_error_destroy(recorder->failure);
@@ -253,7 +255,7 @@ static struct mmt_error *raise_priority(struct recorder *recorder)
 
 	recorder->summary.priority = priority_raise(&recorder->priority);
 	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
-	error = blocking_calls_start(&recorder->calls, recorder);
+	error = ring_reader_start_helper(recorder);
 	return error ? error : ring_reader_start(recorder);
 }
 
@@ -299,7 +301,7 @@ static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 
 		error = snapshot_take(recorder, pid, SNAPSHOT_START, NULL);
 		if (!error)
-			error = process_events_drain(recorder);
+			error = loop_drain(recorder);
 		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
 			 recorder->processes.items.count <= LIMIT_MOVING_PROCESSES;
 	}
@@ -350,7 +352,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 
 		if (process->ended)
 			continue;
-		if (recorder->jobs.snapshot_lines < LIMIT_FIRST_LINES || process->target)
+		if (recorder->jobs.memory->snapshot_lines < LIMIT_FIRST_LINES || process->target)
 			error = take_first_snapshot(recorder, process);
 		else
 			left_out++;
@@ -374,7 +376,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	if (!error)
 		error = targets_attach(recorder);
 	if (!error)
-		error = process_events_drain(recorder);
+		error = loop_drain(recorder);
 	if (error)
 		return error;
 	attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
@@ -510,7 +512,13 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 			     struct mmt_error **write_error_ret)
 {
 	struct mmt_record_options options;
-	struct recorder recorder = {.options = &options, .cgroup = -1, .jobs.group_memory.directory = -1};
+	struct memory_jobs memory = {.group_memory.directory = -1};
+	struct runtime_jobs runtimes = {0};
+	struct jit_reader jit_reader = {0};
+	struct recorder recorder = {.options = &options,
+				    .cgroup = -1,
+				    .process_events.knows_code = jit_reader_knows,
+				    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader}};
 	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_record_options");
 	uint64_t cpu_before_ns = cpu_used_ns();
 

@@ -16,7 +16,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/vector.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
 #include "capture/procfs/proc.h"

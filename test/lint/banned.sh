@@ -37,7 +37,7 @@ forbid 'printf|puts|putchar|vprintf|perror|warn|warnx|error|err|errx' 'the libra
 forbid 'exit|abort|assert|quick_exit' 'the library never ends the process' "$in_library"
 
 # Only a child process that the library created may exit.
-forbid '_exit|_Exit' 'the library never ends the process' "$(grep -v '^lib/capture/\(process/command\|process/blocking-calls\|runtimes/ask-runtime\)\.c:' <<<"$in_library")"
+forbid '_exit|_Exit' 'the library never ends the process' "$(grep -v '^lib/capture/\(process/command\|procfs/blocking-calls\|procfs/helper-process\|runtimes/ask-runtime\)\.c:' <<<"$in_library")"
 
 found=$(grep -nE '\b(stdout|stderr)\b' "${library[@]}" | grep -vE ':[[:space:]]*(/?\*|//)')
 if [[ -n $found ]]; then
@@ -57,7 +57,7 @@ mapfile -t units < <(find test/unit -name '*.[ch]' ! -path test/unit/support/tem
 forbid 'mkdtemp|mkstemp|mkostemp|tmpnam|tempnam|mktemp' 'see test/unit/support/temporary.h' "$(code_of "${units[@]}")"
 
 # The kernel walks every page of the process for this file, and blocks its calls meanwhile. Both users limit that.
-found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}" | grep -vE '^lib/capture/procfs/(pss|swapped-pages)\.c:')
+found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}" | grep -vE '^lib/capture/memory/(pss|swapped-pages)\.c:')
 if [[ -n $found ]]; then
 	echo "$found    <- use maps and pagemap, or pss.h" >&2
 	failed=1

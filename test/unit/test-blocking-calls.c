@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Calls that do not return, made by the helper process. */
-#include "capture/process/blocking-calls.h"
+#include "capture/procfs/blocking-calls.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
 #include "support/suite.h"
 
@@ -40,7 +40,7 @@ static void set_up(void)
 	ck_assert_ptr_nonnull(recorder);
 	recorder->options = &options;
 	calls = &recorder->calls;
-	ck_assert_ptr_null(blocking_calls_start(calls, recorder));
+	ck_assert_ptr_null(ring_reader_start_helper(recorder));
 }
 
 static void tear_down(void)

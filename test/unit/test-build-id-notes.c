@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "capture/build-id-notes.h"
+#include "capture/recorder/build-id-notes.h"
 #include "support/suite.h"
 
 /* A file with one segment of two notes: another vendor's, then the build ID. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "capture/procfs/group-memory.h"
+#include "capture/memory/group-memory.h"
 #include "support/suite.h"
 #include "support/temporary.h"
 

@@ -8,7 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
 #include "support/suite.h"
 
 #ifndef MADV_COLLAPSE
@@ -223,7 +224,7 @@ START_TEST(the_recorder_opens_memory)
 		SKIP_TEST(NO_HUGE_PAGES);
 	memset(memory, 0, HUGE_BYTES); /* a fork of the helper would divide the huge page if it were written later */
 	recorder->options = &options;
-	ck_assert_ptr_null(blocking_calls_start(&recorder->calls, recorder));
+	ck_assert_ptr_null(ring_reader_start_helper(recorder));
 	ck_assert(blocking_call(&recorder->calls, &call) && !failed);
 	reader.calls = &recorder->calls;
 	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};

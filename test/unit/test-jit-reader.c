@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/jit-code/jit-reader.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 #include "support/emulator.h"
+#include "support/recorder-state.h"
 #include "support/suite.h"
 
 enum { ANY = PROT_READ | PROT_WRITE | PROT_EXEC, DATA = PROT_READ | PROT_WRITE };
@@ -62,6 +63,7 @@ static void set_up(void)
 {
 	options = (struct mmt_record_options){.code = MMT_CODE_ALL, .message = take_message};
 	recorder = (struct recorder){.options = &options};
+	recorder_state_init(&recorder);
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	messages[0] = 0;
 	step_ns = 1000;
@@ -75,7 +77,7 @@ static void set_up_before_6_11(void)
 
 static void tear_down(void)
 {
-	jit_reader_deinit(&recorder.jobs.jit_reader);
+	jit_reader_deinit(recorder.jobs.jit_reader);
 	process_table_deinit(&recorder.processes);
 }
 
@@ -98,15 +100,15 @@ static void note(pid_t pid, uint64_t time_ns)
 /* Ignoring the time limit. */
 static void look(void)
 {
-	recorder.jobs.jit_reader.next_ns = 0;
-	recorder.jobs.jit_reader.spent_ns = 0;
+	recorder.jobs.jit_reader->next_ns = 0;
+	recorder.jobs.jit_reader->spent_ns = 0;
 	ck_assert_ptr_null(jit_reader_read(&recorder));
 }
 
 static void expect_pages(size_t program, size_t count)
 {
-	ck_assert_uint_lt(program, recorder.jobs.jit_reader.programs.count);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.items[program].pages.items.count, count);
+	ck_assert_uint_lt(program, recorder.jobs.jit_reader->programs.count);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.items[program].pages.items.count, count);
 }
 
 /* A child that shares our pages until it is killed. */
@@ -130,7 +132,8 @@ static void end_child(pid_t child)
 /* Room for this many pages, even if none of their bytes compress. */
 static void limit_store(size_t pages)
 {
-	ck_assert_ptr_null(jit_store_init(&recorder.jobs.jit_reader.store, pages * page_bytes, 4 * pages * page_bytes));
+	ck_assert_ptr_null(
+	    jit_store_init(&recorder.jobs.jit_reader->store, pages * page_bytes, 4 * pages * page_bytes));
 }
 
 /* While it is data, its memory takes nothing from the neighbouring code; it becomes code again without a record. */
@@ -142,7 +145,7 @@ START_TEST(neighbouring_data_takes_no_room)
 	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, DATA), 0);
 	look();
 	expect_pages(0, 1);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.items[0].pages.items.items[0].address, (uintptr_t)code);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.items[0].pages.items.items[0].address, (uintptr_t)code);
 	ck_assert_int_eq(mprotect(code, page_bytes, DATA), 0);
 	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, ANY), 0);
 	look();
@@ -152,7 +155,7 @@ START_TEST(neighbouring_data_takes_no_room)
 	ck_assert_ptr_null(jit_reader_finish(&recorder));
 	expect_pages(0, 2);
 	/* 0x90 was replaced by 0xcc. */
-	ck_assert_uint_eq(recorder.jobs.jit_reader.code.programs.items[0].changes.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.items[0].changes.count, 1);
 	ck_assert_str_eq(messages, "");
 }
 END_TEST
@@ -182,15 +185,15 @@ START_TEST(short_passes_read_all_code)
 	step_ns = 2000000;
 	for (size_t i = 1; i <= 3; i++) {
 		look();
-		ck_assert_uint_ge(recorder.jobs.jit_reader.programs.items[0].pages.items.count, i);
+		ck_assert_uint_ge(recorder.jobs.jit_reader->programs.items[0].pages.items.count, i);
 	}
 	/* And then the first again. */
 	memset(code, 0xcc, page_bytes);
-	for (size_t i = 0; i < recorder.jobs.jit_reader.programs.items[0].pages.items.count; i++)
-		recorder.jobs.jit_reader.programs.items[0].pages.items.items[i].due_ns = 0;
+	for (size_t i = 0; i < recorder.jobs.jit_reader->programs.items[0].pages.items.count; i++)
+		recorder.jobs.jit_reader->programs.items[0].pages.items.items[i].due_ns = 0;
 	for (size_t i = 0; i < 5; i++)
 		look();
-	ck_assert_uint_gt(recorder.jobs.jit_reader.programs.items[0].pages.items.items[0].due_ns, 0);
+	ck_assert_uint_gt(recorder.jobs.jit_reader->programs.items[0].pages.items.items[0].due_ns, 0);
 }
 END_TEST
 
@@ -214,9 +217,9 @@ START_TEST(ended_children_are_evicted_first)
 	expect_pages(0, 0);
 	expect_pages(1, 3);
 	expect_pages(2, 4);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.store.plain_bytes, 7 * page_bytes);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->store.plain_bytes, 7 * page_bytes);
 	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	ck_assert_uint_eq(recorder.jobs.jit_reader.code.programs.count, 2);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.count, 2);
 	ck_assert_ptr_nonnull(strstr(messages, "not all JIT code is copied: the limit of a recording"));
 }
 END_TEST
@@ -246,8 +249,8 @@ START_TEST(requested_processes_evict_others)
 	look();
 	/* The first child is gone. */
 	expect_pages(0, 3);
-	ck_assert_ptr_nonnull(recorder.jobs.jit_reader.programs.items[0].pages.items.items[2].bytes);
-	ck_assert_uint_le(recorder.jobs.jit_reader.store.plain_bytes, 4 * page_bytes);
+	ck_assert_ptr_nonnull(recorder.jobs.jit_reader->programs.items[0].pages.items.items[2].bytes);
+	ck_assert_uint_le(recorder.jobs.jit_reader->store.plain_bytes, 4 * page_bytes);
 	end_child(child);
 }
 END_TEST
@@ -271,9 +274,9 @@ START_TEST(requested_processes_are_not_evicted)
 	look();
 	expect_pages(0, 2);
 	expect_pages(1, 2);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.store.plain_bytes, 4 * page_bytes);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->store.plain_bytes, 4 * page_bytes);
 	for (size_t i = 0; i < 2; i++)
-		ck_assert(!recorder.jobs.jit_reader.programs.items[i].evicted);
+		ck_assert(!recorder.jobs.jit_reader->programs.items[i].evicted);
 	end_child(children[1]);
 	end_child(children[2]);
 }
@@ -282,7 +285,7 @@ END_TEST
 /* If there is no room for both, the program that the process executes now is kept, even if both were requested. */
 START_TEST(earlier_programs_of_a_process_are_evicted)
 {
-	struct jit_reader *reader = &recorder.jobs.jit_reader;
+	struct jit_reader *reader = recorder.jobs.jit_reader;
 
 	(void)map_pages(3, ANY);
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
@@ -297,16 +300,16 @@ START_TEST(earlier_programs_of_a_process_are_evicted)
 	ck_assert(reader->programs.items[0].evicted);
 	expect_pages(1, 3);
 	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	ck_assert_uint_eq(recorder.jobs.jit_reader.code.programs.count, 1);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.code.programs.items[0].until_ns, UINT64_MAX);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.code.programs.items[0].runs.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.items[0].until_ns, UINT64_MAX);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.items[0].runs.count, 1);
 }
 END_TEST
 
 /* Only the stored code of ended programs stays. */
 START_TEST(ended_programs_are_forgotten)
 {
-	struct jit_reader *reader = &recorder.jobs.jit_reader;
+	struct jit_reader *reader = recorder.jobs.jit_reader;
 	uint8_t *code = map_pages(2, ANY);
 	pid_t children[3];
 
@@ -335,7 +338,7 @@ START_TEST(ended_programs_are_forgotten)
 	ck_assert_uint_eq(reader->programs.items[2].noted_ns, 200);
 	ck_assert_uint_eq(reader->programs.items[0].until_ns, 100);
 	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	ck_assert_uint_eq(recorder.jobs.jit_reader.code.programs.count, 2);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.count, 2);
 }
 END_TEST
 
@@ -349,11 +352,11 @@ START_TEST(child_without_code_is_kept_while_known)
 	note(child, 1);
 	end_child(child);
 	look();
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 1);
 	process_table_deinit(&recorder.processes);
 	recorder.processes = (struct process_table){0};
 	look();
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.count, 0);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 0);
 	note(getpid(), 1);
 	look();
 	expect_pages(0, 1);
@@ -363,7 +366,7 @@ END_TEST
 /* Requested processes are read first in every other pass, and the others in turn. */
 START_TEST(processes_are_read_in_turn)
 {
-	struct jit_reader *reader = &recorder.jobs.jit_reader;
+	struct jit_reader *reader = recorder.jobs.jit_reader;
 	pid_t child;
 
 	(void)map_pages(2, ANY);
@@ -415,7 +418,7 @@ START_TEST(waits_of_earlier_passes_do_not_count)
 	note(getpid(), 1);
 	look();
 	expect_pages(0, 1);
-	recorder.jobs.jit_reader.programs.items[0].pagemap.waited_ns = LIMIT_RESIDENCY_WAIT_NS;
+	recorder.jobs.jit_reader->programs.items[0].pagemap.waited_ns = LIMIT_RESIDENCY_WAIT_NS;
 	(void)map_pages(1, ANY);
 	look();
 	expect_pages(0, 2);
@@ -446,7 +449,7 @@ END_TEST
 /* While it waits for its share of the time, it does not claim to have read anything. */
 START_TEST(read_times_are_honest)
 {
-	struct jit_reader *reader = &recorder.jobs.jit_reader;
+	struct jit_reader *reader = recorder.jobs.jit_reader;
 	uint64_t read_ns;
 
 	(void)map_pages(1, ANY);
@@ -476,8 +479,8 @@ static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t
 {
 	const struct jit_program *program;
 
-	ck_assert_uint_lt(index, recorder.jobs.jit_reader.programs.count);
-	program = &recorder.jobs.jit_reader.programs.items[index];
+	ck_assert_uint_lt(index, recorder.jobs.jit_reader->programs.count);
+	program = &recorder.jobs.jit_reader->programs.items[index];
 	ck_assert_uint_eq(program->until_ns, until_ns);
 	ck_assert(program->ended == ended);
 	ck_assert_uint_eq(program->noted_ns, noted_ns);
@@ -486,8 +489,8 @@ static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t
 /* As when its memory was opened then. */
 static void open_at(uint64_t time_ns)
 {
-	recorder.jobs.jit_reader.programs.items[0].opened = true;
-	recorder.jobs.jit_reader.programs.items[0].opened_ns = time_ns;
+	recorder.jobs.jit_reader->programs.items[0].opened = true;
+	recorder.jobs.jit_reader->programs.items[0].opened_ns = time_ns;
 }
 
 START_TEST(only_jit_code_is_noted)
@@ -499,7 +502,7 @@ START_TEST(only_jit_code_is_noted)
 	options.code = MMT_CODE_NONE;
 	note(PID, 300);
 	expect_program(0, UINT64_MAX, false, 100);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 1);
 }
 END_TEST
 
@@ -508,7 +511,7 @@ START_TEST(records_in_time_order)
 	note(PID, 100);
 	open_at(150);
 	end_program_at(200);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 1);
 	expect_program(0, 200, true, 100);
 	note(PID, 300);
 	expect_program(1, UINT64_MAX, false, 300);
@@ -527,7 +530,7 @@ START_TEST(late_exec_record)
 	expect_program(0, 200, true, 300);
 	expect_program(1, UINT64_MAX, false, 300);
 	note(PID, 250);
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.count, 2);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 2);
 }
 END_TEST
 
@@ -542,7 +545,7 @@ START_TEST(exec_record_before_reading)
 	end_program_at(320);
 	expect_program(0, UINT64_MAX, false, 0);
 	ck_assert(!jit_reader_knows(&recorder, PID));
-	ck_assert_uint_eq(recorder.jobs.jit_reader.programs.count, 1);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 1);
 }
 END_TEST
 

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/runtimes/jit-files.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
 
@@ -33,16 +34,17 @@ static void create(void)
 {
 	options.message = take_message;
 	recorder.options = &options;
+	recorder_state_init(&recorder);
 }
 
 static void destroy(void)
 {
-	jitdumps_deinit(&recorder.jobs.jitdumps);
+	jitdumps_deinit(&recorder.jobs.runtimes->jitdumps);
 }
 
 static void add(struct noted_jitdump note)
 {
-	ck_assert(vector_push(&recorder.jobs.jitdumps.items, note));
+	ck_assert(vector_push(&recorder.jobs.runtimes->jitdumps.items, note));
 }
 
 static int make_file(void)
@@ -57,7 +59,7 @@ static int make_file(void)
 /* A size that exceeds what is counted. */
 static struct noted_jitdump make_kept(pid_t pid, size_t bytes)
 {
-	recorder.jobs.jitdumps.kept_bytes += bytes;
+	recorder.jobs.runtimes->jitdumps.kept_bytes += bytes;
 	return (struct noted_jitdump){
 	    .pid = pid, .fd = -1, .ended = true, .kept = calloc(1, DUMP_BYTES), .kept_bytes = bytes};
 }
@@ -71,8 +73,8 @@ START_TEST(dumps_belong_to_the_last_program_before_them)
 	add((struct noted_jitdump){.pid = 6, .fd = -1, .mapped_ns = 25});
 	for (int i = 0; i < 3; i++)
 		jitdumps_note_begin(&recorder, 5, orders[_i][i]);
-	ck_assert_uint_eq(recorder.jobs.jitdumps.items.items[0].program_ns, 20);
-	ck_assert_uint_eq(recorder.jobs.jitdumps.items.items[1].program_ns, 0);
+	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[0].program_ns, 20);
+	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[1].program_ns, 0);
 }
 END_TEST
 
@@ -120,9 +122,9 @@ START_TEST(next_program_reuses_the_file)
 	ck_assert_ptr_null(jitdumps_end_program(&recorder, 5, now_ns - 1000000000));
 	ck_assert_ptr_null(jitdumps_end_program(&recorder, 6, clock_now_ns() + 1000000000));
 	ck_assert_ptr_null(jitdumps_end_program(&recorder, 7, now_ns - 1000000000));
-	ck_assert_ptr_null(recorder.jobs.jitdumps.items.items[0].kept);
-	ck_assert_int_eq(recorder.jobs.jitdumps.items.items[0].fd, -1);
-	ck_assert_uint_eq(recorder.jobs.jitdumps.items.items[1].kept_bytes, DUMP_BYTES);
+	ck_assert_ptr_null(recorder.jobs.runtimes->jitdumps.items.items[0].kept);
+	ck_assert_int_eq(recorder.jobs.runtimes->jitdumps.items.items[0].fd, -1);
+	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[1].kept_bytes, DUMP_BYTES);
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	ck_assert_uint_eq(messages, 1);

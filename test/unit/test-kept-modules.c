@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
 #include "support/suite.h"
 #include "support/temporary.h"
 
@@ -28,6 +29,7 @@ static void set_up(void)
 	mmt_record_options_init(&options);
 	options.stop_fd = stop_ends[0];
 	recorder = (struct recorder){.options = &options};
+	recorder_state_init(&recorder);
 	kept = (struct kept_modules){0};
 	copies = (struct module_copies){0};
 	file = (struct recording_file){.path = (char *)"test", .fd = fileno(tmpfile())};

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
 #include "capture/runtimes/jit-files.h"
 #include "support/suite.h"
 #include "support/temporary.h"
@@ -32,6 +33,7 @@ static void set_up(void)
 	temporary_directory(directory);
 	recorder = calloc(1, sizeof(*recorder));
 	ck_assert_ptr_nonnull(recorder);
+	recorder_state_init(recorder);
 	for (pid_t pid = 1; pid <= 2; pid++)
 		add_process(pid);
 }

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/compression.h"
-#include "capture/build-id-notes.h"
+#include "capture/recorder/build-id-notes.h"
 #include "support/host.h"
 #include "support/suite.h"
 #include "trace/format/architecture.h"

@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/recorder.h"
+#include "capture/record-loop.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
 #include "support/suite.h"
 
 #define PID 77
@@ -21,6 +23,7 @@ static void setup(void)
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1, .code = MMT_CODE_ALL};
 
 	recorder = calloc(1, sizeof(*recorder));
+	recorder_state_init(recorder);
 	recorder->options = &options;
 }
 
@@ -28,8 +31,8 @@ static void teardown(void)
 {
 	process_events_deinit(&recorder->process_events);
 	process_table_deinit(&recorder->processes);
-	jit_reader_deinit(&recorder->jobs.jit_reader);
-	jitdumps_deinit(&recorder->jobs.jitdumps);
+	jit_reader_deinit(recorder->jobs.jit_reader);
+	jitdumps_deinit(&recorder->jobs.runtimes->jitdumps);
 	build_id_notes_deinit(&recorder->jobs.build_ids);
 	free(recorder);
 }
@@ -65,7 +68,7 @@ static const struct traced_process *find(pid_t pid)
 
 static void apply(void)
 {
-	ck_assert_ptr_null(process_events_apply(recorder));
+	ck_assert_ptr_null(loop_apply_events(recorder));
 	ck_assert_uint_eq(queued(), 0);
 }
 

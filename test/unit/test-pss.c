@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/limits.h"
-#include "capture/procfs/pss.h"
+#include "capture/memory/pss.h"
 #include "support/suite.h"
 
 START_TEST(rollup)

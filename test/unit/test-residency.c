@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "capture/procfs/residency.h"
+#include "capture/memory/residency.h"
 #include "support/suite.h"
 
 static void deinit(struct residency_reader *reader, struct process_residency *residency)

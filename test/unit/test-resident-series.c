@@ -9,10 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/residency.h"
-#include "capture/recorder.h"
+#include "capture/memory/residency.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
 #include "support/report-file.h"
 #include "support/suite.h"
 
@@ -33,10 +34,12 @@ START_TEST(reading_that_waited_does_not_postpone_the_next)
 {
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
 	static struct recorder recorder = {.options = &options};
-	const struct resident_series *series = &recorder.jobs.resident_series;
+	const struct resident_series *series;
 	struct recording_builder *builder = builder_create(report_file_path());
 	uint64_t began_ns = clock_now_ns();
 
+	recorder_state_init(&recorder);
+	series = &recorder.jobs.memory->resident_series;
 	recorder.writer = builder_writer(builder);
 	recorder.writing = true;
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
@@ -44,7 +47,7 @@ START_TEST(reading_that_waited_does_not_postpone_the_next)
 	ck_assert_uint_eq(series->sums.count, 1);
 	ck_assert_uint_ge(clock_now_ns() - began_ns, WAIT_NS);
 	ck_assert_uint_lt(series->next_ns, began_ns + 50 * WAIT_NS);
-	resident_series_deinit(&recorder.jobs.resident_series);
+	resident_series_deinit(&recorder.jobs.memory->resident_series);
 	process_table_deinit(&recorder.processes);
 	builder_round(builder);
 	builder_finish(builder, clock_now_ns());
@@ -67,7 +70,7 @@ START_TEST(memory_of_a_child_of_clone_vm_counts_once)
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
 	static struct recorder recorder = {.options = &options};
 	static char stack[65536] __attribute__((aligned(16)));
-	const struct resident_series *series = &recorder.jobs.resident_series;
+	const struct resident_series *series;
 	struct recording_builder *builder = builder_create(report_file_path());
 	pid_t copy, borrower;
 	uint64_t own;
@@ -85,6 +88,8 @@ START_TEST(memory_of_a_child_of_clone_vm_counts_once)
 		kill(borrower, SIGKILL);
 		SKIP_TEST("kcmp(2) is not permitted, or not in this kernel");
 	}
+	recorder_state_init(&recorder);
+	series = &recorder.jobs.memory->resident_series;
 	recorder.writer = builder_writer(builder);
 	recorder.writing = true;
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
@@ -102,7 +107,7 @@ START_TEST(memory_of_a_child_of_clone_vm_counts_once)
 	close(ends[1]);
 	ck_assert_int_eq(waitpid(borrower, NULL, 0), borrower);
 	ck_assert_int_eq(waitpid(copy, NULL, 0), copy);
-	resident_series_deinit(&recorder.jobs.resident_series);
+	resident_series_deinit(&recorder.jobs.memory->resident_series);
 	process_table_deinit(&recorder.processes);
 	builder_round(builder);
 	builder_finish(builder, clock_now_ns());

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/perf/clock.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
+#include "capture/procfs/clock.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
+#include "capture/recorder/ring-reader.h"
 #include "support/suite.h"
 
 #define PAGE 4096
@@ -30,6 +31,7 @@ static void setup(void)
 	control->data_offset = PAGE;
 	ring.mapping = (void *)control;
 	recorder = calloc(1, sizeof(*recorder));
+	recorder_state_init(recorder);
 	recorder->options = &options;
 	ck_assert(vector_push(&recorder->reader.rings.items, ring));
 	recorder->reader.scope.kind = SCOPE_PROCESSES;

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/bytes.h"
-#include "capture/ring-reader.h"
+#include "capture/recorder/ring-reader.h"
 #include "capture/perf/ring-buffers.h"
 #include "support/suite.h"
 

@@ -2,8 +2,9 @@
 /* The order that the recorder states for its records, as the reader understands it. */
 #include <check.h>
 
-#include "capture/ring-reader.h"
-#include "capture/recorder.h"
+#include "capture/recorder/ring-reader.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
 #include "support/report-file.h"
 #include "support/suite.h"
 #include "trace/read/reorder.h"
@@ -34,6 +35,7 @@ START_TEST(a_round_without_a_drain_continues)
 	struct reader *reader;
 	struct event event;
 
+	recorder_state_init(&recorder);
 	recorder.writer = builder_writer(builder);
 	recorder.writing = true;
 	drain(&recorder);
@@ -152,6 +154,7 @@ START_TEST(records_of_the_recorder_wait_for_the_next_drain)
 	struct reader *reader;
 	struct buffer record;
 
+	recorder_state_init(&recorder);
 	recorder.writer = builder_writer(builder);
 	recorder.writing = true;
 	unmap(builder, 10 * MILLISECOND_NS);

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/perf/clock.h"
-#include "capture/scheduling-priority.h"
+#include "capture/procfs/clock.h"
+#include "capture/procfs/scheduling-priority.h"
 #include "support/suite.h"
 
 static int own_nice(void)

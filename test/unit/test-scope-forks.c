@@ -5,9 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/perf/clock.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
+#include "capture/procfs/clock.h"
+#include "capture/record-loop.h"
+#include "capture/recorder/recorder.h"
+#include "support/recorder-state.h"
+#include "capture/recorder/ring-reader.h"
 #include "support/suite.h"
 
 #define PAGE 4096
@@ -27,6 +29,7 @@ static void setup(void)
 	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
 
 	recorder = calloc(1, sizeof(*recorder));
+	recorder_state_init(recorder);
 	rings = calloc(RINGS, sizeof(*rings));
 	recorder->options = &options;
 	for (size_t i = 0; i < RINGS; i++) {
@@ -145,7 +148,7 @@ START_TEST(no_process_joins_while_recording_ends)
 	put_call(0, getpid(), clock_now_ns());
 	ck_assert_ptr_null(ring_reader_read(recorder));
 	ck_assert_uint_eq(recorder->processes.items.count, 0);
-	ck_assert_ptr_null(process_events_apply(recorder));
+	ck_assert_ptr_null(loop_apply_events(recorder));
 	ck_assert_uint_eq(recorder->processes.items.count, _i ? 0 : 1);
 }
 END_TEST

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "capture/procfs/residency.h"
+#include "capture/memory/residency.h"
 #include "support/suite.h"
 
 static const struct {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "support/suite.h"
 
 #define SECOND_NS 1000000000ULL

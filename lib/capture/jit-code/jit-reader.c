@@ -9,11 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
+#include "capture/recorder/recorder.h"
+#include "capture/recorder/ring-reader.h"
 
 /* One pass: reads new JIT code of all programs within a time limit. Times are CPU times of this thread and its helper.
  */
@@ -171,7 +171,7 @@ static struct mmt_error *keep_code(struct code_pass *pass, struct code_search *s
 			return NULL;
 		for (position = code_start; !error && position < code_end && position + page_bytes <= end;
 		     position += page_bytes)
-			error = jit_pages_put(&program->pages, &pass->recorder->jobs.jit_reader.store, position,
+			error = jit_pages_put(&program->pages, &pass->recorder->jobs.jit_reader->store, position,
 					      pass->piece + (position - start), pass->now_ns);
 		position = code_end;
 	}
@@ -304,7 +304,7 @@ static void jit_program_open(struct jit_program *program, bool at_end)
 
 static struct mmt_error *read_program(struct code_pass *pass, struct jit_program *program)
 {
-	struct jit_reader *reader = &pass->recorder->jobs.jit_reader;
+	struct jit_reader *reader = pass->recorder->jobs.jit_reader;
 	struct mmt_error *error;
 
 	if (!program->opened || (pass->at_end && program->memory < 0))
@@ -323,7 +323,7 @@ static struct mmt_error *read_program(struct code_pass *pass, struct jit_program
  * pass. */
 static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
 {
-	struct jit_reader *reader = &pass->recorder->jobs.jit_reader;
+	struct jit_reader *reader = pass->recorder->jobs.jit_reader;
 	size_t count = reader->programs.count, first = reader->turns[requested];
 	struct mmt_error *error = NULL;
 
@@ -347,7 +347,7 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
  * reading the rings failed, or out of memory. */
 static struct mmt_error *code_pass_read(struct code_pass *pass)
 {
-	struct jit_reader *reader = &pass->recorder->jobs.jit_reader;
+	struct jit_reader *reader = pass->recorder->jobs.jit_reader;
 	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
 	bool requested = pass->at_end || !reader->others_first;
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
@@ -394,7 +394,7 @@ static struct jit_program *find_program(const struct jit_reader *reader, pid_t p
 
 static struct jit_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
 {
-	struct jit_reader *reader = &recorder->jobs.jit_reader;
+	struct jit_reader *reader = recorder->jobs.jit_reader;
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct jit_program *program = vector_append(&reader->programs);
 
@@ -417,7 +417,7 @@ static struct jit_program *add_program(struct recorder *recorder, pid_t pid, uin
 
 struct mmt_error *jit_reader_note(struct recorder *recorder, pid_t pid, const char *path, uint64_t time_ns, bool forked)
 {
-	struct jit_program *program = find_program(&recorder->jobs.jit_reader, pid);
+	struct jit_program *program = find_program(recorder->jobs.jit_reader, pid);
 
 	if (recorder->options->code != MMT_CODE_ALL || !jit_code_is_wanted(path))
 		return NULL;
@@ -432,7 +432,7 @@ struct mmt_error *jit_reader_note(struct recorder *recorder, pid_t pid, const ch
 
 bool jit_reader_knows(const struct recorder *recorder, pid_t pid)
 {
-	const struct jit_program *program = find_program(&recorder->jobs.jit_reader, pid);
+	const struct jit_program *program = find_program(recorder->jobs.jit_reader, pid);
 
 	return program && program->noted_ns;
 }
@@ -449,7 +449,7 @@ static void end_program(struct jit_reader *reader, struct jit_program *program)
 
 struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct jit_reader *reader = &recorder->jobs.jit_reader;
+	struct jit_reader *reader = recorder->jobs.jit_reader;
 	struct jit_program *program = find_program(reader, pid);
 	uint64_t noted_ns;
 
@@ -475,17 +475,17 @@ struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, u
 
 void jit_reader_end_process(struct recorder *recorder, pid_t pid)
 {
-	struct jit_program *program = find_program(&recorder->jobs.jit_reader, pid);
+	struct jit_program *program = find_program(recorder->jobs.jit_reader, pid);
 
 	if (!program)
 		return;
-	end_program(&recorder->jobs.jit_reader, program);
+	end_program(recorder->jobs.jit_reader, program);
 	program->noted_ns = 0;
 }
 
 void jit_reader_note_exit(struct recorder *recorder, pid_t pid)
 {
-	struct jit_reader *reader = &recorder->jobs.jit_reader;
+	struct jit_reader *reader = recorder->jobs.jit_reader;
 	const struct jit_program *program = find_program(reader, pid);
 
 	if (program && !program->ended && reader->next_ns > reader->read_ns + EXIT_INTERVAL_NS)
@@ -503,7 +503,7 @@ static bool can_be_dropped(const struct recorder *recorder, const struct jit_pro
 /* Moves the remaining elements: pointers to programs become invalid. */
 static void drop_programs(struct recorder *recorder)
 {
-	struct jit_reader *reader = &recorder->jobs.jit_reader;
+	struct jit_reader *reader = recorder->jobs.jit_reader;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < reader->programs.count; i++) {
@@ -532,7 +532,7 @@ static void drop_programs(struct recorder *recorder)
 
 struct mmt_error *jit_reader_read(struct recorder *recorder)
 {
-	struct jit_reader *reader = &recorder->jobs.jit_reader;
+	struct jit_reader *reader = recorder->jobs.jit_reader;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = reader->programs.count ? clock_now_ns() : 0,
 				 .time_ns_max = LIMIT_CODE_PASS_NS};
@@ -595,7 +595,7 @@ static struct mmt_error *describe_program(struct jit_reader *reader, struct jit_
 static void report_missing_code(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
-	const struct jit_reader *reader = &recorder->jobs.jit_reader;
+	const struct jit_reader *reader = recorder->jobs.jit_reader;
 	bool full = reader->full || reader->store.full;
 	size_t unopened = reader->unopened, denied = reader->denied;
 
@@ -629,7 +629,7 @@ static void report_missing_code(struct recorder *recorder)
 
 struct mmt_error *jit_reader_finish(struct recorder *recorder)
 {
-	struct jit_reader *reader = &recorder->jobs.jit_reader;
+	struct jit_reader *reader = recorder->jobs.jit_reader;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = clock_now_ns(),
 				 .due_ns = UINT64_MAX,
@@ -659,7 +659,7 @@ static struct mmt_error *read_stored(void *context, size_t offset, size_t size, 
 
 struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *buffer)
 {
-	const struct jit_code_source source = {&recorder->jobs.jit_reader, read_stored};
+	const struct jit_code_source source = {recorder->jobs.jit_reader, read_stored};
 
-	return jit_code_encode(&recorder->jobs.jit_reader.code, &source, buffer);
+	return jit_code_encode(&recorder->jobs.jit_reader->code, &source, buffer);
 }

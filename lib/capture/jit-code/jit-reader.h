@@ -15,8 +15,8 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/jit-code/jit-pages.h"
-#include "capture/procfs/residency.h"
-#include "capture/process/blocking-calls.h"
+#include "capture/memory/residency.h"
+#include "capture/procfs/blocking-calls.h"
 #include "trace/sections/jit-code.h"
 
 struct recorder;

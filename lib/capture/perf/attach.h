@@ -6,6 +6,7 @@
 #ifndef CAPTURE_PERF_ATTACH_H
 #define CAPTURE_PERF_ATTACH_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,7 +15,6 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/perf/cpu-hotplug.h"
-#include "capture/perf/large-dumps.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
 
@@ -94,6 +94,17 @@ struct thread_note {
 	pid_t tid;
 	uint64_t time_ns;
 	uint64_t coverage_event_id; /* the coverage event that reported the thread; 0: the thread exited */
+};
+
+/* The thread that switches the events of large dumps on or off. */
+struct event_switch {
+	VECTOR(int) fds;
+	pthread_t thread;
+	bool has_thread, on;
+	/* Both are read and written atomically. */
+	bool is_complete; /* every event has been switched */
+	bool has_ended;	  /* the thread has ended, whether complete or not */
+	bool must_end;
 };
 
 struct attachment {
@@ -214,5 +225,22 @@ void attach_add_lost(const struct attachment *attachment, uint64_t *lost);
 
 /* Returns the kernel's lost count of one event of the set, over all threads and CPUs. */
 uint64_t attach_lost_of(const struct attachment *attachment, size_t event);
+
+/*
+ * Switches large stack dumps on or off, including inherited events. A separate thread does this, because the kernel
+ * takes a tenth of a second if thousands of threads have inherited an event.
+ */
+struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
+
+enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
+
+enum switch_state attach_switch_state(const struct attachment *attachment);
+
+/* Asks the thread to end early, without waiting for it. Returns true if it has ended, or if there is none. */
+bool attach_stop_switch(struct attachment *attachment);
+
+/* Stops switching early and waits for the thread, so that only some events may have been switched. Call this before
+ * closing descriptors. */
+void attach_end_switch(struct attachment *attachment);
 
 #endif

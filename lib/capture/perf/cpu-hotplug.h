@@ -91,9 +91,4 @@ int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu);
  * ago. */
 struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped) MMT_MUST_CHECK;
 
-struct recorder;
-
-/* Opens events on CPUs that have come online, and notes that these CPUs had no events before. */
-struct mmt_error *cpu_hotplug_check(struct recorder *recorder) MMT_MUST_CHECK;
-
 #endif

@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/runtimes/ask-runtime.h"
 
 #define SPARE_DESCRIPTORS 32 /* for temporary use, such as reading maps and modules */
 #define ALIVE_CHECK_NS 1000000000ULL

@@ -12,7 +12,7 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/runtimes/ask-runtime.h"
+#include "capture/procfs/helper-process.h"
 #include "trace/format/event.h"
 #include "trace/sections/sections.h"
 

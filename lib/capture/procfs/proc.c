@@ -21,8 +21,8 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
-#include "capture/process/blocking-calls.h"
+#include "capture/procfs/clock.h"
+#include "capture/procfs/blocking-calls.h"
 
 static int read_all(int fd, char **text_ret)
 {

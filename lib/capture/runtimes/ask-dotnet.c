@@ -11,7 +11,8 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/blocking-calls.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 
 #define WAIT_NS 5000000000ULL

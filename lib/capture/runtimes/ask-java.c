@@ -15,9 +15,10 @@
 
 #include "base/cleanup.h"
 #include "capture/process/process-table.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/blocking-calls.h"
+#include "capture/procfs/clock.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/procfs/proc.h"
 

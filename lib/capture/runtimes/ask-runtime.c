@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,66 +21,28 @@
 
 #include "base/cleanup.h"
 #include "base/strings.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
 #include "trace/sections/copies.h"
+#include "trace/sections/jit-code.h"
 
-#define END_MILLISECONDS 200  /* wait this long for a killed child; later, helper_reap() waits for it */
 #define STUCK_NS 500000000ULL /* a child that waits in the kernel for so long may never return */
-#define FIRST_FREE 3	      /* the first descriptor after standard error */
 
-static int move_up(int fd)
-{
-	return fd < 0 || fd >= FIRST_FREE ? fd : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE);
-}
-
-static bool close_between(int first, int last)
-{
-	return first > last || close_range((unsigned)first, (unsigned)last, 0) == 0;
-}
-
-/* If the kernel keeps the child alive for longer than the recorder, the child must not keep a pipe of the recorder's
- * output open, nor an event of a target. False: the descriptors cannot be moved. */
-static bool close_others(int *answer, int *pidfd)
-{
-	int nothing, lower, upper;
-
-	*answer = move_up(*answer);
-	*pidfd = move_up(*pidfd);
-	lower = *answer < *pidfd ? *answer : *pidfd;
-	upper = *answer < *pidfd ? *pidfd : *answer;
-	if (lower < 0)
-		lower = upper;
-	if (!close_between(FIRST_FREE, lower - 1) || !close_between(lower + 1, upper - 1) ||
-	    !close_between(upper + 1, INT_MAX))
-		return false;
-	/* At least one descriptor is free now, however many the recorder had open. */
-	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE; fd++)
-		(void)dup2(nothing, fd);
-	if (nothing >= FIRST_FREE)
-		close(nothing);
-	return nothing >= 0;
-}
-
-bool helper_process_begin(int *first, int *second, pid_t recorder)
-{
-	bool closed = close_others(first, second);
-
-	/* A change of user resets this, so target_become_user() repeats it. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return closed && getppid() == recorder;
-}
+struct helper_request {
+	struct helper_target target;
+	helper_ask *ask;
+};
 
 /* Runs in the child: sends the answer with one write(), a byte and the reason for a refusal. */
-_Noreturn static void run_child(struct helper_target target, helper_ask *ask, int answer, pid_t recorder)
+static void run_child(void *context, int answer, pid_t recorder)
 {
 	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
+	struct helper_request *request = context;
 
-	if (helper_process_begin(&answer, &target.pidfd, recorder))
-		text[0] = (char)ask(&target, text + 1);
+	if (helper_process_begin(&answer, &request->target.pidfd, recorder))
+		text[0] = (char)request->ask(&request->target, text + 1);
 	else
 		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
 			 "cannot close the recorder's files in the helper process");
@@ -90,29 +51,20 @@ _Noreturn static void run_child(struct helper_target target, helper_ask *ask, in
 
 bool helper_start(struct helper *helper, const struct helper_target *target, helper_ask *ask)
 {
-	pid_t recorder = getpid();
-	sigset_t all, before;
+	struct helper_request request = {*target, ask};
+	pid_t child;
 	int ends[2];
 
 	helper_reap(helper);
-	if (helper->dying)
+	if (helper->dying || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return false;
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return false;
-	/* Only the recorder handles signals from the terminal. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	helper->child = fork();
-	if (helper->child == 0)
-		run_child(*target, ask, ends[1], recorder);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(ends[1]);
-	helper->answer = ends[0];
-	if (helper->child > 0)
-		return true;
-	close(ends[0]);
+	child = helper_process_start(ends, run_child, &request);
 	*helper = (struct helper){0};
-	return false;
+	if (child > 0) {
+		helper->child = child;
+		helper->answer = ends[0];
+	}
+	return child > 0;
 }
 
 /* Does the child wait for a file system, and not for the runtime? It polls its socket, and sleeps between two attempts.
@@ -142,38 +94,6 @@ enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_RE
 			   : "asking it failed");
 	helper_cancel(helper);
 	return stuck && count <= 0 ? HELPER_REFUSED : (enum helper_answer)text[0];
-}
-
-void helper_cancel(struct helper *helper)
-{
-	if (!helper->child)
-		return;
-	close(helper->answer);
-	kill(helper->child, SIGKILL);
-	*helper = (struct helper){.dying = helper->child};
-	helper_reap(helper);
-	for (unsigned i = 0; i < END_MILLISECONDS && helper->dying; i++) {
-		usleep(1000);
-		helper_reap(helper);
-	}
-}
-
-void helper_reap(struct helper *helper)
-{
-	if (helper->dying && waitpid(helper->dying, NULL, WNOHANG) != 0)
-		helper->dying = 0;
-}
-
-int target_directory_open(pid_t pid, const char *path)
-{
-	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	CLEANUP(close) int root = -1;
-	char name[64];
-
-	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(pid));
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
 /* Drops all capabilities, because they survive a change between two users that are not root. */
@@ -536,8 +456,8 @@ void unasked_count(struct unasked *unasked, pid_t pid)
 
 static bool has_names(struct recorder *recorder, const struct traced_process *process)
 {
-	for (size_t i = 0; i < recorder->jobs.jitdumps.items.count; i++) {
-		if (recorder->jobs.jitdumps.items.items[i].pid == process->pid)
+	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
+		if (recorder->jobs.runtimes->jitdumps.items.items[i].pid == process->pid)
 			return true;
 	}
 	return process->perf_map.text || perf_maps_exists(recorder, process);
@@ -548,14 +468,15 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 	if (!recorder->options->ask_runtime || has_names(recorder, process))
 		return;
 	if (!process->runtime && process->has_jit_code)
-		unasked_count(&recorder->jobs.unknown_runtimes, process->pid);
+		unasked_count(&recorder->jobs.runtimes->unknown_runtimes, process->pid);
 	else if (process->runtime && process->runtime->at_end && process->asked == ASKED_NOT)
-		unasked_count(&recorder->jobs.ended_runtimes, process->pid);
+		unasked_count(&recorder->jobs.runtimes->ended_runtimes, process->pid);
 }
 
 static void report_unasked(const struct recorder *recorder)
 {
-	const struct unasked *unknown = &recorder->jobs.unknown_runtimes, *ended = &recorder->jobs.ended_runtimes;
+	const struct unasked *unknown = &recorder->jobs.runtimes->unknown_runtimes,
+			     *ended = &recorder->jobs.runtimes->ended_runtimes;
 
 	if (unknown->count)
 		recorder_message(

@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/procfs/helper-process.h"
+#include "capture/runtimes/jit-files.h"
+#include "trace/sections/runtime-options.h"
+
 struct recorder;
 struct traced_process;
 
@@ -40,36 +44,16 @@ enum helper_answer {
  * the target's pidfd. `refusal_ret`, initially "": why the target refused. */
 typedef enum helper_answer helper_ask(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES]);
 
-/* Zeroed: no request in progress. */
-struct helper {
-	pid_t child;
-	pid_t dying;	   /* a killed child that has not exited yet; 0: none */
-	uint64_t stuck_ns; /* since when the child waits in the kernel; 0: it does not */
-	int answer;	   /* pipe from which the answer is read */
-};
-
 /* Starts a helper. False: no process or pipe can be created, or the previous child has not exited yet. */
 bool helper_start(struct helper *helper, const struct helper_target *target, helper_ask *ask);
 
 /* Returns the answer, or HELPER_WAITS if there is none yet. After an answer the request is over. */
 enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES]);
 
-/* Cancels the request and kills the child. helper_reap() waits for a child that does not exit at once. */
-void helper_cancel(struct helper *helper);
-
-void helper_reap(struct helper *helper);
-
-/* In a new child process: closes all descriptors of the recorder except these two (-1: none), which are moved, and lets
- * the kernel kill the child when the recorder ends. False: they cannot be moved, or the recorder has ended. */
-bool helper_process_begin(int *first, int *second, pid_t recorder);
-
 /*
  * Functions for the helper. It talks to a target through a socket in the target's file system, as the target's user. It
  * does not trust the target: it follows no link out of the target's root directory, and every wait has a time limit.
  */
-
-/* Opens a directory (O_PATH) by its path in the root directory of the process; -1: it cannot be opened. */
-int target_directory_open(pid_t pid, const char *path);
 
 /*
  * Permanently changes this process to the target's user and group, without any capability that this user does not have.
@@ -94,6 +78,16 @@ size_t target_socket_receive(int fd, void *data, size_t size, uint64_t until_ns)
 struct unasked {
 	uint64_t count;
 	pid_t first;
+};
+
+/* The state of the jobs of this folder. */
+struct runtime_jobs {
+	struct jitdump_notes jitdumps;
+	struct unasked unknown_runtimes, ended_runtimes; /* with --ask-runtime: processes whose runtime was not asked */
+	struct unasked old_maps;		   /* processes that started after their perf map had been written */
+	VECTOR(struct perf_map_copy) earlier_maps; /* perf maps of programs that ended with an exec */
+	struct runtime_options options;		   /* of the programs of recorded processes */
+	uint64_t perf_map_bytes;		   /* copied so far; at most LIMIT_RECORDED_PERF_MAPS_BYTES */
 };
 
 void unasked_count(struct unasked *unasked, pid_t pid);

@@ -15,10 +15,10 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
+#include "capture/recorder/recorder.h"
+#include "capture/recorder/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
@@ -244,7 +244,7 @@ static struct mmt_error *take_text(struct recorder *recorder, struct traced_proc
 	struct mmt_error *error;
 	size_t length;
 
-	if (size > LIMIT_RECORDED_PERF_MAPS_BYTES - recorder->jobs.perf_map_bytes) {
+	if (size > LIMIT_RECORDED_PERF_MAPS_BYTES - recorder->jobs.runtimes->perf_map_bytes) {
 		*refused_ret = "all perf maps of a recording together may have 256 MiB";
 		return NULL;
 	}
@@ -260,7 +260,7 @@ static struct mmt_error *take_text(struct recorder *recorder, struct traced_proc
 		return error;
 	process->perf_map.pid = process->pid;
 	process->perf_map.namespace_pid = process->namespace_pid;
-	recorder->jobs.perf_map_bytes += length - process->perf_map.text_size;
+	recorder->jobs.runtimes->perf_map_bytes += length - process->perf_map.text_size;
 	free(process->perf_map.text);
 	process->perf_map.text = TAKE(text);
 	process->perf_map.text_size = length;
@@ -288,7 +288,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 	if (refused && is_same_state(&process->earlier_map, &status))
 		return NULL;
 	if (refused == too_old && !process->target)
-		unasked_count(&recorder->jobs.old_maps, pid);
+		unasked_count(&recorder->jobs.runtimes->old_maps, pid);
 	else if (refused)
 		recorder_message(recorder, true, "cannot use /tmp/%s of process %d (%llu bytes): %s", name, pid,
 				 (unsigned long long)status.st_size, refused);
@@ -335,7 +335,7 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 	error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	if (error || !process->perf_map.text)
 		return error;
-	if (!vector_push(&recorder->jobs.earlier_maps, process->perf_map))
+	if (!vector_push(&recorder->jobs.runtimes->earlier_maps, process->perf_map))
 		return &error_no_memory;
 	process->perf_map = (struct perf_map_copy){0};
 	return NULL;
@@ -450,8 +450,8 @@ static void open_dump(struct recorder *recorder, const struct build_id_mapping *
 /* Returns the dump of the current program of the process; NULL: it has not been noted yet. */
 static struct noted_jitdump *find_note(struct recorder *recorder, const struct build_id_mapping *mapping)
 {
-	for (size_t i = 0; i < recorder->jobs.jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.jitdumps.items.items[i];
+	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 
 		if (note->pid == mapping->pid && note->inode == mapping->inode &&
 		    note->device_major == mapping->device_major && note->device_minor == mapping->device_minor &&
@@ -470,8 +470,8 @@ static void find_program(const struct recorder *recorder, struct noted_jitdump *
 
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	for (size_t i = 0; i < recorder->jobs.jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.jitdumps.items.items[i];
+	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 
 		if (note->pid == pid && time_ns <= note->mapped_ns && time_ns > note->program_ns)
 			note->program_ns = time_ns;
@@ -501,7 +501,7 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	}
 	find_program(recorder, &note);
 	open_dump(recorder, mapping, &note);
-	if (vector_push(&recorder->jobs.jitdumps.items, note))
+	if (vector_push(&recorder->jobs.runtimes->jitdumps.items, note))
 		return NULL;
 	if (note.fd >= 0)
 		close(note.fd);
@@ -542,11 +542,11 @@ static size_t limit_size(struct jitdump_notes *notes, struct noted_jitdump *note
 
 static void report_missing_code(const struct recorder *recorder)
 {
-	size_t cut = 0, overwritten = 0, count = recorder->jobs.jitdumps.items.count;
+	size_t cut = 0, overwritten = 0, count = recorder->jobs.runtimes->jitdumps.items.count;
 
 	for (size_t i = 0; i < count; i++) {
-		cut += recorder->jobs.jitdumps.items.items[i].cut;
-		overwritten += recorder->jobs.jitdumps.items.items[i].overwritten;
+		cut += recorder->jobs.runtimes->jitdumps.items.items[i].cut;
+		overwritten += recorder->jobs.runtimes->jitdumps.items.items[i].overwritten;
 	}
 	if (cut)
 		recorder_message(
@@ -572,7 +572,7 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
 	note->fd = -1;
 	if (fd < 0 || !target_file_stat(&recorder->calls, note->place, fd, &status) || status.st_size <= 0)
 		return NULL;
-	size = limit_size(&recorder->jobs.jitdumps, note, (uint64_t)status.st_size);
+	size = limit_size(&recorder->jobs.runtimes->jitdumps, note, (uint64_t)status.st_size);
 	data = malloc(size ? size : 1);
 	if (!data)
 		return &error_no_memory;
@@ -581,7 +581,7 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
 		return error;
 	note->kept = TAKE(data);
 	note->kept_bytes = size;
-	recorder->jobs.jitdumps.kept_bytes += size;
+	recorder->jobs.runtimes->jitdumps.kept_bytes += size;
 	return NULL;
 }
 
@@ -611,8 +611,8 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.jitdumps.items.items[i];
+	for (size_t i = 0; !error && i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 
 		if (note->pid != pid || note->ended)
 			continue;
@@ -638,9 +638,9 @@ static struct mmt_error *keep_all(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.jitdumps.items.count; i++) {
-		if (!recorder->jobs.jitdumps.items.items[i].ended)
-			error = keep_dump(recorder, &recorder->jobs.jitdumps.items.items[i]);
+	for (size_t i = 0; !error && i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
+		if (!recorder->jobs.runtimes->jitdumps.items.items[i].ended)
+			error = keep_dump(recorder, &recorder->jobs.runtimes->jitdumps.items.items[i]);
 	}
 	return error;
 }
@@ -651,8 +651,8 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 	struct mmt_error *error = keep_all(recorder);
 
 	report_missing_code(recorder);
-	for (size_t i = 0; !error && i < recorder->jobs.jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.jitdumps.items.items[i];
+	for (size_t i = 0; !error && i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 		struct jitdump_copy copy = {.pid = note->pid,
 					    .namespace_pid = note->namespace_pid,
 					    .knows_program = note->knows_program,

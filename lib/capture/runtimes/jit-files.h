@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "base/vector.h"
-#include "capture/build-id-notes.h"
+#include "capture/recorder/build-id-notes.h"
 
 struct file_mark;
 struct recorder;

@@ -6,7 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
+#include "capture/runtimes/ask-runtime.h"
 #include "trace/format/format.h"
 
 struct process_text {
@@ -40,7 +41,7 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 
 	if (!process_table_find_begin(&recorder->processes, process->pid, clock_now_ns(), &began_ns) ||
 	    (process->options_read && process->options_ns == began_ns) ||
-	    recorder->jobs.options.values.count >= LIMIT_OPTIONS)
+	    recorder->jobs.runtimes->options.values.count >= LIMIT_OPTIONS)
 		return NULL;
 	arguments.bytes = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
 	variables.bytes = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
@@ -50,10 +51,11 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 		/* If the process is stuck or its exec has not set the arguments yet, try again later. */
 		process->options_read = arguments.complete && arguments.size;
 		process->options_ns = began_ns;
-		stored = !process->options_read ||
-			 /* A text that was cut may end within a value. */
-			 runtime_options_scan(&recorder->jobs.options, process->pid, began_ns, arguments.bytes,
-					      arguments.size, variables.bytes, variables.complete ? variables.size : 0);
+		stored =
+		    !process->options_read ||
+		    /* A text that was cut may end within a value. */
+		    runtime_options_scan(&recorder->jobs.runtimes->options, process->pid, began_ns, arguments.bytes,
+					 arguments.size, variables.bytes, variables.complete ? variables.size : 0);
 		/* Both may contain passwords. */
 		explicit_bzero(arguments.bytes, arguments.size);
 		explicit_bzero(variables.bytes, variables.size);

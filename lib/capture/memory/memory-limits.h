@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The limits that make memory calls fail, and how much of them is used: those of a process, and those of the machine.
  */
-#ifndef CAPTURE_PROCFS_MEMORY_LIMITS_H
-#define CAPTURE_PROCFS_MEMORY_LIMITS_H
+#ifndef CAPTURE_MEMORY_MEMORY_LIMITS_H
+#define CAPTURE_MEMORY_MEMORY_LIMITS_H
 
 #include <stdint.h>
 #include <sys/types.h>

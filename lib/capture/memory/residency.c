@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/procfs/residency.h"
+#include "capture/memory/residency.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/pss.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
+#include "capture/memory/pss.h"
+#include "capture/recorder/recorder.h"
+#include "capture/recorder/ring-reader.h"
 
 #define PIECE_BYTES (64ull << 20)
 #define STEP_BYTES (4ull << 30) /* of one read; the kernel skips sparse ranges quickly */
@@ -535,7 +535,7 @@ static bool borrows_memory(struct traced_process *process)
 /* Notes the counters of the control group. A group may get its first process later. */
 static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, uint64_t reading)
 {
-	struct group_memory *memory = &recorder->jobs.group_memory;
+	struct group_memory *memory = &recorder->jobs.memory->group_memory;
 	uint64_t figures[NOTE_GROUP_FIGURES];
 	struct mmt_error *error = NULL;
 
@@ -554,7 +554,7 @@ static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, 
 
 static struct mmt_error *read_series(struct recorder *recorder, bool last)
 {
-	struct resident_series *series = &recorder->jobs.resident_series;
+	struct resident_series *series = &recorder->jobs.memory->resident_series;
 	uint64_t now_ns = clock_now_ns(), began_ns = clock_thread_ns(), reading = ++series->readings, interval_ns;
 	struct mmt_resident_reading sum = {.time_ns = now_ns};
 	struct mmt_error *error = NULL;
@@ -601,7 +601,7 @@ static struct mmt_error *read_series(struct recorder *recorder, bool last)
 
 struct mmt_error *resident_series_read(struct recorder *recorder)
 {
-	return clock_now_ns() < recorder->jobs.resident_series.next_ns ? NULL : read_series(recorder, false);
+	return clock_now_ns() < recorder->jobs.memory->resident_series.next_ns ? NULL : read_series(recorder, false);
 }
 
 struct mmt_error *resident_series_end(struct recorder *recorder)
@@ -661,7 +661,7 @@ static struct mmt_error *take_swapped(struct recorder *recorder, struct residenc
 	struct mmt_error *error =
 	    resident ? swapped_pages_correct(&recorder->calls, pid, resident, &reader->swapped.runs) : NULL;
 
-	recorder->jobs.smaps_spent_ns += clock_now_ns() - began_ns;
+	recorder->jobs.memory->smaps_spent_ns += clock_now_ns() - began_ns;
 	if (error || (!swapped_bytes && !reader->swapped.runs.count))
 		return error;
 	return take_pages(&reader->swapped, pid, swapped_bytes, processes);
@@ -684,11 +684,11 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 
 		/* Huge pages may be sampled for LIMIT_HUGE_SAMPLES_NS in total, not counting other reading between two
 		 * processes. */
-		error = huge_pages_sample(reader, pid, began_ns + LIMIT_HUGE_SAMPLES_NS - recorder->jobs.huge_spent_ns,
-					  process);
-		recorder->jobs.huge_spent_ns += clock_now_ns() - began_ns;
-		if (recorder->jobs.huge_spent_ns > LIMIT_HUGE_SAMPLES_NS)
-			recorder->jobs.huge_spent_ns = LIMIT_HUGE_SAMPLES_NS;
+		error = huge_pages_sample(
+		    reader, pid, began_ns + LIMIT_HUGE_SAMPLES_NS - recorder->jobs.memory->huge_spent_ns, process);
+		recorder->jobs.memory->huge_spent_ns += clock_now_ns() - began_ns;
+		if (recorder->jobs.memory->huge_spent_ns > LIMIT_HUGE_SAMPLES_NS)
+			recorder->jobs.memory->huge_spent_ns = LIMIT_HUGE_SAMPLES_NS;
 	}
 	return error;
 }
@@ -696,12 +696,12 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 /* Warns once what is missing and what the report shows instead. */
 static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
 {
-	if (!recorder->jobs.residency_reported)
+	if (!recorder->jobs.memory->residency_reported)
 		recorder_message(recorder, true,
 				 "cannot read which pages of process %d are resident (/proc/%d/pagemap: %s): the "
 				 "report uses RSS and committed bytes instead",
 				 pid, pid, reason);
-	recorder->jobs.residency_reported = true;
+	recorder->jobs.memory->residency_reported = true;
 }
 
 /* Warns if the pagemap could not be opened although the process lives. */
@@ -746,7 +746,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	reader.wants_huge = !live;
 	swapped = live ? 0 : read_swapped(process->pid);
 	small = pss_expected_ns(before, 0, 0) <= LIMIT_PSS_WALK_NS;
-	reads_smaps = !live && small && recorder->jobs.smaps_spent_ns < LIMIT_SMAPS_NS && is_swap_used();
+	reads_smaps = !live && small && recorder->jobs.memory->smaps_spent_ns < LIMIT_SMAPS_NS && is_swap_used();
 	reader.wants_swapped = swapped || reads_smaps;
 	reader.wants_shared = shared && small;
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
@@ -782,11 +782,12 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	const uint64_t end_ns = clock_now_ns() + LIMIT_START_NS;
-	process_residencies *processes = &recorder->jobs.start_residency;
-	process_residencies *shared = recorder->jobs.start_ranges.count > 1 ? &recorder->jobs.start_shared : NULL;
+	process_residencies *processes = &recorder->jobs.memory->start_residency;
+	process_residencies *shared =
+	    recorder->jobs.memory->start_ranges.count > 1 ? &recorder->jobs.memory->start_shared : NULL;
 	size_t runs = 0;
 
-	for (size_t i = 0; !error && i < recorder->jobs.start_ranges.count; i++) {
+	for (size_t i = 0; !error && i < recorder->jobs.memory->start_ranges.count; i++) {
 		size_t count = processes->count;
 
 		if (count && (runs > LIMIT_START_RUNS || clock_now_ns() > end_ns)) {
@@ -794,15 +795,15 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 			    recorder, true,
 			    "the resident pages of %zu of %zu processes were not read at the start: there are too "
 			    "many, or it takes too long; the report does not say in which memory they grew",
-			    recorder->jobs.start_ranges.count - i, recorder->jobs.start_ranges.count);
+			    recorder->jobs.memory->start_ranges.count - i, recorder->jobs.memory->start_ranges.count);
 			break;
 		}
-		error = read_process(recorder, &recorder->jobs.start_ranges.items[i], NULL, processes, shared);
+		error = read_process(recorder, &recorder->jobs.memory->start_ranges.items[i], NULL, processes, shared);
 		runs += processes->count > count ? processes->items[count].runs.count : 0;
 		runs += shared && shared->count ? shared->items[shared->count - 1].runs.count : 0;
 	}
-	process_ranges_list_deinit(&recorder->jobs.start_ranges);
-	recorder->jobs.start_pages_read = true;
+	process_ranges_list_deinit(&recorder->jobs.memory->start_ranges);
+	recorder->jobs.memory->start_pages_read = true;
 	return error;
 }
 
@@ -810,9 +811,9 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.final_ranges.count; i++)
-		error = read_process(recorder, &recorder->jobs.final_ranges.items[i], pages, &pages->resident,
-				     recorder->jobs.final_ranges.count > 1 ? &pages->shared : NULL);
+	for (size_t i = 0; !error && i < recorder->jobs.memory->final_ranges.count; i++)
+		error = read_process(recorder, &recorder->jobs.memory->final_ranges.items[i], pages, &pages->resident,
+				     recorder->jobs.memory->final_ranges.count > 1 ? &pages->shared : NULL);
 	return error;
 }
 
@@ -824,7 +825,7 @@ static struct mmt_error *append_pages(struct recorder *recorder, const struct pr
 	struct buffer record;
 
 	own_record_begin_bytes(&record);
-	buffer_put_u32(&record, recorder->jobs.page_readings);
+	buffer_put_u32(&record, recorder->jobs.memory->page_readings);
 	buffer_put_u32(&record, end == pages->runs.count ? RESIDENT_PAGES_LAST : 0);
 	buffer_put_u64(&record, pages->resident_bytes);
 	for (size_t i = first; i < end; i++) {
@@ -839,8 +840,9 @@ struct mmt_error *record_residency(struct recorder *recorder)
 	process_residencies processes = {0};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.interval_ranges.count; i++)
-		error = read_process(recorder, &recorder->jobs.interval_ranges.items[i], NULL, &processes, NULL);
+	for (size_t i = 0; !error && i < recorder->jobs.memory->interval_ranges.count; i++)
+		error =
+		    read_process(recorder, &recorder->jobs.memory->interval_ranges.items[i], NULL, &processes, NULL);
 	for (size_t i = 0; !error && i < processes.count; i++) {
 		size_t count = processes.items[i].runs.count, first = 0;
 
@@ -852,6 +854,22 @@ struct mmt_error *record_residency(struct recorder *recorder)
 		} while (!error && first < count);
 	}
 	process_residencies_deinit(&processes);
-	process_ranges_list_deinit(&recorder->jobs.interval_ranges);
+	process_ranges_list_deinit(&recorder->jobs.memory->interval_ranges);
 	return error;
+}
+
+void process_ranges_list_drop_last(process_ranges_list *list)
+{
+	struct process_ranges *last = &list->items[--list->count];
+
+	if (last->pagemap >= 0)
+		close(last->pagemap);
+	vector_deinit(&last->ranges);
+}
+
+void process_ranges_list_deinit(process_ranges_list *list)
+{
+	while (list->count)
+		process_ranges_list_drop_last(list);
+	vector_deinit(list);
 }

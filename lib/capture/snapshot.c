@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/procfs/snapshot.h"
+#include "capture/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,11 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/perf/clock.h"
-#include "capture/ring-reader.h"
-#include "capture/recorder.h"
+#include "capture/procfs/clock.h"
+#include "capture/recorder/ring-reader.h"
+#include "capture/memory/residency.h"
+#include "capture/jit-code/jit-reader.h"
+#include "capture/recorder/recorder.h"
 #include "capture/procfs/proc.h"
 
 #define READ_BYTES 4096 /* the kernel returns this much at once, while it holds the mmap_lock */
@@ -86,7 +88,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;
 	}
-	reading->recorder->jobs.snapshot_lines++;
+	reading->recorder->jobs.memory->snapshot_lines++;
 	error = append_line(reading, &line);
 	if (!error && line.protection & PROT_EXEC)
 		error = jit_reader_note(reading->recorder, reading->pid, line.path, reading->line_ns,
@@ -226,9 +228,9 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 
 static process_ranges_list *list_of_ranges(struct recorder *recorder, enum snapshot_kind kind)
 {
-	return kind == SNAPSHOT_STOP	? &recorder->jobs.final_ranges
-	       : kind == SNAPSHOT_START ? &recorder->jobs.start_ranges
-					: &recorder->jobs.interval_ranges;
+	return kind == SNAPSHOT_STOP	? &recorder->jobs.memory->final_ranges
+	       : kind == SNAPSHOT_START ? &recorder->jobs.memory->start_ranges
+					: &recorder->jobs.memory->interval_ranges;
 }
 
 /* Adds ranges for this process, in place of those of an earlier attempt. Opens its pagemap now, because an exec before
@@ -296,7 +298,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	/* A snapshot that only checks the maps does not describe the process, so an exec still requires another one. */
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
-	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && !recorder->jobs.start_pages_read) ||
+	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && !recorder->jobs.memory->start_pages_read) ||
 	    (kind == SNAPSHOT_INTERVAL && recorder->options->snapshot_interval_ns)) {
 		if (!begin_ranges(&reading))
 			return &error_no_memory;

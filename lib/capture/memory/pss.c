@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/procfs/pss.h"
+#include "capture/memory/pss.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,10 +8,11 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
+#include "capture/memory/residency.h"
+#include "capture/recorder/recorder.h"
+#include "capture/recorder/ring-reader.h"
 
 #define PAGE_NS 60 /* of a 4 KiB page, if nothing is known about the process: with some margin */
 #define PAGE_BYTES 4096
@@ -142,10 +143,11 @@ struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, u
 	for (size_t i = 0; i < processes->items.count; i++)
 		count += !processes->items.items[i]->ended && processes->items.items[i]->resident_bytes;
 	/* Once one process is left, it shares less than the latest reading says. */
-	reading.shares = count >= 2 || recorder->jobs.pss_processes >= 2 || (last && recorder->jobs.pss_processes);
-	if (!last && (!reading.shares || clock_now_ns() < recorder->jobs.pss_next_ns))
+	reading.shares =
+	    count >= 2 || recorder->jobs.memory->pss_processes >= 2 || (last && recorder->jobs.memory->pss_processes);
+	if (!last && (!reading.shares || clock_now_ns() < recorder->jobs.memory->pss_next_ns))
 		return NULL;
-	recorder->jobs.pss_processes = reading.shares ? count : 0;
+	recorder->jobs.memory->pss_processes = reading.shares ? count : 0;
 	for (size_t i = 0; !error && i < processes->items.count; i++) {
 		struct traced_process *process = processes->items.items[i];
 
@@ -157,8 +159,8 @@ struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, u
 			error = read_process(recorder, process, &reading);
 	}
 	if (!error && count > 1 && !reading.incomplete &&
-	    !vector_push(&recorder->jobs.resident_series.pss_sums, reading.sum))
+	    !vector_push(&recorder->jobs.memory->resident_series.pss_sums, reading.sum))
 		error = &error_no_memory;
-	recorder->jobs.pss_next_ns = clock_now_ns() + PSS_COST_SHARE * reading.spent_ns;
+	recorder->jobs.memory->pss_next_ns = clock_now_ns() + PSS_COST_SHARE * reading.spent_ns;
 	return error;
 }

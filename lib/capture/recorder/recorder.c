@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Functions that all parts of the recorder use: messages, failures, and appending records, including the recorder's
  * own. */
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "trace/format/format.h"
 
 uint64_t recorder_end_ns(const struct recorder *recorder)
@@ -231,20 +231,4 @@ struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, ui
 	if (control_group)
 		buffer_put(&record, control_group, strlen(control_group) + 1);
 	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
-}
-
-void process_ranges_list_drop_last(process_ranges_list *list)
-{
-	struct process_ranges *last = &list->items[--list->count];
-
-	if (last->pagemap >= 0)
-		close(last->pagemap);
-	vector_deinit(&last->ranges);
-}
-
-void process_ranges_list_deinit(process_ranges_list *list)
-{
-	while (list->count)
-		process_ranges_list_drop_last(list);
-	vector_deinit(list);
 }

@@ -7,15 +7,12 @@
 #ifndef CAPTURE_PERF_LARGE_DUMPS_H
 #define CAPTURE_PERF_LARGE_DUMPS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/errors.h"
-#include "base/vector.h"
 
-struct attachment;
 struct recorder;
 
 #define LARGE_DUMPS_RATE 1000  /* sustained rate of calls a second up to which large dumps are on */
@@ -55,20 +52,5 @@ struct mmt_error *large_dumps_step(struct recorder *recorder) MMT_MUST_CHECK;
  * recording. */
 struct mmt_error *large_dumps_begin(struct recorder *recorder) MMT_MUST_CHECK;
 void large_dumps_end(struct recorder *recorder);
-
-/* The thread that switches the events of large dumps on or off. */
-struct event_switch {
-	VECTOR(int) fds;
-	pthread_t thread;
-	bool has_thread, on;
-	/* Both are read and written atomically. */
-	bool is_complete; /* every event has been switched */
-	bool has_ended;	  /* the thread has ended, whether complete or not */
-	bool must_end;
-};
-
-/* Stops switching early and waits for the thread, so that only some events may have been switched. Call this before
- * closing descriptors. */
-void attach_end_switch(struct attachment *attachment);
 
 #endif

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/procfs/memory-limits.h"
+#include "capture/memory/memory-limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
+#include "capture/memory/residency.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 
 static struct memory_limit *limit_of(struct memory_limit limits[NOTE_LIMITS], enum note_kind kind)
 {
@@ -102,13 +103,13 @@ struct mmt_error *limits_note_process(struct recorder *recorder, pid_t pid)
 
 struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns)
 {
-	struct memory_limit limits[NOTE_LIMITS], *noted = recorder->jobs.machine_limits;
+	struct memory_limit limits[NOTE_LIMITS], *noted = recorder->jobs.memory->machine_limits;
 	CLEANUP(free) char *text = NULL;
 	struct mmt_error *error;
 
 	if (text_file_read(-1, "/proc/meminfo", &text) < 0)
 		return NULL;
-	if (!recorder->jobs.resident_series.begin_ns)
+	if (!recorder->jobs.memory->resident_series.begin_ns)
 		clear(noted);
 	clear(limits);
 	limits_parse_machine(text, text_file_number(-1, "/proc/sys/vm/overcommit_memory", -1), limits);

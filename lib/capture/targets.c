@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds and attaches to the processes, threads and children that exist when recording starts. process-events.c follows
  * those that start later. */
-#include "capture/process/targets.h"
+#include "capture/targets.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -16,10 +16,11 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "capture/perf/scope.h"
-#include "capture/perf/clock.h"
-#include "capture/ring-reader.h"
+#include "capture/procfs/clock.h"
+#include "capture/record-loop.h"
+#include "capture/recorder/ring-reader.h"
 #include "capture/procfs/proc.h"
-#include "capture/scheduling-priority.h"
+#include "capture/procfs/scheduling-priority.h"
 
 #define PASS_PAUSE_MICROSECONDS 1000 /* lets new threads run and report inherited events */
 #define WARNINGS_MAX 8
@@ -448,9 +449,9 @@ static struct mmt_error *scan_processes(struct recorder *recorder, bool all, str
 /* Handles everything that is in the rings now. The second drain resolves what the first one noted. */
 static struct mmt_error *drain_twice(struct recorder *recorder)
 {
-	struct mmt_error *error = process_events_drain(recorder);
+	struct mmt_error *error = loop_drain(recorder);
 
-	return error ? error : process_events_drain(recorder);
+	return error ? error : loop_drain(recorder);
 }
 
 static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, const struct listed_thread *thread)
@@ -851,7 +852,7 @@ static struct mmt_error *check_cgroup(struct recorder *recorder)
 
 struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 {
-	struct mmt_error *error = cpu_hotplug_check(recorder);
+	struct mmt_error *error = ring_reader_check_cpus(recorder);
 
 	return error ? error : check_cgroup(recorder);
 }

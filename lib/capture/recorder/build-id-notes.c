@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/build-id-notes.h"
+#include "capture/recorder/build-id-notes.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include "base/strings.h"
 #include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
+#include "capture/recorder/recorder.h"
+#include "capture/recorder/ring-reader.h"
 #include "trace/format/format.h"
 
 #define HEAD_BYTES 4096 /* The ELF header and the program headers must lie in the first HEAD_BYTES of a file. */

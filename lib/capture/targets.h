@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds the processes and threads to record, including existing children, and attaches to them while they create
  * others. mmt_find_processes() finds processes by name. */
-#ifndef CAPTURE_PROCESS_TARGETS_H
-#define CAPTURE_PROCESS_TARGETS_H
+#ifndef CAPTURE_TARGETS_H
+#define CAPTURE_TARGETS_H
 
 #include "base/errors.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 
 /* Chooses the scope for the options: see scope.h. The command, if any, need not have been started. */
 struct mmt_error *targets_choose_scope(struct recorder *recorder) MMT_MUST_CHECK;

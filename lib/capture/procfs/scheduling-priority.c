@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/scheduling-priority.h"
+#include "capture/procfs/scheduling-priority.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 
 static bool set_policy(int policy, int realtime_priority)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Handles the records of the ring buffers, and lets jobs and waits run beside a thread that reads them. ring-buffers.c
  * takes the records out of the buffers. */
-#include "capture/ring-reader.h"
+#include "capture/recorder/ring-reader.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,11 +12,11 @@
 #include "base/bytes.h"
 #include "base/api.h"
 #include "base/syscall-table.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 #include "capture/process/process-table.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 #include "capture/procfs/proc.h"
-#include "capture/scheduling-priority.h"
+#include "capture/procfs/scheduling-priority.h"
 #include "trace/format/sample-layout.h"
 
 #define SAMPLE_ID_OFFSET 8
@@ -646,6 +646,33 @@ void ring_reader_end_wait(struct recorder *recorder)
 	errno = before;
 }
 
+static void begin_wait(void *recorder)
+{
+	ring_reader_begin_wait(recorder);
+}
+
+static void end_wait(void *recorder)
+{
+	ring_reader_end_wait(recorder);
+}
+
+static void pass_warning(void *recorder, const char *text)
+{
+	recorder_message(recorder, true, "%s", text);
+}
+
+struct mmt_error *ring_reader_start_helper(struct recorder *recorder)
+{
+	const struct blocking_host host = {.context = recorder,
+					   .stop_fd = recorder->options->stop_fd,
+					   .raise_nice = recorder->priority.has_nice,
+					   .begin_wait = begin_wait,
+					   .end_wait = end_wait,
+					   .warn = pass_warning};
+
+	return blocking_calls_start(&recorder->calls, &host);
+}
+
 void ring_reader_end(struct recorder *recorder)
 {
 	struct ring_thread *thread = &recorder->reader.thread;
@@ -674,5 +701,87 @@ struct mmt_error *ring_reader_read_file(struct recorder *recorder, uint64_t plac
 		error = ring_reader_give_way(recorder);
 	}
 	*size_ret = length;
+	return error;
+}
+
+#define STOPPED_CHECK_NS 1000000000ULL
+
+/*
+ * Opens events on CPUs that have come online. Such a CPU has no events from the time when it comes online until this
+ * call, and calls made there in between are missing. So the summary counts it as missed, although it is recorded from
+ * now on.
+ */
+static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
+{
+	struct mmt_error *error = NULL;
+	bool ok = true;
+	int cpu;
+
+	/* The recording has stopped: new events would only fill a ring that is no longer read. */
+	if (recorder->stop_ns)
+		return NULL;
+	while (ok && !error && cpu_watch_pop_online(&recorder->reader.cpus, online, &cpu)) {
+		bool gone;
+
+		error = attach_cpu_later(&recorder->reader.attachment, cpu, &gone);
+		if (gone)
+			ok = cpu_watch_add_without_events(&recorder->reader.cpus, cpu);
+		if (gone)
+			break;
+	}
+	if (error)
+		recorder_message(recorder, true, "calls on CPU %d are not recorded: %s", cpu,
+				 mmt_error_get_message(error));
+	mmt_error_destroy(error);
+	return ok ? NULL : &error_no_memory;
+}
+
+/* Warns once about CPUs whose events are missing. */
+static void warn_of_cpus(struct recorder *recorder)
+{
+	if (!recorder->summary.missed_cpus && recorder->reader.cpus.missed.count)
+		recorder_message(recorder, true,
+				 "CPU %d came online during recording: some or all of its events are missing",
+				 recorder->reader.cpus.missed.items[0]);
+	recorder->summary.missed_cpus = recorder->reader.cpus.missed.count;
+}
+
+/* Finds CPUs that went offline and came back between two checks. Each check interrupts every CPU, so checks are rare.
+ * The last check is made when recording stops. */
+static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *stopped)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct mmt_error *error;
+
+	if (!recorder->stop_ns && now_ns - recorder->reader.cpus.stopped_check_ns < STOPPED_CHECK_NS)
+		return NULL;
+	recorder->reader.cpus.stopped_check_ns = now_ns;
+	error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
+	/* When recording stops, check twice: a CPU may have run since the previous check and gone offline after that,
+	 * and no later check would notice. */
+	if (!error && recorder->stop_ns)
+		error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
+	return error;
+}
+
+/* If the list of CPUs cannot be read, nothing is checked. */
+struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
+{
+	cpu_list online = {0}, stopped = {0};
+	struct mmt_error *error = find_stopped_cpus(recorder, &stopped);
+	bool ok = !error;
+
+	if (ok)
+		error = cpus_list_online(&online);
+	if (ok && !error)
+		ok = cpu_watch_note(&recorder->reader.cpus, &recorder->reader.rings.cpus, &online,
+				    recorder->summary.on_cpus) &&
+		     cpu_watch_note_stopped(&recorder->reader.cpus, &stopped, &online);
+	mmt_error_destroy(error);
+	recorder->reader.cpus.checked_ns = clock_now_ns();
+	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
+	vector_deinit(&online);
+	vector_deinit(&stopped);
+	warn_of_cpus(recorder);
 	return error;
 }

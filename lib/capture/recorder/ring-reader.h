@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ring reader: reads the ring buffers into the file, and parses only what the recorder itself needs to know. */
-#ifndef CAPTURE_RING_READER_H
-#define CAPTURE_RING_READER_H
+#ifndef CAPTURE_RECORDER_RING_READER_H
+#define CAPTURE_RECORDER_RING_READER_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,11 +12,11 @@
 #include "base/vector.h"
 #include "capture/perf/attach.h"
 #include "capture/perf/cpu-hotplug.h"
-#include "capture/perf/large-dumps.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
 #include "capture/perf/scope.h"
 #include "capture/process/process-table.h"
+#include "capture/recorder/large-dumps.h"
 
 struct recorder;
 
@@ -61,7 +61,7 @@ struct ring_reader {
 /*
  * Reads every ring up to its present head. Nothing is written while recorder->writing is unset, or for records before
  * start_ns; records after stop_ns are skipped. Process events (fork, exec, exit, mapping) are queued: the process
- * table, modules, jitdumps and JIT code do not change, and no job is called. Only process_events_drain() and the thread
+ * table, modules, jitdumps and JIT code do not change, and no job is called. Only loop_drain() and the thread
  * of the ring reader call this; test/lint/reentry.sh checks all of this.
  */
 struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
@@ -90,10 +90,16 @@ struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK
 void ring_reader_begin_wait(struct recorder *recorder);
 void ring_reader_end_wait(struct recorder *recorder);
 
+/* Starts the helper that makes blocking calls, during which the rings are read. */
+struct mmt_error *ring_reader_start_helper(struct recorder *recorder) MMT_MUST_CHECK;
+
 /* Reads up to `size` bytes from the start of a target's file in steps, and lets the ring reader work in between.
  * *size_ret: the number of bytes read. A read error counts as the end of the file. */
 struct mmt_error *ring_reader_read_file(struct recorder *recorder, uint64_t place, int fd, uint8_t *data, size_t size,
 					size_t *size_ret) MMT_MUST_CHECK;
+
+/* Opens events on CPUs that have come online, and notes that these CPUs had no events before. */
+struct mmt_error *ring_reader_check_cpus(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* The variable part of a sample, after the fixed fields. */
 struct ring_reader_sample {

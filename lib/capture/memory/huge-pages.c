@@ -10,10 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
-#include "capture/process/blocking-calls.h"
+#include "capture/procfs/clock.h"
+#include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/residency.h"
+#include "capture/memory/residency.h"
 
 /* Has the process a userfaultfd? Then reading memory that it discards at the same time could wait for its fault
  * handler. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/process/blocking-calls.h"
+#include "capture/procfs/blocking-calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +19,16 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
+#include "capture/procfs/helper-process.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder.h"
-#include "capture/ring-reader.h"
-#include "capture/runtimes/ask-runtime.h"
-#include "capture/scheduling-priority.h"
+#include "capture/procfs/scheduling-priority.h"
 
 #define PROCESS_BIT (1ull << 63)
 #define PATHS_BIT (1ull << 62)
 #define STOPPED_CALL_NS 200000000ULL /* shortest deadline then: a call that answers may wait for a CPU */
 #define STOPPED_LATE_NS 20000000ULL  /* ... once that time is used up */
-#define END_NS 200000000ULL	     /* for a helper that makes no call to exit */
+#define END_MILLISECONDS 200	     /* for a helper that makes no call to exit */
 #define MILLISECOND_NS 1000000ULL
 
 #define NO_ROOM (-2) /* a descriptor was sent, but too many are open */
@@ -115,14 +114,15 @@ static size_t make_call(blocking_function *run, const void *argument, int given,
 }
 
 /* The helper makes one call after the other, until the recorder closes its end of the socket. */
-_Noreturn static void serve(int socket, const struct priority *priority, pid_t recorder)
+static void serve(void *context, int socket, pid_t recorder)
 {
+	const struct blocking_host *host = context;
 	void *argument = malloc(BLOCKING_ARGUMENT_BYTES), *result = malloc(BLOCKING_RESULT_BYTES);
 	int none = -1;
 
 	if (!argument || !result || !helper_process_begin(&socket, &none, recorder))
 		_exit(1);
-	if (priority->has_nice)
+	if (host->raise_nice)
 		priority_raise_nice();
 	for (;;) {
 		struct request request;
@@ -145,31 +145,22 @@ _Noreturn static void serve(int socket, const struct priority *priority, pid_t r
 
 static bool start(struct blocking_calls *calls)
 {
-	pid_t recorder = getpid();
-	sigset_t all, before;
 	int ends[2];
+	pid_t child;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return false;
-	/* Only the recorder handles signals from the terminal. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	calls->child = fork();
-	if (calls->child == 0)
-		serve(ends[1], &calls->recorder->priority, recorder);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	close(ends[1]);
+	child = helper_process_start(ends, serve, &calls->host);
+	if (child < 0)
+		return false;
+	calls->child = child;
 	calls->socket = ends[0];
-	if (calls->child > 0)
-		return true;
-	close(ends[0]);
-	calls->child = 0;
-	return false;
+	return true;
 }
 
-struct mmt_error *blocking_calls_start(struct blocking_calls *calls, struct recorder *recorder)
+struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struct blocking_host *host)
 {
-	calls->recorder = recorder;
+	calls->host = *host;
 	return start(calls) ? NULL : error_system(errno, "cannot create a helper process (ulimit -u, pids.max)");
 }
 
@@ -179,19 +170,31 @@ static void reap(struct blocking_calls *calls)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < calls->blocked.count; i++) {
-		if (waitpid(calls->blocked.items[i].child, NULL, WNOHANG) == 0)
+		if (!helper_process_wait(calls->blocked.items[i].child, 0))
 			calls->blocked.items[kept++] = calls->blocked.items[i];
 	}
 	calls->blocked.count = kept;
 }
 
+__attribute__((format(printf, 2, 3))) static void report_warning(const struct blocking_calls *calls, const char *format,
+								 ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	calls->host.warn(calls->host.context, text);
+}
+
 static void report_helper(struct blocking_calls *calls, const char *fault)
 {
 	if (!calls->reported_helper)
-		recorder_message(calls->recorder, true,
-				 "a helper process that reads the mappings and files of recorded processes %s: some of "
-				 "these are missing",
-				 fault);
+		report_warning(calls,
+			       "a helper process that reads the mappings and files of recorded processes %s: some of "
+			       "these are missing",
+			       fault);
 	calls->reported_helper = true;
 }
 
@@ -221,16 +224,10 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 
 void blocking_calls_end(struct blocking_calls *calls)
 {
-	uint64_t end_ns = clock_now_ns() + END_NS;
-
 	if (calls->child) {
-		bool gone;
-
 		/* The helper exits when the socket is closed. */
 		close(calls->socket);
-		while (!(gone = waitpid(calls->child, NULL, WNOHANG) != 0) && clock_now_ns() < end_ns)
-			usleep(1000);
-		if (!gone)
+		if (!helper_process_wait(calls->child, END_MILLISECONDS))
 			kill(calls->child, SIGKILL);
 	}
 	reap(calls);
@@ -241,16 +238,16 @@ void blocking_calls_end(struct blocking_calls *calls)
 static void report(struct blocking_calls *calls, uint64_t place)
 {
 	if (place & PROCESS_BIT && !calls->reported_memory)
-		recorder_message(
-		    calls->recorder, true,
+		report_warning(
+		    calls,
 		    "process %d is stuck in the kernel, perhaps on a file system that does not answer: its mappings "
 		    "and resident pages cannot be read, and are missing if it stays so",
 		    (int)(uint32_t)place);
 	else if (!(place & PROCESS_BIT) && !calls->reported_files)
-		recorder_message(calls->recorder, true,
-				 "a file system of a recorded process does not answer: perf maps, jitdumps, build-ids "
-				 "and modules on it are missing (mount point: device %u:%u in /proc/PID/mountinfo)",
-				 major(place & ~PATHS_BIT), minor(place & ~PATHS_BIT));
+		report_warning(calls,
+			       "a file system of a recorded process does not answer: perf maps, jitdumps, build-ids "
+			       "and modules on it are missing (mount point: device %u:%u in /proc/PID/mountinfo)",
+			       major(place & ~PATHS_BIT), minor(place & ~PATHS_BIT));
 	*(place & PROCESS_BIT ? &calls->reported_memory : &calls->reported_files) = true;
 }
 
@@ -283,7 +280,7 @@ static uint64_t patience_ns(const struct blocking_calls *calls, uint64_t place, 
 static bool wait_for_answer(struct blocking_calls *calls, uint64_t place)
 {
 	struct pollfd items[] = {{.fd = calls->socket, .events = POLLIN},
-				 {.fd = calls->recorder->options->stop_fd, .events = POLLIN}};
+				 {.fd = calls->host.stop_fd, .events = POLLIN}};
 	uint64_t began_ns = clock_now_ns(), now_ns = began_ns, end_ns = now_ns + patience_ns(calls, place, false);
 	bool stopped = false;
 
@@ -335,7 +332,7 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 
 	call->opened = -1;
 	call->waited_ns = 0;
-	if (!calls || !calls->recorder) {
+	if (!calls || !calls->host.context) {
 		struct answer answer;
 
 		call->result_bytes =
@@ -348,9 +345,9 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 		errno = ETIMEDOUT;
 		return false;
 	}
-	ring_reader_begin_wait(calls->recorder);
+	calls->host.begin_wait(calls->host.context);
 	answered = ask(calls, call, &dead);
-	ring_reader_end_wait(calls->recorder);
+	calls->host.end_wait(calls->host.context);
 	if (answered)
 		return true;
 	if (dead) {
@@ -428,6 +425,18 @@ int target_file_find(struct blocking_calls *calls, uint64_t place, int directory
 	if (status_ret)
 		*status_ret = result.status;
 	return call.opened;
+}
+
+int target_directory_open(pid_t pid, const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	CLEANUP(close) int root = -1;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(pid));
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
 struct directory_argument {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/procfs/group-memory.h"
+#include "capture/memory/group-memory.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/perf/clock.h"
+#include "capture/procfs/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Snapshots: reads /proc/PID/maps and writes each line into the recording, with the time of the read() that returned
  * it. */
-#ifndef CAPTURE_PROCFS_SNAPSHOT_H
-#define CAPTURE_PROCFS_SNAPSHOT_H
+#ifndef CAPTURE_SNAPSHOT_H
+#define CAPTURE_SNAPSHOT_H
 
 #include "base/errors.h"
-#include "capture/recorder.h"
+#include "capture/recorder/recorder.h"
 
 /*
  * Takes a snapshot of a process. Each line gets the time before the read() that returned it. If the process is gone,

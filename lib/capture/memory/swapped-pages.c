@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* How much of each mapping is swapped out, from /proc/PID/smaps. residency.c finds the pages in the pagemap, which
  * shows no swapped shared memory, and before Linux 6.15 takes guard pages for swapped ones. */
-#include "capture/procfs/residency.h"
+#include "capture/memory/residency.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "capture/process/blocking-calls.h"
+#include "capture/procfs/blocking-calls.h"
 
 #define CHUNK_BYTES 16384
 

@@ -19,7 +19,15 @@
 #include "base/errors.h"
 #include "base/vector.h"
 
-struct recorder;
+/* What the calls need of the recorder. */
+struct blocking_host {
+	void *context;
+	int stop_fd;
+	bool raise_nice; /* of helpers */
+	/* Lets the rings be read while a helper makes a call. */
+	void (*begin_wait)(void *context), (*end_wait)(void *context);
+	void (*warn)(void *context, const char *text);
+};
 
 #define BLOCKING_ARGUMENT_BYTES 8192
 #define BLOCKING_RESULT_BYTES (64u << 10)
@@ -40,7 +48,7 @@ struct blocked_place {
 
 /* Zeroed: the calling process makes the calls itself. */
 struct blocking_calls {
-	struct recorder *recorder;
+	struct blocking_host host;
 	pid_t child;	   /* 0: none */
 	int socket;	   /* to the child */
 	uint64_t spent_ns; /* processor time of the helpers */
@@ -69,7 +77,7 @@ struct blocking_call {
 };
 
 /* Starts the helper, which stays until blocking_calls_end(). Call this after the scheduling priority was raised. */
-struct mmt_error *blocking_calls_start(struct blocking_calls *calls, struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struct blocking_host *host) MMT_MUST_CHECK;
 void blocking_calls_end(struct blocking_calls *calls);
 
 /* Makes the call, and lets the ring reader work meanwhile. False: no answer; errno is ETIMEDOUT. `calls` may be NULL.
@@ -103,6 +111,9 @@ int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *p
 /* Returns a new descriptor of the regular file to which this O_PATH descriptor belongs, or -1. Only for functions that
  * the helper runs. */
 int target_file_reopen(int given);
+
+/* Opens a directory (O_PATH) by its path in the root directory of the process; -1: it cannot be opened. */
+int target_directory_open(pid_t pid, const char *path);
 
 bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The state of a recording in progress, shared by the files of lib/capture. */
-#ifndef CAPTURE_RECORDER_H
-#define CAPTURE_RECORDER_H
+#ifndef CAPTURE_RECORDER_RECORDER_H
+#define CAPTURE_RECORDER_RECORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,39 +12,16 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/jit-code/jit-reader.h"
-#include "capture/build-id-notes.h"
-#include "capture/perf/clock.h"
-#include "capture/procfs/group-memory.h"
-#include "capture/procfs/memory-limits.h"
-#include "capture/procfs/proc.h"
-#include "capture/procfs/pss.h"
-#include "capture/procfs/residency.h"
-#include "capture/process/blocking-calls.h"
+#include "capture/recorder/build-id-notes.h"
+#include "capture/procfs/clock.h"
+#include "capture/procfs/blocking-calls.h"
 #include "capture/process/command.h"
-#include "capture/process/process-events.h"
+#include "capture/recorder/process-events.h"
 #include "capture/process/process-table.h"
-#include "capture/ring-reader.h"
-#include "capture/runtimes/ask-runtime.h"
-#include "capture/runtimes/jit-files.h"
-#include "capture/scheduling-priority.h"
+#include "capture/recorder/ring-reader.h"
+#include "capture/procfs/scheduling-priority.h"
 #include "trace/format/architecture.h"
-#include "trace/sections/copies.h"
-#include "trace/sections/runtime-options.h"
-#include "trace/sections/sections.h"
 #include "trace/write/writer.h"
-
-struct process_ranges {
-	pid_t pid;
-	int pagemap; /* of the program that the ranges belong to, opened with the snapshot; below 0: a negative errno */
-	VECTOR(struct mapped_range) ranges; /* of the first or the last snapshot */
-};
-
-typedef VECTOR(struct process_ranges) process_ranges_list;
-
-void process_ranges_list_drop_last(process_ranges_list *list);
-
-void process_ranges_list_deinit(process_ranges_list *list);
 
 /* The number of children of a target that are not recorded. */
 struct unrecorded_children {
@@ -62,35 +39,14 @@ typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
 struct jobs {
 	struct build_id_notes build_ids;
 	struct kept_modules kept_modules;
-	struct jitdump_notes jitdumps;
-	struct jit_reader jit_reader;
 
-	uint64_t snapshot_lines;	    /* lines of all snapshots so far */
 	struct time_budget children_budget; /* for first snapshots of children */
-	process_ranges_list final_ranges;   /* ranges of the STOP snapshots */
-	process_ranges_list
-	    start_ranges; /* ranges of the START snapshots of targets, until their resident pages are read */
-	process_ranges_list
-	    interval_ranges; /* ranges of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
+	uint64_t piece_bytes;		    /* bytes of incremental metadata written so far */
 
-	struct group_memory group_memory; /* of the recorded control group */
-	struct resident_series resident_series;
-	struct memory_limit machine_limits[NOTE_LIMITS]; /* as noted last */
-	uint64_t pss_next_ns;				 /* when Pss is read again */
-	size_t pss_processes;				 /* in the latest reading of Pss; 0: there was none */
-	process_residencies start_residency, start_shared;
-	bool start_pages_read;	 /* or left out: processes that are found later do not get there */
-	uint64_t huge_spent_ns;	 /* time spent on samples of huge pages; at most LIMIT_HUGE_SAMPLES_NS */
-	uint64_t smaps_spent_ns; /* time spent on smaps; at most about SMAPS_NS_MAX */
-	uint32_t page_readings;	 /* how often resident pages were read since the start */
-	bool residency_reported;
-
-	struct unasked unknown_runtimes, ended_runtimes; /* with --ask-runtime: processes whose runtime was not asked */
-	struct unasked old_maps;		   /* processes that started after their perf map had been written */
-	VECTOR(struct perf_map_copy) earlier_maps; /* perf maps of programs that ended with an exec */
-	struct runtime_options options;		   /* of the programs of recorded processes */
-	uint64_t perf_map_bytes;		   /* copied so far; at most LIMIT_RECORDED_PERF_MAPS_BYTES */
-	uint64_t piece_bytes;			   /* bytes of incremental metadata written so far */
+	/* The state of the jobs in these folders. */
+	struct memory_jobs *memory;
+	struct runtime_jobs *runtimes;
+	struct jit_reader *jit_reader;
 };
 
 /*

@@ -11,6 +11,9 @@
 
 #include "base/errors.h"
 #include "base/vector.h"
+#include "capture/memory/group-memory.h"
+#include "capture/memory/memory-limits.h"
+#include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
 struct mapped_range {
@@ -173,5 +176,37 @@ enum huge_setting huge_pages_setting(void);
 /* Samples the huge pages in huge->runs and sets huge->sampling and huge->samples. `end_ns`: when to stop. */
 struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, uint64_t end_ns,
 				    struct process_huge_pages *huge) MMT_MUST_CHECK;
+
+struct process_ranges {
+	pid_t pid;
+	int pagemap; /* of the program that the ranges belong to, opened with the snapshot; below 0: a negative errno */
+	VECTOR(struct mapped_range) ranges; /* of the first or the last snapshot */
+};
+
+typedef VECTOR(struct process_ranges) process_ranges_list;
+
+void process_ranges_list_drop_last(process_ranges_list *list);
+
+void process_ranges_list_deinit(process_ranges_list *list);
+
+/* The state of the jobs of this folder. */
+struct memory_jobs {
+	uint64_t snapshot_lines;	     /* lines of all snapshots so far */
+	process_ranges_list final_ranges;    /* ranges of the STOP snapshots */
+	process_ranges_list start_ranges;    /* of the START snapshots of targets, until their pages are read */
+	process_ranges_list interval_ranges; /* of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
+
+	struct group_memory group_memory; /* of the recorded control group */
+	struct resident_series resident_series;
+	struct memory_limit machine_limits[NOTE_LIMITS]; /* as noted last */
+	uint64_t pss_next_ns;				 /* when Pss is read again */
+	size_t pss_processes;				 /* in the latest reading of Pss; 0: there was none */
+	process_residencies start_residency, start_shared;
+	bool start_pages_read;	 /* or left out: processes that are found later do not get there */
+	uint64_t huge_spent_ns;	 /* time spent on samples of huge pages; at most LIMIT_HUGE_SAMPLES_NS */
+	uint64_t smaps_spent_ns; /* time spent on smaps; at most about SMAPS_NS_MAX */
+	uint32_t page_readings;	 /* how often resident pages were read since the start */
+	bool residency_reported;
+};
 
 #endif

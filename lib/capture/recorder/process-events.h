@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The process events: forks, execs, exits and mappings of the recorded processes. The ring reader puts them into a
- * queue, and the record loop applies them to the process table. A forked child is added to the recording here.
+ * queue, and the record loop applies them to the process table.
  *
  * The rings must be read during slow jobs: reading the maps of a large process takes seconds. So reading the rings must
  * not change any state that a job uses. Effects of a record on the process table, JIT code and modules wait in this
@@ -44,8 +44,10 @@ struct process_event {
 	size_t path; /* offset into the paths of the queue */
 };
 
-/* Zero-initialise an empty queue. */
+/* Zero-initialise an empty queue, apart from `knows_code`. */
 struct process_events {
+	/* Is JIT code of this process recorded? */
+	bool (*knows_code)(const struct recorder *recorder, pid_t pid);
 	VECTOR(struct process_event) items;
 	VECTOR(char) paths;
 	struct map
@@ -63,12 +65,5 @@ struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid,
 
 /* Will an event in the queue cause a snapshot of this process? */
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
-
-/* Applies all events and empties the queue. Adds processes; pointers to existing entries of the process table stay
- * valid. */
-struct mmt_error *process_events_apply(struct recorder *recorder) MMT_MUST_CHECK;
-
-/* Drains the rings: reads them and applies the events found. Only the loop calls this, between two jobs. */
-struct mmt_error *process_events_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif
