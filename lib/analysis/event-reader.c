@@ -7,7 +7,7 @@
 
 #include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "base/api.h"
 #include "base/errors.h"
 #include "base/vector.h"
@@ -501,14 +501,14 @@ static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct m
 
 static struct mmt_error *name_frames(struct event_stacks *stacks, uint32_t stack)
 {
-	struct code_view *code = stacks->replay.code;
+	struct resolver *code = stacks->replay.code;
 	size_t count;
-	const uint32_t *numbers = code_view_stack(code, stack, &count, &stacks->stack.end);
+	const uint32_t *numbers = resolver_stack(code, stack, &count, &stacks->stack.end);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct mmt_frame *names;
 		size_t name_count;
-		struct mmt_error *error = code_view_names(code, numbers[i], &names, &name_count);
+		struct mmt_error *error = resolver_names(code, numbers[i], &names, &name_count);
 
 		if (error)
 			return error;

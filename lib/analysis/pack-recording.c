@@ -14,7 +14,7 @@
 
 #include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/map.h"
@@ -28,8 +28,8 @@
 
 struct pack_stacks {
 	struct stack_numbers numbers;
-	struct code_view *code;	  /* during the pass; NULL: the input is a packed recording */
-	struct intern callchains; /* as code_view_keep_callchains() makes them; stack number 0: none */
+	struct resolver *code;	  /* during the pass; NULL: the input is a packed recording */
+	struct intern callchains; /* as resolver_keep_callchains() makes them; stack number 0: none */
 	struct packed_stacks resolved;
 };
 
@@ -46,7 +46,7 @@ static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t s
 	struct pack_stacks *stacks = context;
 	const uint64_t packed[] = {stack + 1}; /* the sample keeps its callchain */
 	uint32_t number =
-	    stacks->code ? code_view_callchain(stacks->code) : intern_put(&stacks->callchains, packed, sizeof(packed));
+	    stacks->code ? resolver_callchain(stacks->code) : intern_put(&stacks->callchains, packed, sizeof(packed));
 
 	if (number == INTERN_NONE)
 		return &error_no_memory;
@@ -112,15 +112,15 @@ static bool resolve_name(struct packed_stacks *resolved, const struct mmt_frame 
 }
 
 /* Resolve all frames up to this one: frame numbers follow the order of the stacks. */
-static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_view *code, uint32_t last)
+static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct resolver *code, uint32_t last)
 {
 	while (stacks->resolved.frames.count <= last) {
 		uint32_t number = (uint32_t)stacks->resolved.frames.count;
 		struct packed_frame frame = {.first_name = (uint32_t)stacks->resolved.names.count,
-					     .process = code_view_frame_process(code, number)};
+					     .process = resolver_frame_process(code, number)};
 		const struct mmt_frame *names;
 		size_t count;
-		struct mmt_error *error = code_view_names(code, number, &names, &count);
+		struct mmt_error *error = resolver_names(code, number, &names, &count);
 
 		if (error)
 			return error;
@@ -139,7 +139,7 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 {
 	enum mmt_stack_end end;
 	size_t count;
-	const uint32_t *frames = code_view_stack(replay->code, number, &count, &end);
+	const uint32_t *frames = resolver_stack(replay->code, number, &count, &end);
 	struct packed_stack stack = {.end = number == replay->lost_stack ? WIRE_STACK_END_LOST : wire_stack_end(end),
 				     .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
 				     .frame_count = (uint32_t)count};
@@ -164,7 +164,7 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 	char *missing;
 
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
+		struct jit_code_state code = resolver_jit(replay->code, (uint32_t)i);
 		struct packed_process process = {.has_perf_map = code.names.has_perf_map,
 						 .has_jitdump = code.names.has_jitdump,
 						 .other_clock = code.names.other_clock,
@@ -180,7 +180,7 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 		    !vector_push(&resolved->processes, process))
 			return &error_no_memory;
 	}
-	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
+	while ((path = resolver_unusable(replay->code, &position, &state, &missing))) {
 		CLEANUP(free) char *part = missing;
 		struct packed_module module = {.state = wire_program_state(state)};
 
@@ -201,10 +201,10 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 	replay->watch = (struct replay_watch){.no_stack = note_callchain, .stack = note_stack, .context = stacks};
 	if (!replay->metadata->packed) {
 		stacks->code = replay->code;
-		code_view_keep_callchains(replay->code, &stacks->callchains);
+		resolver_keep_callchains(replay->code, &stacks->callchains);
 	}
 	error = replay_run(replay);
-	for (size_t i = 0; !error && i < code_view_stack_count(replay->code); i++)
+	for (size_t i = 0; !error && i < resolver_stack_count(replay->code); i++)
 		error = resolve_stack(stacks, replay, (uint32_t)i);
 	return error ? error : resolve_facts(&stacks->resolved, replay);
 }

@@ -12,7 +12,7 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "analysis/replay/replay.h"
 #include "trace/read/ordered-records.h"
 #include "trace/format/sample-layout.h"
@@ -24,7 +24,7 @@
 static uint64_t events; /* samples */
 static double before;
 static bool leave_out_stacks;
-static double naming; /* processor time that code_view_names() has taken */
+static double naming; /* processor time that resolver_names() has taken */
 
 static void require(struct mmt_error *error)
 {
@@ -50,21 +50,21 @@ static void print_step(const char *name, double used)
 }
 
 /* The linker puts these two in place of the library's (see CMakeLists.txt); the types are the library's. */
-__typeof__(code_view_unwind) __real_code_view_unwind, __wrap_code_view_unwind;
-__typeof__(code_view_names) __real_code_view_names, __wrap_code_view_names;
+__typeof__(resolver_unwind) __real_resolver_unwind, __wrap_resolver_unwind;
+__typeof__(resolver_names) __real_resolver_names, __wrap_resolver_names;
 
-struct mmt_error *__wrap_code_view_unwind(struct code_view *view, const struct process *process,
-					  const struct event_stack *stack, uint32_t *stack_ret)
+struct mmt_error *__wrap_resolver_unwind(struct resolver *view, const struct process *process,
+					 const struct event_stack *stack, uint32_t *stack_ret)
 {
-	return leave_out_stacks ? code_view_no_stack(view, stack_ret)
-				: __real_code_view_unwind(view, process, stack, stack_ret);
+	return leave_out_stacks ? resolver_no_stack(view, stack_ret)
+				: __real_resolver_unwind(view, process, stack, stack_ret);
 }
 
-struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
-					 size_t *count_ret)
+struct mmt_error *__wrap_resolver_names(struct resolver *view, uint32_t frame, const struct mmt_frame **frames_ret,
+					size_t *count_ret)
 {
 	double start = seconds(CLOCK_THREAD_CPUTIME_ID);
-	struct mmt_error *error = __real_code_view_names(view, frame, frames_ret, count_ret);
+	struct mmt_error *error = __real_resolver_names(view, frame, frames_ret, count_ret);
 
 	naming += seconds(CLOCK_THREAD_CPUTIME_ID) - start;
 	return error;

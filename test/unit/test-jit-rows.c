@@ -6,7 +6,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
-#include "analysis/resolver/code-view-state.h"
+#include "analysis/resolver/resolver-state.h"
 #include "support/suite.h"
 
 enum { PID = 42, START = 0x1000, ELSEWHERE = 0x2000, FIRST_NS = 100, SECOND_NS = 200 };
@@ -144,19 +144,19 @@ END_TEST
 START_TEST(programs_that_share_a_copy)
 {
 	struct process_state state = {.pid = PID};
-	struct code_view *view;
+	struct resolver *resolver;
 	struct jit_rows *shared;
 
 	metadata.architecture = architecture_find("x86_64");
 	metadata.code.programs.items[0].until_ns = 1000;
-	ck_assert_ptr_null(code_view_create(&metadata, false, &view));
-	ck_assert(vector_push(&view->processes, state));
-	shared = code_view_jit_rows(view, 0, 0);
+	ck_assert_ptr_null(resolver_create(&metadata, false, &resolver));
+	ck_assert(vector_push(&resolver->processes, state));
+	shared = resolver_jit_rows(resolver, 0, 0);
 	ck_assert_ptr_nonnull(shared);
-	ck_assert_ptr_eq(code_view_jit_rows(view, 0, 500), shared);
-	ck_assert_ptr_eq(code_view_jit_rows(view, 0, 0), shared);
-	ck_assert_ptr_null(code_view_jit_rows(view, 0, 1000));
-	code_view_destroy(view);
+	ck_assert_ptr_eq(resolver_jit_rows(resolver, 0, 500), shared);
+	ck_assert_ptr_eq(resolver_jit_rows(resolver, 0, 0), shared);
+	ck_assert_ptr_null(resolver_jit_rows(resolver, 0, 1000));
+	resolver_destroy(resolver);
 }
 END_TEST
 
@@ -179,7 +179,7 @@ static struct space *map_code(uint32_t path)
 }
 
 /* Unwinds a stack whose first frame is between the two instructions of the function that change the stack pointer. */
-static bool is_doubtful(struct code_view *view, const struct process *process, uint64_t time_ns)
+static bool is_doubtful(struct resolver *resolver, const struct process *process, uint64_t time_ns)
 {
 	const uint64_t words[8] = {[3] = CALLER + 6};
 	struct event_stack stack = {.time_ns = time_ns,
@@ -193,10 +193,10 @@ static bool is_doubtful(struct code_view *view, const struct process *process, u
 
 	stack.registers.values[7] = STACK;
 	stack.registers.values[16] = CODE + 6;
-	ck_assert_ptr_null(code_view_unwind(view, process, &stack, &number));
-	(void)code_view_stack(view, number, &count, &end);
+	ck_assert_ptr_null(resolver_unwind(resolver, process, &stack, &number));
+	(void)resolver_stack(resolver, number, &count, &end);
 	ck_assert_uint_eq(count, 2);
-	return code_view_stack_is_doubtful(view, number);
+	return resolver_stack_is_doubtful(resolver, number);
 }
 
 /* The bytes of the first frame give the caller of a sample that was taken before they were written, but only as a
@@ -205,24 +205,24 @@ START_TEST(callers_by_later_code_are_doubtful)
 {
 	struct jit_code_program *program = metadata.code.programs.items;
 	struct process process = {.pid = PID};
-	struct code_view *view;
+	struct resolver *resolver;
 	uint32_t path;
 
 	metadata.architecture = architecture_find("x86_64");
 	ck_assert(jit_code_add(program, CODE, sizeof(frameless), put(frameless, sizeof(frameless))));
 	ck_assert(jit_code_add(program, CALLER, sizeof(frameless), put(frameless, sizeof(frameless))));
 	ck_assert(vector_push(&program->changes, ((struct jit_code_change){CODE, sizeof(frameless), SECOND_NS})));
-	ck_assert_ptr_null(code_view_create(&metadata, false, &view));
-	ck_assert_ptr_null(code_view_path(view, "//anon", &path));
+	ck_assert_ptr_null(resolver_create(&metadata, false, &resolver));
+	ck_assert_ptr_null(resolver_path(resolver, "//anon", &path));
 	process.space = map_code(path);
 	for (int i = 0; i < 2; i++) {
-		ck_assert(!is_doubtful(view, &process, SECOND_NS + 1));
-		ck_assert(code_view_jit(view, 0).code_replaced == (i > 0));
-		ck_assert(is_doubtful(view, &process, SECOND_NS));
-		ck_assert(code_view_jit(view, 0).code_replaced);
+		ck_assert(!is_doubtful(resolver, &process, SECOND_NS + 1));
+		ck_assert(resolver_jit(resolver, 0).code_replaced == (i > 0));
+		ck_assert(is_doubtful(resolver, &process, SECOND_NS));
+		ck_assert(resolver_jit(resolver, 0).code_replaced);
 	}
 	space_destroy(process.space);
-	code_view_destroy(view);
+	resolver_destroy(resolver);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "analysis/report/stack-identity.h"
 #include "analysis/report/stack-origin.h"
 #include "support/report-file.h"
@@ -21,7 +21,7 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 
 /* The linker replaces the library's own functions by these, which have the same types. */
 __typeof__(identity_of_frame) __real_identity_of_frame, __wrap_identity_of_frame;
-__typeof__(code_view_names) __real_code_view_names, __wrap_code_view_names;
+__typeof__(resolver_names) __real_resolver_names, __wrap_resolver_names;
 __typeof__(origin_find) __real_origin_find, __wrap_origin_find;
 __typeof__(origin_is_c_library) __real_origin_is_c_library, __wrap_origin_is_c_library;
 
@@ -42,16 +42,16 @@ bool __wrap_origin_is_c_library(const struct mmt_frame *frame)
 	return __real_origin_is_c_library(frame);
 }
 
-struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
-					 size_t *count_ret)
+struct mmt_error *__wrap_resolver_names(struct resolver *view, uint32_t frame, const struct mmt_frame **frames_ret,
+					size_t *count_ret)
 {
-	struct mmt_error *error = __real_code_view_names(view, frame, frames_ret, count_ret);
+	struct mmt_error *error = __real_resolver_names(view, frame, frames_ret, count_ret);
 	const struct mmt_frame *again;
 	size_t count;
 
 	names_asked++;
 	if (!error)
-		error = __real_code_view_names(view, frame, &again, &count);
+		error = __real_resolver_names(view, frame, &again, &count);
 	if (!error)
 		names_changed += again != *frames_ret || count != *count_ret;
 	return error;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
 
-#include "analysis/resolver/code-view-state.h"
+#include "analysis/resolver/resolver-state.h"
 #include "support/suite.h"
 
 START_TEST(equal_stacks_have_equal_numbers)

@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "support/suite.h"
 
 /* The numbers in mmtrace-file(5): recordings with these numbers exist. */

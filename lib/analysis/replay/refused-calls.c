@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "base/limits.h"
 #include "base/syscall-table.h"
 #include "trace/format/format.h"

@@ -54,7 +54,7 @@ static struct mmt_error *unwind_and_credit(struct replay *replay, const struct o
 {
 	uint32_t number = 0;
 	struct mmt_error *error =
-	    code_view_unwind(replay->code, processes_at(replay->processes, outcome->process), stack, &number);
+	    resolver_unwind(replay->code, processes_at(replay->processes, outcome->process), stack, &number);
 
 	return error ? error : credit(replay, outcome, number);
 }
@@ -167,7 +167,7 @@ static struct mmt_error *credit_in_turn(struct replay *replay, const struct outc
 
 	if (!stack->delay || !may_wait(replay, turn))
 		return unwind_and_credit(replay, outcome, stack);
-	error = code_view_unwind(replay->code, processes_at(replay->processes, outcome->process), stack, &number);
+	error = resolver_unwind(replay->code, processes_at(replay->processes, outcome->process), stack, &number);
 	if (error)
 		return error;
 	waiting = malloc(sizeof(*waiting));
@@ -263,7 +263,7 @@ static bool has_failed(const struct event *event)
 static uint32_t kind_of(const struct replay *replay, const struct space_interval *interval)
 {
 	enum mmt_class class =
-	    classes_of_interval(interval, code_view_path_name(replay->code, interval->attributes.path));
+	    classes_of_interval(interval, resolver_path_name(replay->code, interval->attributes.path));
 
 	return classes_kind(class, interval);
 }
@@ -363,7 +363,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		return error;
 	}
 	joined = event_stack_join(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
-	error = code_view_unwind(replay->code, process, &joined, &stack);
+	error = resolver_unwind(replay->code, process, &joined, &stack);
 	if (!error)
 		error = notify_stack(replay, outcome, stack);
 	outcome->unwound = true;

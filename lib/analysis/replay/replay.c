@@ -255,9 +255,9 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	if (!error)
 		error = processes_create(&spaces, &replay->processes);
 	if (!error)
-		error = code_view_create(replay->metadata, !options->report->no_demangle, &replay->code);
+		error = resolver_create(replay->metadata, !options->report->no_demangle, &replay->code);
 	if (!error)
-		error = code_view_lost_stack(replay->code, &replay->lost_stack);
+		error = resolver_lost_stack(replay->code, &replay->lost_stack);
 	return error;
 }
 
@@ -317,7 +317,7 @@ void replay_deinit(struct replay *replay)
 	lost_events_deinit(&replay->lost_dumps);
 	setuid_execs_deinit(&replay->setuid_execs);
 	arena_deinit(&replay->arena);
-	code_view_destroy(replay->code); /* late, because it allocates memory for names */
+	resolver_destroy(replay->code); /* late, because it allocates memory for names */
 	reader_close(replay->reader);
 	*replay = (struct replay){0};
 }
@@ -446,7 +446,7 @@ static struct mmt_error *replay_mmap2_describe(struct replay *replay, const stru
 					       struct space_attributes *attributes_ret)
 {
 	uint32_t path;
-	struct mmt_error *error = code_view_path(replay->code, mapping->path, &path);
+	struct mmt_error *error = resolver_path(replay->code, mapping->path, &path);
 
 	if (error)
 		return error;

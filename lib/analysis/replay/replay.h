@@ -13,7 +13,7 @@
 #include "analysis/replay/lost-events.h"
 #include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "base/arena.h"
 #include "base/errors.h"
 #include "base/map.h"
@@ -80,7 +80,7 @@ struct replay {
 	struct reader *reader;
 	const struct reader_metadata *metadata;
 	struct processes *processes;
-	struct code_view *code;
+	struct resolver *code;
 	struct ledger ledger;
 	struct notes notes;
 	struct window window;			     /* to_ns UINT64_MAX: to the end of the recording */

@@ -8,7 +8,7 @@
 #include "analysis/report/classes.h"
 #include "analysis/report/row-verdicts.h"
 #include "analysis/resolver/known-runtimes.h"
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "base/limits.h"
 #include "base/map.h"
 
@@ -59,7 +59,7 @@ static uint64_t make_key(const struct replay *replay, const struct space_interva
 		return key | ARENA_BIT;
 	return key | kind |
 	       (uint64_t)heap_finder_ask(heaps, interval, memory_class,
-					 path ? code_view_path_name(replay->code, path) : "")
+					 path ? resolver_path_name(replay->code, path) : "")
 		   << HEAP_SHIFT;
 }
 
@@ -73,11 +73,11 @@ static bool is_older(const struct replay *replay, const struct space_interval *i
 
 struct heap_finder growth_parts_find_heaps(const struct replay *replay, const struct process *process)
 {
-	const struct runtime *runtime = code_view_runtime(replay->code, process->space);
+	const struct runtime *runtime = resolver_runtime(replay->code, process->space);
 
-	if (!runtime && classes_may_have_go_heap(process->space) && code_view_is_go(replay->code, process->space))
+	if (!runtime && classes_may_have_go_heap(process->space) && resolver_is_go(replay->code, process->space))
 		runtime = runtimes_find("go");
-	return heap_finder_create(process->space, runtime, code_view_has_glibc(replay->code, process->space));
+	return heap_finder_create(process->space, runtime, resolver_has_glibc(replay->code, process->space));
 }
 
 /* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.
@@ -424,7 +424,7 @@ static void name_part(const struct replay *replay, uint64_t key, struct mmt_grow
 	part->arena = key & ARENA_BIT;
 	part->memory_class = part->arena ? MMT_CLASS_ANON : classes_kind_class(kind);
 	if (!part->arena && classes_kind_path(kind))
-		part->name = code_view_path_name(replay->code, classes_kind_path(kind));
+		part->name = resolver_path_name(replay->code, classes_kind_path(kind));
 	part->runtime = gc_heap_name((enum gc_heap)(key >> HEAP_SHIFT & HEAP_MASK));
 	part->pattern = growth_pattern(part);
 }

@@ -13,7 +13,7 @@
 #include "analysis/report/report-build.h"
 #include "analysis/report/row-verdicts.h"
 #include "analysis/report/stack-origin.h"
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "base/api.h"
 #include "base/cleanup.h"
 #include "base/syscall-table.h"
@@ -338,7 +338,7 @@ static const char *find_program(const struct report *report, const struct space 
 
 	for (uint64_t address = 0; (interval = space_next(space, address)); address = interval->end) {
 		const struct space_attributes *attributes = &interval->attributes;
-		const char *path = attributes->path ? code_view_path_name(report->replay.code, attributes->path) : "";
+		const char *path = attributes->path ? resolver_path_name(report->replay.code, attributes->path) : "";
 
 		if ((attributes->protection & PROT_EXEC) && attributes->inode && *path == '/' &&
 		    !jit_code_is_path(path))
@@ -619,7 +619,7 @@ static void describe_large_dumps(struct report *report)
 static void describe_jit_code(struct report *report, struct mmt_process *described)
 {
 	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
-		struct jit_code_state code = code_view_jit(report->replay.code, (uint32_t)i);
+		struct jit_code_state code = resolver_jit(report->replay.code, (uint32_t)i);
 
 		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
 			continue;

@@ -10,7 +10,7 @@
 #include "analysis/report/classes.h"
 #include "analysis/report/hints.h"
 #include "analysis/resolver/known-runtimes.h"
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/strings.h"
@@ -47,7 +47,7 @@ bool pages_are_hugetlb(const struct replay *replay, const struct space_interval 
 {
 	uint32_t path = interval->attributes.path;
 
-	return classes_is_hugetlb(&interval->attributes, path ? code_view_path_name(replay->code, path) : "");
+	return classes_is_hugetlb(&interval->attributes, path ? resolver_path_name(replay->code, path) : "");
 }
 
 /* Per row */
@@ -642,7 +642,7 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
 	     address = interval->end) {
 		const char *path =
-		    interval->attributes.path ? code_view_path_name(replay->code, interval->attributes.path) : "";
+		    interval->attributes.path ? resolver_path_name(replay->code, interval->attributes.path) : "";
 		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};
 		uint64_t arena = heap_finder_find_arena(&heaps, interval, kind.memory_class);
 		struct space_interval below = *interval;

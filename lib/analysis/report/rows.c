@@ -99,7 +99,7 @@ static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_n
 	const struct mmt_frame *frames;
 	const uint32_t *names = NULL;
 	size_t count;
-	struct mmt_error *error = code_view_names(rows->code, frame, &frames, &count);
+	struct mmt_error *error = resolver_names(rows->code, frame, &frames, &count);
 
 	if (!error && by_name)
 		names = number_names(rows, frame, frames, count);
@@ -124,7 +124,7 @@ static void begin_stack(struct rows *rows)
 static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool by_name, enum mmt_stack_end *end_ret)
 {
 	size_t count;
-	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
+	const uint32_t *numbers = resolver_stack(rows->code, stack, &count, end_ret);
 
 	begin_stack(rows);
 	for (size_t i = 0; i < count; i++) {
@@ -151,14 +151,14 @@ static bool is_decided(const struct rows *rows, size_t *origin, size_t *looked)
 static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
 	size_t count, origin = 0, looked = 0;
-	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
+	const uint32_t *numbers = resolver_stack(rows->code, stack, &count, end_ret);
 
 	begin_stack(rows);
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_error *error = NULL;
 
 		if (is_decided(rows, &origin, &looked))
-			code_view_pass_over(rows->code, numbers[i]);
+			resolver_pass_over(rows->code, numbers[i]);
 		else
 			error = name_frame(rows, numbers[i], false);
 		if (error)
@@ -276,7 +276,7 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 	char *name = NULL;
 
 	if (memory_class == MMT_CLASS_FILE && classes_kind_path(account->kind))
-		return strdup(code_view_path_name(rows->code, classes_kind_path(account->kind)));
+		return strdup(resolver_path_name(rows->code, classes_kind_path(account->kind)));
 	return asprintf(&name, "[%s]", mmt_class_name(memory_class)) < 0 ? NULL : name;
 }
 
@@ -400,7 +400,7 @@ static bool is_selected(const struct rows *rows, const struct account *account, 
 	struct filter_subject subject = {.frames = rows->frames.items,
 					 .frame_count = rows->frames.count,
 					 .memory_class = memory_class,
-					 .file = path ? code_view_path_name(rows->code, path) : NULL};
+					 .file = path ? resolver_path_name(rows->code, path) : NULL};
 
 	if (rows->filters.by_threads && account->thread != LEDGER_NO_THREAD) {
 		const struct replay_thread *thread = &rows->replay->threads.items[account->thread];
@@ -431,7 +431,7 @@ static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enu
 	if (classes_kind_is_range(kind) && patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
 		*memory_class = MMT_CLASS_GC_RESERVE;
 	pattern = patterns_find(frames, count, *memory_class);
-	return pattern ? pattern : patterns_of_shared(*memory_class, path ? code_view_path_name(rows->code, path) : "");
+	return pattern ? pattern : patterns_of_shared(*memory_class, path ? resolver_path_name(rows->code, path) : "");
 }
 
 /* Hidden frames are not the origin of a stack; frames around them may be. */
@@ -460,7 +460,7 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	wanted = is_wanted(rows, account, memory_class);
 	stack.hidden_frame_count = hide_frames(rows);
 	if (!map_put(&rows->facts, fact_key(account),
-		     (uint64_t)code_view_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
+		     (uint64_t)resolver_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
 			 (uint64_t)stack.pattern << FACT_PATTERN_SHIFT | (uint64_t)stack.stack_end << FACT_END_SHIFT |
 			 memory_class))
 		return &error_no_memory;

@@ -13,7 +13,7 @@
 
 #include <mmtrace/report.h>
 
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "analysis/replay/ledger.h"
 #include "analysis/report/filters.h"
 #include "analysis/report/stack-identity.h"
@@ -43,7 +43,7 @@ struct replay;
 
 struct rows {
 	const struct mmt_report_options *options;
-	struct code_view *code;
+	struct resolver *code;
 	struct processes *processes;
 	const struct replay *replay; /* for its threads; needed only with accounts by thread */
 	struct filters filters;
@@ -55,7 +55,7 @@ struct rows {
 	struct map facts;	       /* stack << 32 | kind -> class | how the stack ends << 8 | is doubtful << 16 |
 				  pattern << 24 */
 	VECTOR(uint32_t) name_numbers; /* of all frames, those of one frame in a row */
-	VECTOR(uint32_t) numbered;     /* by the code view's frame number: place + 1 in these; 0: not yet */
+	VECTOR(uint32_t) numbered;     /* by the resolver's frame number: place + 1 in these; 0: not yet */
 	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
 	VECTOR(uint32_t) frame_names;		 /* scratch */
 	const uint32_t *row_ids;		 /* of the report's rows, by row number - 1, when they are built */

@@ -255,7 +255,7 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 				  .resident_bytes = MMT_UNKNOWN,
 				  .resident_before_bytes = MMT_UNKNOWN};
 	if (key->path) {
-		part->file = arena_string(parts->arena, code_view_path_name(parts->rows->code, key->path));
+		part->file = arena_string(parts->arena, resolver_path_name(parts->rows->code, key->path));
 		if (!part->file)
 			return &error_no_memory;
 	}

@@ -298,7 +298,7 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
+		struct jit_code_state code = resolver_jit(replay->code, (uint32_t)i);
 		int keeps = keeps_frame_pointers(replay, process, code.runtime);
 		int32_t pid = process->pid;
 
@@ -332,7 +332,7 @@ static void find_unusable_programs(const struct replay *replay, struct warnings 
 	size_t position = 0, count = 0;
 	const char *path;
 
-	while ((path = code_view_unusable(replay->code, &position, &state, NULL))) {
+	while ((path = resolver_unusable(replay->code, &position, &state, NULL))) {
 		if (state >= MODULE_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)
@@ -361,7 +361,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	const char *path;
 	char *missing;
 
-	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
+	while ((path = resolver_unusable(replay->code, &position, &state, &missing))) {
 		CLEANUP(free) char *part = missing;
 
 		if (state < MODULE_POOR_NAMES || ++count > PROGRAMS_NAMED)

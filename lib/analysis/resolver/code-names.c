@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT; return addresses minus one.
- * code-view.c unwinds the stacks that the frames are in. */
+ * resolver.c unwinds the stacks that the frames are in. */
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/resolver/code-view-state.h"
+#include "analysis/resolver/resolver-state.h"
 #include "base/limits.h"
 #include "base/strings.h"
 #include "code/jit/perf-map.h"
 
-struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
+struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process)
 {
-	struct process_state *state = &view->processes.items[process];
+	struct process_state *state = &resolver->processes.items[process];
 
 	if (!state->looked_up)
-		mmt_error_destroy(jit_names_create(view->metadata, state->pid, &state->jit_names));
+		mmt_error_destroy(jit_names_create(resolver->metadata, state->pid, &state->jit_names));
 	state->looked_up = true;
 	return state->jit_names;
 }
 
 /* Programs without recorded code share the code of the next program that has some. */
-static struct jit_rows *share_rows(struct code_view *view, const struct jit_code_program *recorded)
+static struct jit_rows *share_rows(struct resolver *resolver, const struct jit_code_program *recorded)
 {
-	const struct jit_code *code = &view->metadata->code;
+	const struct jit_code *code = &resolver->metadata->code;
 	size_t place = (size_t)(recorded - code->programs.items);
 
-	while (view->rows.count <= place) {
-		if (!vector_append(&view->rows))
+	while (resolver->rows.count <= place) {
+		if (!vector_append(&resolver->rows))
 			return NULL;
 	}
-	if (!view->rows.items[place])
-		view->rows.items[place] = jit_rows_create(code, recorded, view->mapped.modules);
-	return view->rows.items[place];
+	if (!resolver->rows.items[place])
+		resolver->rows.items[place] = jit_rows_create(code, recorded, resolver->mapped.modules);
+	return resolver->rows.items[place];
 }
 
-struct jit_rows *code_view_jit_rows(struct code_view *view, uint32_t process, uint64_t program_ns)
+struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, uint64_t program_ns)
 {
-	struct process_state *state = &view->processes.items[process];
+	struct process_state *state = &resolver->processes.items[process];
 	const struct jit_code_program *recorded;
 
 	if (state->code_looked_up && state->code_ns == program_ns)
 		return state->rows;
-	recorded = jit_code_find(&view->metadata->code, state->pid, program_ns);
-	state->rows = recorded ? share_rows(view, recorded) : NULL;
+	recorded = jit_code_find(&resolver->metadata->code, state->pid, program_ns);
+	state->rows = recorded ? share_rows(resolver, recorded) : NULL;
 	state->code_ns = program_ns;
 	state->code_looked_up = true;
 	return state->rows;
 }
 
-static bool name_jit(struct code_view *view, const struct frame_key *key, uint64_t address, struct mmt_frame *frame)
+static bool name_jit(struct resolver *resolver, const struct frame_key *key, uint64_t address, struct mmt_frame *frame)
 {
-	const struct jit_names *names = view->processes.items[key->process].jit_names;
+	const struct jit_names *names = resolver->processes.items[key->process].jit_names;
 	char normalised[1024];
 	struct jit_name name;
 
@@ -61,16 +61,16 @@ static bool name_jit(struct code_view *view, const struct frame_key *key, uint64
 	frame->kind = MMT_FRAME_JIT;
 	frame->module = "[jit]";
 	frame->raw_function = name.name;
-	frame->function = strcmp(normalised, name.name) ? arena_string(&view->arena, normalised) : name.name;
+	frame->function = strcmp(normalised, name.name) ? arena_string(&resolver->arena, normalised) : name.name;
 	frame->source_file =
 	    jit_names_line(names, key->generated, address - key->is_return_address, &frame->source_line);
 	return true;
 }
 
-static size_t name_native(struct code_view *view, const struct frame_key *key,
+static size_t name_native(struct resolver *resolver, const struct frame_key *key,
 			  struct module_frame functions[LIMIT_INLINED_FRAMES])
 {
-	struct module *module = key->image == NO_IMAGE ? NULL : mapped_modules_open(&view->mapped, key->image);
+	struct module *module = key->image == NO_IMAGE ? NULL : mapped_modules_open(&resolver->mapped, key->image);
 	size_t count = module ? module_names(module, key->address - key->is_return_address, functions) : 0;
 
 	/* The return address of a signal trampoline or of a coroutine's first function does not follow a call. */
@@ -80,10 +80,10 @@ static size_t name_native(struct code_view *view, const struct frame_key *key,
 }
 
 /* False: out of memory. */
-static bool put_names(struct code_view *view, struct frame_record *record, const struct mmt_frame *common,
+static bool put_names(struct resolver *resolver, struct frame_record *record, const struct mmt_frame *common,
 		      const struct module_frame *functions, size_t count)
 {
-	struct mmt_frame *frames = arena_alloc(&view->arena, count, sizeof(*frames));
+	struct mmt_frame *frames = arena_alloc(&resolver->arena, count, sizeof(*frames));
 
 	if (!frames)
 		return false;
@@ -104,38 +104,39 @@ static bool put_names(struct code_view *view, struct frame_record *record, const
 
 /* A .NET program that was published as a single file contains the runtime and, outside of its segments, precompiled
  * code. NULL: out of memory. */
-static const char *name_module(struct code_view *view, const struct frame_key *key)
+static const char *name_module(struct resolver *resolver, const struct frame_key *key)
 {
-	const char *name = path_file_name(mapped_modules_image_path(&view->mapped, key->image));
-	struct module *module = key->kind == MMT_FRAME_NATIVE ? mapped_modules_open(&view->mapped, key->image) : NULL;
+	const char *name = path_file_name(mapped_modules_image_path(&resolver->mapped, key->image));
+	struct module *module =
+	    key->kind == MMT_FRAME_NATIVE ? mapped_modules_open(&resolver->mapped, key->image) : NULL;
 	char part[256];
 
 	if (!module || starts_with(name, "libcoreclr") || !module_contains_coreclr(module))
 		return name;
 	(void)snprintf(part, sizeof(part), "%s%s", key->readable ? "libcoreclr.so in " : BUNDLED, name);
-	return arena_string(&view->arena, part);
+	return arena_string(&resolver->arena, part);
 }
 
 /* False: out of memory. */
-static bool name_frame(struct code_view *view, uint32_t number)
+static bool name_frame(struct resolver *resolver, uint32_t number)
 {
 	struct module_frame functions[LIMIT_INLINED_FRAMES];
-	struct frame_record *record = &view->frames.items[number];
+	struct frame_record *record = &resolver->frames.items[number];
 	const struct frame_key *key = &record->key;
 	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = record->address};
 	size_t count = 0;
 
 	if (key->image != NO_IMAGE) {
-		frame.module_path = mapped_modules_image_path(&view->mapped, key->image);
-		frame.module = name_module(view, key);
+		frame.module_path = mapped_modules_image_path(&resolver->mapped, key->image);
+		frame.module = name_module(resolver, key);
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;
 	if (key->readable)
-		count = name_native(view, key, functions);
+		count = name_native(resolver, key, functions);
 	if (count)
-		return put_names(view, record, &frame, functions, count);
-	if (!key->readable && !name_jit(view, key, record->address, &frame) && key->kind == MMT_FRAME_JIT)
+		return put_names(resolver, record, &frame, functions, count);
+	if (!key->readable && !name_jit(resolver, key, record->address, &frame) && key->kind == MMT_FRAME_JIT)
 		frame.module = "[jit]";
 	if (frame.raw_function && !frame.function)
 		return false;
@@ -143,7 +144,7 @@ static bool name_frame(struct code_view *view, uint32_t number)
 					     .raw_function = frame.raw_function,
 					     .source_file = frame.source_file,
 					     .source_line = frame.source_line};
-	return put_names(view, record, &frame, functions, 1);
+	return put_names(resolver, record, &frame, functions, 1);
 }
 
 static bool is_named(const struct mmt_frame *frame, const char *start)
@@ -171,7 +172,7 @@ static void note_interpreter(struct process_state *state, const struct mmt_frame
 }
 
 /* Call this after a frame of the process has been symbolized: the name may identify the runtime. */
-static void code_view_note_runtime(struct process_state *state, const struct mmt_frame *frame)
+static void resolver_note_runtime(struct process_state *state, const struct mmt_frame *frame)
 {
 	note_interpreter(state, frame);
 	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
@@ -179,49 +180,49 @@ static void code_view_note_runtime(struct process_state *state, const struct mmt
 					      starts_with(frame->module, BUNDLED);
 }
 
-static void note_code(struct code_view *view, uint32_t process, bool named)
+static void note_code(struct resolver *resolver, uint32_t process, bool named)
 {
-	view->processes.items[process].has_code = true;
+	resolver->processes.items[process].has_code = true;
 	if (!named)
-		view->processes.items[process].unnamed = true;
+		resolver->processes.items[process].unnamed = true;
 }
 
-struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
-				  size_t *count_ret)
+struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, const struct mmt_frame **frames_ret,
+				 size_t *count_ret)
 {
-	struct frame_record *record = &view->frames.items[frame];
+	struct frame_record *record = &resolver->frames.items[frame];
 
 	if (!record->name_count) {
-		if (!name_frame(view, frame))
+		if (!name_frame(resolver, frame))
 			return &error_no_memory;
-		code_view_note_runtime(&view->processes.items[record->process], record->names);
+		resolver_note_runtime(&resolver->processes.items[record->process], record->names);
 	}
 	if (record->names->kind == MMT_FRAME_JIT)
-		note_code(view, record->process, record->names->function);
+		note_code(resolver, record->process, record->names->function);
 	*frames_ret = record->names;
 	*count_ret = record->name_count;
 	return NULL;
 }
 
-void code_view_pass_over(struct code_view *view, uint32_t frame)
+void resolver_pass_over(struct resolver *resolver, uint32_t frame)
 {
-	const struct frame_record *record = &view->frames.items[frame];
+	const struct frame_record *record = &resolver->frames.items[frame];
 
 	if (record->name_count && record->names->kind == MMT_FRAME_JIT)
-		note_code(view, record->process, record->names->function);
+		note_code(resolver, record->process, record->names->function);
 	else if (record->name_count)
 		return;
 	else if (record->key.readable && record->key.image != NO_IMAGE)
-		(void)mapped_modules_open(&view->mapped, record->key.image);
+		(void)mapped_modules_open(&resolver->mapped, record->key.image);
 	else if (record->key.kind == MMT_FRAME_JIT)
-		note_code(view, record->process, record->key.generated);
+		note_code(resolver, record->process, record->key.generated);
 }
 
-/* code_view_unusable() and code_view_jit() for packed recordings. */
-static const char *code_view_resolved_unusable(const struct code_view *view, size_t *position,
-					       enum module_state *state_ret, char **missing_ret)
+/* resolver_unusable() and resolver_jit() for packed recordings. */
+static const char *resolver_resolved_unusable(const struct resolver *resolver, size_t *position,
+					      enum module_state *state_ret, char **missing_ret)
 {
-	const struct packed_stacks *stacks = &view->metadata->stacks;
+	const struct packed_stacks *stacks = &resolver->metadata->stacks;
 	const struct packed_module *module;
 	const char *missing;
 
@@ -237,17 +238,17 @@ static const char *code_view_resolved_unusable(const struct code_view *view, siz
 	return packed_stacks_text(stacks, module->path);
 }
 
-const char *code_view_unusable(const struct code_view *view, size_t *position, enum module_state *state_ret,
-			       char **missing_ret)
+const char *resolver_unusable(const struct resolver *resolver, size_t *position, enum module_state *state_ret,
+			      char **missing_ret)
 {
-	if (view->metadata->packed)
-		return code_view_resolved_unusable(view, position, state_ret, missing_ret);
-	return mapped_modules_unusable(&view->mapped, position, state_ret, missing_ret);
+	if (resolver->metadata->packed)
+		return resolver_resolved_unusable(resolver, position, state_ret, missing_ret);
+	return mapped_modules_unusable(&resolver->mapped, position, state_ret, missing_ret);
 }
 
-static struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t index)
+static struct jit_names_state resolver_resolved_names(const struct resolver *resolver, uint32_t index)
 {
-	const struct packed_process *process = view->processes.items[index].resolved;
+	const struct packed_process *process = resolver->processes.items[index].resolved;
 
 	return (struct jit_names_state){
 	    .has_perf_map = process->has_perf_map,
@@ -256,31 +257,31 @@ static struct jit_names_state code_view_resolved_names(const struct code_view *v
 	    .lost_records = process->lost_records,
 	    .unread_bytes = process->unread_bytes,
 	    .other_clock = process->other_clock,
-	    .jitdump_failure = packed_stacks_text(&view->metadata->stacks, process->jitdump_failure),
+	    .jitdump_failure = packed_stacks_text(&resolver->metadata->stacks, process->jitdump_failure),
 	};
 }
 
-struct jit_code_state code_view_jit(struct code_view *view, uint32_t process)
+struct jit_code_state resolver_jit(struct resolver *resolver, uint32_t process)
 {
 	struct jit_code_state generated = {0};
 	const struct jit_names *names;
 
-	if (process >= view->processes.count)
+	if (process >= resolver->processes.count)
 		return generated;
-	generated.runtime = view->processes.items[process].runtime;
-	generated.has_code = view->processes.items[process].has_code;
-	generated.unnamed = view->processes.items[process].unnamed;
-	generated.unchecked_frames = view->processes.items[process].unchecked_frames;
-	generated.code_replaced = view->processes.items[process].code_replaced;
-	generated.unnamed_precompiled = view->processes.items[process].unnamed_precompiled;
-	if (!view->processes.items[process].interpreted_named)
-		generated.interpreter = view->processes.items[process].interpreter;
-	generated.stacks_end_there = view->processes.items[process].stacks_end_there;
-	if (view->processes.items[process].resolved) {
-		generated.names = code_view_resolved_names(view, process);
+	generated.runtime = resolver->processes.items[process].runtime;
+	generated.has_code = resolver->processes.items[process].has_code;
+	generated.unnamed = resolver->processes.items[process].unnamed;
+	generated.unchecked_frames = resolver->processes.items[process].unchecked_frames;
+	generated.code_replaced = resolver->processes.items[process].code_replaced;
+	generated.unnamed_precompiled = resolver->processes.items[process].unnamed_precompiled;
+	if (!resolver->processes.items[process].interpreted_named)
+		generated.interpreter = resolver->processes.items[process].interpreter;
+	generated.stacks_end_there = resolver->processes.items[process].stacks_end_there;
+	if (resolver->processes.items[process].resolved) {
+		generated.names = resolver_resolved_names(resolver, process);
 		return generated;
 	}
-	names = code_view_jit_names(view, process);
+	names = resolver_jit_names(resolver, process);
 	if (names)
 		generated.names = jit_names_state(names);
 	return generated;
@@ -307,10 +308,10 @@ static struct mmt_frame name_resolved(const struct packed_stacks *stacks, const 
 	return frame;
 }
 
-static struct mmt_error *take_resolved_frames(struct code_view *view, bool demangle)
+static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool demangle)
 {
-	const struct packed_stacks *stacks = &view->metadata->stacks;
-	struct mmt_frame *frames = arena_alloc(&view->arena, stacks->names.count, sizeof(*frames));
+	const struct packed_stacks *stacks = &resolver->metadata->stacks;
+	struct mmt_frame *frames = arena_alloc(&resolver->arena, stacks->names.count, sizeof(*frames));
 
 	if (!frames)
 		return &error_no_memory;
@@ -324,16 +325,16 @@ static struct mmt_error *take_resolved_frames(struct code_view *view, bool deman
 					      .process = frame->process,
 					      .name_count = frame->name_count};
 
-		if (!vector_push(&view->frames, record))
+		if (!vector_push(&resolver->frames, record))
 			return &error_no_memory;
 	}
 	return NULL;
 }
 
-struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
+struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle)
 {
-	const struct packed_stacks *stacks = &view->metadata->stacks;
-	struct mmt_error *error = take_resolved_frames(view, demangle);
+	const struct packed_stacks *stacks = &resolver->metadata->stacks;
+	struct mmt_error *error = take_resolved_frames(resolver, demangle);
 
 	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
 		const struct packed_stack *stack = &stacks->stacks.items[i];
@@ -341,15 +342,15 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 		    stack->end == WIRE_STACK_END_LOST ? STACK_END_LOST : (uint32_t)wire_to_stack_end(stack->end);
 		uint32_t number = STACKS_NONE;
 
-		number =
-		    stacks_put(&view->stacks, stacks->stack_frames.items + stack->first_frame, stack->frame_count, end);
-		if (number == STACKS_NONE || !vector_push(&view->resolved, number))
+		number = stacks_put(&resolver->stacks, stacks->stack_frames.items + stack->first_frame,
+				    stack->frame_count, end);
+		if (number == STACKS_NONE || !vector_push(&resolver->resolved, number))
 			error = &error_no_memory;
 	}
 	for (size_t i = 0; !error && i < stacks->processes.count; i++) {
 		const struct packed_process *resolved = &stacks->processes.items[i];
 		const char *runtime = packed_stacks_text(stacks, resolved->runtime);
-		struct process_state *state = vector_append(&view->processes);
+		struct process_state *state = vector_append(&resolver->processes);
 
 		if (!state)
 			return &error_no_memory;
@@ -359,11 +360,11 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 		state->code_replaced = resolved->code_replaced;
 		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
-	for (size_t i = 0; !error && i < view->frames.count; i++) {
-		const struct frame_record *record = &view->frames.items[i];
+	for (size_t i = 0; !error && i < resolver->frames.count; i++) {
+		const struct frame_record *record = &resolver->frames.items[i];
 
-		if (record->process < view->processes.count)
-			code_view_note_runtime(&view->processes.items[record->process], record->names);
+		if (record->process < resolver->processes.count)
+			resolver_note_runtime(&resolver->processes.items[record->process], record->names);
 	}
 	return error;
 }

@@ -66,7 +66,7 @@ struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image
 struct module *mapped_modules_find(struct mapped_modules *mapped, uint32_t image, uint64_t file_offset,
 				   uint64_t *file_address_ret);
 
-/* See code_view_unusable(). */
+/* See resolver_unusable(). */
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
 				    char **missing_ret);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Internals of the code view, for its own files only: code-view.c unwinds, code-names.c symbolizes frames and reads the
+/* Internals of the resolver, for its own files only: resolver.c unwinds, code-names.c symbolizes frames and reads the
  * tables of packed recordings. */
-#ifndef ANALYSIS_RESOLVER_CODE_VIEW_STATE_H
-#define ANALYSIS_RESOLVER_CODE_VIEW_STATE_H
+#ifndef ANALYSIS_RESOLVER_RESOLVER_STATE_H
+#define ANALYSIS_RESOLVER_RESOLVER_STATE_H
 
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 #include "analysis/resolver/mapped-modules.h"
 #include "analysis/resolver/jit-rows.h"
 #include "analysis/resolver/jit-names.h"
@@ -93,7 +93,7 @@ struct process_state {
 	const struct packed_process *resolved; /* of a packed recording, else NULL */
 };
 
-struct code_view {
+struct resolver {
 	const struct reader_metadata *metadata;
 	const struct unwind_rules *rules;
 	struct mapped_modules mapped;
@@ -117,12 +117,12 @@ struct code_view {
 };
 
 /* Loads the names when the first frame in JIT code needs them. NULL: out of memory, there are no names. */
-struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
+struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process);
 
 /* The recorded bytes of the JIT code of the program that began in the process then (cached); NULL: none. */
-struct jit_rows *code_view_jit_rows(struct code_view *view, uint32_t process, uint64_t program_ns);
+struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, uint64_t program_ns);
 
 /* The tables of a packed recording replace unwinding and symbolization: mmtrace opens no modules. */
-struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;
+struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle) MMT_MUST_CHECK;
 
 #endif

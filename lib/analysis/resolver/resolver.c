@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Unwinds the stacks of samples with the code that was mapped at their time. code-names.c names the frames. */
-#include "analysis/resolver/code-view.h"
+#include "analysis/resolver/resolver.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analysis/resolver/code-view-state.h"
+#include "analysis/resolver/resolver-state.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/strings.h"
@@ -58,76 +58,76 @@ size_t stacks_count(const struct stacks *stacks)
 
 /* Context of the unwinder's callbacks. */
 struct lookup {
-	struct code_view *view;
+	struct resolver *resolver;
 	const struct process *process;
 	uint64_t time_ns;
 	uint32_t generation; /* for everything that may be at an address; not 0 */
 };
 
-struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, struct code_view **view_ret)
+struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool demangle, struct resolver **view_ret)
 {
-	struct code_view *view = calloc(1, sizeof(*view));
+	struct resolver *resolver = calloc(1, sizeof(*resolver));
 	struct mmt_error *error;
 
-	if (!view)
+	if (!resolver)
 		return &error_no_memory;
-	view->metadata = metadata;
-	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
-	error = mapped_modules_init(&view->mapped, metadata, demangle);
+	resolver->metadata = metadata;
+	resolver->rules = unwind_rules_find(metadata->architecture->elf_machine);
+	error = mapped_modules_init(&resolver->mapped, metadata, demangle);
 	if (!error)
-		error = unwind_cache_create(UNWIND_CACHE_ENTRIES, &view->unwind_cache);
+		error = unwind_cache_create(UNWIND_CACHE_ENTRIES, &resolver->unwind_cache);
 	if (!error)
-		error = unwind_places_create(&view->places);
+		error = unwind_places_create(&resolver->places);
 	if (!error && metadata->packed)
-		error = code_view_take_resolved(view, demangle);
+		error = resolver_take_resolved(resolver, demangle);
 	if (error) {
-		code_view_destroy(view);
+		resolver_destroy(resolver);
 		return error;
 	}
-	*view_ret = view;
+	*view_ret = resolver;
 	return NULL;
 }
 
-void code_view_destroy(struct code_view *view)
+void resolver_destroy(struct resolver *resolver)
 {
-	if (!view)
+	if (!resolver)
 		return;
-	for (size_t i = 0; i < view->processes.count; i++) {
-		struct process_state *state = &view->processes.items[i];
+	for (size_t i = 0; i < resolver->processes.count; i++) {
+		struct process_state *state = &resolver->processes.items[i];
 
 		jit_names_destroy(state->jit_names);
 	}
-	vector_deinit(&view->processes);
-	for (size_t i = 0; i < view->rows.count; i++)
-		jit_rows_destroy(view->rows.items[i]);
-	vector_deinit(&view->rows);
-	vector_deinit(&view->resolved);
-	arena_deinit(&view->arena);
-	intern_deinit(&view->generations);
-	id_table_deinit(&view->frames_by_key);
-	vector_deinit(&view->frames);
-	stacks_deinit(&view->stacks);
-	unwind_cache_destroy(view->unwind_cache);
-	unwind_places_destroy(view->places);
-	mapped_modules_deinit(&view->mapped);
-	free(view);
+	vector_deinit(&resolver->processes);
+	for (size_t i = 0; i < resolver->rows.count; i++)
+		jit_rows_destroy(resolver->rows.items[i]);
+	vector_deinit(&resolver->rows);
+	vector_deinit(&resolver->resolved);
+	arena_deinit(&resolver->arena);
+	intern_deinit(&resolver->generations);
+	id_table_deinit(&resolver->frames_by_key);
+	vector_deinit(&resolver->frames);
+	stacks_deinit(&resolver->stacks);
+	unwind_cache_destroy(resolver->unwind_cache);
+	unwind_places_destroy(resolver->places);
+	mapped_modules_deinit(&resolver->mapped);
+	free(resolver);
 }
 
-struct mmt_error *code_view_path(struct code_view *view, const char *path, uint32_t *path_ret)
+struct mmt_error *resolver_path(struct resolver *resolver, const char *path, uint32_t *path_ret)
 {
-	return mapped_modules_path(&view->mapped, path, path_ret);
+	return mapped_modules_path(&resolver->mapped, path, path_ret);
 }
 
-const char *code_view_path_name(const struct code_view *view, uint32_t path)
+const char *resolver_path_name(const struct resolver *resolver, uint32_t path)
 {
-	return mapped_modules_path_name(&view->mapped, path);
+	return mapped_modules_path_name(&resolver->mapped, path);
 }
 
 /* The one way from an address to what is there. Valid until the next call. */
 static struct location *locate(struct lookup *lookup, uint64_t address)
 {
-	struct code_view *view = lookup->view;
-	struct location *location = &view->locations[hash_number(address) >> (64 - LOCATION_BITS)];
+	struct resolver *resolver = lookup->resolver;
+	struct location *location = &resolver->locations[hash_number(address) >> (64 - LOCATION_BITS)];
 	const struct space_interval *interval;
 	uint64_t file_offset;
 
@@ -139,12 +139,13 @@ static struct location *locate(struct lookup *lookup, uint64_t address)
 		return location;
 	location->mapped = true;
 	location->executable = interval->attributes.protection & PROT_EXEC;
-	location->image = mapped_modules_image(&view->mapped, &interval->attributes);
+	location->image = mapped_modules_image(&resolver->mapped, &interval->attributes);
 	file_offset = interval->attributes.file_offset + (address - interval->start);
-	location->module = mapped_modules_find(&view->mapped, location->image, file_offset, &location->file_address);
+	location->module =
+	    mapped_modules_find(&resolver->mapped, location->image, file_offset, &location->file_address);
 	if (!location->module) {
 		location->file_address = file_offset;
-		location->in_jit_memory = jit_code_is_path(code_view_path_name(view, interval->attributes.path));
+		location->in_jit_memory = jit_code_is_path(resolver_path_name(resolver, interval->attributes.path));
 	}
 	return location;
 }
@@ -156,7 +157,7 @@ static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 	struct jit_names *names;
 
 	if (!location->jit_looked_up) {
-		names = code_view_jit_names(lookup->view, lookup->process->index);
+		names = resolver_jit_names(lookup->resolver, lookup->process->index);
 		location->jit_looked_up = true;
 		location->jit =
 		    names ? jit_names_find(names, address, lookup->time_ns, lookup->process->program_ns) : 0;
@@ -168,7 +169,7 @@ static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
 {
 	uint32_t generated = find_jit(lookup, address);
-	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+	struct jit_names *names = resolver_jit_names(lookup->resolver, lookup->process->index);
 
 	return generated && starts_with(jit_names_describe(names, generated).name, "py::");
 }
@@ -178,11 +179,11 @@ static const struct cfi_row *find_jit_row(struct lookup *lookup, uint64_t addres
 {
 	uint32_t number = find_jit(lookup, address);
 
-	return number ? jit_names_cfi(code_view_jit_names(lookup->view, lookup->process->index), number, address)
+	return number ? jit_names_cfi(resolver_jit_names(lookup->resolver, lookup->process->index), number, address)
 		      : NULL;
 }
 
-const struct runtime *code_view_runtime(const struct code_view *view, const struct space *space)
+const struct runtime *resolver_runtime(const struct resolver *resolver, const struct space *space)
 {
 	const struct space_interval *interval;
 
@@ -191,17 +192,17 @@ const struct runtime *code_view_runtime(const struct code_view *view, const stru
 
 		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
 			continue;
-		runtime = runtimes_of_file(code_view_path_name(view, interval->attributes.path));
+		runtime = runtimes_of_file(resolver_path_name(resolver, interval->attributes.path));
 		if (runtime)
 			return runtime;
 	}
 	return NULL;
 }
 
-static bool has_go_frames(const struct code_view *view)
+static bool has_go_frames(const struct resolver *resolver)
 {
-	for (size_t i = 0; i < view->frames.count; i++) {
-		const struct frame_record *frame = &view->frames.items[i];
+	for (size_t i = 0; i < resolver->frames.count; i++) {
+		const struct frame_record *frame = &resolver->frames.items[i];
 
 		if (frame->name_count && frame->names[0].function && starts_with(frame->names[0].function, "runtime."))
 			return true;
@@ -209,32 +210,33 @@ static bool has_go_frames(const struct code_view *view)
 	return false;
 }
 
-bool code_view_is_go(struct code_view *view, const struct space *space)
+bool resolver_is_go(struct resolver *resolver, const struct space *space)
 {
 	const struct space_interval *interval;
 	struct module *module;
 	uint64_t ignored;
 
-	if (view->metadata->packed)
-		return has_go_frames(view);
+	if (resolver->metadata->packed)
+		return has_go_frames(resolver);
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
 			continue;
 		/* The program is below its libraries. */
-		module = mapped_modules_find(&view->mapped, mapped_modules_image(&view->mapped, &interval->attributes),
+		module = mapped_modules_find(&resolver->mapped,
+					     mapped_modules_image(&resolver->mapped, &interval->attributes),
 					     interval->attributes.file_offset, &ignored);
 		return module && module_is_go(module);
 	}
 	return false;
 }
 
-bool code_view_has_glibc(const struct code_view *view, const struct space *space)
+bool resolver_has_glibc(const struct resolver *resolver, const struct space *space)
 {
 	const struct space_interval *interval;
 
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		const char *path = interval->attributes.inode && interval->attributes.protection & PROT_EXEC
-				       ? code_view_path_name(view, interval->attributes.path)
+				       ? resolver_path_name(resolver, interval->attributes.path)
 				       : "";
 		const char *slash = strrchr(path, '/');
 
@@ -247,9 +249,9 @@ bool code_view_has_glibc(const struct code_view *view, const struct space *space
 /* The row of the function in a module in whose frame the runtime's code runs; NULL: none. */
 static const struct cfi_row *find_host(struct lookup *lookup)
 {
-	struct code_view *view = lookup->view;
+	struct resolver *resolver = lookup->resolver;
 	const struct space *space = lookup->process->space;
-	const struct runtime *runtime = code_view_runtime(view, space);
+	const struct runtime *runtime = resolver_runtime(resolver, space);
 	const struct cfi_row *row = NULL;
 	const struct space_interval *interval;
 	struct module *last = NULL;
@@ -262,9 +264,10 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 		uint64_t ignored;
 
 		if (attributes->protection & PROT_EXEC && attributes->inode &&
-		    runtimes_of_file(code_view_path_name(view, attributes->path)) == runtime)
-			module = mapped_modules_find(&view->mapped, mapped_modules_image(&view->mapped, attributes),
-						     attributes->file_offset, &ignored);
+		    runtimes_of_file(resolver_path_name(resolver, attributes->path)) == runtime)
+			module =
+			    mapped_modules_find(&resolver->mapped, mapped_modules_image(&resolver->mapped, attributes),
+						attributes->file_offset, &ignored);
 		if (module && module != last)
 			row = module_frame_row(module, runtime->interpreter);
 		last = module ? module : last;
@@ -275,10 +278,10 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 /* The recorded bytes of the JIT code of the process's program; NULL: none. */
 static struct jit_rows *find_rows(struct lookup *lookup)
 {
-	struct code_view *view = lookup->view;
-	struct process_state *state = &view->processes.items[lookup->process->index];
+	struct resolver *resolver = lookup->resolver;
+	struct process_state *state = &resolver->processes.items[lookup->process->index];
 	bool known = state->code_looked_up && state->code_ns == lookup->process->program_ns;
-	struct jit_rows *rows = code_view_jit_rows(view, lookup->process->index, lookup->process->program_ns);
+	struct jit_rows *rows = resolver_jit_rows(resolver, lookup->process->index, lookup->process->program_ns);
 
 	/* An earlier program without recorded code may have been first to look up this code, without a host. */
 	if (rows && !known)
@@ -295,18 +298,18 @@ static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 
 	if (!number)
 		return -1;
-	name = jit_names_describe(code_view_jit_names(lookup->view, lookup->process->index), number);
+	name = jit_names_describe(resolver_jit_names(lookup->resolver, lookup->process->index), number);
 	before = return_address - name.start;
 	if (!name.code || before > name.code_size)
 		return -1;
-	return modules_ends_with_call(lookup->view->mapped.modules, name.code, (size_t)before);
+	return modules_ends_with_call(lookup->resolver->mapped.modules, name.code, (size_t)before);
 }
 
 /* Java's interpreter calls with a return address from a table: no call instruction precedes it. */
 static bool is_interpreter(struct lookup *lookup, uint64_t address)
 {
 	uint32_t generated = find_jit(lookup, address);
-	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+	struct jit_names *names = resolver_jit_names(lookup->resolver, lookup->process->index);
 
 	return generated && !strcmp(jit_names_describe(names, generated).name, "Interpreter");
 }
@@ -325,15 +328,15 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 }
 
 /* The process has JIT code: identify its runtime while the runtime's files are mapped. NULL: unknown. */
-static const struct runtime *note_runtime(struct code_view *view, const struct process *process)
+static const struct runtime *note_runtime(struct resolver *resolver, const struct process *process)
 {
-	struct process_state *state = &view->processes.items[process->index];
+	struct process_state *state = &resolver->processes.items[process->index];
 	uint64_t generation = space_code_generation(process->space) + 1;
 
 	if (state->runtime || state->looked_at == generation)
 		return state->runtime;
 	state->looked_at = generation;
-	state->runtime = code_view_runtime(view, process->space);
+	state->runtime = resolver_runtime(resolver, process->space);
 	return state->runtime;
 }
 
@@ -349,11 +352,11 @@ static bool is_method(const char *name)
  * frame pointers. If the option is not known, a method whose code was copied since is more likely to omit them. */
 static bool may_omit_frame_pointers(struct lookup *lookup, const struct jit_rows *rows, uint64_t address)
 {
-	const struct runtime *runtime = note_runtime(lookup->view, lookup->process);
+	const struct runtime *runtime = note_runtime(lookup->resolver, lookup->process);
 	int started_with =
 	    !runtime || !runtime->frame_pointers
 		? 1
-		: runtimes_started_with(lookup->view->metadata, lookup->process->pid, lookup->process->program_ns,
+		: runtimes_started_with(lookup->resolver->metadata, lookup->process->pid, lookup->process->program_ns,
 					runtime->frame_pointers_option, runtime->frame_pointers);
 
 	return started_with == 0 || (started_with < 0 && jit_rows_follow_call(rows, address) >= 0);
@@ -363,16 +366,16 @@ static bool may_omit_frame_pointers(struct lookup *lookup, const struct jit_rows
  * prologue is more reliable than an analysis of the code after a call that may not return. */
 static void find_generated_place(struct lookup *lookup, uint64_t address, struct code_place *place)
 {
-	struct code_view *view = lookup->view;
+	struct resolver *resolver = lookup->resolver;
 	uint32_t number = find_jit(lookup, address - 1);
 	struct jit_rows *rows = find_rows(lookup);
 	struct jit_name name = {0};
 	bool keeps;
 
 	if (number)
-		name = jit_names_describe(code_view_jit_names(view, lookup->process->index), number);
+		name = jit_names_describe(resolver_jit_names(resolver, lookup->process->index), number);
 	keeps = jit_rows_keep_frame_pointer(rows, name.start, address);
-	place->row = jit_rows_find(rows, view->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
+	place->row = jit_rows_find(rows, resolver->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
 	else if (!place->row && number && is_method(name.name) && !keeps &&
@@ -451,41 +454,41 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->generated = find_jit(lookup, address); /* may be precompiled .NET code, too */
 	if (location->in_jit_memory) {
 		key->kind = MMT_FRAME_JIT;
-		(void)note_runtime(lookup->view, process);
+		(void)note_runtime(lookup->resolver, process);
 		return;
 	}
 	key->kind = MMT_FRAME_NATIVE;
 	key->address = location->file_address + frame->is_return_address;
 }
 
-static struct mmt_error *put_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
+static struct mmt_error *put_frame(struct resolver *resolver, const struct frame_key *key, uint64_t address,
 				   uint32_t process, uint32_t *frame_ret)
 {
-	uint64_t hash = id_table_hash(&view->frames_by_key, key, sizeof(*key));
+	uint64_t hash = id_table_hash(&resolver->frames_by_key, key, sizeof(*key));
 	struct frame_record record = {.key = *key, .address = address, .process = process};
 	size_t position = 0;
 
-	while ((*frame_ret = id_table_next(&view->frames_by_key, hash, &position)) != ID_NONE) {
-		if (!memcmp(&view->frames.items[*frame_ret].key, key, sizeof(*key)))
+	while ((*frame_ret = id_table_next(&resolver->frames_by_key, hash, &position)) != ID_NONE) {
+		if (!memcmp(&resolver->frames.items[*frame_ret].key, key, sizeof(*key)))
 			return NULL;
 	}
-	if (!vector_push(&view->frames, record))
+	if (!vector_push(&resolver->frames, record))
 		return &error_no_memory;
-	*frame_ret = id_table_add(&view->frames_by_key, hash);
+	*frame_ret = id_table_add(&resolver->frames_by_key, hash);
 	if (*frame_ret != ID_NONE)
 		return NULL;
-	view->frames.count--;
+	resolver->frames.count--;
 	return &error_no_memory;
 }
 
-static struct mmt_error *put_process(struct code_view *view, const struct process *process)
+static struct mmt_error *put_process(struct resolver *resolver, const struct process *process)
 {
-	while (view->processes.count <= process->index) {
-		if (!vector_append(&view->processes))
+	while (resolver->processes.count <= process->index) {
+		if (!vector_append(&resolver->processes))
 			return &error_no_memory;
 	}
-	view->processes.items[process->index].pid = process->pid;
-	view->processes.items[process->index].program_ns = process->program_ns;
+	resolver->processes.items[process->index].pid = process->pid;
+	resolver->processes.items[process->index].program_ns = process->program_ns;
 	return NULL;
 }
 
@@ -524,12 +527,12 @@ static bool is_by_replaced_code(struct lookup *lookup, const struct unwind_frame
 /* Note what the callers of a frame in JIT code, or their absence, show about the code. */
 static void check_caller(struct lookup *lookup, struct unwind_frame *frame, bool is_last)
 {
-	struct code_view *view = lookup->view;
-	struct process_state *state = &view->processes.items[lookup->process->index];
+	struct resolver *resolver = lookup->resolver;
+	struct process_state *state = &resolver->processes.items[lookup->process->index];
 
 	if (is_last) {
-		state->stacks_end_there |=
-		    view->result.end == MMT_STACK_END_NO_UNWIND_DATA || view->result.end == MMT_STACK_END_INVALID;
+		state->stacks_end_there |= resolver->result.end == MMT_STACK_END_NO_UNWIND_DATA ||
+					   resolver->result.end == MMT_STACK_END_INVALID;
 		state->unchecked_frames |= state->stacks_end_there;
 		return;
 	}
@@ -541,68 +544,68 @@ static void check_caller(struct lookup *lookup, struct unwind_frame *frame, bool
 /* Convert the unwinder's addresses to frame numbers, and those to a stack number. */
 static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
 {
-	struct code_view *view = lookup->view;
+	struct resolver *resolver = lookup->resolver;
 	uint32_t frames[LIMIT_UNWIND_FRAMES];
 
-	for (size_t i = 0; i < view->result.frame_count; i++) {
-		struct unwind_frame *frame = &view->result.frames[i];
+	for (size_t i = 0; i < resolver->result.frame_count; i++) {
+		struct unwind_frame *frame = &resolver->result.frames[i];
 		struct mmt_error *error;
 		struct frame_key key;
 
 		describe_frame(lookup, process, frame, &key);
 		if (key.kind == MMT_FRAME_JIT)
-			check_caller(lookup, frame, i + 1 == view->result.frame_count);
-		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
+			check_caller(lookup, frame, i + 1 == resolver->result.frame_count);
+		error = put_frame(resolver, &key, frame->address, process->index, &frames[i]);
 		if (error)
 			return error;
 	}
-	*stack_ret = stacks_put(&view->stacks, frames, view->result.frame_count, view->result.end);
+	*stack_ret = stacks_put(&resolver->stacks, frames, resolver->result.frame_count, resolver->result.end);
 	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
 }
 
-struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret)
+struct mmt_error *resolver_no_stack(struct resolver *resolver, uint32_t *stack_ret)
 {
-	*stack_ret = stacks_put(&view->stacks, NULL, 0, MMT_STACK_END_NOT_RECORDED);
+	*stack_ret = stacks_put(&resolver->stacks, NULL, 0, MMT_STACK_END_NOT_RECORDED);
 	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
 }
 
-struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_ret)
+struct mmt_error *resolver_lost_stack(struct resolver *resolver, uint32_t *stack_ret)
 {
-	*stack_ret = stacks_put(&view->stacks, NULL, 0, STACK_END_LOST);
+	*stack_ret = stacks_put(&resolver->stacks, NULL, 0, STACK_END_LOST);
 	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
 }
 
 /* Compare word by word: only word-sized loads benefit from store forwarding, as the key was just written. */
-static bool is_last_generation(const struct code_view *view, const uint64_t *key)
+static bool is_last_generation(const struct resolver *resolver, const uint64_t *key)
 {
-	const uint64_t *last = view->last_generation_key;
+	const uint64_t *last = resolver->last_generation_key;
 
-	return view->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
+	return resolver->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
 	       key[3] == last[3] && key[4] == last[4];
 }
 
 /* A number for the code that is mapped in a process now, including the names of its JIT code. */
-static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
+static struct mmt_error *find_generation(struct resolver *resolver, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
 {
 	const struct process_state *state =
-	    process->index < view->processes.count ? &view->processes.items[process->index] : NULL;
+	    process->index < resolver->processes.count ? &resolver->processes.items[process->index] : NULL;
 	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns,
 			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0,
 			  state && state->code_looked_up && state->code_ns == process->program_ns
 			      ? jit_rows_epoch(state->rows, time_ns) + 1
 			      : 0};
 
-	if (is_last_generation(view, key)) {
-		*generation_ret = view->last_generation;
+	if (is_last_generation(resolver, key)) {
+		*generation_ret = resolver->last_generation;
 		return NULL;
 	}
-	*generation_ret = intern_put(&view->generations, key, sizeof(key));
+	*generation_ret = intern_put(&resolver->generations, key, sizeof(key));
 	if (*generation_ret == INTERN_NONE)
 		return &error_no_memory;
-	memcpy(view->last_generation_key, key, sizeof(key));
-	view->last_generation = *generation_ret;
-	view->has_last_generation = true;
+	memcpy(resolver->last_generation_key, key, sizeof(key));
+	resolver->last_generation = *generation_ret;
+	resolver->has_last_generation = true;
 	return NULL;
 }
 
@@ -614,79 +617,80 @@ static const uint8_t *copied_stack(const struct event_stack *stack)
 	return stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing;
 }
 
-void code_view_keep_callchains(struct code_view *view, struct intern *callchains)
+void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains)
 {
-	view->callchains = callchains;
+	resolver->callchains = callchains;
 }
 
-uint32_t code_view_callchain(const struct code_view *view)
+uint32_t resolver_callchain(const struct resolver *resolver)
 {
-	return view->callchain;
+	return resolver->callchain;
 }
 
 /* Its number; INTERN_NONE: out of memory. */
-static uint32_t put_callchain(struct code_view *view, uint32_t stack, size_t frame_count)
+static uint32_t put_callchain(struct resolver *resolver, uint32_t stack, size_t frame_count)
 {
 	uint64_t words[LIMIT_UNWIND_FRAMES + 1] = {stack + 1};
 
 	for (size_t i = 0; i < frame_count; i++)
-		words[i + 1] = view->result.frames[i].address;
-	return intern_put(view->callchains, words, (frame_count + 1) * sizeof(*words));
+		words[i + 1] = resolver->result.frames[i].address;
+	return intern_put(resolver->callchains, words, (frame_count + 1) * sizeof(*words));
 }
 
 /* The stack of a number in the cache. */
-static uint32_t take_cached(struct code_view *view, uint32_t value)
+static uint32_t take_cached(struct resolver *resolver, uint32_t value)
 {
-	if (!view->callchains)
+	if (!resolver->callchains)
 		return value;
-	view->callchain = value;
-	return (uint32_t)(*(const uint64_t *)intern_get(view->callchains, value, NULL) - 1);
+	resolver->callchain = value;
+	return (uint32_t)(*(const uint64_t *)intern_get(resolver->callchains, value, NULL) - 1);
 }
 
 /* Unwind a stack that is not in the cache. */
-static struct mmt_error *unwind_again(struct code_view *view, const struct process *process, uint32_t generation,
+static struct mmt_error *unwind_again(struct resolver *resolver, const struct process *process, uint32_t generation,
 				      uint64_t time_ns, const struct unwind_input *input, uint32_t *value_ret)
 {
-	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns, .generation = generation + 1};
+	struct lookup lookup = {
+	    .resolver = resolver, .process = process, .time_ns = time_ns, .generation = generation + 1};
 	struct unwind_callbacks callbacks = {.find = find_code,
 					     .find_special_function = find_special_function,
 					     .follows_call = follows_call,
 					     .context = &lookup,
-					     .places = view->places,
+					     .places = resolver->places,
 					     .generation = lookup.generation};
-	struct mmt_error *error = put_process(view, process);
+	struct mmt_error *error = put_process(resolver, process);
 
 	if (error)
 		return error;
-	unwind(view->rules, input, &callbacks, &view->result);
+	unwind(resolver->rules, input, &callbacks, &resolver->result);
 	if (!input->stack_size)
-		doubt_caller_of_leaf(&view->result);
+		doubt_caller_of_leaf(&resolver->result);
 	error = put_stack(&lookup, process, value_ret);
-	if (!error && view->callchains)
-		*value_ret = put_callchain(view, *value_ret, view->result.frame_count);
+	if (!error && resolver->callchains)
+		*value_ret = put_callchain(resolver, *value_ret, resolver->result.frame_count);
 	if (!error && *value_ret == INTERN_NONE)
 		return &error_no_memory;
 	if (!error)
-		unwind_cache_put(view->unwind_cache, generation, input, &view->result, *value_ret);
+		unwind_cache_put(resolver->unwind_cache, generation, input, &resolver->result, *value_ret);
 	return error;
 }
 
 /* A stack that need not be unwound. */
-static struct mmt_error *take_unwound(struct code_view *view, const struct event_stack *stack, uint32_t *stack_ret)
+static struct mmt_error *take_unwound(struct resolver *resolver, const struct event_stack *stack, uint32_t *stack_ret)
 {
 	struct mmt_error *error = NULL;
 
-	if (stack->resolved && stack->resolved <= view->resolved.count)
-		*stack_ret = view->resolved.items[stack->resolved - 1];
+	if (stack->resolved && stack->resolved <= resolver->resolved.count)
+		*stack_ret = resolver->resolved.items[stack->resolved - 1];
 	else
-		error = code_view_no_stack(view, stack_ret);
-	if (!error && view->callchains)
-		view->callchain = put_callchain(view, *stack_ret, 0);
-	return !error && view->callchain == INTERN_NONE ? &error_no_memory : error;
+		error = resolver_no_stack(resolver, stack_ret);
+	if (!error && resolver->callchains)
+		resolver->callchain = put_callchain(resolver, *stack_ret, 0);
+	return !error && resolver->callchain == INTERN_NONE ? &error_no_memory : error;
 }
 
-struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
-				   const struct event_stack *stack, uint32_t *stack_ret)
+struct mmt_error *resolver_unwind(struct resolver *resolver, const struct process *process,
+				  const struct event_stack *stack, uint32_t *stack_ret)
 {
 	const struct unwind_input input = {.registers = &stack->registers,
 					   .stack = copied_stack(stack),
@@ -697,45 +701,45 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	uint32_t generation, value;
 	struct mmt_error *error;
 
-	if (view->metadata->packed || (!input.callchain_count && (!stack->registers.known || !input.stack_size)))
-		return take_unwound(view, stack, stack_ret);
-	error = find_generation(view, process, stack->time_ns, &generation);
-	if (!error && !unwind_cache_get(view->unwind_cache, generation, &input, &value))
-		error = unwind_again(view, process, generation, stack->time_ns, &input, &value);
+	if (resolver->metadata->packed || (!input.callchain_count && (!stack->registers.known || !input.stack_size)))
+		return take_unwound(resolver, stack, stack_ret);
+	error = find_generation(resolver, process, stack->time_ns, &generation);
+	if (!error && !unwind_cache_get(resolver->unwind_cache, generation, &input, &value))
+		error = unwind_again(resolver, process, generation, stack->time_ns, &input, &value);
 	if (!error)
-		*stack_ret = take_cached(view, value);
+		*stack_ret = take_cached(resolver, value);
 	return error;
 }
 
-const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
-				enum mmt_stack_end *end_ret)
+const uint32_t *resolver_stack(const struct resolver *resolver, uint32_t stack, size_t *count_ret,
+			       enum mmt_stack_end *end_ret)
 {
 	uint32_t end;
-	const uint32_t *frames = stacks_get(&view->stacks, stack, count_ret, &end);
+	const uint32_t *frames = stacks_get(&resolver->stacks, stack, count_ret, &end);
 
 	*end_ret = end == STACK_END_LOST ? MMT_STACK_END_NOT_RECORDED : (enum mmt_stack_end)end;
 	return frames;
 }
 
-bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack)
+bool resolver_stack_is_doubtful(const struct resolver *resolver, uint32_t stack)
 {
 	enum mmt_stack_end end;
 	size_t count;
-	const uint32_t *frames = code_view_stack(view, stack, &count, &end);
+	const uint32_t *frames = resolver_stack(resolver, stack, &count, &end);
 
 	for (size_t i = 0; i < count; i++) {
-		if (view->frames.items[frames[i]].key.doubtful)
+		if (resolver->frames.items[frames[i]].key.doubtful)
 			return true;
 	}
 	return false;
 }
 
-size_t code_view_stack_count(const struct code_view *view)
+size_t resolver_stack_count(const struct resolver *resolver)
 {
-	return stacks_count(&view->stacks);
+	return stacks_count(&resolver->stacks);
 }
 
-uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame)
+uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame)
 {
-	return view->frames.items[frame].process;
+	return resolver->frames.items[frame].process;
 }

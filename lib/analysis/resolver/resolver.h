@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Connects the model (what is mapped where) with the code (how to unwind and symbolize it). Frame and stack numbers
  * mean the same in every process and at every address: a native frame is a module and an address in it. */
-#ifndef ANALYSIS_RESOLVER_CODE_VIEW_H
-#define ANALYSIS_RESOLVER_CODE_VIEW_H
+#ifndef ANALYSIS_RESOLVER_RESOLVER_H
+#define ANALYSIS_RESOLVER_RESOLVER_H
 
 #include <mmtrace/report.h>
 
@@ -16,77 +16,78 @@
 #include "trace/format/wire.h"
 #include "trace/read/reader.h"
 
-struct code_view;
+struct resolver;
 
-/* Borrows the metadata, which must outlive the view. */
-struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle,
-				   struct code_view **view_ret) MMT_MUST_CHECK;
-void code_view_destroy(struct code_view *view);
+/* Borrows the metadata, which must outlive the resolver. */
+struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool demangle,
+				  struct resolver **view_ret) MMT_MUST_CHECK;
+void resolver_destroy(struct resolver *resolver);
 
 /* Number of a mapping's path, for space_attributes. */
-struct mmt_error *code_view_path(struct code_view *view, const char *path, uint32_t *path_ret) MMT_MUST_CHECK;
+struct mmt_error *resolver_path(struct resolver *resolver, const char *path, uint32_t *path_ret) MMT_MUST_CHECK;
 
 /* Unwind a sample with the code that is mapped in `process` now. Stack numbers are small and dense. */
-struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
-				   const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
+struct mmt_error *resolver_unwind(struct resolver *resolver, const struct process *process,
+				  const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
 
 /*
  * Also intern the callchain of each stack that is unwound from now on: an array of u64 that has the stack's number plus
  * 1, and its instruction pointer and return addresses in the process. Borrowed.
  */
-void code_view_keep_callchains(struct code_view *view, struct intern *callchains);
+void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains);
 
 /* Number of the callchain of the last stack that was unwound. */
-uint32_t code_view_callchain(const struct code_view *view);
+uint32_t resolver_callchain(const struct resolver *resolver);
 
 /* The stack of a call whose sample has none. */
-struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret) MMT_MUST_CHECK;
+struct mmt_error *resolver_no_stack(struct resolver *resolver, uint32_t *stack_ret) MMT_MUST_CHECK;
 
 /* The stack number that stands for lost calls: distinct from all others, without frames. */
-struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_ret) MMT_MUST_CHECK;
+struct mmt_error *resolver_lost_stack(struct resolver *resolver, uint32_t *stack_ret) MMT_MUST_CHECK;
 
-/* The path of a number from code_view_path(); valid until the next one. */
-const char *code_view_path_name(const struct code_view *view, uint32_t path);
+/* The path of a number from resolver_path(); valid until the next one. */
+const char *resolver_path_name(const struct resolver *resolver, uint32_t path);
 
 /* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
-const struct runtime *code_view_runtime(const struct code_view *view, const struct space *space);
+const struct runtime *resolver_runtime(const struct resolver *resolver, const struct space *space);
 
 /* Whether its program is written in Go: its ELF file shows that or, in a packed recording, some function of any stack.
  */
-bool code_view_is_go(struct code_view *view, const struct space *space);
+bool resolver_is_go(struct resolver *resolver, const struct space *space);
 
 /* Whether the space maps the C library of glibc. */
-bool code_view_has_glibc(const struct code_view *view, const struct space *space);
+bool resolver_has_glibc(const struct resolver *resolver, const struct space *space);
 
-/* Frame numbers of a stack, innermost first; valid until the next code_view_unwind(). */
-const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
-				enum mmt_stack_end *end_ret);
+/* Frame numbers of a stack, innermost first; valid until the next resolver_unwind(). */
+const uint32_t *resolver_stack(const struct resolver *resolver, uint32_t stack, size_t *count_ret,
+			       enum mmt_stack_end *end_ret);
 
 /* Whether some frame of the stack is doubtful. */
-bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack);
+bool resolver_stack_is_doubtful(const struct resolver *resolver, uint32_t stack);
 
 /* Stack numbers are less than this. */
-size_t code_view_stack_count(const struct code_view *view);
+size_t resolver_stack_count(const struct resolver *resolver);
 
 /* Index of the process where a frame was first seen. */
-uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
+uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame);
 
 /*
- * Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the view.
+ * Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the
+ * resolver.
  */
-struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
-				  size_t *count_ret) MMT_MUST_CHECK;
+struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, const struct mmt_frame **frames_ret,
+				 size_t *count_ret) MMT_MUST_CHECK;
 
 /* Note what a frame shows about missing names, without looking up its own. */
-void code_view_pass_over(struct code_view *view, uint32_t frame);
+void resolver_pass_over(struct resolver *resolver, uint32_t frame);
 
 /*
  * Iterate, with *position starting at 0, over the modules that stacks needed but could not (fully) use; NULL: no more.
  * With MODULE_MISSING_NAMES `*missing_ret` lists the missing files as text, NULL if they are unknown; the caller frees
  * it. `missing_ret` may be NULL.
  */
-const char *code_view_unusable(const struct code_view *view, size_t *position, enum module_state *state_ret,
-			       char **missing_ret);
+const char *resolver_unusable(const struct resolver *resolver, size_t *position, enum module_state *state_ret,
+			      char **missing_ret);
 
 /* The states of modules in packed recordings. Numbers that this version does not know become MODULE_BROKEN. */
 enum wire_program_state wire_program_state(enum module_state state);
@@ -107,6 +108,6 @@ struct jit_code_state {
 	struct jit_names_state names;
 };
 
-struct jit_code_state code_view_jit(struct code_view *view, uint32_t process);
+struct jit_code_state resolver_jit(struct resolver *resolver, uint32_t process);
 
 #endif
