@@ -73,7 +73,7 @@ FIGURE(DO, outlived_count, COUNT, R,_,_,_,_,_,_, true, MMT_PLAIN,               
 FIGURE(DO, outlived_ns, NS, R,_,_,_,_,_,_, it->outlived_ns < MMT_UNKNOWN / 2048, MMT_PLAIN,                           \
        "longer than the lifetimes of nearly all freed mappings; 0: none was freed")                                   \
 FIGURE(DO, advised_ns, NS, R,_,_,_,_,_,_, it->advised_ns, MMT_PLAIN,                                                  \
-       "MMT_LIFETIME_TOO_SHORT: how long to record for a verdict; otherwise 0")                                       \
+       "MMT_ROW_UNDECIDED, _TOO_SHORT: how long to record for a verdict; otherwise 0")                                \
 FIGURE(DO, resident_ns, NS, _,_,_,_,_,_,T, it->resident_ns, MMT_PLAIN,                                                \
        "when resident pages were read: at the end, or the last time before to_ns; of several processes the earliest") \
 FIGURE(DO, unfiltered_unfreed_bytes, BYTES, _,_,_,_,_,_,T, true, MMT_PLAIN,                                           \

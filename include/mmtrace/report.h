@@ -206,30 +206,25 @@ MMT_PUBLIC bool mmt_pattern_is_by_design(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
-/* Result of comparing the lifetimes of a row's mappings. mmtrace-internals(7) describes the rules. */
-enum mmt_lifetime_verdict {
-	MMT_LIFETIME_UNKNOWN,	/* nothing is unfreed, or the lifetimes are unknown */
-	MMT_LIFETIME_TOO_SHORT, /* the recording is too short, or has too few mappings */
-	MMT_LIFETIME_LEAK,	/* allocated throughout the recording, older than freed mappings were */
-	MMT_LIFETIME_CACHE,	/* allocated early, and kept */
-	MMT_LIFETIME_TRAFFIC,	/* no older than freed mappings were */
-	MMT_LIFETIME_KINDS,
-};
-
-/* What a report calls a row or a cause: see mmt_verdict_of_row(). */
+/* The verdict on a row or a cause. mmtrace-internals(7) describes the rules. */
 enum mmt_row_verdict {
-	MMT_ROW_NO_VERDICT, /* nothing is unfreed, or the window is too short for any verdict */
-	MMT_ROW_UNDECIDED,  /* the window is long enough for other rows */
-	MMT_ROW_LEAK,
+	MMT_ROW_UNKNOWN,       /* it holds nothing that was mapped or made accessible in the window */
+	MMT_ROW_TOO_SHORT,     /* the window is too short for any verdict */
+	MMT_ROW_UNDECIDED,     /* it is long enough for other rows: see advised_ns */
+	MMT_ROW_LEAK,	       /* allocated throughout the recording, older than freed mappings were */
+	MMT_ROW_PART_OF_LEAK,  /* of a row: not a leak by itself, but together with other rows of its function */
 	MMT_ROW_KEEPS_GROWING, /* an allocator or a runtime keeps this memory by design: not a leak of the program */
-	MMT_ROW_PART_OF_LEAK,  /* not a leak by itself, but together with other rows of its cause */
-	MMT_ROW_CACHE,
-	MMT_ROW_MADE_EARLY, /* too few mappings for a cache; they may be a pool that is touched bit by bit */
-	MMT_ROW_TRAFFIC,
+	MMT_ROW_CACHE,	       /* allocated early, and kept */
+	MMT_ROW_MADE_EARLY,    /* too few mappings for a cache; they may be a pool that is touched bit by bit */
+	MMT_ROW_TRAFFIC,       /* no older than freed mappings were */
+	MMT_ROW_VERDICTS,
 };
 
-/* Word of documents, for instance "too-short". Static. */
-MMT_PUBLIC const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict);
+/* Word of documents: "leak", "cache", "traffic", "too-short" (undecided, too) or "unknown". Static. */
+MMT_PUBLIC const char *mmt_row_verdict_name(enum mmt_row_verdict verdict);
+
+/* LEAK, PART_OF_LEAK and KEEPS_GROWING. */
+MMT_PUBLIC bool mmt_row_leaks(enum mmt_row_verdict verdict);
 
 /*
  * Private anonymous memory in transparent huge pages when recording ended. A huge page is resident as a whole as soon
@@ -279,7 +274,7 @@ struct mmt_row {
 	 * as `trend`. */
 	const uint64_t *committed_trend;
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
-	enum mmt_lifetime_verdict verdict;
+	enum mmt_row_verdict verdict;
 	enum mmt_class memory_class; /* of most of the unfreed bytes, or of the committed bytes if there are none */
 	const char *file;	     /* with most of these bytes, if the class is MMT_CLASS_FILE; otherwise NULL */
 	size_t file_count;	     /* number of files with unfreed bytes */
@@ -336,7 +331,7 @@ struct mmt_cause {
 	 * not known, or none has a quarter. caller_bytes: memory_bytes of its rows. */
 	const char *caller;
 	uint64_t caller_bytes;
-	enum mmt_lifetime_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest row */
+	enum mmt_row_verdict verdict; /* a leak if 1/16 of the memory is; otherwise of the largest row */
 	bool leaks_together;	      /* the rows are a leak together, although some or all are none by themselves */
 	MMT_CAUSE_FIGURES(MMT_MEMBER) /* sums of the rows */
 	const uint32_t *rows;	      /* ids, from the largest on */
@@ -711,10 +706,6 @@ static inline void mmt_report_options_init(struct mmt_report_options *options)
  */
 MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *options,
 					       struct mmt_report **report_ret) MMT_MUST_CHECK;
-
-/* What to call a row or a cause of this report. Other rows of its cause count too. */
-MMT_PUBLIC enum mmt_row_verdict mmt_verdict_of_row(const struct mmt_report *report, const struct mmt_row *row);
-MMT_PUBLIC enum mmt_row_verdict mmt_verdict_of_cause(const struct mmt_report *report, const struct mmt_cause *cause);
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);

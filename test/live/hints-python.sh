@@ -25,11 +25,11 @@ record_stacks PYTHONPERFSUPPORT=1 "$interpreter" "${program[@]}"
 expect_no_hint '(Python) have no names'
 expect_function '^py::leak_map:'
 
-# An older Python ignores the setting. Then the report does not advise it again.
+# An older Python ignores the setting: the report does not advise it, whether it was set or not.
 for older in python3 python3.1{0,1} "${PYENV_ROOT:-/nowhere}"/versions/3.1[01]*/bin/python3; do
 	"$older" -c 'import sys; sys.exit(sys.version_info >= (3, 12))' 2>/dev/null && break
 	older=
 done
 [ "$older" ] || exit 0
 record_stacks PYTHONPERFSUPPORT=1 "$older" "${program[@]}"
-expect_hint '(Python) have no names: it was started with -X perf or PYTHONPERFSUPPORT, but the recording has no perf map of it'
+expect_hint '(Python) have no names: its version cannot write a perf map; run the program with Python 3.12 or later'

@@ -3,8 +3,10 @@
 #include <check.h>
 
 #include <mmtrace/diff.h>
+#include <mmtrace/output.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "support/suite.h"
@@ -274,6 +276,58 @@ START_TEST(growth_between_recordings_of_one_process)
 	diff = make_diff(&before, &after);
 	ck_assert(!diff->between_parts_known);
 	ck_assert_uint_eq(diff->between_part_count, 0);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+static char *write_diff(const struct mmt_diff *diff)
+{
+	const struct mmt_text_options options = {0};
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_ptr_null(mmt_diff_write_text(diff, &options, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	return text;
+}
+
+/* What the second report calls a leak, the diff calls a leak, and the memory that grew between the recordings, of which
+ * no call is known, is never "not a leak". */
+START_TEST(leaks_of_a_report_are_leaks_of_a_diff)
+{
+	static const struct mmt_resident_kind first[] = {KIND(FILE, 1, 1 << 20, .name = "/var/cache"),
+							 KIND(THREAD_STACK, 1, 1 << 20, ), KIND(ANON, 1, 1 << 20, )},
+					      second[] = {KIND(FILE, 9 << 20, 1, .name = "/var/cache"),
+							  KIND(THREAD_STACK, 8 << 20, 1, ), KIND(ANON, 7 << 20, 1, )};
+	struct mmt_row rows[] = {ROW(1, leak_before, 40960)}, leaking[] = {ROW(1, leak_before, 4096000)};
+	struct mmt_report before = REPORT(rows, 20), after = REPORT(leaking, 40);
+	struct mmt_process process = {.pid = 7, .name = "a", .start_boot_ns = 50};
+	struct mmt_diff *diff;
+	char *text;
+
+	identify(&before, &process, 0);
+	identify(&after, &process, 25000000000);
+	before.recorded_by = after.recorded_by = "mmtrace";
+	leaking[0].verdict = MMT_ROW_LEAK;
+	before.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
+					    .end_bytes = 3 << 20,
+					    .kinds_at_end = true,
+					    .kinds = first,
+					    .kind_count = sizeof(first) / sizeof(*first)};
+	after.growth = (struct mmt_growth){.verdict = MMT_VERDICT_STEADY,
+					   .start_bytes = 24 << 20,
+					   .kinds_at_start = true,
+					   .kinds = second,
+					   .kind_count = sizeof(second) / sizeof(*second)};
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->between_part_count, 3);
+	text = write_diff(diff);
+	ck_assert_ptr_nonnull(strstr(text, "LEAK"));
+	ck_assert_ptr_nonnull(strstr(text, "/var/cache"));
+	ck_assert_msg(!strstr(text, "not a leak"), "%s", text);
+	free(text);
 	mmt_diff_destroy(diff);
 }
 END_TEST
@@ -649,10 +703,11 @@ Suite *test_suite(void)
 
 	tcase_set_timeout(tcase, 600);
 
-	tcase_add_tests(tcase, addresses_do_not_matter, growth_between_recordings_of_one_process, every_kind_of_change,
-			lost_calls_match_lost_calls, commits_count_without_mappings, shrunk_comes_last,
-			unnamed_code_is_matched_by_rank, recordings_of_one_process_are_recognized, many_processes,
-			short_recordings_have_no_rates, names_identify_a_stack, names_of_jit_code_can_contain_lines,
+	tcase_add_tests(tcase, addresses_do_not_matter, growth_between_recordings_of_one_process,
+			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
+			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
+			recordings_of_one_process_are_recognized, many_processes, short_recordings_have_no_rates,
+			names_identify_a_stack, names_of_jit_code_can_contain_lines,
 			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
 			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
 			many_similar_stacks, hostile_stacks);

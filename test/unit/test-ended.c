@@ -205,7 +205,7 @@ START_TEST(a_worker_that_ended_is_judged_by_its_life)
 	report = report_file_report(&options);
 	ck_assert_uint_eq(report->row_count, 1);
 	ck_assert_uint_eq(report->rows[0].unfreed_bytes, BLOCKS * MEBIBYTE);
-	ck_assert_uint_eq(report->rows[0].verdict, MMT_LIFETIME_LEAK);
+	ck_assert_uint_eq(report->rows[0].verdict, MMT_ROW_LEAK);
 	ck_assert_uint_eq(report->resident_bytes, MMT_UNKNOWN);
 	mmt_report_destroy(report);
 	options.pids = &parent;

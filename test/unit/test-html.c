@@ -270,8 +270,7 @@ START_TEST(verdicts_are_those_of_the_text)
 			      .frame_count = 1,
 			      .unfreed_bytes = 4096,
 			      .unfreed_count = 1,
-			      .verdict = MMT_LIFETIME_LEAK,
-			      .pattern = _i ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE};
+			      .verdict = _i ? MMT_ROW_KEEPS_GROWING : MMT_ROW_LEAK};
 	struct mmt_report report = sample_report();
 	char *page, *data;
 	json_t *root, *stack;

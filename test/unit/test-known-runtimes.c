@@ -47,6 +47,30 @@ START_TEST(files_of_runtimes)
 }
 END_TEST
 
+/* Only versions that can write a perf map are advised to. */
+START_TEST(versions_of_python)
+{
+	static const struct {
+		const char *path;
+		bool writes_maps;
+	} cases[] = {{"/usr/bin/python3.11", false},
+		     {"/usr/lib/libpython3.9.so.1.0", false},
+		     {"/usr/bin/python3.12", true},
+		     {"/usr/lib/libpython3.13.so.1.0", true},
+		     {"/usr/bin/python3", true}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct runtime *runtime = runtimes_of_file(cases[i].path);
+
+		ck_assert_str_eq(runtime->name, "python");
+		ck_assert_int_eq(strstr(runtime->interpreted_advice, "start it with -X perf") != NULL,
+				 cases[i].writes_maps);
+		ck_assert_int_eq(strstr(runtime->advice, "start it with -X perf") != NULL, cases[i].writes_maps);
+		ck_assert_str_eq(runtime->loop, "_PyEval_EvalFrameDefault");
+	}
+}
+END_TEST
+
 START_TEST(runtimes_are_found_by_name)
 {
 	ck_assert_str_eq(runtimes_find("java")->label, "Java");
@@ -101,6 +125,6 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("runtimes");
 	TCase *tests = add_tcase(suite, "runtimes");
 
-	tcase_add_tests(tests, files_of_runtimes, runtimes_are_found_by_name, options_that_are_set);
+	tcase_add_tests(tests, files_of_runtimes, versions_of_python, runtimes_are_found_by_name, options_that_are_set);
 	return suite;
 }

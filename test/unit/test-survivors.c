@@ -253,31 +253,31 @@ static void long_requests(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-	enum mmt_lifetime_verdict verdict;
+	enum mmt_row_verdict verdict;
 } programs[] = {
-    {"leak", leak, MMT_LIFETIME_LEAK},
-    {"leak of 1 in 1,000", leaking_traffic, MMT_LIFETIME_LEAK},
-    {"leak of 1 in 1,000, uneven", leaking_uneven_traffic, MMT_LIFETIME_LEAK},
-    {"steps", steps, MMT_LIFETIME_LEAK},
-    {"leaking saw-tooth", leaking_saw_tooth, MMT_LIFETIME_LEAK},
-    {"traffic", traffic, MMT_LIFETIME_TRAFFIC},
-    {"uneven traffic", uneven_traffic, MMT_LIFETIME_TRAFFIC},
-    {"turnover", turnover, MMT_LIFETIME_TRAFFIC},
-    {"saw-tooth", saw_tooth, MMT_LIFETIME_TRAFFIC},
-    {"cache", cache, MMT_LIFETIME_CACHE},
-    {"warm-up", warm_up, MMT_LIFETIME_CACHE},
-    {"cache and traffic", cache_and_traffic, MMT_LIFETIME_CACHE},
-    {"one-off", one_off, MMT_LIFETIME_CACHE},
-    {"burst", burst, MMT_LIFETIME_CACHE},
-    {"late burst", late_burst, MMT_LIFETIME_TOO_SHORT},
-    {"few", few, MMT_LIFETIME_TOO_SHORT},
-    {"late leak", late_leak, MMT_LIFETIME_LEAK},
-    {"beginning leak", beginning_leak, MMT_LIFETIME_LEAK},
-    {"beginning leak after start", beginning_leak_after_start, MMT_LIFETIME_LEAK},
-    {"late warm-up", late_warm_up, MMT_LIFETIME_TOO_SHORT},
-    {"late cache", late_cache, MMT_LIFETIME_TOO_SHORT},
-    {"late traffic", late_traffic, MMT_LIFETIME_TRAFFIC},
-    {"long requests", long_requests, MMT_LIFETIME_TOO_SHORT},
+    {"leak", leak, MMT_ROW_LEAK},
+    {"leak of 1 in 1,000", leaking_traffic, MMT_ROW_LEAK},
+    {"leak of 1 in 1,000, uneven", leaking_uneven_traffic, MMT_ROW_LEAK},
+    {"steps", steps, MMT_ROW_LEAK},
+    {"leaking saw-tooth", leaking_saw_tooth, MMT_ROW_LEAK},
+    {"traffic", traffic, MMT_ROW_TRAFFIC},
+    {"uneven traffic", uneven_traffic, MMT_ROW_TRAFFIC},
+    {"turnover", turnover, MMT_ROW_TRAFFIC},
+    {"saw-tooth", saw_tooth, MMT_ROW_TRAFFIC},
+    {"cache", cache, MMT_ROW_CACHE},
+    {"warm-up", warm_up, MMT_ROW_CACHE},
+    {"cache and traffic", cache_and_traffic, MMT_ROW_CACHE},
+    {"one-off", one_off, MMT_ROW_CACHE},
+    {"burst", burst, MMT_ROW_CACHE},
+    {"late burst", late_burst, MMT_ROW_UNDECIDED},
+    {"few", few, MMT_ROW_UNDECIDED},
+    {"late leak", late_leak, MMT_ROW_LEAK},
+    {"beginning leak", beginning_leak, MMT_ROW_LEAK},
+    {"beginning leak after start", beginning_leak_after_start, MMT_ROW_LEAK},
+    {"late warm-up", late_warm_up, MMT_ROW_UNDECIDED},
+    {"late cache", late_cache, MMT_ROW_UNDECIDED},
+    {"late traffic", late_traffic, MMT_ROW_TRAFFIC},
+    {"long requests", long_requests, MMT_ROW_UNDECIDED},
 };
 
 static bool survives(const struct mapping *mapping)
@@ -286,7 +286,7 @@ static bool survives(const struct mapping *mapping)
 }
 
 /* `scale`: factor on times. */
-static enum mmt_lifetime_verdict judge(double scale)
+static enum mmt_row_verdict judge(double scale)
 {
 	const struct survivors_window window = {
 	    .from_ns = 1000, .to_ns = 1000 + (uint64_t)(LENGTH * scale), .end_ns = 1000 + (uint64_t)(LENGTH * scale)};
@@ -325,22 +325,22 @@ static void simulate(size_t program, uint64_t seed)
 /* 95 % are right, and memory that does not leak is never called a leak. */
 START_TEST(verdicts)
 {
-	unsigned counts[MMT_LIFETIME_KINDS] = {0};
-	enum mmt_lifetime_verdict right = programs[_i].verdict;
+	unsigned counts[MMT_ROW_VERDICTS] = {0};
+	enum mmt_row_verdict right = programs[_i].verdict;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		simulate((size_t)_i, seed);
 		counts[judge(1)]++;
 	}
 	printf("%-28s leak %3u  cache %3u  traffic %3u  too short %3u  unknown %u of %d\n", programs[_i].name,
-	       counts[MMT_LIFETIME_LEAK], counts[MMT_LIFETIME_CACHE], counts[MMT_LIFETIME_TRAFFIC],
-	       counts[MMT_LIFETIME_TOO_SHORT], counts[MMT_LIFETIME_UNKNOWN], SEEDS);
+	       counts[MMT_ROW_LEAK], counts[MMT_ROW_CACHE], counts[MMT_ROW_TRAFFIC], counts[MMT_ROW_UNDECIDED],
+	       counts[MMT_ROW_UNKNOWN], SEEDS);
 	fflush(stdout);
 	ck_assert_msg(counts[right] >= SEEDS * 95 / 100, "%s: only %u of %d are %s", programs[_i].name, counts[right],
-		      SEEDS, mmt_lifetime_verdict_name(right));
-	if (right != MMT_LIFETIME_LEAK)
-		ck_assert_msg(!counts[MMT_LIFETIME_LEAK], "%s: %u of %d are called a leak", programs[_i].name,
-			      counts[MMT_LIFETIME_LEAK], SEEDS);
+		      SEEDS, mmt_row_verdict_name(right));
+	if (right != MMT_ROW_LEAK)
+		ck_assert_msg(!counts[MMT_ROW_LEAK], "%s: %u of %d are called a leak", programs[_i].name,
+			      counts[MMT_ROW_LEAK], SEEDS);
 }
 END_TEST
 
@@ -348,11 +348,11 @@ END_TEST
 START_TEST(lengths)
 {
 	for (size_t program = 0; program < sizeof(programs) / sizeof(*programs); program++) {
-		enum mmt_lifetime_verdict verdict;
+		enum mmt_row_verdict verdict;
 
 		simulate(program, 1);
 		verdict = judge(1);
-		ck_assert_int_eq(judge(1.0 / 64), MMT_LIFETIME_TOO_SHORT);
+		ck_assert_int_eq(judge(1.0 / 64), MMT_ROW_UNDECIDED);
 		ck_assert_msg(judge(56) == verdict, "%s", programs[program].name);
 	}
 }
@@ -388,7 +388,7 @@ START_TEST(no_survivors_no_verdict)
 {
 	mapping_count = 0;
 	map(LENGTH / 2, SECOND_NS);
-	ck_assert_int_eq(judge(1), MMT_LIFETIME_UNKNOWN);
+	ck_assert_int_eq(judge(1), MMT_ROW_UNKNOWN);
 }
 END_TEST
 

@@ -813,13 +813,13 @@ START_TEST(table_of_causes)
 	    {.name = "evil\x1b (a.so)",
 	     .file = "/dev/shm/cache-of-the-server",
 	     .memory_class = MMT_CLASS_FILE,
-	     .verdict = MMT_LIFETIME_LEAK,
+	     .verdict = MMT_ROW_LEAK,
 	     .memory_bytes = 1 << 20,
 	     .bytes_per_minute = 2 << 20,
 	     .rows = first_rows,
 	     .row_count = 1},
 	    {.pattern = MMT_PATTERN_ARENA,
-	     .verdict = MMT_LIFETIME_CACHE,
+	     .verdict = MMT_ROW_CACHE,
 	     .memory_bytes = 3 << 20,
 	     .unfreed_bytes = 64 << 20,
 	     .unfreed_count = 8,
@@ -890,7 +890,7 @@ START_TEST(rates_of_the_table_add_up)
 		rows[i].bytes_per_minute = i ? (int64_t)i % 4 * mib : 64 * mib;
 		rows[i].cause = (uint32_t)i + 1;
 		causes[i] = (struct mmt_cause){.name = "f",
-					       .verdict = i ? MMT_LIFETIME_CACHE : MMT_LIFETIME_LEAK,
+					       .verdict = i ? MMT_ROW_MADE_EARLY : MMT_ROW_LEAK,
 					       .memory_bytes = 64 << 20,
 					       .bytes_per_minute = rows[i].bytes_per_minute,
 					       .rows = first_rows,
@@ -1058,12 +1058,12 @@ START_TEST(verdicts_of_rows)
 
 	report.rows = &row;
 	report.row_count = 1;
-	row.pattern = MMT_PATTERN_HEAP;
+	row.verdict = MMT_ROW_KEEPS_GROWING;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   keeps growing +989.0 MiB per minute   ");
 	ASSERT_ABSENT(text, "LEAK");
 	free(text);
-	row.verdict = MMT_LIFETIME_CACHE;
+	row.verdict = MMT_ROW_CACHE;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   cache   ");
 	ASSERT_ABSENT(text, "989.0 MiB");
@@ -1072,14 +1072,14 @@ START_TEST(verdicts_of_rows)
 	ASSERT_HAS(text, "\x1b[32mcache");
 	free(text);
 	/* One large mapping that is touched bit by bit can be what grows. */
-	row.unfreed_count = 7;
+	row.verdict = MMT_ROW_MADE_EARLY;
 	report.growth.verdict = MMT_VERDICT_GROWING;
 	text = render(&report, &(struct mmt_text_options){.colour = true});
 	ASSERT_HAS(text, "   made early   ");
 	ASSERT_ABSENT(text, "\x1b[32mmade early");
 	free(text);
 	report.growth.verdict = MMT_VERDICT_STEADY;
-	row.verdict = MMT_LIFETIME_TOO_SHORT;
+	row.verdict = MMT_ROW_UNDECIDED;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   undecided   ");
 	free(text);
@@ -1087,7 +1087,7 @@ START_TEST(verdicts_of_rows)
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   undecided: record for 90.0 s   ");
 	free(text);
-	report.to_ns = report.from_ns + 1999999999;
+	row.verdict = MMT_ROW_TOO_SHORT;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "undecided");
 	free(text);

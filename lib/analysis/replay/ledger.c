@@ -41,6 +41,8 @@ void ledger_deinit(struct ledger *ledger)
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
 	vector_deinit(&ledger->trends);
+	vector_deinit(&ledger->freed_lifetimes);
+	map_deinit(&ledger->lifetimes_of_rows);
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	lifetimes_deinit(&ledger->lifetimes);
@@ -229,12 +231,30 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 	allocation->early = place;
 }
 
+/* Find the histogram of the account's row and stack: there may be an account of each of very many processes. False: out
+ * of memory. */
+static COLD bool find_lifetimes(struct ledger *ledger, struct account *account)
+{
+	uint64_t key = (uint64_t)account->row << 32 | account->stack;
+	const uint64_t *place = map_get(&ledger->lifetimes_of_rows, key);
+
+	if (!place && (!vector_append(&ledger->freed_lifetimes) ||
+		       !map_put(&ledger->lifetimes_of_rows, key, ledger->freed_lifetimes.count)))
+		return false;
+	account->lifetimes = place ? (uint32_t)*place : (uint32_t)ledger->freed_lifetimes.count;
+	return true;
+}
+
 /* The allocation was completely freed at `time_ns`. */
-static inline void note_lifetime(struct ledger *ledger, const struct allocation *allocation, uint32_t row,
+static inline void note_lifetime(struct ledger *ledger, const struct allocation *allocation, struct account *account,
 				 uint64_t time_ns)
 {
-	if (row != LEDGER_NO_ROW && !allocation->found)
-		lifetime_histogram_add(&ledger->trends.items[row].freed,
+	if (account->row == LEDGER_NO_ROW || allocation->found)
+		return;
+	if (!account->lifetimes && !find_lifetimes(ledger, account))
+		ledger->out_of_memory = true;
+	else
+		lifetime_histogram_add(&ledger->freed_lifetimes.items[account->lifetimes - 1],
 				       time_ns > allocation->time_ns ? time_ns - allocation->time_ns : 0);
 }
 
@@ -256,7 +276,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 		add_bytes(&account->freed_bytes, bytes);
 		account->freed_count += !allocation->live_bytes && !allocation->found;
 		if (!allocation->live_bytes)
-			note_lifetime(ledger, allocation, account->row, ledger->now_ns);
+			note_lifetime(ledger, allocation, account, ledger->now_ns);
 		ledger_rows_change(ledger, account->row, ledger->now_ns, -bytes);
 		if (ledger->lifetimes.steps_max)
 			add_lifetime(ledger, allocation, ledger->now_ns, bytes,
@@ -346,8 +366,7 @@ static void enter_account(struct ledger *ledger, struct allocation *allocation, 
 	add_bytes(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
 	account->freed_count += !allocation->live_bytes;
 	if (!allocation->live_bytes && allocation->early)
-		note_lifetime(ledger, allocation, account->row,
-			      ledger->early_releases.items[allocation->early - 1].time_ns);
+		note_lifetime(ledger, allocation, account, ledger->early_releases.items[allocation->early - 1].time_ns);
 	ledger_rows_resolve(ledger, allocation, account->row);
 	if (ledger->lifetimes.steps_max)
 		add_early_lifetimes(ledger, allocation);

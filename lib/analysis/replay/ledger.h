@@ -70,6 +70,7 @@ struct account {
 	uint32_t row;			       /* LEDGER_NO_ROW: excluded by a filter */
 	uint32_t commit;		       /* its own commit number; COMMIT_NONE: not requested yet */
 	uint32_t trend;			       /* place in `commit_trends` plus 1; 0: none */
+	uint32_t lifetimes;		       /* place in `freed_lifetimes` plus 1; 0: none was freed */
 	uint64_t allocated_bytes, freed_bytes; /* at most MMT_BYTES_MAX */
 	uint64_t allocated_count, freed_count;
 	uint64_t committed_count; /* calls that made reserved memory accessible */
@@ -89,7 +90,6 @@ struct row {
 struct row_trend {
 	uint64_t change[LEDGER_BUCKETS]; /* change of unfreed bytes, by time since from_ns (modulo 2^64: a decrease is a
 					    large number) */
-	struct lifetime_histogram freed; /* lifetimes of freed allocations */
 };
 
 /* What has its own commit number. */
@@ -156,12 +156,14 @@ struct ledger {
 	VECTOR(uint32_t) accounts_of_stacks; /* by stack: its latest account plus 1; 0: none */
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by hash of the key */
 	VECTOR(struct row) rows;
-	VECTOR(struct row_trend) trends;     /* by row number */
-	struct steps_of_rows steps;	     /* since from_ns, each every_ns long */
-	struct steps_of_rows reserved_steps; /* PROT_NONE bytes of the total: row LEDGER_ROW_TOTAL only */
-	struct lifetimes lifetimes;	     /* of released bytes; see ledger_end_lifetimes() */
-	struct row_changes changes;	     /* pending row changes: the first waits for its row, the others for their
-						turn */
+	VECTOR(struct row_trend) trends;		   /* by row number */
+	VECTOR(struct lifetime_histogram) freed_lifetimes; /* of the freed allocations of a stack in a row */
+	struct map lifetimes_of_rows;			   /* row << 32 | stack -> place plus 1 */
+	struct steps_of_rows steps;			   /* since from_ns, each every_ns long */
+	struct steps_of_rows reserved_steps;		   /* PROT_NONE bytes of the total: row LEDGER_ROW_TOTAL only */
+	struct lifetimes lifetimes;			   /* of released bytes; see ledger_end_lifetimes() */
+	struct row_changes changes; /* pending row changes: the first waits for its row, the others for their
+				       turn */
 	struct commit_trends commit_trends;
 	VECTOR(struct commit) commits; /* number - COMMIT_FIRST */
 	VECTOR(uint32_t) free_commits;

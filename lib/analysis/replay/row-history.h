@@ -162,8 +162,8 @@ bool commit_trends_add(struct commit_trends *trends, uint32_t *number, uint64_t 
 void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns,
 		       uint64_t *points, unsigned count);
 
-/* Histogram of the lifetimes of a row's freed mappings, in steps of half an octave. Memory is bounded and an update is
- * cheap. */
+/* Histogram of the lifetimes of an account's freed mappings, in steps of half an octave. Memory is bounded and an
+ * update is cheap. */
 
 #define LIFETIME_BUCKETS 64
 #define LIFETIME_UNIT_BITS 13 /* the first bucket ends at two units, 2^14 ns; the last but one at nearly 10 hours */

@@ -471,7 +471,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 	if (!parts)
 		return &error_no_memory;
 	for (size_t i = 0; i < processes_count(sums->replay->processes); i++) {
-		if (!row_details_limits_arenas(sums->replay, processes_at(sums->replay->processes, (uint32_t)i)))
+		if (!row_kinds_limits_arenas(sums->replay, processes_at(sums->replay->processes, (uint32_t)i)))
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
 	growth->pages_start_bytes = sums->start_bytes;

@@ -6,52 +6,15 @@
 #include <string.h>
 
 #include "analysis/report/row-verdicts.h"
+#include "analysis/report/verdict-rules.h"
 #include "base/vector.h"
 
-#define WINDOWS 16
+#define WINDOWS VERDICT_PARTS
 #define HALF (WINDOWS / 2)
 #define QUARTER (WINDOWS / 4)
-#define GAPS_MAX 4 /* parts without a reading */
-
-/* Shorter recordings have no verdict. */
-#define READINGS_MIN 48
-#define SPAN_NS_MIN 2000000000ULL
-#define ADVISED_NS_MIN 10000000000ULL /* the shortest recording time that is advised */
-
-/* Changes below these are ignored. */
-#define FLOOR_BYTES 262144.0
-#define FLOOR_SHARE 0.001 /* of the largest size */
-#define NOISE_FLOOR 3.0	  /* standard deviations of the noise */
+#define GAPS_MAX QUARTER	   /* parts without a reading */
+#define READINGS_MIN (3 * WINDOWS) /* on average three in each part, so that one may be missing */
 #define NORMAL_BEND 1.652 /* median of the absolute second difference of a normal variable, in standard deviations */
-
-/* Shares of all growth. */
-#define TOOTH_SHARE 0.25	 /* smaller falls and rises are noise */
-#define LEVEL_SHARE 0.1		 /* of the second half: level */
-#define LEVEL_QUARTER_SHARE 0.15 /* of the last quarter: level; a straight line has a third */
-#define TREND_QUARTER_SHARE 0.2	 /* ... still growing */
-#define NOISY_SHARE 0.25	 /* noise above this share: no level verdict */
-#define STEP_SHARE 0.6		 /* if one step has this share of the second half's growth, there is no trend */
-#define SLOWING_SHARE 0.6	 /* of the growth of the quarter before: with less, the growth slows down */
-
-/* Trends, in standard deviations of Kendall's S. */
-#define TREND_HALF_Z 2.4  /* the second half rises */
-#define TREND_MAYBE_Z 2.5 /* a possible trend */
-#define TREND_Z 4.0	  /* a trend */
-
-/* The end of what grows is level. */
-#define LEVEL_END_NS_MIN 1000000000ULL
-#define LEVEL_END_FLOORS 3.0 /* multiples of the noise by which it would have risen in that time */
-
-/* If the parts differ by no more than this multiple of the range within a part, the differences may be noise. */
-#define BUSY_SPREADS 4.0
-#define BUSY_CHANGE_SHARE 0.5 /* of the range within a part: the minimum size of a trend */
-
-/* Saw-teeth. */
-#define TEETH_MAX WINDOWS
-#define TEETH_MIN 3	    /* number of falls, so that two complete teeth lie between the lows */
-#define TEETH_MANY 6	    /* enough that the lows do not all rise by chance */
-#define LOWS_RISE 0.5	    /* of a tooth's height: a larger rise of the lows is a leak, with few teeth */
-#define LOWS_RISE_MANY 0.15 /* ... and with many */
 
 /* The lowest sizes in equal parts of the recording, which exclude memory that a garbage collector or a cache gives
  * back. */
@@ -194,8 +157,8 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 			troughs->before_end = larger(troughs->before_end, highest[i]);
 	}
 	troughs->spread = median(spreads, spread_count);
-	troughs->least = larger(FLOOR_BYTES, FLOOR_SHARE * peak);
-	troughs->floor = larger(troughs->least, NOISE_FLOOR * estimate_noise(troughs->bytes));
+	troughs->least = larger(VERDICT_FLOOR_BYTES, VERDICT_NEGLIGIBLE * peak);
+	troughs->floor = larger(troughs->least, VERDICT_NOISE * estimate_noise(troughs->bytes));
 	return true;
 }
 
@@ -268,7 +231,7 @@ static bool falls_by(const double *bytes, size_t count, double z)
 
 /* The lows of saw-teeth: between two lows the size rose by `tooth` and fell again. */
 struct teeth {
-	double lows[TEETH_MAX];
+	double lows[WINDOWS];
 	size_t count; /* number of falls; a low follows each */
 	double height;
 };
@@ -310,14 +273,14 @@ static enum mmt_verdict judge_teeth(const struct troughs *troughs, const struct 
 
 	if (magnitude(change) <= troughs->least)
 		return MMT_VERDICT_STEADY;
-	if (all_rise && change >= LOWS_RISE * teeth->height && rises_by(troughs->bytes, WINDOWS, TREND_MAYBE_Z))
+	if (all_rise && change >= VERDICT_HALF * teeth->height && rises_by(troughs->bytes, WINDOWS, VERDICT_MAYBE_Z))
 		return MMT_VERDICT_GROWING;
-	if (teeth->count >= TEETH_MANY && rises_by(teeth->lows, teeth->count, TREND_MAYBE_Z) &&
-	    change >= LOWS_RISE_MANY * teeth->height)
+	if (teeth->count >= 2 * VERDICT_TEETH && rises_by(teeth->lows, teeth->count, VERDICT_MAYBE_Z) &&
+	    change >= VERDICT_SMALL * teeth->height)
 		return MMT_VERDICT_GROWING;
-	if (all_fall && -change >= LOWS_RISE * teeth->height)
+	if (all_fall && -change >= VERDICT_HALF * teeth->height)
 		return MMT_VERDICT_SHRINKING;
-	return all_rise && change >= LOWS_RISE_MANY * teeth->height ? MMT_VERDICT_TOO_SHORT : MMT_VERDICT_STEADY;
+	return all_rise && change >= VERDICT_SMALL * teeth->height ? MMT_VERDICT_TOO_SHORT : MMT_VERDICT_STEADY;
 }
 
 /* Whether the last quarter is level. */
@@ -343,7 +306,7 @@ static size_t find_step(const double *bytes)
 /* The size rose without significant falls: judge whether it still rises. */
 static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *bytes)
 {
-	double all = troughs->highest - troughs->lowest, level = larger(troughs->floor, LEVEL_SHARE * all);
+	double all = troughs->highest - troughs->lowest, level = larger(troughs->floor, VERDICT_SMALL * all);
 	double late = bytes[WINDOWS - 1] - bytes[HALF - 1];
 	double third = bytes[WINDOWS - 1 - QUARTER] - bytes[HALF - 1], fourth = late - third;
 	double last_share = (mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2)) /
@@ -351,17 +314,17 @@ static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *
 	bool level_at_end = is_level_at_end(bytes, level);
 	size_t step = find_step(bytes);
 
-	if (late > level && bytes[step] - bytes[step - 1] >= STEP_SHARE * late)
+	if (late > level && bytes[step] - bytes[step - 1] >= (1 - VERDICT_LONG) * late)
 		return step < WINDOWS - QUARTER && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
-	if (late > troughs->floor && rises_by(bytes + HALF, HALF, TREND_HALF_Z) && fourth >= SLOWING_SHARE * third)
+	if (late > troughs->floor && rises_by(bytes + HALF, HALF, VERDICT_MAYBE_Z) && fourth >= VERDICT_HALF * third)
 		return MMT_VERDICT_GROWING;
-	if (rises_by(bytes, WINDOWS, TREND_Z) && last_share >= TREND_QUARTER_SHARE)
+	if (rises_by(bytes, WINDOWS, VERDICT_TREND_Z) && last_share >= VERDICT_SMALL)
 		return MMT_VERDICT_GROWING;
-	if (troughs->floor > NOISY_SHARE * all)
+	if (troughs->floor > VERDICT_LARGE * all)
 		return MMT_VERDICT_TOO_SHORT;
-	if (late <= level && level_at_end && last_share <= LEVEL_QUARTER_SHARE)
+	if (late <= level && level_at_end && last_share <= VERDICT_SMALL)
 		return MMT_VERDICT_PLATEAU;
-	return fourth <= LEVEL_SHARE * all && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
+	return fourth <= VERDICT_SMALL * all && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
 }
 
 /* The parts differ by no more than the range within one: only a trend through all of them counts. */
@@ -371,12 +334,12 @@ static enum mmt_verdict judge_busy(const struct troughs *troughs)
 	double change = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 0);
 	double late = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2);
 
-	if (magnitude(change) <= troughs->least || magnitude(change) < BUSY_CHANGE_SHARE * troughs->spread ||
-	    (!rises_by(bytes, WINDOWS, TREND_MAYBE_Z) && !falls_by(bytes, WINDOWS, TREND_MAYBE_Z)))
+	if (magnitude(change) <= troughs->least || magnitude(change) < VERDICT_HALF * troughs->spread ||
+	    (!rises_by(bytes, WINDOWS, VERDICT_MAYBE_Z) && !falls_by(bytes, WINDOWS, VERDICT_MAYBE_Z)))
 		return MMT_VERDICT_STEADY;
-	if (falls_by(bytes, WINDOWS, TREND_Z))
+	if (falls_by(bytes, WINDOWS, VERDICT_TREND_Z))
 		return MMT_VERDICT_SHRINKING;
-	if (rises_by(bytes, WINDOWS, TREND_Z) && late >= change / WINDOWS * 2)
+	if (rises_by(bytes, WINDOWS, VERDICT_TREND_Z) && late >= change / WINDOWS * 2)
 		return MMT_VERDICT_GROWING;
 	return MMT_VERDICT_TOO_SHORT;
 }
@@ -384,7 +347,7 @@ static enum mmt_verdict judge_busy(const struct troughs *troughs)
 /* There are too few teeth for a trend; but if the end is level, the growth is over. */
 static enum mmt_verdict judge_end(const struct troughs *troughs)
 {
-	double level = larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
+	double level = larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
 	double change = mean_of_quarter(troughs->bytes, 3) - troughs->bytes[0];
 
 	if (!is_level_at_end(troughs->bytes, level))
@@ -405,16 +368,18 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		return MMT_VERDICT_TOO_SHORT;
 	if (range <= troughs->least)
 		return MMT_VERDICT_STEADY;
-	if (range <= troughs->floor || range <= BUSY_SPREADS * troughs->spread)
+	if (range <= troughs->floor || range <= troughs->spread / VERDICT_LARGE)
 		return judge_busy(troughs);
 	smooth(troughs->bytes, smoothed);
 	change = mean_of_quarter(smoothed, 3) - mean_of_quarter(smoothed, 0);
-	if (magnitude(change) > troughs->floor && largest_fall(smoothed, WINDOWS) <= TOOTH_SHARE * range && change > 0)
+	if (magnitude(change) > troughs->floor && largest_fall(smoothed, WINDOWS) <= VERDICT_LARGE * range &&
+	    change > 0)
 		return judge_rise(troughs, smoothed);
-	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS) <= TOOTH_SHARE * range && change < 0)
+	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS) <= VERDICT_LARGE * range &&
+	    change < 0)
 		return MMT_VERDICT_SHRINKING;
-	teeth = find_teeth(troughs->bytes, larger(TOOTH_SHARE * range, troughs->least));
-	return teeth.count < TEETH_MIN ? judge_end(troughs) : judge_teeth(troughs, &teeth);
+	teeth = find_teeth(troughs->bytes, larger(VERDICT_LARGE * range, troughs->least));
+	return teeth.count < VERDICT_TEETH ? judge_end(troughs) : judge_teeth(troughs, &teeth);
 }
 
 /* Since when the size has not been below `near` any more. */
@@ -435,7 +400,7 @@ static uint64_t find_level_end(const struct mmt_resident_reading *readings, size
 	uint64_t level_ns = find_settled(readings, count, end - floor);
 	double expected = (double)growth->bytes_per_minute / 60e9 * (double)(growth->end_ns - level_ns);
 
-	if (growth->end_ns - level_ns < LEVEL_END_NS_MIN || expected < LEVEL_END_FLOORS * floor)
+	if (growth->end_ns - level_ns < VERDICT_SPAN_NS / 2 || expected < VERDICT_NOISE * floor)
 		return 0;
 	for (size_t i = count; i > 0 && readings[i - 1].time_ns >= level_ns; i--) {
 		if (in_use(&readings[i - 1]) > end + floor)
@@ -467,7 +432,7 @@ double slope_of(const double *times, const double *values, size_t count)
 /* What a size may still change while it counts as level. */
 static double level_room(const struct troughs *troughs)
 {
-	return larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
+	return larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
 }
 
 /* The rate that the size has now: what happened in the first half, or before a plateau, is over. */
@@ -538,7 +503,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	describe(readings, count, &growth);
 	span_ns = growth.end_ns > growth.start_ns ? growth.end_ns - growth.start_ns : 0;
 	growth.verdict = MMT_VERDICT_TOO_SHORT;
-	if (count >= READINGS_MIN && span_ns >= SPAN_NS_MIN &&
+	if (count >= READINGS_MIN && span_ns >= VERDICT_SPAN_NS &&
 	    find_troughs(readings, count, find_peak(readings, count), &troughs)) {
 		growth.verdict = judge(&troughs);
 		growth.floor_bytes = (uint64_t)troughs.floor;
@@ -550,7 +515,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
 	}
 	if (growth.verdict == MMT_VERDICT_TOO_SHORT)
-		growth.advised_ns = 3 * span_ns > ADVISED_NS_MIN ? 3 * span_ns : ADVISED_NS_MIN;
+		growth.advised_ns = span_ns * 3 > VERDICT_SPAN_NS * 5ull ? span_ns * 3 : VERDICT_SPAN_NS * 5ull;
 	return growth;
 }
 

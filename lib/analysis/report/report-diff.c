@@ -386,13 +386,16 @@ static struct indexed_kind *index_kinds(const struct mmt_growth *growth)
 	return kinds;
 }
 
-/* New threads are as likely as deeper calls, which is all that a report of one recording can find. */
+/* New threads and mappings are as likely as deeper calls and touched pages, which is all that a report of one recording
+ * can find: only these are no leak. */
 static const char *hint_of_change(const struct mmt_growth_part *part)
 {
 	/* The calls between the recordings are not known. */
 	const char *hint = hints_of_growth(part, UINT64_MAX, ARENAS_OF_SEVERAL_THREADS);
 
-	return hint && part->pattern == MMT_PATTERN_THREAD_STACK ? mmt_pattern_explanation(part->pattern) : hint;
+	return hint && (part->pattern == MMT_PATTERN_THREAD_STACK || part->pattern == MMT_PATTERN_FILE)
+		   ? mmt_pattern_explanation(part->pattern)
+		   : hint;
 }
 
 static struct mmt_error *add_between(struct diff *diff, const struct mmt_resident_kind *kind, uint64_t before,

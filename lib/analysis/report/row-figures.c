@@ -488,9 +488,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 	sort_rows(grouping->figures, count);
 	grouping->report->rows = grouping->figures;
 	grouping->report->row_count = count;
-	return error ? error
-		     : row_causes_build(grouping->report, grouping->figures, &grouping->replay->ledger, grouping->rows,
-					grouping->arena);
+	return error ? error : row_causes_build(grouping->report, grouping->figures, grouping->arena);
 }
 
 static void set_residency_unknown(struct mmt_row *row)
@@ -519,7 +517,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
-	CLEANUP(free) struct arena_bytes *arenas = row_details_arenas(grouping->replay, grouping->rows);
+	CLEANUP(free) struct arena_bytes *arenas = row_kinds_arenas(grouping->replay, grouping->rows);
 
 	if (!bytes || !arenas)
 		return &error_no_memory;
@@ -540,7 +538,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 		}
 		if (row->pattern)
 			row->hint = hints_of_row(row, count_live_threads(grouping->replay, row),
-						 row_details_arena_use(grouping->replay, arenas, row));
+						 row_kinds_arena_use(grouping->replay, arenas, row));
 	}
 	return NULL;
 }
@@ -567,6 +565,9 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 			row->smallest_bytes = 0;
 	}
 	error = find_patterns(grouping);
+	if (!error)
+		error = row_verdicts_add(&grouping->replay->ledger, grouping->rows, grouping->arena, grouping->report,
+					 grouping->sums.accounts, grouping->figures);
 	if (error)
 		return error;
 	return row_rates_add(&grouping->replay->ledger, grouping->rows, grouping->report, grouping->sums.accounts,
@@ -595,8 +596,7 @@ static struct mmt_error *build_level(struct grouping *grouping)
 	if (!error)
 		error = add_allocations(grouping);
 	if (!error)
-		error = row_details_add(grouping->replay, grouping->rows, grouping->arena, grouping->report,
-					grouping->figures);
+		error = row_kinds_add(&grouping->replay->ledger, grouping->rows, grouping->arena, grouping->figures);
 	if (!error)
 		error = add_threads(grouping);
 	return error ? error : add_committers(grouping);

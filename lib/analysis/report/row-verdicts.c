@@ -1,212 +1,56 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Judges the memory of rows: by the lifetimes of its mappings, and by what is made accessible over time. */
 #include "analysis/report/row-verdicts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/classes.h"
-#include "analysis/report/stack-identity.h"
+#include "analysis/report/report-build.h"
 #include "base/cleanup.h"
-#include "base/map.h"
-#include "base/saturating-sum.h"
 
-const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict)
+#define COMMIT_POINTS 64 /* of a series that mmt_growth_judge() can judge */
+
+_Static_assert(COMMIT_POINTS % MMT_TREND_POINTS == 0, "a point of the trend is one of the series");
+
+struct judging {
+	const struct ledger *ledger;
+	struct rows *rows;
+	const struct mmt_report *report;
+	struct survivors_window window;
+};
+
+struct row_judgement {
+	enum mmt_row_verdict verdict;
+	uint64_t advised_ns, outlived_count, outlived_ns; /* see struct mmt_row */
+};
+
+const char *mmt_row_verdict_name(enum mmt_row_verdict verdict)
 {
-	static const char *const names[MMT_LIFETIME_KINDS] = {
-	    [MMT_LIFETIME_UNKNOWN] = "unknown", [MMT_LIFETIME_TOO_SHORT] = "too-short", [MMT_LIFETIME_LEAK] = "leak",
-	    [MMT_LIFETIME_CACHE] = "cache",	[MMT_LIFETIME_TRAFFIC] = "traffic",
+	static const char *const names[MMT_ROW_VERDICTS] = {
+	    [MMT_ROW_UNKNOWN] = "unknown", [MMT_ROW_TOO_SHORT] = "too-short", [MMT_ROW_UNDECIDED] = "too-short",
+	    [MMT_ROW_LEAK] = "leak",	   [MMT_ROW_PART_OF_LEAK] = "leak",   [MMT_ROW_KEEPS_GROWING] = "leak",
+	    [MMT_ROW_CACHE] = "cache",	   [MMT_ROW_MADE_EARLY] = "cache",    [MMT_ROW_TRAFFIC] = "traffic",
 	};
 
-	return verdict < MMT_LIFETIME_KINDS ? names[verdict] : "unknown";
+	return verdict < MMT_ROW_VERDICTS ? names[verdict] : "unknown";
 }
 
-static enum mmt_row_verdict row_verdict(const struct mmt_report *report, enum mmt_lifetime_verdict verdict,
-					enum mmt_pattern pattern, uint64_t unfreed_count)
+bool mmt_row_leaks(enum mmt_row_verdict verdict)
 {
-	switch (verdict) {
-	case MMT_LIFETIME_LEAK:
-		return mmt_pattern_is_by_design(pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_LEAK;
-	case MMT_LIFETIME_CACHE:
-		return unfreed_count < SURVIVORS_COUNT_MIN ? MMT_ROW_MADE_EARLY : MMT_ROW_CACHE;
-	case MMT_LIFETIME_TRAFFIC:
-		return MMT_ROW_TRAFFIC;
-	case MMT_LIFETIME_TOO_SHORT:
-		return report->to_ns - report->from_ns < SURVIVORS_SHORTEST_NS ? MMT_ROW_NO_VERDICT : MMT_ROW_UNDECIDED;
-	default:
-		return MMT_ROW_NO_VERDICT;
-	}
+	return verdict == MMT_ROW_LEAK || verdict == MMT_ROW_PART_OF_LEAK || verdict == MMT_ROW_KEEPS_GROWING;
 }
 
-enum mmt_row_verdict mmt_verdict_of_cause(const struct mmt_report *report, const struct mmt_cause *cause)
+uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *allocation)
 {
-	return row_verdict(report, cause->verdict, cause->pattern, cause->unfreed_count);
-}
-
-enum mmt_row_verdict mmt_verdict_of_row(const struct mmt_report *report, const struct mmt_row *row)
-{
-	if (!verdict_is_open(row->verdict) || !row->cause || !report->causes[row->cause - 1].leaks_together)
-		return row_verdict(report, row->verdict, row->pattern, row->unfreed_count);
-	return mmt_pattern_is_by_design(row->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_PART_OF_LEAK;
-}
-
-static uint64_t account_key(const struct account *account)
-{
-	return (uint64_t)(account->row - 1) << 32 | account->kind;
-}
-
-static uint64_t unfreed_bytes(const struct account *account)
-{
-	uint64_t allocated = account->allocated_bytes;
-	uint64_t freed = account->freed_bytes;
-
-	return allocated > freed ? allocated - freed : 0;
-}
-
-static struct mmt_error *describe_kind(const struct rows *rows, struct arena *arena, const struct account *account,
-				       struct mmt_row *row)
-{
-	uint32_t path = classes_kind_path(account->kind);
-
-	row->memory_class = rows_class(rows, account);
-	row->file = path ? arena_string(arena, resolver_path_name(rows->code, path)) : NULL;
-	return path && !row->file ? &error_no_memory : NULL;
-}
-
-/* The kind with most bytes of each row, and its files. */
-static struct mmt_error *add_kinds(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
-				   struct mmt_row *figures, struct map *sums)
-{
-	size_t row_count = rows->items.count, position = 0;
-	CLEANUP(free) uint64_t *most = calloc(row_count + 1, sizeof(*most)); /* plus 1; 0: none yet */
-	uint64_t key, bytes;
-
-	if (!most)
-		return &error_no_memory;
-	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		const struct account *account = &ledger->accounts.items[i];
-
-		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(account), unfreed_bytes(account)))
-			return &error_no_memory;
-	}
-	while (map_next(sums, &position, &key, &bytes))
-		figures[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
-	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		const struct account *account = &ledger->accounts.items[i];
-		struct mmt_error *error;
-		uint32_t row;
-
-		if (account->row == LEDGER_NO_ROW)
-			continue;
-		bytes = *map_get(sums, account_key(account));
-		row = account->row;
-		if (bytes < most[row - 1])
-			continue;
-		most[row - 1] = bytes + 1;
-		error = describe_kind(rows, arena, account, &figures[row - 1]);
-		if (error)
-			return error;
-	}
-	return NULL;
+	if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT || !allocation->live_bytes ||
+	    allocation->found)
+		return LEDGER_NO_ROW;
+	return ledger->accounts.items[allocation->account].row;
 }
 
 static uint64_t larger(uint64_t left, uint64_t right)
 {
 	return left > right ? left : right;
-}
-
-#define ONE_ARENA_PERCENT 75
-#define ARENAS_ADVISED 2
-
-static bool measure_arenas(const struct replay *replay, const struct rows *rows, const struct process *process,
-			   struct arena_bytes *bytes_ret)
-{
-	struct map threads = {0}; /* -> bytes */
-	const struct space_interval *interval;
-	uint64_t thread, bytes;
-	size_t position = 0;
-	bool ok = true;
-
-	for (uint64_t address = 0; ok && (interval = space_next(process->space, address)); address = interval->end) {
-		const struct account *owner = process_totals_owner(replay, interval);
-		bool is_used = interval->attributes.noreserve && interval->attributes.protection;
-
-		if (is_used && owner && rows_pattern(rows, owner) == MMT_PATTERN_ARENA)
-			ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
-				     interval->end - interval->start);
-	}
-	while (map_next(&threads, &position, &thread, &bytes)) {
-		bytes_ret->largest = larger(bytes_ret->largest, bytes);
-		bytes_ret->all += bytes;
-	}
-	map_deinit(&threads);
-	return ok;
-}
-
-struct arena_bytes *row_details_arenas(const struct replay *replay, const struct rows *rows)
-{
-	size_t count = processes_count(replay->processes);
-	struct arena_bytes *bytes = calloc(count + 1, sizeof(*bytes));
-
-	for (size_t i = 0; bytes && i < count; i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (!process->borrows_space && !measure_arenas(replay, rows, process, &bytes[i])) {
-			free(bytes);
-			bytes = NULL;
-		}
-	}
-	return bytes;
-}
-
-bool row_details_limits_arenas(const struct replay *replay, const struct process *process)
-{
-	const uint64_t *limit = runtime_options_find(&replay->metadata->options, process->pid, process->program_ns,
-						     OPTION_MALLOC_ARENA_MAX);
-
-	return limit && *limit && *limit <= ARENAS_ADVISED;
-}
-
-enum arena_use row_details_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
-				     const struct mmt_row *row)
-{
-	uint64_t largest = 0, all = 0;
-	bool limited = true;
-
-	for (size_t i = 0; i < row->pid_count; i++) {
-		const struct process *process = processes_find(replay->processes, row->pids[i]);
-
-		if (!process)
-			continue;
-		largest += bytes[process->index].largest;
-		all += bytes[process->index].all;
-		limited &= row_details_limits_arenas(replay, process);
-	}
-	if (limited && row->pid_count)
-		return ARENAS_LIMITED;
-	return all && largest >= all / 100 * ONE_ARENA_PERCENT ? ARENAS_OF_ONE_THREAD : ARENAS_OF_SEVERAL_THREADS;
-}
-
-/* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
-static uint32_t row_of(const struct ledger *ledger, const struct allocation *allocation)
-{
-	const struct account *account;
-
-	if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT || !allocation->live_bytes ||
-	    allocation->found)
-		return LEDGER_NO_ROW;
-	account = &ledger->accounts.items[allocation->account];
-	return account->row == LEDGER_NO_ROW ? LEDGER_NO_ROW : account->row;
-}
-
-static void add_to_trend(struct mmt_row *row, const struct mmt_report *report, const struct allocation *allocation)
-{
-	uint64_t since = allocation->time_ns > report->from_ns ? allocation->time_ns - report->from_ns : 0;
-	uint64_t length = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
-	double point = length ? (double)since / (double)length * MMT_TREND_POINTS : 0;
-
-	row->survivor_trend[point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1] +=
-	    allocation->live_bytes;
 }
 
 static uint64_t smaller(uint64_t left, uint64_t right)
@@ -238,88 +82,139 @@ static struct survivors_window window_of(const struct mmt_report *report, const 
 	return window;
 }
 
-/* By row number - 1. */
-static const struct lifetime_histogram *freed_of(const struct ledger *ledger, size_t row)
+/* Lifetimes of freed mappings, of the sets that have any. */
+struct freed {
+	uint32_t *of_sets;			 /* by set: place in `items`; of most sets nothing was freed */
+	VECTOR(struct lifetime_histogram) items; /* the first is empty */
+};
+
+static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t *sets, size_t set_count,
+				    struct freed *freed)
 {
-	static const struct lifetime_histogram none;
+	CLEANUP(free) bool *joined = calloc(ledger->freed_lifetimes.count + 1, sizeof(*joined));
 
-	return row + 1 < ledger->trends.count ? &ledger->trends.items[row + 1].freed : &none;
-}
-
-static struct mmt_error *add_survivors(const struct ledger *ledger, const struct rows *rows,
-				       const struct mmt_report *report, struct mmt_row *figures)
-{
-	const struct survivors_window window = window_of(report, rows);
-	size_t row_count = rows->items.count;
-	CLEANUP(free) struct survivors *survivors = calloc(row_count + 1, sizeof(*survivors));
-
-	if (!survivors)
+	*freed = (struct freed){.of_sets = calloc(set_count + 1, sizeof(uint32_t))};
+	if (!joined || !freed->of_sets || !vector_append(&freed->items))
 		return &error_no_memory;
-	for (size_t i = 0; i < row_count; i++)
-		survivors_begin(&survivors[i], &window, freed_of(ledger, i), figures[i].unfreed_count);
-	for (size_t i = 0; i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
-		uint32_t row = row_of(ledger, allocation);
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		uint32_t lifetimes = ledger->accounts.items[i].lifetimes;
 
-		if (row == LEDGER_NO_ROW)
+		/* Accounts of one stack share them. */
+		if (sets[i] == VERDICT_NO_SET || !lifetimes || joined[lifetimes - 1])
 			continue;
-		survivors_add(&survivors[row - 1], &window, allocation->time_ns);
-		add_to_trend(&figures[row - 1], report, allocation);
-	}
-	for (size_t i = 0; i < row_count; i++) {
-		figures[i].verdict = survivors_judge(&survivors[i], &window);
-		if (figures[i].verdict == MMT_LIFETIME_TOO_SHORT)
-			figures[i].advised_ns = survivors_advise(&survivors[i], &window);
-		figures[i].outlived_count = survivors[i].old_count;
-		figures[i].outlived_ns = survivors[i].outlived_ns;
-		for (unsigned point = 1; point < MMT_TREND_POINTS; point++)
-			figures[i].survivor_trend[point] += figures[i].survivor_trend[point - 1];
+		if (!freed->of_sets[sets[i]]) {
+			freed->of_sets[sets[i]] = (uint32_t)freed->items.count;
+			if (!vector_append(&freed->items))
+				return &error_no_memory;
+		}
+		joined[lifetimes - 1] = true;
+		lifetime_histogram_join(&freed->items.items[freed->of_sets[sets[i]]],
+					&ledger->freed_lifetimes.items[lifetimes - 1]);
 	}
 	return NULL;
 }
 
-#define COMMIT_POINTS 64 /* of a series that mmt_growth_judge() can judge */
-
-_Static_assert(COMMIT_POINTS % MMT_TREND_POINTS == 0, "a point of the trend is one of the series");
-
-/* Add up the committed bytes until `end_ns` of the rows of each set: what they mapped, with the changes of what is
- * accessible of it, which alone may be negative. `sets` has the set of each row, by row number - 1, or
- * ROW_NO_SET; `points` has that of each set, and is 0. */
-static void add_committed_points(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns,
-				 const uint32_t *sets, uint64_t (*points)[COMMIT_POINTS])
+static struct mmt_error *judge_survivors(const struct judging *judging, const uint32_t *sets, size_t set_count,
+					 const struct freed *freed, struct row_judgement *judgements)
 {
-	for (size_t i = 0; i < rows->items.count; i++) {
-		uint64_t mapped[COMMIT_POINTS];
+	const struct ledger *ledger = judging->ledger;
+	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
+	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
 
-		if (sets[i] == ROW_NO_SET || i + 1 >= ledger->trends.count)
-			continue;
-		ledger_trend(ledger, (uint32_t)i + 1, end_ns, mapped, COMMIT_POINTS);
-		for (unsigned point = 0; point < COMMIT_POINTS; point++)
-			points[sets[i]][point] += mapped[point];
+	if (!survivors || !counts)
+		return &error_no_memory;
+	/* Two passes: the number of survivors decides which are old. */
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ledger->allocations.count; i++) {
+			const struct allocation *allocation = &ledger->allocations.items[i];
+			uint32_t set = verdict_row_of(ledger, allocation) == LEDGER_NO_ROW ? VERDICT_NO_SET
+											   : sets[allocation->account];
+
+			if (set == VERDICT_NO_SET)
+				continue;
+			if (round)
+				survivors_add(&survivors[set], &judging->window, allocation->time_ns);
+			else
+				counts[set]++;
+		}
+		for (size_t i = 0; !round && i < set_count; i++)
+			survivors_begin(&survivors[i], &judging->window, &freed->items.items[freed->of_sets[i]],
+					counts[i]);
+	}
+	for (size_t i = 0; i < set_count; i++) {
+		judgements[i] = (struct row_judgement){.verdict = survivors_judge(&survivors[i], &judging->window),
+						       .outlived_count = survivors[i].old_count,
+						       .outlived_ns = survivors[i].outlived_ns};
+		if (judgements[i].verdict == MMT_ROW_UNDECIDED)
+			judgements[i].advised_ns = survivors_advise(&survivors[i], &judging->window);
+	}
+	return NULL;
+}
+
+/* `sets`: the set of each account, or VERDICT_NO_SET. */
+static struct mmt_error *judge_lifetimes(const struct judging *judging, const uint32_t *sets, size_t set_count,
+					 struct row_judgement *judgements)
+{
+	struct freed freed;
+	struct mmt_error *error = join_freed(judging->ledger, sets, set_count, &freed);
+
+	if (!error)
+		error = judge_survivors(judging, sets, set_count, &freed, judgements);
+	free(freed.of_sets);
+	vector_deinit(&freed.items);
+	return error;
+}
+
+/* Committed bytes over time, of the sets in which something was made accessible after it was mapped. */
+struct series {
+	uint32_t *of_sets; /* by set: place in `points`, or VERDICT_NO_SET */
+	uint64_t (*points)[COMMIT_POINTS];
+	size_t count;
+};
+
+static void series_deinit(struct series *series)
+{
+	free(series->of_sets);
+	free(series->points);
+}
+
+/* Changes of what is accessible can be negative, as long as they are not added to what was mapped. `are_rows`: the sets
+ * are rows, of which it is known how much was mapped over time. Of other sets, only accounts that mapped nothing count.
+ */
+static struct mmt_error *add_up(const struct judging *judging, const uint32_t *sets, size_t set_count, bool are_rows,
+				uint64_t end_ns, struct series *series)
+{
+	const struct ledger *ledger = judging->ledger;
+
+	*series = (struct series){.of_sets = calloc(set_count + 1, sizeof(uint32_t))};
+	if (!series->of_sets)
+		return &error_no_memory;
+	memset(series->of_sets, UINT8_MAX, set_count * sizeof(uint32_t));
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		if (sets[i] != VERDICT_NO_SET && ledger->accounts.items[i].trend &&
+		    series->of_sets[sets[i]] == VERDICT_NO_SET)
+			series->of_sets[sets[i]] = (uint32_t)series->count++;
+	}
+	series->points = calloc(series->count + 1, sizeof(*series->points));
+	if (!series->points)
+		return &error_no_memory;
+	for (size_t i = 0; are_rows && i < set_count && i + 1 < ledger->trends.count; i++) {
+		if (series->of_sets[i] != VERDICT_NO_SET)
+			ledger_trend(ledger, (uint32_t)i + 1, end_ns, series->points[series->of_sets[i]],
+				     COMMIT_POINTS);
 	}
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
-		uint32_t set;
 
-		if (account->row == LEDGER_NO_ROW || !account->trend)
-			continue;
-		set = sets[account->row - 1];
-		if (set != ROW_NO_SET)
+		if (sets[i] != VERDICT_NO_SET && account->trend && (are_rows || !account->allocated_bytes))
 			commit_trends_sum(&ledger->commit_trends, account->trend, end_ns, ledger->bucket_ns,
-					  points[set], COMMIT_POINTS);
+					  series->points[series->of_sets[sets[i]]], COMMIT_POINTS);
 	}
-}
-
-/* The committed bytes of the rows of each of `count` sets. */
-static void find_committed(const struct ledger *ledger, const struct rows *rows, uint64_t end_ns, const uint32_t *sets,
-			   uint64_t (*points)[COMMIT_POINTS], size_t count)
-{
-	memset(points, 0, count * sizeof(*points));
-	add_committed_points(ledger, rows, end_ns, sets, points);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < series->count; i++) {
 		for (unsigned point = 0; point < COMMIT_POINTS; point++)
-			points[i][point] = (int64_t)points[i][point] > 0 ? points[i][point] : 0;
+			series->points[i][point] = (int64_t)series->points[i][point] > 0 ? series->points[i][point] : 0;
 	}
+	return NULL;
 }
 
 /* Small but steady growth, which the rules for RSS treat as noise. */
@@ -337,16 +232,15 @@ static bool rises_throughout(const uint64_t *points)
 	return points[0] < before;
 }
 
-/* A row without mappings of its own, for instance a malloc arena that grows into reserved memory, has no lifetimes:
- * judge the committed bytes over time, by the rule for RSS. Calls after allocations_to_ns do not count. */
-static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report, const struct survivors_window *window,
-						 const uint64_t *points, uint64_t *advised_ns_ret)
+/* Judge committed bytes by the rules for RSS. Calls after allocations_to_ns do not count. */
+static struct row_judgement judge_series(const struct judging *judging, const uint64_t *points)
 {
-	static const enum mmt_lifetime_verdict verdicts[MMT_VERDICT_KINDS] = {
-	    [MMT_VERDICT_TOO_SHORT] = MMT_LIFETIME_TOO_SHORT, [MMT_VERDICT_GROWING] = MMT_LIFETIME_LEAK,
-	    [MMT_VERDICT_PLATEAU] = MMT_LIFETIME_CACHE,	      [MMT_VERDICT_STEADY] = MMT_LIFETIME_CACHE,
-	    [MMT_VERDICT_SHRINKING] = MMT_LIFETIME_CACHE,
+	static const enum mmt_row_verdict verdicts[MMT_VERDICT_KINDS] = {
+	    [MMT_VERDICT_TOO_SHORT] = MMT_ROW_UNDECIDED, [MMT_VERDICT_GROWING] = MMT_ROW_LEAK,
+	    [MMT_VERDICT_PLATEAU] = MMT_ROW_CACHE,	 [MMT_VERDICT_STEADY] = MMT_ROW_CACHE,
+	    [MMT_VERDICT_SHRINKING] = MMT_ROW_CACHE,
 	};
+	const struct mmt_report *report = judging->report;
 	struct mmt_resident_reading readings[COMMIT_POINTS] = {{0}};
 	uint64_t step_ns = (report->allocations_to_ns - report->from_ns) / COMMIT_POINTS;
 	struct mmt_growth growth;
@@ -355,265 +249,227 @@ static enum mmt_lifetime_verdict judge_committed(const struct mmt_report *report
 	for (unsigned i = 0; i < COMMIT_POINTS; i++) {
 		uint64_t time_ns = report->from_ns + step_ns * (i + 1);
 
-		if (time_ns >= window->from_ns && time_ns <= window->to_ns)
+		if (time_ns >= judging->window.from_ns && time_ns <= judging->window.to_ns)
 			readings[count++] =
 			    (struct mmt_resident_reading){.time_ns = time_ns, .resident_bytes = points[i]};
 	}
 	growth = mmt_growth_judge(readings, count);
-	*advised_ns_ret = growth.advised_ns;
-	if (growth.verdict != MMT_VERDICT_STEADY || !rises_throughout(points))
-		return verdicts[growth.verdict];
-	*advised_ns_ret = survivors_length(window) * 2;
-	return MMT_LIFETIME_TOO_SHORT;
+	if (growth.verdict == MMT_VERDICT_STEADY && rises_throughout(points))
+		return (struct row_judgement){.verdict = MMT_ROW_UNDECIDED,
+					      .advised_ns = survivors_length(&judging->window) * 2};
+	return (struct row_judgement){.verdict = verdicts[growth.verdict], .advised_ns = growth.advised_ns};
 }
 
-void row_verdicts_set_leak(struct mmt_row *row)
+/* Whether memory in the same place can still make it a leak. */
+static bool is_open(enum mmt_row_verdict verdict)
 {
-	row->verdict = MMT_LIFETIME_LEAK;
-	row->advised_ns = row->outlived_count = row->outlived_ns = 0;
+	return verdict == MMT_ROW_UNDECIDED || verdict == MMT_ROW_CACHE;
 }
 
-/* A row that is no single stack, for instance a function, can both reserve memory and make it accessible: the lifetimes
- * of its few mappings then do not show that it grows. */
-static void judge_both_halves(const struct mmt_report *report, const struct survivors_window *window,
-			      const uint64_t *points, struct mmt_row *row)
+/*
+ * Judge memory that was made accessible after it was mapped, by another stack or before the recording, for instance a
+ * malloc arena that grows. If it is all that a set has, there are no lifetimes; otherwise the lifetimes of a few
+ * mappings, which may be only reserved, do not show that it grows.
+ */
+static struct mmt_error *judge_commits(const struct judging *judging, const uint32_t *sets, size_t set_count,
+				       bool are_rows, struct row_judgement *judgements)
 {
-	uint64_t advised_ns;
+	struct series series;
+	struct mmt_error *error =
+	    add_up(judging, sets, set_count, are_rows, judging->report->allocations_to_ns, &series);
 
-	if (!verdict_is_open(row->verdict) || !points[COMMIT_POINTS - 1] ||
-	    judge_committed(report, window, points, &advised_ns) != MMT_LIFETIME_LEAK)
-		return;
-	row_verdicts_set_leak(row);
-}
+	for (size_t i = 0; !error && i < set_count; i++) {
+		const uint64_t *points = series.of_sets[i] == VERDICT_NO_SET ? NULL : series.points[series.of_sets[i]];
+		bool unknown = judgements[i].verdict == MMT_ROW_UNKNOWN;
+		struct row_judgement judgement;
 
-/* A stack that is one of several in a row. */
-struct part_stack {
-	uint32_t row;
-	uint64_t committed_bytes;
-	struct survivors survivors;
-};
-
-/* By row << 32 | stack: the number of its allocations, and then its place in `items`, plus 1. */
-struct part_stacks {
-	struct map numbers;
-	VECTOR(struct part_stack) items;
-};
-
-/* Whether the row has several stacks, and its mappings together do not show what it is. Memory that an allocator keeps
- * is no leak of another row. Sets the key of the allocation's stack. */
-static bool is_of_open_row(const struct ledger *ledger, const struct rows *rows, const struct mmt_row *figures,
-			   const struct allocation *allocation, uint64_t *key_ret)
-{
-	uint32_t row = row_of(ledger, allocation);
-	const struct account *account = row == LEDGER_NO_ROW ? NULL : &ledger->accounts.items[allocation->account];
-
-	if (!account || (!figures[row - 1].name && !figures[row - 1].lines_differ) ||
-	    !verdict_is_open(figures[row - 1].verdict) ||
-	    (mmt_pattern_is_by_design(rows_pattern(rows, account)) &&
-	     !mmt_pattern_is_by_design(figures[row - 1].pattern)))
-		return false;
-	*key_ret = (uint64_t)row << 32 | account->stack;
-	return true;
-}
-
-static bool begin_part_stacks(const struct ledger *ledger, const struct survivors_window *window,
-			      struct part_stacks *stacks)
-{
-	size_t position = 0;
-	uint64_t key, count;
-
-	while (map_next(&stacks->numbers, &position, &key, &count)) {
-		struct part_stack stack = {.row = (uint32_t)(key >> 32)};
-
-		*map_get(&stacks->numbers, key) = count < SURVIVORS_COUNT_MIN ? 0 : stacks->items.count + 1;
-		survivors_begin(&stack.survivors, window, freed_of(ledger, stack.row - 1), count);
-		if (count >= SURVIVORS_COUNT_MIN && !vector_push(&stacks->items, stack))
-			return false;
-	}
-	return true;
-}
-
-static bool judge_part_stacks(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
-			      struct mmt_row *figures, struct part_stacks *stacks)
-{
-	const struct survivors_window window = window_of(report, rows);
-	bool ok = true;
-	uint64_t key;
-
-	for (size_t i = 0; ok && i < ledger->allocations.count; i++) {
-		if (is_of_open_row(ledger, rows, figures, &ledger->allocations.items[i], &key))
-			ok = map_add(&stacks->numbers, key, 1);
-	}
-	if (!ok || !begin_part_stacks(ledger, &window, stacks))
-		return false;
-	for (size_t i = 0; stacks->items.count && i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
-		struct part_stack *stack;
-
-		if (!is_of_open_row(ledger, rows, figures, allocation, &key) || !*map_get(&stacks->numbers, key))
+		if (!points || !points[COMMIT_POINTS - 1] || (!unknown && !is_open(judgements[i].verdict)))
 			continue;
-		stack = &stacks->items.items[*map_get(&stacks->numbers, key) - 1];
-		survivors_add(&stack->survivors, &window, allocation->time_ns);
-		if (allocation->live_bytes > allocation->uncommitted_bytes)
-			stack->committed_bytes += allocation->live_bytes - allocation->uncommitted_bytes;
+		judgement = judge_series(judging, points);
+		if (unknown || judgement.verdict == MMT_ROW_LEAK)
+			judgements[i] = judgement;
 	}
-	for (size_t i = 0; i < stacks->items.count; i++) {
-		const struct part_stack *stack = &stacks->items.items[i];
-		struct mmt_row *row = &figures[stack->row - 1];
-
-		if (stack->committed_bytes >= row->committed_bytes / LEAK_SHARE &&
-		    survivors_judge(&stack->survivors, &window) == MMT_LIFETIME_LEAK)
-			row_verdicts_set_leak(row);
-	}
-	return true;
+	series_deinit(&series);
+	return error;
 }
 
-/* A row of several stacks leaks if one of them does. Which of the freed mappings were of that stack is not known,
- * so that more of them count. */
-static struct mmt_error *add_part_stacks(const struct ledger *ledger, const struct rows *rows,
-					 const struct mmt_report *report, struct mmt_row *figures)
+static struct mmt_error *judge(const struct judging *judging, const uint32_t *sets, size_t set_count, bool are_rows,
+			       struct row_judgement *judgements)
 {
-	struct part_stacks stacks = {0};
-	bool ok = judge_part_stacks(ledger, rows, report, figures, &stacks);
+	struct mmt_error *error = judge_lifetimes(judging, sets, set_count, judgements);
 
-	map_deinit(&stacks.numbers);
-	vector_deinit(&stacks.items);
-	return ok ? NULL : &error_no_memory;
+	return error ? error : judge_commits(judging, sets, set_count, are_rows, judgements);
 }
 
-/* Number the sets, or (NULL) rows, with memory that was made accessible after it was mapped. */
-static uint32_t number_committers(const struct ledger *ledger, const uint32_t *sets, uint32_t *numbers_ret,
-				  size_t set_count)
-{
-	uint32_t count = 0;
+/* What leaks of an account. */
+enum leak { LEAK_NONE, LEAK_ALONE, LEAK_TOGETHER }; /* its stack does, or only several of them */
 
-	for (size_t i = 0; i < set_count; i++)
-		numbers_ret[i] = ROW_NO_SET;
+/* Judge the sets of all levels. `leaks_ret`: by account. */
+static struct mmt_error *find_leaks(const struct judging *judging, uint8_t *leaks_ret)
+{
+	const struct ledger *ledger = judging->ledger;
+	struct verdict_sets sets;
+	struct mmt_error *error = verdict_sets_find(ledger, judging->rows, judging->report, &sets);
+
+	for (unsigned level = 0; !error && level < VERDICT_LEVELS; level++) {
+		CLEANUP(free) struct row_judgement *judgements = calloc(sets.counts[level] + 1, sizeof(*judgements));
+		const uint32_t *of_accounts = sets.of_accounts[level];
+
+		error =
+		    judgements ? judge(judging, of_accounts, sets.counts[level], false, judgements) : &error_no_memory;
+		for (size_t i = 0; !error && i < ledger->accounts.count; i++) {
+			if (of_accounts[i] == VERDICT_NO_SET || judgements[of_accounts[i]].verdict != MMT_ROW_LEAK)
+				continue;
+			if (!leaks_ret[i])
+				leaks_ret[i] = level < VERDICT_PATH ? LEAK_ALONE : LEAK_TOGETHER;
+			/* The other memory of the function may leak together, too. */
+			sets.of_accounts[VERDICT_FUNCTION][i] = VERDICT_NO_SET;
+		}
+	}
+	verdict_sets_deinit(&sets);
+	return error;
+}
+
+/* What leaks of a row, in bytes that are accessible: nothing may be. */
+struct leaking {
+	bool is[LEAK_TOGETHER + 1];
+	double bytes[LEAK_TOGETHER + 1];
+};
+
+/* A row leaks if enough of its memory does. Memory that an allocator keeps is no leak of another row. */
+static void add_leaks(const struct judging *judging, const struct account_memory *memory, const uint8_t *leaks,
+		      struct leaking *leaking, struct mmt_row *rows)
+{
+	const struct ledger *ledger = judging->ledger;
+
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
-		uint32_t set;
+		struct leaking *of_row = &leaking[account->row - 1];
+		bool counts;
 
-		if (account->row == LEDGER_NO_ROW || !account->trend)
+		if (account->row == LEDGER_NO_ROW)
 			continue;
-		set = account->row - 1;
-		set = sets ? sets[set] : set;
-		if (set != ROW_NO_SET && numbers_ret[set] == ROW_NO_SET)
-			numbers_ret[set] = count++;
+		counts = !mmt_pattern_is_by_design(rows_pattern(judging->rows, account)) ||
+			 mmt_pattern_is_by_design(rows[account->row - 1].pattern);
+		of_row->is[counts ? leaks[i] : LEAK_NONE] = true;
+		of_row->bytes[counts ? leaks[i] : LEAK_NONE] += (double)memory[i].committed_bytes;
 	}
-	return count;
+	for (size_t i = 0; i < judging->rows->items.count; i++) {
+		const double *bytes = leaking[i].bytes, alone = bytes[LEAK_ALONE],
+			     together = alone + bytes[LEAK_TOGETHER];
+		double least = (bytes[LEAK_NONE] + together) * VERDICT_LEAK_SHARE;
+		enum mmt_row_verdict verdict = rows[i].verdict;
+
+		if (leaking[i].is[LEAK_ALONE] && alone >= least && (is_open(verdict) || verdict == MMT_ROW_TRAFFIC))
+			rows[i].verdict = MMT_ROW_LEAK;
+		else if (leaking[i].is[LEAK_TOGETHER] && together >= least && is_open(verdict))
+			rows[i].verdict = rows[i].name ? MMT_ROW_LEAK : MMT_ROW_PART_OF_LEAK;
+		if (rows[i].verdict != verdict)
+			rows[i].advised_ns = rows[i].outlived_count = rows[i].outlived_ns = 0;
+	}
 }
 
-static struct mmt_error *add_committed(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
-				       const struct mmt_report *report, struct mmt_row *figures)
+/* Tell the words of a row from those of its memory. */
+static void name_verdict(const struct mmt_report *report, struct mmt_row *row)
 {
-	const struct survivors_window window = window_of(report, rows);
-	size_t row_count = rows->items.count;
-	uint32_t count;
-	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(ledger->commit_trends.items.count + 1, sizeof(*points));
-	CLEANUP(free) uint32_t *sets = calloc(row_count + 1, sizeof(*sets));
+	if (mmt_row_leaks(row->verdict) && mmt_pattern_is_by_design(row->pattern))
+		row->verdict = MMT_ROW_KEEPS_GROWING;
+	else if (row->verdict == MMT_ROW_CACHE && row->unfreed_count < VERDICT_COUNT)
+		row->verdict = MMT_ROW_MADE_EARLY;
+	else if (row->verdict == MMT_ROW_UNDECIDED && report->to_ns - report->from_ns < VERDICT_SPAN_NS)
+		row->verdict = MMT_ROW_TOO_SHORT;
+}
 
-	if (!points || !sets)
-		return &error_no_memory;
-	count = number_committers(ledger, NULL, sets, row_count);
-	find_committed(ledger, rows, report->allocations_to_ns, sets, points, count);
-	for (size_t i = 0; i < row_count; i++) {
-		struct mmt_row *row = &figures[i];
+static struct mmt_error *add_committed_trends(const struct judging *judging, const uint32_t *row_of_accounts,
+					      struct arena *arena, struct mmt_row *rows)
+{
+	size_t row_count = judging->rows->items.count;
+	struct series series;
+	struct mmt_error *error = add_up(judging, row_of_accounts, row_count, true, judging->report->to_ns, &series);
 
-		if (sets[i] != ROW_NO_SET && row->unfreed_count)
-			judge_both_halves(report, &window, points[sets[i]], row);
-		else if (sets[i] != ROW_NO_SET && (row->committed_bytes || row->committed_before_bytes))
-			row->verdict = judge_committed(report, &window, points[sets[i]], &row->advised_ns);
-	}
-	find_committed(ledger, rows, report->to_ns, sets, points, count);
-	for (size_t i = 0; i < row_count; i++) {
+	for (size_t i = 0; !error && i < row_count; i++) {
 		uint64_t *trend;
 
-		if (sets[i] == ROW_NO_SET)
+		if (series.of_sets[i] == VERDICT_NO_SET)
 			continue;
 		trend = arena_alloc(arena, MMT_TREND_POINTS, sizeof(*trend));
 		if (!trend)
-			return &error_no_memory;
-		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
-			trend[point] = points[sets[i]][(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
-		figures[i].committed_trend = trend;
+			error = &error_no_memory;
+		for (unsigned point = 0; trend && point < MMT_TREND_POINTS; point++)
+			trend[point] =
+			    series.points[series.of_sets[i]][(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
+		rows[i].committed_trend = trend;
 	}
-	return NULL;
+	series_deinit(&series);
+	return error;
 }
 
-struct mmt_error *row_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				  const struct mmt_report *report, struct mmt_row *figures)
+static void add_survivor_trends(const struct judging *judging, struct mmt_row *rows)
 {
-	struct map sums = {0};
-	struct mmt_error *error = add_kinds(&replay->ledger, rows, arena, figures, &sums);
+	const struct ledger *ledger = judging->ledger;
+	const struct mmt_report *report = judging->report;
+	uint64_t length = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
 
-	map_deinit(&sums);
-	if (!error)
-		error = add_survivors(&replay->ledger, rows, report, figures);
-	if (!error)
-		error = add_part_stacks(&replay->ledger, rows, report, figures);
-	return error ? error : add_committed(&replay->ledger, rows, arena, report, figures);
+	for (size_t i = 0; i < ledger->allocations.count; i++) {
+		const struct allocation *allocation = &ledger->allocations.items[i];
+		uint32_t row = verdict_row_of(ledger, allocation);
+		uint64_t since = allocation->time_ns > report->from_ns ? allocation->time_ns - report->from_ns : 0;
+		double point = length ? (double)since / (double)length * MMT_TREND_POINTS : 0;
+
+		if (row != LEDGER_NO_ROW)
+			rows[row - 1]
+			    .survivor_trend[point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1] +=
+			    allocation->live_bytes;
+	}
+	for (size_t i = 0; i < judging->rows->items.count; i++) {
+		for (unsigned point = 1; point < MMT_TREND_POINTS; point++)
+			rows[i].survivor_trend[point] += rows[i].survivor_trend[point - 1];
+	}
 }
 
-/* What is made accessible in turns by several rows of a set, each too rarely to be judged by itself, is a leak if it
- * grows, whatever the lifetimes of their mappings are. */
-static struct mmt_error *judge_commits_of_sets(const struct ledger *ledger, const struct rows *rows,
-					       const struct mmt_report *report, const uint32_t *sets, size_t set_count,
-					       enum mmt_lifetime_verdict *verdicts)
+/* Judge each row as a whole. `row_of_accounts`: as sets. */
+static struct mmt_error *judge_rows(const struct judging *judging, const uint32_t *row_of_accounts,
+				    struct mmt_row *rows, bool *open_ret)
 {
-	const struct survivors_window window = window_of(report, rows);
-	CLEANUP(free) uint32_t *numbers = calloc(set_count + 1, sizeof(*numbers));
-	CLEANUP(free) uint32_t *of_rows = calloc(rows->items.count + 1, sizeof(*of_rows));
-	uint32_t count = numbers && of_rows ? number_committers(ledger, sets, numbers, set_count) : 0;
-	CLEANUP(free) uint64_t(*points)[COMMIT_POINTS] = calloc(count + 1, sizeof(*points));
-	uint64_t advised_ns;
+	size_t row_count = judging->rows->items.count;
+	CLEANUP(free) struct row_judgement *judgements = calloc(row_count + 1, sizeof(*judgements));
+	struct mmt_error *error =
+	    judgements ? judge(judging, row_of_accounts, row_count, true, judgements) : &error_no_memory;
 
-	if (!numbers || !of_rows || !points)
+	for (size_t i = 0; !error && i < row_count; i++) {
+		rows[i].verdict = judgements[i].verdict;
+		rows[i].advised_ns = judgements[i].advised_ns;
+		rows[i].outlived_count = judgements[i].outlived_count;
+		rows[i].outlived_ns = judgements[i].outlived_ns;
+		*open_ret |= survivors_length(&judging->window) >= VERDICT_SPAN_NS &&
+			     (is_open(rows[i].verdict) || rows[i].verdict == MMT_ROW_TRAFFIC);
+	}
+	return error;
+}
+
+struct mmt_error *row_verdicts_add(const struct ledger *ledger, struct rows *rows, struct arena *arena,
+				   const struct mmt_report *report, const struct account_memory *memory,
+				   struct mmt_row *figures)
+{
+	const struct judging judging = {ledger, rows, report, window_of(report, rows)};
+	CLEANUP(free) uint32_t *row_of_accounts = calloc(ledger->accounts.count + 1, sizeof(*row_of_accounts));
+	CLEANUP(free) uint8_t *leaks = calloc(ledger->accounts.count + 1, sizeof(*leaks));
+	CLEANUP(free) struct leaking *leaking = calloc(rows->items.count + 1, sizeof(*leaking));
+	struct mmt_error *error;
+	bool open = false; /* whether it is worth naming all stacks */
+
+	if (!row_of_accounts || !leaks || !leaking)
 		return &error_no_memory;
+	for (size_t i = 0; i < ledger->accounts.count; i++)
+		row_of_accounts[i] =
+		    ledger->accounts.items[i].row == LEDGER_NO_ROW ? VERDICT_NO_SET : ledger->accounts.items[i].row - 1;
+	error = judge_rows(&judging, row_of_accounts, figures, &open);
+	if (!error && open)
+		error = find_leaks(&judging, leaks);
+	if (!error && open)
+		add_leaks(&judging, memory, leaks, leaking, figures);
 	for (size_t i = 0; i < rows->items.count; i++)
-		of_rows[i] = sets[i] == ROW_NO_SET ? ROW_NO_SET : numbers[sets[i]];
-	find_committed(ledger, rows, report->allocations_to_ns, of_rows, points, count);
-	for (size_t i = 0; i < set_count; i++) {
-		const uint64_t *of_set = numbers[i] == ROW_NO_SET ? NULL : points[numbers[i]];
-
-		if (of_set && of_set[COMMIT_POINTS - 1] && verdicts[i] != MMT_LIFETIME_TRAFFIC &&
-		    judge_committed(report, &window, of_set, &advised_ns) == MMT_LIFETIME_LEAK)
-			verdicts[i] = MMT_LIFETIME_LEAK;
-	}
-	return NULL;
-}
-
-struct mmt_error *row_verdicts_judge_sets(const struct ledger *ledger, const struct rows *rows,
-					  const struct mmt_report *report, const uint32_t *sets, size_t set_count,
-					  enum mmt_lifetime_verdict *verdicts_ret)
-{
-	const struct survivors_window window = window_of(report, rows);
-	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
-	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
-	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
-
-	if (!freed || !survivors || !counts)
-		return &error_no_memory;
-	for (size_t i = 0; i < rows->items.count; i++) {
-		if (sets[i] != ROW_NO_SET)
-			lifetime_histogram_join(&freed[sets[i]], freed_of(ledger, i));
-	}
-	/* Two passes: the number of survivors decides which are old. */
-	for (int round = 0; round < 2; round++) {
-		for (size_t i = 0; i < ledger->allocations.count; i++) {
-			uint32_t row = row_of(ledger, &ledger->allocations.items[i]);
-			uint32_t set = row == LEDGER_NO_ROW ? ROW_NO_SET : sets[row - 1];
-
-			if (set == ROW_NO_SET)
-				continue;
-			if (round)
-				survivors_add(&survivors[set], &window, ledger->allocations.items[i].time_ns);
-			else
-				counts[set]++;
-		}
-		for (size_t i = 0; !round && i < set_count; i++)
-			survivors_begin(&survivors[i], &window, &freed[i], counts[i]);
-	}
-	for (size_t i = 0; i < set_count; i++)
-		verdicts_ret[i] = survivors_judge(&survivors[i], &window);
-	return judge_commits_of_sets(ledger, rows, report, sets, set_count, verdicts_ret);
+		name_verdict(report, &figures[i]);
+	add_survivor_trends(&judging, figures);
+	return error ? error : add_committed_trends(&judging, row_of_accounts, arena, figures);
 }

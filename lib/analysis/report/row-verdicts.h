@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the report says of rows beyond their sums: whether they leak, and which rows have one cause. */
+/* What the report says of rows beyond their sums: kind, verdict and cause. */
 #ifndef ANALYSIS_REPORT_ROW_VERDICTS_H
 #define ANALYSIS_REPORT_ROW_VERDICTS_H
 
@@ -11,6 +11,7 @@
 #include "analysis/replay/row-history.h"
 #include "analysis/report/hints.h"
 #include "analysis/report/rows.h"
+#include "analysis/report/verdict-rules.h"
 #include "base/arena.h"
 #include "base/errors.h"
 
@@ -20,7 +21,7 @@ double slope_of(const double *times, const double *values, size_t count);
 
 int64_t bytes_per_minute(double bytes, double span_ns);
 
-/* Whether the unfreed mappings of a row (the survivors) are a leak, a cache or traffic, from the times when they were
+/* survivors.c. Whether unfreed mappings (the survivors) are a leak, a cache or traffic, from the times when they were
  * mapped and the lifetimes of the freed ones. mmtrace-internals(7) describes the rules. Pure. */
 
 struct survivors_window {
@@ -28,13 +29,7 @@ struct survivors_window {
 	uint64_t end_ns;	 /* mappings that are not freed before this time survive */
 };
 
-#define SURVIVORS_SHORTEST_NS 2000000000u /* as for the verdict about RSS */
-#define SURVIVORS_COUNT_MIN 8		  /* fewer mappings are neither a leak nor a cache */
-#define SURVIVOR_PARTS 48
-#define LEAK_SHARE                                                                                                     \
-	16 /* a leak of less than 1/16 of the memory does not decide for a row or cause of several stacks              \
-	    */
-
+#define SURVIVOR_PARTS (3 * VERDICT_PARTS)
 static inline uint64_t survivors_length(const struct survivors_window *window)
 {
 	return window->end_ns > window->from_ns ? window->end_ns - window->from_ns : 0;
@@ -59,7 +54,8 @@ void survivors_begin(struct survivors *survivors, const struct survivors_window 
 
 void survivors_add(struct survivors *survivors, const struct survivors_window *window, uint64_t allocated_ns);
 
-enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window);
+/* MMT_ROW_UNKNOWN (there are no survivors), _UNDECIDED, _LEAK, _CACHE or _TRAFFIC. */
+enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window);
 
 /*
  * How long a recording should be for a verdict, where this one has none: long enough for the freed mappings to have
@@ -67,17 +63,11 @@ enum mmt_lifetime_verdict survivors_judge(const struct survivors *survivors, con
  */
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
 
-/* The unfreed mappings of each row: class and file, when they were mapped, and the verdict on their lifetimes. */
+/* row-kinds.c */
 
-/* Whether memory in the same place can still make it a leak. */
-static inline bool verdict_is_open(enum mmt_lifetime_verdict verdict)
-{
-	return verdict == MMT_LIFETIME_TOO_SHORT || verdict == MMT_LIFETIME_CACHE;
-}
-
-/* Call this after the unfreed bytes have been added to `rows`, which is indexed by row number - 1. */
-struct mmt_error *row_details_add(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				  const struct mmt_report *report, struct mmt_row *figures) MMT_MUST_CHECK;
+/* Set the class of each row, which is that of most of its bytes, and its files. `rows`: by row number - 1. */
+struct mmt_error *row_kinds_add(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
+				struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Accessible memory in the malloc arenas of a process: all of it, and that of the thread that has most. */
 struct arena_bytes {
@@ -85,34 +75,52 @@ struct arena_bytes {
 };
 
 /* By index of the process; the caller frees them. NULL: out of memory. */
-struct arena_bytes *row_details_arenas(const struct replay *replay, const struct rows *rows);
+struct arena_bytes *row_kinds_arenas(const struct replay *replay, const struct rows *rows);
 
 /* What is known of the arenas of the row's processes. */
-enum arena_use row_details_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
-				     const struct mmt_row *row);
+enum arena_use row_kinds_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
+				   const struct mmt_row *row);
 
 /* Whether the process was started with a limit of malloc arenas as low as the one that hints advise. */
-bool row_details_limits_arenas(const struct replay *replay, const struct process *process);
+bool row_kinds_limits_arenas(const struct replay *replay, const struct process *process);
 
-/* The lifetimes of all its mappings do not show it. */
-void row_verdicts_set_leak(struct mmt_row *row);
+/* verdict-sets.c */
 
-#define ROW_NO_SET UINT32_MAX
+/* Accounts are judged together that have one stack, at the same lines or at any; whose stacks are one path; and whose
+ * stacks have one function, or one pattern of an allocator or a runtime. */
+enum verdict_level { VERDICT_LINES, VERDICT_STACK, VERDICT_PATH, VERDICT_FUNCTION, VERDICT_LEVELS };
 
-/*
- * Judge all rows of a set together: the lifetimes of their mappings, and what they make accessible. `sets` has the set
- * of each row, by row number - 1, or ROW_NO_SET; `verdicts_ret` has room for `set_count`.
- */
-struct mmt_error *row_verdicts_judge_sets(const struct ledger *ledger, const struct rows *rows,
-					  const struct mmt_report *report, const uint32_t *sets, size_t set_count,
-					  enum mmt_lifetime_verdict *verdicts_ret) MMT_MUST_CHECK;
+#define VERDICT_NO_SET UINT32_MAX
+
+struct verdict_sets {
+	uint32_t *of_accounts[VERDICT_LEVELS]; /* the set of each account, or VERDICT_NO_SET */
+	size_t counts[VERDICT_LEVELS];
+};
+
+/* Deinitialise them on errors, too. */
+struct mmt_error *verdict_sets_find(const struct ledger *ledger, struct rows *rows, const struct mmt_report *report,
+				    struct verdict_sets *sets) MMT_MUST_CHECK;
+void verdict_sets_deinit(struct verdict_sets *sets);
+
+/* row-verdicts.c */
+
+/* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
+uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *allocation);
+
+struct account_memory;
+
+/* Set the verdict of each row, and its trends. The rows, by row number - 1, must have their sums and patterns;
+ * `memory`: by account number. */
+struct mmt_error *row_verdicts_add(const struct ledger *ledger, struct rows *rows, struct arena *arena,
+				   const struct mmt_report *report, const struct account_memory *memory,
+				   struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* row-causes.c. The causes of a report: each combines the rows of one function or one pattern. A row that only
  * committed what another row reserved has the cause of that row. */
 
 /* Call this after sorting. `rows` are those of the report; this sets their joined_to. Without stacks there are no
  * causes. */
-struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures, const struct ledger *ledger,
-				   const struct rows *rows, struct arena *arena) MMT_MUST_CHECK;
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures,
+				   struct arena *arena) MMT_MUST_CHECK;
 
 #endif

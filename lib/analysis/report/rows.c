@@ -220,6 +220,17 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_
 	return copy_frames(rows, &stack_ret->frames, &stack_ret->frame_count);
 }
 
+struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret)
+{
+	enum mmt_stack_end end;
+	struct mmt_error *error = name_stack(rows, stack, true, &end);
+
+	if (error)
+		return error;
+	*identity_ret = identity_of_stack(&rows->identities, rows->frame_names.items, rows->frame_names.count);
+	return *identity_ret != IDENTITY_NONE ? NULL : &error_no_memory;
+}
+
 struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret)
 {
 	enum mmt_stack_end end;

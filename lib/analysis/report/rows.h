@@ -75,6 +75,9 @@ bool rows_are_filtered(const struct rows *rows);
 /* The ledger must keep accounts by thread. */
 bool rows_need_threads(const struct rows *rows);
 
+/* Put all frames of a stack into rows->frames, hidden ones too. Stacks that a report shows as one have one identity. */
+struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret) MMT_MUST_CHECK;
+
 /* Whether a stack of failed calls, which is in no account, is selected: only by functions and modules. */
 struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret) MMT_MUST_CHECK;
 

@@ -3,6 +3,7 @@
 #include "analysis/resolver/known-runtimes.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"
@@ -86,6 +87,17 @@ static const struct runtime runtimes[] = {
 			   "names the functions that it compiles"},
 };
 
+#define PYTHON_WITH_MAPS 12 /* 3.12 is the first version that can write a perf map */
+
+static const struct runtime old_python = {
+    .name = "python",
+    .label = "Python",
+    .advice = "its version cannot write a perf map",
+    .interpreted = "",
+    .interpreted_named = "py::",
+    .loop = "_PyEval_EvalFrameDefault",
+    .interpreted_advice = "its version cannot write a perf map; run the program with Python 3.12 or later and -X perf"};
+
 /* Prefixes of file names. Libraries come first: a program may link to one under another name. */
 static const struct {
 	const char *prefix;
@@ -160,9 +172,14 @@ const struct runtime *runtimes_of_file(const char *path)
 	if (starts_with(path, "/memfd:doublemapper"))
 		return runtimes_find("dotnet");
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (files[i].runtime && starts_with(name, files[i].prefix) &&
-		    is_version(name + strlen(files[i].prefix)))
-			return runtimes_find(files[i].runtime);
+		const char *version = name + strlen(files[i].prefix);
+
+		if (!files[i].runtime || !starts_with(name, files[i].prefix) || !is_version(version))
+			continue;
+		return !strcmp(files[i].runtime, "python") && *version == '.' &&
+			       strtoul(version + 1, NULL, 10) < PYTHON_WITH_MAPS
+			   ? &old_python
+			   : runtimes_find(files[i].runtime);
 	}
 	return NULL;
 }

@@ -309,7 +309,7 @@ static void put_labels(struct pprof *pprof, const struct mmt_part *part)
 		put_number_label(pprof, "tid", part->thread.tid);
 	}
 	put_label(pprof, "class", mmt_class_name(part->memory_class));
-	put_label(pprof, "verdict", mmt_lifetime_verdict_name(report->rows[part->row].verdict));
+	put_label(pprof, "verdict", mmt_row_verdict_name(report->rows[part->row].verdict));
 	if (part->file)
 		put_label(pprof, "file", part->file);
 }

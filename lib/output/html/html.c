@@ -587,12 +587,11 @@ static void put_verdict(struct page *page, const struct page_stack *stack)
 {
 	const struct mmt_report *report = page->reports[page->report_count - 1];
 	const struct mmt_row *row = stack->rows[page->report_count - 1];
-	enum mmt_row_verdict verdict = row ? mmt_verdict_of_row(report, row) : MMT_ROW_NO_VERDICT;
-	bool leaks = verdict == MMT_ROW_PART_OF_LEAK || verdict == MMT_ROW_KEEPS_GROWING;
+	enum mmt_row_verdict verdict = row ? row->verdict : MMT_ROW_UNKNOWN;
 
-	if (verdict == MMT_ROW_NO_VERDICT || verdict == MMT_ROW_UNDECIDED)
+	if (verdict <= MMT_ROW_UNDECIDED)
 		return;
-	document_string(page->document, "verdict", mmt_lifetime_verdict_name(leaks ? MMT_LIFETIME_LEAK : row->verdict));
+	document_string(page->document, "verdict", mmt_row_verdict_name(verdict));
 	document_string(page->document, "verdictWord", text_verdict_word(report, verdict).word);
 }
 

@@ -198,7 +198,7 @@ static void put_row_figures(struct document *document, const struct mmt_row *it)
 	document_string(document, "memory_class", mmt_class_name(it->memory_class));
 	document_string(document, "file", it->file);
 	document_unsigned(document, "file_count", it->file_count);
-	document_string(document, "verdict", mmt_lifetime_verdict_name(it->verdict));
+	document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
 	MMT_ROW_FIGURES(PUT)
 	document_unsigned(document, "reserved_by", it->reserved_by ? it->reserved_by : MMT_UNKNOWN);
 	document_unsigned(document, "joined_to", it->joined_to ? it->joined_to : MMT_UNKNOWN);
@@ -478,7 +478,7 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 		document_string(document, "file", it->file);
 		document_string(document, "caller", it->caller);
 		document_unsigned(document, "caller_bytes", it->caller ? it->caller_bytes : MMT_UNKNOWN);
-		document_string(document, "verdict", mmt_lifetime_verdict_name(it->verdict));
+		document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
 		document_bool(document, "leaks_together", it->leaks_together);
 		MMT_CAUSE_FIGURES(PUT)
 		document_each(document, "groups", j, it->row_count)

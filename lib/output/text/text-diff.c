@@ -193,7 +193,7 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 	struct verdict_word verdict = {0};
 
 	if (entry->after)
-		verdict = text_verdict_word(diff->after, mmt_verdict_of_row(diff->after, entry->after));
+		verdict = text_verdict_word(diff->after, entry->after->verdict);
 	text->indent = ROW_INDENT;
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
 		    "%11s", mmt_format_change(entry->bytes, before));

@@ -85,7 +85,7 @@ static bool has_rates(const struct mmt_report *report)
 /* Small rates that are not a leak are noise. */
 static bool shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
 {
-	bool grows = cause->verdict == MMT_LIFETIME_LEAK && cause->bytes_per_minute != MMT_RATE_UNKNOWN;
+	bool grows = mmt_row_leaks(cause->verdict) && cause->bytes_per_minute != MMT_RATE_UNKNOWN;
 
 	return grows || !is_noise(growth, cause->bytes_per_minute);
 }
@@ -206,7 +206,7 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 
 static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
 {
-	struct verdict_word verdict = text_verdict_word(report, mmt_verdict_of_cause(report, cause));
+	struct verdict_word verdict = text_verdict_word(report, cause->verdict);
 
 	text_format(text, TEXT_STRONG, "  %10s", text_bytes(text, cause->memory_bytes));
 	if (has_rates(report))
@@ -393,7 +393,7 @@ static int64_t swap_change(const struct mmt_growth *growth)
 static bool has_leak(const struct mmt_report *report)
 {
 	for (size_t i = 0; i < report->cause_count; i++) {
-		if (report->causes[i].memory_bytes && report->causes[i].verdict == MMT_LIFETIME_LEAK)
+		if (report->causes[i].memory_bytes && mmt_row_leaks(report->causes[i].verdict))
 			return true;
 	}
 	return false;

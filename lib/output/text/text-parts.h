@@ -47,10 +47,10 @@ void text_checks(struct text *text, const struct mmt_report *report);
 /* The same in one line. */
 void text_checks_line(struct text *text, const struct mmt_report *report);
 
-/* The word for mmt_verdict_of_row() and mmt_verdict_of_cause(), and its style. */
+/* The word for the verdict on a row or a cause, and its style. */
 
 struct verdict_word {
-	const char *word; /* NULL: MMT_ROW_NO_VERDICT */
+	const char *word; /* NULL: there is none */
 	enum text_style style;
 };
 

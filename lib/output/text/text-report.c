@@ -372,16 +372,15 @@ static void put_lead(struct text *text, const struct mmt_row *row, const char *n
 
 static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
-	enum mmt_row_verdict code = mmt_verdict_of_row(report, row);
-	struct verdict_word verdict = text_verdict_word(report, code);
+	struct verdict_word verdict = text_verdict_word(report, row->verdict);
 
 	if (!verdict.word)
 		return;
-	if (row->verdict == MMT_LIFETIME_LEAK && row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute &&
-	    row->memory_bytes)
+	if (mmt_row_leaks(row->verdict) && row->verdict != MMT_ROW_PART_OF_LEAK &&
+	    row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute && row->memory_bytes)
 		text_part(text, verdict.style, "%s %s per minute", verdict.word,
 			  text_change(text, row->bytes_per_minute));
-	else if (row->advised_ns && code == MMT_ROW_UNDECIDED)
+	else if (row->advised_ns && row->verdict == MMT_ROW_UNDECIDED)
 		text_part(text, verdict.style, "%s: record for %s", verdict.word, text_duration(text, row->advised_ns));
 	else
 		text_part(text, verdict.style, "%s", verdict.word);

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What kind of memory each row has: class and file, and whose malloc arenas. */
+#include "analysis/report/row-verdicts.h"
+
+#include <stdlib.h>
+
+#include "analysis/report/classes.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+
+static uint64_t account_key(const struct account *account)
+{
+	return (uint64_t)(account->row - 1) << 32 | account->kind;
+}
+
+static uint64_t unfreed_bytes(const struct account *account)
+{
+	uint64_t allocated = account->allocated_bytes;
+	uint64_t freed = account->freed_bytes;
+
+	return allocated > freed ? allocated - freed : 0;
+}
+
+static struct mmt_error *describe_kind(const struct rows *rows, struct arena *arena, const struct account *account,
+				       struct mmt_row *row)
+{
+	uint32_t path = classes_kind_path(account->kind);
+
+	row->memory_class = rows_class(rows, account);
+	row->file = path ? arena_string(arena, resolver_path_name(rows->code, path)) : NULL;
+	return path && !row->file ? &error_no_memory : NULL;
+}
+
+static struct mmt_error *add_kinds(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
+				   struct mmt_row *figures, struct map *sums)
+{
+	size_t row_count = rows->items.count, position = 0;
+	CLEANUP(free) uint64_t *most = calloc(row_count + 1, sizeof(*most)); /* plus 1; 0: none yet */
+	uint64_t key, bytes;
+
+	if (!most)
+		return &error_no_memory;
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+
+		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(account), unfreed_bytes(account)))
+			return &error_no_memory;
+	}
+	while (map_next(sums, &position, &key, &bytes))
+		figures[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		struct mmt_error *error;
+		uint32_t row;
+
+		if (account->row == LEDGER_NO_ROW)
+			continue;
+		bytes = *map_get(sums, account_key(account));
+		row = account->row;
+		if (bytes < most[row - 1])
+			continue;
+		most[row - 1] = bytes + 1;
+		error = describe_kind(rows, arena, account, &figures[row - 1]);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct mmt_error *row_kinds_add(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
+				struct mmt_row *figures)
+{
+	struct map sums = {0};
+	struct mmt_error *error = add_kinds(ledger, rows, arena, figures, &sums);
+
+	map_deinit(&sums);
+	return error;
+}
+
+#define ONE_ARENA_PERCENT 75
+#define ARENAS_ADVISED 2
+
+static bool measure_arenas(const struct replay *replay, const struct rows *rows, const struct process *process,
+			   struct arena_bytes *bytes_ret)
+{
+	struct map threads = {0}; /* -> bytes */
+	const struct space_interval *interval;
+	uint64_t thread, bytes;
+	size_t position = 0;
+	bool ok = true;
+
+	for (uint64_t address = 0; ok && (interval = space_next(process->space, address)); address = interval->end) {
+		const struct account *owner = process_totals_owner(replay, interval);
+		bool is_used = interval->attributes.noreserve && interval->attributes.protection;
+
+		if (is_used && owner && rows_pattern(rows, owner) == MMT_PATTERN_ARENA)
+			ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
+				     interval->end - interval->start);
+	}
+	while (map_next(&threads, &position, &thread, &bytes)) {
+		bytes_ret->largest = bytes > bytes_ret->largest ? bytes : bytes_ret->largest;
+		bytes_ret->all += bytes;
+	}
+	map_deinit(&threads);
+	return ok;
+}
+
+struct arena_bytes *row_kinds_arenas(const struct replay *replay, const struct rows *rows)
+{
+	size_t count = processes_count(replay->processes);
+	struct arena_bytes *bytes = calloc(count + 1, sizeof(*bytes));
+
+	for (size_t i = 0; bytes && i < count; i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (!process->borrows_space && !measure_arenas(replay, rows, process, &bytes[i])) {
+			free(bytes);
+			bytes = NULL;
+		}
+	}
+	return bytes;
+}
+
+bool row_kinds_limits_arenas(const struct replay *replay, const struct process *process)
+{
+	const uint64_t *limit = runtime_options_find(&replay->metadata->options, process->pid, process->program_ns,
+						     OPTION_MALLOC_ARENA_MAX);
+
+	return limit && *limit && *limit <= ARENAS_ADVISED;
+}
+
+enum arena_use row_kinds_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
+				   const struct mmt_row *row)
+{
+	uint64_t largest = 0, all = 0;
+	bool limited = true;
+
+	for (size_t i = 0; i < row->pid_count; i++) {
+		const struct process *process = processes_find(replay->processes, row->pids[i]);
+
+		if (!process)
+			continue;
+		largest += bytes[process->index].largest;
+		all += bytes[process->index].all;
+		limited &= row_kinds_limits_arenas(replay, process);
+	}
+	if (limited && row->pid_count)
+		return ARENAS_LIMITED;
+	return all && largest >= all / 100 * ONE_ARENA_PERCENT ? ARENAS_OF_ONE_THREAD : ARENAS_OF_SEVERAL_THREADS;
+}
