@@ -304,6 +304,27 @@ START_TEST(rates_are_slopes)
 }
 END_TEST
 
+/* The noise of saw-teeth is their height, although the verdict goes by their low ends; that of a line is small. */
+START_TEST(noise_of_saw_teeth)
+{
+	for (unsigned height = 1; height <= 64; height *= 8) {
+		struct mmt_resident_reading readings[241];
+		struct mmt_growth growth;
+
+		for (uint64_t i = 0; i <= 240; i++)
+			readings[i] = (struct mmt_resident_reading){
+			    i * 250000000, ((100 + i % 5 * height / 4) << 20) + (i * height << 16), 0};
+		growth = mmt_growth_judge(readings, 241);
+		ck_assert_uint_ge(growth.floor_bytes, ((uint64_t)height << 20) * 7 / 8);
+		ck_assert_uint_le(growth.floor_bytes, (uint64_t)height << 21);
+		for (uint64_t i = 0; i <= 240; i++)
+			readings[i].resident_bytes = (100 + i * height) << 20;
+		growth = mmt_growth_judge(readings, 241);
+		ck_assert_uint_le(growth.floor_bytes, (uint64_t)height << 20);
+	}
+}
+END_TEST
+
 START_TEST(start_of_a_plateau)
 {
 	struct mmt_resident_reading readings[121];
@@ -401,7 +422,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, simulated_programs, 0, PROGRAMS);
 	tcase_add_tests(tests, short_recordings_get_no_verdict, no_readings_give_no_verdict, figures_of_a_leak,
-			start_of_a_plateau);
+			noise_of_saw_teeth, start_of_a_plateau);
 	tcase_add_loop_test(tests, rates_are_slopes, 0, 6);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);

@@ -453,6 +453,14 @@ static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 		growth->bytes_per_minute = 0;
 }
 
+/* How much the size changes within a part, apart from its slope. The troughs of saw-teeth do not show that. */
+static double varies_by(const struct troughs *troughs, const struct mmt_growth *growth)
+{
+	double part_ns = (double)troughs->span_ns / WINDOWS;
+
+	return troughs->spread - magnitude((double)growth->bytes_per_minute) / 60e9 * part_ns;
+}
+
 int64_t mmt_growth_rate_noise(const struct mmt_growth *growth)
 {
 	return growth->end_ns > growth->rate_from_ns
@@ -506,11 +514,11 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	if (count >= READINGS_MIN && span_ns >= VERDICT_SPAN_NS &&
 	    find_troughs(readings, count, find_peak(readings, count), &troughs)) {
 		growth.verdict = judge(&troughs);
-		growth.floor_bytes = (uint64_t)troughs.floor;
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
 			growth.settled_ns =
 			    find_settled(readings, count, troughs.bytes[WINDOWS - 1] - level_room(&troughs));
 		find_rate(&troughs, &growth);
+		growth.floor_bytes = (uint64_t)larger(troughs.floor, varies_by(&troughs, &growth));
 		if (growth.verdict == MMT_VERDICT_GROWING)
 			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
 	}

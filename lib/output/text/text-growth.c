@@ -707,7 +707,9 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 	if (is_large(growth->changing_bytes))
 		text_put_rest(text, growth->changing_bytes,
 			      growth->parts_private ? "private, changed between the readings of Pss and of the pages"
-						    : "changed between the readings of RSS and of the resident pages");
+			      : growth->pages_start_bytes || growth->changing_bytes > 0
+				  ? "changed between the readings of RSS and of the resident pages"
+				  : "of these, already in memory when RSS was first read");
 	if (growth->pages_at_ends)
 		text_put_swap(text, swap_change(growth));
 	text_put_rest(text, growth->hugetlb_bytes, "in huge pages of hugetlbfs, which RSS does not include");
