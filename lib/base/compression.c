@@ -206,70 +206,9 @@ const char *compress_library_version(void)
 #define OUTPUT_BYTES 65536
 #define INPUT_BYTES (1u << 30) /* at a time: zlib counts in unsigned int */
 
-struct inflater {
-	z_stream stream;
-	ZSTD_DStream *zstd; /* NULL: zlib */
-	ZSTD_inBuffer input;
-};
-
-struct inflater *inflater_create(bool zstd)
+bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t expanded_size)
 {
-	struct inflater *inflater = calloc(1, sizeof(*inflater));
-
-	if (inflater && zstd)
-		inflater->zstd = ZSTD_createDStream();
-	if (inflater && (zstd ? inflater->zstd != NULL : inflateInit(&inflater->stream) == Z_OK))
-		return inflater;
-	free(inflater);
-	return NULL;
-}
-
-void inflater_destroy(struct inflater *inflater)
-{
-	if (!inflater)
-		return;
-	if (inflater->zstd)
-		ZSTD_freeDStream(inflater->zstd);
-	else
-		(void)inflateEnd(&inflater->stream);
-	free(inflater);
-}
-
-bool inflater_is_hungry(const struct inflater *inflater)
-{
-	return inflater->zstd ? inflater->input.pos == inflater->input.size : !inflater->stream.avail_in;
-}
-
-void inflater_feed(struct inflater *inflater, const void *data, unsigned size)
-{
-	inflater->input = (ZSTD_inBuffer){.src = data, .size = size};
-	inflater->stream.next_in = (Bytef *)data;
-	inflater->stream.avail_in = size;
-}
-
-static bool next_of_zstd(struct inflater *inflater, void *output, unsigned size, size_t *made_ret, bool *end_ret)
-{
-	ZSTD_outBuffer made = {.dst = output, .size = size};
-	size_t before = inflater->input.pos;
-	size_t left = ZSTD_decompressStream(inflater->zstd, &made, &inflater->input);
-
-	*made_ret = made.pos;
-	*end_ret = !left;
-	return !ZSTD_isError(left) && (*end_ret || made.pos || inflater->input.pos > before);
-}
-
-bool inflater_next(struct inflater *inflater, void *output, unsigned size, size_t *made_ret, bool *end_ret)
-{
-	int status;
-
-	if (inflater->zstd)
-		return next_of_zstd(inflater, output, size, made_ret, end_ret);
-	inflater->stream.next_out = output;
-	inflater->stream.avail_out = size;
-	status = inflate(&inflater->stream, Z_NO_FLUSH);
-	*made_ret = size - inflater->stream.avail_out;
-	*end_ret = status == Z_STREAM_END;
-	return status == Z_OK || *end_ret;
+	return ZSTD_decompress(expanded, expanded_size, data, size) == expanded_size;
 }
 
 struct gzip {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Compression: zstd frames for recordings, and zlib for debug sections and gzip files. */
+/* Compression: zstd frames for recordings, and zlib for gzip files. */
 #ifndef BASE_COMPRESSION_H
 #define BASE_COMPRESSION_H
 
@@ -42,20 +42,8 @@ bool decompressor_frame(struct decompressor *decompressor, const void *data, siz
 
 const char *compress_library_version(void);
 
-/* Wrappers of zlib and zstd: incremental inflate, and streams written as gzip. */
-
-struct inflater;
-
-/* Expects input with a zlib header, or one zstd frame. NULL: out of memory. */
-struct inflater *inflater_create(bool zstd);
-/* Accepts NULL. */
-void inflater_destroy(struct inflater *inflater);
-/* Whether all input is consumed. Only then may more be passed; it must stay valid until it is consumed. */
-bool inflater_is_hungry(const struct inflater *inflater);
-void inflater_feed(struct inflater *inflater, const void *data, unsigned size);
-/* Writes the next bytes into `output`; *made_ret: how many, possibly 0; *end_ret: the stream is complete. False: the
- * data is damaged or truncated. */
-bool inflater_next(struct inflater *inflater, void *output, unsigned size, size_t *made_ret, bool *end_ret);
+/* Decompresses one zstd frame that has exactly this size. False: it is damaged, or has another size. */
+bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t expanded_size);
 
 /*
  * A stream that compresses its content into `below`, which stays open when this stream is closed. The time in the

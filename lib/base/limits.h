@@ -156,14 +156,8 @@
 #define LIMIT_GO_FUNCTION_DATA 64
 /* Bytes of a symbol's name that count in the choice among several */
 #define LIMIT_COMPARED_NAME_BYTES 1024
-/* A minidebuginfo file in memory; larger symbol tables are not expanded */
-#define LIMIT_EXPANDED_FILE_BYTES (32u << 20)
-/* Expanded debug sections of a file, on disk */
-#define LIMIT_EXPANDED_BYTES (UINT64_C(8) << 30)
 /* Expansion of a compressed section: the most that deflate reaches; beyond it the size is a lie */
 #define LIMIT_INFLATION 1032
-/* The names of an ELF file's sections */
-#define LIMIT_SECTION_NAMES_BYTES (1u << 20)
 /* A build-id; linkers write 8 to 32 bytes */
 #define LIMIT_BUILD_ID_BYTES 64
 /* Nested entries; deeper ones are ignored */
@@ -178,22 +172,22 @@
 #define LIMIT_DWARF_LOOKUP_RANGES (1u << 20)
 /* A name with its scopes */
 #define LIMIT_DWARF_NAME_BYTES 2048
-/* Lines after which libdw's copy of them is freed */
-#define LIMIT_LINES_HELD (1u << 15)
 /* Functions inlined at one address */
 #define LIMIT_INLINED_FRAMES 64
-/* A mangled name; a longer one stays mangled, as do those that exceed the next five */
-#define LIMIT_MANGLED_BYTES 16384
-/* Its text: references make that of a hostile name grow exponentially */
-#define LIMIT_DEMANGLED_BYTES (1u << 18)
-/* Template arguments of conversion operators, which the demangler reads again */
-#define LIMIT_DEMANGLER_REREADS 8
-/* Substitutions, each of which it searches */
-#define LIMIT_DEMANGLER_SEARCHES 32
-/* A name in D */
-#define LIMIT_D_NAME_BYTES 512
-/* References in it */
-#define LIMIT_D_REFERENCES 20
+/* Processor time for one answer of the names helper: debug information of some GB takes tens of seconds */
+#define LIMIT_NAMES_PROCESSOR_SECONDS 60
+/* All time for it, such as for downloads */
+#define LIMIT_NAMES_SECONDS 600
+/* Time in which it waits without any progress: for a FIFO, not for a disk */
+#define LIMIT_NAMES_ASLEEP_SECONDS 5
+/* Its memory, as a fraction of the machine's */
+#define LIMIT_NAMES_MEMORY_SHARE 2
+/* Helpers that may end in one report; after that there are no more names */
+#define LIMIT_NAMES_ENDS 16
+/* One answer of it */
+#define LIMIT_NAMES_ANSWER_BYTES (64u << 20)
+/* One name or path; longer ones are cut off */
+#define LIMIT_NAMES_TEXT_BYTES (256u << 10)
 /* A section of unwind information */
 #define LIMIT_CFI_SECTION_BYTES (1u << 28)
 /* A CIE's augmentation; each FDE may have a CIE of its own */

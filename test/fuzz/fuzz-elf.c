@@ -13,15 +13,18 @@
 
 #include "base/limits.h"
 #include "code/elf/module.h"
+#include "code/names/symbols.h"
 
 #define ADDRESSES 24 /* looked up by file offset */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void look_up(struct module *module, uint64_t address)
+/* The names are read here, not in a helper process, so that sanitizers see it. */
+static void look_up(struct module *module, struct symbols *symbols, uint64_t address)
 {
 	struct module_frame frames[LIMIT_INLINED_FRAMES];
-	size_t count = module_names(module, address, frames);
+	size_t count = symbols_find(symbols, address, frames);
+	uint64_t start, end;
 
 	if (!count || count > LIMIT_INLINED_FRAMES)
 		abort();
@@ -31,23 +34,24 @@ static void look_up(struct module *module, uint64_t address)
 		    (frames[i].source_file && strlen(frames[i].source_file) > SIZE_MAX / 2))
 			abort();
 	}
+	(void)symbols_function_range(symbols, address, &start, &end);
 	(void)module_cfi(module, address);
 	(void)module_place(module, address, false);
 	(void)module_place(module, address, true);
 	(void)module_follows_call(module, address);
 }
 
-static void look_around(struct module *module, size_t size)
+static void look_around(struct module *module, struct symbols *symbols, size_t size)
 {
 	uint64_t address;
 
 	for (size_t i = 0; i < ADDRESSES; i++) {
 		if (module_address(module, size * i / ADDRESSES, &address))
-			look_up(module, address);
+			look_up(module, symbols, address);
 	}
-	look_up(module, 0);
-	look_up(module, UINT64_MAX);
-	look_up(module, 0x401000);
+	look_up(module, symbols, 0);
+	look_up(module, symbols, UINT64_MAX);
+	look_up(module, symbols, 0x401000);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -55,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = memfd_create("program", MFD_CLOEXEC);
 	struct modules *modules = NULL;
 	struct module *module = NULL;
+	struct symbols *symbols = NULL;
 	struct mmt_error *error;
 	char path[64];
 
@@ -64,10 +69,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	error = modules_create(EM_X86_64, true, &modules);
 	if (!error)
 		error = modules_open(modules, path, NULL, 0, &module);
+	if (!error)
+		error = symbols_create(path, fd, true, SYMBOLS_ALL, &symbols);
 	if (error)
 		mmt_error_destroy(error);
 	else
-		look_around(module, size);
+		look_around(module, symbols, size);
+	symbols_destroy(symbols);
 	modules_destroy(modules);
 	close(fd);
 	return 0;

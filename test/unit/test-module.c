@@ -2,6 +2,7 @@
 #include "code/elf/module.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -473,6 +475,57 @@ START_TEST(test_damaged_headers)
 }
 END_TEST
 
+static size_t count_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	size_t count = 0;
+
+	ck_assert_ptr_nonnull(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+/* Names of damaged and hostile files, all in one cache: nothing outlives it, and every answer is usable. */
+START_TEST(corpus_of_hostile_files)
+{
+	static const char corpus[] = "fuzz/corpus/elf";
+	DIR *folder = opendir(corpus);
+	CLEANUP(free) char *here = get_current_dir_name();
+	size_t before = count_entries("/proc/self/fd") - 1, files = 0;
+	struct modules *all = NULL;
+	struct dirent *entry;
+
+	ck_assert_ptr_nonnull(folder);
+	ck_assert_ptr_null(modules_create(EM_X86_64, true, &all));
+	while ((entry = readdir(folder))) {
+		struct module_frame frames[LIMIT_INLINED_FRAMES];
+		struct module *module = NULL;
+		CLEANUP(free) char *path = NULL;
+
+		if (entry->d_type == DT_DIR)
+			continue;
+		ck_assert_int_gt(asprintf(&path, "%s/%s/%s", here, corpus, entry->d_name), 0);
+		ck_assert_ptr_null(modules_open(all, path, NULL, 0, &module));
+		for (uint64_t address = 0x400000; address < 0x402000; address += 0x40) {
+			size_t count = module_names(module, address, frames);
+
+			ck_assert(count && count <= LIMIT_INLINED_FRAMES);
+			for (size_t i = 0; i < count; i++)
+				ck_assert(!frames[i].function || *frames[i].function);
+		}
+		(void)module_special_function(module, 0x401000, true);
+		files++;
+	}
+	closedir(folder);
+	ck_assert_uint_ge(files, 19);
+	modules_destroy(all);
+	ck_assert_uint_eq(count_entries("/proc/self/fd"), before);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+END_TEST
+
 static Elf64_Shdr *find_section(uint8_t *data, const char *name)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)data;
@@ -664,6 +717,6 @@ Suite *test_suite(void)
 			test_file_newer_than_the_recording, test_other_inode, test_cache, test_other_files_are_refused,
 			test_other_architecture, test_truncated_program, test_damaged_headers, test_huge_unwind_tables,
 			test_huge_search_tables, test_addresses_of_file_offsets, test_call_sites, test_vdso,
-			test_vdso_of_another_kernel);
+			test_vdso_of_another_kernel, corpus_of_hostile_files);
 	return suite;
 }

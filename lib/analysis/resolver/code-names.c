@@ -67,14 +67,24 @@ static bool name_jit(struct resolver *resolver, const struct frame_key *key, uin
 	return true;
 }
 
+static bool is_native(const struct frame_record *record)
+{
+	return !record->name_count && record->key.readable && record->key.image != NO_IMAGE;
+}
+
+/* The return address of a signal trampoline or of a coroutine's first function does not follow a call. */
+static bool is_target(struct module *module, const struct frame_key *key, const struct module_frame *functions)
+{
+	return !functions[0].function && key->is_return_address && module_follows_call(module, key->address) == 0;
+}
+
 static size_t name_native(struct resolver *resolver, const struct frame_key *key,
 			  struct module_frame functions[LIMIT_INLINED_FRAMES])
 {
-	struct module *module = key->image == NO_IMAGE ? NULL : mapped_modules_open(&resolver->mapped, key->image);
+	struct module *module = mapped_modules_open(&resolver->mapped, key->image);
 	size_t count = module ? module_names(module, key->address - key->is_return_address, functions) : 0;
 
-	/* The return address of a signal trampoline or of a coroutine's first function does not follow a call. */
-	if (count && !functions[0].function && key->is_return_address && module_follows_call(module, key->address) == 0)
+	if (count && is_target(module, key, functions))
 		count = module_names(module, key->address, functions);
 	return count;
 }
@@ -132,7 +142,7 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;
-	if (key->readable)
+	if (is_native(record))
 		count = name_native(resolver, key, functions);
 	if (count)
 		return put_names(resolver, record, &frame, functions, count);
@@ -145,6 +155,42 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 					     .source_file = frame.source_file,
 					     .source_line = frame.source_line};
 	return put_names(resolver, record, &frame, functions, 1);
+}
+
+/* Native frames get their names in batches: a report needs nearly all of them. False: out of memory. */
+static bool name_frames(struct resolver *resolver, uint32_t number)
+{
+	struct module_frame functions[LIMIT_INLINED_FRAMES];
+	struct module_query queries[MODULE_FETCH_MAX], targets[MODULE_FETCH_MAX];
+	uint32_t numbers[MODULE_FETCH_MAX];
+	size_t count = 0, target_count = 0;
+
+	for (uint32_t i = number; i < resolver->frames.count && count < MODULE_FETCH_MAX; i++) {
+		const struct frame_key *key = &resolver->frames.items[i].key;
+		struct module *module =
+		    is_native(&resolver->frames.items[i]) ? mapped_modules_open(&resolver->mapped, key->image) : NULL;
+
+		if (module) {
+			queries[count] = (struct module_query){module, key->address - key->is_return_address};
+			numbers[count++] = i;
+		}
+	}
+	if (!count)
+		return name_frame(resolver, number);
+	modules_fetch_names(resolver->mapped.modules, queries, count, false);
+	for (size_t i = 0; i < count; i++) {
+		const struct frame_key *key = &resolver->frames.items[numbers[i]].key;
+
+		(void)module_names(queries[i].module, queries[i].address, functions);
+		if (is_target(queries[i].module, key, functions))
+			targets[target_count++] = (struct module_query){queries[i].module, key->address};
+	}
+	modules_fetch_names(resolver->mapped.modules, targets, target_count, true);
+	for (size_t i = 0; i < count; i++) {
+		if (!name_frame(resolver, numbers[i]))
+			return false;
+	}
+	return resolver->frames.items[number].name_count || name_frame(resolver, number);
 }
 
 static bool is_named(const struct mmt_frame *frame, const char *start)
@@ -192,9 +238,10 @@ struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, cons
 {
 	struct frame_record *record = &resolver->frames.items[frame];
 
-	if (!record->name_count) {
-		if (!name_frame(resolver, frame))
-			return &error_no_memory;
+	if (!record->name_count && !(is_native(record) ? name_frames(resolver, frame) : name_frame(resolver, frame)))
+		return &error_no_memory;
+	if (!record->noted) {
+		record->noted = true;
 		resolver_note_runtime(&resolver->processes.items[record->process], record->names);
 	}
 	if (record->names->kind == MMT_FRAME_JIT)

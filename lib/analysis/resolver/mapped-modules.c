@@ -349,7 +349,7 @@ static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t
 	return true;
 }
 
-static char *missing_part(const struct module *module)
+static char *missing_part(struct module *module)
 {
 	size_t others;
 	CLEANUP(free) char *first = module_missing_part(module, &others);

@@ -19,6 +19,7 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "base/vector.h"
+#include "code/names/names-helper.h"
 #include "code/names/symbols.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/go-functions.h"
@@ -267,32 +268,6 @@ static void elf_file_close(struct elf_file *file)
 	*file = (struct elf_file){.state = MODULE_MISSING};
 }
 
-/* Open the same file again. Returns a descriptor, or -1 if another file has replaced it. */
-static int elf_file_reopen(const struct elf_file *file, const char *path)
-{
-	size_t length = mapped_path_length(path);
-	CLEANUP(free) char *remaining = NULL;
-	enum module_state state;
-	struct stat status;
-	int fd;
-
-	if (path[length]) {
-		remaining = strndup(path, length);
-		if (!remaining)
-			return -1;
-		path = remaining;
-	}
-	fd = open_regular(path, &status, &state);
-	if (fd >= 0 &&
-	    (status.st_dev != file->identity.st_dev || status.st_ino != file->identity.st_ino ||
-	     status.st_size != file->identity.st_size || status.st_mtim.tv_sec != file->identity.st_mtim.tv_sec ||
-	     status.st_mtim.tv_nsec != file->identity.st_mtim.tv_nsec)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 /* How well a segment matches: 0 not at all, 1 only after rounding to pages, 3 by its bytes; plus 1 if executable. */
 static int rank_segment(const struct elf_segment *segment, uint64_t file_offset)
 {
@@ -375,15 +350,18 @@ static size_t elf_file_code_before(const struct elf_file *file, uint64_t address
 
 struct module {
 	bool contains_coreclr, coreclr_looked_up;
+	bool copied; /* the file is in the recording */
 	struct modules *modules;
-	size_t number; /* from 1 */
 	char *path;
 	struct elf_file file;
 	struct cfi *cfi;	 /* NULL: not loaded yet */
 	struct go_functions *go; /* NULL: none, or not loaded yet */
 	bool go_loaded;
-	struct symbols *symbols;
-	bool symbols_opened;
+	struct remote_names names;
+	uint8_t *build_id; /* it was opened with these */
+	size_t build_id_size;
+	uint64_t inode;
+	int entry_named;   /* whether a function is at the entry point; -1: unknown */
 	struct map places; /* address and is_return_address -> index into `known_places` */
 	VECTOR(struct code_place) known_places;
 	VECTOR(struct deduced_row *) deduced_rows; /* owners of the rows in `known_places` */
@@ -401,11 +379,15 @@ struct modules {
 	uint64_t recorded_until_ns; /* 0: unknown */
 	bool other_kernel;	    /* recorded on a different kernel from the running one */
 	struct disassembly *disassembly;
+	struct names_helper *helper;
 	struct intern keys;	  /* path and build-id, or inode */
 	struct map by_key;	  /* id -> module */
 	struct known_call *calls; /* CALLS_KEPT slots; NULL: not used yet */
 	VECTOR(struct module *) items;
 };
+
+static void describe_module(const struct remote_names *names, struct buffer *description);
+static struct symbols *open_in_helper(void *context, struct bytes *description, enum symbols_use use);
 
 struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct modules **modules_ret)
 {
@@ -417,6 +399,9 @@ struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct mod
 	modules->machine = elf_machine;
 	modules->demangle = demangle;
 	error = disassembly_create(elf_machine, &modules->disassembly);
+	modules->helper = names_helper_create(&(struct names_calls){describe_module, open_in_helper, modules});
+	if (!error && !modules->helper)
+		error = &error_no_memory;
 	if (error) {
 		modules_destroy(modules);
 		return error;
@@ -429,7 +414,8 @@ static void module_destroy(struct module *module)
 {
 	if (!module)
 		return;
-	symbols_destroy(module->symbols);
+	remote_names_deinit(&module->names);
+	free(module->build_id);
 	cfi_destroy(module->cfi);
 	go_functions_destroy(module->go);
 	elf_file_close(&module->file);
@@ -452,6 +438,7 @@ void modules_destroy(struct modules *modules)
 	intern_deinit(&modules->keys);
 	map_deinit(&modules->by_key);
 	free(modules->calls);
+	names_helper_destroy(modules->helper);
 	disassembly_destroy(modules->disassembly);
 	free(modules);
 }
@@ -505,7 +492,8 @@ static struct mmt_error *add_program(struct modules *modules, const char *path, 
 		module_destroy(module);
 		return error;
 	}
-	module->number = modules->items.count;
+	module->names.number = (uint32_t)modules->items.count;
+	module->entry_named = -1;
 	*module_ret = module;
 	return NULL;
 }
@@ -520,6 +508,17 @@ static struct mmt_error *open_program(struct modules *modules, const char *path,
 		error = elf_file_open(path, modules->machine, build_id, build_id_size, &module->file);
 	if (!error && !build_id_size)
 		refuse_other_file(modules, inode, &module->file);
+	if (!error && build_id_size) {
+		module->build_id = malloc(build_id_size);
+		if (!module->build_id)
+			error = &error_no_memory;
+		else
+			memcpy(module->build_id, build_id, build_id_size);
+	}
+	if (!error) {
+		module->build_id_size = build_id_size;
+		module->inode = inode;
+	}
 	return add_program(modules, path, module, error, module_ret);
 }
 
@@ -529,10 +528,12 @@ struct mmt_error *modules_open_content(struct modules *modules, const char *path
 	struct module *module = calloc(1, sizeof(*module));
 	struct mmt_error *error = &error_no_memory;
 
-	if (module)
+	if (module) {
 		error = elf_file_open_content(content, size, modules->machine, build_id, build_id_size, &module->file);
-	else
+		module->copied = true;
+	} else {
 		free(content);
+	}
 	return add_program(modules, path, module, error, module_ret);
 }
 
@@ -576,14 +577,12 @@ enum module_state module_state(const struct module *module)
 
 enum module_state module_known_state(const struct module *module)
 {
-	if (module->file.state != MODULE_READABLE || !module->symbols)
-		return module->file.state;
-	return symbols_debug_state(module->symbols);
+	return module->file.state == MODULE_READABLE ? module->names.state : module->file.state;
 }
 
-char *module_missing_part(const struct module *module, size_t *others_ret)
+char *module_missing_part(struct module *module, size_t *others_ret)
 {
-	return module->symbols ? symbols_missing_part(module->symbols, others_ret) : NULL;
+	return remote_names_missing_part(module->modules->helper, &module->names, others_ret);
 }
 
 bool module_address(const struct module *module, uint64_t file_offset, uint64_t *address_ret)
@@ -643,30 +642,71 @@ static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 	return described ? end : function_range_find(module->modules->disassembly, &code, start, end);
 }
 
-/* Load symbols on first use; a file whose symbols cannot be read has no names. */
-static void open_symbols(struct module *module)
+/* A copy in the recording goes to the helper; another file is opened there again, with the same checks. */
+static void describe_module(const struct remote_names *names, struct buffer *description)
+{
+	const struct module *module =
+	    (const struct module *)(const void *)((const char *)names - offsetof(struct module, names));
+
+	buffer_put_string(description, module->path);
+	buffer_put_u64(description, module->inode);
+	buffer_put_u64(description, module->build_id_size);
+	buffer_put(description, module->build_id, module->build_id_size);
+	buffer_put_u64(description, module->copied ? module->file.image_size : 0);
+	if (module->copied)
+		buffer_put(description, module->file.image, module->file.image_size);
+}
+
+/* NULL: it cannot be opened, or has no readable names. */
+static struct symbols *open_symbols(struct module *module, enum symbols_use use)
 {
 	const struct elf_file *file = &module->file;
-	bool demangle_names = module->modules->demangle;
+	struct symbols *symbols = NULL;
 	struct mmt_error *error = NULL;
 
-	if (module->symbols_opened || file->state != MODULE_READABLE)
-		return;
-	module->symbols_opened = true;
+	if (file->state != MODULE_READABLE)
+		return NULL;
 	if (file->image) {
-		error = symbols_create_from_memory(module->path, file->image, file->image_size, demangle_names,
-						   &module->symbols);
+		error = symbols_create_from_memory(module->path, file->image, file->image_size,
+						   module->modules->demangle, use, &symbols);
 	} else {
-		CLEANUP(close) int fd = elf_file_reopen(file, module->path);
+		CLEANUP(free) char *path = strndup(module->path, mapped_path_length(module->path));
+		CLEANUP(close) int fd = path ? open_regular(path, &(struct stat){0}, &(enum module_state){0}) : -1;
 
 		if (fd >= 0)
-			error = symbols_create(module->path, fd, demangle_names, &module->symbols);
+			error = symbols_create(module->path, fd, module->modules->demangle, use, &symbols);
 	}
 	mmt_error_destroy(error);
-	if (module->symbols) {
-		symbols_use_measure(module->symbols, measure_function, module);
-		symbols_use_go(module->symbols, go_of(module));
+	if (symbols) {
+		symbols_use_measure(symbols, measure_function, module);
+		symbols_use_go(symbols, go_of(module));
 	}
+	return symbols;
+}
+
+static struct symbols *open_in_helper(void *context, struct bytes *description, enum symbols_use use)
+{
+	struct modules *modules = context;
+	const char *path = bytes_string(description);
+	uint64_t inode = bytes_u64(description);
+	struct bytes build_id = bytes_sub(description, bytes_u64(description));
+	size_t build_id_size = bytes_left(&build_id), size = bytes_u64(description);
+	struct module *module = NULL;
+	struct mmt_error *error;
+	void *content;
+
+	if (!size) {
+		error = open_program(modules, path, build_id_size ? build_id.position : NULL, build_id_size, inode,
+				     &module);
+	} else {
+		content = malloc(size);
+		if (!content)
+			return NULL;
+		memcpy(content, description->position, size);
+		error = modules_open_content(modules, path, content, size, NULL, 0, &module);
+	}
+	mmt_error_destroy(error);
+	return error ? NULL : open_symbols(module, use);
 }
 
 /* A module's entry function is shorter than this, and its callee never returns. */
@@ -682,45 +722,48 @@ static enum code_special_function special_function_by_code(const struct module *
 		    : CODE_SPECIAL_FUNCTION_NONE;
 }
 
-/* Whether a function at `address` with a libc name is really libc's. A statically linked module contains libc, but
+/* Whether a function with a libc name is really libc's. A statically linked module contains libc, but
  * also code of its own with such names: only code that starts or ends a thread itself counts. */
-static bool is_of_c_library(struct module *module, uint64_t address, const char *function)
+static bool is_of_c_library(const struct module *module, const struct special_function *function)
 {
 	const uint8_t *code = NULL;
-	uint64_t start, end;
 	size_t size;
 
 	if (stack_end_is_c_library(module->path))
 		return true;
 	if (!module->file.entry || module->file.has_interpreter)
 		return false;
-	if (function[0] == '_' || !symbols_function_range(module->symbols, address, &start, &end))
-		return function[0] == '_';
-	size = elf_file_code_at(&module->file, start, end - start, &code);
+	if (function->name[0] == '_')
+		return true;
+	size = elf_file_code_at(&module->file, function->start, function->end - function->start, &code);
 	return stack_end_has_system_call(module->modules->machine, code, size);
 }
 
 enum code_special_function module_special_function(struct module *module, uint64_t address, bool is_return_address)
 {
-	const char *function;
+	const struct special_function *function;
+	uint64_t start, end;
 
 	if (module->file.state != MODULE_READABLE)
 		return CODE_SPECIAL_FUNCTION_NONE;
-	open_symbols(module);
-	function = module->symbols ? symbols_function(module->symbols, address - is_return_address) : NULL;
+	function = remote_names_special(module->modules->helper, &module->names, address - is_return_address);
 	if (function)
-		return stack_end_by_name(function, is_of_c_library(module, address - is_return_address, function));
-	return module->file.entry && address - module->file.entry < ENTRY_SIZE ? CODE_SPECIAL_FUNCTION_ENTRY
-									       : CODE_SPECIAL_FUNCTION_NONE;
+		return stack_end_by_name(function->name, is_of_c_library(module, function));
+	if (!module->file.entry || address - module->file.entry >= ENTRY_SIZE)
+		return CODE_SPECIAL_FUNCTION_NONE;
+	if (module->entry_named < 0)
+		module->entry_named =
+		    remote_names_range(module->modules->helper, &module->names, module->file.entry, &start, &end);
+	return module->entry_named ? CODE_SPECIAL_FUNCTION_NONE : CODE_SPECIAL_FUNCTION_ENTRY;
 }
 
 bool module_contains_coreclr(struct module *module)
 {
 	uint64_t start, end;
 
-	open_symbols(module);
-	if (!module->coreclr_looked_up && module->symbols)
-		module->contains_coreclr = symbols_named_range(module->symbols, "MetaDataGetDispenser", &start, &end);
+	if (!module->coreclr_looked_up && module->file.state == MODULE_READABLE)
+		module->contains_coreclr =
+		    remote_names_named(module->modules->helper, &module->names, "MetaDataGetDispenser", &start, &end);
 	module->coreclr_looked_up = true;
 	return module->contains_coreclr;
 }
@@ -729,8 +772,8 @@ const struct cfi_row *module_frame_row(struct module *module, const char *functi
 {
 	uint64_t start, end;
 
-	open_symbols(module);
-	if (!module->symbols || !symbols_named_range(module->symbols, function, &start, &end))
+	if (module->file.state != MODULE_READABLE ||
+	    !remote_names_named(module->modules->helper, &module->names, function, &start, &end))
 		return NULL;
 	return module_cfi(module, start + (end - start) / 2);
 }
@@ -740,8 +783,8 @@ static bool function_begins(void *context, uint64_t address)
 	struct module *module = context;
 	uint64_t start, end;
 
-	open_symbols(module);
-	return module->symbols && symbols_function_range(module->symbols, address, &start, &end) && start == address;
+	return module->file.state == MODULE_READABLE &&
+	       remote_names_range(module->modules->helper, &module->names, address, &start, &end) && start == address;
 }
 
 /* Code without an unwind table. */
@@ -814,9 +857,9 @@ int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t 
 static struct known_call *find_call(const struct module *module, uint64_t address)
 {
 	struct modules *modules = module->modules;
-	uint64_t place = address ^ address / CALLS_KEPT ^ module->number << 8;
+	uint64_t place = address ^ address / CALLS_KEPT ^ module->names.number << 8;
 
-	if (address >> CALL_ADDRESS_BITS || module->number >> CALL_PROGRAM_BITS)
+	if (address >> CALL_ADDRESS_BITS || module->names.number >> CALL_PROGRAM_BITS)
 		return NULL;
 	if (!modules->calls)
 		modules->calls = calloc(CALLS_KEPT, sizeof(*modules->calls));
@@ -830,24 +873,36 @@ int module_follows_call(struct module *module, uint64_t address)
 	size_t size;
 	int answer;
 
-	if (known && known->module == module->number && known->address == address)
+	if (known && known->module == module->names.number && known->address == address)
 		return (int)known->answer - 1;
 	size = elf_file_code_before(&module->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
 	answer = size ? disassembly_ends_with_call(module->modules->disassembly, code, size) : -1;
 	if (known)
 		*known = (struct known_call){.address = address & ((1ULL << CALL_ADDRESS_BITS) - 1),
-					     .module = module->number & ((1ULL << CALL_PROGRAM_BITS) - 1),
+					     .module = module->names.number & ((1ULL << CALL_PROGRAM_BITS) - 1),
 					     .answer = (uint64_t)(answer + 1) & 3};
 	return answer;
 }
 
 size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[LIMIT_INLINED_FRAMES])
 {
-	open_symbols(module);
-	if (module->symbols)
-		return symbols_find(module->symbols, for_lookup, frames_ret);
+	if (module->file.state == MODULE_READABLE)
+		return remote_names_find(module->modules->helper, &module->names, for_lookup, frames_ret);
 	frames_ret[0] = (struct module_frame){0};
 	return 1;
+}
+
+void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count, bool more)
+{
+	struct names_query wanted[MODULE_FETCH_MAX];
+	size_t number = 0;
+
+	for (size_t i = 0; i < count && number < MODULE_FETCH_MAX; i++) {
+		if (queries[i].module->file.state == MODULE_READABLE)
+			wanted[number++] = (struct names_query){&queries[i].module->names, queries[i].address};
+	}
+	if (number)
+		remote_names_fetch(modules->helper, wanted, number, more);
 }
 
 const char *module_library_version(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Modules: unwind rows, names, lines and instructions by file address. One `struct modules` caches all files of a
- * report. A file is used only if it has the recorded build-id (or if none was recorded). */
+ * report. A file is used only if it has the recorded build-id (or if none was recorded). The first name that is looked
+ * up forks a helper process (names-helper.h). */
 #ifndef CODE_ELF_MODULE_H
 #define CODE_ELF_MODULE_H
 
@@ -56,7 +57,7 @@ enum module_state module_state(const struct module *module);
 enum module_state module_known_state(const struct module *module);
 /* With MODULE_MISSING_NAMES: the first missing file as "PATH (id HEX)", and the number of others. The caller frees it.
  * NULL: unknown. */
-char *module_missing_part(const struct module *module, size_t *others_ret);
+char *module_missing_part(struct module *module, size_t *others_ret);
 
 /* Whether the Go linker made it. */
 bool module_is_go(struct module *module);
@@ -101,6 +102,17 @@ struct module_frame {
  * the address itself for an instruction pointer, one less for a return address: the caller does the subtraction.
  */
 size_t module_names(struct module *module, uint64_t for_lookup, struct module_frame frames_ret[LIMIT_INLINED_FRAMES]);
+
+struct module_query {
+	struct module *module;
+	uint64_t address; /* for lookup */
+};
+
+#define MODULE_FETCH_MAX 256
+
+/* Fetch names that module_names() will soon be asked for, at most MODULE_FETCH_MAX in one step; `more`: keep those that
+ * were fetched before. */
+void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count, bool more);
 
 const char *module_library_version(void);
 

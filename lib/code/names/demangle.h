@@ -32,8 +32,8 @@ const char *synthesized_names_path(struct synthesized_names *names, const char *
 /* A symbol's name without its version, which begins at `end`. */
 const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end);
 
-/* Demangle a C++, Rust, D or, with `ada`, Ada name with libiberty, in bounded time and memory; NULL if it is not
- * mangled. The caller frees it. */
+/* Demangle a C++, Rust, D or, with `ada`, Ada name with libiberty; NULL if it is not mangled. The caller frees it. A
+ * hostile name takes exponential time and memory. */
 char *demangle(const char *name, bool ada);
 
 #endif

@@ -14,13 +14,11 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/names/debug-files.h"
-#include "code/names/line-tables.h"
 
 /* Maximum number of overlapping units, or functions, checked for an address, from the nearest start downwards. */
 #define OVERLAPPING_RANGES 16
 
-#define LOOKUP_BYTES (32u << 10) /* estimate per lookup: pages with a function here, a name there */
-#define RANGE_BYTES_MIN 3	 /* smallest encoding of a range in DWARF */
+#define RANGE_BYTES_MIN 3 /* smallest encoding of a range in DWARF */
 
 /*
  * Qualified names from DWARF. Compilers give no linkage name to C++ functions with internal linkage: those in an
@@ -47,7 +45,6 @@ struct debug_scopes {
 	struct map by_unit; /* Dwarf_CU -> struct unit_scopes */
 	struct map names;   /* entry of a declaration -> text; 0: none */
 	struct arena arena;
-	uint64_t bytes_read;
 };
 
 /* Accepts NULL. */
@@ -134,8 +131,6 @@ static const struct unit_scopes *find_unit_scopes(struct debug_scopes *scopes, D
 	unit->last = dwarf_dieoffset(&root);
 	if (!add_scopes(unit, &root, NO_SCOPE, 0))
 		unit->items.count = 0;
-	if (unit->last > dwarf_dieoffset(&root))
-		scopes->bytes_read += unit->last - dwarf_dieoffset(&root);
 	return unit;
 }
 
@@ -323,9 +318,7 @@ struct dwarf_names {
 	VECTOR(struct unit) units;
 	VECTOR(struct unit_range) ranges; /* sorted by start */
 	Dwarf *dwarf;
-	struct line_tables *lines;
 	struct debug_scopes *scopes;
-	uint64_t bytes_read;  /* approximate */
 	uint64_t ranges_left; /* maximum number of ranges left that the file can describe */
 	bool warnings_parts;
 	bool warnings_supplement; /* such a file is missing: any entry may refer to it */
@@ -414,10 +407,9 @@ static bool is_wanted(struct dwarf_names *names, Dwarf_Die *unit, uint8_t type)
 }
 
 /* The part of a unit that is in another file; false: missing or unreadable. */
-static bool find_part(Dwarf_CU *position, Dwarf_Die *skeleton, const char *path, Dwarf_Die *part_ret)
+static bool find_part(Dwarf_CU *position, Dwarf_Die *part_ret)
 {
-	if (debug_part_of_unit_blocks(skeleton, path) ||
-	    dwarf_cu_info(position, NULL, NULL, NULL, part_ret, NULL, NULL, NULL) ||
+	if (dwarf_cu_info(position, NULL, NULL, NULL, part_ret, NULL, NULL, NULL) ||
 	    dwarf_tag(part_ret) == DW_TAG_invalid)
 		return false;
 	/* No compiler writes a chain of such references. */
@@ -426,7 +418,7 @@ static bool find_part(Dwarf_CU *position, Dwarf_Die *skeleton, const char *path,
 
 /* Read the ranges of all units from the units themselves: many compilers write no .debug_aranges, which the library's
  * own search needs. */
-struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwarf_names **names_ret)
+struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_ret)
 {
 	struct dwarf_names *names = calloc(1, sizeof(*names));
 	Dwarf_CU *position = NULL;
@@ -437,9 +429,8 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwar
 	if (!names)
 		return &error_no_memory;
 	names->dwarf = dwarf;
-	names->lines = line_tables_create(dwarf);
 	names->scopes = calloc(1, sizeof(*names->scopes));
-	if (!names->lines || !names->scopes) {
+	if (!names->scopes) {
 		dwarf_names_destroy(names);
 		return &error_no_memory;
 	}
@@ -447,7 +438,7 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwar
 	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, NULL))) {
 		if (!is_wanted(names, &unit.lines, type))
 			continue;
-		unit.warnings_part = type == DW_UT_skeleton && !find_part(position, &unit.lines, path, &unit.scopes);
+		unit.warnings_part = type == DW_UT_skeleton && !find_part(position, &unit.scopes);
 		names->warnings_parts |= unit.warnings_part;
 		if (type != DW_UT_skeleton || unit.warnings_part)
 			unit.scopes = unit.lines;
@@ -491,11 +482,6 @@ char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
 	return debug_part_of_unit(&skeleton);
 }
 
-uint64_t dwarf_names_bytes_read(const struct dwarf_names *names)
-{
-	return names->bytes_read + names->scopes->bytes_read;
-}
-
 bool dwarf_names_expected(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -521,7 +507,6 @@ void dwarf_names_destroy(struct dwarf_names *names)
 		vector_deinit(&names->units.items[i].functions);
 	vector_deinit(&names->units);
 	vector_deinit(&names->ranges);
-	line_tables_destroy(names->lines);
 	debug_scopes_destroy(names->scopes);
 	free(names);
 }
@@ -643,8 +628,6 @@ static void index_functions(struct dwarf_names *names, struct unit *unit)
 	unit->indexed = true;
 	if (!add_functions(names, unit, &root, 0))
 		unit->functions.count = 0;
-	if (unit->last > dwarf_dieoffset(&root))
-		names->bytes_read += unit->last - dwarf_dieoffset(&root);
 	vector_sort(&unit->functions, compare_functions);
 }
 
@@ -745,15 +728,8 @@ static const char *text_attribute(Dwarf_Die *die, unsigned name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-static void describe_line(const struct unit_lines *lines, uint64_t address, struct debug_frame *frame)
-{
-	if (lines)
-		(void)unit_lines_find(lines, address, &frame->source_file, &frame->source_line);
-}
-
 /* The call site of an inlined function. */
-static void describe_call(const struct unit *unit, const struct unit_lines *lines, Dwarf_Die *inlined,
-			  struct debug_frame *frame)
+static void describe_call(const struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
 {
 	uint32_t file = integer_attribute(inlined, DW_AT_call_file);
 	Dwarf_Die die = unit->scopes;
@@ -761,9 +737,7 @@ static void describe_call(const struct unit *unit, const struct unit_lines *line
 	size_t count;
 
 	frame->source_line = integer_attribute(inlined, DW_AT_call_line);
-	if (unit->scopes.cu == unit->lines.cu)
-		frame->source_file = lines ? unit_lines_file(lines, file) : NULL;
-	else if (!dwarf_getsrcfiles(&die, &files, &count) && file < count)
+	if (!dwarf_getsrcfiles(&die, &files, &count) && file < count)
 		frame->source_file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
@@ -787,26 +761,27 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame *frames, size_t limit)
 {
 	struct unit *unit = find_unit(names, address);
-	Dwarf_Die scopes[DWARF_NAMES_INLINE_MAX];
-	const struct unit_lines *lines;
+	Dwarf_Die scopes[LIMIT_INLINED_FRAMES];
 	const char *directory;
+	Dwarf_Lines *table;
 	Dwarf_Die die;
 	size_t count;
+	int line;
 
 	if (!unit || !limit)
 		return 0;
-	names->bytes_read += LOOKUP_BYTES;
 	unit->met_warning |= unit->warnings_part;
 	names->met_warning |= unit->warnings_part || names->warnings_supplement;
 	die = unit->lines;
 	directory = text_attribute(&die, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
-	lines = line_tables_of_unit(names->lines, &die);
-	names->limited |= line_tables_limited(names->lines);
-	names->damaged |= !lines && !line_tables_limited(names->lines) && dwarf_hasattr(&die, DW_AT_stmt_list);
-	describe_line(lines, address, &frames[0]);
-	count =
-	    find_scopes(names, unit, address, scopes, limit < DWARF_NAMES_INLINE_MAX ? limit : DWARF_NAMES_INLINE_MAX);
+	if (dwarf_getsrclines(&die, &table, &count))
+		names->damaged |= dwarf_hasattr(&die, DW_AT_stmt_list);
+	else if (!dwarf_lineno(dwarf_getsrc_die(&die, address), &line) && line > 0) {
+		frames[0].source_line = (uint32_t)line;
+		frames[0].source_file = dwarf_linesrc(dwarf_getsrc_die(&die, address), NULL, NULL);
+	}
+	count = find_scopes(names, unit, address, scopes, limit < LIMIT_INLINED_FRAMES ? limit : LIMIT_INLINED_FRAMES);
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Die *scope = &scopes[count - 1 - i];
 
@@ -814,7 +789,7 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 		if (i + 1 == count)
 			return count;
 		frames[i + 1] = (struct debug_frame){.directory = directory};
-		describe_call(unit, lines, scope, &frames[i + 1]);
+		describe_call(unit, scope, &frames[i + 1]);
 	}
 	return frames[0].source_line > 0;
 }

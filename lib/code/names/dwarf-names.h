@@ -12,8 +12,8 @@
 
 struct dwarf_names;
 
-/* Borrows `dwarf`, which was read from `path`; files with other parts of it may be next to `path`. */
-struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwarf_names **names_ret) MMT_MUST_CHECK;
+/* Borrows `dwarf`. */
+struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_ret) MMT_MUST_CHECK;
 
 void dwarf_names_destroy(struct dwarf_names *names);
 
@@ -31,9 +31,6 @@ enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names);
  */
 char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret);
 
-/* Approximate number of bytes read from the Dwarf so far. */
-uint64_t dwarf_names_bytes_read(const struct dwarf_names *names);
-
 /* True if the file has debug information, or cannot be read. */
 bool dwarf_names_expected(Elf *elf);
 
@@ -48,9 +45,7 @@ struct debug_frame {
 	Dwarf_Die function; /* of the function, if it has a name */
 };
 
-#define DWARF_NAMES_INLINE_MAX 64
-
-/* Innermost first: at most DWARF_NAMES_INLINE_MAX - 1 inlined functions and the function itself. Returns their number;
+/* Innermost first: at most LIMIT_INLINED_FRAMES - 1 inlined functions and the function itself. Returns their number;
  * 0: `address` (of the Dwarf) is unknown. */
 size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
 

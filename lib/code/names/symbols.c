@@ -18,6 +18,7 @@
 #include "code/names/debug-files.h"
 #include "code/names/demangle.h"
 #include "code/names/dwarf-names.h"
+#include "code/unwind/stack-end.h"
 
 /* Maximum number of symbols before an address that are checked, from the nearest downwards. */
 #define OVERLAPPING_SYMBOLS 64
@@ -41,68 +42,50 @@ struct symbols {
 	const struct go_functions *go; /* NULL: none */
 	bool loaded;		       /* the symbol table */
 	bool debug_loaded;	       /* dwarf_names */
-	struct debug_image *image;     /* the expanded debug file; NULL: libdwfl reads the file */
-	char *image_path;	       /* file that was expanded */
-	uint64_t image_released_at;    /* value of dwarf_names_bytes_read() at that time */
-	VECTOR(struct symbol) table;   /* sorted by start, one symbol per start */
+	enum symbols_use use;
+	struct debug_file separate;  /* with sections that libelf cannot expand */
+	VECTOR(struct symbol) table; /* sorted by start, one symbol per start */
 	struct dwarf_names *dwarf_names;
 	bool debug_unreadable; /* there is debug information, but it is unreadable */
 	Dwarf_Addr debug_bias;
 	struct synthesized_names made;
 };
 
-static bool has_build_id(Dwfl_Module *module, bool *blocks_ret)
-{
-	const unsigned char *id;
-	GElf_Addr address;
-	int size = dwfl_module_build_id(module, &id, &address);
-
-	*blocks_ret = size > 0 && debug_place_of_id_blocks(id, (size_t)size);
-	return size > 0;
-}
-
-/* Search only by build-id, which is verified. */
-static int find_by_build_id(Dwfl_Module *module, char **path_ret)
-{
-	bool blocks;
-
-	if (!has_build_id(module, &blocks) || blocks)
-		return -1;
-	return dwfl_build_id_find_debuginfo(module, NULL, NULL, 0, NULL, NULL, 0, path_ret);
-}
-
-/*
- * libdwfl would also search the working directory for a file named after the program, which may belong to another
- * program. For a supplementary file `link` is its name; the path named by its build-id is below a directory owned by
- * root and needs no check.
- */
+/* libdwfl would also search the working directory for a file named after the program, which may belong to another
+ * program. Search only by build-id then, which is verified. */
 static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *path,
 		      const char *link, GElf_Word checksum, char **path_ret)
 {
-	bool blocks;
-
-	(void)has_build_id(module, &blocks);
-	if (blocks)
-		return -1;
-	if (!path || *path != '/' || debug_places_block(path, link))
-		return find_by_build_id(module, path_ret);
+	if (!path || *path != '/')
+		return dwfl_build_id_find_debuginfo(module, NULL, NULL, 0, NULL, NULL, 0, path_ret);
 	return dwfl_standard_find_debuginfo(module, user, name, base, path, link, checksum, path_ret);
 }
 
-static const Dwfl_Callbacks dwfl_callbacks = {
-    .find_elf = dwfl_build_id_find_elf,
-    .find_debuginfo = find_debug,
-    .section_address = dwfl_offline_section_address,
+static int find_no_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *path,
+			 const char *link, GElf_Word checksum, char **path_ret)
+{
+	(void)module, (void)user, (void)name, (void)base, (void)path, (void)link, (void)checksum, (void)path_ret;
+	return -1;
+}
+
+static const Dwfl_Callbacks callbacks[] = {
+    [SYMBOLS_ALL] = {.find_elf = dwfl_build_id_find_elf,
+		     .find_debuginfo = find_debug,
+		     .section_address = dwfl_offline_section_address},
+    [SYMBOLS_OWN] = {.find_elf = dwfl_build_id_find_elf,
+		     .find_debuginfo = find_no_debug,
+		     .section_address = dwfl_offline_section_address},
 };
 
-static struct mmt_error *begin(bool demangle_names, struct symbols **symbols_ret)
+static struct mmt_error *begin(bool demangle_names, enum symbols_use use, struct symbols **symbols_ret)
 {
 	struct symbols *symbols = calloc(1, sizeof(*symbols));
 
 	if (!symbols)
 		return &error_no_memory;
 	symbols->demangle = demangle_names;
-	symbols->dwfl = dwfl_begin(&dwfl_callbacks);
+	symbols->use = use;
+	symbols->dwfl = dwfl_begin(&callbacks[use]);
 	*symbols_ret = symbols;
 	return NULL;
 }
@@ -116,20 +99,10 @@ static void finish(struct symbols *symbols)
 		symbols->module = NULL;
 }
 
-/* Expand the program's own debug information if only mmtrace can. */
-static void expand_own(struct symbols *symbols, const char *path, int fd)
+struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, enum symbols_use use,
+				 struct symbols **symbols_ret)
 {
-	Elf *elf = symbols->module ? dwfl_module_getelf(symbols->module, &symbols->bias) : NULL;
-	CLEANUP(close) int expanded = elf && debug_is_zstd(elf) ? expanded_debug_create(fd, 0) : -1;
-
-	symbols->image = expanded >= 0 ? debug_image_open(expanded) : NULL;
-	symbols->image_path = symbols->image ? strdup(path) : NULL;
-	symbols->debug_bias = symbols->bias;
-}
-
-struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, struct symbols **symbols_ret)
-{
-	struct mmt_error *error = begin(demangle_names, symbols_ret);
+	struct mmt_error *error = begin(demangle_names, use, symbols_ret);
 	struct symbols *symbols;
 	int own;
 
@@ -143,14 +116,13 @@ struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, 
 	if (!symbols->module && own >= 0)
 		close(own);
 	finish(symbols);
-	expand_own(symbols, path, fd);
 	return NULL;
 }
 
 struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle_names,
-					     struct symbols **symbols_ret)
+					     enum symbols_use use, struct symbols **symbols_ret)
 {
-	struct mmt_error *error = begin(demangle_names, symbols_ret);
+	struct mmt_error *error = begin(demangle_names, use, symbols_ret);
 
 	if (error)
 		return error;
@@ -166,22 +138,13 @@ void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void
 	symbols->measure_context = context;
 }
 
-static const char *debug_path(const struct symbols *symbols)
+/* Path of the separate debug file, or else of the module; "" without one. */
+static const char *debug_path(const struct symbols *symbols, bool separate)
 {
-	const char *path = symbols->image_path;
+	const char *path = NULL, *own = NULL;
 
-	if (!path)
-		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
-	return path ? path : "";
-}
-
-/* Identity of the file with the debug information, separate or not. */
-static const char *debug_origin(const struct symbols *symbols)
-{
-	const char *path = debug_path(symbols);
-
-	if (!*path)
-		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &path, NULL);
+	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &own, &path);
+	path = path || separate ? path : own;
 	return path ? path : "";
 }
 
@@ -197,8 +160,7 @@ void symbols_destroy(struct symbols *symbols)
 	synthesized_names_deinit(&symbols->made);
 	vector_deinit(&symbols->table);
 	dwarf_names_destroy(symbols->dwarf_names);
-	debug_image_close(symbols->image);
-	free(symbols->image_path);
+	debug_file_close(&symbols->separate);
 	dwfl_end(symbols->dwfl);
 	free(symbols);
 }
@@ -352,99 +314,50 @@ static void merge_aliases(struct symbols *symbols)
 	symbols->table.count = kept;
 }
 
-/* Whether the expanded file has the program's load address: it has unless one of them was relocated after linking. */
-static bool has_same_addresses(const struct symbols *symbols)
+/* Whether the debug file has the module's load address: it has unless one of them was relocated after linking. */
+static bool has_same_addresses(Elf *module, Elf *debug)
 {
-	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
-	uint64_t address;
-	GElf_Phdr segment;
-	size_t count;
+	GElf_Phdr own, other;
+	size_t count, others;
 
-	if (!elf || elf_getphdrnum(elf, &count) || !debug_image_address(symbols->image, &address))
+	if (elf_getphdrnum(module, &count) || elf_getphdrnum(debug, &others) || count != others)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD)
-			return segment.p_vaddr == address;
+		if (gelf_getphdr(module, (int)i, &own) && gelf_getphdr(debug, (int)i, &other) && own.p_type == PT_LOAD)
+			return own.p_vaddr == other.p_vaddr;
 	}
 	return false;
 }
 
-/* Use an expanded copy of a separate debug file, symbols->image_path. */
-static void expand_separate(struct symbols *symbols, int fd, uint64_t minimum)
+/* libelf before version 0.189 cannot expand zstd: do that first. */
+static Dwarf *open_dwarf(struct symbols *symbols, Elf *elf)
 {
-	CLEANUP(close) int expanded = fd >= 0 ? expanded_debug_create(fd, minimum) : -1;
+	Dwarf *dwarf;
 
-	symbols->image = expanded >= 0 ? debug_image_open(expanded) : NULL;
-	if (symbols->image && symbols->image_path && has_same_addresses(symbols)) {
-		symbols->debug_bias = symbols->bias;
-		return;
-	}
-	debug_image_close(symbols->image);
-	symbols->image = NULL;
-	free(symbols->image_path);
-	symbols->image_path = NULL;
-}
-
-static void expand(struct symbols *symbols)
-{
-	Elf *elf = dwfl_module_getelf(symbols->module, &symbols->bias);
-	CLEANUP(close) int fd = -1;
-
-	if (!elf || symbols->image || dwarf_names_expected(elf))
-		return;
-	/* libdwfl would keep the file and expand it in memory. */
-	fd = debug_open_by_id(elf, &symbols->image_path);
-	expand_separate(symbols, fd, EXPANDED_DEBUG_BYTES_MIN);
-}
-
-/* Expand the file that libdwfl found by .gnu_debuglink but could not read, because it is compressed with zstd. */
-static void expand_linked(struct symbols *symbols)
-{
-	const char *path = debug_path(symbols);
-	CLEANUP(close) int fd = *path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-
-	if (fd < 0)
-		return;
-	symbols->image_path = strdup(path);
-	expand_separate(symbols, fd, UINT64_MAX);
+	debug_expand_zstd(elf);
+	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	if (dwarf || !debug_file_open(debug_path(symbols, true), &symbols->separate))
+		return dwarf;
+	if (!has_same_addresses(elf, symbols->separate.elf))
+		return NULL;
+	symbols->debug_bias = symbols->bias;
+	return symbols->separate.dwarf;
 }
 
 static void load_debug(struct symbols *symbols)
 {
-	Dwarf *dwarf = NULL;
+	Dwarf *dwarf;
+	Elf *elf;
 
-	if (symbols->debug_loaded || !symbols->module)
+	if (symbols->debug_loaded || !symbols->module || symbols->use != SYMBOLS_ALL)
 		return;
 	symbols->debug_loaded = true;
-	expand(symbols);
-	if (!symbols->image)
-		dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
-	if (!symbols->image && !dwarf)
-		expand_linked(symbols);
-	if (symbols->image)
-		dwarf = debug_image_dwarf(symbols->image);
-	if (dwarf && debug_part_supplement_blocks(dwarf, debug_origin(symbols)))
-		symbols->debug_unreadable = true;
-	else if (dwarf)
-		mmt_error_destroy(dwarf_names_create(dwarf, debug_origin(symbols), &symbols->dwarf_names));
+	elf = dwfl_module_getelf(symbols->module, &symbols->bias);
+	dwarf = open_dwarf(symbols, elf);
+	if (dwarf)
+		mmt_error_destroy(dwarf_names_create(dwarf, &symbols->dwarf_names));
 	else
-		symbols->debug_unreadable = dwarf_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
-	if (symbols->image) /* all units were read */
-		debug_image_release(symbols->image);
-}
-
-/* Release pages already read. Strings stay valid, because the file does. */
-static void release_read(struct symbols *symbols)
-{
-	uint64_t now;
-
-	if (!symbols->image || !symbols->dwarf_names)
-		return;
-	now = dwarf_names_bytes_read(symbols->dwarf_names);
-	if (now - symbols->image_released_at < LIMIT_EXPANDED_FILE_BYTES)
-		return;
-	symbols->image_released_at = now;
-	debug_image_release(symbols->image);
+		symbols->debug_unreadable = dwarf_names_expected(elf);
 }
 
 static void load(struct symbols *symbols)
@@ -647,22 +560,22 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct modul
 
 size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES])
 {
-	size_t count;
-
 	load_debug(symbols);
 	load(symbols);
-	count = find_names(symbols, address, frames_ret);
-	release_read(symbols);
-	return count;
+	return find_names(symbols, address, frames_ret);
 }
 
-const char *symbols_function(struct symbols *symbols, uint64_t address)
+const char *symbols_next_special(struct symbols *symbols, size_t *position, uint64_t *start_ret, uint64_t *end_ret)
 {
-	const struct symbol *symbol;
-
 	load(symbols);
-	symbol = find_symbol(symbols, address);
-	return symbol ? symbol->name : NULL;
+	while (*position < symbols->table.count) {
+		const struct symbol *symbol = &symbols->table.items[(*position)++];
+
+		if (stack_end_by_name(symbol->name, true) != CODE_SPECIAL_FUNCTION_NONE &&
+		    symbols_function_range(symbols, symbol->start, start_ret, end_ret))
+			return symbol->name;
+	}
+	return NULL;
 }
 
 bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret)

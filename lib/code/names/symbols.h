@@ -17,11 +17,19 @@
 
 struct symbols;
 
+/* How much is read. */
+enum symbols_use {
+	SYMBOLS_ALL,
+	SYMBOLS_OWN, /* only the file's own symbols: no debug information, no other files */
+	SYMBOLS_NONE,
+};
+
 /* Read the ELF file `fd`, found at `path`; does not keep `fd`. A file that libdwfl cannot read has no names. */
-struct mmt_error *symbols_create(const char *path, int fd, bool demangle, struct symbols **symbols_ret) MMT_MUST_CHECK;
+struct mmt_error *symbols_create(const char *path, int fd, bool demangle, enum symbols_use use,
+				 struct symbols **symbols_ret) MMT_MUST_CHECK;
 /* The same for an image in memory, which must outlive the result. */
 struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle,
-					     struct symbols **symbols_ret) MMT_MUST_CHECK;
+					     enum symbols_use use, struct symbols **symbols_ret) MMT_MUST_CHECK;
 
 /*
  * Returns the end of a function whose symbol has no size, at most `end`: the start of the next symbol or the end of the
@@ -38,8 +46,8 @@ void symbols_destroy(struct symbols *symbols);
 /* See module_names(). Strings live as long as `symbols`. */
 size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES]);
 
-/* The symbol's own name, without lines and inlined functions; NULL: none. */
-const char *symbols_function(struct symbols *symbols, uint64_t address);
+/* The next function that stack_end_by_name() knows; start with *position 0. NULL: no more. */
+const char *symbols_next_special(struct symbols *symbols, size_t *position, uint64_t *start_ret, uint64_t *end_ret);
 
 /* Range of the function at `address`, from its symbol; false: none. */
 bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret);

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What files of strangers can do to the helper process must cost only the names of that file. */
+#include "code/names/names-helper.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "support/suite.h"
+#include "support/temporary.h"
+
+#define MODULES 10
+#define MEMORY_ROOM (256u << 20)
+
+/* What a module does in the helper when it is opened. */
+enum deed { HARMLESS, CRASH, LOOP, WAIT, EAT_MEMORY, EXIT, KILLED, WRITE_NONSENSE };
+
+/* Shared with the helper. */
+static struct plan {
+	enum deed deeds[MODULES + 1];
+	enum symbols_use harmful_up_to; /* the last use in which a module does that */
+} * plan;
+static char fifo[TEMPORARY_PATH_SIZE];
+
+static void describe(const struct remote_names *names, struct buffer *description)
+{
+	buffer_put_u32(description, names->number);
+}
+
+/* Sends an answer to the parent and never returns. */
+static _Noreturn void write_nonsense(void)
+{
+	static const uint8_t answer[] = {3, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255};
+
+	if (write(STDERR_FILENO + 1, answer, sizeof(answer)) < 0)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static struct symbols *open_module(void *context, struct bytes *description, enum symbols_use use)
+{
+	static struct symbols *own;
+	int self;
+
+	(void)context;
+	if (use <= plan->harmful_up_to) {
+		switch (plan->deeds[bytes_u32(description)]) {
+		case HARMLESS:
+			break;
+		case CRASH:
+			abort();
+		case LOOP:
+			for (volatile unsigned turns = 0;; turns++)
+				;
+		case WAIT:
+			(void)open(fifo, O_RDONLY);
+			break;
+		case EAT_MEMORY:
+			while (malloc(1 << 20))
+				;
+			_exit(1); /* as libdw does */
+		case EXIT:
+			_exit(0);
+		case KILLED:
+			raise(SIGKILL);
+			break;
+		case WRITE_NONSENSE:
+			write_nonsense();
+		}
+	}
+	self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (!own)
+		mmt_error_destroy(symbols_create("/proc/self/exe", self, false, SYMBOLS_OWN, &own));
+	close(self);
+	return own;
+}
+
+static struct names_helper *helper;
+static struct remote_names names[MODULES + 1];
+
+static void setup(void)
+{
+	memset(names, 0, sizeof(names));
+	plan = mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(plan, MAP_FAILED);
+	for (uint32_t i = 0; i <= MODULES; i++)
+		names[i].number = i;
+	plan->harmful_up_to = SYMBOLS_OWN;
+	helper = names_helper_create(&(struct names_calls){describe, open_module, NULL});
+	ck_assert_ptr_nonnull(helper);
+}
+
+static void teardown(void)
+{
+	names_helper_destroy(helper);
+	for (uint32_t i = 0; i <= MODULES; i++)
+		remote_names_deinit(&names[i]);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no process is left */
+}
+
+/* In this program, by its file. */
+static uint64_t known_address(void)
+{
+	static uint64_t address;
+	uint64_t end;
+
+	if (!address)
+		ck_assert(remote_names_named(helper, &names[1], "test_suite", &address, &end));
+	return address;
+}
+
+static const char *function_of(uint32_t module)
+{
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
+
+	ck_assert_uint_eq(remote_names_find(helper, &names[module], known_address(), frames), 1);
+	return frames[0].function;
+}
+
+/* Module 2 does it; all others keep their names, asked for one by one and all at once. */
+static void expect_damage(enum deed deed, enum module_state state)
+{
+	struct names_query queries[MODULES];
+	uint64_t address = known_address();
+
+	plan->deeds[2] = deed;
+	ck_assert_ptr_null(function_of(2));
+	ck_assert_int_eq(names[2].state, state);
+	ck_assert_int_eq(names[2].use, SYMBOLS_NONE);
+	for (uint32_t i = 1; i <= MODULES; i++) {
+		ck_assert_pstr_eq(function_of(i), i == 2 ? NULL : "test_suite");
+		ck_assert(i == 2 || names[i].state == MODULE_READABLE);
+		queries[i - 1] = (struct names_query){&names[i], address};
+	}
+	plan->deeds[5] = deed;
+	names[5].helper = 0;
+	remote_names_fetch(helper, queries, MODULES, false);
+	for (uint32_t i = 1; i <= MODULES; i++)
+		ck_assert_pstr_eq(function_of(i), i == 2 || i == 5 ? NULL : "test_suite");
+	ck_assert_int_eq(names[5].state, state);
+	ck_assert_int_eq(names[6].state, MODULE_READABLE);
+}
+
+START_TEST(a_crash)
+{
+	expect_damage(CRASH, MODULE_POOR_NAMES);
+}
+END_TEST
+
+START_TEST(an_invalid_answer)
+{
+	expect_damage(WRITE_NONSENSE, MODULE_POOR_NAMES);
+}
+END_TEST
+
+START_TEST(an_exit)
+{
+	expect_damage(EXIT, MODULE_LIMITED_NAMES);
+}
+END_TEST
+
+START_TEST(the_kernel_ends_it)
+{
+	expect_damage(KILLED, MODULE_LIMITED_NAMES);
+}
+END_TEST
+
+/* The hard limit, which mmtrace does not raise, is lower than its own. */
+START_TEST(an_endless_loop)
+{
+	struct rlimit limit = {5, 5};
+
+	plan->deeds[2] = LOOP;
+	plan->harmful_up_to = SYMBOLS_ALL;
+	ck_assert_int_eq(setrlimit(RLIMIT_CPU, &limit), 0);
+	ck_assert_pstr_eq(function_of(2), "test_suite");
+	ck_assert_int_eq(names[2].state, MODULE_LIMITED_NAMES);
+}
+END_TEST
+
+START_TEST(a_fifo)
+{
+	temporary_name(fifo);
+	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+	plan->deeds[2] = WAIT;
+	plan->harmful_up_to = SYMBOLS_ALL;
+	ck_assert_pstr_eq(function_of(2), "test_suite");
+	ck_assert_int_eq(names[2].state, MODULE_LIMITED_NAMES);
+	temporary_remove(fifo);
+}
+END_TEST
+
+/* After damage by debug information there are the names of the symbols. */
+START_TEST(own_symbols_are_left)
+{
+	plan->deeds[2] = CRASH;
+	plan->harmful_up_to = SYMBOLS_ALL;
+	ck_assert_pstr_eq(function_of(2), "test_suite");
+	ck_assert_int_eq(names[2].state, MODULE_POOR_NAMES);
+	ck_assert_int_eq(names[2].use, SYMBOLS_OWN);
+}
+END_TEST
+
+START_TEST(a_memory_bomb)
+{
+	struct rlimit before, limit;
+
+#ifdef __SANITIZE_ADDRESS__
+	SKIP_TEST("AddressSanitizer has memory of its own");
+#endif
+	ck_assert_int_eq(getrlimit(RLIMIT_DATA, &before), 0);
+	limit = before;
+	limit.rlim_cur = MEMORY_ROOM;
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+	expect_damage(EAT_MEMORY, MODULE_LIMITED_NAMES);
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &before), 0);
+}
+END_TEST
+
+/* Whatever the number of answers before. */
+START_TEST(killed_after_some_answers)
+{
+	for (uint32_t killed = 1; killed <= MODULES; killed++) {
+		if (killed > 1) {
+			teardown();
+			setup();
+		}
+		plan->deeds[killed] = known_address() ? KILLED : HARMLESS;
+		for (uint32_t i = 2; i <= MODULES; i++)
+			ck_assert_pstr_eq(function_of(i), i == killed ? NULL : "test_suite");
+	}
+}
+END_TEST
+
+/* Many bombs do not take forever. */
+START_TEST(only_so_many_helpers)
+{
+	char name[2] = "";
+	uint64_t start, end;
+
+	(void)known_address();
+	for (uint32_t i = 2; i <= MODULES; i++)
+		plan->deeds[i] = CRASH;
+	for (uint32_t i = 2; i <= MODULES; i++)
+		(void)remote_names_named(helper, &names[i], name, &start, &end);
+	ck_assert_int_eq(names[2].state, MODULE_POOR_NAMES);
+	ck_assert_ptr_null(function_of(1));
+	ck_assert_int_eq(names[1].state, MODULE_LIMITED_NAMES);
+}
+END_TEST
+
+/* The helper must not keep a pipe of this process open, and Ctrl-C is for this process. */
+START_TEST(it_has_no_descriptors_and_ignores_signals)
+{
+	int ends[2];
+	char byte;
+
+	ck_assert_int_eq(setpgid(0, 0), 0);
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_pstr_eq(function_of(1), "test_suite");
+	close(ends[1]);
+	alarm(60);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+	alarm(0);
+	close(ends[0]);
+	signal(SIGINT, SIG_IGN);
+	ck_assert_int_eq(kill(0, SIGINT), 0);
+	ck_assert_pstr_eq(function_of(3), "test_suite");
+	ck_assert_int_eq(names[3].state, MODULE_READABLE);
+	signal(SIGINT, SIG_DFL);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("names-helper");
+	TCase *tests = add_tcase(suite, "names helper");
+
+	tcase_set_timeout(tests, 300);
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_tests(tests, a_crash, an_invalid_answer, an_exit, the_kernel_ends_it, an_endless_loop, a_fifo,
+			own_symbols_are_left, a_memory_bomb, killed_after_some_answers, only_so_many_helpers,
+			it_has_no_descriptors_and_ignores_signals);
+	return suite;
+}
