@@ -55,7 +55,7 @@ struct frame_record {
 	};
 	uint32_t process; /* index of the process where the frame was first seen */
 	uint32_t name_count : 31;
-	uint32_t noted : 1; /* the names were used: code_view_note_runtime() */
+	uint32_t noted : 1; /* the names were used: resolver_note_runtime() */
 };
 
 /* What is at an address of a process at the time of a sample. The unwinder and the frames made of its result ask for
