@@ -69,14 +69,20 @@
 
 /* Processes of any file, each some KiB; beyond them the file is refused; plus one for each ... */
 #define LIMIT_PROCESSES_ANYWHERE 16384
-/* ... of these bytes: the records of a process that only ends take 45, compressed */
-#define LIMIT_PROCESS_BYTES 40
+/* ... of these bytes; of processes that ended, there may be three times as many: their records take 45, compressed */
+#define LIMIT_PROCESS_BYTES 110
 /* Mappings that forked processes inherit, in a file of any size: 100 MB; plus one for each ... */
 #define LIMIT_INTERVALS_ANYWHERE (768u << 10)
 /* ... of these bytes of the file, and one for each byte beyond ... */
 #define LIMIT_INTERVAL_BYTES 16
 /* ... this size */
 #define LIMIT_SMALL_FILE_BYTES (5u << 20)
+/* Different stacks of any file, each up to 3 KB; calls with further ones count as without a stack; plus one for each
+ * ... */
+#define LIMIT_STACKS_ANYWHERE (48u << 10)
+/* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: a call with a stack takes more
+ */
+#define LIMIT_STACK_BYTES 128
 /* Copies made for each of these mappings: some seconds */
 #define LIMIT_COPIES_PER_INTERVAL 128
 /* Stacks that wait for their call, or calls for their stack; the oldest goes */

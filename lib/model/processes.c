@@ -266,15 +266,6 @@ const struct process *processes_space_owner(const struct processes *processes, c
 	return process == processes->undecided || !owner ? process : owner;
 }
 
-/* An ended process still refers to the space that it shared. */
-static void note_former(struct process *process)
-{
-	struct process *owner = space_owner(process->space);
-
-	if (process->next_sharer != process)
-		owner->named_by_ended = true;
-}
-
 void processes_release_space(struct processes *processes, struct process *process)
 {
 	if (!process->ended || process->borrows_space || process->next_sharer != process || process->named_by_ended ||
@@ -306,7 +297,7 @@ static bool has_too_many(const struct processes *processes)
 {
 	const size_t max = processes->options.processes_max, count = processes->all.count;
 
-	return max && (count - processes->released >= max || count / 5 * 2 >= max);
+	return max && (count - processes->released >= max || count / 3 >= max);
 }
 
 /* A process with a parent shares the parent's space. */
@@ -377,7 +368,11 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 
 static void end_process(struct process *process, uint64_t time_ns)
 {
-	note_former(process);
+	struct process *owner = space_owner(process->space);
+
+	/* It still refers to the space that it shared. */
+	if (process->next_sharer != process)
+		owner->named_by_ended = true;
 	leave_space(process);
 	if (!process->borrows_space)
 		space_end(process->space, time_ns);

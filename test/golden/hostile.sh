@@ -83,8 +83,12 @@ for kind in copies wide-forks wide-ends sharers restarts chain failures; do
 	"$BUILD/test/make-bombs" "$kind" "$children" "valid-$kind" || complain "make-bombs $kind: status $?"
 done
 "$BUILD/test/make-bombs" repeats 400000 valid-repeats || complain "make-bombs repeats: status $?"
+# The largest files of strangers, whose zeros at the end allow for more processes and stacks.
+"$BUILD/test/make-bombs" forks $((children * 4)) valid-forks || complain "make-bombs forks: status $?"
+"$BUILD/test/make-bombs" maps $((children * 7)) valid-maps || complain "make-bombs maps: status $?"
+truncate -s 5000000 valid-forks valid-maps
 files=(empty-* endless-record zero-* valid-*)
-[ ${#files[@]} -ge 17 ] || complain "only ${#files[@]} files"
+[ ${#files[@]} -ge 19 ] || complain "only ${#files[@]} files"
 for file in "${files[@]}"; do
 	read -r status seconds memory < <(cost "$MMTRACE" report "$file")
 	[[ $status == [02] ]] || complain "$file: exit status $status"
@@ -96,6 +100,8 @@ for kind in copies wide-forks wide-ends; do
 	"$MMTRACE" report "valid-$kind" | grep -q 'forked processes inherited are left out: too many' ||
 		complain "valid-$kind: the report does not say what it left out"
 done
+[[ $sanitized == ON ]] || "$MMTRACE" report valid-maps | grep -q 'the stacks of [0-9,]* calls are left out: too many' ||
+	complain "valid-maps: the report does not say what it left out"
 "$MMTRACE" report valid-repeats | grep -q 'more compressed records than a file of this size can have' ||
 	complain "valid-repeats: the report does not say what it left out"
 

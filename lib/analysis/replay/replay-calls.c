@@ -39,6 +39,10 @@ static struct mmt_error *credit(struct replay *replay, const struct outcome *out
 {
 	struct mmt_error *error = outcome->unwound ? NULL : notify_stack(replay, outcome, stack);
 
+	if (stack >= replay->stacks_max) {
+		stack = replay->no_stack;
+		replay->stacks_left_out++;
+	}
 	if (!error && outcome->allocation)
 		error = ledger_resolve(&replay->ledger, outcome->allocation, stack);
 	if (!error && outcome->commit)

@@ -15,12 +15,15 @@
 
 #define PAGE_BYTES_DEFAULT 4096
 
-static void limit_processes(struct processes_options *options, uint64_t file_bytes)
+static void limit_by_size(struct replay *replay, struct processes_options *options, uint64_t file_bytes)
 {
 	options->processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES);
 	options->intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES;
-	if (file_bytes > LIMIT_SMALL_FILE_BYTES)
+	replay->stacks_max = LIMIT_STACKS_ANYWHERE + file_bytes / LIMIT_STACK_BYTES;
+	if (file_bytes > LIMIT_SMALL_FILE_BYTES) {
 		options->intervals_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
+		replay->stacks_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
+	}
 	options->copies_max = options->intervals_max * LIMIT_COPIES_PER_INTERVAL;
 }
 
@@ -229,7 +232,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 					  .lifetime_steps = options->report->lifetime_steps};
 	struct mmt_error *error;
 
-	limit_processes(&spaces, reader_file_bytes(replay->reader));
+	limit_by_size(replay, &spaces, reader_file_bytes(replay->reader));
 	if (replay->metadata->ours) {
 		replay->first_ns = replay->metadata->info.start_ns;
 		spaces.page_bytes = replay->metadata->info.page_bytes;
@@ -258,6 +261,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 		error = resolver_create(replay->metadata, !options->report->no_demangle, &replay->code);
 	if (!error)
 		error = resolver_lost_stack(replay->code, &replay->lost_stack);
+	if (!error)
+		error = resolver_no_stack(replay->code, &replay->no_stack);
 	return error;
 }
 

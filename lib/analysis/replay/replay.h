@@ -83,9 +83,11 @@ struct replay {
 	struct resolver *code;
 	struct ledger ledger;
 	struct notes notes;
-	struct window window;			     /* to_ns UINT64_MAX: to the end of the recording */
-	uint32_t classes;			     /* of struct mmt_report_options */
-	uint32_t lost_stack;			     /* number of the stack of lost calls, see ledger_found() */
+	struct window window; /* to_ns UINT64_MAX: to the end of the recording */
+	uint32_t classes;     /* of struct mmt_report_options */
+	uint32_t lost_stack;  /* number of the stack of lost calls, see ledger_found() */
+	uint32_t no_stack;
+	uint64_t stacks_max, stacks_left_out;	     /* calls with a later stack count as without one; how many */
 	uint32_t applying_thread;		     /* number of the thread whose call is being applied */
 	struct mmt_error *observer_error;	     /* the first error: observers cannot return errors */
 	VECTOR(struct replay_thread) threads;	     /* indexed by allocation.thread */

@@ -48,6 +48,7 @@ const char *mmt_warning_name(enum mmt_warning warning)
 	    [MMT_WARNING_MORE_WARNINGS] = "more-warnings",
 	    [MMT_WARNING_UNRECORDED_CHILDREN] = "unrecorded-children",
 	    [MMT_WARNING_INHERITED_NOT_COPIED] = "inherited-not-copied",
+	    [MMT_WARNING_STACKS_LEFT_OUT] = "stacks-left-out",
 	};
 
 	return (size_t)warning < sizeof(names) / sizeof(*names) ? names[warning] : "unknown";
@@ -439,8 +440,9 @@ static void find_huge_sums(const struct replay *replay, struct warnings *warning
 			    "16 EiB or more were mapped in total: sums of that size are not exact");
 }
 
-/* A supervisor's memory may be level while that of its workers grows. */
-static void find_unrecorded_children(const struct replay *replay, struct warnings *warnings)
+/* What a report leaves out to bound its memory; and the memory of a supervisor may be level while that of its workers
+ * grows. */
+static void find_left_out(const struct replay *replay, struct warnings *warnings)
 {
 	uint64_t not_copied = processes_not_copied(replay->processes);
 
@@ -449,6 +451,11 @@ static void find_unrecorded_children(const struct replay *replay, struct warning
 			    "the mappings that %" PRIu64 " forked processes inherited are left out: too many for a "
 			    "recording of this size",
 			    not_copied);
+	if (replay->stacks_left_out)
+		add_warning(warnings, MMT_WARNING_STACKS_LEFT_OUT,
+			    "the stacks of %" PRIu64 " calls are left out: too many different ones for a recording of "
+			    "this size",
+			    replay->stacks_left_out);
 	for (size_t i = 0; i < replay->notes.unrecorded_children.count; i++) {
 		const struct missing_children *children = &replay->notes.unrecorded_children.items[i];
 
@@ -482,7 +489,7 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		add_warning(&warnings, MMT_WARNING_MISSING_ARGUMENTS,
 			    "%" PRIu64 " calls were recorded without their arguments and are ignored",
 			    replay->calls_without_entry);
-	find_unrecorded_children(replay, &warnings);
+	find_left_out(replay, &warnings);
 	find_unknown_effects(report, &warnings);
 	find_faked_calls(replay, report, &warnings);
 	find_huge_sums(replay, &warnings);
