@@ -39,6 +39,32 @@ while IFS=: read -r file line; do
 	complain "$file: layer $layer must not include \"$included\""
 done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib --include='*.[ch]')
 
+# Within a layer, the arrows between folders go one way, too. These pairs of folders still include each other: no others may,
+# and whoever separates one removes it here.
+mutual='capture capture/jit-code
+capture capture/perf
+capture capture/process
+capture capture/procfs
+capture capture/runtimes
+capture/jit-code capture/process
+capture/perf capture/process
+capture/perf capture/procfs
+capture/process capture/procfs
+capture/process capture/runtimes
+capture/procfs capture/runtimes
+code/elf code/names
+code/elf code/unwind
+output output/export
+output output/json
+trace/format trace/read
+trace/read trace/sections'
+arrows=$(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib --include='*.[ch]' |
+	sed -nE 's|^lib/(.*)/[^/:]*:[^"]*"(.*)/[^/"]*".*|\1 \2|p' | awk '$1 != $2' | sort -u)
+found=$(awk '{ seen[$0] } END { for (arrow in seen) { split(arrow, of, " "); if (of[1] < of[2] && (of[2] " " of[1]) in seen) print arrow } }' \
+	<<<"$arrows" | sort)
+difference=$(diff <(sort <<<"$mutual") <(echo "$found")) ||
+	complain "folders that include each other: expected (<) and found (>): $difference"
+
 while IFS=: read -r file line; do
 	included=$(sed -E 's/^[^"]*"([^"]*)".*/\1/' <<<"$line")
 	[[ -e cmd/$included ]] || complain "$file: \"$included\" is no header of cmd/"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay/process-totals.h"
 
+#include "analysis/replay/memory-classes.h"
 #include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
-#include "analysis/report/classes.h"
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {

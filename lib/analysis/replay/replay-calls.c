@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/replay/memory-classes.h"
 #include "analysis/replay/refused-calls.h"
-#include "analysis/report/classes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/syscall-table.h"

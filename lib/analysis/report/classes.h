@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The class of a mapping (heap, file, thread stack, JIT code, a runtime's heap ...), from its attributes and path.
- * Pure. rows.c refines it by stack.
- */
+/* What a mapping is, in more detail than its class: the pattern of its stack, arenas of malloc, heaps of runtimes.
+ * Pure. */
 #ifndef ANALYSIS_REPORT_CLASSES_H
 #define ANALYSIS_REPORT_CLASSES_H
 
@@ -11,28 +9,12 @@
 
 #include <mmtrace/report.h>
 
+#include "analysis/replay/memory-classes.h"
 #include "analysis/resolver/known-runtimes.h"
 #include "model/space/space.h"
 
-/* `path`: the name of interval->attributes.path, "" for none. */
-enum mmt_class classes_of_interval(const struct space_interval *interval, const char *path);
-
-/* Whether its pages are huge pages of hugetlbfs, which RSS does not include. */
-bool classes_is_hugetlb(const struct space_attributes *attributes, const char *path);
-
 /* The class, knowing the pattern of the stack that mapped it. */
 enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern);
-
-/* The ledger's `kind`: a class and, for files, the number of the path. */
-uint32_t classes_kind(enum mmt_class memory_class, const struct space_interval *interval);
-
-enum mmt_class classes_kind_class(uint32_t kind);
-
-uint32_t classes_kind_path(uint32_t kind); /* 0: no file */
-
-/* Whether the memory is anonymous, PROT_NONE and as large as a managed heap's range; the stack decides whether it is
- * one. */
-bool classes_kind_is_range(uint32_t kind);
 
 /* Whether the interval is accessible memory above an inaccessible page or a few, which libraries put below a thread's
  * stack. */
