@@ -37,7 +37,7 @@ struct recording_parts {
 /* The bytes may be a part of the content. */
 static struct piece put_piece(struct recording_parts *parts, const void *data, size_t size)
 {
-	bool own = (const uint8_t *)data >= parts->content.data &&
+	bool own = parts->content.data && (const uint8_t *)data >= parts->content.data &&
 		   (const uint8_t *)data < parts->content.data + parts->content.size;
 	size_t offset = own ? (size_t)((const uint8_t *)data - parts->content.data) : 0;
 	struct piece piece = {parts->content.size, size};
