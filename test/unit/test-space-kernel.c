@@ -265,5 +265,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(random, 600);
 	tcase_add_loop_test(random, random_calls_match_the_kernel, 1, 5);
 	tcase_add_loop_test(random, sealing_and_limits_match_the_kernel, 101, 103);
+	/* A limit stops the move of mappings that the model has joined. */
+	tcase_add_loop_test(random, sealing_and_limits_match_the_kernel, 228101, 228102);
 	return suite;
 }

@@ -243,16 +243,30 @@ static size_t make_mmap2(const struct child *child, const struct space_call *cal
 	return count;
 }
 
+/* Whether the kernel has one mapping there. The model joins neighbours that the kernel keeps apart, for instance those
+ * of two descriptors of a file. */
+static bool is_one_mapping(const struct child *child, uint64_t start, uint64_t end)
+{
+	static struct space_mmap2 lines[LINES_MAXIMUM];
+	size_t count = read_maps(child, lines);
+
+	for (size_t i = 0; i < count; i++) {
+		if (lines[i].start <= start && end <= lines[i].end)
+			return true;
+	}
+	return false;
+}
+
 /* A failed move of several mappings has moved some of them, up to one that is sealed or beyond the limit: only a
- * snapshot shows which. */
-static bool undecidable(const struct child *child, const struct space_call *call)
+ * snapshot shows which. `one`: the source was one mapping. */
+static bool undecidable(const struct child *child, const struct space_call *call, bool one)
 {
 	const struct space_interval *source = space_find(child->space, call->arguments[0]);
 
 	if (call->kind != CALL_MREMAP || !(call->arguments[3] & MREMAP_FIXED) ||
 	    (call->result != -ENOMEM && call->result != -EPERM))
 		return false;
-	return call->result == -EPERM || !source || call->arguments[2] > call->arguments[1] ||
+	return call->result == -EPERM || !one || !source || call->arguments[2] > call->arguments[1] ||
 	       source->end < call->arguments[0] + call->arguments[1];
 }
 
@@ -261,6 +275,7 @@ int64_t child_call_as(struct child *child, long number, enum call kind, uint64_t
 {
 	static struct space_mmap2 mmap2_records[LINES_MAXIMUM];
 	struct space_call call = {.kind = kind, .arguments = {a0, a1, a2, a3, a4, a5}, .thread = 1};
+	bool one = kind != CALL_MREMAP || is_one_mapping(child, a0, a0 + a1);
 
 	call.result = child_syscall(child, number, a0, a1, a2, a3, a4, a5);
 	call.time_ns = child->now_ns += 1000;
@@ -273,7 +288,7 @@ int64_t child_call_as(struct child *child, long number, enum call kind, uint64_t
 		 ") = %#" PRIx64,
 		 (int)kind, a0, a1, a2, a3, a4, a5, (uint64_t)call.result);
 	ck_assert_ptr_null(space_apply(child->space, &call));
-	if (undecidable(child, &call)) {
+	if (undecidable(child, &call, one)) {
 		take_snapshot(child, SPACE_SNAPSHOT_CHECK);
 		space_finish(child->space);
 	}
