@@ -88,17 +88,6 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 		held->younger += bytes;
 }
 
-static void add_owned(const struct space_interval *interval, struct held_bytes *held)
-{
-	uint64_t bytes = interval->end - interval->start;
-
-	held->unfreed += bytes;
-	if (interval->attributes.protection)
-		held->committed += bytes;
-	else
-		held->reserved += bytes;
-}
-
 /* Find the process that mapped it. If that process moved to its own space, as a child of vfork does, or if the mapping
  * existed before, the owner of the space holds it. */
 static uint32_t find_holder(const struct replay *replay, const struct process *owner,
@@ -127,10 +116,13 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 
 		if (error)
 			return error;
-		if (account)
-			add_owned(interval, held);
-		else
+		if (!account) {
 			add_unowned(replay, interval, held);
+			continue;
+		}
+		held->unfreed += interval->end - interval->start;
+		*(interval->attributes.protection ? &held->committed : &held->reserved) +=
+		    interval->end - interval->start;
 	}
 	return NULL;
 }

@@ -147,11 +147,6 @@ struct mmt_error *replay_calls_resolve_waiting(struct replay *replay, struct thr
 	return error;
 }
 
-static bool has_outcome(const struct outcome *outcome)
-{
-	return outcome->allocation || outcome->commit || outcome->failure.count;
-}
-
 /* Memory is bounded as in the recording that was packed: one call for each thread, and those of processes whose code
  * was not known yet. */
 static bool may_wait(const struct replay *replay, uint64_t turn)
@@ -233,7 +228,7 @@ static struct mmt_error *resolve_or_wait(struct replay *replay, struct thread_st
 	/* The stack has its turn even if this window of the recording does not need it. */
 	if (replay->without_dumps && event->call.stack.resolved)
 		return credit_in_turn(replay, outcome, &event->call.stack);
-	if (!has_outcome(outcome))
+	if (!outcome->allocation && !outcome->commit && !outcome->failure.count)
 		return replay->watch.no_stack
 			   ? replay->watch.no_stack(replay->watch.context, replay,
 						    processes_at(replay->processes, outcome->process), event)

@@ -153,17 +153,6 @@ static struct mmt_error *measure(const struct reader *recording, const struct mm
 	return error;
 }
 
-static bool asks_for_window(const struct mmt_report_options *options)
-{
-	return options->from.kind != MMT_TIMESTAMP_DEFAULT || options->to.kind != MMT_TIMESTAMP_DEFAULT ||
-	       options->min_age_ns;
-}
-
-static bool names_marks(const struct mmt_report_options *options)
-{
-	return options->from.kind == MMT_TIMESTAMP_MARK || options->to.kind == MMT_TIMESTAMP_MARK;
-}
-
 static struct mmt_error *find_window(struct replay *replay, const struct mmt_report_options *asked)
 {
 	const struct reader_metadata *metadata = replay->metadata;
@@ -173,9 +162,9 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 
 	replay->window =
 	    (struct window){.from_ns = replay->first_ns, .allocations_to_ns = UINT64_MAX, .to_ns = UINT64_MAX};
-	if (!asks_for_window(asked))
+	if (asked->from.kind == MMT_TIMESTAMP_DEFAULT && asked->to.kind == MMT_TIMESTAMP_DEFAULT && !asked->min_age_ns)
 		return NULL;
-	if (!first_ns || !last_ns || names_marks(asked)) {
+	if (!first_ns || !last_ns || asked->from.kind == MMT_TIMESTAMP_MARK || asked->to.kind == MMT_TIMESTAMP_MARK) {
 		uint64_t measured_first_ns, measured_last_ns = last_ns;
 		struct notes notes = {0};
 
@@ -533,14 +522,6 @@ static struct mmt_error *replay_later_snapshot(struct replay *replay, const stru
 	return *done_ret ? replay_snapshot(replay, process, NULL, event) : error;
 }
 
-/* The record names the CPU of the loss, but not the process. */
-static struct mmt_error *replay_lost(struct replay *replay, const struct event *event)
-{
-	replay->lost_events += event->lost.count;
-	replay->losses++;
-	return lost_events_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
-}
-
 /* The sizes of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses now. This is the only
  * place that drops them: later it may have a space of its own, by exec or because it outlived the other process. */
 static bool is_counted_already(const struct replay *replay, const struct event *event)
@@ -569,7 +550,10 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_NEW_TASK:
 		return processes_new_task(replay->processes, event->new_task.tid, event->new_task.clone_flags);
 	case EVENT_LOST:
-		return replay_lost(replay, event);
+		/* The record names the CPU of the loss, but not the process. */
+		replay->lost_events += event->lost.count;
+		replay->losses++;
+		return lost_events_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 	case EVENT_LOST_DUMPS:
 		return lost_events_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
 	case EVENT_LARGE_DUMPS:
@@ -677,14 +661,6 @@ static struct mmt_error *finish(struct replay *replay)
 	return replay_take_error(replay);
 }
 
-static struct mmt_error *pass_timestamp(struct replay *replay, uint64_t time_ns)
-{
-	const struct replay_watch *watch = &replay->watch;
-
-	return watch->timestamp && time_ns >= watch->timestamp_ns ? watch->timestamp(watch->context, replay, time_ns)
-								  : NULL;
-}
-
 /* Events after a clock jump to before the recording's start still belong to the recording. */
 static uint64_t time_of_event(const struct replay *replay, const struct event *event)
 {
@@ -713,7 +689,8 @@ static struct mmt_error *take_turn(struct replay *replay, struct event *event)
 
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
 {
-	struct mmt_error *error;
+	const struct replay_watch *watch = &replay->watch;
+	struct mmt_error *error = NULL;
 
 	/* perf gives its synthesized events the timestamp 0. */
 	if (replay->window.ends_early && event->time_ns >= replay->window.to_ns) {
@@ -732,7 +709,8 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;
 		replay->ledger.now_ns = time_of_event(replay, event);
-		error = pass_timestamp(replay, event->time_ns);
+		if (watch->timestamp && event->time_ns >= watch->timestamp_ns)
+			error = watch->timestamp(watch->context, replay, event->time_ns);
 		if (error)
 			return error;
 	}

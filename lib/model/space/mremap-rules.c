@@ -320,13 +320,6 @@ static bool is_sealed(const struct space *space, const struct range *range)
 	return false;
 }
 
-/* The kernel does not move such files to a given address together with other mappings, only alone: they have their own
- * get_unmapped_area(). */
-static bool moves_alone(const struct space_attributes *attributes)
-{
-	return attributes->shm || attributes->zero;
-}
-
 /* A ring cannot be moved, not even in pieces, if its context is gone or belongs to the parent. */
 static bool is_dead_ring(const struct space *space, const struct space_attributes *attributes)
 {
@@ -348,7 +341,9 @@ static bool refuses(const struct space *space, const struct space_call *call, co
 	*clears_ret = false;
 	switch (call->result) {
 	case -EFAULT:
-		return moves_alone(attributes);
+		/* The kernel moves such files to a given address only alone: they have their own
+		 * get_unmapped_area(). */
+		return attributes->shm || attributes->zero;
 	case -EPERM:
 		return attributes->sealed || is_sealed(space, &target);
 	case -EINVAL:
@@ -428,12 +423,6 @@ static struct failed_move fail_shortening(const struct space *space, const struc
 	}
 }
 
-/* The kernel checks limits before it unmaps the target, and memory accounting after that. */
-static struct failed_move fail_growing(const struct space_call *call)
-{
-	return (struct failed_move){.certain = call->result != -ENOMEM};
-}
-
 /* A second mapping placed over its own source: the source is already unmapped when the kernel looks for it. */
 static struct failed_move fail_duplicating(const struct space *space, const struct space_call *call,
 					   const struct remap *remap)
@@ -500,7 +489,8 @@ struct failed_move space_mremap_failed(const struct space *space, const struct s
 	if (!remap->old_bytes)
 		return fail_duplicating(space, call, remap);
 	if (remap->old_bytes < remap->new_bytes)
-		return fail_growing(call);
+		/* The kernel checks limits before it unmaps the target, and memory accounting after that. */
+		return (struct failed_move){.certain = call->result != -ENOMEM};
 	if (remap->old_bytes > remap->new_bytes)
 		return fail_shortening(space, call, remap);
 	return fail_moving(space, call, remap);

@@ -21,11 +21,6 @@ enum race_kind {
 	RACE_HELD,
 };
 
-static bool same_page(const struct space_interval *left, const struct space_interval *right)
-{
-	return left->allocation == right->allocation && space_edit_agree(&left->attributes, &right->attributes);
-}
-
 /* When the difference at range->start was first found; cuts the range where that time changes. */
 static uint64_t first_found(const struct intervals *earlier, struct space_interval *range, uint64_t time_ns)
 {
@@ -39,7 +34,10 @@ static uint64_t first_found(const struct intervals *earlier, struct space_interv
 	}
 	if (node->interval.end < range->end)
 		range->end = node->interval.end;
-	return same_page(&node->interval, range) ? node->time_ns : time_ns;
+	return node->interval.allocation == range->allocation &&
+		       space_edit_agree(&node->interval.attributes, &range->attributes)
+		   ? node->time_ns
+		   : time_ns;
 }
 
 /* The open snapshot read `attributes` (of `start`; NULL: no mapping) at `time_ns`, and the model differs. `wrong`
@@ -265,12 +263,6 @@ static void forget(struct findings *findings)
 	intervals_deinit(&findings->unrecorded);
 }
 
-/* A snapshot begins; if another one is open, it is abandoned. */
-static void reconcile_begin(struct space *space)
-{
-	forget(&space->finding);
-}
-
 /* The open snapshot is complete: its differences replace those of the previous one. */
 static void reconcile_end(struct space *space)
 {
@@ -331,12 +323,6 @@ bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 	return !space->now_ns || reconcile_excuse(space, start, end);
 }
 
-/* Attributes of the model's interval at `address`, which it contains. */
-static struct space_attributes attributes_at(const struct space_interval *interval, uint64_t address)
-{
-	return space_edit_advance(&interval->attributes, address - interval->start);
-}
-
 /* Whether the model's interval matches the kernel's line except for details that the model can adopt. */
 static bool agrees(const struct space_interval *interval, const struct stretch *stretch)
 {
@@ -347,7 +333,7 @@ static bool agrees(const struct space_interval *interval, const struct stretch *
 		return false;
 	if (interval->attributes.unknown)
 		return true;
-	model = attributes_at(interval, address);
+	model = space_edit_advance(&interval->attributes, address - interval->start);
 	listed = space_edit_advance(stretch->attributes, address - stretch->start);
 	return space_edit_agree(&model, &listed);
 }
@@ -424,8 +410,8 @@ static bool snapshot_race_add(struct space *space, enum race_kind kind, uint64_t
 	return true;
 }
 
-/* The first snapshot shows [start, end) as part of the heap, and the model has it from `held`. No brk has mapped what is
- * below every break that one returned. */
+/* The first snapshot shows [start, end) as part of the heap, and the model has it from `held`. No brk has mapped what
+ * is below every break that one returned. */
 static void check_age(struct space *space, const struct space_interval *held, uint64_t start, uint64_t end)
 {
 	if (space->described || held->reconciled || held->allocation < ALLOCATION_FIRST || start >= space->lowest_break)
@@ -607,7 +593,7 @@ struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_
 	close_read(space, time_ns);
 	if (!reconcile_late(space, time_ns))
 		return &error_no_memory;
-	reconcile_begin(space);
+	forget(&space->finding); /* of a snapshot that was abandoned */
 	space->snapshot =
 	    (struct snapshot){.open = true, .mode = mode, .allocation = allocation, .line_time_ns = time_ns};
 	return NULL;

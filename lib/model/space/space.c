@@ -9,7 +9,6 @@
 #include "model/space/snapshot-check.h"
 #include "model/space/space-state.h"
 
-
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret)
 {
 	const struct space_interval everything = {.end = UINT64_MAX};
@@ -475,16 +474,11 @@ static void count_bytes(struct space *space, const struct space_interval *interv
 		  bytes, add);
 }
 
-/* An interval is added or removed: equal stacks may unwind differently from now on. */
-static void note_code(struct space *space, const struct space_interval *interval)
-{
-	if ((interval->attributes.protection & PROT_EXEC) && has_file(&interval->attributes))
-		space->code_generation++;
-}
-
 static void count_interval(struct space *space, const struct space_interval *interval, bool add)
 {
-	note_code(space, interval);
+	/* Equal stacks may unwind differently from now on. */
+	if ((interval->attributes.protection & PROT_EXEC) && has_file(&interval->attributes))
+		space->code_generation++;
 	count_bytes(space, interval, interval->end - interval->start, add);
 }
 

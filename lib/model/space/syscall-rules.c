@@ -804,11 +804,6 @@ static const struct call_rule *find_rule(enum call call)
 	return NULL;
 }
 
-static bool apply_rule(struct space *space, const struct space_call *call)
-{
-	return find_rule(call->kind)->apply(space, call);
-}
-
 struct mmt_error *space_apply(struct space *space, const struct space_call *call)
 {
 	bool done = true;
@@ -826,7 +821,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 		    space_calls_valid_mmap2(space, mmap2_record))
 			done = add_missing(space, mmap2_record);
 	}
-	done = done && apply_rule(space, call) && pending_unmaps_note(space, call);
+	done = done && find_rule(call->kind)->apply(space, call) && pending_unmaps_note(space, call);
 	space->now_ns = 0;
 	return done ? NULL : &error_no_memory;
 }
