@@ -125,7 +125,7 @@ static int check_growth(const struct command *command, const struct diff_setting
 	    is_exceeded(command, stacks ? "functions that grew made accessible" : "rows that grew made accessible",
 			diff->committed_growth_bytes, settings->fail_above);
 	/* RSS covers all memory, including what the options exclude. */
-	if (!diff->after->focus_count && !diff->after->ignore_count)
+	if (!diff->after->options.focus_count && !diff->after->options.ignore_count)
 		exceeded |=
 		    is_exceeded(command,
 				swaps(&diff->before->growth) || swaps(&diff->after->growth) ? "RSS and swap grew by"

@@ -633,13 +633,7 @@ struct mmt_report {
 	uint64_t allocations_to_ns; /* mappings made in [from_ns, allocations_to_ns) count */
 	bool windowed;		    /* the options select a part of the recording */
 	enum mmt_row_key by, then_by;
-	uint32_t classes;	 /* of the options */
-	const char *const *hide; /* as requested */
-	size_t hide_count;
-	const char *const *focus; /* as requested, as is `ignore` */
-	size_t focus_count;
-	const char *const *ignore;
-	size_t ignore_count;
+	struct mmt_report_options options;	 /* as requested */
 	bool stacks_recorded;			 /* for every call; false: not, or unknown */
 	uint32_t mapping_limit;			 /* vm.max_map_count when it was recorded; 0: not known */
 	const struct mmt_process *most_mappings; /* the process that has most of them; NULL: there is none */

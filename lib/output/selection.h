@@ -23,7 +23,7 @@ struct selection {
 /* Whether the user chose some of the memory by --focus or --ignore. */
 static inline bool selection_has_patterns(const struct mmt_report *report)
 {
-	return report->focus_count || report->ignore_count;
+	return report->options.focus_count || report->options.ignore_count;
 }
 
 /* `freed_too`: also select rows without unfreed bytes and, if sorted by memory, rows that only reserved what

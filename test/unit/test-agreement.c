@@ -26,13 +26,13 @@ static void check_row(const struct mmt_report *report, const struct mmt_row *row
 	ck_assert_uint_le(row->reserved_bytes, row->unfreed_bytes);
 	ck_assert_uint_ge(row->peak_bytes, row->unfreed_bytes);
 	/* Memory of one class may become code and stop being code. */
-	if (!report->classes && report->by != MMT_BY_CLASS && report->by != MMT_BY_FILE)
+	if (!report->options.classes && report->by != MMT_BY_CLASS && report->by != MMT_BY_FILE)
 		ck_assert_uint_le(row->peak_bytes, row->allocated_bytes);
 	ck_assert_uint_le(row->peak_bytes, report->peak_bytes);
 	ck_assert_uint_eq(row->trend[MMT_TREND_POINTS - 1], row->unfreed_bytes);
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
 		by_class += row->class_bytes[kind];
-		ck_assert(!row->class_bytes[kind] || !report->classes || (report->classes >> kind & 1));
+		ck_assert(!row->class_bytes[kind] || !report->options.classes || (report->options.classes >> kind & 1));
 	}
 	ck_assert_uint_eq(by_class, row->unfreed_bytes);
 	ck_assert(!row->unfreed_count == !row->thread_count);

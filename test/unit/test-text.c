@@ -327,7 +327,7 @@ START_TEST(requested_figures)
 
 	ck_assert_ptr_null(strstr(text, "  only "));
 	free(text);
-	report.classes = 1u << MMT_CLASS_FILE | 1u << MMT_CLASS_HEAP;
+	report.options.classes = 1u << MMT_CLASS_FILE | 1u << MMT_CLASS_HEAP;
 	report.left_out_process_count = 1200;
 	report.windowed = true;
 	report.too_recent_bytes = 8192;
@@ -1495,8 +1495,8 @@ START_TEST(growth_beside_a_selection)
 	report.row_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	report.growth = growths[0].growth;
-	report.focus = &(const char *const){"x"};
-	report.focus_count = 1;
+	report.options.focus = &(const char *const){"x"};
+	report.options.focus_count = 1;
 	report.unfiltered_unfreed_bytes = report.unfiltered_committed_bytes = 0;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "  RSS grew by 44.00 MiB in the whole process, of which this report shows only a part\n");
@@ -1866,8 +1866,8 @@ START_TEST(diff_of_one_process)
 	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
 	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
 	free(text);
-	after.ignore_count = before.ignore_count = 1;
-	after.ignore = before.ignore = &(const char *const){"x"};
+	after.options.ignore_count = before.options.ignore_count = 1;
+	after.options.ignore = before.options.ignore = &(const char *const){"x"};
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);

@@ -240,7 +240,6 @@ static struct mmt_error *totals_of_failures(const struct replay *replay, struct 
 /* The public report and the memory that it borrows. */
 struct report {
 	struct mmt_report result;
-	struct mmt_report_options options;
 	struct replay replay;
 	struct rows rows;
 	struct steps steps;
@@ -459,18 +458,6 @@ static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_
 	return end_ns > to_ns ? end_ns : to_ns + 1;
 }
 
-static const char *const *copy_texts(struct arena *arena, const char *const *texts, size_t count)
-{
-	const char **copies = arena_alloc(arena, count, sizeof(*copies));
-
-	for (size_t i = 0; copies && i < count; i++) {
-		copies[i] = arena_string(arena, texts[i]);
-		if (!copies[i])
-			return NULL;
-	}
-	return copies;
-}
-
 static const char *describe_build_id(struct arena *arena, const struct build_id_entry *entry)
 {
 	char text[2 * sizeof(entry->bytes) + 1];
@@ -531,15 +518,6 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 		result->end_ns = end_of_recording(metadata, result->to_ns);
 	result->by = options->by;
 	result->then_by = options->then_by;
-	result->classes = options->classes;
-	result->hide_count = options->hide_count;
-	result->hide = copy_texts(&report->arena, options->hide, options->hide_count);
-	result->focus_count = options->focus_count;
-	result->focus = copy_texts(&report->arena, options->focus, options->focus_count);
-	result->ignore_count = options->ignore_count;
-	result->ignore = copy_texts(&report->arena, options->ignore, options->ignore_count);
-	if (!result->hide || !result->focus || !result->ignore)
-		return &error_no_memory;
 	result->stacks_recorded = metadata->ours && metadata->info.call_graph != WIRE_CALL_GRAPH_NONE;
 	result->mapping_limit = metadata->info.mapping_limit;
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
@@ -696,16 +674,16 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 
 	if (!report)
 		return &error_no_memory;
-	error = options_copy(asked, &report->options, sizeof(report->options), "mmt_report_options");
+	error = options_copy(asked, &report->result.options, sizeof(report->result.options), "mmt_report_options");
 	if (!error)
-		error = check_lifetime_steps(report->options.lifetime_steps);
+		error = check_lifetime_steps(report->result.options.lifetime_steps);
 	if (!error)
-		error = check_keys(&report->options);
+		error = check_keys(&report->result.options);
 	if (error) {
 		free(report);
 		return error;
 	}
-	replay.report = options = &report->options;
+	replay.report = options = &report->result.options;
 	error = rows_init(&report->rows, options, &report->arena);
 	steps_init(&report->steps, options, &report->rows);
 	replay.context = &report->rows;

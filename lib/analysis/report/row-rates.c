@@ -139,8 +139,8 @@ static bool are_complete(const struct mmt_report *report)
 {
 	return !report->growth.by_pss && !report->judged_reading_count &&
 	       report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes != MMT_UNKNOWN &&
-	       !report->classes && !report->focus_count && !report->ignore_count && !report->ended_bytes &&
-	       report->allocations_to_ns >= report->to_ns;
+	       !report->options.classes && !report->options.focus_count && !report->options.ignore_count &&
+	       !report->ended_bytes && report->allocations_to_ns >= report->to_ns;
 }
 
 void row_rates_sum(struct mmt_report *report)

@@ -444,10 +444,10 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "mapping_limit", report->mapping_limit ? report->mapping_limit : MMT_UNKNOWN);
 	document_string(document, "by", key_word(report->by));
 	document_string(document, "then_by", report->then_by == MMT_BY_STACK ? NULL : key_word(report->then_by));
-	put_words(document, "hide", report->hide, report->hide_count);
-	put_words(document, "focus", report->focus, report->focus_count);
-	put_words(document, "ignore", report->ignore, report->ignore_count);
-	put_class_words(document, report->classes);
+	put_words(document, "hide", report->options.hide, report->options.hide_count);
+	put_words(document, "focus", report->options.focus, report->options.focus_count);
+	put_words(document, "ignore", report->options.ignore, report->options.ignore_count);
+	put_class_words(document, report->options.classes);
 	document_unsigned(document, "start_realtime_ns",
 			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
 	document_open_object(document, "events");

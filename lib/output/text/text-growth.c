@@ -503,7 +503,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 
 bool text_growth_is_of_all(const struct mmt_report *report)
 {
-	return !report->windowed && !report->classes && !selection_has_patterns(report) &&
+	return !report->windowed && !report->options.classes && !selection_has_patterns(report) &&
 	       !report->left_out_process_count && !report->ended_bytes;
 }
 

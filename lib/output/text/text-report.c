@@ -184,7 +184,7 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 			  text_plural(completeness->ambiguous_events, " event is unknown", " events is unknown"));
 	if (report->windowed)
 		put_doubt(doubts, "only the selected window was examined", "", "");
-	if (report->classes)
+	if (report->options.classes)
 		put_doubt(doubts, "only the selected classes were examined", "", "");
 	if (doubts->selected)
 		put_doubt(doubts, "only the memory that --focus and --ignore select was examined", "", "");

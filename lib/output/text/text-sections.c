@@ -27,7 +27,7 @@ static void put_classes(struct text *text, const struct mmt_report *report)
 	const char *separator = "  only memory of class ";
 
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
-		if (!(report->classes >> kind & 1))
+		if (!(report->options.classes >> kind & 1))
 			continue;
 		text_put(text, TEXT_STRONG, separator);
 		text_put(text, TEXT_STRONG, mmt_class_name((enum mmt_class)kind));
@@ -59,7 +59,7 @@ static void put_selected(struct text *text, const struct mmt_report *report)
 /* There is memory, but none of it is selected. */
 static void put_nothing_selected(struct text *text, const struct mmt_report *report)
 {
-	if (!report->focus_count || report->row_count ||
+	if (!report->options.focus_count || report->row_count ||
 	    !(report->unfiltered_unfreed_bytes || report->unfiltered_committed_bytes))
 		return;
 	text_put(text, TEXT_BAD, "  nothing matches: ");
@@ -69,16 +69,16 @@ static void put_nothing_selected(struct text *text, const struct mmt_report *rep
 
 void text_choice(struct text *text, const struct mmt_report *report)
 {
-	if (report->classes)
+	if (report->options.classes)
 		put_classes(text, report);
-	put_patterns(text, "  only --focus ", report->focus, report->focus_count);
-	put_patterns(text, "  without --ignore ", report->ignore, report->ignore_count);
+	put_patterns(text, "  only --focus ", report->options.focus, report->options.focus_count);
+	put_patterns(text, "  without --ignore ", report->options.ignore, report->options.ignore_count);
 	if (report->left_out_process_count) {
 		text_line(text, TEXT_STRONG, "  only the %s asked for; %s left out",
 			  text_plural(report->process_count, "process", "processes"),
 			  text_count(text, report->left_out_process_count));
 	}
-	if (report->classes || selection_has_patterns(report))
+	if (report->options.classes || selection_has_patterns(report))
 		put_selected(text, report);
 	put_nothing_selected(text, report);
 }
