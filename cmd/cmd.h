@@ -57,7 +57,7 @@ struct pack_arguments {
 	bool quiet;
 };
 
-/* Prints what pack did, unless `quiet`; returns the exit status. `record --pack` calls it, too. */
+/* Prints what pack did, unless `quiet`; returns the exit status. `record` calls it, too. */
 int pack_recording(const struct command *command, const struct pack_arguments *arguments);
 
 #endif

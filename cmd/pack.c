@@ -29,7 +29,7 @@ int pack_recording(const struct command *command, const struct pack_arguments *a
 	if (arguments->quiet)
 		return EXIT_OK;
 	mmt_write_escaped(output ? output : input, stderr);
-	fprintf(stderr, ": %s, was %s; %s stacks of %s frames, %s of them without a name\n",
+	fprintf(stderr, ": packed to %s from %s; %s stacks of %s frames, %s of them without a name\n",
 		mmt_format_bytes(summary.output_bytes, after), mmt_format_bytes(summary.input_bytes, before),
 		mmt_format_count(summary.stacks, stacks), mmt_format_count(summary.frames, frames),
 		mmt_format_count(summary.frames_without_name, unnamed));

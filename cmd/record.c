@@ -223,11 +223,8 @@ static void put_earlier(const struct mmt_record_options *options, const struct m
 	fputs(summary->older_replaced ? ".old, replacing an earlier file of that name\n" : ".old\n", stderr);
 }
 
-static void put_next(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
-		     const char *file)
+static void put_next(const char *file)
 {
-	if (record_summary_is_stream(options) || summary->place == MMT_RECORD_ELSEWHERE)
-		return;
 	fputs("next: mmtrace report", stderr);
 	if (strcmp(file, DEFAULT_FILE) != 0) {
 		fputs(" -i ", stderr);
@@ -261,7 +258,6 @@ static void record_summary_print(const struct mmt_record_options *options, const
 	put_own_cost(summary);
 	put_earlier(options, summary);
 	put_advice(summary);
-	put_next(options, summary, file);
 }
 
 /* The settings from the command line. */
@@ -269,7 +265,7 @@ struct record_arguments {
 	struct mmt_record_options options;
 	struct value_pids pids, tids;
 	struct value_words names; /* command names of processes */
-	bool quiet, pack;
+	bool quiet, raw;
 	int images, code, scope;
 };
 
@@ -574,7 +570,7 @@ static void lower_priority(void)
 }
 
 /* Returns a line that says in which state the file is, and how to pack it, owned; NULL: out of memory. */
-static char *describe_unpacked(const char *before, const char *file, const char *state)
+static char *describe_unpacked(const char *before, const char *file, const char *state, const char *end)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -586,30 +582,33 @@ static char *describe_unpacked(const char *before, const char *file, const char 
 	mmt_write_escaped(file, stream);
 	fprintf(stream, " %s stack memory; `mmtrace pack ", state);
 	put_shell_word(file, stream);
-	fputs("` packs it\n", stream);
+	fprintf(stream, "` packs it%s", end);
 	fclose(stream);
 	return text;
 }
 
-/* Packs the recording. If this fails, the recording stays as it is. */
-static int pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments,
-			 int status)
+/* Packs the recording. If this fails, the recording stays as it is. Returns the exit status. */
+static int pack_recorded(const struct command *command, const char *file, bool quiet, int status)
 {
-	const struct pack_arguments pack = {.input = file, .quiet = arguments->quiet};
+	static const char failure[] = "was not packed and still contains";
+	const struct pack_arguments pack = {.input = file, .quiet = quiet};
 	/* The signal may come when the packed recording has just replaced it. */
-	char *interrupted = describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain");
-	char *failed = describe_unpacked("", file, "was not packed and still contains");
+	char *interrupted =
+	    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
+	char *exhausted = describe_unpacked("out of memory: ", file, failure, "");
+	char *failed = describe_unpacked("", file, failure, "\n");
 
 	lower_priority();
 	stop_signals_end_with(interrupted ? interrupted : "");
-	out_of_memory_ends(
-	    "mmtrace record: out of memory: the recording was not packed and still contains stack memory");
+	out_of_memory_ends(exhausted ? exhausted : "");
 	if (pack_recording(command, &pack) != EXIT_OK) {
 		fputs(failed ? failed : "", stderr);
-		status = EXIT_EXCEEDED;
+		status = status == EXIT_OK ? EXIT_EXCEEDED : status;
 	}
+	out_of_memory_returns();
 	/* Packing has replaced the words of the signal handler. */
 	free(interrupted);
+	free(exhausted);
 	free(failed);
 	return status;
 }
@@ -633,7 +632,7 @@ static char *find_file(const struct command *command, const struct mmt_record_op
 	return file;
 }
 
-/* Prints the report on a finished recording, and packs it if requested. Returns the exit status. */
+/* Prints the report on a finished recording, and packs it. Returns the exit status. */
 static int conclude(const struct command *command, const struct record_arguments *arguments,
 		    const struct mmt_record_summary *summary, struct mmt_error *write_error)
 {
@@ -651,11 +650,14 @@ static int conclude(const struct command *command, const struct record_arguments
 	}
 	if (!removed && !arguments->quiet)
 		record_summary_print(options, summary, file);
-	if (found && arguments->pack) {
-		status = pack_recorded(command, file, arguments, status);
-	} else if (!removed && arguments->pack) {
+	if (found && !record_summary_is_stream(options)) {
+		if (!arguments->raw)
+			status = pack_recorded(command, found, arguments->quiet, status);
+		if (!arguments->quiet)
+			put_next(found);
+	} else if (!found && !removed && !arguments->raw) {
 		message(command, "the recording was not packed and contains stack memory");
-		status = EXIT_EXCEEDED;
+		status = status == EXIT_OK ? EXIT_EXCEEDED : status;
 	}
 	free(found);
 	return status;
@@ -765,8 +767,6 @@ static int check_arguments(const struct command *command, struct record_argument
 		return message_usage(command, "--cgroup: the group's path is empty");
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
-	if (given->pack && record_summary_is_stream(options))
-		return message_usage(command, "--pack needs a file and cannot be combined with -o -");
 	if (given->names.count) {
 		int status = find_named(command, given);
 
@@ -847,8 +847,9 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "code", CHOICE, &arguments->code, "all|none",
 		   "whether to copy JIT code into the recording; unwinding JIT code without frame pointers needs it",
 		   .choices = code_words),
-	    OPTION(0, "pack", FLAG, &arguments->pack, NULL,
-		   "symbolize every stack after recording and remove the stack dumps; see `mmtrace pack`"),
+	    OPTION(
+		0, "raw", FLAG, &arguments->raw, NULL,
+		"keep stack memory and registers instead of packing the recording at the end, as `mmtrace pack` does"),
 	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "print no summary, only warnings and errors"),
 	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL, "show what the recorder is doing"),
 	    OPTIONS_END,

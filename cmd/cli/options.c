@@ -452,6 +452,7 @@ static const struct {
      "annotate",
      "",
      "`objdump -d` or `gdb -batch -ex 'disassemble FUNCTION'` show the instructions of a module"},
+    {{"record"}, "pack", "", "leave it out: recordings are packed, except with --raw"},
     {{"record", "pack"}, "no-code", "", "leave it out: packed recordings contain no instructions"},
     {{"report", "export", "diff"}, "no-cache", "", "leave it out: names are not kept between reports"},
     {{"record"}, "exact-order", "", "leave it out: the report orders racing calls by itself"},

@@ -540,36 +540,38 @@ static void count_names(const struct packed_stacks *resolved, struct mmt_pack_su
 	}
 }
 
-/* Check the output before the work starts. A missing input, or one that is not a regular file, gets its own error
- * instead. */
-static bool can_write_output(const struct mmt_pack_options *options)
+/* Check the output before the work starts. */
+static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_options *options, uint64_t input_bytes)
 {
-	struct stat status;
+	struct mmt_error *error = writer_create(options->output ? options->output : options->input, &pack->writer);
 
-	return options->output || (stat(options->input, &status) == 0 && S_ISREG(status.st_mode));
-}
-
-static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_options *options)
-{
-	return pack->writer ? NULL : writer_create(options->output ? options->output : options->input, &pack->writer);
+	return error ? error : writer_check_room(pack->writer, input_bytes);
 }
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
 {
 	const struct mmt_progress first = {.tell = report_first_pass, .context = pack};
-	struct mmt_error *error = can_write_output(options) ? create_output(pack, options) : NULL;
+	struct mmt_error *error = NULL;
+	struct stat status;
 
+	/* A missing input, or one that is not a regular file, gets its own error when it is read. */
+	if (stat(options->input, &status) == 0 && S_ISREG(status.st_mode))
+		error = create_output(pack, options, (uint64_t)status.st_size);
+	else if (options->output)
+		error = create_output(pack, options, 0);
 	if (!error)
 		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	if (!error)
 		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
 	if (!error)
-		error = create_output(pack, options);
+		error = pack->writer ? NULL : create_output(pack, options, 0);
 	if (error)
 		return error;
 	pack->metadata = reader_metadata(pack->reader);
 	if (!options->output)
 		writer_replace(pack->writer);
+	if (!pack->metadata->compressed)
+		writer_keep_plain(pack->writer);
 	error = write_all(pack);
 	if (!error)
 		error = take_name(pack, options);

@@ -27,6 +27,7 @@ refuse 2 ": unknown option -x" -x
 refuse 2 ": unknown command 'dmup'; did you mean 'dump'?" help dmup
 refuse 2 " report: unknown option --inptu; did you mean --input?" report --inptu leak.data
 refuse 2 " record: option --exact-order was removed; leave it out: the report orders racing calls by itself" record --exact-order true
+refuse 2 " record: option --pack was removed; leave it out: recordings are packed, except with --raw" record --pack true
 refuse 2 " pack: option --no-code was removed; leave it out: packed recordings contain no instructions" pack --no-code
 refuse 2 " report: option --no-cache was removed; leave it out: names are not kept between reports" report --no-cache leak.data
 for command in report dump pack; do

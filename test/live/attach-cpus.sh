@@ -33,13 +33,13 @@ expect_no_other_process() {
 	expect_json '.processes | all(.name != "secret")'
 }
 
-relay_rounds 3 --scope cpus
+relay_rounds 3 --raw --scope cpus
 expect_no_other_process
-fork_rounds 2 --scope cpus
+fork_rounds 2 --raw --scope cpus
 expect_no_other_process
 
 # A command, with the stacks of its calls.
-"$MMTRACE" record --scope cpus -o "$recording" -- "$workloads/leak-fork" --exit >"$directory/workload.out" \
+"$MMTRACE" record --raw --scope cpus -o "$recording" -- "$workloads/leak-fork" --exit >"$directory/workload.out" \
 	2>"$directory/record.log" || fail "record ended with status $?: $(cat "$directory/record.log")"
 grep -q 'of other processes ignored' "$directory/record.log" || fail "the summary does not mention other processes"
 report_json
@@ -49,7 +49,7 @@ expect_workload_answer no
 expect_no_other_process
 
 # With -a they are all recorded.
-start_recording -a
+start_recording -a --raw
 wait_until "a process with a secret to come and go" has_had_secrets $(($(secrets) + 2))
 stop_recording
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"

@@ -45,7 +45,7 @@ first=$(sha256sum <twice.data)
 [ "$(sha256sum <twice.data.old)" = "$first" ] || fail "twice.data.old is not the earlier recording"
 
 # The part of the file before the data grows with the CPUs and the names in it: where this is recorded.
-limited=("$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000)
+limited=("$MMTRACE" record --raw -o limited.data -- "$workloads/noleak" --exit 400000)
 "${limited[@]}" >/dev/null 2>record.log || fail "record ended with status $?: $(cat record.log)"
 head=$(od -A n -t u8 -j 40 -N 8 limited.data | tr -d ' ')
 [ "$head" -gt 1024 ] && [ "$head" -lt "$(stat -c %s limited.data)" ] || fail "the data begin at $head"
@@ -56,7 +56,7 @@ export MMTRACE workloads directory disk_kib=$((head / 1024 + 240))
 need_own_mounts
 unshare -m bash -c '
 	mkdir full && mount -t tmpfs -o size=${disk_kib}k tmpfs full || exit 99
-	"$MMTRACE" record -o full/mmtrace.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
+	"$MMTRACE" record --raw -o full/mmtrace.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
 	echo $? >status
 	cp full/mmtrace.data cut.data
 	head -c 1M /dev/zero >full/filler 2>/dev/null
@@ -108,7 +108,7 @@ if command -v strace >/dev/null; then
 	quota() {
 		rm -f quota.data workload.out
 		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 strace -qq -o calls.txt -e trace=pwrite64 \
-			-e inject=pwrite64:error=EDQUOT:when="$1" "$MMTRACE" record -o quota.data -- \
+			-e inject=pwrite64:error=EDQUOT:when="$1" "$MMTRACE" record --raw -o quota.data -- \
 			"$workloads/noleak" --exit 60000 >workload.out 2>record.log
 		echo $? >status
 		grep -q EDQUOT calls.txt || fail "nothing was refused: $(head -3 calls.txt)"

@@ -23,7 +23,7 @@ others() {
 
 # record_library: record a program that maps through libnative.so.
 record_library() {
-	"$MMTRACE" record -q -g dwarf,16384 -o "$recording" -- ./libraries --exit "$directory/libnative.so" $rounds \
+	"$MMTRACE" record -q --raw -g dwarf,16384 -o "$recording" -- ./libraries --exit "$directory/libnative.so" $rounds \
 		>workload.out 2>record.log || fail "record: $(cat workload.out record.log)"
 }
 

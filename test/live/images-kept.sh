@@ -18,14 +18,14 @@ cp "$workloads/jit-code" "$program"
 start_command "$program"
 cp "$workloads/noleak" "$directory/other"
 mv "$directory/other" "$program"
-record_work -p "$pid"
+record_work --raw -p "$pid"
 expect_names
 replaced=$(stat -c %s "$recording")
 
 # All files, for another machine: libc is as large as all the others together.
 cp "$workloads/jit-code" "$program"
 start_command "$program"
-start_recording -p "$pid" --images all
+start_recording --raw -p "$pid" --images all
 let_work
 stop_recording
 let_end
@@ -36,6 +36,6 @@ expect_names
 
 # A program that is unchanged at its path is not copied.
 start_workload jit-code
-record_work -p "$pid"
+record_work --raw -p "$pid"
 expect_names
 [ "$(stat -c %s "$recording")" -lt "$replaced" ] || fail "a program was copied unnecessarily"

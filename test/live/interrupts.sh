@@ -82,11 +82,11 @@ preload endless-sync
 in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" pack whole.data || fail "pack: it did not end"
 expect_end 130 "pack, written"
 cmp whole.data "$DATA" || fail "pack changed the recording before it was done"
-# The recording that `record --pack` has made by then stays.
+# The recording that `record` has made by then stays.
 if "$workloads/perf-allowed" >/dev/null; then
-	in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" record --pack -o recorded.data -- \
-		env -u LD_PRELOAD true || fail "record --pack: it did not end"
-	expect_end 130 "record --pack, packed"
+	in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" record -o recorded.data -- \
+		env -u LD_PRELOAD true || fail "record: it did not end"
+	expect_end 130 "record, packed"
 	grep -q 'packing was interrupted: recorded.data is complete.*; `mmtrace pack recorded.data` packs it' terminal ||
 		fail "it does not say how to pack the recording: $(cat -v terminal)"
 	"$MMTRACE" report --no-pager -i recorded.data >recorded.txt || fail "what was recorded cannot be read"

@@ -35,7 +35,7 @@ reported() {
 start_workload call-rates
 echo >&3
 # The rings have room for the small dumps of all calls of a round, however late the recorder reads them.
-start_recording -v -m 64M -p "$pid"
+start_recording --raw -v -m 64M -p "$pid"
 ! grep -qE 'kernel grants|no large stack dumps' "$directory/record.log" || skip "the kernel does not grant such rings"
 let_make deep
 let_make deep

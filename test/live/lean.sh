@@ -10,7 +10,7 @@ need_perf
 # record_lean WORKLOAD [ARGUMENT]...: attach to it while it works.
 record_lean() {
 	start_workload "$@"
-	start_recording --lean -p "$pid"
+	start_recording --raw --lean -p "$pid"
 	let_work
 	stop_recording
 	report_json
@@ -49,7 +49,7 @@ record_work --lean -p "$pid"
 expect_json '.completeness.stacks_by_end.dump_exhausted > 0'
 
 # A larger dump, and none.
-"$MMTRACE" record -q --lean -g dwarf,16384 -o "$recording" -- "$workloads/leak-anon" --exit >/dev/null ||
+"$MMTRACE" record -q --raw --lean -g dwarf,16384 -o "$recording" -- "$workloads/leak-anon" --exit >/dev/null ||
 	fail "record --lean -g dwarf,16384 ended with status $?"
 report_json
 expect_json '[.groups[] | select(any(.frames[]; .function == "leak_inner"))] | length == 1 and all(.stack_end == "entry")'

@@ -8,7 +8,7 @@ need_perf
 # The size limit ends the recording cleanly; the data written at the end comes in addition.
 start_workload noleak 1000000000
 echo >&3
-timeout 100 "$MMTRACE" record -o "$recording" --max-size 300K --code none --images none -p "$pid" 2>record.log ||
+timeout 100 "$MMTRACE" record --raw -o "$recording" --max-size 300K --code none --images none -p "$pid" 2>record.log ||
 	fail "record --max-size ended with status $?: $(cat record.log)"
 grep -q 'maximum size reached' record.log || fail "the summary does not say why it ended: $(cat record.log)"
 size=$(stat -c %s "$recording")

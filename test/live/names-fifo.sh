@@ -14,7 +14,7 @@ mkdir debug
 # record_program OPTION...
 record_program() {
 	gcc -O2 "$@" -o "$program" "$SOURCE/test/workload/names.c" || fail "gcc $*"
-	"$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
+	"$MMTRACE" record -q --raw -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
 }
 
 # expect_passed_over FIFO [COMMAND...]: a report with a FIFO there, run by the command, finishes and has names.
@@ -50,7 +50,7 @@ supplement=0123456789abcdef0123456789abcdef01234567
 	printf "$(sed 's/../\\x&/g' <<<$supplement)"
 } >link.bytes
 objcopy --add-section .gnu_debugaltlink=link.bytes "$program" || fail "objcopy adds no section"
-"$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
+"$MMTRACE" record -q --raw -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
 expect_passed_over supplement
 
 # The split DWARF file.

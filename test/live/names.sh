@@ -22,7 +22,7 @@ compile() {
 }
 
 run_recorded() {
-	"$MMTRACE" record -q -o "$recording" -- "$program" "$@" 2>record.log || fail "record: $(cat record.log)"
+	"$MMTRACE" record -q --raw -o "$recording" -- "$program" "$@" 2>record.log || fail "record: $(cat record.log)"
 }
 
 # frames [OPTION...]: the frames of the program's mapping from its caller on, as "FUNCTION[:LINE][*]" joined by "<"; *:

@@ -13,7 +13,7 @@ overflow() {
 	! grep -q 'kernel grants' "$directory/record.log" || skip "the kernel does not grant such rings"
 }
 
-overflow -m 4M
+overflow --raw -m 4M
 expect_json '.completeness.lost_events == 0'
 [ "$(recorded mmap)" = "$made_mmap" ] || fail "$(recorded mmap) of $made_mmap calls of mmap are recorded"
 [ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"

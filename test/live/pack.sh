@@ -59,7 +59,7 @@ pack_recording() {
 
 # Memory contents are in every place where a recording has them, and in none of the packed one.
 start_workload secret
-start_recording -p "$pid"
+start_recording --raw -p "$pid"
 let_work
 kill -USR1 "$recorder"
 let_recorder_catch_up
@@ -79,7 +79,7 @@ done
 # calls: a report names the runtime of a process if it names JIT code of it.
 cp "$workloads/jit-code" "$directory/program"
 start_command "$directory/program"
-start_recording -p "$pid"
+start_recording --raw -p "$pid"
 sleep 0.1
 let_work
 sleep 0.15
@@ -103,7 +103,7 @@ expect_no_copies() {
 	local workload=$1 text
 	shift
 	start_workload "$workload"
-	start_recording -p "$pid"
+	start_recording --raw -p "$pid"
 	let_work
 	wait_until "incremental metadata" has_pieces
 	stop_recording
@@ -141,7 +141,7 @@ fi
 
 # Many processes and threads.
 start_workload processes fork-busy
-start_recording -p "$pid"
+start_recording --raw -p "$pid"
 let_work
 stop_recording
 let_end
@@ -194,25 +194,25 @@ expect_json '.completeness.damaged'
 
 # The arguments of the command are left out, with and without "--" before it.
 for separator in -- ''; do
-	"$MMTRACE" record -q -o command $separator env true --password=hunter2 || fail "record $separator env"
+	"$MMTRACE" record -q --raw -o command $separator env true --password=hunter2 || fail "record $separator env"
 	[ "$("$find_bytes" command hunter2)" -gt 0 ] || fail "the command line is not recorded"
 	"$MMTRACE" pack -q command || fail "pack"
 	[ "$("$find_bytes" command hunter2)" = 0 ] || fail "the packed recording has the arguments of the command"
-	[ "$("$MMTRACE" report --json command | jq -r .command_line)" = 'mmtrace record -q -o command -- env' ] ||
+	[ "$("$MMTRACE" report --json command | jq -r .command_line)" = 'mmtrace record -q --raw -o command -- env' ] ||
 		fail "another command line: $("$MMTRACE" report --json command | jq -r .command_line)"
 done
 
 # Recorded and packed in one step.
-"$MMTRACE" record --pack -o at-once -- "$workloads/secret" --exit >/dev/null 2>record.log ||
-	fail "record --pack ended with status $?: $(cat record.log)"
-[ "$("$find_bytes" at-once 'S3cr3t#!')" = 0 ] || fail "record --pack leaves memory contents"
-[ ! -e at-once.old ] || fail "record --pack leaves the original behind"
+"$MMTRACE" record -o at-once -- "$workloads/secret" --exit >/dev/null 2>record.log ||
+	fail "record ended with status $?: $(cat record.log)"
+[ "$("$find_bytes" at-once 'S3cr3t#!')" = 0 ] || fail "record leaves memory contents"
+[ ! -e at-once.old ] || fail "record leaves the original behind"
 recording=at-once report_json
 expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | map(.unfreed_count) | add == 10'
 
 # Packing has the lowest priority; a signal during it leaves the complete recording, with a message.
 preload endless-sync
-"${preload[@]}" "$MMTRACE" record --pack -o late -- env -u LD_PRELOAD "$workloads/secret" --exit >/dev/null 2>record.log &
+"${preload[@]}" "$MMTRACE" record -o late -- env -u LD_PRELOAD "$workloads/secret" --exit >/dev/null 2>record.log &
 packing=$!
 processes+=("$packing")
 wait_until "the end of packing" grep -q syncing record.log
@@ -224,14 +224,14 @@ expected="nice 19, policy $((own[40] ? own[40] : 3))" # SCHED_BATCH
 	fail "packing runs with nice ${stat[18]}, policy ${stat[40]}, not $expected"
 kill -TERM "$packing"
 wait "$packing"
-[ $? = 143 ] || fail "record --pack did not end of the signal"
+[ $? = 143 ] || fail "record did not end of the signal"
 grep -q 'packing was interrupted: late is complete' record.log || fail "no message: $(cat record.log)"
 [ "$("$find_bytes" late 'S3cr3t#!')" -gt 20 ] || fail "the recording was changed before it was packed"
 [ -z "$(ls -d late.* 2>/dev/null)" ] || fail "left behind: $(ls -d late.*)"
 
 # If packing fails, the message has the command that packs the file.
 rm record.log
-"${preload[@]}" "$MMTRACE" record --pack -o 'my file' -- env -u LD_PRELOAD "$workloads/secret" --exit >/dev/null 2>record.log &
+"${preload[@]}" "$MMTRACE" record -o 'my file' -- env -u LD_PRELOAD "$workloads/secret" --exit >/dev/null 2>record.log &
 packing=$!
 processes+=("$packing")
 wait_until "the end of packing" grep -q syncing record.log
@@ -240,6 +240,31 @@ wait "$packing"
 [ $? = 1 ] && grep -qx "mmtrace record: my file was not packed and still contains stack memory; \`mmtrace pack 'my file'\` packs it" \
 	record.log || fail "not the command that packs the file: $(cat record.log)"
 rm synced
+
+# A command that fails keeps its status. A raw recording is asked for.
+"$MMTRACE" record -q -o failed -- sh -c 'exit 7'
+[ $? = 7 ] || fail "not the status of the command"
+"$MMTRACE" record -q --raw -o raw -- "$workloads/secret" --exit >/dev/null || fail "record --raw ended with status $?"
+[ "$("$find_bytes" raw 'S3cr3t#!')" -gt 20 ] || fail "record --raw does not keep stack memory"
+
+# With less room than the raw recording has, packing does not begin.
+if unshare --mount true 2>/dev/null; then
+	export MMTRACE workloads kib=$(($(stat -c %s raw) / 1024))
+	unshare --mount bash -c '
+		mkdir small && mount -t tmpfs -o size=$((kib * 3 / 2))k tmpfs small || exit 99
+		"$MMTRACE" record -o small/late -- "$workloads/secret" --exit >/dev/null 2>record.log
+		echo $? >status
+		ls -A small >left
+		cp small/late late
+	'
+	[ $? != 99 ] || fail "no tmpfs could be mounted"
+	[ "$(cat status)" = 1 ] && grep -q 'cannot write small/late: its file system has [0-9]* KiB free, and [0-9]* KiB may be needed' record.log &&
+		grep -q '`mmtrace pack small/late` packs it' record.log || fail "status $(cat status): $(cat record.log)"
+	[ "$(cat left)" = late ] || fail "left behind: $(cat left)"
+	[ "$("$find_bytes" late 'S3cr3t#!')" -gt 20 ] || fail "the recording was changed although there is too little room"
+	recording=late report_json
+	expect_true_report
+fi
 
 # A file that cannot be packed is left unchanged.
 cp "$SOURCE/test/data/perf.data" perf.data

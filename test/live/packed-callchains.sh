@@ -14,7 +14,7 @@ command -v perf >/dev/null || skip "no perf is installed"
 expect_equal_stacks() {
 	local function=$1 frames=$2
 	shift 2
-	"$MMTRACE" record -q -o raw "$@" -- "$workloads"/$work >/dev/null || fail "record $* ended with status $?"
+	"$MMTRACE" record -q --raw -o raw "$@" -- "$workloads"/$work >/dev/null || fail "record $* ended with status $?"
 	"$MMTRACE" report --json --limit 0 raw >raw.json || fail "report of $work"
 	"$MMTRACE" pack -q -o packed raw || fail "pack of $work"
 	perf script -i packed --no-inline --max-stack 10000 -F event,ip >script.txt 2>script.log ||

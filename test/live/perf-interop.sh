@@ -52,7 +52,7 @@ compare_with_perf() {
 
 # From start to end, with threads; and attached, with many events, failing calls and every kind of call. The rings are
 # large, because perf script would rightly complain about a lost event.
-"$MMTRACE" record -q -o "$recording" -- "$workloads/leak-thread" --exit >/dev/null || fail "record ended with status $?"
+"$MMTRACE" record -q --raw -o "$recording" -- "$workloads/leak-thread" --exit >/dev/null || fail "record ended with status $?"
 compare_with_perf 40
 
 for workload in "noleak 20000" leak-remap leak-shm leak-brk reserve-commit leak-fork; do
@@ -60,7 +60,7 @@ for workload in "noleak 20000" leak-remap leak-shm leak-brk reserve-commit leak-
 	# A burst of calls loses large dumps until they are switched off.
 	call_graph=auto
 	[[ $workload != noleak* ]] || call_graph=dwarf,8192
-	start_recording -m 64M --call-graph $call_graph -p "$pid"
+	start_recording --raw -m 64M --call-graph $call_graph -p "$pid"
 	let_work
 	stop_recording
 	let_end
@@ -69,17 +69,17 @@ done
 
 # The other ways of recording stacks.
 for call_graph in none fp dwarf,1024 dwarf,65280; do
-	"$MMTRACE" record -q -m 64M --call-graph $call_graph -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
+	"$MMTRACE" record -q --raw -m 64M --call-graph $call_graph -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
 		fail "record --call-graph $call_graph ended with status $?"
 	compare_with_perf 100
 done
 
-# Uncompressed, for readers that cannot decompress; and one sample for each call.
-for options in --no-compress --lean; do
+# Uncompressed, for readers that cannot decompress; and one sample for each call. Packed, too.
+for options in "--no-compress --raw" --no-compress "--lean --raw" --lean; do
 	"$MMTRACE" record -q -m 64M $options -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
 		fail "record $options ended with status $?"
 	compare_with_perf 100
 	perf report --header-only -i "$recording" >"$directory/header.txt" 2>&1
-	[ "$(grep -c '^# compressed' "$directory/header.txt")" = "$([ $options = --lean ]; echo $((1 - $?)))" ] ||
+	[ "$(grep -c '^# compressed' "$directory/header.txt")" = "$([[ $options = --lean* ]]; echo $((1 - $?)))" ] ||
 		fail "$options: perf sees $(grep '^# compressed' "$directory/header.txt")"
 done

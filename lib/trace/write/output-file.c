@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -306,6 +307,23 @@ struct mmt_error *output_file_cut(struct output_file *file, uint64_t size)
 	if (file->stream)
 		return NULL;
 	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot truncate %s", file->path) : NULL;
+}
+
+struct mmt_error *output_file_check_room(const struct output_file *file, uint64_t bytes)
+{
+	struct statfs system;
+	uint64_t free_bytes;
+
+	/* Some file systems do not report their size. */
+	if (fstatfs(file->fd, &system) < 0 || !system.f_blocks)
+		return NULL;
+	free_bytes = (uint64_t)system.f_bavail * (uint64_t)system.f_bsize;
+	if (free_bytes >= bytes)
+		return NULL;
+	return error_create(MMT_ERROR_SYSTEM,
+			    "cannot write %s: its file system has %" PRIu64 " KiB free, and %" PRIu64
+			    " KiB may be needed",
+			    file->path, free_bytes >> 10, (bytes + 1023) >> 10);
 }
 
 struct mmt_error *output_file_sync(struct output_file *file)

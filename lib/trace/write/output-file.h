@@ -19,7 +19,7 @@ struct output_file {
 	const char *name; /* the last component of the path */
 	int directory;	  /* of the path, O_PATH: all names are names in it */
 	char *temporary;  /* NULL for an unnamed file and once the file has its name */
-	mode_t mode;	 /* of a new file; the umask applies */
+	mode_t mode;	  /* of a new file; the umask applies */
 	int fd;
 	bool nameless; /* the file has no name yet */
 	char link[32]; /* path for linking an unnamed file */
@@ -55,6 +55,9 @@ struct mmt_error *output_file_write(struct output_file *file, const void *data, 
 struct mmt_error *output_file_check(const struct output_file *file) MMT_MUST_CHECK;
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;
+
+/* Returns an error if the file system has no room for so many bytes. */
+struct mmt_error *output_file_check_room(const struct output_file *file, uint64_t bytes) MMT_MUST_CHECK;
 
 /* Waits until the file is on disk. */
 struct mmt_error *output_file_sync(struct output_file *file) MMT_MUST_CHECK;

@@ -432,6 +432,11 @@ struct mmt_error *writer_flush(struct writer *writer)
 	return error;
 }
 
+struct mmt_error *writer_check_room(const struct writer *writer, uint64_t bytes)
+{
+	return output_file_check_room(&writer->file, bytes);
+}
+
 struct mmt_error *writer_sync(struct writer *writer)
 {
 	return output_file_sync(&writer->file);

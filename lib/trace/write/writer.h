@@ -96,6 +96,9 @@ enum output_place writer_find(const struct writer *writer);
 /* At the start: did an existing file become PATH.old, and did it replace an earlier PATH.old? */
 bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret);
 
+/* Returns an error if the file system has no room for so many bytes. */
+struct mmt_error *writer_check_room(const struct writer *writer, uint64_t bytes) MMT_MUST_CHECK;
+
 /* Makes what is written survive a crash of the machine. Call this after writer_finish(). */
 struct mmt_error *writer_sync(struct writer *writer) MMT_MUST_CHECK;
 
