@@ -14,6 +14,8 @@
 
 #include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
+#include "analysis/report/classes.h"
+#include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
@@ -165,6 +167,7 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		struct jit_code_state code = resolver_jit(replay->code, (uint32_t)i);
+		const struct space *space = processes_at(replay->processes, (uint32_t)i)->space;
 		struct packed_process process = {.has_perf_map = code.names.has_perf_map,
 						 .has_jitdump = code.names.has_jitdump,
 						 .other_clock = code.names.other_clock,
@@ -175,6 +178,8 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 						 .lost_records = code.names.lost_records,
 						 .unread_bytes = code.names.unread_bytes};
 
+		if (!code.runtime && classes_may_have_go_heap(space) && resolver_is_go(replay->code, space))
+			code.runtime = runtimes_find("go");
 		if (!packed_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||
 		    !packed_stacks_put_text(resolved, code.names.jitdump_failure, &process.jitdump_failure) ||
 		    !vector_push(&resolved->processes, process))

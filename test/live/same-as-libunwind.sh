@@ -22,7 +22,7 @@ expect_same() {
 }
 
 command -v g++ >/dev/null || skip "no g++ is installed"
-rounds=10
+rounds=10 raw_stacks=yes
 build_program gcc -c "${stack_options[@]}" -o stage.o "$stage_source"
 build_program g++ -std=c++20 "${stack_options[@]}" -o exceptions "$stack_sources/exceptions.cc" stage.o -pthread
 record_stacks ./exceptions --exit $rounds

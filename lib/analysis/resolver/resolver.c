@@ -199,8 +199,15 @@ const struct runtime *resolver_runtime(const struct resolver *resolver, const st
 	return NULL;
 }
 
-static bool has_go_frames(const struct resolver *resolver)
+/* In a packed recording. */
+static bool has_packed_go(const struct resolver *resolver)
 {
+	for (size_t i = 0; i < resolver->processes.count; i++) {
+		const struct runtime *runtime = resolver->processes.items[i].runtime;
+
+		if (runtime && !strcmp(runtime->name, "go"))
+			return true;
+	}
 	for (size_t i = 0; i < resolver->frames.count; i++) {
 		const struct frame_record *frame = &resolver->frames.items[i];
 
@@ -217,7 +224,7 @@ bool resolver_is_go(struct resolver *resolver, const struct space *space)
 	uint64_t ignored;
 
 	if (resolver->metadata->packed)
-		return has_go_frames(resolver);
+		return has_packed_go(resolver);
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
 			continue;

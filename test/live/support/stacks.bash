@@ -23,7 +23,7 @@ record_stacks() {
 		variables+=("$1")
 		shift
 	done
-	env "${variables[@]}" "$MMTRACE" record -q -m 256M -g "${stack_graph:-dwarf,$stack_bytes}" -o "$recording" -- "$@" \
+	env "${variables[@]}" "$MMTRACE" record -q ${raw_stacks:+--raw} -m 256M -g "${stack_graph:-dwarf,$stack_bytes}" -o "$recording" -- "$@" \
 		>"$directory/workload.out" 2>"$directory/record.log" </dev/null
 	status=$?
 	[ $status = 0 ] || fail "record -- $* ended with status $status: $(cat "$directory/workload.out" "$directory/record.log")"
