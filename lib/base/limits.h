@@ -101,6 +101,8 @@
 #define LIMIT_STARTS 4096
 /* Marks, in the recorder, too: a script may set one per step */
 #define LIMIT_MARKS 65536
+/* Losses of one kind; more are damage: a year of nine million a second */
+#define LIMIT_LOST (1ULL << 48)
 /* CPU numbers; a higher one is damage: Linux supports 8,192 */
 #define LIMIT_CPUS 8192
 /* Processes whose RSS is kept over time */

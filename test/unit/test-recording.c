@@ -506,6 +506,24 @@ START_TEST(damage_ends_the_events_and_is_described)
 }
 END_TEST
 
+START_TEST(an_impossible_count_of_lost_events_is_damage)
+{
+	struct recording_builder *builder = builder_create(path);
+	struct reader *reader;
+	struct event event;
+
+	builder_lost(builder, 1, BUILDER_SYSCALL_ID, LIMIT_LOST);
+	builder_lost(builder, 2, BUILDER_SYSCALL_ID, LIMIT_LOST + 1);
+	builder_finish(builder, 9);
+	reader = open_reader();
+	expect(reader, EVENT_LOST, 1, &event);
+	ck_assert(!next(reader, &event));
+	ck_assert_ptr_nonnull(reader_damage(reader));
+	ck_assert_ptr_nonnull(strstr(reader_damage(reader), "(LOST): more lost events than possible"));
+	reader_close(reader);
+}
+END_TEST
+
 START_TEST(late_sections_are_optional)
 {
 	static const enum format_feature features[] = {
@@ -844,11 +862,11 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, written_events_are_read_in_order, entries_are_decoded_and_locks_ignored,
 			killed_recorder_leaves_a_readable_file, missing_loss_counts_mean_an_unfinished_recorder,
 			every_record_is_aligned, truncated_anywhere_it_is_incomplete, any_changed_byte_is_safe,
-			other_files_are_refused_with_the_reason, damage_ends_the_events_and_is_described,
-			late_sections_are_optional, copies_from_a_second_root_are_dropped,
-			a_clock_that_jumps_back_makes_no_duplicates, names_at_the_start_hide_no_records,
-			large_and_incompressible_records_are_kept, full_disk_keeps_what_was_written,
-			names_and_modes_of_the_file, nothing_is_touched_before_the_start,
-			links_and_directories_are_no_targets, perf_reads_it);
+			other_files_are_refused_with_the_reason, an_impossible_count_of_lost_events_is_damage,
+			damage_ends_the_events_and_is_described, late_sections_are_optional,
+			copies_from_a_second_root_are_dropped, a_clock_that_jumps_back_makes_no_duplicates,
+			names_at_the_start_hide_no_records, large_and_incompressible_records_are_kept,
+			full_disk_keeps_what_was_written, names_and_modes_of_the_file,
+			nothing_is_touched_before_the_start, links_and_directories_are_no_targets, perf_reads_it);
 	return suite;
 }

@@ -99,7 +99,7 @@ END_TEST
 
 START_TEST(losses_round_trip)
 {
-	static const uint64_t lost[] = {0, 3, UINT64_MAX};
+	static const uint64_t lost[] = {0, 3, LIMIT_LOST};
 	const struct recording_loss loss = {.stop_ns = 9,
 					    .end = 2,
 					    .lost = {.items = (uint64_t *)lost, .count = 3},
@@ -133,6 +133,29 @@ START_TEST(losses_round_trip)
 	ck_assert_uint_eq(read.lost.count, 3);
 	ck_assert_uint_eq(read.missed_threads, 0);
 	recording_loss_deinit(&read);
+}
+END_TEST
+
+/* Each u64 behind the end of the recording, except the number of attributes, is a count of losses. */
+START_TEST(impossible_losses_are_damage)
+{
+	static const uint64_t lost[] = {0, 3};
+	const struct recording_loss loss = {.lost = {.items = (uint64_t *)lost, .count = 2}};
+
+	recording_loss_encode(&loss, &buffer);
+	for (size_t place = 24; place < buffer.size; place += sizeof(uint64_t)) {
+		struct bytes bytes = bytes_over(buffer.data, buffer.size);
+		struct recording_loss read;
+		struct mmt_error *error;
+
+		memset(buffer.data + place, 0xad, sizeof(uint64_t));
+		error = recording_loss_decode(&bytes, &read);
+		ck_assert_ptr_nonnull(error);
+		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "more losses than possible"));
+		mmt_error_destroy(error);
+		memset(buffer.data + place, 0, sizeof(uint64_t));
+	}
 }
 END_TEST
 
@@ -454,8 +477,9 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_tests(cases, information_round_trips, newer_versions_are_refused, losses_round_trip,
-			perf_maps_round_trip, large_perf_maps_round_trip, jitdumps_round_trip, huge_pages_round_trip,
-			invalid_huge_pages_are_refused, sections_share_one_size_limit, residency_version_1_is_read,
+			impossible_losses_are_damage, perf_maps_round_trip, large_perf_maps_round_trip,
+			jitdumps_round_trip, huge_pages_round_trip, invalid_huge_pages_are_refused,
+			sections_share_one_size_limit, residency_version_1_is_read,
 			residency_round_trips_and_must_be_in_order, build_ids_round_trip);
 	return suite;
 }

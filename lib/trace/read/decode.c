@@ -190,6 +190,8 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 	if (header->type == PERF_RECORD_LOST)
 		bytes_u64(bytes); /* id */
 	event->lost.count = bytes_u64(bytes);
+	if (event->lost.count > LIMIT_LOST)
+		bytes_fail(bytes, "more lost events than possible");
 }
 
 /* Notes of the recorder. */
@@ -225,6 +227,8 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	} else if (kind == NOTE_UNRECORDED_CHILDREN) {
 		event->kind = EVENT_UNRECORDED_CHILDREN;
 		event->children.count = value;
+		if (value > LIMIT_PROCESSES)
+			bytes_fail(bytes, "more children than a system can have");
 	} else if (kind == NOTE_STARTED) {
 		event->kind = EVENT_PROCESS_STARTED;
 		event->started.boot_ns = value;

@@ -157,6 +157,15 @@ void recording_loss_encode(const struct recording_loss *loss, struct buffer *buf
 	buffer_put_u64(buffer, loss->left_processes);
 }
 
+static uint64_t decode_loss_count(struct bytes *bytes)
+{
+	uint64_t count = bytes_u64(bytes);
+
+	if (count > LIMIT_LOST)
+		bytes_fail(bytes, "more losses than possible");
+	return count;
+}
+
 struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret)
 {
 	uint32_t version;
@@ -171,14 +180,14 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 	count = bytes_u64(bytes);
 	count = bytes_count(bytes, count, sizeof(uint64_t));
 	for (uint64_t i = 0; i < count && !error; i++) {
-		if (!vector_push(&loss.lost, bytes_u64(bytes)))
+		if (!vector_push(&loss.lost, decode_loss_count(bytes)))
 			error = &error_no_memory;
 	}
 	if (version >= 2)
-		loss.missed_threads = bytes_u64(bytes);
+		loss.missed_threads = decode_loss_count(bytes);
 	if (version >= 3) {
-		loss.missed_cpus = bytes_u64(bytes);
-		loss.left_processes = bytes_u64(bytes);
+		loss.missed_cpus = decode_loss_count(bytes);
+		loss.left_processes = decode_loss_count(bytes);
 	}
 	if (!error)
 		error = bytes_finish(bytes, "loss section");
