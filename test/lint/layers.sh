@@ -41,18 +41,7 @@ done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib --include
 
 # Within a layer, the arrows between folders go one way, too. These pairs of folders still include each other: no others may,
 # and whoever separates one removes it here.
-mutual='capture capture/jit-code
-capture capture/perf
-capture capture/process
-capture capture/procfs
-capture capture/runtimes
-capture/jit-code capture/process
-capture/perf capture/process
-capture/perf capture/procfs
-capture/process capture/procfs
-capture/process capture/runtimes
-capture/procfs capture/runtimes
-code/elf code/names
+mutual='code/elf code/names
 code/elf code/unwind
 output output/export
 output output/json
