@@ -426,7 +426,7 @@ static void put_table(struct document *document, const char *name, const struct 
 static const struct table_column stack_columns[] = {
     {"frame", CELL_MEMBER, 0, offsetof(struct firefox_stack, frame)},
     {"prefixOffset", CELL_DISTANCE, 0, offsetof(struct firefox_stack, prefix)},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct table_column frame_columns[] = {
@@ -440,7 +440,7 @@ static const struct table_column frame_columns[] = {
     {"line", CELL_MEMBER_OR_NULL, 0, offsetof(struct firefox_frame, line)},
     {.name = "column", .cell = CELL_NULL},
     {.name = "originalLocation", .cell = CELL_NULL},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct table_column function_columns[] = {
@@ -452,7 +452,7 @@ static const struct table_column function_columns[] = {
     {.name = "lineNumber", .cell = CELL_NULL},
     {.name = "columnNumber", .cell = CELL_NULL},
     {.name = "originalLocation", .cell = CELL_NULL},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct table_column resource_columns[] = {
@@ -460,7 +460,7 @@ static const struct table_column resource_columns[] = {
     {.name = "name", .cell = CELL_MEMBER},
     {.name = "host", .cell = CELL_NULL},
     {"type", CELL_NUMBER, RESOURCE_LIBRARY, 0},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct table_column source_columns[] = {
@@ -470,13 +470,13 @@ static const struct table_column source_columns[] = {
     {"startColumn", CELL_NUMBER, 1, 0},
     {.name = "sourceMapURL", .cell = CELL_NULL},
     {.name = "content", .cell = CELL_NULL},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct table_column symbol_columns[] = {
-    {.name = "libIndex"}, {.name = "address"}, {.name = "name"}, {.name = "functionSize"}, {NULL}};
+    {.name = "libIndex"}, {.name = "address"}, {.name = "name"}, {.name = "functionSize"}, {.name = NULL}};
 static const struct table_column location_columns[] = {
-    {.name = "source"}, {.name = "line"}, {.name = "column"}, {NULL}};
+    {.name = "source"}, {.name = "line"}, {.name = "column"}, {.name = NULL}};
 
 static void put_shared(const struct firefox *firefox)
 {
