@@ -587,8 +587,8 @@ static char *describe_unpacked(const char *before, const char *file, const char 
 	return text;
 }
 
-/* Packs the recording. If this fails, the recording stays as it is. Returns the exit status. */
-static int pack_recorded(const struct command *command, const char *file, bool quiet, int status)
+/* Packs the recording. If this fails, the recording stays as it is: the exit status is that of recording. */
+static void pack_recorded(const struct command *command, const char *file, bool quiet)
 {
 	static const char failure[] = "was not packed and still contains";
 	const struct pack_arguments pack = {.input = file, .quiet = quiet};
@@ -601,16 +601,13 @@ static int pack_recorded(const struct command *command, const char *file, bool q
 	lower_priority();
 	stop_signals_end_with(interrupted ? interrupted : "");
 	out_of_memory_ends(exhausted ? exhausted : "");
-	if (pack_recording(command, &pack) != EXIT_OK) {
+	if (pack_recording(command, &pack) != EXIT_OK)
 		fputs(failed ? failed : "", stderr);
-		status = status == EXIT_OK ? EXIT_EXCEEDED : status;
-	}
 	out_of_memory_returns();
 	/* Packing has replaced the words of the signal handler. */
 	free(interrupted);
 	free(exhausted);
 	free(failed);
-	return status;
 }
 
 /* Returns the current name of the recording, owned. NULL: its name is not known, or out of memory. */
@@ -652,13 +649,11 @@ static int conclude(const struct command *command, const struct record_arguments
 		record_summary_print(options, summary, file);
 	if (found && !record_summary_is_stream(options)) {
 		if (!arguments->raw)
-			status = pack_recorded(command, found, arguments->quiet, status);
+			pack_recorded(command, found, arguments->quiet);
 		if (!arguments->quiet)
 			put_next(found);
-	} else if (!found && !removed && !arguments->raw) {
+	} else if (!found && !removed && !arguments->raw)
 		message(command, "the recording was not packed and contains stack memory");
-		status = status == EXIT_OK ? EXIT_EXCEEDED : status;
-	}
 	free(found);
 	return status;
 }

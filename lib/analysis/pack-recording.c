@@ -33,6 +33,7 @@ struct pack_stacks {
 	struct resolver *code;	  /* during the pass; NULL: the input is a packed recording */
 	struct intern callchains; /* as resolver_keep_callchains() makes them; stack number 0: none */
 	struct packed_stacks resolved;
+	bool lacks_names; /* a process that reads names ended early */
 };
 
 static void pack_stacks_deinit(struct pack_stacks *stacks)
@@ -211,6 +212,7 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 	error = replay_run(replay);
 	for (size_t i = 0; !error && i < resolver_stack_count(replay->code); i++)
 		error = resolve_stack(stacks, replay, (uint32_t)i);
+	stacks->lacks_names = resolver_lacks_names(replay->code);
 	return error ? error : resolve_facts(&stacks->resolved, replay);
 }
 
@@ -528,8 +530,14 @@ static struct mmt_error *check_input(const struct pack *pack, const struct mmt_p
 /* Rename the output to its final name once it is complete and synced. */
 static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_options *options)
 {
-	struct mmt_error *error = writer_sync(pack->writer);
+	struct mmt_error *error = NULL;
 
+	/* Only the raw recording can have them. */
+	if (!options->output && pack->stacks.lacks_names)
+		return error_create(MMT_ERROR_INVALID,
+				    "a process that reads names from ELF files ended early, and some may be missing: "
+				    "the recording was not replaced; with --output, it is packed all the same");
+	error = writer_sync(pack->writer);
 	if (!error)
 		error = check_input(pack, options);
 	return error ? error : writer_start(pack->writer);

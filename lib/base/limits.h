@@ -80,9 +80,9 @@
 /* Different stacks of any file, each up to 3 KB; calls with further ones count as without a stack; plus one for each
  * ... */
 #define LIMIT_STACKS_ANYWHERE (48u << 10)
-/* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: a call with a stack takes more
- */
-#define LIMIT_STACK_BYTES 128
+/* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: calls of a real program, each
+ * with a stack of its own, take as much when they are compressed */
+#define LIMIT_STACK_BYTES 24
 /* Copies made for each of these mappings: some seconds */
 #define LIMIT_COPIES_PER_INTERVAL 128
 /* Stacks that wait for their call, or calls for their stack; the oldest goes */

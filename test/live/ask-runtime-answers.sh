@@ -22,7 +22,7 @@ expect_log() {
 	grep -qE "$1" record.log || fail "no message about '$1': $(cat record.log)"
 }
 
-# Stopping the recording once is enough: the user need not wait.
+# A second signal ends the wait for a runtime. The recordings are raw: one that comes later would end packing.
 end_at_once() {
 	for i in {1..40}; do
 		kill -INT "$recorder" 2>/dev/null || break
@@ -102,7 +102,7 @@ exec 3>&-
 
 # A runtime that never answers: calls made in the meantime are recorded, and stopping the recording does not wait.
 start_runtime silent
-start_recording -p "$pid" --ask-runtime
+start_recording --raw -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
 let_work
 wait_until "the recorder to abandon it" grep -q 'no names for the JIT code' record.log
@@ -116,7 +116,7 @@ exec 3>&-
 
 # Stopping does not wait either while the connection is open.
 start_runtime silent
-start_recording -p "$pid" --ask-runtime
+start_recording --raw -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
 end_at_once
 expect_log "process $pid \(.NET\) may keep writing its perf map: it did not confirm that it stops"

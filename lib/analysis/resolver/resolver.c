@@ -199,6 +199,11 @@ const struct runtime *resolver_runtime(const struct resolver *resolver, const st
 	return NULL;
 }
 
+bool resolver_lacks_names(const struct resolver *resolver)
+{
+	return modules_lack_names(resolver->mapped.modules);
+}
+
 /* In a packed recording. */
 static bool has_packed_go(const struct resolver *resolver)
 {

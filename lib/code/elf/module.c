@@ -443,6 +443,11 @@ void modules_destroy(struct modules *modules)
 	free(modules);
 }
 
+bool modules_lack_names(const struct modules *modules)
+{
+	return names_helper_ends(modules->helper) > 0;
+}
+
 void modules_recorded_until(struct modules *modules, uint64_t realtime_ns)
 {
 	modules->recorded_until_ns = realtime_ns;

@@ -23,6 +23,9 @@ void modules_recorded_until(struct modules *modules, uint64_t realtime_ns);
 void modules_recorded_on(struct modules *modules, const char *kernel);
 void modules_destroy(struct modules *modules);
 
+/* Whether a process that reads names ended early or could not be started. */
+bool modules_lack_names(const struct modules *modules);
+
 enum module_state {
 	MODULE_READABLE,
 	MODULE_NOT_ELF,	    /* not an ELF file: a .dll, a memfd, a device */

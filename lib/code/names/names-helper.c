@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -230,11 +233,42 @@ static void limit_memory(void)
 	}
 }
 
+/* Drop the right to write files, where the kernel has Landlock, and root's capabilities except that of reading. */
+static void drop_privileges(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct reading[_LINUX_CAPABILITY_U32S_3] = {
+	    {.effective = 1u << CAP_DAC_READ_SEARCH, .permitted = 1u << CAP_DAC_READ_SEARCH}};
+	/* Those of the first version, which all kernels with Landlock know; no rule allows any. */
+	struct landlock_ruleset_attr writing = {
+	    .handled_access_fs =
+		LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
+		LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM};
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	int rules = -1;
+
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/* What debuginfod servers deliver is written to a cache. */
+	if (!servers || !*servers)
+		rules = (int)syscall(SYS_landlock_create_ruleset, &writing, sizeof(writing.handled_access_fs), 0);
+	if (rules >= 0) {
+		(void)syscall(SYS_landlock_restrict_self, rules, 0);
+		close(rules);
+	}
+	if (syscall(SYS_capset, &header, reading) < 0) {
+		memset(reading, 0, sizeof(reading));
+		(void)syscall(SYS_capset, &header, reading);
+	}
+}
+
 static _Noreturn void run_helper(const struct names_calls *calls, volatile uint32_t *current, int socket)
 {
 	static const int ignored[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 	struct server server = {.calls = calls, .current = current};
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const struct rlimit no_core = {0};
+	int null;
 	sigset_t none;
 
 	/* The parent ends this process; a signal for its process group must not. */
@@ -244,13 +278,20 @@ static _Noreturn void run_helper(const struct names_calls *calls, volatile uint3
 		(void)signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The host may have closed the standard descriptors, and the socket be one of them. */
+	socket = fcntl(socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i <= STDERR_FILENO; i++)
 		(void)dup2(null, i);
-	(void)dup2(socket, STDERR_FILENO + 1);
+	if (socket > STDERR_FILENO + 1)
+		(void)dup2(socket, STDERR_FILENO + 1);
 	(void)close_range(STDERR_FILENO + 2, ~0u, 0);
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "mmtrace-names");
 	limit_memory();
+	drop_privileges();
+	/* A core file would contain the memory of the recorded processes. */
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	buffer_init(&server.answer, LIMIT_NAMES_ANSWER_BYTES);
 	serve(&server, STDERR_FILENO + 1);
 	_exit(EXIT_SUCCESS);
@@ -321,8 +362,6 @@ void names_helper_destroy(struct names_helper *helper)
 {
 	if (!helper)
 		return;
-	if (helper->socket >= 0)
-		(void)kill(helper->pid, SIGKILL);
 	(void)stop(helper);
 	munmap((void *)helper->current, sizeof(*helper->current));
 	buffer_deinit(&helper->request);
@@ -341,11 +380,17 @@ static bool start(struct names_helper *helper)
 
 	if (helper->socket >= 0)
 		return true;
-	if (helper->ends > LIMIT_NAMES_ENDS || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+	if (helper->ends > LIMIT_NAMES_ENDS)
 		return false;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		helper->ends++;
+		return false;
+	}
 	helper->pid = fork();
-	if (!helper->pid)
+	if (!helper->pid) {
+		close(ends[0]);
 		run_helper(&helper->calls, helper->current, ends[1]);
+	}
 	close(ends[1]);
 	helper->socket = ends[0];
 	helper->number++;
@@ -353,7 +398,13 @@ static bool start(struct names_helper *helper)
 		return true;
 	close(ends[0]);
 	helper->socket = -1;
+	helper->ends++;
 	return false;
+}
+
+uint32_t names_helper_ends(const struct names_helper *helper)
+{
+	return helper->ends;
 }
 
 /* Whether the helper waits for something other than a disk or a processor. */
@@ -380,6 +431,10 @@ static bool wait_for_answer(const struct names_helper *helper)
 
 		if (ready > 0)
 			return true;
+		if (ready < 0 && errno == EINTR) {
+			second--;
+			continue;
+		}
 		(void)clock_getcpuclockid(helper->pid, &clock);
 		(void)clock_gettime(clock, &now);
 		if (now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec && is_asleep(helper->pid))

@@ -49,6 +49,9 @@ struct names_helper *names_helper_create(const struct names_calls *calls);
 /* Accepts NULL. */
 void names_helper_destroy(struct names_helper *helper);
 
+/* How many helpers ended before they were told to, or could not be started: names may be missing. */
+uint32_t names_helper_ends(const struct names_helper *helper);
+
 /* See module_names(). Strings live as long as the helper. */
 size_t remote_names_find(struct names_helper *helper, struct remote_names *names, uint64_t address,
 			 struct module_frame frames_ret[LIMIT_INLINED_FRAMES]);
