@@ -276,6 +276,7 @@ struct pack {
 	bool held; /* `sample` is a dump that may be the last record of an incomplete recording */
 	size_t round_bytes;
 	const struct mmt_progress *progress; /* NULL: do not report progress */
+	struct stat named;		     /* of the input, before it is read */
 };
 
 /* Events of calls that may have a stack. */
@@ -522,7 +523,9 @@ static struct mmt_error *check_input(const struct pack *pack, const struct mmt_p
 		return NULL;
 	if (stat(options->input, &named) < 0)
 		return error_system(errno, "cannot stat it");
-	if (named.st_dev != status.st_dev || named.st_ino != status.st_ino)
+	/* Of a recording that was written to a pipe, an unnamed copy was read. */
+	if (named.st_dev != pack->named.st_dev || named.st_ino != pack->named.st_ino ||
+	    named.st_size != pack->named.st_size)
 		return error_create(MMT_ERROR_INVALID, "another file now has its name, and was not replaced");
 	return NULL;
 }
@@ -565,11 +568,10 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 {
 	const struct mmt_progress first = {.tell = report_first_pass, .context = pack};
 	struct mmt_error *error = NULL;
-	struct stat status;
 
 	/* A missing input, or one that is not a regular file, gets its own error when it is read. */
-	if (stat(options->input, &status) == 0 && S_ISREG(status.st_mode))
-		error = create_output(pack, options, (uint64_t)status.st_size);
+	if (stat(options->input, &pack->named) == 0 && S_ISREG(pack->named.st_mode))
+		error = create_output(pack, options, (uint64_t)pack->named.st_size);
 	else if (options->output)
 		error = create_output(pack, options, 0);
 	if (!error)

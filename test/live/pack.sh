@@ -247,6 +247,13 @@ rm synced
 "$MMTRACE" record -q --raw -o raw -- "$workloads/secret" --exit >/dev/null || fail "record --raw ended with status $?"
 [ "$("$find_bytes" raw 'S3cr3t#!')" -gt 20 ] || fail "record --raw does not keep stack memory"
 
+# What was written to a pipe is raw, and packed in its place.
+"$MMTRACE" record -q -o - -- "$workloads/secret" --exit 2>record.log >piped || fail "record -o -: $(cat record.log)"
+"$MMTRACE" pack -q piped || fail "pack of a recording from a pipe ended with status $?"
+[ "$("$find_bytes" piped 'S3cr3t#!')" = 0 ] || fail "pack left stack memory of a recording from a pipe"
+recording=piped report_json
+expect_true_report
+
 # If the process that reads names is killed, names could be lost for good: the raw recording stays.
 if command -v strace >/dev/null; then
 	cp raw killed
