@@ -216,7 +216,6 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 		row = ledger->accounts.items[allocation->account].row;
 		if (row == LEDGER_NO_ROW)
 			continue;
-		row = ledger->accounts.items[allocation->account].row;
 		error = add_allocation(grouping, allocation, row);
 		if (error)
 			return error;
