@@ -12,7 +12,7 @@
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)
 {
 	const char *input = arguments->input, *output = arguments->output;
-	struct mmt_pack_options options = {.input = input, .output = output};
+	struct mmt_pack_options options = {.input = input, .output = output, .confine = true};
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT], stacks[MMT_SIZE_TEXT], frames[MMT_SIZE_TEXT];
 	char unnamed[MMT_SIZE_TEXT];
 	struct mmt_pack_summary summary;

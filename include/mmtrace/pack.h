@@ -21,6 +21,9 @@ struct mmt_pack_options {
 	const char *input;		     /* recorded by mmtrace; may already be packed */
 	const char *output;		     /* NULL: replace the input */
 	const struct mmt_progress *progress; /* of both passes together; NULL: none */
+	/* Before it reads the recording and the programs, take rights from the calling thread, for good: see
+	 * mmt_pack(). For programs that end afterwards, because other threads keep theirs. */
+	bool confine;
 };
 
 struct mmt_pack_summary {
@@ -36,6 +39,10 @@ struct mmt_pack_summary {
  *
  * The function starts threads with all signals blocked; they end before it returns. It uses an unnamed temporary file
  * in /tmp with 8 bytes per event. The options must stay valid until it returns.
+ *
+ * With `confine`, this thread gains no privileges by executing programs, drops all capabilities but those for reading
+ * files and for writing the output, and writes files, where the kernel has Landlock (since 5.13), only below the
+ * directory of the output, /tmp and $TMPDIR (/var/tmp). With $DEBUGINFOD_URLS set, it may write as before.
  */
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Packs a recording: replays it to symbolize all stacks, then writes it again without stack dumps. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,12 @@
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
+#include "trace/read/pipe-input.h"
 #include "trace/read/recording-file.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/write/writer.h"
@@ -564,6 +567,14 @@ static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_
 	return error ? error : writer_check_room(pack->writer, input_bytes);
 }
 
+static void confine(const struct pack *pack)
+{
+	CLEANUP(close) int first = open(P_tmpdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(close) int second = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	confine_thread((const int[]){writer_directory(pack->writer), first, second}, 3);
+}
+
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
 {
 	const struct mmt_progress first = {.tell = report_first_pass, .context = pack};
@@ -574,6 +585,8 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 		error = create_output(pack, options, (uint64_t)pack->named.st_size);
 	else if (options->output)
 		error = create_output(pack, options, 0);
+	if (!error && options->confine && pack->writer)
+		confine(pack);
 	if (!error)
 		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	if (!error)

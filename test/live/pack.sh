@@ -254,10 +254,25 @@ rm synced
 recording=piped report_json
 expect_true_report
 
+# What others wrote is parsed without the right to write anywhere else.
+if command -v strace >/dev/null; then
+	cp raw confined
+	strace -f -o strace.log -e trace=landlock_restrict_self,capset,openat env -u DEBUGINFOD_URLS "$MMTRACE" pack -q confined ||
+		fail "pack ended with status $?"
+	parsed=$(sed -n "1,/\"${workloads//\//\\/}\/secret\"/p" strace.log)
+	grep -q 'capset(.*= 0$' <<<"$parsed" || fail "capabilities are kept: $(cat strace.log)"
+	if ! grep -q 'landlock_restrict_self(.*= 0$' <<<"$parsed"; then
+		[ -e /sys/kernel/security/landlock ] && fail "programs are read without Landlock: $(cat strace.log)"
+		echo "this kernel has no Landlock"
+	fi
+	! sed '1,/capset(/d' strace.log | grep -E 'O_WRONLY|O_RDWR|O_CREAT' |
+		grep -vE '"(/dev/null|/tmp|/proc/self/oom_score_adj|confined\.new[^"]*)"' || fail "pack writes elsewhere"
+fi
+
 # If the process that reads names is killed, names could be lost for good: the raw recording stays.
 if command -v strace >/dev/null; then
 	cp raw killed
-	strace -f -o strace.log -e trace=landlock_create_ruleset -e inject=landlock_create_ruleset:signal=KILL:when=1 \
+	strace -f -o strace.log -e trace=alarm -e inject=alarm:signal=KILL:when=1 \
 		env -u DEBUGINFOD_URLS "$MMTRACE" pack killed 2>pack.log
 	[ $? = 2 ] && grep -q 'names from ELF files ended early' pack.log || fail "pack without names: $(cat pack.log)"
 	cmp raw killed || fail "a raw recording was replaced by one without names"

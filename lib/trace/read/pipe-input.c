@@ -55,7 +55,7 @@ struct pipe_input {
 
 /* ---- unnamed files ---- */
 
-static const char *directory_for_files(void)
+const char *pipe_input_directory(void)
 {
 	const char *directory = getenv("TMPDIR");
 
@@ -64,7 +64,7 @@ static const char *directory_for_files(void)
 
 static struct mmt_error *keep_begin(const char *name, struct kept_bytes *kept)
 {
-	const char *directory = directory_for_files();
+	const char *directory = pipe_input_directory();
 	CLEANUP(free) char *path = NULL;
 
 	buffer_init(&kept->pending, 2 * WINDOW_BYTES);
@@ -104,7 +104,7 @@ static struct mmt_error *keep_flush(const char *name, struct kept_bytes *kept)
 		if (written < 0)
 			return error_system(errno,
 					    "%s: cannot store the recording in %s; set TMPDIR to another directory",
-					    name, directory_for_files());
+					    name, pipe_input_directory());
 		done += (size_t)written;
 	}
 	buffer_clear(&kept->pending);
@@ -436,7 +436,7 @@ static struct mmt_error *write_file(struct pipe_input *pipe)
 		error = keep_flush(pipe->name, &pipe->data);
 	if (!error && pwrite(pipe->data.fd, header, sizeof(header), 0) != sizeof(header))
 		error = error_system(errno, "%s: cannot store the recording in %s; set TMPDIR to another directory",
-				     pipe->name, directory_for_files());
+				     pipe->name, pipe_input_directory());
 	return error;
 }
 

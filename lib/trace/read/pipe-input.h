@@ -16,6 +16,9 @@
 /* A regular file, not parsed yet, with the content of the pipe. */
 bool pipe_input_is_pipe_format(int fd);
 
+/* Where the unnamed files are. */
+const char *pipe_input_directory(void);
+
 /* Reads all of `input` from its current position. *cut_ret: it ended in the middle of a record. `progress` may be NULL.
  * Every message begins with `name`. */
 struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_progress *progress, int *fd_ret,

@@ -437,6 +437,11 @@ struct mmt_error *writer_check_room(const struct writer *writer, uint64_t bytes)
 	return output_file_check_room(&writer->file, bytes);
 }
 
+int writer_directory(const struct writer *writer)
+{
+	return writer->file.directory;
+}
+
 struct mmt_error *writer_sync(struct writer *writer)
 {
 	return output_file_sync(&writer->file);

@@ -99,6 +99,9 @@ bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret);
 /* Returns an error if the file system has no room for so many bytes. */
 struct mmt_error *writer_check_room(const struct writer *writer, uint64_t bytes) MMT_MUST_CHECK;
 
+/* An O_PATH descriptor of the output's directory; the writer keeps it. */
+int writer_directory(const struct writer *writer);
+
 /* Makes what is written survive a crash of the machine. Call this after writer_finish(). */
 struct mmt_error *writer_sync(struct writer *writer) MMT_MUST_CHECK;
 
