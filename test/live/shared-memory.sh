@@ -52,6 +52,8 @@ END
 # record_step WORD: records until the workload prints it.
 record_step() {
 	start_recording --tree -p "$pid"
+	# The first sizes are read after the first snapshots.
+	wait_until "the first reading of Pss" recorder_waits
 	go_on_until "$1"
 	stop_recording
 	report_json
