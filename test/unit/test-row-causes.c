@@ -760,6 +760,46 @@ START_TEST(freed_stacks_show_lifetimes)
 }
 END_TEST
 
+/* One stack maps private memory once and frees it. Its shared memory is traffic that lives for long, which is no leak,
+ * nor does it hide a leak of private memory. */
+START_TEST(kinds_of_memory_have_their_own_lifetimes)
+{
+	const uint64_t caller = CODE + 1, shared = ADDRESS + 1000 * MEBIBYTE;
+	struct recording_builder *builder = start_recording(true);
+
+	allocate(builder, 0, 1, 0, 1, 1);
+	for (uint64_t i = 2; i < 60; i++) { /* in the order of their times */
+		if (_i)
+			builder_mmap_exit(builder, START + i * SECOND, PID, PID, ADDRESS + 2 * i * MEBIBYTE, MEBIBYTE,
+					  caller);
+		if (i >= 27)
+			builder_munmap_exit(builder, START + i * SECOND + 1, PID, PID, shared + 2 * (i - 25) * MEBIBYTE,
+					    MEBIBYTE);
+		if (!_i || i < 35) {
+			builder_mapping(builder, START + i * SECOND + 2, PID, PID,
+					&(struct event_mapping){.start = shared + 2 * i * MEBIBYTE,
+								.length = MEBIBYTE,
+								.protection = PROT_READ | PROT_WRITE,
+								.flags = MAP_SHARED,
+								.path = "/memfd:pool"});
+			builder_call(builder,
+				     &(struct builder_call){.call = CALL_MMAP,
+							    .time_ns = START + i * SECOND + 3,
+							    .pid = PID,
+							    .tid = PID,
+							    .result = (int64_t)(shared + 2 * i * MEBIBYTE),
+							    .arguments = {0, MEBIBYTE, PROT_READ | PROT_WRITE,
+									  MAP_SHARED | MAP_ANONYMOUS, -1ULL, 0},
+							    .callchain = &caller,
+							    .callchain_count = 1});
+		}
+	}
+	(void)end_recording(builder);
+	ck_assert_uint_eq(made->row_count, 1);
+	ck_assert_int_eq(mmt_row_leaks(made->rows[0].verdict), _i);
+}
+END_TEST
+
 /* The places, in turn, make `count` MiB of reserved memory accessible between two seconds. */
 static void make_accessible(struct recording_builder *builder, uint64_t bytes, unsigned places, unsigned count,
 			    unsigned from, unsigned to)
@@ -928,6 +968,7 @@ Suite *test_suite(void)
 	    inlining_makes_no_other_path, inlined_innermost_functions_make_no_other_path,
 	    functions_in_use_side_by_side_are_no_path, callers_of_a_heap_have_one_verdict, every_pattern_has_its_hint,
 	    mappings_leak_while_rss_is_level, freed_stacks_show_lifetimes, memory_made_accessible_throughout_is_a_leak);
+	tcase_add_loop_test(tcase, kinds_of_memory_have_their_own_lifetimes, 0, 2);
 	tcase_add_loop_test(tcase, limits_of_arenas_help_against_several, 0, 3);
 	tcase_add_loop_test(tcase, leak_beside_a_cache_has_one_verdict, 0, 2);
 	tcase_add_loop_test(tcase, rows_with_both_halves, 0, 3);

@@ -42,7 +42,7 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->rows);
 	vector_deinit(&ledger->trends);
 	vector_deinit(&ledger->freed_lifetimes);
-	map_deinit(&ledger->lifetimes_of_rows);
+	intern_deinit(&ledger->lifetime_keys);
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	lifetimes_deinit(&ledger->lifetimes);
@@ -231,17 +231,17 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 	allocation->early = place;
 }
 
-/* Find the histogram of the account's row and stack: there may be an account of each of very many processes. False: out
- * of memory. */
+/* Find the histogram of the account's row, stack and kind: there may be an account of each of very many processes.
+ * False: out of memory. */
 static COLD bool find_lifetimes(struct ledger *ledger, struct account *account)
 {
-	uint64_t key = (uint64_t)account->row << 32 | account->stack;
-	const uint64_t *place = map_get(&ledger->lifetimes_of_rows, key);
+	const uint32_t key[] = {account->row, account->stack, account->kind};
+	uint32_t place = intern_put(&ledger->lifetime_keys, key, sizeof(key));
 
-	if (!place && (!vector_append(&ledger->freed_lifetimes) ||
-		       !map_put(&ledger->lifetimes_of_rows, key, ledger->freed_lifetimes.count)))
+	if (place == INTERN_NONE ||
+	    (place == ledger->freed_lifetimes.count && !vector_append(&ledger->freed_lifetimes)))
 		return false;
-	account->lifetimes = place ? (uint32_t)*place : (uint32_t)ledger->freed_lifetimes.count;
+	account->lifetimes = place + 1;
 	return true;
 }
 

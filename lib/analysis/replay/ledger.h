@@ -157,8 +157,8 @@ struct ledger {
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by hash of the key */
 	VECTOR(struct row) rows;
 	VECTOR(struct row_trend) trends;		   /* by row number */
-	VECTOR(struct lifetime_histogram) freed_lifetimes; /* of the freed allocations of a stack in a row */
-	struct map lifetimes_of_rows;			   /* row << 32 | stack -> place plus 1 */
+	VECTOR(struct lifetime_histogram) freed_lifetimes; /* of what one stack mapped of one kind, in a row */
+	struct intern lifetime_keys;			   /* row, stack, kind; IDs are places in `freed_lifetimes` */
 	struct steps_of_rows steps;			   /* since from_ns, each every_ns long */
 	struct steps_of_rows reserved_steps;		   /* PROT_NONE bytes of the total: row LEDGER_ROW_TOTAL only */
 	struct lifetimes lifetimes;			   /* of released bytes; see ledger_end_lifetimes() */

@@ -99,7 +99,7 @@ static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t 
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		uint32_t lifetimes = ledger->accounts.items[i].lifetimes;
 
-		/* Accounts of one stack share them. */
+		/* Accounts of one stack and kind share them. */
 		if (sets[i] == VERDICT_NO_SET || !lifetimes || joined[lifetimes - 1])
 			continue;
 		if (!freed->of_sets[sets[i]]) {
