@@ -144,9 +144,10 @@ START_TEST(stored_bytes_are_limited)
 }
 END_TEST
 
-/* The same for code that does not compress: the earlier content stays. */
+/* The same for code that does not compress: the earlier content stays, as replaced code. */
 START_TEST(memory_is_limited)
 {
+	const struct jit_code_change *replaced;
 	size_t stored_bytes;
 
 	jit_store_deinit(&store);
@@ -164,6 +165,16 @@ START_TEST(memory_is_limited)
 	ck_assert(store.full);
 	ck_assert_uint_eq(stored(0, 99), 1);
 	ck_assert_uint_eq(stored(0, 100), 0);
+	replaced = &pages.items.items[0].replaced;
+	ck_assert_uint_eq(replaced->start, PAGE + 1); /* the first byte stays */
+	ck_assert_uint_eq(replaced->size, 99);
+	ck_assert_uint_eq(replaced->until_ns, JIT_PAGE_NEVER);
+	/* The same content again: now there is room. */
+	store.stored_bytes_max = 3 * PAGE;
+	ck_assert_ptr_null(jit_pages_put(&pages, &store, PAGE, page, 2500));
+	ck_assert_uint_eq(stored(0, 0), page[0]);
+	ck_assert_uint_eq(replaced->until_ns, 2000);
+	store.stored_bytes_max = 2 * PAGE;
 	put(PAGE, 3, 200, 3000);
 	ck_assert_uint_eq(stored(0, 199), 3);
 	ck_assert_uint_le(store.stored_bytes, 2 * PAGE);

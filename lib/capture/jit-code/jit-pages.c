@@ -132,8 +132,10 @@ struct mmt_error *jit_page_get(const struct jit_page *page, const struct jit_sto
 	return decompressor_feed(store->decompressor, page->bytes, page->size, plain);
 }
 
-/* Notes where new code replaced code. Writing into blank memory replaces none. */
-static void note_replaced(struct jit_page *page, size_t page_bytes, const uint8_t *known, const uint8_t *seen)
+/* Notes where new code replaced code, which was there until `until_ns`; if the new code is not stored, the stored bytes
+ * are never right again. Writing into blank memory replaces none. */
+static void note_replaced(struct jit_page *page, size_t page_bytes, const uint8_t *known, const uint8_t *seen,
+			  uint64_t until_ns)
 {
 	uint64_t start = page->replaced.size ? page->replaced.start : UINT64_MAX;
 	uint64_t end = page->replaced.size ? page->replaced.start + page->replaced.size : 0;
@@ -147,43 +149,44 @@ static void note_replaced(struct jit_page *page, size_t page_bytes, const uint8_
 		end = page->address + i >= end ? page->address + i + 1 : end;
 	}
 	if (count >= JIT_REPLACED_BYTES_MIN)
-		page->replaced = (struct jit_code_change){start, end - start, page->due_ns - page->again_ns};
+		page->replaced = (struct jit_code_change){start, end - start, until_ns};
 }
 
 static struct mmt_error *replace_bytes(const struct jit_pages *pages, struct jit_store *store, struct jit_page *page,
-				       const uint8_t *seen)
+				       const uint8_t *seen, bool *stored_ret)
 {
 	struct mmt_error *error;
 	struct buffer known;
-	bool stored;
 
 	buffer_init(&known, pages->page_bytes);
 	error = jit_page_get(page, store, &known);
 	if (!error)
-		error = store_bytes(pages, store, page, seen, &stored);
-	if (!error && stored)
-		note_replaced(page, pages->page_bytes, known.data, seen);
+		error = store_bytes(pages, store, page, seen, stored_ret);
+	if (!error)
+		note_replaced(page, pages->page_bytes, known.data, seen,
+			      *stored_ret ? page->due_ns - page->again_ns : JIT_PAGE_NEVER);
 	buffer_deinit(&known);
 	return error;
 }
 
-/* Stores the new content of a page. *changed_ret: it differs from the content read before. */
+/* Stores the new content of a page. *stored_ret: it differs from what was stored before, and there was room. */
 static struct mmt_error *take_bytes(const struct jit_pages *pages, struct jit_store *store, struct jit_page *page,
-				    const uint8_t *seen, bool *changed_ret)
+				    const uint8_t *seen, bool *stored_ret)
 {
+	struct mmt_error *error;
 	uint64_t checksum;
 
-	*changed_ret = false;
+	*stored_ret = false;
 	if (is_blank(seen, pages->page_bytes))
 		return NULL;
 	checksum = map_checksum(seen, pages->page_bytes);
-	if (!page->bytes) {
+	if (page->bytes && checksum == page->checksum)
+		return NULL;
+	error = page->bytes ? replace_bytes(pages, store, page, seen, stored_ret)
+			    : store_bytes(pages, store, page, seen, stored_ret);
+	if (*stored_ret)
 		page->checksum = checksum;
-		return store_bytes(pages, store, page, seen, changed_ret);
-	}
-	*changed_ret = checksum != page->checksum;
-	page->checksum = checksum;
-	return *changed_ret ? replace_bytes(pages, store, page, seen) : NULL;
+	return error;
 }
 
 struct mmt_error *jit_pages_put(struct jit_pages *pages, struct jit_store *store, uint64_t address, const uint8_t *seen,
@@ -192,7 +195,7 @@ struct mmt_error *jit_pages_put(struct jit_pages *pages, struct jit_store *store
 	const uint64_t *index = map_get(&pages->index_of_address, address);
 	struct jit_page *page = index ? &pages->items.items[*index] : NULL;
 	struct mmt_error *error;
-	bool changed;
+	bool stored;
 
 	if (!page) {
 		if (!map_put(&pages->index_of_address, address, pages->items.count))
@@ -204,8 +207,8 @@ struct mmt_error *jit_pages_put(struct jit_pages *pages, struct jit_store *store
 		}
 		*page = (struct jit_page){.address = address, .again_ns = JIT_PAGE_AGAIN_NS / 2};
 	}
-	error = take_bytes(pages, store, page, seen, &changed);
-	if (changed)
+	error = take_bytes(pages, store, page, seen, &stored);
+	if (stored)
 		page->again_ns = JIT_PAGE_AGAIN_NS;
 	else if (page->again_ns < JIT_PAGE_AGAIN_NS_MAX)
 		page->again_ns *= 2;

@@ -44,7 +44,7 @@ void jit_store_deinit(struct jit_store *store);
 
 struct jit_page {
 	uint64_t address;
-	uint64_t checksum; /* of the latest content other than a blank page */
+	uint64_t checksum; /* of the stored content */
 	uint8_t *bytes; /* compressed; NULL: not stored, because the page has always been blank or there is no room */
 	size_t size;
 	uint64_t due_ns, again_ns;
@@ -69,7 +69,7 @@ uint64_t jit_pages_due(const struct jit_pages *pages, uint64_t start, uint64_t e
 		       uint64_t *start_ret);
 
 /* Stores the content of a page read at `now_ns`. A blank page does not replace stored content. If the store is full,
- * the content is dropped. Error: out of memory. */
+ * the content is dropped, and the stored code that it replaced counts as replaced for ever. Error: out of memory. */
 struct mmt_error *jit_pages_put(struct jit_pages *pages, struct jit_store *store, uint64_t address, const uint8_t *page,
 				uint64_t now_ns) MMT_MUST_CHECK;
 
