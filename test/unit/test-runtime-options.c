@@ -161,6 +161,10 @@ START_TEST(options_of_node_and_python)
 	    {{TEXT("python3\0-Xperf\0-c\0x")}, {TEXT("PYTHONPERFSUPPORT=0")}, UINT64_MAX, UINT64_MAX, 1},
 	    {{TEXT("python3\0a.py\0-X\0perf")}, {TEXT("PYTHONPERFSUPPORT=yes")}, UINT64_MAX, UINT64_MAX, UINT64_MAX},
 	    {{TEXT("/usr/bin/python3\0a.py")}, {TEXT("PYTHONPERFSUPPORT=0")}, UINT64_MAX, UINT64_MAX, 0},
+	    {{TEXT("python3\0-W\0perf\0a.py")}, {TEXT("")}, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+	    {{TEXT("python3\0-W\0-Xperf\0a.py")}, {TEXT("")}, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+	    {{TEXT("python3\0-W\0-X\0perf\0a.py")}, {TEXT("")}, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+	    {{TEXT("node\0-r\0-r\0a.js\0--perf-basic-prof")}, {TEXT("")}, UINT64_MAX, UINT64_MAX, UINT64_MAX},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -125,18 +125,18 @@ static void scan_word(struct scan *scan, enum language language, const char *wor
 /* The arguments up to the main class or script, or what follows -jar, are the runtime's. */
 static void scan_arguments(struct scan *scan, enum language language, const char *arguments, size_t size)
 {
-	bool is_value = true; /* so is the program's name */
+	const char *option = ""; /* whose value the word is, or, of the program's name, none; NULL: it is no value */
 
 	for (size_t place = 0; place < size; place += strlen(arguments + place) + 1) {
-		const char *word = arguments + place;
+		const char *word = arguments + place, *of = option;
 
-		if (!is_value && *word != '-' && *word != '@')
+		if (!of && *word != '-' && *word != '@')
 			return;
-		if (!is_value || language == PYTHON)
+		if (!of || (language == PYTHON && !strcmp(of, "-X")))
 			scan_word(scan, language, word, strlen(word));
-		is_value = false;
-		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
-			is_value |= !strcmp(word, with_value[i]);
+		option = NULL;
+		for (size_t i = 0; !of && i < sizeof(with_value) / sizeof(*with_value); i++)
+			option = strcmp(word, with_value[i]) ? option : word;
 	}
 }
 
