@@ -323,7 +323,7 @@ struct mmt_part {
  */
 struct mmt_cause {
 	const char *name;	     /* of the innermost function of the program, with its module; NULL: see pattern */
-	enum mmt_pattern pattern;    /* MMT_PATTERN_NONE: see name */
+	enum mmt_pattern pattern;    /* that more than half of its bytes have */
 	enum mmt_class memory_class; /* of the first row, as is the file */
 	const char *file;
 	/* Of memory that malloc keeps, and of thread stacks: the function in whose calls most of it was mapped or made

@@ -13,6 +13,7 @@ java=(java -Xmx512m -XX:+UseSerialGC -cp "$directory")
 record_cause "${java[@]}" Grow direct
 expect_cause '-XX:MaxDirectMemorySize limits them'
 expect_json '[.groups[] | select(.pattern == "direct-buffer") | .unfreed_bytes] | add >= 64 * 1048576'
+expect_json '[.causes[] | select(.pattern == "direct-buffer") | .memory_bytes] | add >= 64 * 1048576'
 expect_no_cause 'heap of Java'
 # After following the hint.
 record_cause "${java[@]}" -XX:MaxDirectMemorySize=512k Grow direct

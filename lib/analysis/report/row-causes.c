@@ -25,6 +25,7 @@ struct causes {
 	struct mmt_cause *items;
 	size_t count;
 	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
+	uint64_t (*pattern_bytes)[MMT_PATTERN_KINDS];
 };
 
 /* Show a row that only reserved memory together with the row that committed most of it. */
@@ -49,11 +50,6 @@ static const struct mmt_row *find_cause_row(const struct causes *causes, const s
 	return &causes->rows[row->reserved_by - 1];
 }
 
-static char *function_of_row(const struct mmt_row *row)
-{
-	return rows_function_name(row->origin < row->frame_count ? row->frames[row->origin] : NULL);
-}
-
 /* NULL: out of memory. The caller frees it. */
 static char *name_function(const struct mmt_row *origin)
 {
@@ -61,13 +57,9 @@ static char *name_function(const struct mmt_row *origin)
 
 	if (mmt_pattern_is_by_design(origin->pattern))
 		return strdup(pattern);
-	return origin->lost ? strdup(LOST_NAME) : function_of_row(origin);
-}
-
-/* All interpreted functions have the same frame. */
-static bool has_name(const struct mmt_frame *frame)
-{
-	return frame->function && (frame->kind != MMT_FRAME_JIT || strcmp(frame->function, "Interpreter") != 0);
+	return origin->lost
+		   ? strdup(LOST_NAME)
+		   : rows_function_name(origin->origin < origin->frame_count ? origin->frames[origin->origin] : NULL);
 }
 
 static struct mmt_error *find_functions(struct causes *causes)
@@ -93,11 +85,10 @@ static uint32_t find_cause(struct causes *causes, size_t place)
 }
 
 /* Start a cause with its first row, which is the largest. */
-static struct mmt_error *start_cause(struct causes *causes, const struct mmt_row *row, struct arena *arena)
+static struct mmt_error *start_cause(struct causes *causes, size_t place, struct arena *arena)
 {
-	const struct mmt_row *origin = find_cause_row(causes, row);
+	const struct mmt_row *row = &causes->rows[place], *origin = find_cause_row(causes, row);
 	struct mmt_cause *cause = &causes->items[causes->count++];
-	CLEANUP(free) char *name = NULL;
 
 	*cause = (struct mmt_cause){.pattern =
 					mmt_pattern_is_by_design(origin->pattern) ? origin->pattern : MMT_PATTERN_NONE,
@@ -107,8 +98,7 @@ static struct mmt_error *start_cause(struct causes *causes, const struct mmt_row
 				    .first_ns = UINT64_MAX};
 	if (mmt_pattern_is_by_design(origin->pattern))
 		return NULL;
-	name = origin->lost ? strdup(LOST_NAME) : function_of_row(origin);
-	cause->name = name ? arena_string(arena, name) : NULL;
+	cause->name = arena_string(arena, intern_get(&causes->function_names, causes->functions[place], NULL));
 	return cause->name ? NULL : &error_no_memory;
 }
 
@@ -130,6 +120,7 @@ static void add_row(struct causes *causes, uint32_t number, const struct mmt_row
 	}
 	if (mmt_row_leaks(row->verdict))
 		figure_add(&causes->leaking_bytes[number], size);
+	figure_add(&causes->pattern_bytes[number][find_cause_row(causes, row)->pattern], size);
 	cause->leaks_together |= row->verdict == MMT_ROW_PART_OF_LEAK;
 	if (row->verdict && size >= causes->largest_bytes[number]) {
 		causes->largest_bytes[number] = size;
@@ -137,7 +128,8 @@ static void add_row(struct causes *causes, uint32_t number, const struct mmt_row
 	}
 }
 
-/* A leak decides unless it is a small part; otherwise the largest row with a verdict does. */
+/* A leak decides unless it is a small part; otherwise the largest row with a verdict does. The pattern is that of most
+ * bytes. */
 static void decide(struct causes *causes)
 {
 	for (size_t i = 0; i < causes->count; i++) {
@@ -151,6 +143,10 @@ static void decide(struct causes *causes)
 			    mmt_pattern_is_by_design(cause->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_LEAK;
 		else if (cause->verdict == MMT_ROW_MADE_EARLY && cause->unfreed_count >= VERDICT_COUNT)
 			cause->verdict = MMT_ROW_CACHE;
+		for (unsigned pattern = 1; pattern < MMT_PATTERN_KINDS; pattern++) {
+			if (causes->pattern_bytes[i][pattern] > size / 2)
+				cause->pattern = (enum mmt_pattern)pattern;
+		}
 		if (!cause->unfreed_count)
 			cause->first_ns = cause->last_ns = MMT_UNKNOWN;
 	}
@@ -171,7 +167,7 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 		if (causes->of_rows[i] == INTERN_NONE)
 			return &error_no_memory;
 		if (causes->of_rows[i] == causes->count)
-			error = start_cause(causes, row, arena);
+			error = start_cause(causes, i, arena);
 		if (error)
 			return error;
 		add_row(causes, causes->of_rows[i], row);
@@ -252,7 +248,7 @@ static size_t common_depth(const struct mmt_row *left, const struct mmt_row *rig
 		const struct mmt_frame *a = left->frames[left->origin + depth];
 		const struct mmt_frame *b = right->frames[right->origin + depth];
 
-		if (!has_name(a) || !has_name(b))
+		if (!identity_has_name(a) || !identity_has_name(b))
 			return SIZE_MAX;
 		if (strcmp(a->function, b->function) != 0)
 			break;
@@ -290,7 +286,7 @@ static const struct mmt_frame *find_caller(const struct causes *causes, const st
 	if (mmt_pattern_is_by_design(pattern) ? !names_caller(pattern) : !depth)
 		return NULL;
 	if (depth >= row->frame_count || row->origin + depth >= row->frame_count ||
-	    !has_name(row->frames[row->origin + depth]))
+	    !identity_has_name(row->frames[row->origin + depth]))
 		return NULL;
 	return row->frames[row->origin + depth];
 }
@@ -387,18 +383,20 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 	CLEANUP(free) uint64_t *leaking_bytes = calloc(count + 1, sizeof(*leaking_bytes));
 	CLEANUP(free) uint64_t *largest_bytes = calloc(count + 1, sizeof(*largest_bytes));
 	CLEANUP(free) uint32_t *functions = calloc(count + 1, sizeof(*functions));
+	CLEANUP(free) uint64_t(*pattern_bytes)[MMT_PATTERN_KINDS] = calloc(count + 1, sizeof(*pattern_bytes));
 	struct causes causes = {.report = report,
 				.rows = rows,
 				.of_rows = of_rows,
 				.items = arena_alloc(arena, count, sizeof(*causes.items)),
 				.functions = functions,
 				.leaking_bytes = leaking_bytes,
-				.largest_bytes = largest_bytes};
+				.largest_bytes = largest_bytes,
+				.pattern_bytes = pattern_bytes};
 	struct mmt_error *error;
 
 	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return NULL;
-	if (!of_rows || !leaking_bytes || !largest_bytes || !causes.items || !functions)
+	if (!of_rows || !leaking_bytes || !largest_bytes || !causes.items || !functions || !pattern_bytes)
 		return &error_no_memory;
 	join_halves(rows, count);
 	error = build_id_paths_init(&causes.build_ids, report) ? find_causes(&causes, arena) : &error_no_memory;

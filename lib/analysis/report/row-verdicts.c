@@ -334,6 +334,8 @@ static struct mmt_error *find_leaks(const struct judging *judging, uint8_t *leak
 struct leaking {
 	bool is[LEAK_TOGETHER + 1];
 	double bytes[LEAK_TOGETHER + 1];
+	double unkept_bytes; /* of both: what no allocator or runtime keeps by design */
+	bool is_unkept;	     /* these are enough for a leak */
 };
 
 /* A row leaks if enough of its memory does. Memory that an allocator keeps is no leak of another row. */
@@ -345,14 +347,16 @@ static void add_leaks(const struct judging *judging, const struct account_memory
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		struct leaking *of_row = &leaking[account->row - 1];
-		bool counts;
+		bool is_by_design, counts;
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
-		counts = !mmt_pattern_is_by_design(rows_pattern(judging->rows, account)) ||
-			 mmt_pattern_is_by_design(rows[account->row - 1].pattern);
+		is_by_design = mmt_pattern_is_by_design(rows_pattern(judging->rows, account));
+		counts = !is_by_design || mmt_pattern_is_by_design(rows[account->row - 1].pattern);
 		of_row->is[counts ? leaks[i] : LEAK_NONE] = true;
 		of_row->bytes[counts ? leaks[i] : LEAK_NONE] += (double)memory[i].committed_bytes;
+		if (leaks[i] && !is_by_design)
+			of_row->unkept_bytes += (double)memory[i].committed_bytes;
 	}
 	for (size_t i = 0; i < judging->rows->items.count; i++) {
 		const double *bytes = leaking[i].bytes, alone = bytes[LEAK_ALONE],
@@ -364,15 +368,16 @@ static void add_leaks(const struct judging *judging, const struct account_memory
 			rows[i].verdict = MMT_ROW_LEAK;
 		else if (leaking[i].is[LEAK_TOGETHER] && together >= least && is_open(verdict))
 			rows[i].verdict = rows[i].name ? MMT_ROW_LEAK : MMT_ROW_PART_OF_LEAK;
+		leaking[i].is_unkept = leaking[i].unkept_bytes > 0 && leaking[i].unkept_bytes >= least;
 		if (rows[i].verdict != verdict)
 			rows[i].advised_ns = rows[i].outlived_count = rows[i].outlived_ns = 0;
 	}
 }
 
 /* Tell the words of a row from those of its memory. */
-static void name_verdict(const struct mmt_report *report, struct mmt_row *row)
+static void name_verdict(const struct mmt_report *report, const struct leaking *leaking, struct mmt_row *row)
 {
-	if (mmt_row_leaks(row->verdict) && mmt_pattern_is_by_design(row->pattern))
+	if (mmt_row_leaks(row->verdict) && mmt_pattern_is_by_design(row->pattern) && !leaking->is_unkept)
 		row->verdict = MMT_ROW_KEEPS_GROWING;
 	else if (row->verdict == MMT_ROW_CACHE && row->unfreed_count < VERDICT_COUNT)
 		row->verdict = MMT_ROW_MADE_EARLY;
@@ -442,7 +447,8 @@ static struct mmt_error *judge_rows(const struct judging *judging, const uint32_
 		rows[i].outlived_count = judgements[i].outlived_count;
 		rows[i].outlived_ns = judgements[i].outlived_ns;
 		*open_ret |= survivors_length(&judging->window) >= VERDICT_SPAN_NS &&
-			     (is_open(rows[i].verdict) || rows[i].verdict == MMT_ROW_TRAFFIC);
+			     (is_open(rows[i].verdict) || rows[i].verdict == MMT_ROW_TRAFFIC ||
+			      (rows[i].verdict == MMT_ROW_LEAK && mmt_pattern_is_by_design(rows[i].pattern)));
 	}
 	return error;
 }
@@ -469,7 +475,7 @@ struct mmt_error *row_verdicts_add(const struct ledger *ledger, struct rows *row
 	if (!error && open)
 		add_leaks(&judging, memory, leaks, leaking, figures);
 	for (size_t i = 0; i < rows->items.count; i++)
-		name_verdict(report, &figures[i]);
+		name_verdict(report, &leaking[i], &figures[i]);
 	add_survivor_trends(&judging, figures);
 	return error ? error : add_committed_trends(&judging, row_of_accounts, arena, figures);
 }

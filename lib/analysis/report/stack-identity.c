@@ -196,6 +196,11 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 	return add_number(add_text(sum, module, strlen(module)), place_of(true, frame));
 }
 
+bool identity_has_name(const struct mmt_frame *frame)
+{
+	return frame->function && (frame->kind != MMT_FRAME_JIT || strcmp(frame->function, "Interpreter") != 0);
+}
+
 uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame)
 {
 	return add_frame(0, paths, frame);

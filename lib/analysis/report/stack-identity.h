@@ -55,6 +55,9 @@ uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames
 /* The function's name without what differs between builds; it begins where the name does. */
 size_t identity_name_length(const struct mmt_frame *frame);
 
+/* All interpreted functions have the same frame. */
+bool identity_has_name(const struct mmt_frame *frame);
+
 /* A number that a frame has in every recording. */
 uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame);
 

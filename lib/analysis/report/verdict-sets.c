@@ -52,12 +52,6 @@ struct uses {
 	struct map first_nodes; /* key -> place plus 1 */
 };
 
-/* All interpreted functions have the same frame. */
-static bool has_name(const struct mmt_frame *frame)
-{
-	return frame->function && (frame->kind != MMT_FRAME_JIT || strcmp(frame->function, "Interpreter") != 0);
-}
-
 static uint64_t join(uint64_t first, uint64_t second)
 {
 	return map_checksum((uint64_t[]){first, second}, 2 * sizeof(uint64_t));
@@ -88,7 +82,7 @@ static bool list_names(struct uses *uses, size_t origin, struct use *use)
 	for (size_t i = origin; i < count && use->has_path; i++) {
 		bool jit = frames[i]->kind == MMT_FRAME_JIT;
 
-		if ((jit && !has_name(frames[i])) || mmt_frame_is_runtime(frames[i])) {
+		if ((jit && !identity_has_name(frames[i])) || mmt_frame_is_runtime(frames[i])) {
 			inlinable &= i > origin;
 			continue;
 		}
