@@ -226,6 +226,40 @@ START_TEST(ended_processes_hide_none_that_grows)
 }
 END_TEST
 
+/* A process leaks, unmaps everything and ends. The last reading is before that, or shows it; or the process lives on.
+ */
+START_TEST(end_of_a_process_hides_no_growth)
+{
+	const uint64_t start = 1ull << 40, end_ns = time_of(READINGS - 1);
+	struct recording_builder *builder = begin(1);
+	struct mmt_report *report;
+
+	for (unsigned i = 0; i < READINGS - 1; i++) {
+		builder_mmap_exit(builder, time_of(i) - 1, PARENT, PARENT, start + 2 * i * MEBIBYTE, MEBIBYTE, 1);
+		put_size(builder, i, PARENT, &(struct size){.resident = (20 + i) * MEBIBYTE});
+		builder_round(builder);
+	}
+	for (unsigned i = 0; i < READINGS - 1; i++)
+		builder_munmap_exit(builder, end_ns - SECOND_NS / 2 + i, PARENT, PARENT, start + 2 * i * MEBIBYTE,
+				    MEBIBYTE);
+	if (_i)
+		put_size(builder, READINGS - 1, PARENT, &(struct size){.resident = 19 * MEBIBYTE});
+	if (_i < 2)
+		builder_exit(builder, end_ns + 1, PARENT, PARENT);
+	report = finish(builder);
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), _i < 2 ? "growing" : "too-short");
+	if (_i < 2) {
+		ck_assert_int_eq(mmt_growth_change(&report->growth), 78 * (int64_t)MEBIBYTE);
+		expect_text(report,
+			    "79.00 MiB were unmapped in the last 2.0 s, before the process ended: `mmtrace report "
+			    "--to 78.9");
+	} else {
+		expect_no_text(report, "were unmapped in the last");
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A server forks a process for each request, which has what the server has and 4 MiB. */
 START_TEST(processes_for_each_request_are_no_growth)
 {
@@ -692,5 +726,6 @@ Suite *test_suite(void)
 			brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
 			plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back,
 			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent, parts_are_of_private_pages);
+	tcase_add_loop_test(tests, end_of_a_process_hides_no_growth, 0, 3);
 	return suite;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/verdict-rules.h"
 #include "base/cleanup.h"
 #include "base/saturating-sum.h"
 
@@ -263,33 +264,29 @@ static void choose_measure(struct judgement *judgement)
 	judgement->complete_only = complete >= PSS_READINGS_MIN;
 }
 
-/* What other processes did to the figure of one or several processes, by ending or starting to share their memory. */
-struct outside {
-	double bytes;
-};
-
 /*
- * Find out how much of a change is the doing of others. What rises after it fell because of others, as the private
- * memory of a process does while it has a child, comes back to what it was.
+ * Find out how much of a change of one or several processes is the doing of others, which ended or started to share
+ * their memory. What rises after it fell because of others, as the private memory of a process does while it has a
+ * child, comes back to what it was.
  */
-static void note_outside(struct outside *outside, double change, double gained, double lost, double floor)
+static void note_outside(double *outside_bytes, double change, double gained, double lost, double floor)
 {
 	double excess;
 
-	if (change > 0 && outside->bytes < 0) {
-		double back = change < -outside->bytes ? change : -outside->bytes;
+	if (change > 0 && *outside_bytes < 0) {
+		double back = change < -*outside_bytes ? change : -*outside_bytes;
 
-		outside->bytes += back;
+		*outside_bytes += back;
 		change -= back;
 	}
 	excess = change > gained ? change - gained : change < -lost ? change + lost : 0;
 	if (excess > floor || excess < -floor)
-		outside->bytes += excess;
+		*outside_bytes += excess;
 }
 
 /* Make the series that is judged: without what others did, so that its end is the size at the end. Returns the number
  * of its readings. */
-static size_t make_series(struct judgement *judgement, struct outside *outside)
+static size_t make_series(struct judgement *judgement, double *outside_bytes)
 {
 	double gained = 0, lost = 0, before = 0;
 	double *removed = calloc(judgement->count, sizeof(*removed));
@@ -306,19 +303,19 @@ static size_t make_series(struct judgement *judgement, struct outside *outside)
 			double now = sum->pss + sum->swap_pss, floor = now / OUTSIDE_SHARE;
 
 			if (before > 0)
-				note_outside(outside, now - before, gained, lost,
+				note_outside(outside_bytes, now - before, gained, lost,
 					     floor > OUTSIDE_BYTES_MIN ? floor : OUTSIDE_BYTES_MIN);
 			before = now;
 			gained = lost = 0;
 		}
-		removed[count] = outside->bytes;
+		removed[count] = *outside_bytes;
 		judgement->series[count++] = (struct mmt_resident_reading){
 		    .time_ns = judgement->memory->readings.items[judgement->first + i].time_ns,
 		    .resident_bytes = to_bytes(judgement->by_pss ? sum->pss : sum->resident),
 		    .swapped_bytes = to_bytes(judgement->by_pss ? sum->swap_pss : sum->swapped)};
 	}
 	for (size_t i = 0; i < count; i++) {
-		double bytes = (double)judgement->series[i].resident_bytes + outside->bytes - removed[i];
+		double bytes = (double)judgement->series[i].resident_bytes + *outside_bytes - removed[i];
 
 		judgement->series[i].resident_bytes = to_bytes(bytes);
 	}
@@ -331,7 +328,7 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 {
 	const struct memory_point *points = readings->points.items, *last = NULL;
 	bool by_pss = judgement->by_pss && readings->has_pss;
-	struct outside outside = {0};
+	double outside_bytes = 0;
 	size_t count = 0;
 
 	for (size_t i = 0; i < readings->points.count; i++) {
@@ -341,11 +338,12 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 			continue;
 		if (by_pss) {
 			if (last && points[i].has_pss)
-				note_outside(&outside, (double)points[i].private_bytes - (double)last->private_bytes,
+				note_outside(&outside_bytes,
+					     (double)points[i].private_bytes - (double)last->private_bytes,
 					     (double)points[i].gained_bytes - (double)last->gained_bytes,
 					     (double)points[i].lost_bytes - (double)last->lost_bytes, 0);
 			last = points[i].has_pss ? &points[i] : last;
-			bytes = (double)points[i].private_bytes - outside.bytes;
+			bytes = (double)points[i].private_bytes - outside_bytes;
 		}
 		judgement->series[count++] = (struct mmt_resident_reading){
 		    .time_ns = judgement->memory->readings.items[points[i].reading].time_ns,
@@ -449,17 +447,17 @@ static bool publish_series(const struct judgement *judgement, size_t count, stru
 static struct mmt_error *judge_all(struct judgement *judgement, struct arena *arena, struct mmt_report *report)
 {
 	struct mmt_growth *growth = &report->growth;
-	struct outside outside = {0};
+	double outside_bytes = 0;
 	struct mmt_growth of_all = *growth;
 	size_t count;
 
 	choose_measure(judgement);
-	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside) : 0;
+	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes) : 0;
 	if (count) {
 		if (!publish_series(judgement, count, arena, report))
 			return &error_no_memory;
 		*growth = mmt_growth_judge(judgement->series, count);
-		growth->start_pss_bytes = to_bytes((double)growth->start_bytes - outside.bytes);
+		growth->start_pss_bytes = to_bytes((double)growth->start_bytes - outside_bytes);
 		growth->end_pss_bytes = growth->end_bytes;
 		growth->peak_pss_bytes = growth->peak_bytes;
 		growth->start_bytes = to_bytes(judgement->sums[0].resident);
@@ -472,11 +470,39 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct arena *ar
 		growth->start_private_bytes = to_bytes(judgement->sums[0].alone);
 		growth->end_private_bytes = to_bytes(judgement->sums[judgement->count - 1].alone);
 		growth->sharers = judgement->sums[judgement->count - 1].processes;
-		growth->outside_bytes = (int64_t)outside.bytes;
+		growth->outside_bytes = (int64_t)outside_bytes;
 	}
 	growth->pss_missing = judgement->unread;
 	judge_processes(judgement, growth);
 	return NULL;
+}
+
+/*
+ * Processes that end by themselves may give back what they kept in their last moments. If most of a rise is gone by
+ * then, and the readings before show growth, only these count. Return their number.
+ */
+static size_t count_before_end(const struct replay *replay, const struct rows *rows, const struct mmt_report *report)
+{
+	const struct mmt_resident_reading *readings = report->resident_readings;
+	size_t count = report->resident_reading_count, last = 0;
+	double fall, rise;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (rows_selects(rows, process) && !process->ended)
+			return count;
+	}
+	for (size_t i = 0; i < count; i++)
+		last = readings[i].resident_bytes >= readings[last].resident_bytes ? i : last;
+	if (!count || readings[count - 1].time_ns - readings[last].time_ns >
+			  (readings[last].time_ns - readings[0].time_ns) / VERDICT_PARTS)
+		return count;
+	rise = (double)readings[last].resident_bytes - (double)readings[0].resident_bytes;
+	fall = (double)readings[last].resident_bytes - (double)readings[count - 1].resident_bytes;
+	return fall > VERDICT_HALF * rise && mmt_growth_judge(readings, last + 1).verdict == MMT_VERDICT_GROWING
+		   ? last + 1
+		   : count;
 }
 
 struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, struct arena *arena,
@@ -484,9 +510,10 @@ struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, s
 {
 	struct memory_readings *memory = &replay->notes.memory;
 	struct judgement judgement = {.replay = replay, .rows = rows, .memory = memory};
+	size_t count = count_before_end(replay, rows, report);
 	struct mmt_error *error;
 
-	report->growth = mmt_growth_judge(report->resident_readings, report->resident_reading_count);
+	report->growth = mmt_growth_judge(report->resident_readings, count);
 	judgement.first = memory_readings_first(memory, report->from_ns);
 	judgement.count = memory->readings.count - judgement.first;
 	/* With more processes than memory_readings keeps apart, only their sum is known. */
@@ -497,6 +524,7 @@ struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, s
 	judgement.sums = calloc(judgement.count, sizeof(*judgement.sums));
 	judgement.series = calloc(judgement.count, sizeof(*judgement.series));
 	error = judgement.sums && judgement.series ? sum_up(&judgement) : &error_no_memory;
+	judgement.count = count; /* sums of all readings were made above */
 	if (!error && judgement.processes > 1)
 		error = judge_all(&judgement, arena, report);
 	free(judgement.sums);

@@ -501,6 +501,31 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
 }
 
+#define LAST_MOMENTS_SHARE 16 /* of the window */
+
+/* The rows below do not have what programs that grew unmapped in their last moments. */
+static void put_unmapped_at_end(struct text *text, const struct mmt_report *report)
+{
+	uint64_t unmapped = report->peak_bytes > report->unfreed_bytes ? report->peak_bytes - report->unfreed_bytes : 0;
+	uint64_t peak_ms = since(report->peak_ns, report->start_ns) / 1000000;
+	char sentence[2 * MMT_SIZE_TEXT + 192];
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (!report->processes[i].ended)
+			return;
+	}
+	if (report->growth.verdict != MMT_VERDICT_GROWING ||
+	    since(report->to_ns, report->peak_ns) > since(report->to_ns, report->from_ns) / LAST_MOMENTS_SHARE ||
+	    (double)unmapped <= (double)mmt_growth_change(&report->growth) / 2)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "  %s were unmapped in the last %s, before %s ended: `mmtrace report --to %" PRIu64 ".%03" PRIu64
+		 "s` shows what was mapped before.",
+		 text_bytes(text, unmapped), text_duration(text, since(report->to_ns, report->peak_ns)),
+		 text_plural(report->process_count, "the process", "the processes"), peak_ms / 1000, peak_ms % 1000);
+	text_put_sentence(text, TEXT_STRONG, sentence, INDENT);
+}
+
 bool text_growth_is_of_all(const struct mmt_report *report)
 {
 	return !report->windowed && !report->options.classes && !selection_has_patterns(report) &&
@@ -781,6 +806,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	text->indent = INDENT;
 	put_headline(text, report);
 	put_verdict(text, report);
+	put_unmapped_at_end(text, report);
 	text_put_measure(text, report);
 	put_control_group(text, report);
 	text_put_shares(text, report);
