@@ -231,11 +231,11 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 	allocation->early = place;
 }
 
-/* Find the histogram of the account's row, stack and kind: there may be an account of each of very many processes.
+/* Find the histogram of the account's row, stack and pattern: there may be an account of each of very many processes.
  * False: out of memory. */
 static COLD bool find_lifetimes(struct ledger *ledger, struct account *account)
 {
-	const uint32_t key[] = {account->row, account->stack, account->kind};
+	const uint32_t key[] = {account->row, account->stack, account->pattern};
 	uint32_t place = intern_put(&ledger->lifetime_keys, key, sizeof(key));
 
 	if (place == INTERN_NONE ||
@@ -585,7 +585,7 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 
 	account->row = ONLY_ROW;
 	if (options->find_row)
-		error = options->find_row(options->context, account, &account->row);
+		error = options->find_row(options->context, account);
 	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
 		if (!vector_append(&ledger->trends) || !vector_append(&ledger->rows))
 			return &error_no_memory;

@@ -68,6 +68,7 @@ struct account {
 	uint32_t kind;
 	uint32_t thread;		       /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
 	uint32_t row;			       /* LEDGER_NO_ROW: excluded by a filter */
+	uint32_t pattern;		       /* enum mmt_pattern, from the stack and the kind */
 	uint32_t commit;		       /* its own commit number; COMMIT_NONE: not requested yet */
 	uint32_t trend;			       /* place in `commit_trends` plus 1; 0: none */
 	uint32_t lifetimes;		       /* place in `freed_lifetimes` plus 1; 0: none was freed */
@@ -140,8 +141,8 @@ struct ledger_options {
 	uint64_t every_ns;	 /* 0: do not keep `steps` */
 	uint32_t lifetime_steps; /* see lifetimes_init() */
 	bool by_thread;		 /* each thread has its own accounts */
-	/* Returns the row of a new account, from 1; LEDGER_NO_ROW excludes it. NULL: all accounts are row 1. */
-	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
+	/* Sets row, from 1 (LEDGER_NO_ROW excludes it), and pattern of a new account. NULL: all accounts are row 1. */
+	struct mmt_error *(*find_row)(void *context, struct account *account);
 	void *context;
 };
 
@@ -157,8 +158,8 @@ struct ledger {
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by hash of the key */
 	VECTOR(struct row) rows;
 	VECTOR(struct row_trend) trends;		   /* by row number */
-	VECTOR(struct lifetime_histogram) freed_lifetimes; /* of what one stack mapped of one kind, in a row */
-	struct intern lifetime_keys;			   /* row, stack, kind; IDs are places in `freed_lifetimes` */
+	VECTOR(struct lifetime_histogram) freed_lifetimes; /* of what one stack has of one pattern, in a row */
+	struct intern lifetime_keys;			   /* row, stack, pattern; IDs: places of these */
 	struct steps_of_rows steps;			   /* since from_ns, each every_ns long */
 	struct steps_of_rows reserved_steps;		   /* PROT_NONE bytes of the total: row LEDGER_ROW_TOTAL only */
 	struct lifetimes lifetimes;			   /* of released bytes; see ledger_end_lifetimes() */

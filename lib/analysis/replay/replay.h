@@ -65,7 +65,7 @@ struct replay_options {
 	const struct mmt_report_options *report; /* input, window, demangling */
 	const struct reader *recording;		 /* read this recording from its start; NULL: open the input */
 	/* See struct ledger_options; may be NULL. Called during the pass. */
-	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
+	struct mmt_error *(*find_row)(void *context, struct account *account);
 	void *context;
 	bool by_thread; /* see struct ledger_options */
 };

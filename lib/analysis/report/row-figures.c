@@ -516,7 +516,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
-	CLEANUP(free) struct arena_bytes *arenas = row_kinds_arenas(grouping->replay, grouping->rows);
+	CLEANUP(free) struct arena_bytes *arenas = row_kinds_arenas(grouping->replay);
 
 	if (!bytes || !arenas)
 		return &error_no_memory;
@@ -524,8 +524,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 		const struct account *account = &ledger->accounts.items[i];
 
 		if (account->row != LEDGER_NO_ROW)
-			bytes[account->row - 1][rows_pattern(grouping->rows, account)] +=
-			    grouping->sums.accounts[i].committed_bytes;
+			bytes[account->row - 1][account->pattern] += grouping->sums.accounts[i].committed_bytes;
 	}
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_row *row = &grouping->figures[i];

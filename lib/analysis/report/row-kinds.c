@@ -80,8 +80,7 @@ struct mmt_error *row_kinds_add(const struct ledger *ledger, const struct rows *
 #define ONE_ARENA_PERCENT 75
 #define ARENAS_ADVISED 2
 
-static bool measure_arenas(const struct replay *replay, const struct rows *rows, const struct process *process,
-			   struct arena_bytes *bytes_ret)
+static bool measure_arenas(const struct replay *replay, const struct process *process, struct arena_bytes *bytes_ret)
 {
 	struct map threads = {0}; /* -> bytes */
 	const struct space_interval *interval;
@@ -93,7 +92,7 @@ static bool measure_arenas(const struct replay *replay, const struct rows *rows,
 		const struct account *owner = process_totals_owner(replay, interval);
 		bool is_used = interval->attributes.noreserve && interval->attributes.protection;
 
-		if (is_used && owner && rows_pattern(rows, owner) == MMT_PATTERN_ARENA)
+		if (is_used && owner && owner->pattern == MMT_PATTERN_ARENA)
 			ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
 				     interval->end - interval->start);
 	}
@@ -105,7 +104,7 @@ static bool measure_arenas(const struct replay *replay, const struct rows *rows,
 	return ok;
 }
 
-struct arena_bytes *row_kinds_arenas(const struct replay *replay, const struct rows *rows)
+struct arena_bytes *row_kinds_arenas(const struct replay *replay)
 {
 	size_t count = processes_count(replay->processes);
 	struct arena_bytes *bytes = calloc(count + 1, sizeof(*bytes));
@@ -113,7 +112,7 @@ struct arena_bytes *row_kinds_arenas(const struct replay *replay, const struct r
 	for (size_t i = 0; bytes && i < count; i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 
-		if (!process->borrows_space && !measure_arenas(replay, rows, process, &bytes[i])) {
+		if (!process->borrows_space && !measure_arenas(replay, process, &bytes[i])) {
 			free(bytes);
 			bytes = NULL;
 		}

@@ -99,7 +99,7 @@ static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t 
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		uint32_t lifetimes = ledger->accounts.items[i].lifetimes;
 
-		/* Accounts of one stack and kind share them. */
+		/* Accounts of one stack and pattern share them. */
 		if (sets[i] == VERDICT_NO_SET || !lifetimes || joined[lifetimes - 1])
 			continue;
 		if (!freed->of_sets[sets[i]]) {
@@ -351,7 +351,7 @@ static void add_leaks(const struct judging *judging, const struct account_memory
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
-		is_by_design = mmt_pattern_is_by_design(rows_pattern(judging->rows, account));
+		is_by_design = mmt_pattern_is_by_design(account->pattern);
 		counts = !is_by_design || mmt_pattern_is_by_design(rows[account->row - 1].pattern);
 		of_row->is[counts ? leaks[i] : LEAK_NONE] = true;
 		of_row->bytes[counts ? leaks[i] : LEAK_NONE] += (double)memory[i].committed_bytes;

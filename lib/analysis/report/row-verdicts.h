@@ -75,7 +75,7 @@ struct arena_bytes {
 };
 
 /* By index of the process; the caller frees them. NULL: out of memory. */
-struct arena_bytes *row_kinds_arenas(const struct replay *replay, const struct rows *rows);
+struct arena_bytes *row_kinds_arenas(const struct replay *replay);
 
 /* What is known of the arenas of the row's processes. */
 enum arena_use row_kinds_arena_use(const struct replay *replay, const struct arena_bytes *bytes,

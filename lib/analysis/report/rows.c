@@ -12,7 +12,6 @@
 #define FACT_MASK 0xff
 #define FACT_END_SHIFT 8
 #define FACT_DOUBTFUL_SHIFT 16
-#define FACT_PATTERN_SHIFT 24
 
 struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
@@ -455,7 +454,7 @@ static bool needs_whole_stack(const struct rows *rows)
 	return rows->options->hide_count && (is_by(rows, MMT_BY_FUNCTION) || is_by(rows, MMT_BY_MODULE));
 }
 
-struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret)
+struct mmt_error *rows_find(void *context, struct account *account)
 {
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
@@ -472,20 +471,20 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	stack.hidden_frame_count = hide_frames(rows);
 	if (!map_put(&rows->facts, fact_key(account),
 		     (uint64_t)resolver_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
-			 (uint64_t)stack.pattern << FACT_PATTERN_SHIFT | (uint64_t)stack.stack_end << FACT_END_SHIFT |
-			 memory_class))
+			 (uint64_t)stack.stack_end << FACT_END_SHIFT | memory_class))
 		return &error_no_memory;
-	*row_ret = LEDGER_NO_ROW;
+	account->pattern = stack.pattern;
+	account->row = LEDGER_NO_ROW;
 	if (!wanted)
 		return NULL;
 	if (is_pair(rows))
-		error = find_pair(rows, account, memory_class, row_ret);
+		error = find_pair(rows, account, memory_class, &account->row);
 	else if (are_stacks(rows) || rows->options->by == MMT_BY_PROCESS)
-		error = find_numbered_row(rows, account, &stack, row_ret);
+		error = find_numbered_row(rows, account, &stack, &account->row);
 	else
-		error = find_named_row(rows, account, memory_class, row_ret);
+		error = find_named_row(rows, account, memory_class, &account->row);
 	if (!error)
-		++*row_ret;
+		account->row++;
 	return error;
 }
 
@@ -508,13 +507,6 @@ bool rows_stack_is_doubtful(const struct rows *rows, const struct account *accou
 	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
 
 	return fact && *fact >> FACT_DOUBTFUL_SHIFT & 1;
-}
-
-enum mmt_pattern rows_pattern(const struct rows *rows, const struct account *account)
-{
-	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
-
-	return fact ? (enum mmt_pattern)(*fact >> FACT_PATTERN_SHIFT) : MMT_PATTERN_NONE;
 }
 
 const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval)

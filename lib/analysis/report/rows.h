@@ -85,12 +85,11 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 char *rows_function_name(const struct mmt_frame *origin);
 
 /* For the ledger; `context` is the rows. */
-struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret) MMT_MUST_CHECK;
+struct mmt_error *rows_find(void *context, struct account *account) MMT_MUST_CHECK;
 
 /* The class of an account's memory, taking its stack into account. */
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
-enum mmt_pattern rows_pattern(const struct rows *rows, const struct account *account);
 bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
 
 /* The account that committed the interval, if that is not the one that mapped it. */

@@ -129,7 +129,7 @@ static struct mmt_error *describe_use(struct uses *uses, uint32_t scope, enum mm
 /* Find what the account's stack has of its pattern. *use_ret: place in `items`. */
 static struct mmt_error *find_use(struct uses *uses, const struct account *account, uint32_t *use_ret)
 {
-	enum mmt_pattern pattern = rows_pattern(uses->rows, account);
+	enum mmt_pattern pattern = account->pattern;
 	bool lost = account->stack == uses->rows->lost_stack;
 	uint32_t scope = scope_of(uses->rows, account), identity;
 	const uint32_t key[] = {scope, account->stack, pattern};
