@@ -37,7 +37,7 @@ forbid 'printf|puts|putchar|vprintf|perror|warn|warnx|error|err|errx' 'the libra
 forbid 'exit|abort|assert|quick_exit' 'the library never ends the process' "$in_library"
 
 # Only a child process that the library created may exit.
-forbid '_exit|_Exit' 'the library never ends the process' "$(grep -v '^lib/\(capture/process/command\|capture/procfs/blocking-calls\|capture/procfs/helper-process\|capture/runtimes/ask-runtime\|code/names/names-helper\)\.c:' <<<"$in_library")"
+forbid '_exit|_Exit' 'the library never ends the process' "$(grep -v '^lib/\(capture/process/command\|capture/procfs/blocking-calls\|base/helper-process\|capture/runtimes/ask-runtime\|code/names/names-helper\)\.c:' <<<"$in_library")"
 
 found=$(grep -nE '\b(stdout|stderr)\b' "${library[@]}" | grep -vE ':[[:space:]]*(/?\*|//)')
 if [[ -n $found ]]; then

@@ -140,14 +140,14 @@ static bool is_silent(uint64_t place)
 /* The user has stopped the recording, so this test need not wait for the usual deadlines. */
 START_TEST(silence_is_survived)
 {
-	pid_t first = calls->child;
+	pid_t first = calls->process.child;
 
 	ck_assert_int_eq(write(stop_ends[1], "x", 1), 1);
 	ck_assert(is_silent(PLACE));
 	ck_assert_uint_eq(calls->blocked.count, 1);
 	ck_assert_uint_eq(warnings, 1);
 	expect_answer();
-	ck_assert_int_ne(calls->child, first);
+	ck_assert_int_ne(calls->process.child, first);
 	ck_assert(is_silent(PLACE + 2));
 	ck_assert_uint_eq(warnings, 1);
 	ck_assert(is_silent(place_of_process(1)));
@@ -163,7 +163,7 @@ END_TEST
 /* No more than one helper for each place, and not more than a few. */
 START_TEST(stuck_places_get_no_helper)
 {
-	pid_t child = calls->child;
+	pid_t child = calls->process.child;
 
 	for (size_t i = 0; i < 40; i++) {
 		struct blocked_place other = {PLACE + 10 + i, 0};
@@ -174,7 +174,7 @@ START_TEST(stuck_places_get_no_helper)
 		ck_assert(vector_push(&calls->blocked, other));
 		if (i == 20) {
 			ck_assert(is_silent(PLACE + 10));
-			ck_assert_int_eq(calls->child, child);
+			ck_assert_int_eq(calls->process.child, child);
 			expect_answer();
 		}
 	}
@@ -182,7 +182,7 @@ START_TEST(stuck_places_get_no_helper)
 	ck_assert(is_silent(PLACE));
 	ck_assert(is_silent(PLACE));
 	ck_assert_uint_eq(warnings, 1);
-	ck_assert_int_eq(calls->child, child);
+	ck_assert_int_eq(calls->process.child, child);
 	ck_assert(recorder_has_helper(recorder, child));
 	ck_assert(recorder_has_helper(recorder, calls->blocked.items[39].child));
 	ck_assert(!recorder_has_helper(recorder, getpid()));

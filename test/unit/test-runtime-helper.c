@@ -170,11 +170,11 @@ START_TEST(no_caller_waits_for_an_answer)
 	ck_assert_int_eq(helper_poll(&helper, refusal), HELPER_WAITS);
 	ck_assert_str_eq(refusal, "untouched");
 	child = helper.child;
-	helper_cancel(&helper);
+	(void)helper_end(&helper, 0);
 	wait_for_end();
 	ck_assert_int_eq(kill(child, 0), -1);
 	ck_assert_int_eq(errno, ESRCH);
-	helper_cancel(&helper);
+	(void)helper_end(&helper, 0);
 }
 END_TEST
 
@@ -203,7 +203,7 @@ START_TEST(a_helper_that_exits_late_is_still_reaped)
 	ck_assert(helper_start(&helper, &target, hang));
 	child = helper.child;
 	tracer = trace(child);
-	helper_cancel(&helper);
+	(void)helper_end(&helper, 0);
 	ck_assert_int_eq(helper.child, 0);
 	if (!tracer)
 		SKIP_TEST("tracing is not permitted here");

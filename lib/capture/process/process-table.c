@@ -23,7 +23,7 @@ void process_table_release(struct traced_process *process)
 		close(process->pidfd);
 	if (process->tmp_directory >= 0)
 		close(process->tmp_directory);
-	helper_cancel(&process->helper);
+	(void)helper_end(&process->helper, 0);
 	process->pidfd = process->tmp_directory = -1;
 }
 

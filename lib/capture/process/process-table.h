@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "base/errors.h"
+#include "base/helper-process.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/procfs/helper-process.h"
 #include "trace/format/event.h"
 #include "trace/sections/sections.h"
 

@@ -14,13 +14,12 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/helper-process.h"
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
-#include "capture/procfs/helper-process.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/scheduling-priority.h"
 
@@ -145,17 +144,7 @@ static void serve(void *context, int socket, pid_t recorder)
 
 static bool start(struct blocking_calls *calls)
 {
-	int ends[2];
-	pid_t child;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return false;
-	child = helper_process_start(ends, serve, &calls->host);
-	if (child < 0)
-		return false;
-	calls->child = child;
-	calls->socket = ends[0];
-	return true;
+	return helper_process_start(&calls->process, SOCK_SEQPACKET, serve, &calls->host);
 }
 
 struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struct blocking_host *host)
@@ -170,7 +159,7 @@ static void reap(struct blocking_calls *calls)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < calls->blocked.count; i++) {
-		if (!helper_process_wait(calls->blocked.items[i].child, 0))
+		if (helper_process_wait(calls->blocked.items[i].child, 0) < 0)
 			calls->blocked.items[kept++] = calls->blocked.items[i];
 	}
 	calls->blocked.count = kept;
@@ -201,7 +190,7 @@ static void report_helper(struct blocking_calls *calls, const char *fault)
 /* Starts a helper if there is none. */
 static bool can_ask(struct blocking_calls *calls)
 {
-	if (calls->child || start(calls))
+	if (calls->process.child || start(calls))
 		return true;
 	report_helper(calls, "cannot be created (ulimit -u, pids.max)");
 	return false;
@@ -224,12 +213,7 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 
 void blocking_calls_end(struct blocking_calls *calls)
 {
-	if (calls->child) {
-		/* The helper exits when the socket is closed. */
-		close(calls->socket);
-		if (!helper_process_wait(calls->child, END_MILLISECONDS))
-			kill(calls->child, SIGKILL);
-	}
+	(void)helper_end(&calls->process, END_MILLISECONDS);
 	reap(calls);
 	vector_deinit(&calls->blocked);
 	*calls = (struct blocking_calls){0};
@@ -254,11 +238,11 @@ static void report(struct blocking_calls *calls, uint64_t place)
 /* The helper does not answer, and another one is started for the next call. */
 static void abandon(struct blocking_calls *calls, uint64_t place)
 {
-	const struct blocked_place blocked = {place, calls->child};
+	const struct blocked_place blocked = {place, calls->process.child};
 
-	close(calls->socket);
-	kill(calls->child, SIGKILL);
-	calls->child = 0;
+	close(calls->process.answer);
+	kill(calls->process.child, SIGKILL);
+	calls->process.child = 0;
 	(void)vector_push(&calls->blocked, blocked);
 	report(calls, place);
 }
@@ -279,7 +263,7 @@ static uint64_t patience_ns(const struct blocking_calls *calls, uint64_t place, 
 /* Waits for the answer. A stop of the recording shortens the wait. */
 static bool wait_for_answer(struct blocking_calls *calls, uint64_t place)
 {
-	struct pollfd items[] = {{.fd = calls->socket, .events = POLLIN},
+	struct pollfd items[] = {{.fd = calls->process.answer, .events = POLLIN},
 				 {.fd = calls->host.stop_fd, .events = POLLIN}};
 	uint64_t began_ns = clock_now_ns(), now_ns = began_ns, end_ns = now_ns + patience_ns(calls, place, false);
 	bool stopped = false;
@@ -313,10 +297,10 @@ static bool ask(struct blocking_calls *calls, struct blocking_call *call, bool *
 	struct iovec received[2] = {{&answer, sizeof(answer)}, {call->result, call->result_bytes}};
 	ssize_t size;
 
-	*dead_ret = exchange(calls->socket, sent, &call->given, false) < 0;
+	*dead_ret = exchange(calls->process.answer, sent, &call->given, false) < 0;
 	if (*dead_ret || !wait_for_answer(calls, call->place))
 		return false;
-	size = exchange(calls->socket, received, &call->opened, true);
+	size = exchange(calls->process.answer, received, &call->opened, true);
 	*dead_ret = size < (ssize_t)sizeof(answer);
 	call->result_bytes = *dead_ret ? 0 : (size_t)size - sizeof(answer);
 	calls->spent_ns += answer.spent_ns;
@@ -351,10 +335,7 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 	if (answered)
 		return true;
 	if (dead) {
-		close(calls->socket);
-		kill(calls->child, SIGKILL);
-		(void)waitpid(calls->child, NULL, 0);
-		calls->child = 0;
+		(void)helper_end(&calls->process, END_MILLISECONDS);
 		report_helper(calls, "was killed, perhaps because memory is short");
 	} else {
 		abandon(calls, call->place);

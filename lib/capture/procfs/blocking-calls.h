@@ -16,6 +16,7 @@
 
 #include <linux/openat2.h>
 
+#include "base/helper-process.h"
 #include "base/errors.h"
 #include "base/vector.h"
 
@@ -49,8 +50,7 @@ struct blocked_place {
 /* Zeroed: the calling process makes the calls itself. */
 struct blocking_calls {
 	struct blocking_host host;
-	pid_t child;	   /* 0: none */
-	int socket;	   /* to the child */
+	struct helper process;
 	uint64_t spent_ns; /* processor time of the helpers */
 	uint64_t lost_ns;  /* time spent on calls without an answer since the user stopped the recording */
 	VECTOR(struct blocked_place) blocked;

@@ -24,7 +24,7 @@ uint64_t recorder_end_ns(const struct recorder *recorder)
 
 bool recorder_has_helper(const struct recorder *recorder, pid_t pid)
 {
-	bool found = pid == recorder->calls.child;
+	bool found = pid == recorder->calls.process.child;
 
 	for (size_t i = 0; !found && i < recorder->calls.blocked.count; i++)
 		found = pid == recorder->calls.blocked.items[i].child;

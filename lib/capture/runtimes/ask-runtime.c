@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -52,19 +51,9 @@ static void run_child(void *context, int answer, pid_t recorder)
 bool helper_start(struct helper *helper, const struct helper_target *target, helper_ask *ask)
 {
 	struct helper_request request = {*target, ask};
-	pid_t child;
-	int ends[2];
 
 	helper_reap(helper);
-	if (helper->dying || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return false;
-	child = helper_process_start(ends, run_child, &request);
-	*helper = (struct helper){0};
-	if (child > 0) {
-		helper->child = child;
-		helper->answer = ends[0];
-	}
-	return child > 0;
+	return !helper->dying && helper_process_start(helper, SOCK_STREAM | SOCK_NONBLOCK, run_child, &request);
 }
 
 /* Does the child wait for a file system, and not for the runtime? It polls its socket, and sleeps between two attempts.
@@ -92,7 +81,7 @@ enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_RE
 		 count > 0 ? text + 1
 		 : stuck   ? "a file system that it uses does not answer"
 			   : "asking it failed");
-	helper_cancel(helper);
+	(void)helper_end(helper, 0);
 	return stuck && count <= 0 ? HELPER_REFUSED : (enum helper_answer)text[0];
 }
 
@@ -238,7 +227,7 @@ static void cancel_request(struct recorder *recorder, struct traced_process *pro
 {
 	bool asking = process->helper.child;
 
-	helper_cancel(&process->helper);
+	(void)helper_end(&process->helper, 0);
 	if (asking && process->runtime->give_up)
 		process->runtime->give_up(recorder, process);
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/procfs/helper-process.h"
+#include "base/helper-process.h"
 #include "capture/runtimes/jit-files.h"
 #include "trace/sections/runtime-options.h"
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Child processes that make calls which may block, need another user, or read files of strangers. */
+#ifndef BASE_HELPER_PROCESS_H
+#define BASE_HELPER_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Zeroed: there is no child. */
+struct helper {
+	pid_t child;
+	pid_t dying;	   /* a killed child that has not exited yet; 0: none */
+	uint64_t stuck_ns; /* since when the child waits in the kernel; 0: it does not */
+	int answer;	   /* the parent's end of the socket */
+};
+
+/* Runs in the child, and does not return. It closes the other end of the socket with all other descriptors of the
+ * parent. */
+typedef void helper_process_main(void *context, int end, pid_t parent);
+
+/* Forks a child that runs `main`, connected by a socket of this type. All signals are blocked in it: only the parent
+ * handles those from the terminal. False: see errno. */
+bool helper_process_start(struct helper *helper, int type, helper_process_main *main, void *context);
+
+/* In a new child: closes all descriptors of the parent except these two (-1: none), which are moved, and lets the
+ * kernel kill the child when the parent ends. False: they cannot be moved, or the parent has ended. */
+bool helper_process_begin(int *first, int *second, pid_t parent);
+
+/* Waits for the child to exit, for `milliseconds` at most. Returns the status of waitpid(), or -1: it still runs. */
+int helper_process_wait(pid_t child, unsigned milliseconds);
+
+/* Closes the socket, waits for the child to exit, for `milliseconds` at most, and kills it. If it does not exit soon,
+ * returns -1, and helper_reap() waits for it; otherwise returns the status of waitpid(). */
+int helper_end(struct helper *helper, unsigned milliseconds);
+
+void helper_reap(struct helper *helper);
+
+#endif
